@@ -1,0 +1,51 @@
+# `make demo` and `make test` are all one needs; both set everything up first.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.PHONY: install demo test fmt faults bench soak clean tools
+
+install: $(STAMP)
+
+# pip is brought up to date first: the entry-point scripts of an old one import `re` and start slower.
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "liza needs Python 3.11 or newer; set PYTHON=..."; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+tools:
+	@missing=""; for tool in git jq flock vim tmux; do command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
+	if [ -n "$$missing" ]; then echo "The tests need these programs, which are not installed:$$missing"; \
+	echo "On Debian or Ubuntu: apt-get install git jq util-linux vim tmux"; exit 1; fi
+
+demo: install
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh .liza.example/demo.sh
+
+test: install tools
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest
+
+fmt: install
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# What takes longer: kill -9, races, full disks, and the generated cases with a large budget.
+faults: install tools
+	$(BIN)/pytest -o addopts= -q -p no:xdist --timeout=600 tests/faults
+	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest --timeout=1800 tests/blackboard
+
+bench: install
+	$(BIN)/python -m benchmarks
+
+# The faults, round after round, for as many minutes as SOAK_MINUTES says.
+SOAK_MINUTES ?= 30
+soak: install tools
+	$(BIN)/python -m tests.faults.soak $(SOAK_MINUTES)
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
+	find liza tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,87 @@
+"""One blackboard: reading it, and changing it under its lock."""
+
+import os
+import time
+from collections.abc import Callable
+
+from liza.blackboard import storage
+from liza.blackboard.document import Document, parse
+from liza.blackboard.lock import Lock
+from liza.blackboard.paths import Paths, find
+from liza.errors import Refused, Unreadable
+
+_PATIENCE = 30.0  # seconds; how long a change is tried against programs that replace the file without the lock
+
+
+class Board:
+    """The blackboard in one `.liza/` folder."""
+
+    def __init__(self, paths: Paths) -> None:
+        self.paths = paths
+        self.rescued: list[str] = []  # versions saved from an interrupted write, for the caller to tell about
+
+    @classmethod
+    def find(cls, root: str | None = None) -> "Board":
+        return cls(find(root))
+
+    def read(self, previous: Document | None = None) -> Document:
+        """The document as it is now. What reads like a part of `previous` is looked at twice before it is believed."""
+        document = self._document(storage.read(self.paths.state))
+        if previous is not None and _shrunk(previous, document):
+            document = self._document(storage.read(self.paths.state, again=True))
+        return document
+
+    def change(self, edit: Callable[[Document], bytes]) -> tuple[Document, bytes]:
+        """Put the bytes that `edit` makes of the document in its place; returns both, the old document first.
+
+        `edit` is called again with the newer document whenever another program got in between.
+        """
+        with Lock(self.paths.lock):
+            self.rescued += storage.sweep(self.paths.state, self.paths.backups)
+            started = time.monotonic()
+            while True:
+                seen = storage.read(self.paths.state)
+                document = self._document(seen)
+                raw = edit(document)
+                if raw == document.raw:
+                    return document, raw
+                try:
+                    storage.replace(self.paths.state, seen, raw)
+                    return document, raw
+                except storage.Changed:
+                    if time.monotonic() - started > _PATIENCE:
+                        raise Refused(
+                            f"other programs kept writing it for {_PATIENCE:g} s; nothing was written",
+                            hint=f"have them take the lock: flock -x {self.paths.lock} -c '...'",
+                            file=self.paths.state,
+                        ) from None
+
+    def _document(self, reading: storage.Reading) -> Document:
+        document = parse(reading.raw, self.paths.state)
+        if "circuit_breaker" not in document.data and self._has_reports():
+            # A breaker that has tripped before does not lose its section by itself: what we see is not all of the file.
+            raise Unreadable(
+                f"there is no circuit_breaker section, yet {self.paths.reports}/ holds reports of earlier trips",
+                hint="restore the section from a backup or from git; to start anew, move the old reports away",
+                file=self.paths.state,
+            )
+        return document
+
+    def _has_reports(self) -> bool:
+        try:
+            with os.scandir(self.paths.reports) as entries:
+                return next(entries, None) is not None
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+
+
+def _shrunk(before: Document, after: Document) -> bool:
+    """Fewer sections, or fewer records in one: perhaps deleted, perhaps a file that is only half written yet."""
+    return any(
+        name not in after.data
+        or (
+            isinstance(value, list | dict)
+            and (not isinstance(after.data[name], list | dict) or len(after.data[name]) < len(value))
+        )
+        for name, value in before.data.items()
+    )

@@ -1,0 +1,146 @@
+"""A YAML file as it was read: its bytes, its value, and where each part of it stands."""
+
+import re
+from bisect import bisect_left
+from functools import cached_property
+from typing import Any
+
+from liza.blackboard import spans
+from liza.blackboard.reader import BOM, BadYaml, decode, load
+from liza.blackboard.spans import CannotCut, Part
+from liza.errors import Refused, Unreadable
+
+Path = tuple[str | int, ...]
+
+NOT_A_BOARD = "restore the file from a backup or from git, or start a new blackboard elsewhere with: liza init"
+
+
+class Document:
+    """A file's one YAML document. Never changed: an edit gives new bytes, and those a new document."""
+
+    __slots__ = ("__dict__", "data", "file", "raw")
+
+    def __init__(self, raw: bytes, data: Any, file: str) -> None:
+        self.raw = raw
+        self.data = data  # the sections of state.yaml, or the entries of log.yaml
+        self.file = file
+
+    @cached_property
+    def sections(self) -> dict[str, Part]:
+        """The span of each section, checked against what was parsed; `Refused` where it cannot be cut safely."""
+        try:
+            return {part.key: part for part in self.parts(self.root, self.data)}
+        except CannotCut as error:
+            raise self.refused(f"its sections cannot be told apart safely: {error}", error.offset) from None
+
+    @cached_property
+    def root(self) -> Part:
+        """The whole document as one part."""
+        body = spans.body(self.raw)
+        return Part(None, body.start, body.start, body.end, 0)
+
+    def locate(self, path: Path) -> tuple[int, int] | None:
+        """Line and column of the deepest part on `path` that can be found; a missing field is where its record is."""
+        offset: int | None = None
+        try:
+            part, value = self.root, self.data
+            for step in path:
+                parts = self.parts(part, value)
+                index = step if isinstance(step, int) else list(value).index(step)
+                part, value = parts[index], value[step]
+                offset = part.start if part.key is not None else spans.first_token(self.raw, part.value, part.end)
+        except (CannotCut, LookupError, ValueError, TypeError):
+            pass  # a flow collection, or a field that is not there: the place reached so far is the answer
+        return None if offset is None else self.line_column(offset)
+
+    def line_column(self, offset: int) -> tuple[int, int]:
+        """The position of a byte as an editor shows it; lines are counted once for all questions."""
+        line = bisect_left(self._line_breaks, offset)
+        begin = self._line_breaks[line - 1] + 1 if line else 0
+        return line + 1, len(self.raw[begin:offset].removeprefix(BOM).decode(errors="replace")) + 1
+
+    def parts(self, part: Part, value: Any) -> list[Part]:
+        """The fields or items inside one part."""
+        key = (part.start, part.end)
+        if key not in self._parts:
+            cut = spans.fields if isinstance(value, dict) else spans.items
+            self._parts[key] = cut(self.raw, part.value, part.end, value)
+        return self._parts[key]
+
+    @cached_property
+    def _parts(self) -> dict[tuple[int, int], list[Part]]:
+        return {}
+
+    @cached_property
+    def _line_breaks(self) -> list[int]:
+        return [match.start() for match in re.finditer(rb"\n", self.raw)]
+
+    def refused(self, why: str, offset: int) -> Refused:
+        line, column = self.line_column(offset)
+        return Refused(
+            f"{why}; nothing was written",
+            hint="write each section as 'name:' at the start of a line with its content below, in one document",
+            file=self.file,
+            line=line,
+            column=column,
+        )
+
+
+def parse(raw: bytes, file: str) -> Document:
+    """The sections in these bytes, or `Unreadable` with the place of the first thing wrong."""
+    data = _load(raw, file)
+    if not isinstance(data, dict):
+        raise Unreadable(_what_instead(raw, data), hint=NOT_A_BOARD, file=file)
+    return Document(raw, data, file)
+
+
+def parse_log(raw: bytes, file: str) -> Document:
+    """The entries in the bytes of a log, none if it holds only comments."""
+    data = _load(raw, file)
+    if data is not None and not isinstance(data, list):
+        raise Unreadable("it is not a list of entries", hint="each entry begins with '- timestamp: ...'", file=file)
+    return Document(raw, data or [], file)
+
+
+def _load(raw: bytes, file: str) -> Any:
+    try:
+        text = decode(raw)
+        return load(text)
+    except BadYaml as error:
+        line, column = error.line, error.column
+        if line is None and (duplicate := re.match(r"duplicate mapping key: '(.+)'", error.message)):
+            line, column = _second_of(text, duplicate[1])
+        raise Unreadable(
+            f"not readable as YAML: {error.message}",
+            hint="correct that line, then run: liza validate",
+            file=file,
+            line=line,
+            column=column,
+        ) from None
+
+
+def _what_instead(raw: bytes, data: Any) -> str:
+    if data is None:
+        return "the file is empty: no section is in it"
+    if isinstance(data, list) and re.search(rb"(?:^|\n)(?:---|\.\.\.)[ \t\r\n]", raw):
+        return "it holds several YAML documents where one mapping of sections is expected"
+    kind = "a list" if isinstance(data, list) else "a single value"
+    return f"it holds {kind} where a mapping of sections is expected"
+
+
+def _second_of(text: str, key: str) -> tuple[int, int] | tuple[None, None]:
+    """Where a key stands for the second time in one mapping: the parser says which key, not where."""
+    word = rf"(?:{re.escape(key)}|\"{re.escape(key)}\"|'{re.escape(key)}')"
+    previous: re.Match[str] | None = None
+    for found in re.finditer(rf"(?:^|\n)(?P<indent> *(?:- +)*)(?P<key>{word})[ \t]*:(?=\s|$)", text):
+        column = len(found["indent"])
+        if previous is not None and len(previous["indent"]) == column:
+            between = text[previous.end() : found.start("key")]
+            if not re.search(rf"\n {{0,{column - 1}}}[^ #\n]" if column else r"\n(?:---|\.\.\.)\s", between):
+                return text.count("\n", 0, found.start("key")) + 1, column + 1
+        previous = found
+    inline = re.search(rf"[{{,]\s*{word}[ \t]*:[^\n]*?,\s*(?P<key>{word})[ \t]*:", text)
+    if inline is None:
+        return None, None
+    at = inline.start("key")
+    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)

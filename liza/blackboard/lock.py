@@ -1,0 +1,136 @@
+"""The blackboard's lock: flock(2) on `.liza/state.yaml.lock`, the same that a shell script takes with flock(1).
+
+The file is never unlinked: a process that waits on the old file and one that opens a new file would both hold "the"
+lock. Soft locks (a file whose existence is the lock) are never used instead, because flock(1) does not see them.
+"""
+
+import fcntl
+import os
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from liza.errors import LockTimeout, Refused
+
+if TYPE_CHECKING:
+    from filelock import FileLock
+
+DEFAULT_TIMEOUT = 10.0
+# A waiter that polls competes with shell scripts that sleep inside flock(2) and are woken first, so it polls fast.
+_POLL = 0.002
+
+_held: set[int] = set()
+
+
+class Lock:
+    """Held inside `with`. Other threads and processes wait; a child process does not inherit it."""
+
+    def __init__(self, path: str, timeout: float | None = None) -> None:
+        self.path = path
+        self.timeout = timeout if timeout is not None else _timeout_setting()
+        self._fd: int | None = None
+        self._waited: FileLock | None = None
+
+    def __enter__(self) -> "Lock":
+        try:
+            self._fd = _take(self.path)
+            if self._fd is None:
+                self._waited = _wait(self.path, self.timeout)
+        except OSError as error:
+            if isinstance(error, LockTimeout):
+                raise
+            raise Refused(
+                f"the lock cannot be taken: {error.strerror or error}",
+                hint="the blackboard's folder must be writable and on a file system with flock(2)",
+                file=self.path,
+            ) from None
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._fd is not None:
+            _held.discard(self._fd)
+            os.close(self._fd)
+        if self._waited is not None:
+            self._waited.release()
+        self._fd = self._waited = None
+
+
+def _timeout_setting() -> float:
+    text = os.environ.get("LIZA_LOCK_TIMEOUT", "")
+    try:
+        return float(text) if text else DEFAULT_TIMEOUT
+    except ValueError:
+        raise Refused(
+            f"LIZA_LOCK_TIMEOUT is {text!r}, not a number of seconds", hint="unset LIZA_LOCK_TIMEOUT"
+        ) from None
+
+
+def _take(path: str) -> int | None:
+    """The lock if it is free, which it nearly always is: importing filelock would double the time of the command."""
+    while True:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(fd), os.stat(path)):
+                _held.add(fd)
+                return fd
+        except BlockingIOError:
+            os.close(fd)
+            return None
+        except FileNotFoundError:
+            pass
+        except BaseException:
+            os.close(fd)
+            raise
+        os.close(fd)  # somebody deleted the lock file between the two calls: what we hold is no longer the lock
+
+
+def _wait(path: str, timeout: float) -> "FileLock":
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path, timeout=timeout, poll_interval=_POLL, fallback_to_soft=False, thread_local=False, mode=0o666)
+    try:
+        lock.acquire()
+    except Timeout:
+        pid = holder(path)
+        who = "another process" if pid is None else f"process {pid} ({_command(pid)})"
+        look = f"ps -fp {pid}" if pid is not None else f"fuser -v {path}"
+        raise LockTimeout(
+            f"{who} has held the lock for {timeout:g} s",
+            hint=f"see what it does with: {look}   (wait longer with LIZA_LOCK_TIMEOUT=60)",
+            file=path,
+            holder=pid,
+        ) from None
+    return lock
+
+
+def holder(path: str) -> int | None:
+    """The process that holds the lock, where the kernel tells."""
+    try:
+        stat = os.stat(path)
+        wanted = f"{os.major(stat.st_dev):02x}:{os.minor(stat.st_dev):02x}:{stat.st_ino}"
+        with open("/proc/locks", encoding="ascii") as locks:
+            for line in locks:
+                words = line.split()
+                if words[1] == "FLOCK" and words[5] == wanted and int(words[4]) > 0:
+                    return int(words[4])
+    except (OSError, ValueError, IndexError):
+        pass  # no /proc here: the message says "another process" instead
+    return None
+
+
+def _command(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as comm:
+            return comm.read().strip() or "?"
+    except OSError:
+        return "it has ended since"
+
+
+def _close_in_child() -> None:
+    # flock belongs to the open file, which fork(2) shares: a child that lives on would keep the lock after its parent.
+    for fd in _held:
+        os.close(fd)
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_close_in_child)

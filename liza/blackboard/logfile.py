@@ -1,0 +1,119 @@
+"""`log.yaml`: a list of entries that only ever grows at its end.
+
+An entry is appended in one write, without reading what is before the last one. That last entry must be whole: another
+one behind a half-written one would turn both into something nobody wrote.
+"""
+
+import errno
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from liza.blackboard import emit, storage
+from liza.blackboard.document import parse_log
+from liza.blackboard.lock import Lock
+from liza.blackboard.paths import Paths
+from liza.blackboard.reader import BOM, BadYaml, decode, load
+from liza.blackboard.spans import column_of, first_token
+from liza.blackboard.values import identical
+from liza.errors import Refused
+
+_TAIL = 1 << 16
+_HEAD = 1 << 14
+
+
+def append_entry(paths: Paths, entry: Mapping[str, Any]) -> None:
+    """Put one entry at the end of the log, durably; `Refused` if the log does not end with a whole entry."""
+    with Lock(paths.lock):
+        try:
+            fd = os.open(paths.log, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise Refused(f"it could not be opened: {error.strerror}", file=paths.log) from None
+        try:
+            size = os.fstat(fd).st_size
+            tail, column = _last_entry(fd, size, paths.log)
+            if tail == b"[]":
+                _fill_brackets(paths.log, entry)
+                return
+            newline = "\r\n" if b"\r\n" in tail else "\n"
+            added = "" if tail.endswith(b"\n") or not tail else "\n"
+            added += " " * column + emit.item(entry, column) + "\n"
+            _prove(paths.log, tail, added, entry)
+            _append(fd, size, added.replace("\n", newline).encode(), paths.log)
+        finally:
+            os.close(fd)
+
+
+def _last_entry(fd: int, size: int, file: str) -> tuple[bytes, int]:
+    """The bytes of the last entry and the column of its dash. A list in brackets has no such entry and gives `[]`."""
+    head = os.pread(fd, min(size, _HEAD), 0)
+    first = first_token(head, len(BOM) if head.startswith(BOM) else 0, len(head))
+    if marker := re.compile(rb"---[ \t]*(?:#[^\n]*)?\r?\n").match(head, first):
+        first = first_token(head, marker.end(), len(head))
+    if first >= len(head):
+        return head, 0  # nothing but comments yet
+    if head[first : first + 1] == b"[":
+        return b"[]", 0
+    column = column_of(head, first)
+    dash = re.compile(rb"(?:\A|\n)" + b" " * column + rb"(?=-[ \t\r\n])")
+    reach = _TAIL
+    while True:
+        start = max(size - reach, first - column)
+        tail = os.pread(fd, size - start, start)
+        dashes = [found.end() for found in dash.finditer(tail)]
+        if dashes:
+            return tail[dashes[-1] - column :], column
+        if start == first - column:
+            raise Refused("it is not a list of entries", hint="each entry begins with '- timestamp: ...'", file=file)
+        reach *= 16
+
+
+def _prove(file: str, tail: bytes, added: str, entry: Mapping[str, Any]) -> None:
+    """The last entry and the new one, read together, are these two and nothing else."""
+    try:
+        before = load(decode(tail)) or []
+        if isinstance(before, list) and identical(load(decode(tail) + added), [*before, dict(entry)]):
+            return
+        why = "its end is not the end of a list"
+    except BadYaml as error:
+        why = error.message
+    except TypeError as error:
+        raise Refused(f"that entry cannot be written as YAML: {error}") from None
+    with open(file, "rb") as whole:
+        raw = whole.read()
+    raise Refused(
+        f"its last entry is not whole ({why}); nothing was added",
+        hint="mend or remove the unfinished lines at its end, then run the command again",
+        file=file,
+        line=raw.count(b"\n", 0, len(raw) - len(tail)) + 1,
+        column=1,
+    )
+
+
+def _append(fd: int, size: int, text: bytes, file: str) -> None:
+    """One write, so that the entry of a program that appends at the same moment without the lock stays in one piece."""
+    try:
+        written = os.write(fd, text)
+        if written != len(text):
+            if os.fstat(fd).st_size == size + written:  # else somebody appended since, and a cut would take theirs
+                os.ftruncate(fd, size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(fd)
+        if size == 0:
+            storage.sync_folder(file)
+    except OSError as error:
+        raise Refused(f"nothing could be added: {error.strerror}", hint="make room on that disk", file=file) from None
+
+
+def _fill_brackets(file: str, entry: Mapping[str, Any]) -> None:
+    """The log is a list in brackets. An empty one becomes a list with one entry; any other is somebody's own."""
+    seen = storage.read(file)
+    if not parse_log(seen.raw, file).data:
+        raw = seen.raw.replace(b"[]", b"", 1).rstrip(b" \t\n")
+        raw += (b"\n" if raw else b"") + emit.item(entry, 0).encode() + b"\n"
+        if identical(parse_log(raw, file).data, [entry]):
+            storage.replace(file, seen, raw)
+            return
+    hint = "write it as a list with one '- ' an entry"
+    raise Refused("it is a list in brackets, to which no entry can be appended", hint=hint, file=file)

@@ -1,0 +1,63 @@
+"""Where the blackboard is, and what its files are called."""
+
+import os
+from typing import NamedTuple
+
+from liza.errors import NoBlackboard
+
+FOLDER = ".liza"
+
+
+class Paths(NamedTuple):
+    """The files of one blackboard; `folder` is the `.liza/` itself."""
+
+    folder: str
+
+    @property
+    def state(self) -> str:
+        return os.path.join(self.folder, "state.yaml")
+
+    @property
+    def log(self) -> str:
+        return os.path.join(self.folder, "log.yaml")
+
+    @property
+    def lock(self) -> str:
+        """The file that shell scripts take with flock(1): one lock for every file of the blackboard."""
+        return os.path.join(self.folder, "state.yaml.lock")
+
+    @property
+    def reports(self) -> str:
+        return os.path.join(self.folder, "reports")
+
+    @property
+    def backups(self) -> str:
+        return os.path.join(self.folder, "backups")
+
+
+def find(root: str | None = None) -> Paths:
+    """The blackboard of `root`, else of `LIZA_ROOT`, else the nearest one upward from the working folder."""
+    for named, origin in ((root, "--root"), (os.environ.get("LIZA_ROOT"), "LIZA_ROOT")):
+        if named:
+            return _named(named, origin)
+    start = os.getcwd()
+    folder = start
+    while not os.path.isdir(os.path.join(folder, FOLDER)):
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            raise NoBlackboard(
+                f"no {FOLDER}/ in {start} or any folder above it",
+                hint="make one here with: liza init   (or name the folder that has it with --root)",
+            )
+        folder = parent
+    return Paths(os.path.join(folder, FOLDER))
+
+
+def _named(root: str, origin: str) -> Paths:
+    """A folder that somebody named must be right: looking further up could find another team's blackboard."""
+    for folder in (os.path.join(root, FOLDER), root):
+        if os.path.basename(os.path.abspath(folder)) == FOLDER and os.path.isdir(folder):
+            return Paths(folder)
+    raise NoBlackboard(
+        f"{origin} names {root}, where there is no {FOLDER}/", hint=f"make one with: liza init --root {root}"
+    )

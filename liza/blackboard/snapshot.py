@@ -1,0 +1,34 @@
+"""From the document on the disk to the facts that rules judge."""
+
+from collections.abc import Iterable
+from types import MappingProxyType
+
+from liza.blackboard import schema
+from liza.blackboard.document import Document
+from liza.errors import Refused, Unreadable
+from liza.model import Problem, Snapshot, Span, frozen
+
+
+def take(document: Document) -> Snapshot:
+    """An immutable picture of the document. What is wrong with its records comes along as problems."""
+    try:
+        sections = frozen(document.data)
+    except RecursionError:
+        raise Unreadable("it is nested too deeply to be a blackboard", file=document.file) from None
+    problems = located(document, schema.check(document.data))
+    try:
+        spans = {name: Span(part.start, part.end) for name, part in document.sections.items()}
+    except Refused as error:
+        spans = {}
+        note = f"{error.message.removesuffix('; nothing was written')}, so liza cannot write it"
+        problems += (Problem(note, document.file, error.line, error.column, error.hint, "warning"),)
+    return Snapshot(document.raw, MappingProxyType(spans), sections, problems)
+
+
+def located(document: Document, faults: Iterable[schema.Fault]) -> tuple[Problem, ...]:
+    """Faults with the place where an editor finds them, in the order of the file."""
+    problems = []
+    for fault in faults:
+        line, column = document.locate(fault.path) or (None, None)
+        problems.append(Problem(fault.message, document.file, line, column, fault.hint, fault.level))
+    return tuple(sorted(problems, key=lambda problem: (problem.line or 0, problem.column or 0)))

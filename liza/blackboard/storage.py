@@ -1,0 +1,309 @@
+"""Bytes on the disk: read whole, replaced whole, and never over a version that nobody looked at.
+
+Programs that do not take the lock may write at any moment. A rename would silently throw away what one of them put
+there since we read, so the new file is *exchanged* with the old one in a single step (`renameat2(RENAME_EXCHANGE)`),
+and what came out is looked at: if it is not what we read, or somebody still has it open for writing, it is put back
+and the caller starts over from the newer version.
+"""
+
+import errno
+import fcntl
+import os
+import stat
+import time
+from contextlib import suppress
+from typing import NamedTuple
+
+from liza.errors import Refused, Unreadable
+
+YOUNG = 0.25  # seconds; an older file is not in the middle of being saved
+QUIET = 0.03  # a file written in place has settled after this long without a change
+_PATIENCE = 2.0  # for a file that changes under every read
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+
+
+class Identity(NamedTuple):
+    """What tells one version of a file from another without reading it."""
+
+    mtime_ns: int
+    ino: int
+    size: int
+
+
+class Reading(NamedTuple):
+    """The bytes of a file, and which version of it they are."""
+
+    raw: bytes
+    identity: Identity
+
+
+class Changed(Exception):
+    """The file is no longer the version that was read; nothing was replaced."""
+
+
+def identity(status: os.stat_result) -> Identity:
+    return Identity(status.st_mtime_ns, status.st_ino, status.st_size)
+
+
+# --- reading --------------------------------------------------------------------------------------------------------
+
+
+def read(path: str, *, again: bool = False) -> Reading:
+    """The whole file, once it has settled; `Unreadable` where there is no file that can be read.
+
+    A save in place is seen half done by whoever reads in that moment, and half a YAML file usually parses. So a young
+    file must stay the same for a while before it is believed, unless it was moved into place, which happens to
+    finished files only. `again` asks for that of any file: for one that reads like half of what it was.
+    """
+    started = time.monotonic()
+    while True:
+        try:
+            raw, status = _read_once(path)
+        except OSError as error:
+            raise _unreadable(path, error) from None
+        if raw is not None:
+            settled = not again and (_moved_into_place(status) or time.time() - status.st_mtime > YOUNG)
+            if settled or _stays(path, status) or time.monotonic() - started > YOUNG:
+                return Reading(raw, identity(status))
+        if time.monotonic() - started > _PATIENCE:
+            raise Unreadable(
+                f"it kept changing for {_PATIENCE:g} s, so no version of it could be read whole",
+                hint="find the program that writes it without pause: fuser -v " + path,
+                file=path,
+            )
+
+
+def _read_once(path: str) -> tuple[bytes | None, os.stat_result]:
+    # O_NONBLOCK: opening a FIFO that somebody put there must not wait for a writer.
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(fd, "rb", buffering=0) as file:
+        before = os.fstat(fd)
+        if not stat.S_ISREG(before.st_mode):
+            raise OSError(errno.EISDIR if stat.S_ISDIR(before.st_mode) else errno.EINVAL, "not a regular file")
+        raw = file.readall()
+        same = identity(before) == identity(os.fstat(fd)) == identity(os.stat(path)) and len(raw) == before.st_size
+        return (raw if same else None), before
+
+
+def _moved_into_place(status: os.stat_result) -> bool:
+    """Whether the file was renamed after its last byte was written: then it was finished before it got its name."""
+    return status.st_ctime_ns > status.st_mtime_ns
+
+
+def _stays(path: str, status: os.stat_result) -> bool:
+    time.sleep(QUIET)
+    try:
+        return identity(os.stat(path)) == identity(status)
+    except FileNotFoundError:
+        return False
+
+
+def _unreadable(path: str, error: OSError) -> Unreadable:
+    reasons = {
+        errno.ENOENT: ("the file is not there", "restore it from a backup or from git, or start anew with: liza init"),
+        errno.EISDIR: ("it is a folder, not a file", f"move the folder away: mv {path} {path}.folder"),
+        errno.EACCES: ("no permission to read it", f"give yourself permission: chmod u+r {path}"),
+        errno.EINVAL: ("it is not a regular file", f"move it away: mv {path} {path}.odd"),
+    }
+    message, hint = reasons.get(error.errno or 0, (error.strerror or str(error), f"look at it with: ls -la {path}"))
+    return Unreadable(message, hint=hint, file=path)
+
+
+# --- replacing ------------------------------------------------------------------------------------------------------
+
+
+def replace(path: str, seen: Reading, raw: bytes) -> None:
+    """Put `raw` in place of the version that was seen, durably; `Changed` if that is no longer the one there.
+
+    Whoever calls holds the blackboard's lock. At every moment the file is one whole version; a crash leaves at most a
+    file that `sweep` takes away.
+    """
+    path = os.path.realpath(path)  # a symlinked state.yaml stays a symlink
+    fresh = _names(path, f"{os.getpid()}-{time.monotonic_ns()}.new")
+    try:
+        ours = _write_new(fresh, path, raw)
+        base = seen.identity
+        swap = _names(path, f"{ours}-{base.ino}-{base.mtime_ns}-{base.size}.swap")
+        os.rename(fresh, swap)
+    except BaseException as error:
+        _unlink(fresh)
+        if isinstance(error, OSError):
+            raise _refused(path, error) from None
+        raise
+    try:
+        exchanged = _exchange(swap, path)
+    except OSError as error:
+        _unlink(swap)
+        if error.errno == errno.ENOENT:
+            raise Changed from None
+        raise _refused(path, error) from None
+    if not exchanged:
+        _check_and_rename(swap, path, base)
+    elif not _is_what_was_seen(swap, seen):
+        _put_back(swap, path, ours)
+        raise Changed
+    sync_folder(path)
+    if exchanged:
+        _unlink(swap)
+
+
+def _names(path: str, ending: str) -> str:
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name}.{ending}")
+
+
+def _write_new(fresh: str, path: str, raw: bytes) -> int:
+    """A finished copy on the disk with the owner and mode of the file it will replace; its inode number."""
+    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        status = os.stat(path)
+        view = memoryview(raw)
+        while view:
+            view = view[os.write(fd, view) :]
+        if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+            _keep_owner(fd, status)
+        os.fchmod(fd, stat.S_IMODE(status.st_mode))
+        written = os.fstat(fd)
+        # Readers take a file whose last change is later than its last byte for one that was moved into place whole.
+        # Clocks of file systems tick too coarsely for that to be so by itself.
+        os.utime(fd, ns=(written.st_atime_ns, written.st_mtime_ns - 1))
+        os.fsync(fd)
+        return written.st_ino
+    finally:
+        os.close(fd)
+
+
+def _keep_owner(fd: int, status: os.stat_result) -> None:
+    try:
+        os.fchown(fd, status.st_uid, status.st_gid)
+    except PermissionError:
+        # Only root may give files away. The group decides who else can write, so that one has to be kept.
+        os.fchown(fd, -1, status.st_gid)
+
+
+def _exchange(one: str, other: str) -> bool:
+    """Swap two names in one step; False where the kernel or the file system cannot."""
+    import ctypes
+
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError):
+        return False
+    if rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP):
+        return False
+    raise OSError(code, os.strerror(code), one)
+
+
+def _check_and_rename(swap: str, path: str, base: Identity) -> None:
+    """The best there is without an exchange. It can lose a version that is written between the two calls."""
+    try:
+        if identity(os.stat(path)) != base:
+            raise Changed
+        os.rename(swap, path)
+    except BaseException:
+        _unlink(swap)
+        raise
+
+
+def _is_what_was_seen(displaced: str, seen: Reading) -> bool:
+    fd = os.open(displaced, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(fd, "rb", buffering=0) as file:
+        return not _has_writer(fd) and stat.S_ISREG(os.fstat(fd).st_mode) and file.readall() == seen.raw
+
+
+def _has_writer(fd: int) -> bool:
+    """Whether anybody has the file open for writing: a program that saves in place would go on writing into a file that
+    has lost its name. The kernel grants a read lease only if there is none."""
+    if not hasattr(fcntl, "F_SETLEASE"):
+        return False
+    import signal
+
+    try:
+        fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)  # what a broken lease sends; ignored unless somebody wants it
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    except OSError as error:
+        return error.errno == errno.EAGAIN  # else: no leases here, or not our file; the bytes are compared all the same
+    fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    return False
+
+
+def _put_back(swap: str, path: str, ours: int) -> None:
+    """Undo an exchange that displaced a version nobody had looked at.
+
+    Each step puts back what the last one took out. If what comes out then is not what we had put there, somebody has
+    written a still newer version meanwhile, and that one goes back next.
+    """
+    placed = ours
+    while True:
+        returning = os.stat(swap).st_ino
+        try:
+            _exchange(swap, path)
+        except FileNotFoundError:
+            os.rename(swap, path)  # somebody deleted what we had put there
+            return
+        if os.stat(swap).st_ino == placed:
+            _unlink(swap)
+            return
+        placed = returning
+
+
+def sweep(path: str, backups: str) -> list[str]:
+    """Take away what an interrupted `replace` left behind. Returns where a version was rescued to, if any was.
+
+    Whoever calls holds the blackboard's lock, so nobody else is in the middle of a `replace`.
+    """
+    path = os.path.realpath(path)
+    folder, name = os.path.split(path)
+    rescued: list[str] = []
+    for entry in os.listdir(folder):
+        if not entry.startswith(f".{name}.") or not entry.endswith((".new", ".swap")):
+            continue
+        left = os.path.join(folder, entry)
+        if entry.endswith(".new") or _is_ours_or_base(left, entry[len(name) + 2 : -len(".swap")]):
+            _unlink(left)
+        else:
+            os.makedirs(backups, exist_ok=True)
+            kept = os.path.join(backups, f"{name}.rescued-{time.time_ns()}")
+            os.rename(left, kept)
+            rescued.append(kept)
+    return rescued
+
+
+def _is_ours_or_base(left: str, label: str) -> bool:
+    """Whether a file that stayed behind is our own draft or the version it was made from: both are superseded."""
+    try:
+        ours, *base = map(int, label.split("-"))
+    except ValueError:
+        return False
+    found = identity(os.stat(left))
+    return found.ino == ours or [found.ino, found.mtime_ns, found.size] == base
+
+
+def sync_folder(path: str) -> None:
+    fd = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _unlink(path: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def _refused(path: str, error: OSError) -> Refused:
+    hints = {
+        errno.ENOSPC: "make room on that disk, then run the command again",
+        errno.EDQUOT: "make room in your quota, then run the command again",
+        errno.EACCES: f"give yourself permission to write in {os.path.dirname(path)}",
+        errno.EPERM: "the file belongs to a group that you are not in: ask its owner to change that",
+        errno.EROFS: "the file system is read-only: mount it for writing",
+    }
+    hint = hints.get(error.errno or 0)
+    return Refused(f"it could not be written: {error.strerror or error}; it is as it was", hint=hint, file=path)

@@ -1,0 +1,77 @@
+"""The `liza` command: its help, and loading the command that was asked for and no other."""
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+from liza import __version__
+from liza.cli.commands import COMMANDS, GROUPS
+from liza.text import closest
+
+_TABLE = {command.name: command for command in COMMANDS}
+
+
+class LazyGroup(click.Group):
+    """Knows its commands by name only, until one is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [command.name for command in COMMANDS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _TABLE:
+            return None
+        command: click.Command = import_module(_TABLE[cmd_name].module).command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in _TABLE and not args[0].startswith("-"):
+            meant = closest(args[0], self.list_commands(ctx))
+            ctx.fail(f"there is no command {args[0]!r}." + (f" Did you mean {meant!r}?" if meant else ""))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for group in GROUPS:
+            rows = [(command.name, command.help) for command in COMMANDS if command.group == group]
+            if rows:
+                with formatter.section(group.capitalize()):
+                    formatter.write_dl(rows, col_max=12)
+
+
+def common(command: Any) -> Any:
+    """The options that every command takes, before or after its name."""
+    command = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")(command)
+    return click.option(
+        "--root",
+        metavar="DIR",
+        expose_value=False,
+        callback=_remember_root,
+        help="The folder that has the .liza/; default: $LIZA_ROOT, else the nearest one upward.",
+    )(command)
+
+
+def _remember_root(ctx: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        ctx.find_root().ensure_object(dict)["root"] = value
+
+
+def root_of(ctx: click.Context) -> str | None:
+    """What --root named, on whichever side of the command's name it stood."""
+    root: str | None = ctx.find_root().ensure_object(dict).get("root")
+    return root
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 fine, 1 refused, 2 wrong usage, 3 a breaker is open, 4 could not judge, 70 a bug.",
+)
+@click.version_option(__version__, prog_name="liza", message="%(prog)s %(version)s")
+@common
+def liza() -> None:
+    """The circuit breaker for teams of coding agents.
+
+    Agents write what happens to them on a blackboard, the .liza/ folder. liza sees when the trouble is systemic.
+    """

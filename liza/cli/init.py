@@ -1,0 +1,39 @@
+"""`liza init`."""
+
+import os
+
+import click
+
+from liza.blackboard import setup
+from liza.cli.group import common, root_of
+
+
+@click.command("init")
+@click.option("--goal", metavar="TEXT", help="What the team is to build, in a sentence.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common
+@click.pass_context
+def command(ctx: click.Context, goal: str | None, as_json: bool) -> int:
+    """Make a blackboard in this folder.
+
+    Writes a starter .liza/ with state.yaml, log.yaml and rules.yaml. Nothing that is there already is overwritten.
+
+    \b
+    Example:
+      liza init --goal "Ship the importer"
+    """
+    made = setup.create(root_of(ctx) or os.environ.get("LIZA_ROOT") or os.getcwd(), goal)
+    files = [os.path.relpath(file) for file in made.files]
+    if as_json:
+        from liza.cli import envelope
+
+        envelope.write("init", "created", files=files, gitignore_missing=made.gitignore_missing)
+        return 0
+    for file in files:
+        click.echo(f"created {file}")
+    if made.gitignore_missing:
+        click.echo("\nAdd to .gitignore, so that git keeps the blackboard but not what liza writes beside it:")
+        for line in made.gitignore_missing:
+            click.echo(f"  {line}")
+    click.echo("\nNext: liza validate; then have your agents call: liza log anomaly --help")
+    return 0

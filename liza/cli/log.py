@@ -1,0 +1,60 @@
+"""`liza log anomaly` and `liza log entry`."""
+
+import click
+
+from liza.cli import record
+from liza.cli.group import common, root_of
+
+
+@click.group("log")
+@common
+def command() -> None:
+    """Put an anomaly or a log entry on the blackboard."""
+
+
+@command.command("anomaly")
+@click.option("--type", metavar="TYPE", help="What kind: retry_loop, trade_off, spec_gap, ...")
+@click.option("--task", metavar="ID", help="The task it happened on.")
+@click.option("--reporter", metavar="NAME", help="The agent that reports it.")
+@click.option("--timestamp", metavar="TIME", help="When, in ISO 8601; default: now.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON; without --type, read the record as JSON from standard input."
+)
+@click.argument("words", metavar="[KEY=VALUE]...", nargs=-1)
+@common
+@click.pass_context
+def anomaly(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **options: str | None) -> int:
+    """Append one anomaly, checked, under the lock.
+
+    Details are given as KEY=VALUE; KEY=@FILE takes the text of a file, KEY=- that of standard input.
+
+    \b
+    Example:
+      liza log anomaly --type retry_loop --task task-3 --reporter coder-1 \\
+        count=3 error_pattern="serialization failure on nested entity"
+    """
+    return record.anomaly(root_of(ctx), options, words, as_json)
+
+
+@command.command("entry")
+@click.option("--agent", metavar="NAME", help="Who did it.")
+@click.option("--action", metavar="WORD", help="What was done, in a word: claimed, committed, rejected, ...")
+@click.option("--task", metavar="ID", help="The task it was done on.")
+@click.option("--detail", metavar="TEXT", help="More about it; - reads standard input.")
+@click.option("--timestamp", metavar="TIME", help="When, in ISO 8601; default: now.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print JSON; without other options, read the entry as JSON from standard input.",
+)
+@common
+@click.pass_context
+def entry(ctx: click.Context, /, as_json: bool, **options: str | None) -> int:
+    """Append one entry to log.yaml under the lock.
+
+    \b
+    Example:
+      liza log entry --agent coder-1 --action claimed --task task-3 --detail "starting with the parser"
+    """
+    return record.entry(root_of(ctx), options, as_json)

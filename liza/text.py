@@ -1,0 +1,35 @@
+"""Text that agents wrote, made fit to be shown. It may hold escape sequences, bidi marks, or a megabyte."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def shown(value: Any, limit: int = 60) -> str:
+    """A value as it is quoted in a message: on one line, printable, not longer than `limit`."""
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    if not isinstance(value, str):
+        return "null" if value is None else str(value).lower()
+    text = printable(value if len(value) <= limit else value[: limit - 1] + "…")
+    return f"'{text}'"
+
+
+def printable(text: str) -> str:
+    """The text with every character that does not print written as an escape, so that no terminal acts on it."""
+    return (
+        text
+        if text.isprintable()
+        else "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    )
+
+
+def closest(word: object, known: Sequence[str]) -> str | None:
+    """The known word that was probably meant."""
+    if not isinstance(word, str) or not 1 < len(word) < 60:
+        return None
+    from difflib import get_close_matches
+
+    found = get_close_matches(word.lower(), [each.lower() for each in known], n=1, cutoff=0.75)
+    return next((each for each in known if each.lower() == found[0]), None) if found else None

@@ -21,7 +21,7 @@ tools:
 	echo "On Debian or Ubuntu: apt-get install git jq util-linux vim tmux"; exit 1; fi
 
 demo: install
-	@PATH="$(CURDIR)/$(BIN):$$PATH" sh .liza.example/demo.sh
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh docs/demo.sh
 
 test: install tools
 	$(BIN)/ruff check .

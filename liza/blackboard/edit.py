@@ -146,11 +146,12 @@ class _Draft:
         self.new_sections += f"{' ' * column}{emit.field(name, value, column)}\n"
 
     def at_the_end(self) -> list[Splice]:
-        """New sections, behind everything: what stands there, comments included, keeps its place."""
-        if not self.new_sections:
-            return []
-        gap = "\n" if b"\n\n" in self.raw or b"\n\r\n" in self.raw else ""
-        return [self.lines(spans.body(self.raw).end, gap + self.new_sections)]
+        """New sections, behind everything: what stands there, comments included, keeps its place.
+
+        No blank line before them, however well it would look: a literal block that keeps its line breaks (`|+`) may
+        stand there, and would count it as one of its own.
+        """
+        return [self.lines(spans.body(self.raw).end, self.new_sections)] if self.new_sections else []
 
     def end_of(self, part: Part, column: int) -> int:
         return spans.content_end(self.raw, part.start, part.end, column) if self.trim else part.end

@@ -30,11 +30,12 @@ WORDS = st.sampled_from(
 )
 ODD_TEXTS = [
     "OK", "yes", "no", "null", "~", "12:30:45", "2025-01-18T14:32:00Z", "0x1F", "1e3", "# no comment", "a # b", "a: b",
-    "- dash", "[x]", "{y}", "it's", 'say "hi"', "back\\slash", "tab\there", "two\nlines", "three\n\nlines\n", " lead",
+    "- dash", "[x]", "{y}",
+    "it's", 'say "hi"', "back\\slash", "tab\there", "two\nlines", "three\n\nlines\n", " lead",
     "trail ", "", "&anchor", "*alias", "!tag", "%dir", "@at", "`tick`", "---", "...", "? q", "| bar", "> gt",
-    "é ü 漢字 😀", "\u2028sep", "nbsp\u00a0", "\u202ertl", "\x1b[31mred", "#hash first\nsecond", "last\n# hash", "end\n\n\n",
-    "\nfirst empty", "  indented\nthen not", "key: |", "a,b", "x]", "x}", "on", "Off", "-", "--- x", "=", "<<", "1_000",
-    "0o14", "012", "1.5", ".5", "-.inf",
+    "é ü 漢字 😀", "\u2028sep", "nbsp\u00a0", "\u202ertl", "\x1b[31mred", "#hash first\nsecond", "last\n# hash",
+    "end\n\n\n", "\nfirst empty", "  indented\nthen not", "key: |", "a,b", "x]", "x}", "on", "Off", "-", "--- x", "=",
+    "<<", "1_000", "0o14", "012", "1.5", ".5", "-.inf",
 ]  # fmt: skip
 TEXTS = st.one_of(
     st.sampled_from(ODD_TEXTS),

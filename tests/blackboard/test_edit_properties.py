@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import assume, event, given
+from hypothesis import assume, event, example, given
 from hypothesis import strategies as st
 
 from liza.blackboard import edit
@@ -48,6 +48,7 @@ def attempt(document: Document, name: str, meant: Any, write: Any) -> bytes | No
     return new
 
 
+@example("a: 1\n\nb: |+\n  keeps its line breaks\n", "claims", [1])
 @given(boards(), st.sampled_from(SECTIONS), VALUES)
 def test_a_replaced_section_is_what_was_meant_and_nothing_else_changes(text: str, name: str, value: Any) -> None:
     document = read(text)

@@ -4,6 +4,14 @@ Each knows its exit code, says in one line what happened and where, and carries 
 Each is also the builtin that a caller of the Python API would already catch.
 """
 
+TYPE_CHECKING = (
+    False  # not typing's: `liza gate` starts in little more time than Python itself, and typing is half of it
+)
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from liza.model import Problem
+
 
 class LizaError(Exception):
     """An expected failure. Anything else that reaches the command line is a bug in liza."""
@@ -19,6 +27,7 @@ class LizaError(Exception):
         file: str | None = None,
         line: int | None = None,
         column: int | None = None,
+        problems: "Sequence[Problem]" = (),
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -26,6 +35,8 @@ class LizaError(Exception):
         self.file = file
         self.line = line
         self.column = column
+        self.problems = tuple(problems)  # where there is more than one thing to tell
+        self.fields: dict[str, object] = {}  # what else belongs into the JSON answer
 
     def __str__(self) -> str:
         return f"{place(self.file, self.line, self.column)}{self.message}"

@@ -1,22 +1,23 @@
-"""The facts that everything else speaks of: frozen, without input or output, for every part of liza to import."""
+"""The facts that everything else speaks of: frozen, without input or output, for every part of liza to import.
+
+Named tuples: importing as many frozen dataclasses takes longer than Python takes to start, on every call of a hook.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """Bytes [start, end) of a file."""
 
     start: int
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """Something wrong in a file that does not stop it from being read. Line and column count from 1."""
 
     message: str
@@ -27,8 +28,7 @@ class Problem:
     level: str = "error"  # or "warning": usable as it is, but probably not what was meant
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """One entry of a stream, with every field that was written, known or not."""
 
     stream: str
@@ -37,28 +37,29 @@ class Record:
 
     def get(self, field: str) -> Any:
         """A field of the record, else of its `details`; None if it is in neither."""
-        if field in self.fields:
-            return self.fields[field]
+        value = self.fields.get(field)
+        if value is not None:
+            return value
         details = self.fields.get("details")
-        return details.get(field) if isinstance(details, Mapping) else None
+        return details.get(field) if isinstance(details, MappingProxyType | dict) else None
 
     @property
     def timestamp(self) -> datetime | None:
         return parse_time(self.fields.get("timestamp"))
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """A blackboard as it was at one moment, and all that is known to be wrong with it."""
 
     raw: bytes
     spans: Mapping[str, Span]  # of each section; empty where they cannot be cut, and then liza does not write either
     sections: Mapping[str, Any]
     problems: tuple[Problem, ...]
+    log: tuple[Any, ...] = ()  # the entries of log.yaml, where a rule asks for them
 
     def records(self, stream: str) -> tuple[Record, ...]:
         """The usable records of a section that is a list or a mapping of them; a faulty one is among the problems."""
-        entries = self.sections.get(stream)
+        entries = self.log if stream == "log" else self.sections.get(stream)
         if isinstance(entries, tuple):
             return tuple(Record(stream, i, entry) for i, entry in enumerate(entries) if isinstance(entry, Mapping))
         if isinstance(entries, Mapping):
@@ -66,12 +67,85 @@ class Snapshot:
         return ()
 
 
+class Rule(NamedTuple):
+    """What counts as a pattern, and what follows from it."""
+
+    name: str
+    condition: str
+    severity: str
+    action: str = "CHECKPOINT"
+    description: str = ""
+    window: str | None = None  # None: that of the pack
+    mode: str = "act"  # or "observe": logged, never acts
+    rearm: str = "fresh"  # or "any_new": one new record is enough to trip again with the old ones
+    summary: str | None = None
+    origin: str = ""  # the pack or file that it is from
+
+
+class Reason(StrEnum):
+    """Why a rule did what it did."""
+
+    MATCHED = "matched"
+    BELOW = "below its threshold"
+    OBSERVED = "matched, but only observed"
+    DISABLED = "disabled in rules.yaml"
+    ACKNOWLEDGED = "only evidence that a resolution has dealt with"
+
+
+class Match(NamedTuple):
+    """A rule and the evidence that satisfied it."""
+
+    rule: Rule
+    value: float
+    threshold: float
+    key: str | None
+    fields: tuple[str, ...]  # what the evidence was grouped by
+    evidence: tuple[Record, ...]
+    new: tuple[Record, ...]  # of the evidence, what no resolution has dealt with
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return tasks_of(self.evidence)
+
+
+class Progress(NamedTuple):
+    """How near a rule is to its threshold."""
+
+    rule: Rule
+    reason: Reason
+    value: float
+    threshold: float
+    key: str | None
+    tasks: tuple[str, ...]
+
+
+class Verdict(NamedTuple):
+    """All matches of one check; none is OK."""
+
+    checked_at: datetime
+    window: str
+    matches: tuple[Match, ...]
+    observed: tuple[Match, ...]
+    progress: tuple[Progress, ...]
+    considered: int
+    acknowledged: int
+    outside_window: int
+    unusable: tuple[tuple[Record, str], ...]
+    warnings: tuple[str, ...]
+
+
+def tasks_of(records: tuple[Record, ...]) -> tuple[str, ...]:
+    """The tasks that records name, each once, in their order."""
+    return tuple(dict.fromkeys(str(task) for record in records if (task := record.get("task")) is not None))
+
+
 def frozen(value: Any) -> Any:
     """The same value, with nothing in it that can be changed."""
+    # The scalars are told apart here and not by a call each: a blackboard has ten times as many of them as collections.
     if isinstance(value, dict):
-        return MappingProxyType({key: frozen(inner) for key, inner in value.items()})
+        return MappingProxyType({k: frozen(v) if isinstance(v, dict | list) else v for k, v in value.items()})
     if isinstance(value, list):
-        return tuple(map(frozen, value))
+        return tuple([frozen(inner) if isinstance(inner, dict | list) else inner for inner in value])
     return value
 
 
@@ -80,7 +154,14 @@ def parse_time(value: object) -> datetime | None:
     if not isinstance(value, str):
         return None
     try:
-        time = datetime.fromisoformat(value.strip())
-    except ValueError:
+        time = datetime.fromisoformat(value)
+        if time.tzinfo is UTC:
+            return time
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError):  # the latter at either end of the calendar
         return None
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+
+
+def format_time(moment: datetime) -> str:
+    """A time as liza writes it: UTC, to the second, with a Z."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

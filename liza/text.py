@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+LONG = 10_000  # bits of a number that Python refuses to print, because printing it takes very long
+
 
 def shown(value: Any, limit: int = 60) -> str:
     """A value as it is quoted in a message: on one line, printable, not longer than `limit`."""
@@ -10,6 +12,8 @@ def shown(value: Any, limit: int = 60) -> str:
         return "a mapping"
     if isinstance(value, list | tuple):
         return "a list"
+    if isinstance(value, int) and value.bit_length() > LONG:
+        return "a number of thousands of digits"
     if not isinstance(value, str):
         return "null" if value is None else str(value).lower()
     text = printable(value if len(value) <= limit else value[: limit - 1] + "…")
@@ -32,4 +36,6 @@ def closest(word: object, known: Sequence[str]) -> str | None:
     from difflib import get_close_matches
 
     found = get_close_matches(word.lower(), [each.lower() for each in known], n=1, cutoff=0.75)
-    return next((each for each in known if each.lower() == found[0]), None) if found else None
+    if found:
+        return next(each for each in known if each.lower() == found[0])
+    return next((each for each in known if sorted(each.lower()) == sorted(word.lower())), None)  # ADN for AND

@@ -31,6 +31,17 @@ class Board:
             document = self._document(storage.read(self.paths.state, again=True))
         return document
 
+    def _document(self, reading: storage.Reading) -> Document:
+        document = parse(reading.raw, self.paths.state)
+        if "circuit_breaker" not in document.data and self._has_reports():
+            # A breaker that has tripped before does not lose its section by itself: what we see is not all of the file.
+            raise Unreadable(
+                f"there is no circuit_breaker section, yet {self.paths.reports}/ holds reports of earlier trips",
+                hint="restore the section from a backup or from git; to start anew, move the old reports away",
+                file=self.paths.state,
+            )
+        return document
+
     def change(self, edit: Callable[[Document], bytes]) -> tuple[Document, bytes]:
         """Put the bytes that `edit` makes of the document in its place; returns both, the old document first.
 
@@ -55,17 +66,6 @@ class Board:
                             hint=f"have them take the lock: flock -x {self.paths.lock} -c '...'",
                             file=self.paths.state,
                         ) from None
-
-    def _document(self, reading: storage.Reading) -> Document:
-        document = parse(reading.raw, self.paths.state)
-        if "circuit_breaker" not in document.data and self._has_reports():
-            # A breaker that has tripped before does not lose its section by itself: what we see is not all of the file.
-            raise Unreadable(
-                f"there is no circuit_breaker section, yet {self.paths.reports}/ holds reports of earlier trips",
-                hint="restore the section from a backup or from git; to start anew, move the old reports away",
-                file=self.paths.state,
-            )
-        return document
 
     def _has_reports(self) -> bool:
         try:

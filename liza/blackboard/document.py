@@ -12,6 +12,8 @@ from liza.errors import Refused, Unreadable
 
 Path = tuple[str | int, ...]
 
+_COMPOSED = 1 << 16  # bytes; about half a second of composing
+
 NOT_A_BOARD = "restore the file from a backup or from git, or start a new blackboard elsewhere with: liza init"
 
 
@@ -33,10 +35,19 @@ class Document:
         except CannotCut as error:
             raise self.refused(f"its sections cannot be told apart safely: {error}", error.offset) from None
 
-    @cached_property
+    @property
     def root(self) -> Part:
         """The whole document as one part."""
-        body = spans.body(self.raw)
+        if isinstance(self._root, CannotCut):
+            raise self._root
+        return self._root
+
+    @cached_property
+    def _root(self) -> Part | CannotCut:
+        try:
+            body = spans.body(self.raw)
+        except CannotCut as error:
+            return error
         return Part(None, body.start, body.start, body.end, 0)
 
     def locate(self, path: Path) -> tuple[int, int] | None:
@@ -51,7 +62,66 @@ class Document:
                 offset = part.start if part.key is not None else spans.first_token(self.raw, part.value, part.end)
         except (CannotCut, LookupError, ValueError, TypeError):
             pass  # a flow collection, or a field that is not there: the place reached so far is the answer
-        return None if offset is None else self.line_column(offset)
+        return self._composed(path) if offset is None else self.line_column(offset)
+
+    def _composed(self, path: Path) -> tuple[int, int] | None:
+        """The same for a document that cannot be cut, by the parser that keeps positions; a long one gets its start."""
+        node = self._nodes
+        found = (1, 1)
+        for step in path:
+            children = getattr(node, "value", None)
+            if isinstance(step, str) and isinstance(children, list):
+                match = next((pair for pair in children if isinstance(pair, tuple) and pair[0].value == step), None)
+                node, at = (match[1], match[0]) if match else (None, None)
+            else:
+                items = children if isinstance(children, list) and isinstance(step, int) else []
+                node = at = items[int(step)] if items and int(step) < len(items) else None
+            if at is None:
+                break
+            found = (at.start_mark.line + 1, at.start_mark.column + 1)
+        return found
+
+    @cached_property
+    def _nodes(self) -> Any:
+        if len(self.raw) > _COMPOSED:
+            return None
+        from ruamel.yaml import YAML
+        from ruamel.yaml.error import YAMLError
+
+        try:
+            return YAML(typ="rt", pure=True).compose(decode(self.raw))
+        except (YAMLError, ValueError):
+            return None
+
+    def locate_inside(self, path: Path, characters: int) -> tuple[int | None, int | None]:
+        """Line and column of a place inside a text: so many characters after the text at `path` begins.
+
+        Right for a text on one line and for a literal block; near enough for one that is folded or has escapes.
+        """
+        node = self._nodes
+        for step in path:
+            children = node.value if node is not None else []
+            if isinstance(step, str):
+                node = next((pair[1] for pair in children if isinstance(pair, tuple) and pair[0].value == step), None)
+            else:
+                node = children[step] if isinstance(children, list) and step < len(children) else None
+        if node is None or not hasattr(node, "style"):
+            return self.locate(path) or (None, None)
+        lines = decode(self.raw).split("\n")
+        line, column = node.start_mark.line, node.start_mark.column
+        indent = None
+        if node.style in ("|", ">"):
+            line += 1
+            indent = column = len(lines[line]) - len(lines[line].lstrip(" "))
+        elif node.style in ("'", '"'):
+            column += 1
+        while True:
+            left = lines[line].rstrip("\r")[column:]
+            if characters <= len(left) or line + 1 >= len(lines):
+                return line + 1, column + min(characters, len(left)) + 1
+            characters -= len(left) + 1
+            line += 1
+            column = indent if indent is not None else len(lines[line]) - len(lines[line].lstrip(" "))
 
     def line_column(self, offset: int) -> tuple[int, int]:
         """The position of a byte as an editor shows it; lines are counted once for all questions."""
@@ -61,14 +131,19 @@ class Document:
 
     def parts(self, part: Part, value: Any) -> list[Part]:
         """The fields or items inside one part."""
-        key = (part.start, part.end)
-        if key not in self._parts:
+        if part.value not in self._parts:
             cut = spans.fields if isinstance(value, dict) else spans.items
-            self._parts[key] = cut(self.raw, part.value, part.end, value)
-        return self._parts[key]
+            try:
+                self._parts[part.value] = cut(self.raw, part.value, part.end, value)
+            except CannotCut as error:
+                self._parts[part.value] = error  # or every fault that is to be located would look again
+        found = self._parts[part.value]
+        if isinstance(found, CannotCut):
+            raise found
+        return found
 
     @cached_property
-    def _parts(self) -> dict[tuple[int, int], list[Part]]:
+    def _parts(self) -> dict[int, list[Part] | CannotCut]:
         return {}
 
     @cached_property
@@ -89,7 +164,7 @@ class Document:
 def parse(raw: bytes, file: str) -> Document:
     """The sections in these bytes, or `Unreadable` with the place of the first thing wrong."""
     data = _load(raw, file)
-    if not isinstance(data, dict):
+    if not isinstance(data, dict) or not data:
         raise Unreadable(_what_instead(raw, data), hint=NOT_A_BOARD, file=file)
     return Document(raw, data, file)
 
@@ -120,12 +195,20 @@ def _load(raw: bytes, file: str) -> Any:
 
 
 def _what_instead(raw: bytes, data: Any) -> str:
-    if data is None:
+    if not data and not isinstance(data, list | bool | int | float | str):
         return "the file is empty: no section is in it"
     if isinstance(data, list) and re.search(rb"(?:^|\n)(?:---|\.\.\.)[ \t\r\n]", raw):
         return "it holds several YAML documents where one mapping of sections is expected"
     kind = "a list" if isinstance(data, list) else "a single value"
     return f"it holds {kind} where a mapping of sections is expected"
+
+
+def _fails(text: str) -> bool:
+    try:
+        load(text)
+    except BadYaml as error:
+        return error.message.startswith("duplicate")
+    return False
 
 
 def _second_of(text: str, key: str) -> tuple[int, int] | tuple[None, None]:
@@ -136,7 +219,8 @@ def _second_of(text: str, key: str) -> tuple[int, int] | tuple[None, None]:
         column = len(found["indent"])
         if previous is not None and len(previous["indent"]) == column:
             between = text[previous.end() : found.start("key")]
-            if not re.search(rf"\n {{0,{column - 1}}}[^ #\n]" if column else r"\n(?:---|\.\.\.)\s", between):
+            inside = not re.search(rf"\n {{0,{column - 1}}}[^ #\n]" if column else r"\n(?:---|\.\.\.)\s", between)
+            if inside and _fails(text[: found.end()]):  # else it is text that only looks so, in a literal block
                 return text.count("\n", 0, found.start("key")) + 1, column + 1
         previous = found
     inline = re.search(rf"[{{,]\s*{word}[ \t]*:[^\n]*?,\s*(?P<key>{word})[ \t]*:", text)

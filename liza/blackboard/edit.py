@@ -7,20 +7,30 @@ stay. The five operations on a blackboard are five ways of saying what the new v
 Nothing leaves this module unproven: the changed text is parsed again and must give exactly the value that was meant.
 """
 
+import re
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 
 from liza.blackboard import emit, spans
 from liza.blackboard.document import Document
-from liza.blackboard.reader import BadYaml, decode, load
+from liza.blackboard.reader import MAX_DEPTH, BadYaml, decode, load
 from liza.blackboard.spans import CannotCut, Part
 from liza.blackboard.values import common_ends, identical
-from liza.errors import Refused
+from liza.errors import Refused, Unreadable
 
 # Up to this size a changed section is proven by parsing all of it, beyond it by parsing the changed records and their
 # neighbours. Both are sound; the first is simpler to believe, the second is what makes an append to 10,000 records
 # cheap.
 WHOLE_SECTION = 1 << 16
+
+
+_QUOTED = re.compile(rb"""\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*'""", re.DOTALL)
+_COMMENT = re.compile(rb"[ \t]+#")
+_TRIES = 16  # how many of the hashes behind a collection in brackets may be the one that begins a comment
+# An anchor and an alias of it somewhere: a change at one place may then mean a change at another.
+_ANCHOR = re.compile(rb"(?:[:\-?\[{,][ \t]+|[\n\[{,][ \t]*|\A)&[\w-]")
+_ALIAS = re.compile(rb"(?:[:\-?\[{,][ \t]+|[\n\[{,][ \t]*|\A)\*[\w-]")
 
 
 class Splice(NamedTuple):
@@ -61,7 +71,8 @@ def _list(document: Document, value: Any, name: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise Refused(f"{name} is not a list, so nothing can be appended to it", file=document.file)
+        hint = f"write {name} as a list, each item behind '- '"
+        raise Refused(f"{name} is not a list, so nothing can be appended to it", hint=hint, file=document.file)
     return value
 
 
@@ -99,11 +110,26 @@ def revise(document: Document, changes: Mapping[str, Any]) -> bytes:
                 return raw
         except (CannotCut, BadYaml) as caught:
             error = caught
-        except (TypeError, RecursionError) as caught:
+        except TypeError as caught:
             raise Refused(f"that value cannot be written as YAML: {caught}", file=document.file) from None
+        except RecursionError:
+            hint = "write it with fewer levels"
+            if _is_deep(document.data):
+                raise Unreadable("it is nested too deeply to be a blackboard", hint=hint, file=document.file) from None
+            message = "that value cannot be written as YAML: it is nested too deeply"
+            raise Refused(message, hint=hint, file=document.file) from None
     names = ", ".join(changes)
     offset = error.offset if isinstance(error, CannotCut) else 0
     raise document.refused(f"{names} cannot be changed without touching other text ({error or 'no safe cut'})", offset)
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether it is the file that is nested too deeply, rather than what is to be written; without recursion."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        inside = [each for one in level for each in (one.values() if isinstance(one, dict) else one)]
+        level = [each for each in inside if isinstance(each, dict | list)]
+    return bool(level)
 
 
 class _Draft:
@@ -151,7 +177,7 @@ class _Draft:
         No blank line before them, however well it would look: a literal block that keeps its line breaks (`|+`) may
         stand there, and would count it as one of its own.
         """
-        return [self.lines(spans.body(self.raw).end, self.new_sections)] if self.new_sections else []
+        return [self.lines(self.document.root.end, self.new_sections)] if self.new_sections else []
 
     def end_of(self, part: Part, column: int) -> int:
         return spans.content_end(self.raw, part.start, part.end, column) if self.trim else part.end
@@ -159,8 +185,9 @@ class _Draft:
     def change(self, part: Part, old: Any, new: Any) -> None:
         if identical(old, new):
             return
-        if old and new and type(old) is type(new) and isinstance(old, dict | list):
-            opens = self.raw[spans.first_token(self.raw, part.value, part.end) :][:1]
+        if old and new and type(old) is type(new) and (isinstance(old, list) or self.shares_keys(old, new)):
+            first = spans.first_token(self.raw, part.value, part.end)
+            opens = self.raw[first : first + 1]
             if opens in (b"{", b"["):
                 from liza.blackboard import flow  # imports ruamel.yaml, which no other write needs
 
@@ -172,6 +199,10 @@ class _Draft:
                 self.change_items(part, old, new)
             return
         self.replace(part, old, new)
+
+    @staticmethod
+    def shares_keys(old: Any, new: Any) -> bool:
+        return isinstance(old, dict) and not old.keys().isdisjoint(new.keys())
 
     def change_fields(self, part: Part, old: dict[str, Any], new: dict[str, Any]) -> None:
         parts = self.document.parts(part, old)
@@ -199,9 +230,13 @@ class _Draft:
         added = [emit.item(value, column) for value in new[head + paired : len(new) - tail]]
         if not added:
             return
-        if head + paired == 0:
-            raise CannotCut("items in front of the first one", parts[0].start)
         indent = " " * column
+        if head + paired == 0:
+            begin = self.raw.rfind(b"\n", 0, parts[0].start) + 1
+            if self.raw[begin : parts[0].start].strip():
+                raise CannotCut("items in front of one that stands behind another dash", parts[0].start)
+            self.splices.append(self.lines(begin, indent + f"\n{indent}".join(added) + "\n"))
+            return
         self.splices.append(
             self.lines(self.end_of(parts[head + paired - 1], column), indent + f"\n{indent}".join(added) + "\n")
         )
@@ -224,7 +259,13 @@ class _Draft:
         first = spans.first_token(self.raw, part.value, part.end)
         line_end = self.line_end(part.value, part.end)
         if first < line_end:
-            self.replace_inline(part.value, self.inline(part, old)[1], line_end, text)
+            start, end = self.inline(part, old)
+            opens = self.raw[start : start + 1]
+            if opens in (b"[", b"{") and re.search(rb"\s#", _QUOTED.sub(b"", self.raw[start:end])):
+                raise CannotCut("a comment stands inside its brackets", start)
+            if "\n" in text.lstrip("\n") and text.startswith(" ") and self.raw[end:line_end].strip():
+                text = " " + emit.flow(new)  # the lines of a literal block cannot stand before a comment
+            self.replace_inline(part.value, end, line_end, text)
         elif old is None:
             self.replace_inline(part.value, part.value, line_end, text)  # `key:`, and perhaps a comment
         else:
@@ -255,12 +296,18 @@ class _Draft:
         """The span of a value that begins on its key's line, a comment behind it left out."""
         start = part.value + len(self.raw[part.value : part.end]) - len(self.raw[part.value : part.end].lstrip(b" \t"))
         end = start + len(self.raw[start : self.end_of(part, part.column + 1)].rstrip())
+        if quoted := _QUOTED.match(self.raw, start, end):
+            return start, quoted.end()
+        opens = self.raw[start : start + 1]
+        if opens not in (b"[", b"{") and isinstance(old, dict | list):
+            return start, end  # the first of several lines in block style, behind a dash
+        if opens not in (b"[", b"{"):
+            comment = None if opens in (b"|", b">") else _COMMENT.search(self.raw, start, end)
+            return start, comment.start() if comment else end
         last_line = max(self.raw.rfind(b"\n", start, end) + 1, start)
-        at = self.raw.find(b"#", last_line, end)
-        while at > 0:
-            if self.raw[at - 1 : at] in b" \t" and self.is_value(start, at, old):
-                return start, start + len(self.raw[start:at].rstrip())
-            at = self.raw.find(b"#", at + 1, end)
+        for comment in islice(_COMMENT.finditer(self.raw, last_line, end), _TRIES):
+            if self.is_value(start, comment.start(), old):
+                return start, comment.start()
         return start, end
 
     def is_value(self, start: int, end: int, value: Any) -> bool:
@@ -278,16 +325,13 @@ def _proven(document: Document, changes: Mapping[str, Any], draft: _Draft, raw: 
     """Whether the new bytes hold exactly the values that were meant.
 
     Bytes outside the splices are the old ones by construction. The keys of the old file were found where the parser saw
-    them, so the changed parts can be judged on their own, unless an anchor goes, which can be used from anywhere.
+    them, so the changed parts can be judged on their own, unless a section is added at the end, where anything may
+    stand, or an anchor is used somewhere else.
     """
     meant = {**document.data, **changes}
-    if any(b"&" in document.raw[splice.start : splice.end] for splice in draft.splices):
+    if draft.new_sections or (_ANCHOR.search(document.raw) and _ALIAS.search(document.raw)):
         return _parses_to(raw, meant)
     try:
-        if draft.new_sections and not _parses_to(
-            draft.new_sections.encode(), {name: meant[name] for name in changes if name not in document.data}
-        ):
-            return False
         return all(
             _parses_to(*_changed_text(document, name, meant[name], draft, raw))
             for name in changes
@@ -308,7 +352,7 @@ def _changed_text(document: Document, name: str, new: Any, draft: _Draft, raw: b
         return document.raw.rfind(b"\n", 0, part.start) + 1
 
     section, old = document.sections[name], document.data[name]
-    begin = max(line(section), spans.body(document.raw).start)
+    begin = max(line(section), document.root.start)
     head_of_section = moved(begin)
     if section.end - section.start <= WHOLE_SECTION or not (
         isinstance(old, list) and isinstance(new, list) and old and new

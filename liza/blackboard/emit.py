@@ -13,7 +13,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-_PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_/.@+()\-]*(?: [A-Za-z0-9_/.@+()\-]+)*")
+from liza.text import LONG
+
+_PLAIN = re.compile(r"(?:[A-Za-z/]|_+[A-Za-z])[A-Za-z0-9_/.@+()\-]*(?: [A-Za-z0-9_/.@+()\-]+)*")
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 # Words that some YAML reader takes for a boolean, null or number.
 _RESERVED = re.compile(r"(?i:y|n|yes|no|on|off|true|false|null|nan|inf)")
@@ -80,6 +82,8 @@ def scalar(value: Any, column: int) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
+        if value.bit_length() > LONG:
+            raise TypeError("a number of thousands of digits")
         return str(value)
     if isinstance(value, float):
         return _float(value)
@@ -111,6 +115,8 @@ def _word(text: str) -> str:
 
 def _quoted(text: str) -> str:
     """Double quoted and escaped: no control character or bidi mark stands raw in the file."""
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        raise TypeError("half a surrogate pair is no character")
     quoted = json.dumps(text, ensure_ascii=False)
     if quoted.isprintable():
         return quoted

@@ -57,8 +57,10 @@ def _compare_fields(node: MappingNode, old: dict[str, Any], new: dict[str, Any],
         _compare(value, old[key], new[key], found)
     added = emit.flow({key: value for key, value in new.items() if key not in old})[1:-1]
     if added:
-        end = node.value[-1][1].end_mark.index
-        found.append((end, end, ", " + added))
+        last = node.value[-1][1]
+        end = last.end_mark.index
+        gap = " , " if last.start_mark.index == end else ", "  # `{a:, b: 1}` has a key `a:` for some readers
+        found.append((end, end, gap + added))
 
 
 def _compare_items(node: SequenceNode, old: list[Any], new: list[Any], found: list[Change]) -> None:

@@ -57,7 +57,10 @@ class Lock:
 def _timeout_setting() -> float:
     text = os.environ.get("LIZA_LOCK_TIMEOUT", "")
     try:
-        return float(text) if text else DEFAULT_TIMEOUT
+        seconds = float(text) if text else DEFAULT_TIMEOUT
+        if not 0 <= seconds < 1e9:
+            raise ValueError
+        return seconds
     except ValueError:
         raise Refused(
             f"LIZA_LOCK_TIMEOUT is {text!r}, not a number of seconds", hint="unset LIZA_LOCK_TIMEOUT"

@@ -27,6 +27,18 @@ class Paths(NamedTuple):
         return os.path.join(self.folder, "state.yaml.lock")
 
     @property
+    def rules(self) -> str:
+        return os.path.join(self.folder, "rules.yaml")
+
+    @property
+    def checkpoint(self) -> str:
+        return os.path.join(self.folder, "CHECKPOINT")
+
+    @property
+    def report(self) -> str:
+        return os.path.join(self.folder, "circuit_breaker_report.md")
+
+    @property
     def reports(self) -> str:
         return os.path.join(self.folder, "reports")
 
@@ -40,7 +52,10 @@ def find(root: str | None = None) -> Paths:
     for named, origin in ((root, "--root"), (os.environ.get("LIZA_ROOT"), "LIZA_ROOT")):
         if named:
             return _named(named, origin)
-    start = os.getcwd()
+    try:
+        start = os.getcwd()
+    except FileNotFoundError:
+        raise NoBlackboard("the working folder is gone", hint="change to a folder that exists") from None
     folder = start
     while not os.path.isdir(os.path.join(folder, FOLDER)):
         parent = os.path.dirname(folder)

@@ -20,7 +20,10 @@ MAX_DEPTH = 200
 _LIMITS = yaml_rs.AliasLimits(MAX_ALIAS_EVENTS, 64)
 _POSITION = re.compile(r"YAML parse error at line (\d+), column (\d+)")
 # Flow collections are limited by the parser itself; a run of dashes opens one block sequence each and is not.
-_DASHES = re.compile(rf"(?:^|\n) *(?:- +){{{MAX_DEPTH}}}")
+_DASHES = re.compile(rf"(?:^|\n|: ) *(?:[-?:] +){{{MAX_DEPTH}}}")
+
+
+_RUNS = re.compile(r"(?:[-?] ){8}")  # which nearly no file has, so that the slow look is seldom taken
 
 
 class BadYaml(ValueError):
@@ -39,6 +42,10 @@ def load(text: str) -> Any:
         return yaml_rs.loads(text, parse_datetime=False, alias_limits=_LIMITS)
     except yaml_rs.YAMLDecodeError as error:
         raise _explained(str(error)) from None
+    except TypeError:
+        raise BadYaml("a mapping or a list in it is used as a key") from None
+    except RecursionError:
+        raise BadYaml("it is nested too deeply") from None
     except ValueError as error:  # an integer of thousands of digits: Python's own guard against quadratic conversion
         raise BadYaml(str(error).split(";")[0]) from None
 
@@ -51,7 +58,7 @@ def decode(raw: bytes) -> str:
         raise BadYaml(f"byte 0x{raw[error.start]:02x} is not UTF-8", *_at(raw, error.start)) from None
     if "\0" in text:
         raise BadYaml("it holds a NUL byte", *_at(raw, raw.index(b"\0")))
-    if "- - - - " in text and (deep := _DASHES.search(text)) is not None:
+    if _RUNS.search(text) and (deep := _DASHES.search(text)) is not None:
         raise BadYaml(f"it is nested more than {MAX_DEPTH} levels deep", text.count("\n", 0, deep.start() + 1) + 1, 1)
     return text
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from liza.blackboard import schema
+from liza.blackboard import emit, schema
 from liza.blackboard.board import Board
+from liza.blackboard.document import Document
 from liza.blackboard.edit import append_record
 from liza.errors import Refused
 
@@ -30,10 +31,10 @@ class Invalid(Refused):
 
 def add_anomaly(board: Board, record: Mapping[str, Any]) -> Added:
     """Append one anomaly."""
+    _writable(record)
     warnings = _checked("anomaly", schema.check_anomaly(record, ()))
     before, after = board.change(lambda document: append_record(document, "anomalies", record))
-    line = after.count(b"\n", 0, _first_difference(before.raw, after)) + 1
-    return Added(record, board.paths.state, line, warnings)
+    return Added(record, board.paths.state, _line_of(record, before, after), warnings)
 
 
 def add_entry(board: Board, entry: Mapping[str, Any]) -> Added:
@@ -45,6 +46,13 @@ def add_entry(board: Board, entry: Mapping[str, Any]) -> Added:
     return Added(entry, board.paths.log, None, warnings)
 
 
+def _writable(record: Mapping[str, Any]) -> None:
+    try:
+        emit.item(record, 0)
+    except (TypeError, RecursionError) as error:
+        raise Refused(f"that value cannot be written as YAML: {error}") from None
+
+
 def _checked(what: str, faults: Iterable[schema.Fault]) -> tuple[schema.Fault, ...]:
     found = tuple(faults)
     errors = [fault for fault in found if fault.level == "error"]
@@ -53,12 +61,9 @@ def _checked(what: str, faults: Iterable[schema.Fault]) -> tuple[schema.Fault, .
     return found
 
 
-def _first_difference(one: bytes, other: bytes) -> int:
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+def _line_of(record: Mapping[str, Any], before: Document, after: bytes) -> int:
+    """The line on which a record begins that was put at the end of its section."""
+    behind = len(before.raw) - before.sections["anomalies"].end if "anomalies" in before.data else 0
+    first = emit.item(record, 0).partition("\n")[0].encode()
+    at = after.rfind(first, 0, len(after) - behind)
+    return after.count(b"\n", 0, at if at >= 0 else len(after) - behind) + 1

@@ -1,6 +1,7 @@
 """Making a new blackboard."""
 
 import os
+from contextlib import suppress
 from typing import NamedTuple
 
 from liza import templates
@@ -44,9 +45,16 @@ def create(root: str, goal: str | None) -> Made:
         raise Refused(
             f"{folder} could not be made: {error.strerror}", hint=f"make {project} a folder you can write"
         ) from None
-    for name, content in contents.items():
-        with open(os.path.join(folder, name), "xb") as file:
-            file.write(content)
+    try:
+        for name, content in contents.items():
+            with open(os.path.join(folder, name), "xb") as file:
+                file.write(content)
+    except OSError as error:
+        for name in contents:
+            with suppress(FileNotFoundError):
+                os.unlink(os.path.join(folder, name))
+        os.rmdir(folder)
+        raise Refused(f"{folder} could not be filled: {error.strerror}", hint="make room on that disk") from None
     return Made(tuple(os.path.join(folder, name) for name in FILES), _not_ignored(project))
 
 

@@ -14,7 +14,9 @@ def take(document: Document) -> Snapshot:
     try:
         sections = frozen(document.data)
     except RecursionError:
-        raise Unreadable("it is nested too deeply to be a blackboard", file=document.file) from None
+        raise Unreadable(
+            "it is nested too deeply to be a blackboard", hint="write it with fewer levels", file=document.file
+        ) from None
     problems = located(document, schema.check(document.data))
     try:
         spans = {name: Span(part.start, part.end) for name, part in document.sections.items()}

@@ -42,6 +42,7 @@ class Body(NamedTuple):
 
 _MARKER = re.compile(rb"(?:^|(?<=\n))(?:---|\.\.\.)(?=[ \t\r\n]|$)[^\n]*\n?")
 _FIRST_TOKEN = re.compile(rb"(?:[ \t]*(?:#[^\n]*)?\r?(?:\n|\Z))*[ ]*")
+_DASH = re.compile(rb"-(?=[ \t\r\n]|$)")
 _PROPERTIES = re.compile(rb"(?:[ \t]*[&!][^\s,\[\]{}]*(?=[ \t\r\n]|$))*[ \t]*")
 _KEY = re.compile(
     rb"""(?: "(?:[^"\\\n]|\\.)*"                              # double quoted
@@ -56,19 +57,22 @@ def body(raw: bytes) -> Body:
     """The span of the one document in the file."""
     base = len(BOM) if raw.startswith(BOM) else 0
     start, end = base, len(raw)
-    if b"---" not in raw and b"..." not in raw:
+    if b"\r" in raw and (lone := re.search(rb"\r(?!\n)", raw)) is not None:
+        raise CannotCut("a carriage return without a line feed ends a line of it", lone.start())
+    if not raw.startswith((b"---", b"..."), base) and b"\n---" not in raw and b"\n..." not in raw:
         return Body(start, end)
-    for marker in _MARKER.finditer(raw, base):
+    for marker in _MARKER.finditer(raw[base:]):
+        at, until = base + marker.start(), base + marker.end()
         if marker[0].startswith(b"---"):
-            if start != base or _has_content(raw, base, marker.start()):
-                raise CannotCut("it holds several documents", marker.start())
+            if start != base or _has_content(raw, base, at):
+                raise CannotCut("it holds several documents", at)
             if not re.fullmatch(rb"---[ \t]*(?:#[^\n]*)?\r?\n?", marker[0]):
-                raise CannotCut("the document starts on the line of its '---' marker", marker.start())
-            start = marker.end()
+                raise CannotCut("the document starts on the line of its '---' marker", at)
+            start = until
         else:
-            if _has_content(raw, marker.end(), len(raw)):
-                raise CannotCut("it holds several documents", marker.start())
-            end = marker.start()
+            if _has_content(raw, until, len(raw)):
+                raise CannotCut("it holds several documents", at)
+            end = at
             break
     return Body(start, end)
 
@@ -85,6 +89,8 @@ def fields(raw: bytes, start: int, end: int, parsed: Mapping[Any, Any]) -> list[
     first = first_token(raw, start, end)
     if raw[first : first + 1] in (b"{", b"*", b""):
         raise CannotCut("it is not written in block style", first)
+    if raw[start:first].strip(b" \t") and b"\n" not in raw[start:first]:
+        raise CannotCut("its first key has an anchor or a tag", first)
     column = column_of(raw, first)
     starts = [first, *(match.end() for match in _field_pattern(column).finditer(raw, first, end))]
     parts: list[Part] = []
@@ -103,15 +109,15 @@ def items(raw: bytes, start: int, end: int, parsed: Sequence[Any]) -> list[Part]
     if not parsed:
         return []
     first = first_token(raw, start, end)
-    if not re.compile(rb"-(?=[ \t\r\n]|$)").match(raw, first, end):
+    if not _DASH.match(raw, first, end):
         raise CannotCut("it is not written in block style", first)
     column = column_of(raw, first)
     starts = [first, *(match.end() - 1 for match in _item_pattern(column).finditer(raw, first, end))]
     if len(starts) != len(parsed):
         raise CannotCut(f"{len(starts)} dashes are seen in column {column + 1} where {len(parsed)} were parsed", first)
-    return [
-        Part(None, at, at + 1, until, column) for at, until in zip(starts, _line_starts(raw, starts, end), strict=True)
-    ]
+    # A dash is the first thing on its line, unless the first item stands behind another dash or its key.
+    ends = [*(at - column for at in starts[1:]), end]
+    return [Part(None, at, at + 1, until, column) for at, until in zip(starts, ends, strict=True)]
 
 
 def first_token(raw: bytes, start: int, end: int) -> int:

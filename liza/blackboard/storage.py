@@ -9,17 +9,20 @@ and the caller starts over from the newer version.
 import errno
 import fcntl
 import os
+import re
 import stat
 import time
+import zlib
 from contextlib import suppress
 from typing import NamedTuple
 
-from liza.errors import Refused, Unreadable
+from liza.errors import LizaError, Refused, Unreadable
 
 YOUNG = 0.25  # seconds; an older file is not in the middle of being saved
 QUIET = 0.03  # a file written in place has settled after this long without a change
 _PATIENCE = 2.0  # for a file that changes under every read
 
+_POLL = 0.002
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 
@@ -62,6 +65,9 @@ def read(path: str, *, again: bool = False) -> Reading:
         try:
             raw, status = _read_once(path)
         except OSError as error:
+            if error.errno == errno.ENOENT and time.monotonic() - started < YOUNG:
+                time.sleep(QUIET)  # some editors rename the old file away before they write the new one
+                continue
             raise _unreadable(path, error) from None
         if raw is not None:
             settled = not again and (_moved_into_place(status) or time.time() - status.st_mtime > YOUNG)
@@ -118,35 +124,71 @@ def replace(path: str, seen: Reading, raw: bytes) -> None:
     """Put `raw` in place of the version that was seen, durably; `Changed` if that is no longer the one there.
 
     Whoever calls holds the blackboard's lock. At every moment the file is one whole version; a crash leaves at most a
-    file that `sweep` takes away.
+    file that `sweep` takes away. `Refused` promises that the file is as it was.
     """
     path = os.path.realpath(path)  # a symlinked state.yaml stays a symlink
     fresh = _names(path, f"{os.getpid()}-{time.monotonic_ns()}.new")
+    swap = _names(path, f"{_label(raw)}-{_label(seen.raw)}.swap")
     try:
         ours = _write_new(fresh, path, raw)
-        base = seen.identity
-        swap = _names(path, f"{ours}-{base.ino}-{base.mtime_ns}-{base.size}.swap")
         os.rename(fresh, swap)
+        exchanged = _exchange(swap, path)
     except BaseException as error:
         _unlink(fresh)
+        _unlink(swap)
+        if isinstance(error, FileNotFoundError):
+            raise Changed from None
         if isinstance(error, OSError):
             raise _refused(path, error) from None
         raise
-    try:
-        exchanged = _exchange(swap, path)
-    except OSError as error:
-        _unlink(swap)
-        if error.errno == errno.ENOENT:
-            raise Changed from None
-        raise _refused(path, error) from None
     if not exchanged:
-        _check_and_rename(swap, path, base)
-    elif not _is_what_was_seen(swap, seen):
+        _check_and_rename(swap, path, seen.identity)
+    else:
+        _inspect(swap, path, seen, Version(ours, raw))
+    try:
+        sync_folder(path)
+    except OSError as error:
+        raise NotDurable(
+            f"it was written, but perhaps not for good: {error.strerror}", hint="look after that disk", file=path
+        ) from None
+    finally:
+        with suppress(OSError):
+            _unlink(swap)  # or the next write sweeps it away
+
+
+class NotDurable(LizaError, OSError):
+    """The new version is in place, but the disk did not confirm that it will still be there after a power cut."""
+
+
+def _inspect(swap: str, path: str, seen: Reading, ours: "Version") -> None:
+    """Look at what came out of an exchange; `Changed`, and everything as it was, if nobody had seen that."""
+    try:
+        if _version(swap).raw == seen.raw and not _has_writer(swap):
+            return
+    except FileNotFoundError:
+        return  # swept away by a second holder of the lock, whose file somebody had deleted: it was what we had read
+    except OSError as error:
         _put_back(swap, path, ours)
-        raise Changed
+        raise _refused(path, error) from None
+    _put_back(swap, path, ours)
+    raise Changed
+
+
+def put(path: str, raw: bytes) -> None:
+    """Write a file of our own, whole or not at all; what was there before is gone."""
+    fresh = _names(path, f"{os.getpid()}-{time.monotonic_ns()}.new")
+    try:
+        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        try:
+            _write_all(fd, raw)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.rename(fresh, path)
+    except BaseException:
+        _unlink(fresh)
+        raise
     sync_folder(path)
-    if exchanged:
-        _unlink(swap)
 
 
 def _names(path: str, ending: str) -> str:
@@ -159,9 +201,7 @@ def _write_new(fresh: str, path: str, raw: bytes) -> int:
     fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         status = os.stat(path)
-        view = memoryview(raw)
-        while view:
-            view = view[os.write(fd, view) :]
+        _write_all(fd, raw)
         if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
             _keep_owner(fd, status)
         os.fchmod(fd, stat.S_IMODE(status.st_mode))
@@ -173,6 +213,12 @@ def _write_new(fresh: str, path: str, raw: bytes) -> int:
         return written.st_ino
     finally:
         os.close(fd)
+
+
+def _write_all(fd: int, raw: bytes) -> None:
+    view = memoryview(raw)
+    while view:
+        view = view[os.write(fd, view) :]
 
 
 def _keep_owner(fd: int, status: os.stat_result) -> None:
@@ -210,46 +256,68 @@ def _check_and_rename(swap: str, path: str, base: Identity) -> None:
         raise
 
 
-def _is_what_was_seen(displaced: str, seen: Reading) -> bool:
-    fd = os.open(displaced, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(fd, "rb", buffering=0) as file:
-        return not _has_writer(fd) and stat.S_ISREG(os.fstat(fd).st_mode) and file.readall() == seen.raw
+class Version(NamedTuple):
+    """What is under a name. The inode alone would not do: that of a deleted file is given away again."""
+
+    ino: int
+    raw: bytes | None  # None: not a file
 
 
-def _has_writer(fd: int) -> bool:
+def _version(path: str) -> Version:
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            return Version(status.st_ino, None)
+        with open(fd, "rb", buffering=0, closefd=False) as file:
+            return Version(status.st_ino, file.readall())
+    finally:
+        os.close(fd)
+
+
+def _has_writer(path: str) -> bool:
     """Whether anybody has the file open for writing: a program that saves in place would go on writing into a file that
     has lost its name. The kernel grants a read lease only if there is none."""
     if not hasattr(fcntl, "F_SETLEASE"):
         return False
     import signal
 
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)  # what a broken lease sends; ignored unless somebody wants it
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+        return False
     except OSError as error:
         return error.errno == errno.EAGAIN  # else: no leases here, or not our file; the bytes are compared all the same
-    fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-    return False
+    finally:
+        os.close(fd)
 
 
-def _put_back(swap: str, path: str, ours: int) -> None:
+def _put_back(swap: str, path: str, ours: Version) -> None:
     """Undo an exchange that displaced a version nobody had looked at.
 
-    Each step puts back what the last one took out. If what comes out then is not what we had put there, somebody has
-    written a still newer version meanwhile, and that one goes back next.
+    Each step puts back what the last one took out. If what comes out then is not exactly what we had put there, or
+    somebody is writing to it, that is a still newer version, and goes back next.
     """
     placed = ours
-    while True:
-        returning = os.stat(swap).st_ino
-        try:
-            _exchange(swap, path)
-        except FileNotFoundError:
-            os.rename(swap, path)  # somebody deleted what we had put there
-            return
-        if os.stat(swap).st_ino == placed:
-            _unlink(swap)
-            return
-        placed = returning
+    try:
+        while True:
+            returning = _version(swap)
+            try:
+                _exchange(swap, path)
+            except FileNotFoundError:
+                os.rename(swap, path)  # somebody deleted what we had put there
+                return
+            if _version(swap) == placed:
+                if not _has_writer(swap):
+                    _unlink(swap)
+                    return
+                time.sleep(_POLL)
+            placed = returning
+    except OSError as error:
+        hint = f"look at {os.path.basename(swap)} beside it: one of the two is the newest version"
+        raise NotDurable(f"a write could not be undone: {error.strerror}", hint=hint, file=path) from None
 
 
 def sweep(path: str, backups: str) -> list[str]:
@@ -260,7 +328,11 @@ def sweep(path: str, backups: str) -> list[str]:
     path = os.path.realpath(path)
     folder, name = os.path.split(path)
     rescued: list[str] = []
-    for entry in os.listdir(folder):
+    try:
+        entries = os.listdir(folder)
+    except OSError as error:
+        raise _refused(path, error) from None
+    for entry in entries:
         if not entry.startswith(f".{name}.") or not entry.endswith((".new", ".swap")):
             continue
         left = os.path.join(folder, entry)
@@ -269,19 +341,46 @@ def sweep(path: str, backups: str) -> list[str]:
         else:
             os.makedirs(backups, exist_ok=True)
             kept = os.path.join(backups, f"{name}.rescued-{time.time_ns()}")
-            os.rename(left, kept)
+            try:
+                os.rename(left, kept)
+            except OSError as error:
+                if error.errno != errno.EXDEV:
+                    raise
+                with open(left, "rb") as file:  # a symlinked state.yaml is on another file system
+                    put(kept, file.read())
+                os.unlink(left)
             rescued.append(kept)
     return rescued
 
 
+def sweep_drafts(folder: str) -> None:
+    """Take away what an interrupted `put` left in a folder. Drafts of processes that still run are left to them."""
+    with suppress(OSError):
+        for entry in os.listdir(folder):
+            draft = re.fullmatch(r"\..+\.(\d+)-\d+\.new", entry)
+            if draft is not None and not is_alive(int(draft[1])):
+                _unlink(os.path.join(folder, entry))
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def _is_ours_or_base(left: str, label: str) -> bool:
     """Whether a file that stayed behind is our own draft or the version it was made from: both are superseded."""
-    try:
-        ours, *base = map(int, label.split("-"))
-    except ValueError:
-        return False
-    found = identity(os.stat(left))
-    return found.ino == ours or [found.ino, found.mtime_ns, found.size] == base
+    raw = _version(left).raw
+    return raw is not None and _label(raw) in label.split("-") and not _has_writer(left)
+
+
+def _label(raw: bytes) -> str:
+    """Enough to tell versions of one file apart in the name of a draft."""
+    return f"{zlib.crc32(raw):08x}{len(raw):x}"
 
 
 def sync_folder(path: str) -> None:
@@ -305,5 +404,5 @@ def _refused(path: str, error: OSError) -> Refused:
         errno.EPERM: "the file belongs to a group that you are not in: ask its owner to change that",
         errno.EROFS: "the file system is read-only: mount it for writing",
     }
-    hint = hints.get(error.errno or 0)
+    hint = hints.get(error.errno or 0, f"look after the disk of {os.path.dirname(path)}")
     return Refused(f"it could not be written: {error.strerror or error}; it is as it was", hint=hint, file=path)

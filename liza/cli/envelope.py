@@ -1,14 +1,17 @@
 """The JSON that every command prints with --json: one object, the same outer fields everywhere."""
 
 import json
+import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from liza.breaker.section import also_matched
 from liza.errors import LizaError
+from liza.text import LONG, shown
 
 if TYPE_CHECKING:
-    from liza.model import Problem
+    from liza.model import Match, Problem, Progress
 
 SCHEMA = 1
 
@@ -16,7 +19,7 @@ SCHEMA = 1
 def write(command: str, status: str, problems: Iterable[dict[str, Any]] = (), **fields: Any) -> None:
     """Print the envelope with the command's own fields behind the common ones."""
     document = {"schema": SCHEMA, "command": command, "status": status, "problems": list(problems), **fields}
-    json.dump(document, sys.stdout, ensure_ascii=True, default=str)
+    json.dump(plain(document), sys.stdout, ensure_ascii=True, allow_nan=False, default=str)
     sys.stdout.write("\n")
 
 
@@ -24,3 +27,43 @@ def problem_of(source: "LizaError | Problem") -> dict[str, Any]:
     """What is wrong, where, and what mends it."""
     names = ("file", "line", "column", "message", "hint", "level")
     return {name: getattr(source, name) for name in names if hasattr(source, name)}
+
+
+def pattern(source: "Progress | Match") -> dict[str, Any]:
+    """A rule and how near it is, the same whether it matched or not."""
+    reason = getattr(source, "reason", None)
+    return {
+        "rule": source.rule.name,
+        "severity": source.rule.severity,
+        "action": source.rule.action,
+        "count": _number(source.value),
+        "threshold": _number(source.threshold),
+        "key": source.key,
+        "tasks": list(source.tasks),
+        **({"reason": str(reason)} if reason is not None else {}),
+    }
+
+
+def _number(value: float) -> float:
+    return int(value) if float(value).is_integer() else value
+
+
+def trigger(source: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The open trip, always with the same fields."""
+    if source is None:
+        return None
+    names = ("timestamp", "pattern", "severity", "report_file", "trip_id")
+    return {name: source.get(name) for name in names} | {"also_matched": also_matched(source)}
+
+
+def plain(value: Any) -> Any:
+    """Facts as JSON knows them: keys are texts, and numbers that it does not have are, too."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, int) and value.bit_length() > LONG:
+        return shown(value)
+    return value

@@ -7,7 +7,7 @@ import click
 
 from liza import __version__
 from liza.cli.commands import COMMANDS, GROUPS
-from liza.text import closest
+from liza.text import closest, shown
 
 _TABLE = {command.name: command for command in COMMANDS}
 
@@ -29,7 +29,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in _TABLE and not args[0].startswith("-"):
             meant = closest(args[0], self.list_commands(ctx))
-            ctx.fail(f"there is no command {args[0]!r}." + (f" Did you mean {meant!r}?" if meant else ""))
+            ctx.fail(f"there is no command {shown(args[0])}." + (f" Did you mean {meant!r}?" if meant else ""))
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -6,6 +6,7 @@ import click
 
 from liza.blackboard import setup
 from liza.cli.group import common, root_of
+from liza.text import printable
 
 
 @click.command("init")
@@ -30,7 +31,7 @@ def command(ctx: click.Context, goal: str | None, as_json: bool) -> int:
         envelope.write("init", "created", files=files, gitignore_missing=made.gitignore_missing)
         return 0
     for file in files:
-        click.echo(f"created {file}")
+        click.echo(f"created {printable(file)}")
     if made.gitignore_missing:
         click.echo("\nAdd to .gitignore, so that git keeps the blackboard but not what liza writes beside it:")
         for line in made.gitignore_missing:

@@ -1,13 +1,10 @@
 """The way in: finds the command, and is the one place where errors become text and exit codes."""
 
+import errno
 import os
 import sys
-from typing import TYPE_CHECKING
 
-from liza.errors import LizaError
-
-if TYPE_CHECKING:
-    import click
+from liza.errors import LizaError, Unreadable, WrongUsage, place
 
 BUG = 70
 INTERRUPTED = 130
@@ -18,8 +15,19 @@ def main() -> int:
     return run(sys.argv[1:])
 
 
+def analyze() -> int:
+    """`liza-analyze`."""
+    return run(["analyze", *sys.argv[1:]])
+
+
+def resolve() -> int:
+    """`liza-resolve`."""
+    return run(["resolve", *sys.argv[1:]])
+
+
 def run(arguments: list[str]) -> int:
     """Run one command; whatever happens, the outcome is an exit code and a message that helps."""
+    _open_missing_streams()
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()
@@ -33,15 +41,40 @@ def run(arguments: list[str]) -> int:
         print("liza: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has gone (`liza ... | head`). Python would complain again while it shuts down.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return _output_failed(None)  # whoever read it has gone, as in `liza ... | head`
+    except OSError as error:
+        if error.filename is None and error.errno in (errno.ENOSPC, errno.EIO, errno.EBADF):
+            return _output_failed(error)
+        _report_bug(error, arguments)
+        return BUG
+    except RecursionError:
+        _tell(Unreadable("something is nested too deeply", hint="write it with fewer levels"), arguments)
+        return Unreadable.exit_code
     except Exception as error:  # noqa: BLE001 - the boundary: what was not expected is a bug, and is said to be one
         _report_bug(error, arguments)
         return BUG
 
 
+def _open_missing_streams() -> None:
+    """A caller may have closed any of the three (`liza ... >&-`); Python then has None in its place."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for as long as we run
+
+
+def _output_failed(error: OSError | None) -> int:
+    """What was printed could not be; Python would complain once more while it shuts down."""
+    if error is not None:
+        print(f"liza: standard output could not be written: {error.strerror}", file=sys.stderr)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1
+
+
 def _dispatch(arguments: list[str]) -> int:
+    if arguments == ["gate"]:
+        from liza.cli import gate
+
+        return gate.main()
     if arguments[:1] == ["log"]:
         from liza.cli import quick
 
@@ -57,16 +90,14 @@ def _with_click(arguments: list[str]) -> int:
     from liza.cli.group import liza
 
     try:
-        return liza.main(arguments, prog_name="liza", standalone_mode=False) or 0
+        color = False if os.environ.get("NO_COLOR") else None
+        return liza.main(arguments, prog_name="liza", standalone_mode=False, color=color) or 0
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return 2
     except click.UsageError as error:
-        error.show()
-        return 2
-    except click.ClickException as error:
-        error.show()
-        return 1
+        hint = f"see: {error.ctx.command_path} --help" if error.ctx else "see: liza --help"
+        raise WrongUsage(error.format_message(), hint=hint) from None
     except click.Abort:
         raise KeyboardInterrupt from None
 
@@ -75,14 +106,26 @@ def _tell(error: LizaError, arguments: list[str]) -> None:
     """One line on standard error, and the hint; with --json also the envelope on standard output."""
     from liza.text import printable
 
-    print(f"liza: {printable(str(error))}", file=sys.stderr)
-    if error.hint:
-        print(f"  hint: {printable(error.hint)}", file=sys.stderr)
+    for each in error.problems or (error,):
+        where = place(each.file, each.line, each.column)
+        print(f"liza: {_cut(printable(where + each.message))}", file=sys.stderr)
+        if each.hint:
+            print(f"  hint: {_cut(printable(each.hint))}", file=sys.stderr)
     if "--json" in arguments:
         from liza.cli import envelope
 
-        command = next((word for word in arguments if not word.startswith("-")), "liza")
-        envelope.write(command, error.status, [envelope.problem_of(error)])
+        problems = [envelope.problem_of(each) for each in error.problems or (error,)]
+        envelope.write(_command_of(arguments), error.status, problems, **error.fields)
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= 800 else line[:799] + "…"
+
+
+def _command_of(arguments: list[str]) -> str:
+    """The command as it was called: `analyze`, or `log anomaly`."""
+    words = [w for i, w in enumerate(arguments) if not w.startswith("-") and arguments[i - 1 : i] != ["--root"]]
+    return " ".join(words[: 2 if words[:1] == ["log"] else 1]) or "liza"
 
 
 def _report_bug(error: Exception, arguments: list[str]) -> None:
@@ -99,7 +142,10 @@ def _report_bug(error: Exception, arguments: list[str]) -> None:
 def _print_traceback() -> None:
     import traceback
 
-    traceback.print_exc()
+    from liza.text import printable
+
+    for line in traceback.format_exc().splitlines():
+        print(printable(line), file=sys.stderr)
 
 
 def _save_traceback(arguments: list[str]) -> str | None:
@@ -122,7 +168,3 @@ def _save_traceback(arguments: list[str]) -> str | None:
         except OSError:
             continue
     return None
-
-
-if TYPE_CHECKING:
-    _ = click

@@ -1,6 +1,7 @@
 """From the words of a command line to a record, and from a record to what is printed."""
 
 import os
+import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -11,8 +12,12 @@ from liza.blackboard.reader import BadYaml, load
 from liza.blackboard.recording import Added, add_anomaly, add_entry
 from liza.blackboard.schema import ANOMALY_DETAILS
 from liza.errors import Refused, WrongUsage
+from liza.text import shown
 
 Options = Mapping[str, str | None]
+
+_VALUE = re.compile(r"\s*|~|null|true|false|[-+]?(?:\d|\.\d|\.inf)[\w.+-]*|\.nan", re.IGNORECASE)
+_LINES = 40  # of a record, how many are printed
 
 # Details that are numbers or flags; the others that a pattern needs are texts, whatever they look like.
 _NOT_TEXT = {"count", "debt_created"}
@@ -66,10 +71,10 @@ def details(words: Sequence[str]) -> dict[str, Any]:
         key, equals, text = word.partition("=")
         if not equals or not key.strip():
             raise WrongUsage(
-                f"{word!r} is not key=value", hint="for example: error_pattern='timeout in payment service'"
+                f"{shown(word)} is not key=value", hint="for example: error_pattern='timeout in payment service'"
             )
         if key in found:
-            raise WrongUsage(f"{key} is given twice")
+            raise WrongUsage(f"{shown(key)} is given twice")
         if text == "-":
             found[key] = _standard_input()
         elif text.startswith("@"):
@@ -91,9 +96,8 @@ def value(text: str, *, as_text: bool = False) -> Any:
         return text
     if text[:1] in ("'", '"') or (text[:1] in ("[", "{") and not as_text):
         return parsed
-    if as_text or isinstance(parsed, str | list | dict) or "#" in text:
-        return text
-    return parsed
+    is_value = not as_text and _VALUE.fullmatch(text) is not None and not isinstance(parsed, str)
+    return parsed if is_value else text
 
 
 def _now() -> str:
@@ -113,12 +117,12 @@ def _in_utc(text: Any) -> Any:
 def _piped(what: str) -> dict[str, Any]:
     import json
 
-    if sys.stdin.isatty():
+    if sys.stdin is None or sys.stdin.isatty():
         raise WrongUsage(f"no {what} was given", hint="pipe a JSON object in, or use the options: liza log --help")
     text = _standard_input()
     try:
         record = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Refused(f"standard input is not a JSON object: {error}", hint=f"pipe one {what} in as {{...}}") from None
     if not isinstance(record, dict):
         raise Refused("standard input is not a JSON object", hint=f"pipe one {what} in as {{...}}")
@@ -147,7 +151,7 @@ def _print(board: Board, command: str, added: Added, as_json: bool) -> int:
     from liza.blackboard import emit
     from liza.text import printable
 
-    file = os.path.relpath(added.file)
+    file = printable(os.path.relpath(added.file))
     for kept in board.rescued:
         print(f"liza: warning: a version written by another program was saved in {kept}", file=sys.stderr)
     for warning in added.warnings:
@@ -164,6 +168,9 @@ def _print(board: Board, command: str, added: Added, as_json: bool) -> int:
         envelope.write(command, "added", problems, file=file, line=added.line, record=added.record)
         return 0
     print(f"added to {file}{f', line {added.line}' if added.line else ''}:")
-    for line in emit.item(added.record, 2).split("\n"):
-        print("  " + line if line.startswith("- ") else line if len(line) <= 200 else line[:199] + "…")
+    lines = ("  " + emit.item(added.record, 2)).split("\n")
+    for line in lines[:_LINES]:
+        print(line if len(line) <= 200 else line[:199] + "…")
+    if len(lines) > _LINES:
+        print(f"  … and {len(lines) - _LINES} more lines")
     return 0

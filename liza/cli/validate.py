@@ -86,7 +86,9 @@ def _print(checked: Checked, problems: list[Problem], errors: int) -> None:
         if problem.hint:
             click.echo(f"  hint: {printable(problem.hint)}")
     for file, counts in checked.items():
-        click.echo(f"{file}: " + (", ".join(f"{name} {count}" for name, count in counts.items()) or "no records"))
+        click.echo(
+            f"{printable(file)}: " + (", ".join(f"{name} {count}" for name, count in counts.items()) or "no records")
+        )
     warnings = len(problems) - errors
     if not problems:
         click.echo(click.style("valid", fg="green"))

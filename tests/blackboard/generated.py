@@ -39,7 +39,7 @@ ODD_TEXTS = [
 ]  # fmt: skip
 TEXTS = st.one_of(
     st.sampled_from(ODD_TEXTS),
-    st.text(st.characters(codec="utf-8", exclude_characters="\0", exclude_categories=("Cs",)), max_size=20),
+    st.text(st.characters(codec="utf-8", exclude_characters="\0", exclude_categories=["Cs"]), max_size=20),
 )
 SCALARS = st.one_of(
     TEXTS, st.none(), st.booleans(), st.integers(-(10**20), 10**20), st.floats(allow_nan=False, allow_infinity=False)
@@ -120,7 +120,7 @@ class _Style:
         lines: list[str] = []
         for entry in value.items() if isinstance(value, dict) else value:
             lines += self.between(column)
-            lines += self.field(*entry, column) if isinstance(value, dict) else self.item(entry, column)
+            lines += self.field(entry[0], entry[1], column) if isinstance(value, dict) else self.item(entry, column)
         return lines
 
     def item(self, value: Any, column: int) -> list[str]:

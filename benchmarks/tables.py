@@ -1,0 +1,108 @@
+"""What the benchmarks found, as text for a terminal or as Markdown."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from benchmarks.timing import Measured
+
+_HEADER = ("", "time", "rounds", "ratio", "target", "")
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a ratio is to be."""
+
+    bound: float
+    at_least: bool = False
+
+    def met(self, ratio: float) -> bool:
+        return ratio >= self.bound if self.at_least else ratio <= self.bound
+
+    def __str__(self) -> str:
+        return f"{'at least' if self.at_least else 'at most'} {self.bound:g}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing that was measured, and what it says about liza."""
+
+    measured: Measured
+    ratio: float | None = None
+    target: Target | None = None
+
+    @property
+    def verdict(self) -> str:
+        if self.target is None:
+            return ""
+        if self.ratio is None:
+            return "not measured"
+        return "met" if self.target.met(self.ratio) else "missed"
+
+    def cells(self) -> tuple[str, ...]:
+        return (
+            self.measured.name,
+            duration(self.measured.seconds),
+            str(self.measured.rounds),
+            "" if self.ratio is None else number(self.ratio),
+            "" if self.target is None else str(self.target),
+            self.verdict,
+        )
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows whose ratios mean the same."""
+
+    title: str
+    ratio: str  # what is divided by what
+    rows: Sequence[Row]
+    note: str = ""
+
+    def text(self, markdown: bool) -> str:
+        about = f"ratio: {self.ratio}" + (f"; {self.note}" if self.note else "")
+        cells = [_HEADER, *(row.cells() for row in self.rows)]
+        if markdown:
+            return f"### {self.title}\n\n{_markdown(cells)}\n\n{about}\n"
+        return f"{self.title}\n{_aligned(cells)}\n  {about}\n"
+
+
+def summary(tables: Iterable[Table]) -> str:
+    """The last lines: every target, and whether it was met."""
+    rows = [(table, row) for table in tables for row in table.rows if row.target is not None]
+    lines = [
+        f"  {row.verdict:<13}{table.title}: {row.measured.name}: "
+        + ("" if row.ratio is None else f"{number(row.ratio)}, ")
+        + f"target {row.target}"
+        for table, row in rows
+    ]
+    missed = sum(row.verdict == "missed" for _, row in rows)
+    skipped = sum(row.verdict == "not measured" for _, row in rows)
+    met = len(rows) - missed - skipped
+    total = f"{met} of {len(rows)} targets met" + (f", {missed} missed" if missed else "")
+    return "\n".join(["summary", *lines, total + (f", {skipped} not measured" if skipped else "")])
+
+
+def duration(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"
+
+
+def number(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.1f}" if ratio >= 10 else f"{ratio:.2f}"
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+
+    def line(row: tuple[str, ...]) -> str:
+        first, *middle, last = (
+            cell.ljust(width) if index in (0, len(row) - 1) else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        return "  " + "  ".join([first, *middle, last]).rstrip()
+
+    return "\n".join(map(line, rows))
+
+
+def _markdown(rows: Sequence[tuple[str, ...]]) -> str:
+    header, *rest = ("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
+    return "\n".join([header, "|---|---:|---:|---:|---:|---|", *rest])

@@ -1,0 +1,53 @@
+"""Reading the shipped packs and the blackboard's own `rules.yaml`."""
+
+import os
+from collections.abc import Sequence
+
+import liza.rules
+from liza.blackboard.document import Document, Path, parse
+from liza.blackboard.reader import BOM
+from liza.blackboard.storage import read
+from liza.errors import Unreadable
+from liza.rules.evaluate import RuleSet
+from liza.rules.load import BadRules, Source, load
+
+PACKS = ("systemic",)
+
+
+def read_rules(own: str | None, packs: Sequence[str] = PACKS, *, must_exist: bool = False) -> RuleSet:
+    """The rules in force for a blackboard; `Unreadable` with all that is wrong with them."""
+    folder = os.path.join(os.path.dirname(liza.rules.__file__), "packs")
+    sources = [_source(os.path.join(folder, f"{name}.yaml")) for name in packs]
+    try:
+        mine = _source(own) if own is not None and (must_exist or os.path.lexists(own)) else None
+        return load(sources, mine)
+    except BadRules as error:
+        first = error.problems[0]
+        raise Unreadable(
+            first.message,
+            hint=first.hint,
+            file=first.file,
+            line=first.line,
+            column=first.column,
+            problems=error.problems,
+        ) from None
+
+
+def _source(file: str) -> Source:
+    raw = read(file).raw
+    lines = (line.strip() for line in raw.removeprefix(BOM).splitlines())
+    if all(not line or line.startswith(b"#") or line == b"---" for line in lines):
+        return Source(file, {}, lambda path, offset: (None, None))  # everything commented out, as it comes
+    try:
+        document = parse(raw, file)
+    except Unreadable as error:
+        if error.line is None:
+            error.hint = "a file of rules holds keys like 'rules:' at the start of a line; see docs/rules.md"
+        raise
+    return Source(file, document.data, lambda path, offset: _locate(document, path, offset))
+
+
+def _locate(document: Document, path: Path, offset: int | None) -> tuple[int | None, int | None]:
+    if offset is not None:
+        return document.locate_inside(path, offset)
+    return document.locate(path) or (None, None)

@@ -1,0 +1,360 @@
+"""One check: read, judge, and put the verdict into effect.
+
+The halt comes first and waits for nobody; then the report; then the blackboard, under its lock, which is the commit
+point; then the log. Each step can be done again without harm under the same trip id, so whatever a crash left undone,
+the next check does.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from liza.blackboard import edit, storage
+from liza.blackboard.board import Board
+from liza.blackboard.document import Document, parse_log
+from liza.blackboard.logfile import append_entry
+from liza.blackboard.snapshot import take
+from liza.breaker import checkpoint, report
+from liza.breaker import section as sections
+from liza.errors import LizaError, Refused, Unreadable
+from liza.model import Match, Problem, Record, Snapshot, Verdict, format_time
+from liza.rules.acknowledged import evidence_text, trip_id, unknown_to
+from liza.rules.evaluate import RuleSet, evaluate
+
+REPORT_FILE = ".liza/circuit_breaker_report.md"
+AGENT = "liza"
+
+
+class Check(NamedTuple):
+    """What one check came to."""
+
+    verdict: Verdict
+    snapshot: Snapshot
+    trigger: Mapping[str, Any] | None  # the open trip, if there is one now
+    tripped: bool  # by this check
+    notes: tuple[str, ...] = ()  # what was found or done besides
+
+
+def check(board: Board, rules: RuleSet, now: datetime, *, dry_run: bool = False) -> Check:
+    """Judge the blackboard as it is, and act on the verdict unless it is a dry run."""
+    if not dry_run:
+        tidy(board)
+    document = board.read()
+    snapshot = snapshot_of(board, document, rules)
+    verdict = evaluate(rules, snapshot, now)
+    standing = sections.open_trigger(snapshot.sections.get("circuit_breaker"))
+    found = Check(verdict, snapshot, standing, tripped=False)
+    if dry_run:
+        return found
+    if standing is not None:
+        return _still_open(board, rules, found, now)
+    if verdict.matches:
+        return _trip(board, rules, found, document, now)
+    return _all_is_well(board, rules, found, document, now)
+
+
+def tidy(board: Board) -> None:
+    """Take away what an interrupted command of ours left beside the blackboard's files."""
+    checkpoint.sweep(board.paths.checkpoint)
+    for folder in (board.paths.folder, board.paths.reports):
+        storage.sweep_drafts(folder)
+
+
+def snapshot_of(board: Board, document: Document, rules: RuleSet) -> Snapshot:
+    """The facts of a document, with the log where a rule looks at it."""
+    snapshot = take(document)
+    if "log" in rules.streams and os.path.exists(board.paths.log):
+        from liza.model import frozen
+
+        log = parse_log(storage.read(board.paths.log).raw, board.paths.log)
+        snapshot = snapshot._replace(log=frozen(log.data))
+    return snapshot
+
+
+# --- nothing found --------------------------------------------------------------------------------------------------
+
+
+def _all_is_well(board: Board, rules: RuleSet, found: Check, judged: Document, now: datetime) -> Check:
+    notes: list[str] = []
+    newer: list[Check] = []
+
+    def enter(document: Document) -> bytes:
+        notes.clear()
+        newer.clear()
+        if document.raw != judged.raw:
+            # Somebody wrote between our look and our lock; what they wrote may be the third of its kind.
+            again = evaluate(rules, snapshot_of(board, document, rules), now)
+            if again.matches or sections.open_trigger(document.data.get("circuit_breaker")):
+                newer.append(found)
+                return document.raw
+        section, said = sections.settled(document.data.get("circuit_breaker"), now)
+        notes.extend(said)
+        return edit.replace_section(document, "circuit_breaker", sections.checked(section, now))
+
+    try:
+        board.change(enter)
+    except Refused as error:
+        raise NotEntered(error) from None
+    if newer:
+        return check(board, rules, now)
+    left = checkpoint.look(board.paths.checkpoint)
+    if left is not None and left.trip_id is not None:
+        entries = sections.history_of(found.snapshot.sections.get("circuit_breaker"))
+        known = any(isinstance(entry, Mapping) and entry.get("trip_id") == left.trip_id for entry in entries)
+        state = "is resolved" if known else "is not on the blackboard"
+        notes.append(f"the agents are halted by the CHECKPOINT of trip {left.trip_id}, which {state}: see liza resolve")
+    return found._replace(notes=(*found.notes, *notes))
+
+
+class NotEntered(Unreadable):
+    """No pattern matched, but the blackboard cannot be written, so the check leaves no trace: DEGRADED."""
+
+    def __init__(self, error: Refused) -> None:
+        message = f"no pattern matched, but this check could not be entered: {error.message}"
+        super().__init__(message, hint=error.hint, file=error.file, line=error.line, column=error.column)
+
+
+# --- a trip ---------------------------------------------------------------------------------------------------------
+
+
+class Trip(NamedTuple):
+    """A match about to be put into effect, with all that its paperwork needs."""
+
+    trigger: Mapping[str, Any]
+    matches: tuple[Match, ...]
+    snapshot: Snapshot
+    evidence: Mapping[str, str]
+    rule_changes: tuple[str, ...] = ()
+
+
+def trip_of(board: Board, verdict: Verdict, snapshot: Snapshot, rules: RuleSet) -> Trip:
+    """The trip that a verdict calls for: the first match in pack order is the trigger."""
+    match = verdict.matches[0]
+    trigger: dict[str, Any] = {
+        "timestamp": format_time(verdict.checked_at),
+        "pattern": match.rule.name,
+        "severity": match.rule.severity,
+        "report_file": REPORT_FILE,
+        "trip_id": trip_id(match.rule.name, match.new, match.threshold, _earlier(match.rule.name, snapshot)),
+    }
+    there = checkpoint.look(board.paths.checkpoint)
+    if there is not None and there.trip_id == trigger["trip_id"] and there.time is not None:
+        trigger["timestamp"] = there.time  # a trip that was interrupted keeps the time at which it began
+    names = dict.fromkeys(other.rule.name for other in verdict.matches if other.rule.name != match.rule.name)
+    if names:
+        trigger["also_matched"] = list(names)
+    return Trip(trigger, verdict.matches, snapshot, evidence_of(verdict.matches), rules.changes)
+
+
+def _earlier(rule: str, snapshot: Snapshot) -> int:
+    """How often a rule has tripped before: what tells two trips apart that have no evidence."""
+    history = sections.history_of(snapshot.sections.get("circuit_breaker"))
+    return sum(
+        isinstance(e, Mapping) and e.get("pattern") == rule and e.get("resolved_at") is not None for e in history
+    )
+
+
+def evidence_of(matches: Sequence[Match]) -> dict[str, str]:
+    """The fingerprints behind each rule that matched, over all its groups."""
+    return {name: evidence_text(records) for name, records in new_records(matches).items()}
+
+
+def new_records(matches: Sequence[Match]) -> dict[str, list[Record]]:
+    """The records behind each rule that no earlier resolution has dealt with."""
+    found: dict[str, dict[Any, Record]] = {}
+    for match in matches:
+        found.setdefault(match.rule.name, {}).update({(r.stream, r.key): r for r in match.new})
+    return {name: list(records.values()) for name, records in found.items()}
+
+
+def _trip(board: Board, rules: RuleSet, found: Check, judged: Document, now: datetime) -> Check:
+    first = trip_of(board, found.verdict, found.snapshot, rules)
+
+    def again(document: Document) -> Trip | None:
+        if document.raw == judged.raw:
+            return first
+        snapshot = snapshot_of(board, document, rules)
+        verdict = evaluate(rules, snapshot, now)
+        return trip_of(board, verdict, snapshot, rules) if verdict.matches else None
+
+    trip = put_into_effect(board, first, now, again)
+    if trip is None:
+        return check(board, rules, now)
+    return found._replace(snapshot=trip.snapshot, trigger=trip.trigger, tripped=True)
+
+
+def put_into_effect(board: Board, trip: Trip, now: datetime, again: Callable[[Document], Trip | None]) -> Trip | None:
+    """Halt, report, commit, log: in this order, each repeatable. None if there is nothing to trip after all.
+
+    The halt waits for no lock. `again` is asked under the lock what the trip is for the blackboard as it is by then.
+    A step that fails does not keep the next ones from being done; `Halted` tells about it at the end.
+    """
+    failed: list[LizaError] = []
+    _attempt(failed, lambda: checkpoint.make(board.paths.checkpoint, trip.trigger))
+    _attempt(failed, lambda: write_report(board, trip))
+    outcome: list[Trip | None] = [trip]  # unless the commit says otherwise
+    standing: list[Mapping[str, Any]] = []
+
+    def commit(document: Document) -> bytes:
+        section, _ = sections.settled(document.data.get("circuit_breaker"), now)
+        other = sections.open_trigger(section)
+        standing[:] = (
+            [other] if other is not None and other.get("trip_id") not in (None, trip.trigger["trip_id"]) else []
+        )
+        outcome[:] = [None if standing else again(document)]
+        if outcome[0] is None:
+            return document.raw
+        if other is not None and other.get("timestamp"):  # another check was first: it is the same trip, from then on
+            outcome[0] = outcome[0]._replace(trigger={**outcome[0].trigger, "timestamp": other["timestamp"]})
+        new = sections.tripped(section, outcome[0].trigger, outcome[0].evidence, now)
+        return edit.replace_section(document, "circuit_breaker", new)
+
+    _attempt(failed, lambda: board.change(commit))
+    final = outcome[0]
+    if standing:
+        # Another check tripped first: its halt and its report are the ones that count.
+        checkpoint.make(board.paths.checkpoint, {**trip.trigger, **standing[0]})
+        _restore_report(board, standing[0])
+    elif final is None:
+        checkpoint.remove(board.paths.checkpoint, str(trip.trigger["trip_id"]))  # the evidence is gone again
+    else:
+        _attempt(failed, lambda: checkpoint.make(board.paths.checkpoint, final.trigger, settled=True))
+        if final.trigger != trip.trigger:
+            _attempt(failed, lambda: write_report(board, final))
+        _attempt(failed, lambda: archive(board, final))
+        what = f"{final.trigger.get('pattern')} ({final.trigger.get('severity')})"
+        _attempt(failed, lambda: log_once(board, final.trigger, "tripped", what, now))
+        if failed:
+            raise Halted(failed, final.trigger)
+    return final
+
+
+def _attempt(failed: list[LizaError], step: Callable[[], object]) -> None:
+    try:
+        step()
+    except LizaError as error:
+        failed.append(error)
+
+
+class Halted(LizaError, RuntimeError):
+    """A trip that is in effect, but not all of its paperwork could be done; each failure is among the problems."""
+
+    exit_code = 3
+    status = "triggered"
+
+    def __init__(self, failed: Sequence[LizaError], trigger: Mapping[str, Any]) -> None:
+        said = f"{trigger.get('pattern')} ({trigger.get('severity')}) is tripped, but not all could be done"
+        file = failed[0].file or ""
+        first = Problem(said, file, hint="mend what follows, then run: liza analyze")
+        rest = [Problem(each.message, each.file or file, each.line, each.column, each.hint) for each in failed]
+        super().__init__(said, file=file, problems=[first, *rest])
+        names = ("timestamp", "pattern", "severity", "report_file", "trip_id")
+        self.fields = {"trigger": {name: trigger.get(name) for name in names}}
+
+
+def write_report(board: Board, trip: Trip) -> None:
+    """The page for people."""
+    _put_report(board.paths.report, trip)
+
+
+def archive(board: Board, trip: Trip) -> None:
+    """The same page under a name of its own, once the trip is entered and its time is settled."""
+    try:
+        os.makedirs(board.paths.reports, exist_ok=True)
+    except OSError as error:
+        raise _no_report(error, board.paths.reports) from None
+    _put_report(os.path.join(board.paths.reports, report.archive_name(trip.trigger)), trip)
+    if not report.is_about(board.paths.report, str(trip.trigger.get("trip_id"))):
+        _put_report(board.paths.report, trip)  # a check that found another trip has overwritten it meanwhile
+
+
+def _restore_report(board: Board, trigger: Mapping[str, Any]) -> None:
+    try:
+        with open(os.path.join(board.paths.reports, report.archive_name(trigger)), "rb") as file:
+            storage.put(board.paths.report, file.read())
+    except OSError:
+        pass  # whoever tripped it is about to write it
+
+
+def _put_report(path: str, trip: Trip) -> None:
+    if report.is_about(path, str(trip.trigger.get("trip_id")), decided=True):
+        return  # a human has decided meanwhile, and that stands in it
+    text = report.render(trip.trigger, trip.matches, trip.snapshot, trip.rule_changes)
+    try:
+        storage.put(path, text.encode())
+    except OSError as error:
+        raise _no_report(error, path) from None
+
+
+def _no_report(error: OSError, path: str) -> Refused:
+    hint = "make room or permission for it, then run: liza analyze"
+    return Refused(f"the report could not be written: {error.strerror}", hint=hint, file=path)
+
+
+def log_once(board: Board, trigger: Mapping[str, Any], action: str, detail: str, now: datetime) -> None:
+    """One line a decision: a trip that is taken up again after a crash is not logged twice."""
+    mark = f"trip {trigger['trip_id']}" if trigger.get("trip_id") else f"trip of {trigger.get('timestamp')}"
+    line = f"circuit breaker {action}: {detail}, {mark}"
+    entry = {"timestamp": format_time(now), "agent": AGENT, "action": action, "detail": line}
+    append_entry(board.paths, entry, unless=(f"circuit breaker {action}", mark))
+
+
+# --- still open -----------------------------------------------------------------------------------------------------
+
+
+def _still_open(board: Board, rules: RuleSet, found: Check, now: datetime) -> Check:
+    """While a trip waits for a human nothing changes, unless there is evidence that it did not have."""
+    trigger = {
+        "timestamp": None,
+        "pattern": None,
+        "severity": None,
+        "report_file": REPORT_FILE,
+        **(found.trigger or {}),
+    }
+    section = found.snapshot.sections.get("circuit_breaker")
+    at = sections.entry_of(section, trigger)
+    entry = sections.history_of(section)[at] if at is not None else {}
+    listed = entry.get("evidence")
+    known: Mapping[str, Any] = listed if isinstance(listed, Mapping) else {}
+    behind = new_records(found.verdict.matches)
+    more = {name: evidence_text(records) for name, records in behind.items() if unknown_to(known, name, records)}
+    matches = tuple(sorted(found.verdict.matches, key=lambda match: match.rule.name != trigger.get("pattern")))
+    notes: list[str] = []
+    if more and trigger.get("trip_id"):
+        names = dict.fromkeys([*sections.also_matched(trigger), *more])
+        names.pop(str(trigger.get("pattern")), None)
+        trigger |= {"also_matched": list(names)} if names else {}
+        trip = Trip(trigger, matches, found.snapshot, {**known, **more}, rules.changes)
+        _attempt([], lambda: archive(board, trip))  # before the commit: a crash behind it would leave the old one
+        if put_into_effect(board, trip, now, lambda document: trip if _is_open(document, trigger) else None) is None:
+            return check(board, rules, now)  # resolved meanwhile
+        notes.append(f"new evidence since the trip: {', '.join(more)}")
+        return found._replace(trigger=trigger, notes=tuple(notes))
+    failed: list[LizaError] = []
+    _attempt(failed, lambda: board.change(lambda document: _look_at(document, now)))
+    if checkpoint.look(board.paths.checkpoint) is None:
+        notes.append("CHECKPOINT was removed by hand while the breaker is open: the agents are not halted")
+    if trigger.get("trip_id"):
+        trip = Trip(trigger, matches, found.snapshot, known, rules.changes)
+        if not os.path.exists(board.paths.report):
+            _attempt(failed, lambda: write_report(board, trip))
+        if not os.path.exists(os.path.join(board.paths.reports, report.archive_name(trigger))):
+            _attempt(failed, lambda: archive(board, trip))
+        what = f"{trigger.get('pattern')} ({trigger.get('severity')})"
+        _attempt(failed, lambda: log_once(board, trigger, "tripped", what, now))
+    if failed:
+        raise Halted(failed, trigger)
+    return found._replace(notes=tuple(notes))
+
+
+def _is_open(document: Document, trigger: Mapping[str, Any]) -> bool:
+    there = sections.open_trigger(document.data.get("circuit_breaker"))
+    return there is not None and there.get("trip_id") == trigger.get("trip_id")
+
+
+def _look_at(document: Document, now: datetime) -> bytes:
+    section, _ = sections.settled(document.data.get("circuit_breaker"), now)
+    if sections.open_trigger(section) is None:
+        return document.raw  # resolved meanwhile
+    return edit.replace_section(document, "circuit_breaker", sections.looked_at(section, now))

@@ -1,0 +1,188 @@
+"""The one page that says why the agents were stopped.
+
+Everything in it that agents wrote is untrusted: it is cut, kept on one line, and can neither break a table nor become
+markup. The template may be somebody's own, so it runs in a sandbox.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from liza import templates
+from liza.breaker import section as sections
+from liza.model import Match, Record, Snapshot
+from liza.rules.severities import SEVERITIES, UNKNOWN
+from liza.text import printable
+
+TEMPLATE = "report.md"
+ROWS = 40
+FEW = 8
+DECISION = 20_000
+CELL = 240
+
+_MARKUP = str.maketrans(
+    {"|": "\\|", "`": "\\`", "<": "&lt;", ">": "&gt;", "*": "\\*", "[": "\\[", "]": "\\]", "~": "\\~", "\\": "\\\\"}
+)
+_EMPHASIS = re.compile(r"(?<!\w)_|_(?!\w)")
+# What agents say about an artifact, in the order in which it says most.
+_SAID = ("reality", "question", "ambiguity", "gap", "what", "assumption", "error_pattern", "root_cause", "description")
+
+
+def cell(value: Any) -> str:
+    """A text as it may stand in a table or a paragraph: one line, cut, without markup or control characters."""
+    text = "" if value is None else " ".join(str(value)[: 4 * CELL].split())
+    text = printable(text)
+    return _plain(text if len(text) <= CELL else text[: CELL - 1] + "…")
+
+
+def _plain(text: str) -> str:
+    """Without any markup. An underscore inside a word is none, and stays readable."""
+    return _EMPHASIS.sub(r"\\_", text.translate(_MARKUP))
+
+
+def render(
+    trigger: Mapping[str, Any], matches: Sequence[Match], snapshot: Snapshot, rule_changes: Sequence[str] = ()
+) -> str:
+    """The text of the report on a trip: the first match is the trigger, the others matched too."""
+    facts = _facts(trigger, matches, snapshot, rule_changes)
+    own = os.path.join(os.environ.get("LIZA_TEMPLATES") or "", TEMPLATE)
+    if os.environ.get("LIZA_TEMPLATES") and os.path.exists(own):
+        try:
+            with open(own, encoding="utf-8") as file:
+                return _fill_in(file.read(), facts)
+        except Exception as error:  # noqa: BLE001 - whatever somebody's template does, there is a report
+            facts["rule_changes"].append(f"the template {own} failed, so this is the shipped one: {error}")
+    return _fill_in(templates.text(TEMPLATE), facts)
+
+
+def _fill_in(template: str, facts: Mapping[str, Any]) -> str:
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
+    environment.filters["cell"] = cell
+    return environment.from_string(template).render(facts)
+
+
+def _facts(
+    trigger: Mapping[str, Any], matches: Sequence[Match], snapshot: Snapshot, rule_changes: Sequence[str]
+) -> dict[str, Any]:
+    mine = [match for match in matches if match.rule.name == trigger.get("pattern")]
+    first = mine[0] if mine else None
+    rest = [match for match in matches if match is not first]
+    evidence = first.evidence if first else ()
+    fields = first.fields if first else ()
+    hypotheses = _distinct(record.get("root_cause_hypothesis") for record in evidence)
+    artifacts, earlier = _artifacts(matches, snapshot), _earlier(matches, snapshot)
+    return {
+        "trigger": {name: cell(trigger.get(name)) for name in ("timestamp", "pattern", "severity", "trip_id")},
+        "severity": (SEVERITIES.get(str(trigger.get("severity"))) or UNKNOWN)._asdict(),
+        "description": (first.rule.summary or first.rule.description) if first else "",
+        "by_hand": first is None,
+        "field_title": _title(fields),
+        "evidence": [_row(record, fields) for record in evidence[:ROWS]],
+        "common_factor": trigger.get("message") or (first and (first.key or first.rule.description)) or "",
+        "hypotheses": hypotheses[:FEW],
+        "artifacts": artifacts[:ROWS],
+        "others": [_other(match) for match in rest[:ROWS]],
+        "earlier": earlier[-FEW:],
+        "rule_changes": list(rule_changes),
+        # What does not fit on the page is said to be missing.
+        "left_out": {
+            "evidence": max(len(evidence) - ROWS, 0),
+            "hypotheses": max(len(hypotheses) - FEW, 0),
+            "artifacts": max(len(artifacts) - ROWS, 0),
+            "others": max(len(rest) - ROWS, 0),
+            "earlier": max(len(earlier) - FEW, 0),
+        },
+    }
+
+
+def _title(fields: Sequence[str]) -> str:
+    return " / ".join(fields).replace("|", " or ").replace("_", " ").title() or "Said"
+
+
+def _row(record: Record, fields: Sequence[str]) -> dict[str, Any]:
+    names = [name for field in fields for name in field.split("|")] or list(_SAID)
+    text = next((record.get(name) for name in names if record.get(name) is not None), None)
+    return {
+        "task": record.get("task"),
+        "type": record.get("type"),
+        "text": ", ".join(map(str, text)) if isinstance(text, tuple) else text,
+        "reporter": record.get("reporter"),
+        "time": record.get("timestamp"),
+    }
+
+
+def _artifacts(matches: Sequence[Match], snapshot: Snapshot) -> list[dict[str, str]]:
+    """The specifications that the evidence and its tasks refer to, each with what was said of it."""
+    said: dict[str, list[str]] = {}
+    tasks = {str(task.get("id")): task for task in snapshot.records("tasks")}
+    for match in matches:
+        for record in match.evidence:
+            refs = record.get("spec_ref")
+            for ref in refs if isinstance(refs, tuple) else (refs,):
+                if ref is not None:
+                    said.setdefault(str(ref), []).extend(
+                        str(record.get(name)) for name in _SAID[:5] if record.get(name) is not None
+                    )
+    for match in matches:
+        for name in match.tasks:
+            if name in tasks and tasks[name].get("spec_ref") is not None:
+                said.setdefault(str(tasks[name].get("spec_ref")), []).append(f"specifies {name}")
+    return [{"name": ref, "said": "; ".join(_distinct(texts)[:4])} for ref, texts in said.items()]
+
+
+def _other(match: Match) -> dict[str, Any]:
+    return {
+        "name": match.rule.name,
+        "severity": match.rule.severity,
+        "count": f"{match.value:g}",
+        "threshold": f"{match.threshold:g}",
+        "key": match.key or match.rule.description,
+        "tasks": ", ".join(match.tasks),
+    }
+
+
+def _earlier(matches: Sequence[Match], snapshot: Snapshot) -> list[dict[str, Any]]:
+    names = {match.rule.name for match in matches}
+    wanted = ("pattern", "timestamp", "resolved_at", "resolved_by", "resolution")
+    return [
+        {name: entry.get(name) for name in wanted}
+        for entry in sections.history_of(snapshot.sections.get("circuit_breaker"))
+        if isinstance(entry, Mapping) and str(entry.get("pattern")) in names and entry.get("resolved_at") is not None
+    ]
+
+
+def _distinct(values: Iterable[Any]) -> list[str]:
+    return list(dict.fromkeys(str(value) for value in values if value is not None))
+
+
+def decision(trigger: Mapping[str, Any], text: str, by: str, at: str) -> str:
+    """What is added to a report once a human has decided."""
+    return f"\n## Decision\n\n**Resolved:** {at}\n**By:** {cell(by)}\n\n{_quoted(text)}\n"
+
+
+def is_about(path: str, trip: str, decided: bool = False) -> bool:
+    """Whether the report at `path` is the one of that trip, and holds what was decided if that is asked."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read()
+    except OSError:
+        return False
+    return trip in text and (not decided or "\n## Decision\n" in text)
+
+
+def _quoted(text: str) -> str:
+    if len(text) > DECISION:
+        text = text[:DECISION] + " … (the whole text is in .liza/state.yaml)"
+    lines = (_plain(printable(" ".join(line.split()))) for line in text.strip().splitlines())
+    return "\n".join(f"> {line}".rstrip() for line in lines)
+
+
+def archive_name(trigger: Mapping[str, Any]) -> str:
+    """Reports sort by time; the trip id makes the name the same however often the report is written."""
+    words = (str(trigger.get(name)) for name in ("timestamp", "pattern", "trip_id"))
+    # Anybody may have written them: nothing that leads out of the folder stays in the name.
+    return "-".join(re.sub(r"[^\w]", "", word)[:60] for word in words) + ".md"

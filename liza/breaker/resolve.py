@@ -1,0 +1,100 @@
+"""A human's decision: recorded first, then the agents go on."""
+
+import os
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from liza.blackboard import edit, storage
+from liza.blackboard.board import Board
+from liza.blackboard.document import Document, parse
+from liza.blackboard.logfile import has_line
+from liza.breaker import checkpoint, report
+from liza.breaker import section as sections
+from liza.breaker.check import log_once, tidy
+from liza.errors import Refused
+from liza.model import format_time
+
+
+class Resolution(NamedTuple):
+    """What came of a resolution."""
+
+    trigger: Mapping[str, Any] | None  # what was resolved; None if nothing was open
+    left: checkpoint.Checkpoint | None  # a CHECKPOINT that is still there
+    finished: bool = False  # what an earlier resolution, or somebody by hand, had left undone is done now
+
+
+def resolve(board: Board, text: str, by: str, now: datetime) -> Resolution:
+    """Close the open trip with a text; `Refused` if the text is empty."""
+    if not text.strip():
+        hint = "liza resolve -m '...'"
+        raise Refused("a resolution needs a text: what was decided, and where it is written down", hint=hint)
+    tidy(board)
+    found: list[Mapping[str, Any]] = []
+    late: list[Mapping[str, Any]] = []
+
+    def commit(document: Document) -> bytes:
+        section, _ = sections.settled(document.data.get("circuit_breaker"), now)
+        trigger = sections.open_trigger(section)
+        found[:] = [dict(trigger)] if trigger is not None else []
+        late.clear()
+        if trigger is not None:
+            section = sections.resolved(section, text.strip(), by, now)
+        elif (done := sections.completed(section, text.strip(), by)) is not None:
+            section, entry = done
+            late.append(entry)
+        if "circuit_breaker" not in document.data and not found and not late:
+            return document.raw
+        return edit.replace_section(document, "circuit_breaker", section)
+
+    _, raw = board.change(commit)
+    if found:
+        _paperwork(board, found[0], text.strip(), by, format_time(now), now)
+        return Resolution(found[0], checkpoint.look(board.paths.checkpoint))
+    finished = [_finish(board, entry, now) for entry in late] or _finish_interrupted(board, raw, now)
+    return Resolution(None, checkpoint.look(board.paths.checkpoint), finished=bool(finished))
+
+
+def _finish(board: Board, entry: Mapping[str, Any], now: datetime) -> Mapping[str, Any]:
+    text, by = str(entry.get("resolution") or ""), str(entry.get("resolved_by") or "by hand")
+    _paperwork(board, entry, text, by, str(entry.get("resolved_at") or format_time(now)), now)
+    return entry
+
+
+def _finish_interrupted(board: Board, raw: bytes, now: datetime) -> list[Mapping[str, Any]]:
+    """Nothing is open. What the last resolution should have done and has not was interrupted, and is done now."""
+    history = sections.history_of(parse(raw, board.paths.state).data.get("circuit_breaker"))
+    ours = [e for e in history if isinstance(e, Mapping) and e.get("trip_id") and e.get("resolved_at") is not None]
+    # A CHECKPOINT of a trip that is not among them stays: perhaps an old copy was saved over it. Only a check can tell.
+    return [_finish(board, entry, now) for entry in ours[-1:] if _is_unfinished(board, entry)]
+
+
+def _is_unfinished(board: Board, entry: Mapping[str, Any]) -> bool:
+    trip = str(entry["trip_id"])
+    there = checkpoint.look(board.paths.checkpoint)
+    archived = os.path.join(board.paths.reports, report.archive_name(entry))
+    return (
+        (there is not None and there.trip_id == trip)
+        or (report.is_about(archived, trip) and not report.is_about(archived, trip, decided=True))
+        or not has_line(board.paths.log, ("circuit breaker resolved", f"trip {trip}"))
+    )
+
+
+def _paperwork(board: Board, trigger: Mapping[str, Any], text: str, by: str, at: str, now: datetime) -> None:
+    if trigger.get("trip_id"):
+        added = report.decision(trigger, text, by, at)
+        for path in (os.path.join(board.paths.reports, report.archive_name(trigger)), board.paths.report):
+            _add_decision(path, str(trigger["trip_id"]), added)
+    trip = str(trigger["trip_id"]) if trigger.get("trip_id") else None
+    checkpoint.remove(board.paths.checkpoint, trip)
+    log_once(board, trigger, "resolved", f"{trigger.get('pattern')} by {by}", now)
+
+
+def _add_decision(path: str, trip: str, added: str) -> None:
+    try:
+        with open(path, "rb") as file:
+            raw = file.read()
+    except OSError:
+        return  # the report was taken away; the decision is on the blackboard
+    if trip.encode() in raw and b"\n## Decision\n" not in raw:
+        storage.put(path, raw.rstrip(b"\n") + b"\n" + added.encode())

@@ -1,0 +1,174 @@
+"""The `circuit_breaker` section as a value: what it says, and what it is to say after a check, a trip or a resolution.
+
+Only decisions; nothing here reads or writes a file. Whatever people put into the section beside our fields stays in it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from liza.model import format_time
+from liza.rules.acknowledged import open_trigger, same_trip
+
+__all__ = [
+    "also_matched", "checked", "completed", "entry_of", "history_of", "looked_at", "open_trigger", "resolved",
+    "settled", "tripped",
+]  # fmt: skip
+
+Section = dict[str, Any]
+_DECISION = ("resolution", "resolved_at", "resolved_by")
+
+
+def history_of(section: Any) -> list[Any]:
+    entries = section.get("history") if isinstance(section, Mapping) else None
+    return list(entries) if isinstance(entries, list | tuple) else []
+
+
+def entry_of(section: Any, trigger: Mapping[str, Any]) -> int | None:
+    """Where in the history a trip that is still open was entered."""
+    for index, entry in enumerate(history_of(section)):
+        if isinstance(entry, Mapping) and _is_open(entry) and same_trip(entry, trigger):
+            return index
+    return None
+
+
+def _is_open(entry: Mapping[str, Any]) -> bool:
+    return entry.get("result") == "TRIGGERED" and entry.get("resolved_at") is None
+
+
+def checked(section: Any, now: datetime) -> Section:
+    """After a check that found nothing: consecutive ones are one entry."""
+    history = history_of(section)
+    last = history[-1] if history else None
+    if isinstance(last, Mapping) and last.get("result") == "OK" and last.get("pattern") is None:
+        history[-1] = {**last, "checks": (last["checks"] if isinstance(last.get("checks"), int) else 1) + 1}
+    else:
+        history.append({"timestamp": format_time(now), "pattern": None, "result": "OK"})
+    return {
+        **_plain(section),
+        "last_check": format_time(now),
+        "status": "OK",
+        "current_trigger": None,
+        "history": history,
+    }
+
+
+def looked_at(section: Any, now: datetime) -> Section:
+    """After a check that found the breaker open and nothing new."""
+    return {**_plain(section), "last_check": format_time(now)}
+
+
+def tripped(section: Any, trigger: Mapping[str, Any], evidence: Mapping[str, str], now: datetime) -> Section:
+    """After a trip: entered in the history once, however often this is done."""
+    history = history_of(section)
+    entry = {name: trigger[name] for name in ("timestamp", "pattern", "severity", "message") if name in trigger}
+    entry |= {
+        "result": "TRIGGERED",
+        "trip_id": trigger["trip_id"],
+        "also_matched": also_matched(trigger),
+    }
+    entry["evidence"] = dict(evidence)
+    if not entry["also_matched"]:
+        del entry["also_matched"]
+    at = entry_of(section, trigger)
+    if at is None:
+        history.append(entry)
+    else:
+        history[at] = {**history[at], **entry, "timestamp": history[at].get("timestamp", entry["timestamp"])}
+    return {
+        **_plain(section),
+        "last_check": format_time(now),
+        "status": "TRIGGERED",
+        "current_trigger": dict(trigger),
+        "history": history,
+    }
+
+
+def also_matched(trigger: Mapping[str, Any]) -> list[str]:
+    """The other patterns of a trip; anybody may have written something else there."""
+    names = trigger.get("also_matched")
+    return [str(name) for name in names] if isinstance(names, list | tuple) else []
+
+
+def resolved(section: Any, text: str, by: str, now: datetime) -> Section:
+    """After a human's decision: it completes the entry that the trip made."""
+    trigger = open_trigger(section) or {}
+    decision = {"resolution": text, "resolved_at": format_time(now), "resolved_by": by}
+    history = history_of(section)
+    at = entry_of(section, trigger)
+    if at is None:
+        at = _last(history, lambda entry: entry.get("result") == "TRIGGERED" and same_trip(entry, trigger))
+    if at is not None and history[at].get("resolution") not in (None, "", text):
+        decision["resolution"] = f"{history[at]['resolution']}; {text}"  # what somebody entered by hand before
+    if at is None:
+        kept = {name: trigger[name] for name in ("timestamp", "pattern", "severity", "trip_id") if name in trigger}
+        history.append({**kept, "result": "TRIGGERED", **decision})
+    else:
+        history[at] = {**history[at], **decision}
+    return {**_plain(section), "status": "OK", "current_trigger": None, "history": history}
+
+
+def completed(section: Any, text: str, by: str) -> tuple[Section, Mapping[str, Any]] | None:
+    """The text for the last trip that somebody closed without one; None if there is no such trip."""
+    history = history_of(section)
+    at = _last(history, lambda entry: entry.get("result") == "TRIGGERED" and bool(entry.get("trip_id")))
+    if at is None or history[at].get("resolution"):
+        return None
+    history[at] = {**history[at], "resolution": text, "resolved_by": by}
+    return {**_plain(section), "history": history}, history[at]
+
+
+def _last(history: Sequence[Any], wanted: Callable[[Mapping[str, Any]], bool]) -> int | None:
+    return next(
+        (i for i in reversed(range(len(history))) if isinstance(history[i], Mapping) and wanted(history[i])), None
+    )
+
+
+def settled(section: Any, now: datetime) -> tuple[Section, list[str]]:
+    """What people did by hand, brought into the same form; and what is to be said about it.
+
+    Moving the trigger into the history with `yq` leaves a second entry for the same trip: both become one. A trip whose
+    entry is still open although the status is OK was resolved by somebody who only changed the status.
+    """
+    history: list[Any] = []
+    notes: list[str] = []
+    for entry in history_of(section):
+        twin = _twin(history, entry)
+        if twin is None:
+            history.append(entry)
+        else:
+            history[twin] = {
+                **history[twin],
+                **{name: entry[name] for name in _DECISION if entry.get(name) is not None},
+            }
+            notes.append(f"the resolution of {entry.get('pattern')} that was entered by hand was joined with its trip")
+    trigger = open_trigger(section)
+    for index, entry in enumerate(history):
+        if not isinstance(entry, Mapping) or not _is_open(entry) or not entry.get("trip_id"):
+            continue  # without a trip id it is another tool's, and what it leaves open is not ours to close
+        if trigger is not None and same_trip(entry, trigger):
+            continue
+        history[index] = {
+            **entry,
+            "resolved_at": format_time(now),
+            "resolved_by": entry.get("resolved_by") or "by hand",
+        }
+        if not entry.get("resolution"):
+            notes.append(f"{entry.get('pattern')} was resolved by hand, and nobody wrote down how")
+    return (
+        {**_plain(section), "history": history} if notes or history != history_of(section) else _plain(section)
+    ), notes
+
+
+def _twin(history: Sequence[Any], entry: Any) -> int | None:
+    """The entry that our trip made for what a person entered again with their resolution."""
+    if not isinstance(entry, Mapping) or "evidence" in entry or not entry.get("pattern"):
+        return None
+    for index, other in enumerate(history):
+        if isinstance(other, Mapping) and other.get("result") == "TRIGGERED" and same_trip(other, entry):
+            return index
+    return None
+
+
+def _plain(section: Any) -> Section:
+    return dict(section) if isinstance(section, Mapping) else {}

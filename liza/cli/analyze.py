@@ -1,0 +1,91 @@
+"""`liza analyze`."""
+
+from typing import Any
+
+import click
+
+from liza.blackboard.board import Board
+from liza.blackboard.rulesfile import read_rules
+from liza.breaker.check import Check, check
+from liza.cli import envelope, show
+from liza.cli.group import common, root_of
+from liza.cli.options import moment
+from liza.errors import WrongUsage
+from liza.model import format_time
+from liza.rules.load import is_window
+
+
+@click.command("analyze")
+@click.argument("directory", metavar="[DIR]", required=False)
+@click.option("--dry-run", is_flag=True, help="Judge only: write nothing, halt nobody.")
+@click.option("--exact", is_flag=True, help="Only equal texts are the same; no similarity.")
+@click.option("--window", metavar="W", help="Which anomalies count: current_sprint, all, 24h, last 50.")
+@click.option("--rules", "rules_file", metavar="FILE", help="Another file in place of .liza/rules.yaml.")
+@click.option("--now", metavar="TIME", help="Judge as if it were this time.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing; the exit code says it.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common
+@click.pass_context
+def command(
+    ctx: click.Context,
+    directory: str | None,
+    dry_run: bool,
+    exact: bool,
+    window: str | None,
+    rules_file: str | None,
+    now: str | None,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Check the blackboard for systemic patterns, once.
+
+    A pattern that matches halts the agents (.liza/CHECKPOINT), writes the report and enters the trip on the blackboard.
+    Exit code 0 if all is well, 3 if the breaker is open, 4 if it could not be judged.
+
+    \b
+    Example:
+      liza analyze --dry-run
+    """
+    board = Board.find(directory or root_of(ctx))
+    rules = read_rules(rules_file or board.paths.rules, must_exist=rules_file is not None)
+    if window is not None:
+        if not is_window(window):
+            raise WrongUsage(
+                f"--window is {window!r}", hint="one of: current_sprint, all, a duration like 24h, 'last 50'"
+            )
+        own = tuple(each._replace(rule=each.rule._replace(window=None)) for each in rules.rules)
+        rules = rules._replace(window=window, rules=own)
+    if exact:
+        rules = rules._replace(exact=True)
+    found = check(board, rules, moment(now), dry_run=dry_run)
+    is_open = found.trigger is not None or bool(dry_run and found.verdict.matches)
+    if as_json:
+        _json(found, is_open)
+    elif not quiet:
+        show.check(found, rules, dry_run)
+    return 3 if is_open else 0
+
+
+def _json(found: Check, is_open: bool) -> None:
+    verdict = found.verdict
+    envelope.write(
+        "analyze",
+        "triggered" if is_open else "ok",
+        [envelope.problem_of(problem) for problem in found.snapshot.problems],
+        checked_at=format_time(verdict.checked_at),
+        window=verdict.window,
+        anomalies={
+            "considered": verdict.considered,
+            "acknowledged": verdict.acknowledged,
+            "outside_window": verdict.outside_window,
+            "unusable": len(verdict.unusable),
+        },
+        patterns=[envelope.pattern(each) for each in verdict.progress],
+        matches=[{**envelope.pattern(each), "evidence": _evidence(each)} for each in verdict.matches],
+        trigger=envelope.trigger(found.trigger),
+        notes=list(found.notes),
+    )
+
+
+def _evidence(match: Any) -> list[dict[str, Any]]:
+    return [{"stream": record.stream, "key": record.key, **envelope.plain(record.fields)} for record in match.evidence]

@@ -1,0 +1,29 @@
+"""Values of options that several commands take."""
+
+import os
+from datetime import UTC, datetime
+
+from liza.errors import WrongUsage
+from liza.model import parse_time
+
+
+def moment(text: str | None) -> datetime:
+    """The time that --now gives, else the clock's."""
+    if text is None:
+        return datetime.now(UTC)
+    found = parse_time(text)
+    if found is None:
+        raise WrongUsage(f"--now is {text!r}", hint="an ISO 8601 time is expected, like 2025-01-18T17:30:00Z")
+    return found
+
+
+def person(name: str | None) -> str:
+    """Who decides: --by, else the user of this machine."""
+    import getpass
+
+    if name and name.strip():
+        return name.strip()
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return f"uid {os.getuid()}"

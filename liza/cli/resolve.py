@@ -1,0 +1,49 @@
+"""`liza resolve`."""
+
+import click
+
+from liza.blackboard.board import Board
+from liza.breaker.resolve import resolve
+from liza.cli import envelope
+from liza.cli.group import common, root_of
+from liza.cli.options import moment, person
+from liza.text import printable
+
+
+@click.command("resolve")
+@click.option("-m", "--message", metavar="TEXT", required=True, help="What was decided, and where it is written down.")
+@click.option("--by", metavar="NAME", help="Who decided; default: you.")
+@click.option("--now", metavar="TIME", help="Decide as if it were this time.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common
+@click.pass_context
+def command(ctx: click.Context, message: str, by: str | None, now: str | None, as_json: bool) -> int:
+    """Record the decision on a trip, and let the agents go on.
+
+    The trip moves into the history with the decision, its CHECKPOINT is removed, and its evidence no longer counts for
+    the patterns that it tripped. A CHECKPOINT that a human made stays.
+
+    \b
+    Example:
+      liza resolve -m "ADR-003: entities are flattened on import" --by alice
+    """
+    board = Board.find(root_of(ctx))
+    done = resolve(board, message, person(by), moment(now))
+    if as_json:
+        status = "resolved" if done.trigger else "already" if not done.finished else "finished"
+        envelope.write("resolve", status, trigger=envelope.trigger(done.trigger), checkpoint_left=done.left is not None)
+        return 0
+    if done.trigger is not None:
+        click.echo(f"{click.style('resolved', fg='green')}: {printable(str(done.trigger.get('pattern')))}")
+    elif done.finished:
+        click.echo("resolved already; what an interrupted resolution had left undone is done now")
+    else:
+        click.echo("nothing to resolve: the breaker is not open")
+    if done.left is not None and done.left.trip_id is None:
+        click.echo(f"still halted by a CHECKPOINT that liza did not make; to go on: rm {board.paths.checkpoint}")
+    elif done.left is not None:
+        click.echo(f"still halted by trip {done.left.trip_id}, which is not on the blackboard: run liza analyze,")
+        click.echo(f"or, if the agents may go on: rm {board.paths.checkpoint}")
+    elif done.trigger is not None:
+        click.echo("the agents may go on")
+    return 0

@@ -1,0 +1,101 @@
+"""How checks and trips look on a terminal: the same words, symbols and columns in every command."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import click
+
+from liza.breaker.check import Check
+from liza.breaker.section import also_matched
+from liza.model import Progress, Reason
+from liza.rules.evaluate import RuleSet
+from liza.rules.severities import SEVERITIES
+from liza.text import printable
+
+
+def check(found: Check, rules: RuleSet, dry_run: bool) -> None:
+    """The verdict first, then how near each pattern is, then what else there is to say."""
+    verdict = found.verdict
+    if found.trigger is not None:
+        trigger(found.trigger, "TRIPPED" if found.tripped else "STILL OPEN")
+    elif verdict.matches:
+        names = ", ".join(dict.fromkeys(match.rule.name for match in verdict.matches))
+        click.echo(f"{_bold('WOULD TRIP', 'red')}: {names} (dry run, nothing written)")
+    else:
+        click.echo(_bold("OK", "green") + ": no systemic pattern" + (" (dry run, nothing written)" if dry_run else ""))
+    patterns(verdict.progress)
+    parts = [f"{verdict.considered} anomalies considered"]
+    parts += [f"{verdict.acknowledged} dealt with by earlier resolutions"] if verdict.acknowledged else []
+    parts += [f"{verdict.outside_window} before the window"] if verdict.outside_window else []
+    click.echo(f"\n{', '.join(parts)} (window: {verdict.window})")
+    for match in verdict.observed:
+        click.echo(f"observed: {match.rule.name} {match.value:g} of {match.threshold:g} ({_short(match.key)})")
+    warnings([*verdict.warnings, *(f"{_where(record)}: {why}" for record, why in verdict.unusable)])
+    warnings(found.notes)
+    warnings(f"rules.yaml: {change}" for change in rules.changes)
+    problems = len(found.snapshot.problems)
+    if problems:
+        warnings([f"{problems} problem{'s' if problems > 1 else ''} on the blackboard: see liza validate"])
+
+
+def trigger(open_trip: Mapping[str, Any], word: str) -> None:
+    """The trip that waits for a human, and what that human can do."""
+    severity = str(open_trip.get("severity"))
+    pattern = printable(str(open_trip.get("pattern") or "unknown"))
+    since = printable(str(open_trip.get("timestamp")))
+    click.echo(f"{_bold(word, 'red')}: {_bold(pattern)} ({printable(severity)}) since {since}")
+    if severity in SEVERITIES:
+        click.echo(f"  a flaw in {SEVERITIES[severity].layer}: {SEVERITIES[severity].scope}")
+    if open_trip.get("message"):
+        click.echo(f"  {_short(open_trip['message'])}")
+    if others := also_matched(open_trip):
+        click.echo(f"  also matched: {_short(', '.join(others))}")
+    click.echo(f"  report: {printable(str(open_trip.get('report_file') or '.liza/circuit_breaker_report.md'))}")
+    click.echo("  decide: liza resolve -m 'what was decided'")
+
+
+def patterns(progress: Iterable[Progress]) -> None:
+    """One line a rule: a mark, how near it is, and what the fullest group is about."""
+    rows = list(progress)
+    width = max((len(each.rule.name) for each in rows), default=0)
+    for each in rows:
+        click.echo(f"  {_mark(each)} {each.rule.name:<{width}}  {_near(each):<9}  {_about(each)}".rstrip())
+
+
+def _mark(each: Progress) -> str:
+    if each.reason in (Reason.MATCHED, Reason.OBSERVED):
+        return click.style("●", fg="red")
+    if each.reason is Reason.DISABLED:
+        return click.style("-", fg="yellow")
+    return click.style("◐", fg="yellow") if each.value > 0 else click.style("○", fg="green")
+
+
+def _near(each: Progress) -> str:
+    return "disabled" if each.reason is Reason.DISABLED else f"{each.value:g} of {each.threshold:g}"
+
+
+def _about(each: Progress) -> str:
+    if each.value <= 0:
+        return "dealt with" if each.reason is Reason.ACKNOWLEDGED else ""
+    tasks = ", ".join(_short(task) for task in each.tasks[:4]) + (", ..." if len(each.tasks) > 4 else "")
+    return "  ".join(
+        part for part in (_short(each.key) if each.key else "", f"[{printable(tasks)}]" if tasks else "") if part
+    )
+
+
+def warnings(lines: Iterable[str]) -> None:
+    for line in lines:
+        click.echo(f"{_bold('!', 'yellow')} {printable(line)}")
+
+
+def _where(record: Any) -> str:
+    return f"{record.stream}[{record.key}]"
+
+
+def _short(text: Any) -> str:
+    line = " ".join(str(text)[:400].split())
+    return printable(line if len(line) <= 72 else line[:71] + "…")
+
+
+def _bold(text: str, colour: str | None = None) -> str:
+    return click.style(text, fg=colour, bold=True)

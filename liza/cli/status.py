@@ -1,0 +1,138 @@
+"""`liza status`."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from liza.blackboard.board import Board
+from liza.blackboard.rulesfile import read_rules
+from liza.breaker import checkpoint
+from liza.breaker import section as sections
+from liza.breaker.check import check
+from liza.cli import envelope, show
+from liza.cli.group import common, root_of
+from liza.cli.options import moment
+from liza.model import format_time, parse_time
+from liza.text import printable
+
+RECENT = 5
+
+
+@click.command("status")
+@click.option("--now", metavar="TIME", help="As if it were this time.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common
+@click.pass_context
+def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
+    """Show the breaker, and how near each pattern is.
+
+    Writes nothing. Exit code 0 if all is well, 3 if the breaker is open or the agents are halted, 4 if the blackboard
+    cannot be judged.
+
+    \b
+    Example:
+      liza status --json | jq .trigger
+    """
+    at = moment(now)
+    board = Board.find(root_of(ctx))
+    rules = read_rules(board.paths.rules)
+    found = check(board, rules, at, dry_run=True)
+    halt = checkpoint.look(board.paths.checkpoint)
+    section = found.snapshot.sections.get("circuit_breaker")
+    recent = [dict(entry) for entry in sections.history_of(section)[-RECENT:] if isinstance(entry, Mapping)]
+    silences = _active_silences(found.snapshot.sections.get("silences"), at)
+    code = 3 if found.trigger is not None or halt is not None else 0
+    if as_json:
+        envelope.write(
+            "status",
+            "triggered" if found.trigger else "halted" if halt else "ok",
+            [envelope.problem_of(problem) for problem in found.snapshot.problems],
+            trigger=envelope.trigger(found.trigger),
+            age_seconds=_age(found.trigger.get("timestamp") if found.trigger else None, at),
+            checkpoint=_checkpoint(halt),
+            patterns=[envelope.pattern(each) for each in found.verdict.progress],
+            history=[envelope.plain(entry) for entry in recent],
+            silences=[envelope.plain(silence) for silence in silences],
+            rule_changes=list(rules.changes),
+        )
+        return code
+    if found.trigger is not None:
+        show.trigger(found.trigger, "TRIGGERED")
+        click.echo(f"  open for {_ago(_age(found.trigger.get('timestamp'), at))}")
+    else:
+        click.echo(f"breaker: {click.style('OK', fg='green', bold=True)}{_last_check(section, at)}")
+    if found.verdict.matches and found.trigger is None:
+        names = ", ".join(dict.fromkeys(match.rule.name for match in found.verdict.matches))
+        show.warnings([f"{names} matches now: the next check trips (liza analyze)"])
+    _show_halt(halt, found.trigger, at)
+    click.echo("patterns:")
+    show.patterns(found.verdict.progress)
+    if recent:
+        click.echo("history:")
+        for entry in recent:
+            click.echo(f"  {_history_line(entry)}")
+    for silence in silences:
+        click.echo(f"silenced: {printable(str(silence.get('rule')))} until {printable(str(silence.get('until')))}")
+    show.warnings(f"rules.yaml: {change}" for change in rules.changes)
+    show.warnings(found.verdict.warnings)
+    if found.snapshot.problems:
+        show.warnings([f"{len(found.snapshot.problems)} problems on the blackboard: see liza validate"])
+    return code
+
+
+def _show_halt(halt: checkpoint.Checkpoint | None, trigger: Mapping[str, Any] | None, at: datetime) -> None:
+    if halt is None:
+        click.echo("agents:  free to work")
+        if trigger is not None:
+            show.warnings(["CHECKPOINT was removed by hand while the breaker is open: the agents are not halted"])
+        return
+    since = _ago((at - datetime.fromtimestamp(halt.mtime, UTC)).total_seconds())
+    whose = f"by trip {halt.trip_id}" if halt.trip_id else "by a person"
+    click.echo(f"agents:  {click.style('halted', fg='red', bold=True)} {whose} for {since} (CHECKPOINT)")
+
+
+def _last_check(section: Any, at: datetime) -> str:
+    last = section.get("last_check") if isinstance(section, Mapping) else None
+    return f", last check {_ago(_age(last, at))} ago" if last else ", never checked"
+
+
+def _history_line(entry: Mapping[str, Any]) -> str:
+    time, pattern = entry.get("timestamp"), entry.get("pattern")
+    if not pattern:
+        return printable(f"{time}  OK{'  x' + str(entry['checks']) if entry.get('checks') else ''}")[:118]
+    text = entry.get("resolution")
+    outcome = f"resolved by {entry.get('resolved_by') or '?'}: {text}" if entry.get("resolved_at") else "open"
+    return printable(f"{time}  {pattern}  {outcome}")[:118]
+
+
+def _checkpoint(halt: checkpoint.Checkpoint | None) -> dict[str, Any] | None:
+    if halt is None:
+        return None
+    return {
+        "by": "liza" if halt.trip_id else "human",
+        "trip_id": halt.trip_id,
+        "since": format_time(datetime.fromtimestamp(halt.mtime, UTC)),
+    }
+
+
+def _active_silences(section: Any, at: datetime) -> list[Mapping[str, Any]]:
+    entries = section if isinstance(section, tuple) else section.values() if isinstance(section, Mapping) else ()
+    return [
+        e for e in entries if isinstance(e, Mapping) and (end := parse_time(e.get("until"))) is not None and end > at
+    ]
+
+
+def _age(text: Any, at: datetime) -> float | None:
+    then = parse_time(text)
+    return None if then is None else max((at - then).total_seconds(), 0.0)
+
+
+def _ago(seconds: float | None) -> str:
+    if seconds is None:
+        return "an unknown time"
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(seconds, 0):.0f} s"

@@ -1,0 +1,35 @@
+"""`liza trip`."""
+
+import click
+
+from liza.blackboard.board import Board
+from liza.breaker.manual import trip
+from liza.cli import envelope, show
+from liza.cli.group import common, root_of
+from liza.cli.options import moment
+from liza.rules.severities import SEVERITIES
+
+
+@click.command("trip")
+@click.option("-m", "--message", metavar="TEXT", required=True, help="What is wrong.")
+@click.option("--severity", type=click.Choice(list(SEVERITIES)), default="ARCHITECTURE_FLAW", show_default=True)
+@click.option("--now", metavar="TIME", help="Trip as if it were this time.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common
+@click.pass_context
+def command(ctx: click.Context, message: str, severity: str, now: str | None, as_json: bool) -> int:
+    """Stop the sprint by hand.
+
+    Halts the agents, writes a report and enters the trip, as if a rule had matched. Exit code 3.
+
+    \b
+    Example:
+      liza trip -m "the payment sandbox is down, all three are mocking it differently" --severity EXTERNAL_DEPENDENCY
+    """
+    board = Board.find(root_of(ctx))
+    trigger, ours = trip(board, message, severity, moment(now))
+    if as_json:
+        envelope.write("trip", "triggered" if ours else "already", trigger=envelope.trigger(trigger))
+    else:
+        show.trigger(trigger, "TRIPPED" if ours else "ALREADY OPEN")
+    return 3

@@ -1,0 +1,323 @@
+"""A condition at work: compiled once, then asked about the records of a blackboard.
+
+A condition that groups is asked for each group on its own, and every group that satisfies it is one match with its own
+evidence. Nothing here reads a file or a clock.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from liza.model import Record
+from liza.rules.fields import OPERATORS, World, lookup, passes, texts, values
+from liza.rules.language import Aggregate, All, Comparison, Distinct, Field, Metric, Node, Not, Param
+from liza.rules.matching import same_key, similar_groups
+
+Key = tuple[Any, ...]
+Member = tuple[Record, bool]  # a record of a group; False marks one of another group, which ends a streak
+_NO_GROUP: Key = ("no group",)
+
+
+class BadRule(ValueError):
+    """The condition parses, but asks for something that has no meaning."""
+
+
+class Outcome(NamedTuple):
+    """What a condition comes to for one group (or for all records, where it does not group)."""
+
+    satisfied: bool
+    value: float  # of the comparison that held, or else of the first
+    threshold: float
+    key: str | None  # the group as people call it
+    evidence: tuple[Record, ...]
+
+
+class Condition:
+    """A condition with its params filled in."""
+
+    def __init__(self, tree: Node, params: Mapping[str, float]) -> None:
+        self.tree = tree
+        self.params = params
+        self.aggregates = list(_aggregates(tree))
+        self.grouped = [each for each in self.aggregates if isinstance(each, Aggregate) and each.grouped]
+        _check(self, params)
+
+    @property
+    def threshold(self) -> float:
+        """The number that the first comparison asks for."""
+        return self.number(_first(self.tree).threshold)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The fields that group the evidence: those a report shows."""
+        for each in self.grouped:
+            return (each.grouping.field,) if each.grouping else each.per
+        return ()
+
+    def number(self, value: float | Param) -> float:
+        return self.params[value.name] if isinstance(value, Param) else value
+
+    def outcomes(self, world: World) -> list[Outcome]:
+        """One outcome a group, the fullest first; exactly one where the condition does not group."""
+        # By identity: `a=1` and `a=true` are equal to Python, and not to a rule.
+        counts = {id(each): _count(each, world, self) for each in self.aggregates}
+        if not self.grouped:
+            return [self._outcome((), counts)]
+        keys = dict.fromkeys(key for each in self.grouped for key in counts[id(each)].found)
+        found = [self._outcome(key, counts) for key in keys]
+        if not any(each.satisfied for each in found):
+            alone = self._outcome(_NO_GROUP, counts)  # an OR may hold by what is not grouped
+            found += [alone] if alone.satisfied else []
+        return sorted(found, key=lambda each: (-each.satisfied, -each.value, each.key or ""))
+
+    def _outcome(self, key: Key, counts: "Mapping[int, Counts]") -> Outcome:
+        held: list[Comparison] = []
+        satisfied = _holds(self.tree, lambda each: self._compare(each, key, counts), held) is True
+        shown = held[0] if satisfied and held else _first(self.tree)
+        seen: dict[tuple[str, int | str], Record] = {}
+        labels: list[str] = []
+        for comparison in held if satisfied else _comparisons(self.tree):
+            for term in comparison.terms:
+                seen |= {(record.stream, record.key): record for record in counts[id(term)].evidence(key)}
+        for each in self.grouped:
+            labels += [label] if (label := counts[id(each)].labels.get(key)) is not None else []
+        evidence = tuple(sorted(seen.values(), key=lambda record: (record.stream, str(record.key).zfill(12))))
+        value = sum(counts[id(term)].value(key) or 0 for term in shown.terms)
+        return Outcome(satisfied, value, self.number(shown.threshold), labels[0] if labels else None, evidence)
+
+    def _compare(self, comparison: Comparison, key: Key, counts: "Mapping[int, Counts]") -> bool | None:
+        """None where it cannot be said: a metric that is absent, or a grouped count where there is no group."""
+        numbers = [counts[id(term)].value(key) for term in comparison.terms]
+        if any(number is None for number in numbers):
+            return None
+        return OPERATORS[comparison.operator](
+            sum(n for n in numbers if n is not None), self.number(comparison.threshold)
+        )
+
+
+def _holds(node: Node, compare: Any, held: list[Comparison]) -> bool | None:
+    """Whether a condition holds, with those comparisons that make it so; None is "cannot be said", also behind NOT."""
+    if isinstance(node, Comparison):
+        verdict: bool | None = compare(node)
+        held += [node] if verdict else []
+        return verdict
+    if isinstance(node, Not):
+        inner = _holds(node.part, compare, [])
+        return None if inner is None else not inner
+    verdicts: list[bool | None] = []
+    for part in node.parts:
+        mine: list[Comparison] = []
+        verdicts.append(_holds(part, compare, mine))
+        held += mine if verdicts[-1] else []
+    decisive = not isinstance(node, All)  # one that holds decides an OR, one that does not decides an AND
+    if decisive in verdicts:
+        return decisive
+    return None if None in verdicts else not decisive
+
+
+# --- what a condition may not ask -----------------------------------------------------------------------------------
+
+
+def _comparisons(node: Node) -> Iterator[Comparison]:
+    if isinstance(node, Comparison):
+        yield node
+    elif isinstance(node, Not):
+        yield from _comparisons(node.part)
+    else:
+        for part in node.parts:
+            yield from _comparisons(part)
+
+
+def _aggregates(node: Node) -> Iterator[Aggregate | Metric]:
+    for comparison in _comparisons(node):
+        yield from comparison.terms
+
+
+def _first(node: Node) -> Comparison:
+    return next(_comparisons(node))
+
+
+def _check(condition: Condition, params: Mapping[str, float]) -> None:
+    if len({(each.grouping, each.per) for each in condition.grouped}) > 1:
+        raise BadRule("all grouped counts of a condition must share one grouping: the same same/similar and per")
+    for comparison in _comparisons(condition.tree):
+        distinct = [term.distinct for term in comparison.terms if isinstance(term, Aggregate) and term.distinct]
+        for value in (comparison.threshold, *(each.value for each in distinct)):
+            if isinstance(value, Param) and value.name not in params:
+                raise BadRule(f"the param ${value.name} has no value: set it under params")
+    _check_not(condition.tree, under=False)
+
+
+def _check_not(node: Node, under: bool) -> None:
+    if isinstance(node, Comparison):
+        if under and any(isinstance(term, Aggregate) and term.grouped for term in node.terms):
+            raise BadRule("NOT has no meaning over a grouped count: which group would it be about?")
+    elif isinstance(node, Not):
+        _check_not(node.part, under=True)
+    else:
+        for part in node.parts:
+            _check_not(part, under)
+
+
+# --- counting -------------------------------------------------------------------------------------------------------
+
+
+class Counts:
+    """The numbers of one aggregate, by group, with the records behind each."""
+
+    def __init__(self, grouped: bool) -> None:
+        self.grouped = grouped
+        self.found: dict[Key, tuple[float | None, Sequence[Record]]] = {}
+        self.labels: dict[Key, str] = {}
+
+    def value(self, key: Key) -> float | None:
+        if self.grouped and key == _NO_GROUP:
+            return None
+        return self.found.get(key if self.grouped else (), (0.0, ()))[0]
+
+    def evidence(self, key: Key) -> Sequence[Record]:
+        return self.found.get(key if self.grouped else (), (0.0, ()))[1]
+
+
+def _count(aggregate: Aggregate | Metric, world: World, condition: Condition) -> Counts:
+    if isinstance(aggregate, Metric):
+        counts = Counts(False)
+        counts.found[()] = (_metric(aggregate, world.sections), ())
+        return counts
+    counts = Counts(aggregate.grouped)
+    records = _counted(aggregate, world)
+    groups = _partition(aggregate, records, world, condition) if aggregate.grouped else {}
+    if not aggregate.grouped:
+        groups = {(): ("", [(record, True) for record in records])}
+    for key, (label, members) in groups.items():
+        counts.labels[key] = label
+        counts.found[key] = _measure(aggregate, members, world, condition)
+    return counts
+
+
+def _counted(aggregate: Aggregate, world: World) -> Sequence[Record]:
+    """The records that an aggregate looks at. A count needs only those that pass; the others see all, to compare."""
+    filters = (*aggregate.where, *aggregate.filters) if aggregate.kind == "count" else aggregate.where
+    records = world.candidates(aggregate)
+    return [r for r in records if all(passes(r, each, world) for each in filters)] if filters else records
+
+
+def _metric(metric: Metric, sections: Mapping[str, Any]) -> float | None:
+    value: Any = sections
+    for step in metric.path:
+        value = value.get(step) if isinstance(value, Mapping) else None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
+    return float(value) if is_number else None  # which leaves out NaN, too
+
+
+def _measure(
+    aggregate: Aggregate, members: Sequence[Member], world: World, condition: Condition
+) -> tuple[float, Sequence[Record]]:
+    """The number for one group, and the records behind it."""
+
+    def wanted(record: Record) -> bool:
+        return aggregate.kind == "count" or all(passes(record, each, world) for each in aggregate.filters)
+
+    found: list[Record] = []
+    if aggregate.kind == "streak":
+        for record, belongs in reversed(members):
+            if not belongs or not wanted(record):
+                break
+            found.insert(0, record)
+    else:
+        found = [record for record, belongs in members if belongs and wanted(record)]
+    if aggregate.within is not None:
+        found = _densest(found, aggregate.within)
+    if aggregate.distinct is not None and not _distinct_enough(found, aggregate.distinct, condition):
+        return 0.0, ()
+    if aggregate.kind == "share":
+        total = sum(belongs for _, belongs in members)
+        return (len(found) / total if total else 0.0), found
+    return float(len(found)), found
+
+
+def _distinct_enough(records: Sequence[Record], distinct: Distinct, condition: Condition) -> bool:
+    found = {str(value) for record in records for value in values(lookup(record, distinct.field))}
+    return OPERATORS[distinct.operator](len(found), condition.number(distinct.value))
+
+
+def _densest(records: Sequence[Record], seconds: float) -> list[Record]:
+    """The most records that some span of that length holds. One without a usable time could be in any, so it is."""
+    timed = sorted(((t.timestamp(), i) for i, r in enumerate(records) if (t := r.timestamp) is not None))
+    best: tuple[int, int] = (0, 0)
+    start = 0
+    for end in range(len(timed)):
+        while timed[end][0] - timed[start][0] > seconds:
+            start += 1
+        if end + 1 - start > best[1] - best[0]:
+            best = (start, end + 1)
+    inside = {index for _, index in timed[best[0] : best[1]]}
+    placed = {index for _, index in timed}
+    return [record for index, record in enumerate(records) if index in inside or index not in placed]
+
+
+# --- grouping -------------------------------------------------------------------------------------------------------
+
+Grouped = Sequence[tuple[Record, Mapping[Any, str]]]  # each record with its groups, and the text that puts it there
+
+
+def _partition(
+    aggregate: Aggregate, records: Sequence[Record], world: World, condition: Condition
+) -> dict[Key, tuple[str, list[Member]]]:
+    """The groups of an aggregate, each with the name people call it by."""
+    texts_of = _grouper(aggregate, world, condition)
+    partitions: dict[Key, list[tuple[Record, Mapping[Any, str]]]] = {}
+    for record in records:
+        groups = texts_of(record)
+        for per in _combinations([values(lookup(record, each)) for each in aggregate.per]):
+            partitions.setdefault(per, []).append((record, groups))
+    found: dict[Key, tuple[str, list[Member]]] = {}
+    for per, members in partitions.items():
+        for group, chosen in (_streaks if aggregate.kind == "streak" else _groups)(members):
+            names = Counter(groups[group] for _, groups in members if group in groups)
+            # The text that occurs most, the first in the alphabet of those.
+            words = [*per, *([min(names, key=lambda text: (-names[text], text))] if aggregate.grouping else [])]
+            found[(*per, group)] = (" / ".join(words), chosen)
+    return found
+
+
+def _combinations(columns: Sequence[Sequence[Any]]) -> list[Key]:
+    """One key for each way to take a value of each field; none where a field is absent, which never equals absent."""
+    keys: list[Key] = [()]
+    for column in columns:
+        keys = [(*key, str(value)) for key in keys for value in dict.fromkeys(map(str, column))]
+    return keys
+
+
+def _groups(members: Grouped) -> Iterable[tuple[Any, list[Member]]]:
+    found: dict[Any, list[Member]] = {}
+    for record, groups in members:
+        for group in groups:
+            found.setdefault(group, []).append((record, True))
+    return found.items()
+
+
+def _streaks(members: Grouped) -> Iterable[tuple[Any, list[Member]]]:
+    """Only the groups of the newest record can have a streak; all records stay, because another group ends it."""
+    for group in members[-1][1]:
+        yield group, [(record, group in groups) for record, groups in members]
+
+
+def _grouper(aggregate: Aggregate, world: World, condition: Condition) -> Any:
+    """A function from a record to its groups: none without the field, several if its value is a list."""
+    grouping = aggregate.grouping
+    if grouping is None:
+        return lambda record: {"": ""}
+
+    def found(record: Record, key: Any) -> dict[Any, str]:
+        named = ((key(text), text) for text in texts(record, grouping.field, world) if text.strip())
+        return {group: text for group, text in named if group is not None}
+
+    if world.exact:
+        return lambda record: found(record, lambda text: text)
+    if grouping.similarity is None:
+        return lambda record: found(record, same_key)
+    # Over the union of the records of all counts that share the grouping: else a group could differ between them.
+    union = (record for each in condition.grouped for record in _counted(each, world))
+    numbers = similar_groups({t for r in union for t in texts(r, grouping.field, world)}, grouping.similarity)
+    return lambda record: found(record, numbers.get)

@@ -1,0 +1,147 @@
+"""Fields of records: looking them up, and testing them. A value that cannot be tested is said to be unusable."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from liza.model import Record, parse_time
+from liza.rules.language import Aggregate, Field, Filter
+from liza.text import shown
+
+OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    ">=": lambda a, b: a >= b,
+    ">": lambda a, b: a > b,
+    "=": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+}
+_SEARCHED = 10_000  # characters of a text that a regular expression is tried on
+
+
+class World:
+    """All that a condition may look at."""
+
+    def __init__(
+        self, streams: Mapping[str, Sequence[Record]], sections: Mapping[str, Any], now: datetime, exact: bool = False
+    ) -> None:
+        self.streams = streams
+        self.sections = sections
+        self.now = now
+        self.exact = exact
+        self.unusable: dict[tuple[str, int | str], str] = {}  # record -> what is wrong with it
+        self._by_type: dict[str, dict[str, list[Record]] | None] = {}
+
+    def candidates(self, aggregate: Aggregate) -> Sequence[Record]:
+        """The records that the first filter can let through: nearly every rule begins with a type, and there are few
+        of most types."""
+        records = self.streams.get(aggregate.stream, ())
+        first = aggregate.filters[0] if aggregate.filters and aggregate.kind == "count" else None
+        if first is None or first.field.paths != (("type",),) or first.operator not in ("=", "in"):
+            return records
+        wanted = (first.value,) if first.operator == "=" else first.value
+        index = self._types(aggregate.stream)
+        if index is None or not all(isinstance(value, str) for value in wanted):
+            return records
+        if len(wanted) == 1:
+            return index.get(wanted[0], ())
+        kinds = set(wanted) & index.keys()
+        return [record for record in records if record.get("type") in kinds] if kinds else ()
+
+    def _types(self, stream: str) -> dict[str, list[Record]] | None:
+        """The records of each type; None if one has a type that is no text, which has to be looked at each time."""
+        if stream not in self._by_type:
+            index: dict[str, list[Record]] = {}
+            for record in self.streams.get(stream, ()):
+                kind = record.get("type")
+                if kind is not None and not isinstance(kind, str):
+                    self._by_type[stream] = None
+                    break
+                index.setdefault(kind or "", []).append(record)
+            else:
+                self._by_type[stream] = index
+        return self._by_type[stream]
+
+    def note(self, record: Record, why: str) -> None:
+        self.unusable[record.stream, record.key] = why
+
+
+def lookup(record: Record, wanted: Field) -> Any:
+    """The value of the first path that is present, in the record or else in its details; None if none is."""
+    if len(wanted.paths) == 1 == len(wanted.paths[0]):
+        return record.get(wanted.paths[0][0])
+    for path in wanted.paths:
+        for holder in (record.fields, record.fields.get("details")):
+            value: Any = holder
+            for step in path:
+                value = value.get(step) if isinstance(value, Mapping) else None
+            if value is not None:
+                return value
+    return None
+
+
+def values(value: Any) -> Sequence[Any]:
+    """A value as the list of single ones that it is; an absent one is none."""
+    if isinstance(value, tuple):
+        return [single for each in value for single in values(each)]
+    return () if value is None else (value,)
+
+
+def texts(record: Record, wanted: Field, world: World) -> list[str]:
+    """The texts of a field that groups. A mapping there cannot be compared, and is said to be unusable."""
+    found: list[str] = []
+    for value in values(lookup(record, wanted)):
+        if isinstance(value, Mapping):
+            world.note(record, f"{wanted} is a mapping where a text is expected")
+        else:
+            found.append(value if isinstance(value, str) else shown(value))
+    return found
+
+
+def passes(record: Record, wanted: Filter, world: World) -> bool:
+    """Whether a record satisfies a filter. A value of the wrong type does not, and is noted as unusable."""
+    value = lookup(record, wanted.field)
+    if wanted.operator == "exists":
+        return value is not None
+    if wanted.age:
+        return _passes_age(record, value, wanted, world)
+    if wanted.value is None:
+        return wanted.operator in ("=", "!=") and (value is None) == (wanted.operator == "=")
+    if value is None:
+        return wanted.operator in ("!=", "not in") or (wanted.operator == "in" and None in wanted.value)
+    if isinstance(value, tuple):
+        every = all if wanted.operator in ("!=", "not in") else any
+        return every(_passes_value(record, each, wanted, world) for each in values(value))
+    return _passes_value(record, value, wanted, world)
+
+
+def _passes_age(record: Record, value: Any, wanted: Filter, world: World) -> bool:
+    moment = parse_time(value)
+    if moment is None:
+        if value is not None:
+            world.note(record, f"{wanted.field} is {shown(value)}, which is not a time")
+        return False
+    return OPERATORS[wanted.operator]((world.now - moment).total_seconds(), wanted.value)
+
+
+def _passes_value(record: Record, value: Any, wanted: Filter, world: World) -> bool:
+    if wanted.operator == "=~":
+        if not isinstance(value, str):
+            world.note(record, f"{wanted.field} is {shown(value)}, which is not a text")
+            return False
+        return wanted.value.search(value[:_SEARCHED]) is not None
+    if wanted.operator in ("in", "not in"):
+        alike = [each for each in wanted.value if _kind(each) == _kind(value)]
+        if not alike and wanted.value:
+            world.note(record, f"{wanted.field} is {shown(value)}, which is not {_kind(wanted.value[0])}")
+        return (value in alike) == (wanted.operator == "in")
+    if _kind(value) != _kind(wanted.value):
+        world.note(record, f"{wanted.field} is {shown(value)}, which is not {_kind(wanted.value)}")
+        return False
+    return OPERATORS[wanted.operator](value, wanted.value)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true or false"
+    return "a number" if isinstance(value, int | float) else "a text" if isinstance(value, str) else "a single value"

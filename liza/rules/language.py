@@ -1,0 +1,431 @@
+"""The condition language: from text to a tree, or an error that says where, what was expected, and what was meant.
+
+    count(type=retry_loop, similar(error_pattern)) >= 3
+
+A hand-written descent through the grammar of docs/rules.md: a pack of conditions parses in about a millisecond, while
+importing a parser generator alone takes many times that.
+"""
+
+import re
+import warnings
+from typing import Any, NamedTuple, NoReturn
+
+from liza.text import closest
+
+STREAMS = ("anomalies", "rounds", "attempts", "iterations", "tasks", "agents", "discovered", "log")
+AGGREGATES = ("count", "streak", "share", "metric")
+ARGUMENTS = ("same", "similar", "per", "distinct", "within", "exists", "age")
+COMPARISONS = (">=", "<=", "!=", "=~", ">", "<", "=")
+KEYWORDS = ("AND", "OR", "NOT", "IN", "where")
+DEFAULT_SIMILARITY = 0.7
+DEEPEST = 50
+
+
+class BadCondition(ValueError):
+    """Where in the condition (counting from 0) something else was expected."""
+
+    def __init__(self, message: str, offset: int, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+        self.hint = hint
+
+
+class Field(NamedTuple):
+    """`a`, `a.b` or `a|b`: the first of several paths that is present."""
+
+    paths: tuple[tuple[str, ...], ...]
+
+    def __str__(self) -> str:
+        return "|".join(".".join(path) for path in self.paths)
+
+
+class Param(NamedTuple):
+    """`$name`, a number that the rule or rules.yaml sets."""
+
+    name: str
+
+
+class Filter(NamedTuple):
+    """What a record must be like. `operator` is a comparison, `in`, `not in`, `exists` or an `age` comparison."""
+
+    field: Field
+    operator: str
+    value: Any
+    age: bool = False
+
+
+class Grouping(NamedTuple):
+    """Which records belong together; `similarity` is None for `same`."""
+
+    field: Field
+    similarity: float | None
+
+
+class Distinct(NamedTuple):
+    """An extra test on a group: how many different values of a field it holds."""
+
+    field: Field
+    operator: str
+    value: float | Param
+
+
+class Aggregate(NamedTuple):
+    """A number made of the records of a stream."""
+
+    kind: str  # count, streak, share
+    stream: str = "anomalies"
+    where: tuple[Filter, ...] = ()
+    filters: tuple[Filter, ...] = ()
+    grouping: Grouping | None = None
+    per: tuple[Field, ...] = ()
+    distinct: Distinct | None = None
+    within: float | None = None  # seconds
+
+    @property
+    def grouped(self) -> bool:
+        return self.grouping is not None or bool(self.per)
+
+
+class Metric(NamedTuple):
+    """A number of the blackboard itself, such as `sprint.metrics.tasks_blocked`."""
+
+    path: tuple[str, ...]
+
+
+class Comparison(NamedTuple):
+    """Aggregates added up, against a number."""
+
+    terms: tuple[Aggregate | Metric, ...]
+    operator: str
+    threshold: float | Param
+
+
+class All(NamedTuple):
+    parts: "tuple[Node, ...]"
+
+
+class Any_(NamedTuple):  # noqa: N801 - `Any` is typing's
+    parts: "tuple[Node, ...]"
+
+
+class Not(NamedTuple):
+    part: "Node"
+
+
+Node = Comparison | All | Any_ | Not
+
+
+class Token(NamedTuple):
+    kind: str
+    text: str
+    offset: int
+
+
+_TOKENS = re.compile(
+    r"""(?P<space>\s+)
+      | (?P<duration>\d+(?:\.\d+)?(?:ms|[smhd])(?![\w.]))
+      | (?P<number>-?\d+(?:\.\d+)?(?![\w]))
+      | (?P<string>"(?:[^"\\]|\\.)*"|'[^']*')
+      | (?P<param>\$[A-Za-z_]\w*)
+      | (?P<word>[A-Za-z_][\w\-/]*(?:\.[\w\-/]+)*)
+      | (?P<operator>>=|<=|!=|=~|==|[-+=<>()\[\],|])
+      | (?P<odd>["'].*|\d[\w.]*|.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_CONSTANTS = {"true": True, "false": False, "null": None}
+
+
+def parse(text: str) -> Node:
+    """The tree of a condition."""
+    return _Parser(text).condition()
+
+
+def parse_duration(text: str) -> float | None:
+    """`30m`, `2h`, `7d` in seconds; None if it is none."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|[smhd])", text.strip())
+    return float(found[1]) * _SECONDS[found[2]] if found else None
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = list(_tokens(text))
+        self.at = 0
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.at]
+
+    def fail(self, expected: str, token: Token | None = None, hint: str | None = None) -> NoReturn:
+        token = token or self.token
+        meant = closest(token.text, KEYWORDS) if hint is None and token.kind == "word" else None
+        hint = f"did you mean {meant}?" if meant else hint
+        if token.kind == "odd":
+            raise BadCondition(_odd(token.text, expected), token.offset, hint)
+        found = f"found {token.text!r}" if token.kind != "end" else "the condition ends"
+        raise BadCondition(f"expected {expected}, {found}", token.offset, hint)
+
+    def take(self) -> Token:
+        token = self.token
+        self.at += token.kind != "end"
+        return token
+
+    def accept(self, *texts: str) -> Token | None:
+        """The next token, if it is one of these operators or, in any case, keywords."""
+        token = self.token
+        if token.kind in ("operator", "word") and token.text.lower() in texts:
+            return self.take()
+        return None
+
+    def expect(self, text: str) -> Token:
+        return self.accept(text) or self.fail(f"{text!r}")
+
+    # condition := term (OR term)*; term := factor (AND factor)*
+
+    def condition(self) -> Node:
+        node = self.alternatives(0)
+        if self.token.kind != "end":
+            self.fail("AND, OR or the end of the condition")
+        return node
+
+    def alternatives(self, depth: int) -> Node:
+        parts = [self.conjunction(depth)]
+        while self.accept("or"):
+            parts.append(self.conjunction(depth))
+        return parts[0] if len(parts) == 1 else Any_(tuple(parts))
+
+    def conjunction(self, depth: int) -> Node:
+        parts = [self.factor(depth)]
+        while self.accept("and"):
+            parts.append(self.factor(depth))
+        return parts[0] if len(parts) == 1 else All(tuple(parts))
+
+    def factor(self, depth: int) -> Node:
+        if depth > DEEPEST:
+            raise BadCondition(f"nested more than {DEEPEST} levels deep", self.token.offset)
+        if self.accept("not"):
+            return Not(self.factor(depth + 1))
+        if self.accept("("):
+            node = self.alternatives(depth + 1)
+            self.expect(")")
+            return node
+        return self.comparison()
+
+    def comparison(self) -> Comparison:
+        terms = [self.aggregate()]
+        while self.accept("+"):
+            terms.append(self.aggregate())
+        return Comparison(tuple(terms), self.comparator(), self.number())
+
+    def comparator(self) -> str:
+        found = self.accept(">=", ">", "=", "<", "<=")
+        return found.text if found else self.fail("a comparison (>= > = < <=)")
+
+    def number(self) -> float | Param:
+        token = self.take()
+        if token.kind == "number":
+            return float(token.text)
+        return Param(token.text[1:]) if token.kind == "param" else self.fail("a number or $param", token)
+
+    def aggregate(self) -> Aggregate | Metric:
+        token = self.take()
+        if token.kind != "word" or token.text not in AGGREGATES:
+            meant = closest(token.text, AGGREGATES)
+            self.fail("count(...), streak(...), share(...) or metric(...)", token, meant and f"did you mean {meant}?")
+        self.expect("(")
+        if token.text == "metric":
+            path = self.word("a path like sprint.metrics.tasks_blocked")
+            self.expect(")")
+            return Metric(tuple(path.text.split(".")))
+        found = _Arguments(self, token.text)
+        if not self.accept(")"):
+            while True:
+                found.argument()
+                if self.accept(")"):
+                    break
+                if not self.accept(","):
+                    self.fail("',' or ')'")
+        return found.aggregate()
+
+    def word(self, expected: str) -> Token:
+        token = self.take()
+        return token if token.kind == "word" else self.fail(expected, token)
+
+    def field(self) -> Field:
+        paths = [tuple(self.word("the name of a field").text.split("."))]
+        while self.accept("|"):
+            paths.append(tuple(self.word("the name of a field").text.split(".")))
+        return Field(tuple(paths))
+
+    def fields(self) -> tuple[Field, ...]:
+        self.expect("(")
+        found = [self.field()]
+        while self.accept(","):
+            found.append(self.field())
+        self.expect(")")
+        return tuple(found)
+
+    def filter(self) -> Filter:
+        if self.token.text in ("exists", "age") and self.tokens[self.at + 1].text == "(":
+            kind = self.take().text
+            (field,) = self.one_field()
+            if kind == "exists":
+                return Filter(field, "exists", None)
+            return Filter(field, self.comparator(), self.duration(), age=True)
+        field = self.field()
+        if self.accept("in"):
+            return Filter(field, "in", self.listed())
+        if self.accept("not"):
+            self.expect("in")
+            return Filter(field, "not in", self.listed())
+        operator = self.accept(*COMPARISONS)
+        if operator is None:
+            self.fail("a comparison (= != < <= > >= =~), IN or NOT IN")
+        if operator.text == "=~":
+            return Filter(field, "=~", self.regex())
+        return Filter(field, operator.text, self.value())
+
+    def one_field(self) -> tuple[Field]:
+        self.expect("(")
+        field = self.field()
+        self.expect(")")
+        return (field,)
+
+    def duration(self) -> float:
+        token = self.take()
+        seconds = parse_duration(token.text) if token.kind == "duration" else None
+        return seconds if seconds is not None else self.fail("a duration like 30m or 2h", token)
+
+    def regex(self) -> re.Pattern[str]:
+        token = self.take()
+        if token.kind != "string":
+            self.fail('a regular expression in quotes, like "timeout|refused"', token)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of what a later Python may read otherwise
+                return re.compile(token.text[1:-1])
+        except (re.error, OverflowError, RecursionError) as error:
+            raise BadCondition(f"not a regular expression: {error}", token.offset) from None
+
+    def listed(self) -> tuple[Any, ...]:
+        self.expect("[")
+        found = [self.value()]
+        while self.accept(","):
+            found.append(self.value())
+        self.expect("]")
+        return tuple(found)
+
+    def value(self) -> Any:
+        token = self.take()
+        if token.kind == "string":
+            return re.sub(r"\\(.)", r"\1", token.text[1:-1]) if token.text[0] == '"' else token.text[1:-1]
+        if token.kind == "number":
+            return float(token.text) if "." in token.text or len(token.text) > 18 else int(token.text)
+        return _CONSTANTS.get(token.text, token.text) if token.kind == "word" else self.fail("a value", token)
+
+
+class _Arguments:
+    """What stands inside count(...), streak(...) or share(...)."""
+
+    def __init__(self, parser: _Parser, kind: str) -> None:
+        self.parser = parser
+        self.kind = kind
+        self.given: dict[str, Any] = {}
+        self.filters: list[Filter] = []
+        self.first = True
+
+    def aggregate(self) -> Aggregate:
+        return Aggregate(self.kind, filters=tuple(self.filters), **self.given)
+
+    def argument(self) -> None:
+        parser, first = self.parser, self.first
+        self.first = False
+        token, following = parser.token, parser.tokens[min(parser.at + 1, len(parser.tokens) - 1)]
+        if token.kind == "word" and following.text == "(":
+            self.call(token)
+        elif first and token.kind == "word" and self.is_stream(token, following):
+            self.stream()
+        else:
+            self.filters.append(parser.filter())
+
+    @staticmethod
+    def is_stream(token: Token, following: Token) -> bool:
+        """A first word alone is a stream; before another word it is one if it is known: `tasks wher` is a slip."""
+        return following.text.lower() in (",", ")", "where") or (token.text in STREAMS and following.kind == "word")
+
+    def stream(self) -> None:
+        token = self.parser.take()
+        if token.text not in STREAMS:
+            meant = closest(token.text, STREAMS)
+            hint = f"did you mean {meant}?" if meant else None
+            self.parser.fail(f"a stream ({', '.join(STREAMS)}) or a filter", token, hint)
+        self.given["stream"] = token.text
+        if self.parser.accept("where"):
+            where = [self.parser.filter()]
+            while self.parser.accept("and"):
+                where.append(self.parser.filter())
+            self.given["where"] = tuple(where)
+
+    def call(self, token: Token) -> None:
+        parser = self.parser
+        if token.text in ("exists", "age"):
+            self.filters.append(parser.filter())
+            return
+        parser.take()
+        if token.text == "same":
+            self.once("grouping", token, Grouping(parser.one_field()[0], None))
+        elif token.text == "similar":
+            self.once("grouping", token, self.similar())
+        elif token.text == "per":
+            self.once("per", token, parser.fields())
+        elif token.text == "distinct":
+            (field,) = parser.one_field()
+            self.once("distinct", token, Distinct(field, parser.comparator(), parser.number()))
+        elif token.text == "within":
+            parser.expect("(")
+            self.once("within", token, parser.duration())
+            parser.expect(")")
+        else:
+            meant = closest(token.text, ARGUMENTS)
+            parser.fail(
+                "same, similar, per, distinct, within, exists or age", token, meant and f"did you mean {meant}?"
+            )
+
+    def similar(self) -> Grouping:
+        parser = self.parser
+        parser.expect("(")
+        field, similarity = parser.field(), DEFAULT_SIMILARITY
+        if parser.accept(","):
+            token = parser.take()
+            if token.kind != "number" or not 0 < float(token.text) <= 1:
+                parser.fail("a similarity between 0 and 1", token)
+            similarity = float(token.text)
+        parser.expect(")")
+        return Grouping(field, similarity)
+
+    def once(self, name: str, token: Token, value: Any) -> None:
+        if name in self.given:
+            raise BadCondition(f"a second {token.text}(...) in one {self.kind}(...)", token.offset)
+        self.given[name] = value
+
+
+def _odd(text: str, expected: str) -> str:
+    if text[0] in "\"'":
+        return f"expected {expected}, found a quote that is not closed: {text[:20]}"
+    return f"expected {expected}, found {text[:20]!r}" if text[0].isdigit() else f"{text!r} has no meaning here"
+
+
+def _tokens(text: str) -> "list[Token]":
+    found: list[Token] = []
+    at = 0
+    while at < len(text):
+        match = _TOKENS.match(text, at)
+        assert match is not None  # the last alternative takes any character
+        if match.lastgroup != "space":
+            found.append(Token(str(match.lastgroup), "=" if match[0] == "==" else match[0], at))
+        at = match.end()
+    found.append(Token("end", "", len(text)))
+    return found

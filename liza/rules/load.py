@@ -1,0 +1,271 @@
+"""From packs and `.liza/rules.yaml` to the rules in force.
+
+Every error of a file is found in one go, with the line and column of each. Keys that are not known are errors: a
+misspelt `conditon` would otherwise be a rule that never fires.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from liza.model import Problem, Rule
+from liza.rules.conditions import BadRule, Condition
+from liza.rules.evaluate import Compiled, RuleSet
+from liza.rules.language import BadCondition, parse, parse_duration
+from liza.rules.severities import SEVERITIES
+from liza.text import closest, shown
+
+ACTIONS = ("CHECKPOINT", "FREEZE", "STOP", "OPEN", "ALERT")
+_WORDS = {
+    "severity": tuple(SEVERITIES),
+    "action": ACTIONS,
+    "mode": ("act", "observe"),
+    "rearm": ("fresh", "any_new"),
+}
+_TEXTS = ("name", "description", "condition", "summary")
+RULE_KEYS = (*_TEXTS, *_WORDS, "window", "params", "enabled")
+# The blocks that other parts of liza read are known here, so that one file can hold everything.
+FILE_KEYS = {
+    "window": str, "rules": list, "params": dict, "matching": str, "profile": str,
+    "notify": dict, "stagnation": dict, "circuit_breaker": dict,
+}  # fmt: skip
+
+Path = tuple[str | int, ...]
+
+
+class Source(NamedTuple):
+    """A file of rules as it was read."""
+
+    file: str
+    data: Mapping[str, Any]
+    # Line and column of a key, or so many characters inside its text.
+    locate: Callable[[Path, int | None], tuple[int | None, int | None]]
+
+
+class BadRules(ValueError):
+    """All that is wrong with the files of rules."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__(f"{len(problems)} errors")
+        self.problems = tuple(problems)
+
+
+def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
+    """The rules of the packs, as the blackboard's own file changes them; `BadRules` with everything wrong in it."""
+    files = [_File(source) for source in packs]
+    shipped = _merged(files)
+    mine = _File(own) if own is not None else None
+    everything = _merged([*files, *([mine] if mine else [])])
+    problems = [problem for file in [*files, *([mine] if mine else [])] for problem in file.problems]
+    compiled: list[Compiled] = []
+    disabled: list[Rule] = []
+    for entry in everything.values():
+        rule, condition, found = _compile(entry, tuple(shipped))
+        problems += found
+        if rule is not None and entry.fields.get("enabled") is False:
+            disabled.append(rule)
+        elif rule is not None and condition is not None:
+            compiled.append(Compiled(rule, condition))
+    if problems:
+        raise BadRules(sorted(problems, key=lambda each: (each.file, each.line or 0, each.column or 0)))
+    settings: dict[str, Any] = {}
+    for file in (*files, *([mine] if mine else [])):
+        settings |= {key: file.data[key] for key in ("window", "matching") if key in file.data}
+    changes = [*_changed_settings(files, mine), *_changed_rules(shipped, everything)] if mine else []
+    return RuleSet(
+        tuple(compiled),
+        tuple(disabled),
+        settings.get("window", "current_sprint"),
+        settings.get("matching") == "exact",
+        tuple(changes),
+    )
+
+
+class _Entry(NamedTuple):
+    """A rule as the files together have it, and where it was written last."""
+
+    fields: Mapping[str, Any]
+    params: Mapping[str, float]
+    file: "_File"
+    place: int  # among the rules of that file
+
+
+def _merged(files: "Sequence[_File]") -> dict[str, _Entry]:
+    """Later files change what earlier ones say, key by key. In one file a rule's own param beats the file's."""
+    found: dict[str, _Entry] = {}
+    for file in files:
+        common = file.data.get("params") or {}
+        found = {name: entry._replace(params={**entry.params, **common}) for name, entry in found.items()}
+        for index, given in file.rules:
+            before = found.get(given["name"])
+            fields = {"origin": file.source.file, **(before.fields if before else {}), **given}
+            params = {**(before.params if before else common), **(given.get("params") or {})}
+            found[given["name"]] = _Entry(fields, params, file, index)
+    return found
+
+
+def _changed_settings(files: "Sequence[_File]", mine: "_File") -> Iterator[str]:
+    shipped = next((file.data["window"] for file in files if "window" in file.data), "current_sprint")
+    if mine.data.get("window", shipped) != shipped:
+        yield f"window is {shown(mine.data['window'])}, shipped is {shown(shipped)}"
+    if mine.data.get("matching") == "exact":
+        yield "matching is 'exact': texts must be equal to be the same"
+
+
+def _changed_rules(shipped: Mapping[str, _Entry], now: Mapping[str, _Entry]) -> Iterator[str]:
+    """What a blackboard's own file does to the shipped rules: nobody should have to find that out."""
+    for name, before in shipped.items():
+        fields, defaults = now[name].fields, Rule._field_defaults
+        if fields.get("enabled") is False:
+            yield f"{name} is disabled"
+        for key in ("condition", "severity", "action", "mode", "window", "rearm"):
+            was, is_now = (each.get(key, defaults.get(key)) for each in (before.fields, fields))
+            if was != is_now:
+                yield f"{name}: {key} is {shown(is_now, 120)}, shipped is {shown(was or 'that of the pack', 120)}"
+        for param, value in now[name].params.items():
+            if f"${param}" in str(fields.get("condition")) and before.params.get(param) != value:
+                yield f"{name}: ${param} is {value:g}, shipped is {before.params.get(param, 'nothing')}"
+
+
+def _compile(entry: _Entry, shipped: Sequence[str]) -> tuple[Rule | None, Condition | None, list[Problem]]:
+    fields, file = entry.fields, entry.file
+    path: Path = ("rules", entry.place)
+    problems: list[Problem] = []
+    condition: Condition | None = None
+    if isinstance(fields.get("condition"), str) and (*path, "condition") not in file.faulty:
+        try:
+            condition = Condition(parse(fields["condition"]), entry.params)
+        except BadCondition as error:
+            message = f"rule {fields['name']}: {error.message}"
+            problems.append(file.problem((*path, "condition"), message, error.hint, error.offset))
+        except BadRule as error:
+            hint = _param_meant(str(error), entry.params)
+            problems.append(file.problem((*path, "condition"), f"rule {fields['name']}: {error}", hint))
+    missing = [n for n in ("condition", "severity") if fields.get(n) is None and (*path, n) not in file.faulty]
+    if missing:
+        meant = closest(fields["name"], shipped)
+        message = f"the rule {shown(fields['name'])} has no {' and no '.join(missing)}"
+        problems.append(file.problem((*path, "name"), message, f"did you mean {meant}?" if meant else None))
+    if problems or missing or condition is None or fields.get("severity") is None:
+        return None, None, problems
+    return Rule(**{name: fields[name] for name in Rule._fields if name in fields}), condition, []
+
+
+def _param_meant(message: str, params: Mapping[str, float]) -> str | None:
+    wanted = message.partition("$")[2].partition(" ")[0]
+    meant = closest(wanted, tuple(params))
+    return f"did you mean ${meant}?" if meant else None
+
+
+class _File:
+    """One file of rules: its entries that can be used, and what is wrong with the others."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.data: dict[str, Any] = {}
+        self.rules: list[tuple[int, Mapping[str, Any]]] = []
+        self.problems: list[Problem] = []
+        self.faulty: set[Path] = set()
+        for key, value in source.data.items():
+            self.top(key, value)
+        for index, given in enumerate(self.data.get("rules") or ()):
+            self.rule(index, given)
+
+    def problem(self, path: Path, message: str, hint: str | None = None, offset: int | None = None) -> Problem:
+        line, column = self.source.locate(path, offset)
+        return Problem(message, self.source.file, line, column, hint)
+
+    def wrong(self, path: Path, message: str, hint: str | None = None) -> None:
+        self.faulty.add(path)
+        self.problems.append(self.problem(path, message, hint))
+
+    def top(self, key: str, value: Any) -> None:
+        if key not in FILE_KEYS:
+            meant = closest(key, tuple(FILE_KEYS))
+            hint = f"did you mean {meant}?" if meant else f"known are: {', '.join(FILE_KEYS)}"
+            self.wrong((key,), f"the key {shown(key)} is not known", hint)
+        elif value is None:
+            return
+        elif not isinstance(value, FILE_KEYS[key]):
+            kinds = {str: "a word", list: "a list", dict: "a mapping"}
+            self.wrong((key,), f"{key} is {shown(value)}, expected is {kinds[FILE_KEYS[key]]}")
+        elif key == "window":
+            if self.window((key,), value):
+                self.data[key] = value
+        elif key == "matching" and value not in ("similar", "exact"):
+            meant = closest(value, ("similar", "exact"))
+            hint = f"did you mean {meant}?" if meant else None
+            self.wrong((key,), f"matching is {shown(value)}, expected is similar or exact", hint)
+        elif key == "params":
+            self.data[key] = self.params((key,), value)
+        else:
+            self.data[key] = value
+
+    def rule(self, index: int, given: Any) -> None:
+        path: Path = ("rules", index)
+        if not isinstance(given, Mapping):
+            self.wrong(path, f"a rule is a mapping with a name, this is {shown(given)}")
+            return
+        name = given.get("name")
+        usable = {key: value for key, value in given.items() if self.key(path, shown(name), key, value)}
+        if not isinstance(name, str) or not name.replace("-", "_").isidentifier():
+            self.wrong((*path, "name"), f"name is {shown(name)}, expected is a word like retry_cluster")
+        elif any(name == other["name"] for _, other in self.rules):
+            self.wrong((*path, "name"), f"the rule {name} is already in this file")
+        else:
+            self.rules.append((index, usable))
+
+    def key(self, path: Path, rule: str, key: str, value: Any) -> bool:
+        where = (*path, key)
+        before = len(self.problems)
+        rule = rule.strip("'")
+        if key == "name":
+            return True
+        if key not in RULE_KEYS:
+            meant = closest(key, RULE_KEYS)
+            hint = f"did you mean {meant}?" if meant else f"known are: {', '.join(RULE_KEYS)}"
+            self.wrong(where, f"rule {rule}: the key {shown(key)} is not known", hint)
+        elif key in _TEXTS and not (isinstance(value, str) and value.strip()):
+            self.wrong(where, f"rule {rule}: {key} is {shown(value)}, expected is a text")
+        elif key in _WORDS and value not in _WORDS[key]:
+            meant = closest(value, _WORDS[key])
+            hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(_WORDS[key])}"
+            self.wrong(where, f"rule {rule}: {key} is {shown(value)}, expected is one of the known words", hint)
+        elif key == "window":
+            self.window(where, value, f"rule {rule}: ")
+        elif key == "params":
+            if isinstance(value, Mapping):
+                self.params(where, value, f"rule {rule}: ")
+            else:
+                self.wrong(where, f"rule {rule}: params is {shown(value)}, expected is a mapping")
+        elif key == "enabled" and not isinstance(value, bool):
+            self.wrong(where, f"rule {rule}: enabled is {shown(value)}, expected is true or false")
+        return len(self.problems) == before
+
+    def window(self, path: Path, value: Any, whose: str = "") -> bool:
+        if is_window(value):
+            return True
+        self.wrong(
+            path, f"{whose}window is {shown(value)}", "one of: current_sprint, all, a duration like 24h, last 50"
+        )
+        return False
+
+    def params(self, path: Path, value: Mapping[str, Any], whose: str = "") -> dict[str, float]:
+        found: dict[str, float] = {}
+        for name, number in value.items():
+            if isinstance(number, int | float) and not isinstance(number, bool) and abs(number) < 1e15:
+                found[name] = float(number)
+            else:
+                self.wrong((*path, name), f"{whose}the param {name} is {shown(number)}, expected is a number")
+        return found
+
+
+def is_window(value: Any) -> bool:
+    """`current_sprint`, `all`, a duration, or `last N`."""
+    if not isinstance(value, str):
+        return False
+    word, _, number = value.partition(" ")
+    return (
+        value in ("current_sprint", "all")
+        or bool(parse_duration(value))
+        or (word == "last" and number.isdecimal() and int(number) > 0)
+    )

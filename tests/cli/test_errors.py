@@ -1,0 +1,237 @@
+"""How commands fail: one line and a hint, and the right exit code."""
+
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import LIZA, TIME_LIMIT, environment, liza, new_board
+
+ENTRY = ["log", "entry", "--agent", "a", "--action", "x"]
+ANOMALY = ["log", "anomaly", "--type", "workaround", "--task", "t", "--reporter", "r"]
+
+
+def instead(file: Path, make: Callable[[], None]) -> None:
+    file.unlink()
+    make()
+
+
+BAD_FILES: dict[str, Callable[[Path], object]] = {
+    "missing": lambda file: file.unlink(),
+    "0 bytes": lambda file: file.write_bytes(b""),
+    "an empty mapping": lambda file: file.write_bytes(b"{}"),
+    "an empty list": lambda file: file.write_bytes(b"[]"),
+    "a scalar": lambda file: file.write_bytes(b"42"),
+    "a folder": lambda file: instead(file, file.mkdir),
+    "a fifo": lambda file: instead(file, lambda: os.mkfifo(file)),
+    "a dangling link": lambda file: instead(file, lambda: file.symlink_to("nowhere")),
+    "invalid UTF-8": lambda file: file.write_bytes(b"a: caf\xe9\n"),
+    "UTF-16": lambda file: file.write_bytes("a: 1\n".encode("utf-16")),
+    "a NUL byte": lambda file: file.write_bytes(b"a: 1\nb: \0\n"),
+    "an alias bomb": lambda file: file.write_text(
+        "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+        + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 12))
+    ),
+    "10,000 nested brackets": lambda file: file.write_text("a: " + "[" * 10_000 + "]" * 10_000 + "\n"),
+    "10,000 nested braces": lambda file: file.write_text("a: " + "{a: " * 10_000 + "}" * 10_000 + "\n"),
+    "10,000 nested dashes": lambda file: file.write_text("a:\n  " + "- " * 10_000 + "x\n"),
+    "2,000 nested mappings": lambda file: file.write_text("".join(" " * n + "a:\n" for n in range(2_000))),
+    "a mapping as a key": lambda file: file.write_text("? {a: []}\n: 1\n"),
+}
+
+
+@pytest.mark.parametrize("spoil", BAD_FILES.values(), ids=BAD_FILES.keys())
+def test_a_bad_file_is_one_line_with_a_hint_and_exit_4(tmp_path: Path, spoil: Callable[[Path], object]) -> None:
+    file = new_board(tmp_path)
+    spoil(file)
+    before = file.read_bytes() if file.is_file() else None
+    result = liza(tmp_path, "validate")
+    assert (result.code, result.out) == (4, "")
+    assert result.hint()
+    refused = liza(tmp_path, *ANOMALY, "what=x")
+    assert refused.code in (1, 4)
+    assert refused.hint()
+    assert (file.read_bytes() if file.is_file() else None) == before
+
+
+@pytest.mark.parametrize("digits", ["9" * 5_000, "0x" + "f" * 5_000])
+def test_a_number_that_python_does_not_print_is_no_bug(tmp_path: Path, digits: str) -> None:
+    new_board(tmp_path, f"tasks: {digits}\nanomalies: []\n")
+    assert liza(tmp_path, "validate").code in (1, 4)
+    assert liza(tmp_path, *ANOMALY, "what=x", f"n={digits}").code in (0, 1, 4)
+
+
+def test_debug_shows_where_an_expected_error_came_from(tmp_path: Path) -> None:
+    for words in (["--debug", "validate"], ["validate", "--debug"], [*ENTRY, "--debug"]):
+        result = liza(tmp_path, *words)
+        assert result.code == 1
+        assert result.err.startswith("Traceback ")
+        assert "\nliza: no .liza/ in " in result.err
+
+
+WRONG_USAGE = [
+    ["--bogus"], ["bogus"], ["log", "bogus"], ["validate", "a", "b"], ["log", "entry", "--bogus"], ["init", "x"],
+    ["validate", "--root"], [*ENTRY, "--agent"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", WRONG_USAGE)
+def test_wrong_usage_is_exit_2_and_says_what_is_wrong(tmp_path: Path, words: list[str]) -> None:
+    result = liza(tmp_path, *words)
+    assert (result.code, result.out) == (2, "")
+    assert "--help" in result.hint()
+
+
+def test_a_misspelt_command_is_guessed(tmp_path: Path) -> None:
+    assert "Did you mean 'validate'?" in liza(tmp_path, "vaildate").err
+
+
+@pytest.mark.parametrize("value", ["soon", "1,5", "nan", "-1", ""])
+def test_a_lock_timeout_that_is_no_number_of_seconds_is_told(tmp_path: Path, value: str) -> None:
+    new_board(tmp_path)
+    result = liza(tmp_path, *ENTRY, LIZA_LOCK_TIMEOUT=value)
+    assert result.code == (0 if value == "" else 1)
+    assert value == "" or "LIZA_LOCK_TIMEOUT" in result.hint()
+
+
+# --- unexpected errors ----------------------------------------------------------------------------------------------
+
+
+def broken(folder: Path) -> dict[str, str]:
+    """An environment in which the real `liza` script meets an error that nobody expected."""
+    (folder / "sitecustomize.py").write_text(
+        "import liza.blackboard.paths as paths\n"
+        "def find(root=None):\n"
+        "    raise ZeroDivisionError('split\\nacross \\x1b[31mlines')\n"
+        "paths.find = find\n"
+    )
+    return {"PYTHONPATH": str(folder), "XDG_STATE_HOME": str(folder / "kept")}
+
+
+@pytest.mark.parametrize("words", [ENTRY, ["validate"]])
+def test_a_bug_is_said_to_be_one_and_its_traceback_is_kept(tmp_path: Path, words: list[str]) -> None:
+    env = broken(tmp_path)
+    new_board(tmp_path)
+    result = liza(tmp_path, *words, **env)
+    assert (result.code, result.out) == (70, "")
+    assert result.err.startswith("liza: a bug in liza: ZeroDivisionError: split\\nacross \\x1b[31mlines\n")
+    (kept,) = (tmp_path / "kept" / "liza").iterdir()
+    assert str(kept) in result.hint()
+    saved = kept.read_text()
+    assert "Traceback (most recent call last)" in saved
+    assert repr(words) in saved
+    assert os.listdir(tmp_path / ".liza") == ["state.yaml"], "the blackboard is watched by others"
+
+
+def test_debug_shows_the_traceback_of_a_bug(tmp_path: Path) -> None:
+    result = liza(tmp_path, *ENTRY, "--debug", **broken(tmp_path))
+    assert result.code == 70
+    assert "Traceback (most recent call last)" in result.err
+
+
+def test_a_bug_is_told_also_where_nothing_can_be_saved(tmp_path: Path) -> None:
+    env = broken(tmp_path)
+    (tmp_path / "file").touch()
+    nowhere = str(tmp_path / "file" / "below")
+    result = liza(tmp_path, *ENTRY, **{**env, "XDG_STATE_HOME": nowhere, "TMPDIR": nowhere})
+    assert result.code == 70
+    assert "a bug in liza: ZeroDivisionError" in result.err
+
+
+# --- interruptions --------------------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_while_waiting_for_the_lock_is_exit_130(tmp_path: Path) -> None:
+    state = new_board(tmp_path)
+    lock = tmp_path / ".liza" / "state.yaml.lock"
+    # flock(1) holds the lock until its `cat` has nothing left to read.
+    with subprocess.Popen(["flock", "-x", lock, "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdin is not None
+        assert holder.stdout is not None
+        try:
+            holder.stdin.write(b"!")
+            holder.stdin.flush()
+            assert holder.stdout.read(1) == b"!"
+            with subprocess.Popen(
+                ["env", "--default-signal=INT", LIZA, *ANOMALY, "what=x"],  # also where a script ignores Ctrl-C
+                cwd=tmp_path,
+                env=environment(tmp_path, LIZA_LOCK_TIMEOUT="60"),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            ) as waiting:
+                while not has_open(waiting.pid, lock):
+                    assert waiting.poll() is None, waiting.communicate()
+                waiting.send_signal(signal.SIGINT)
+                out, err = waiting.communicate(timeout=TIME_LIMIT)
+        finally:
+            holder.stdin.close()
+    assert (waiting.returncode, out, err) == (130, "", "liza: interrupted\n")
+    assert state.read_text() == "version: 1\nanomalies: []\n"
+
+
+def has_open(pid: int, file: Path) -> bool:
+    try:
+        return any(os.path.realpath(link) == str(file) for link in Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return False
+
+
+def test_a_lock_that_is_not_given_up_is_refused_with_who_holds_it(tmp_path: Path) -> None:
+    new_board(tmp_path)
+    lock = tmp_path / ".liza" / "state.yaml.lock"
+    command = [*ANOMALY, "what=x"]
+    done = subprocess.run(
+        ["flock", "-x", lock, LIZA, *command], cwd=tmp_path, env=environment(tmp_path, LIZA_LOCK_TIMEOUT="0.05"),
+        capture_output=True, text=True, timeout=TIME_LIMIT, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "has held the lock" in done.stderr
+    assert "flock" in done.stderr or "another process" in done.stderr
+    assert "hint: " in done.stderr
+
+
+@pytest.mark.parametrize("words", [["--help"], ["validate"], [*ENTRY]])
+def test_a_reader_that_has_gone_is_no_bug(tmp_path: Path, words: list[str]) -> None:
+    new_board(tmp_path)
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [LIZA, *words], cwd=tmp_path, env=environment(tmp_path), stdout=writer, stderr=subprocess.PIPE,
+            timeout=TIME_LIMIT, check=False,
+        )  # fmt: skip
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
+CLOSED = [
+    (ENTRY, ">&-"), (["validate"], ">&-"), (ENTRY, "> /dev/full"), ([*ANOMALY, "what=-"], "<&-"),
+    (["log", "anomaly", "--json"], "<&-"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "redirection"), CLOSED)
+def test_a_stream_that_is_closed_or_full_is_no_bug(tmp_path: Path, words: list[str], redirection: str) -> None:
+    # Agents' hooks and daemons run commands so. An exit code of 70 for a record that was added makes them add it twice.
+    new_board(tmp_path)
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$0" "$@" {redirection}', LIZA, *words], cwd=tmp_path, env=environment(tmp_path),
+        stderr=subprocess.PIPE, text=True, timeout=TIME_LIMIT, check=False,
+    )  # fmt: skip
+    assert "a bug in liza" not in done.stderr
+
+
+def test_a_working_folder_that_is_gone_is_no_bug(tmp_path: Path) -> None:
+    with tempfile.TemporaryDirectory() as outside:
+        done = subprocess.run(
+            ["sh", "-c", 'mkdir gone && cd gone && rmdir ../gone && exec "$0" "$@"', LIZA, *ENTRY], cwd=outside,
+            env=environment(tmp_path), capture_output=True, text=True, timeout=TIME_LIMIT, check=False,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.startswith("liza: ")

@@ -1,0 +1,78 @@
+"""The built wheel, installed into an empty venv in another folder, works with every template."""
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import environment
+
+ROOT = Path(__file__).parents[2]
+PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+
+
+def run(*command: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    # Whatever pip has been told about where packages come from holds here, too.
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.mark.timeout(300)
+def test_the_wheel_has_every_template_and_works_in_an_empty_venv(tmp_path: Path) -> None:
+    # One test, because each half needs the wheel and workers do not share it.
+    wheel = built(tmp_path)
+    holds_everything(wheel)
+    python = installed(wheel, tmp_path)
+    works(python, tmp_path)
+
+
+def built(folder: Path) -> Path:
+    (folder / "wheel").mkdir()
+    run(*PIP, "wheel", "--no-deps", "--wheel-dir", "wheel", ROOT, folder=folder)
+    (wheel,) = (folder / "wheel").iterdir()
+    return wheel
+
+
+def holds_everything(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    templates = [file for file in (ROOT / "templates").rglob("*") if file.is_file()]
+    assert templates
+    for file in templates:
+        assert contents[f"liza/{file.relative_to(ROOT)}"] == file.read_bytes()
+    package = [file for file in (ROOT / "liza").rglob("*") if file.is_file() and "__pycache__" not in file.parts]
+    assert {str(file.relative_to(ROOT)) for file in package} <= contents.keys()
+    assert "liza/py.typed" in contents
+    assert not [name for name in contents if name.startswith(("tests/", "benchmarks/", "docs/"))]
+
+
+def installed(wheel: Path, folder: Path) -> Path:
+    run(sys.executable, "-m", "venv", "--without-pip", "venv", folder=folder)
+    python = folder / "venv" / "bin" / "python"
+    run(*PIP, "--python", python, "install", wheel, folder=folder)
+    return python
+
+
+def works(python: Path, folder: Path) -> None:
+    project = folder / "project"
+    project.mkdir()
+
+    def liza(*words: str) -> str:
+        done = subprocess.run(
+            [python.with_name("liza"), *words], cwd=project, env=environment(project), capture_output=True, text=True,
+            timeout=60, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "created .liza/state.yaml" in liza("init", "--goal", "Ship it")
+    for file in ("log.yaml", "rules.yaml"):
+        assert (project / ".liza" / file).read_bytes() == (ROOT / "templates" / file).read_bytes()
+    liza("log", "anomaly", "--type", "workaround", "--task", "t", "--reporter", "r", "what=x")
+    liza("log", "entry", "--agent", "a", "--action", "x")
+    assert liza("validate").endswith("valid\n")
+    where = run(python, "-c", "import liza; print(liza.__file__)", folder=project)
+    assert where.stdout.startswith(str(folder)), "it is the installed one that was run"

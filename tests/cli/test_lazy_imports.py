@@ -1,0 +1,53 @@
+"""A command imports what it uses and nothing else: agents' hooks pay for every import many times a minute."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import liza, new_board
+
+HEAVY = ("yaml_rs", "ruamel", "rich", "watchdog", "filelock", "jinja2", "rapidfuzz", "lark", "yaml")
+
+
+def imported(folder: Path, *words: str) -> set[str]:
+    """What the real `liza` has imported by the time it ends."""
+    (folder / "sitecustomize.py").write_text(
+        "import atexit, os, sys\n"
+        "def note():\n"
+        "    with open(os.environ['IMPORTED'], 'w') as file:\n"
+        "        file.write('\\n'.join(sys.modules))\n"
+        "atexit.register(note)\n"
+    )
+    file = folder / "imported.txt"
+    result = liza(folder, *words, PYTHONPATH=str(folder), IMPORTED=str(file))
+    assert result.code == 0, result.err
+    return set(file.read_text().splitlines())
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"]])
+def test_help_imports_no_command_and_nothing_heavy(tmp_path: Path, words: list[str]) -> None:
+    modules = imported(tmp_path, *words)
+    assert "liza.cli.group" in modules
+    assert not modules & {*HEAVY, "liza.blackboard", "liza.cli.log", "liza.cli.validate", "liza.cli.init"}
+
+
+PLAIN = {
+    "anomaly": ["log", "anomaly", "--type", "workaround", "--task", "t", "--reporter", "r", "what=two words", "n=3"],
+    "entry": ["log", "entry", "--agent", "a", "--action", "x", "--detail", "some words"],
+}
+
+
+@pytest.mark.parametrize("words", PLAIN.values(), ids=PLAIN.keys())
+def test_recording_in_its_plain_form_imports_neither_click_nor_what_only_waiting_needs(
+    tmp_path: Path, words: list[str]
+) -> None:
+    new_board(tmp_path, "anomalies:\n- task: t0\n")
+    modules = imported(tmp_path, *words)
+    assert "yaml_rs" in modules
+    assert not modules & {"click", "ruamel", "filelock", "dataclasses", "rich", "watchdog", "jinja2", "rapidfuzz"}
+    assert not modules & {"inspect", "difflib", "subprocess", "tempfile", "logging", "asyncio"}
+
+
+def test_validate_imports_neither_the_daemon_nor_the_oracle(tmp_path: Path) -> None:
+    new_board(tmp_path)
+    assert not imported(tmp_path, "validate") & {"ruamel", "rich", "watchdog", "filelock", "jinja2", "rapidfuzz"}

@@ -1,0 +1,104 @@
+"""`liza log` without click understands a command line as click does, or leaves it to click."""
+
+from typing import Any
+
+import click
+import pytest
+from hypothesis import event, example, given
+from hypothesis import strategies as st
+
+from liza.cli import quick
+from liza.cli.log import command
+
+NAMES = ["--type", "--task", "--reporter", "--timestamp", "--root", "--agent", "--action", "--detail"]
+VALUES = ["x", "two words", "", " ", "-", "--", "-x", "--json", "--type", "a=b", "=", "@f", "ä\n", "--task=1", "log"]
+MISTAKES = [
+    "--", "-", "-h", "--help", "-x", "--bogus", "--bogus=1", "--typ", "--ty=x", "--json=1", "--debug=", "--json ",
+    "-t=x", "", " ", "word", "anomaly", "entry", "--=x", "=", "==", "--root", "--no-json", "-k=v", "--version", "\n",
+]  # fmt: skip
+DETAILS = ["k=v", "k=", "=v", "k=@f", "k=-", "k=a=b", " =", "k v=w", "é=1", "k=--x", "k==", "\n=x"]
+OPTIONS = {
+    "anomaly": ["--type", "--task", "--reporter", "--timestamp", "--root"],
+    "entry": ["--agent", "--action", "--task", "--detail", "--timestamp", "--root"],
+}
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> tuple[str, list[str]]:
+    """A command and the line behind its name: mostly what agents write, now and then a mistake."""
+    name = draw(st.sampled_from(list(OPTIONS)))
+    option = st.sampled_from(OPTIONS[name])
+    value = st.sampled_from(["x", "two words", "", "-", "a=b", "@f", "ä\n"])
+    plain = st.one_of(
+        st.tuples(option, value),
+        st.builds("{}={}".format, option, value).map(lambda word: (word,)),
+        st.sampled_from(["--json", "--debug", *(DETAILS if name == "anomaly" else [])]).map(lambda word: (word,)),
+    )
+    odd = st.one_of(
+        st.tuples(st.sampled_from(NAMES), st.sampled_from(VALUES)),
+        st.sampled_from([*NAMES, *VALUES, *MISTAKES, *DETAILS]).map(lambda word: (word,)),
+    )
+    parts: list[tuple[str, ...]] = [*draw(st.lists(plain, max_size=5)), *draw(st.lists(odd, max_size=1))]
+    return name, [word for part in draw(st.permutations(parts)) for word in part]
+
+
+def by_click(name: str, words: list[str]) -> dict[str, Any] | None:
+    """The parameters that click finds, None if it would not run the command."""
+    chosen = command.commands[name]
+    try:
+        with chosen.make_context(name, list(words)) as context:
+            root = context.find_root().ensure_object(dict).get("root")
+            return {**context.params, "root": root}
+    except (click.ClickException, click.exceptions.Exit):
+        return None
+
+
+def by_quick(parsed: quick.Parsed) -> dict[str, Any]:
+    names = ["type", "task", "reporter", "timestamp"] if parsed.command == "anomaly" else [
+        "agent", "action", "task", "detail", "timestamp",
+    ]  # fmt: skip
+    found: dict[str, Any] = {name: parsed.options.get(name) for name in [*names, "root"]}
+    found["as_json"] = "--json" in parsed.flags
+    if parsed.command == "anomaly":
+        found["words"] = tuple(parsed.words)
+    assert set(parsed.options) <= set(found)
+    return found
+
+
+@example(("anomaly", ["--type", "x", "--type", "y", "k=v", "--json", "--json"]))
+@example(("anomaly", ["--task", "-", "--reporter=", "--root", ""]))
+@example(("anomaly", ["--type"]))
+@example(("entry", ["--detail", "-", "--debug", "k=v"]))
+@given(lines())
+def test_where_quick_answers_click_understands_the_same(line: tuple[str, list[str]]) -> None:
+    name, words = line
+    parsed = quick.parse([name, *words])
+    if parsed is None:
+        event("left to click")
+        return
+    event("understood")
+    assert parsed.command == name
+    assert by_quick(parsed) == by_click(name, words)
+
+
+PLAIN: dict[str, list[str]] = {
+    "an anomaly": ["anomaly", "--type", "x", "--task", "t", "--reporter", "r", "k=v", "n=3"],
+    "an anomaly with everything": ["anomaly", "k=v", "--type=x", "--task", "t", "--reporter=r", "--timestamp", "now",
+                                   "--root", "d", "--json", "--debug", "long=a b c", "f=@file", "s=-"],
+    "an entry": ["entry", "--agent", "a", "--action", "x", "--task", "t", "--detail", "some words"],
+    "piped in": ["anomaly", "--json"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", PLAIN.values(), ids=PLAIN.keys())
+def test_the_plain_forms_are_answered_without_click(line: list[str]) -> None:
+    parsed = quick.parse(line)
+    assert parsed is not None
+    assert by_quick(parsed) == by_click(line[0], line[1:])
+
+
+@pytest.mark.parametrize(
+    "line", [[], ["--help"], ["anomaly", "--help"], ["--root", "x", "anomaly"], ["bogus"], ["entry", "x"]]
+)
+def test_help_and_mistakes_are_left_to_click(line: list[str]) -> None:
+    assert quick.parse(line) is None

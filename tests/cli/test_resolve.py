@@ -1,0 +1,263 @@
+"""`liza resolve` and `liza trip`: a human decides."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.breaker.cases import ASSUMPTION, EACH, RETRY, Case, board_with, tripped
+from tests.breaker.run import BIN, LATER, NOW, Board, record
+
+AT = "2025-01-18T18:00:00Z"
+
+
+@EACH
+def test_a_resolution_closes_the_trip_everywhere(tmp_path: Path, case: Case) -> None:
+    board = tripped(tmp_path, case)
+    trip = board.trigger["trip_id"]
+    ran = board.resolve("ADR-003: entities are flattened")
+    assert ran.code == 0
+    assert case.pattern in ran.out
+    assert (board.section["status"], board.section["current_trigger"]) == ("OK", None)
+    (entry,) = board.trips
+    assert (entry["pattern"], entry["severity"], entry["timestamp"]) == (case.pattern, case.severity, NOW)
+    assert (entry["result"], entry["trip_id"]) == ("TRIGGERED", trip)
+    assert entry["resolution"] == "ADR-003: entities are flattened"
+    assert (entry["resolved_at"], entry["resolved_by"]) == (AT, "alice")
+    assert not board.checkpoint.exists()
+    assert len(board.logged) == 2
+    assert all(word in board.logged[1] for word in ("resolved", case.pattern, "alice", trip))
+    for report in (*board.archived, board.report):
+        text = report.read_text()
+        assert text.count("## Decision") == 1
+        assert all(word in text for word in ("ADR-003: entities are flattened", "alice", AT))
+    assert board.leftovers() == []
+
+
+def test_what_was_resolved_does_not_trip_again_and_what_is_new_does(tmp_path: Path) -> None:
+    board = tripped(tmp_path)
+    board.resolve()
+    quiet = board.analyze(now=LATER)
+    assert quiet.code == 0
+    assert "3 dealt with" in quiet.out
+    new = [record("retry_loop", "task-9", f"2025-01-18T18:{n}0:00Z", **RETRY.records[0]["details"]) for n in (1, 2)]
+    board.add(*new)
+    assert "2 of 3" in board.analyze(now=LATER).out
+    board.add(record("retry_loop", "task-9", "2025-01-18T18:25:00Z", **RETRY.records[0]["details"]))
+    assert board.analyze(now=LATER).code == 3
+    assert len(board.trips) == 2
+    assert board.trips[0]["trip_id"] != board.trips[1]["trip_id"]
+    assert "ADR-003 created" in board.report.read_text(), "a report says when a pattern was resolved before"
+
+
+def test_the_partial_counts_of_other_patterns_survive_a_resolution(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *RETRY.records, ASSUMPTION.records[0])
+    board.analyze()
+    board.resolve()
+    assert "assumption_cascade       1 of 2" in board.analyze(now=LATER).out
+    board.add(ASSUMPTION.records[1])
+    assert board.analyze(now=LATER).code == 3
+    assert board.trigger["pattern"] == "assumption_cascade"
+
+
+def test_a_record_that_looks_like_a_resolved_one_but_came_later_counts(tmp_path: Path) -> None:
+    """Of two equal records a resolution deals with the one that it saw."""
+    board = tripped(tmp_path)
+    board.resolve()
+    board.add(*RETRY.records)
+    assert board.analyze(now=LATER).code == 3
+
+
+def test_all_patterns_of_a_trip_are_resolved_with_it(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *RETRY.records, *ASSUMPTION.records)
+    board.analyze()
+    board.resolve()
+    assert board.analyze(now=LATER).code == 0
+    assert len(board.trips) == 1
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n\t\n"])
+def test_an_empty_text_is_refused_and_nothing_changes(tmp_path: Path, text: str) -> None:
+    board = tripped(tmp_path)
+    before = board.files()
+    ran = board.resolve(text)
+    assert ran.code == 1
+    assert "hint:" in ran.err
+    assert board.files() == before
+
+
+def test_a_resolution_needs_a_text(tmp_path: Path) -> None:
+    board = tripped(tmp_path)
+    assert board.run("resolve").code == 2
+    assert board.section["status"] == "TRIGGERED"
+
+
+def test_nothing_to_resolve_is_said_and_is_no_error(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *RETRY.records[:2])
+    before = board.state.read_bytes()
+    ran = board.resolve()
+    assert ran.code == 0
+    assert "nothing to resolve" in ran.out
+    assert board.state.read_bytes() == before
+    assert board.logged == []
+    assert board.resolve("x", "--json").json["status"] == "already"
+
+
+def test_resolving_twice_keeps_the_first_decision(tmp_path: Path) -> None:
+    board = tripped(tmp_path)
+    board.resolve("the first decision")
+    before = board.files()
+    ran = board.resolve("the second decision", now=LATER)
+    assert ran.code == 0
+    assert board.files() == before
+
+
+def test_a_text_is_kept_as_it_was_written(tmp_path: Path) -> None:
+    text = "first: # line\n  - \"quoted\" 'both'\n\n{{ 7*7 }} | `x` <b>\n\u202e end"
+    board = tripped(tmp_path)
+    board.resolve(text)
+    assert board.trips[0]["resolution"] == text
+    report = board.report.read_text()
+    assert "\u202e" not in report
+    assert "<b>" not in report
+    assert "{{ 7\\*7 }}" in report
+
+
+def test_a_long_decision_is_in_the_archived_report_to_its_last_word(tmp_path: Path) -> None:
+    board = tripped(tmp_path)
+    text = "because of what we saw in the report, " * 20 + "we drop nested entities"
+    board.resolve(text)
+    assert board.trips[0]["resolution"] == text
+    assert "we drop nested entities" in board.archived[0].read_text(), "the human's decision was cut"
+
+
+@pytest.mark.parametrize("kind", ["touched", "written", "a folder", "a dangling link"])
+def test_a_checkpoint_of_a_human_is_neither_overwritten_nor_removed(tmp_path: Path, kind: str) -> None:
+    board = board_with(tmp_path, *RETRY.records)
+    if kind == "a folder":
+        board.checkpoint.mkdir()
+    elif kind == "a dangling link":
+        board.checkpoint.symlink_to("nowhere")
+    else:
+        board.checkpoint.write_text("" if kind == "touched" else "waiting for Bob\n")
+    before = board.checkpoint.lstat()
+    assert board.analyze().code == 3
+    assert board.section["status"] == "TRIGGERED"
+    ran = board.resolve()
+    assert ran.code == 0
+    assert "rm " in ran.out
+    assert "may go on" not in ran.out
+    after = board.checkpoint.lstat()
+    assert (after.st_ino, after.st_mtime_ns, after.st_mode) == (before.st_ino, before.st_mtime_ns, before.st_mode)
+    if kind == "written":
+        assert board.checkpoint.read_text() == "waiting for Bob\n"
+    assert board.section["status"] == "OK"
+    assert board.analyze(now=LATER).code == 0
+
+
+def test_a_checkpoint_made_by_a_human_after_the_trip_stays(tmp_path: Path) -> None:
+    board = tripped(tmp_path)
+    board.checkpoint.unlink()
+    board.checkpoint.touch()
+    assert board.resolve("done", "--json").json["checkpoint_left"] is True
+    assert board.checkpoint.exists()
+
+
+def test_the_resolver_is_the_user_if_nobody_is_named(tmp_path: Path) -> None:
+    board = tripped(tmp_path)
+    assert board.run("-m", "decided", program="liza-resolve", env={"LOGNAME": "carol"}).code == 0
+    assert board.trips[0]["resolved_by"] == "carol"
+
+
+def test_the_json_of_a_resolution(tmp_path: Path) -> None:
+    board = tripped(tmp_path)
+    trip = board.trigger["trip_id"]
+    answer = board.resolve("done", "--json").json
+    assert (answer["schema"], answer["command"], answer["status"]) == (1, "resolve", "resolved")
+    assert answer["problems"] == []
+    assert answer["trigger"]["trip_id"] == trip
+    assert answer["checkpoint_left"] is False
+
+
+def test_a_decision_on_a_board_that_cannot_be_read_is_not_taken(tmp_path: Path) -> None:
+    board = tripped(tmp_path)
+    board.save("a: [\n")
+    before = board.files()
+    assert board.resolve().code == 4
+    assert board.files() == before
+
+
+def test_a_trip_of_another_tool_is_resolved_in_its_own_terms(tmp_path: Path) -> None:
+    """It has no trip id; each resolution is logged all the same."""
+    board = board_with(tmp_path)
+    for day in (1, 2):
+        _trip_of_another_tool(board, f"2025-01-1{day}T10:00:00Z")
+        assert board.resolve(f"decision {day}").code == 0
+        assert board.section["status"] == "OK"
+    assert [entry["resolution"] for entry in board.trips] == ["decision 1", "decision 2"]
+    assert len(board.logged) == 2, "a decision was not logged"
+
+
+def _trip_of_another_tool(board: Board, at: str) -> None:
+    trigger = f"{{timestamp: {at}, pattern: retry_cluster, severity: SPEC_FLAW, report_file: x.md}}"
+    board.edit("  status: OK ", "  status: TRIGGERED ")
+    board.edit("  current_trigger: null ", f"  current_trigger: {trigger} ")
+
+
+# --- by hand --------------------------------------------------------------------------------------------------------
+
+
+def test_a_trip_by_hand_goes_the_same_way(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *RETRY.records[:2])
+    ran = board.run("trip", "-m", "three ways to mock the sandbox", "--severity", "VISION_FLAW", "--now", NOW)
+    assert ran.code == 3
+    assert ran.out.startswith(f"TRIPPED: manual (VISION_FLAW) since {NOW}")
+    assert (board.trigger["severity"], board.trigger["timestamp"]) == ("VISION_FLAW", NOW)
+    assert board.halt["trip"] == board.trigger["trip_id"]
+    report = board.report.read_text()
+    assert "three ways to mock the sandbox" in report
+    assert "REVISIT the goal" in report
+    assert [path.read_text() for path in board.archived] == [report]
+    assert len(board.logged) == 1
+    assert board.analyze().code == 3
+    assert board.resolve().code == 0
+    assert not board.checkpoint.exists()
+    assert board.analyze(now=LATER).code == 0
+    assert "three ways to mock the sandbox" in board.text, (
+        "why the sprint was stopped is not on the blackboard any more"
+    )
+
+
+def test_a_trip_by_hand_while_one_is_open_changes_nothing(tmp_path: Path) -> None:
+    board = tripped(tmp_path)
+    before = board.files()
+    ran = board.run("trip", "-m", "and another thing", "--now", LATER)
+    assert ran.code == 3
+    assert ran.out.startswith("ALREADY OPEN: retry_cluster")
+    assert board.run("trip", "-m", "x", "--json").json["status"] == "already"
+    assert board.files() == before
+
+
+@pytest.mark.parametrize("options", [("-m", "  "), (), ("-m", "x", "--severity", "SPEC_FLAWS")])
+def test_a_trip_by_hand_that_has_no_meaning_stops_nobody(tmp_path: Path, options: tuple[str, ...]) -> None:
+    board = board_with(tmp_path)
+    before = board.files()
+    assert board.run("trip", *options).code in (1, 2)
+    assert board.files() == before
+
+
+def test_a_person_can_stop_the_agents_even_if_the_board_cannot_be_read(tmp_path: Path) -> None:
+    """The halt comes first; that the rest could not be done is told."""
+    board = board_with(tmp_path)
+    board.save("anomalies: [\n")
+    ran = board.run("trip", "-m", "stop, they are deleting things")
+    assert ran.code in (3, 4)
+    assert ran.err
+    assert board.checkpoint.exists(), "somebody pulled the emergency brake and nothing happened"
+
+
+def test_the_resolve_script_is_the_same_command(tmp_path: Path) -> None:
+    assert (BIN / "liza-resolve").exists()
+    board = tripped(tmp_path)
+    assert board.run("-m", " ", program="liza-resolve").code == 1
+    assert board.run("-m", "done", program="liza-resolve").code == 0
+    assert board.section["status"] == "OK"

@@ -1,0 +1,172 @@
+"""`liza status`: where things stand, without changing any of it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.breaker.cases import ASSUMPTION, RETRY, board_with, tripped
+from tests.breaker.run import NOW, Board, controls, on_a_terminal, record
+
+LATER = "2025-01-18T19:30:00Z"
+
+
+def status(board: Board, *options: str, now: str = LATER) -> Any:
+    return board.run("status", "--now", now, *options)
+
+
+def test_a_quiet_board(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *RETRY.records[:2])
+    board.analyze()
+    before = board.files()
+    ran = status(board)
+    assert ran.code == 0
+    assert "breaker: OK, last check 2 h ago" in ran.out
+    assert "free to work" in ran.out
+    assert "retry_cluster            2 of 3" in ran.out
+    assert f"{NOW}  OK" in ran.out
+    answer = status(board, "--json").json
+    assert (answer["schema"], answer["command"], answer["status"]) == (1, "status", "ok")
+    assert (answer["trigger"], answer["checkpoint"], answer["problems"], answer["silences"]) == (None, None, [], [])
+    assert (answer["patterns"][0]["count"], answer["patterns"][0]["threshold"]) == (2, 3)
+    assert answer["history"] == [{"timestamp": NOW, "pattern": None, "result": "OK"}]
+    assert board.files() == before
+
+
+def test_an_open_trip_with_its_age(tmp_path: Path) -> None:
+    board = tripped(tmp_path)
+    before = board.files()
+    ran = status(board)
+    assert ran.code == 3
+    assert ran.out.startswith("TRIGGERED: retry_cluster (ARCHITECTURE_FLAW)")
+    assert "open for 2 h" in ran.out
+    assert f"halted by trip {board.trigger['trip_id']}" in ran.out
+    assert "liza resolve" in ran.out
+    assert f"{NOW}  retry_cluster  open" in ran.out
+    answer = status(board, "--json").json
+    assert answer["status"] == "triggered"
+    assert answer["age_seconds"] == 7200
+    assert answer["trigger"]["trip_id"] == answer["checkpoint"]["trip_id"] == board.trigger["trip_id"]
+    assert answer["checkpoint"]["by"] == "liza"
+    assert board.files() == before
+
+
+def test_a_pattern_that_matches_but_was_not_checked_yet_is_announced(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *RETRY.records, *ASSUMPTION.records)
+    ran = status(board)
+    assert ran.code == 0
+    assert "never checked" in ran.out
+    assert "retry_cluster, assumption_cascade matches now" in ran.out
+    assert not board.checkpoint.exists()
+
+
+def test_a_halt_by_a_person_is_exit_3(tmp_path: Path) -> None:
+    board = board_with(tmp_path)
+    board.checkpoint.touch()
+    ran = status(board)
+    assert ran.code == 3
+    assert "halted by a person" in ran.out
+    answer = status(board, "--json").json
+    assert (answer["status"], answer["checkpoint"]["by"], answer["checkpoint"]["trip_id"]) == ("halted", "human", None)
+
+
+def test_a_checkpoint_removed_by_hand_while_open_is_a_loud_note(tmp_path: Path) -> None:
+    board = tripped(tmp_path)
+    board.checkpoint.unlink()
+    ran = status(board)
+    assert ran.code == 3
+    assert "! CHECKPOINT was removed by hand" in ran.out
+
+
+def test_a_resolution_is_in_the_history(tmp_path: Path) -> None:
+    board = tripped(tmp_path)
+    board.resolve("ADR-003 created")
+    ran = status(board)
+    assert ran.code == 0
+    assert f"{NOW}  retry_cluster  resolved by alice: ADR-003 created" in ran.out
+    assert "dealt with" in ran.out
+
+
+@pytest.mark.parametrize("text", ["a: [\n", "", "[]\n"])
+def test_a_board_that_cannot_be_judged_is_exit_4(tmp_path: Path, text: str) -> None:
+    board = Board(tmp_path, text)
+    before = board.files()
+    ran = status(board, "--json")
+    assert ran.code == 4
+    assert ran.json["status"] == "degraded"
+    assert board.files() == before
+
+
+def test_problems_are_counted_and_listed(tmp_path: Path) -> None:
+    board = board_with(tmp_path, record("retry_loop"), {"type": "retry_loop"})
+    ran = status(board)
+    assert "problems on the blackboard: see liza validate" in ran.out
+    answer = status(board, "--json").json
+    assert len(answer["problems"]) >= 2
+    assert all(type(each["line"]) is int for each in answer["problems"])
+
+
+LOOSENED = {
+    "a rule is disabled": ("rules:\n- {name: retry_cluster, enabled: false}\n", "retry_cluster"),
+    "a rule only observes": ("rules:\n- {name: retry_cluster, mode: observe}\n", "retry_cluster"),
+    "a rule only alerts": ("rules:\n- {name: retry_cluster, action: ALERT}\n", "retry_cluster"),
+    "a rule has a shorter window": ("rules:\n- {name: retry_cluster, window: last 2}\n", "retry_cluster"),
+    "all rules have a shorter window": ("window: last 2\n", "window"),
+    "all rules want equal texts": ("matching: exact\n", "exact"),
+}
+
+
+@pytest.mark.parametrize(("rules", "word"), LOOSENED.values(), ids=LOOSENED.keys())
+def test_rules_that_agents_loosened_show_in_status_and_in_every_report(tmp_path: Path, rules: str, word: str) -> None:
+    board = board_with(tmp_path, *RETRY.records[:2], *ASSUMPTION.records)
+    board.rules.write_text(rules)
+    warned = [line for line in status(board).out.splitlines() if line.startswith("!") and "rules.yaml" in line]
+    assert any(word in line for line in warned), "a loosened rule is silent in status"
+    assert any(word in change for change in status(board, "--json").json["rule_changes"])
+    assert board.analyze("--window", "all").code == 3
+    report = board.report.read_text()
+    assert "## Rules Changed" in report
+    assert word in report.split("## Rules Changed")[1]
+
+
+def test_active_silences_are_shown_and_ended_ones_are_not(tmp_path: Path) -> None:
+    board = board_with(tmp_path)
+    board.save(
+        board.text + "silences:\n- {rule: retry_cluster, until: 2025-01-19T00:00:00Z, comment: known}\n"
+        "- {rule: debt_accumulation, until: 2025-01-18T00:00:00Z, comment: over}\n"
+    )
+    ran = status(board)
+    assert "silenced: retry_cluster until 2025-01-19T00:00:00Z" in ran.out
+    assert "silenced: debt_accumulation" not in ran.out
+    assert [each["rule"] for each in status(board, "--json").json["silences"]] == ["retry_cluster"]
+
+
+POISON = "\\e]0;owned\\a\\e[2J\\e[5m\\r\\b\\u202e\\x9b31m"
+
+
+def poisoned(board: Board) -> None:
+    """Every text that agents can put where `status` looks."""
+    board.edit(
+        "  history: []  # oldest first\n",
+        f'  history:\n    - {{timestamp: "{POISON}", pattern: null, result: OK, checks: "{POISON}"}}\n'
+        f'    - {{timestamp: "{POISON}", pattern: "{POISON}", result: TRIGGERED, resolved_at: "{POISON}", '
+        f'resolved_by: "{POISON}", resolution: "{POISON}"}}\n',
+    )
+    board.edit("  status: OK ", "  status: TRIGGERED ")
+    board.edit(
+        "  current_trigger: null ",
+        f'  current_trigger: {{timestamp: "{POISON}", pattern: "{POISON}", severity: "{POISON}", '
+        f'report_file: "{POISON}", message: "{POISON}", also_matched: ["{POISON}"]}} ',
+    )
+    board.save(board.text + f'silences:\n- {{rule: "{POISON}", until: 2025-01-19T00:00:00Z}}\n')
+
+
+def test_nothing_that_agents_wrote_acts_on_the_terminal(tmp_path: Path) -> None:
+    retries = [record("retry_loop", "\x1b]0;owned\x07", error_pattern="\x1b[2J\x1b[5m\r\u202e") for _ in range(2)]
+    board = board_with(tmp_path, *retries)
+    poisoned(board)
+    for command in (("status", "--now", NOW), ("analyze", "--dry-run", "--now", NOW)):
+        printed = on_a_terminal(board, *command)
+        assert "owned" in printed
+        assert controls(printed) == []
+        assert board.run(*command).code == 3

@@ -1,0 +1,320 @@
+"""kill -9 at every step of a trip and of a resolution, then the same command again: as if nothing had happened.
+
+Exactly one entry in the history, one line in the log, one archived report; CHECKPOINT, report, trigger and history
+speak of the same trip and the same time; nothing is left lying about. And at no moment is a trip entered on the
+blackboard while the agents are not halted.
+"""
+
+import contextlib
+import io
+import itertools
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml.error import YAMLError
+
+from liza.breaker import check, checkpoint, report, resolve
+from liza.cli import main
+from tests.breaker import run
+from tests.breaker.cases import ASSUMPTION, RETRY
+from tests.breaker.run import LATER, NOW, Board, record, state
+from tests.breaker.served import Server
+from tests.faults import steps
+from tests.faults.children import Child
+
+AGAIN = "2025-01-18T18:00:00Z"  # the second try comes later than the first
+TRIP = ("trip", "-m", "the sandbox is down", "--now")
+DECIDE = ("resolve", "-m", "ADR-003 created", "--by", "alice", "--now")
+
+Prepare = Callable[[Path], Board]
+Expected = Callable[[Board], None]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server() as serving:
+        yield serving
+
+
+@pytest.fixture(autouse=True)
+def _more_steps(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "MODULES", (*steps.MODULES, check, checkpoint, report, resolve))
+    monkeypatch.setattr(run, "SERVER", server)
+
+
+# --- killing --------------------------------------------------------------------------------------------------------
+
+# A kill just before one of these finds the disk as a kill before the next other step does.
+LOOKING = {"stat", "lstat", "fstat", "listdir", "scandir", "read", "pread", "close", "flock", "fcntl", "open file"}
+
+
+def before(number: int) -> Callable[[steps.Step], bool]:
+    """Before the step of that number, of those that can change something."""
+    changing = itertools.count(1)
+    return lambda step: step.name not in LOOKING and next(changing) == number
+
+
+def half_way(number: int) -> Callable[[steps.Step], bool]:
+    """In the middle of the write(2) of that number: half of its bytes are in the file.
+
+    Not of an entry of the log, which is one short write at the end of a file: the kernel does not stop half way in it.
+    """
+    writes = itertools.count(1)
+
+    def is_it(step: steps.Step) -> bool:
+        if step.name != "write":
+            return False
+        fd, data = step.arguments
+        if os.readlink(f"/proc/self/fd/{fd}").endswith("log.yaml") or next(writes) != number:
+            return False
+        os.write(fd, bytes(data[: len(data) // 2]))
+        return True
+
+    return is_it
+
+
+def killed(board: Board, arguments: tuple[str, ...], is_it: Callable[[steps.Step], bool]) -> str | None:
+    """The step at which the command was killed; None if it came to its end, so that there is no such step."""
+    epitaph = board.root / "died"
+
+    def around(step: steps.Step, call: Callable[[], Any]) -> Any:
+        if is_it(step):
+            with open(epitaph, "w") as file:
+                file.write(f"{step.number} {step.name} {os.path.basename(str(step.arguments[:1]))[:60]}")
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call()
+
+    def work() -> None:
+        os.chdir(board.root)
+        os.environ.clear()
+        os.environ.update(board.environment())
+        with contextlib.redirect_stdout(io.StringIO()), steps.around_each(around):
+            main.run(list(arguments))
+
+    with Child(work) as child:
+        status = child.wait()
+    assert status in (0, -signal.SIGKILL)
+    return epitaph.read_text() if status else None
+
+
+def each_kill(
+    folder: Path, prepare: Prepare, arguments: tuple[str, ...], moment: Callable[[int], Callable[[steps.Step], bool]]
+) -> Iterator[tuple[Board, str]]:
+    """A blackboard for each step of the command, on which it has been killed there."""
+    for number in itertools.count(1):
+        board = prepare(folder / str(number))
+        step = killed(board, arguments, moment(number))
+        if step is None:
+            assert number > 1, "there was no step to be killed at"
+            return
+        yield board, step
+
+
+def survives(
+    folder: Path, prepare: Prepare, first: tuple[str, ...], again: Sequence[tuple[str, ...]], expected: Expected
+) -> None:
+    """Whatever the step at which `first` was killed, after `again` all is as it should be; tells all that is not."""
+    found: list[str] = []
+    for moment in (before, half_way):
+        for board, step in each_kill(folder / moment.__name__, prepare, first, moment):
+            with blaming(f"killed {moment.__name__} {step}", found):
+                never_open_without_a_halt(board)
+            with blaming(f"killed {moment.__name__} {step}", found):
+                for command in again:
+                    board.run(*command)
+                expected(board)
+            with blaming(f"killed {moment.__name__} {step}", found):
+                assert board.leftovers() == [], f"left behind: {board.leftovers()}"
+    if found:
+        pytest.fail("\n".join(found), pytrace=False)
+
+
+@contextlib.contextmanager
+def blaming(step: str, found: list[str]) -> Iterator[None]:
+    try:
+        yield
+    except (AssertionError, ValueError, KeyError, OSError, YAMLError) as error:
+        found.append(f"{step}: {str(error).splitlines()[0] or repr(error)}")
+
+
+def never_open_without_a_halt(board: Board) -> None:
+    if "\n  status: TRIGGERED" in board.text:
+        assert board.checkpoint.exists(), "a trip is open and nobody is halted"
+
+
+# --- what must be true afterwards -----------------------------------------------------------------------------------
+
+
+def one_open_trip(board: Board) -> None:
+    assert board.section["status"] == "TRIGGERED", "not entered"
+    (entry,) = board.trips
+    trigger = board.trigger
+    assert entry["trip_id"] == trigger["trip_id"], "two ids"
+    assert entry["timestamp"] == trigger["timestamp"], f"two times: {entry['timestamp']}, {trigger['timestamp']}"
+    text = board.report.read_text()
+    assert f"**Trip:** {trigger['trip_id']}" in text, "the report is on another trip"
+    assert f"**Triggered:** {trigger['timestamp']}" in text, "the report has another time"
+    assert text in [path.read_text() for path in board.archived], "the report is not in the archive"
+    assert len(board.archived) == 1, f"archived: {[path.name for path in board.archived]}"
+    assert len(board.logged) == 1, f"logged {len(board.logged)} times"
+    assert trigger["trip_id"] in board.logged[0]
+
+
+def one_open_trip_with_our_halt(board: Board) -> None:
+    one_open_trip(board)
+    assert board.halt["trip"] == board.trigger["trip_id"], "CHECKPOINT has another id"
+    assert board.halt["time"] == board.trigger["timestamp"], "CHECKPOINT has another time"
+
+
+def one_open_trip_with_their_halt(board: Board) -> None:
+    one_open_trip(board)
+    assert board.checkpoint.read_text() == "waiting for Bob\n", "a human's CHECKPOINT was changed"
+
+
+def one_resolved_trip(board: Board) -> None:
+    assert (board.section["status"], board.section["current_trigger"]) == ("OK", None), "still open"
+    (entry,) = board.trips
+    assert (entry["resolution"], entry["resolved_by"]) == ("ADR-003 created", "alice"), "the decision is lost"
+    for path in (board.report, *board.archived):
+        assert path.read_text().count("## Decision") == 1, f"not in {path.name}"
+        assert "ADR-003 created" in path.read_text(), f"not in {path.name}"
+        assert f"**Resolved:** {entry['resolved_at']}" in path.read_text(), f"another time in {path.name}"
+    assert len(board.archived) == 1
+    actions = [line.split(":")[0] for line in board.logged]
+    assert actions == ["tripped", "resolved"], f"logged: {actions}"
+
+
+def one_resolved_trip_and_no_halt(board: Board) -> None:
+    one_resolved_trip(board)
+    assert not board.checkpoint.exists(), "still halted"
+
+
+def one_resolved_trip_and_their_halt(board: Board) -> None:
+    one_resolved_trip(board)
+    assert board.checkpoint.read_text() == "waiting for Bob\n", "a human's CHECKPOINT was changed"
+
+
+# --- boards ---------------------------------------------------------------------------------------------------------
+
+
+def about_to_trip(folder: Path) -> Board:
+    return Board(folder, state([*RETRY.records, *ASSUMPTION.records]))
+
+
+def about_to_trip_while_a_human_has_halted(folder: Path) -> Board:
+    board = about_to_trip(folder)
+    board.checkpoint.write_text("waiting for Bob\n")
+    return board
+
+
+def never_checked(folder: Path) -> Board:
+    """Without a section of ours, as a board of another tool has none."""
+    return Board(folder, state(RETRY.records, breaker=""))
+
+
+def quiet(folder: Path) -> Board:
+    return Board(folder, state(RETRY.records[:2]))
+
+
+def tripped(folder: Path) -> Board:
+    board = Board(folder, state(RETRY.records))
+    assert board.analyze().code == 3
+    return board
+
+
+def tripped_while_a_human_has_halted(folder: Path) -> Board:
+    board = tripped(folder)
+    board.checkpoint.write_text("waiting for Bob\n")
+    return board
+
+
+def tripped_with_new_evidence(folder: Path) -> Board:
+    board = tripped(folder)
+    board.add(record("retry_loop", "task-4", AGAIN, **RETRY.records[0]["details"]), *ASSUMPTION.records)
+    return board
+
+
+def tripped_by_hand(folder: Path) -> Board:
+    board = quiet(folder)
+    assert board.run(*TRIP, NOW).code == 3
+    return board
+
+
+# --- tests ----------------------------------------------------------------------------------------------------------
+
+CHECK = ("analyze", "--now")
+
+
+@pytest.mark.parametrize(
+    ("prepare", "expected"),
+    [
+        (about_to_trip, one_open_trip_with_our_halt),
+        (never_checked, one_open_trip_with_our_halt),
+        (about_to_trip_while_a_human_has_halted, one_open_trip_with_their_halt),
+        (tripped_with_new_evidence, one_open_trip_with_our_halt),
+    ],
+)
+def test_a_killed_trip_is_completed_by_the_next_check(tmp_path: Path, prepare: Prepare, expected: Expected) -> None:
+    survives(tmp_path, prepare, (*CHECK, NOW), [(*CHECK, AGAIN)], expected)
+
+
+def test_a_killed_trip_by_hand_is_completed_by_the_next_one(tmp_path: Path) -> None:
+    """Somebody says it again, a check follows: one trip, for that reason."""
+
+    def expected(board: Board) -> None:
+        one_open_trip_with_our_halt(board)
+        assert board.trigger["message"] == "the sandbox is down"
+
+    survives(tmp_path, quiet, (*TRIP, NOW), [(*TRIP, AGAIN), (*CHECK, LATER)], expected)
+
+
+@pytest.mark.parametrize(
+    ("prepare", "expected"),
+    [
+        (tripped, one_resolved_trip_and_no_halt),
+        (tripped_by_hand, one_resolved_trip_and_no_halt),
+        (tripped_while_a_human_has_halted, one_resolved_trip_and_their_halt),
+    ],
+)
+def test_a_killed_resolution_is_completed_by_the_next_one(tmp_path: Path, prepare: Prepare, expected: Expected) -> None:
+    survives(tmp_path, prepare, (*DECIDE, AGAIN), [(*DECIDE, LATER)], expected)
+
+
+def test_a_check_after_a_killed_resolution_neither_loses_it_nor_trips_again(tmp_path: Path) -> None:
+    def expected(board: Board) -> None:
+        (entry,) = board.trips
+        if entry.get("resolution") is None:
+            assert board.section["status"] == "TRIGGERED", "closed without a decision"
+            assert board.checkpoint.exists(), "let go without a decision"
+        else:
+            assert board.section["status"] == "OK", "tripped again"
+
+    survives(tmp_path, tripped, (*DECIDE, AGAIN), [(*CHECK, LATER)], expected)
+
+
+def test_a_killed_check_that_finds_nothing_leaves_nothing(tmp_path: Path) -> None:
+    def expected(board: Board) -> None:
+        (entry,) = board.section["history"]
+        assert entry.get("checks", 1) <= 2
+        assert not board.checkpoint.exists()
+
+    survives(tmp_path, quiet, (*CHECK, NOW), [(*CHECK, AGAIN)], expected)
+
+
+def test_a_trip_killed_twice_is_still_one_trip(tmp_path: Path) -> None:
+    """The second try is killed as well, at a step of its own; all pairs of a coarse grid."""
+    found: list[str] = []
+    for first, second in itertools.product(range(1, 40, 4), range(1, 40, 4)):
+        board = about_to_trip(tmp_path / f"{first}-{second}")
+        one = killed(board, (*CHECK, NOW), before(first))
+        two = killed(board, (*CHECK, AGAIN), before(second))
+        with blaming(f"killed at {one}, then at {two}", found):
+            never_open_without_a_halt(board)
+            board.run(*CHECK, LATER)
+            one_open_trip_with_our_halt(board)
+    if found:
+        pytest.fail("\n".join(found), pytrace=False)

@@ -1,0 +1,289 @@
+"""Evidence that a resolution has dealt with, and everything else, which still counts."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from liza.breaker import section
+from liza.breaker.check import evidence_of
+from liza.model import Match, Reason, Snapshot, Verdict, format_time
+from liza.rules.acknowledged import LISTED, trip_id
+from liza.rules.evaluate import RuleSet, evaluate
+from tests.rules.boards import NOW, SYSTEMIC, Fields, anomaly, names, progress, rule, rules, snapshot, systemic
+
+OUTAGE = "external_service_outage"
+
+
+def blocker(at: int = 0, service: str = "payments-api", **fields: Any) -> Fields:
+    return anomaly("external_blocker", at, blocker_service=service, **fields)
+
+
+def retry(at: int) -> Fields:
+    return anomaly("retry_loop", at, error_pattern="serialization failure")
+
+
+def tripped(board: Snapshot, ruleset: RuleSet = SYSTEMIC) -> Fields:
+    """The breaker after a trip on this blackboard."""
+    found = evaluate(ruleset, board, NOW).matches
+    others = [match.rule.name for match in found if match.rule.name != found[0].rule.name]
+    trigger: Fields = {"timestamp": format_time(NOW), "pattern": found[0].rule.name, "trip_id": named(found[0])}
+    trigger |= {"also_matched": list(dict.fromkeys(others))} if others else {}
+    return section.tripped(board.sections.get("circuit_breaker"), trigger, evidence_of(found), NOW)
+
+
+def resolved(board: Snapshot, ruleset: RuleSet = SYSTEMIC) -> Fields:
+    """The breaker after that trip was resolved."""
+    return section.resolved(tripped(board, ruleset), "ADR-003", "me", NOW)
+
+
+def named(match: Match) -> str:
+    return trip_id(match.rule.name, match.evidence, match.threshold)
+
+
+def after(old: list[Any], new: list[Any], ruleset: RuleSet = SYSTEMIC, **sections: Any) -> Verdict:
+    """What is judged when the old records tripped and were resolved, and these are there now."""
+    breaker = resolved(snapshot(*old, **sections), ruleset)
+    return evaluate(ruleset, snapshot(*new, circuit_breaker=breaker, **sections), NOW)
+
+
+def test_the_same_records_do_not_trip_again() -> None:
+    old = [blocker(0), blocker(1)]
+    verdict = after(old, old)
+    assert names(verdict) == []
+    assert verdict.acknowledged == 2
+    assert progress(verdict, OUTAGE).reason is Reason.ACKNOWLEDGED
+
+
+def test_new_records_are_counted_from_the_beginning() -> None:
+    old = [blocker(0), blocker(1)]
+    one_more = after(old, [*old, blocker(2)])
+    assert names(one_more) == []
+    assert (progress(one_more, OUTAGE).reason, progress(one_more, OUTAGE).value) == (Reason.BELOW, 1)
+    (match,) = after(old, [*old, blocker(2), blocker(3)]).matches
+    assert [record.key for record in match.evidence] == [2, 3]
+
+
+def test_exactly_those_records_are_meant_wherever_they_stand_by_then() -> None:
+    old = [blocker(0), blocker(1)]
+    assert names(after(old, [blocker(2), *reversed(old)])) == []
+    assert names(after(old, [blocker(2), old[1], blocker(3), old[0]])) == [OUTAGE]
+
+
+def test_a_record_that_was_edited_is_new() -> None:
+    old = [blocker(0), blocker(1)]
+    edited = [each | {"reporter": "somebody else"} for each in old]
+    assert names(after(old, edited)) == [OUTAGE]
+
+
+def test_the_order_of_the_fields_is_no_edit() -> None:
+    old = [blocker(0), blocker(1)]
+    assert names(after(old, [dict(reversed(each.items())) for each in old])) == []
+
+
+def test_of_equal_records_as_many_are_acknowledged_as_there_were() -> None:
+    twin = blocker(0)
+    assert names(after([twin, twin], [twin, twin])) == []
+    assert names(after([twin, twin], [twin, twin, twin])) == []
+    (match,) = after([twin, twin], [twin] * 4).matches
+    assert match.value == 2
+
+
+def test_the_partial_counts_of_other_patterns_survive() -> None:
+    old = [retry(0), retry(1), blocker(0), blocker(1)]
+    assert names(after(old, [*old, retry(2)])) == ["retry_cluster"]
+
+
+def test_records_of_the_same_rule_that_were_no_evidence_survive() -> None:
+    old = [blocker(0), blocker(1), blocker(2, "search-api")]
+    (match,) = after(old, [*old, blocker(3, "search-api")]).matches
+    assert [record.key for record in match.evidence] == [2, 3]
+
+
+def test_evidence_of_the_patterns_that_matched_too_is_acknowledged() -> None:
+    old = [blocker(0), blocker(1), retry(0), retry(1), retry(2)]
+    assert names(after(old, old)) == []
+
+
+def test_evidence_counts_for_the_rules_that_it_did_not_trip() -> None:
+    old = [blocker(0), blocker(1)]
+    first = rules(rule("count(type=external_blocker) >= 2", "first"))
+    both = rules(rule("count(type=external_blocker) >= 2", "first"), rule("count(task=task-1) >= 2", "second"))
+    breaker = resolved(snapshot(*old), first)
+    assert names(evaluate(both, snapshot(*old, circuit_breaker=breaker), NOW)) == ["second"]
+
+
+def test_resolutions_add_up() -> None:
+    records = [blocker(at) for at in range(4)]
+    breaker = resolved(snapshot(*records[:2]))
+    again = snapshot(*records, circuit_breaker=breaker)
+    assert names(evaluate(SYSTEMIC, again, NOW)) == [OUTAGE]
+    assert systemic(*records, circuit_breaker=resolved(again)) == []
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 3)), max_size=12))
+def test_what_counts_afterwards_is_what_was_not_there(entries: list[tuple[bool, int]]) -> None:
+    counted = rules("count(same(blocker_service)) >= 1")
+    old = [blocker(at) for is_old, at in entries if is_old]
+    new = [blocker(at) for is_old, at in entries if not is_old]
+    if old:
+        verdict = after(old, [blocker(at) for _, at in entries], counted)
+        assert sum(match.value for match in verdict.matches) == len(new)
+
+
+# --- while it is open -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", ["TRIGGERED", "triggered", "TRIPPED", None])
+def test_the_evidence_of_the_open_trigger_still_counts(status: str | None) -> None:
+    old = [blocker(0), blocker(1)]
+    breaker = tripped(snapshot(*old)) | {"status": status}
+    assert systemic(*old, circuit_breaker=breaker) == [OUTAGE]
+
+
+def test_an_entry_without_a_resolution_counts_as_resolved_once_the_status_is_ok() -> None:
+    old = [blocker(0), blocker(1)]
+    breaker = tripped(snapshot(*old)) | {"status": "OK", "current_trigger": None}
+    assert systemic(*old, circuit_breaker=breaker) == []
+
+
+def test_a_trip_whose_entry_is_gone_trips_again() -> None:
+    assert systemic(blocker(0), blocker(1), circuit_breaker={"status": "OK", "history": []}) == [OUTAGE]
+
+
+def test_a_check_that_found_nothing_acknowledges_nothing() -> None:
+    history = [{"timestamp": "2025-01-18T17:00:00Z", "pattern": None, "result": "OK", "checks": 7}]
+    assert systemic(blocker(0), blocker(1), circuit_breaker={"status": "OK", "history": history}) == [OUTAGE]
+
+
+def test_a_resolution_entered_by_hand_beside_the_trip_acknowledges_no_more_than_its_evidence() -> None:
+    old = [blocker(0), blocker(1)]
+    breaker = tripped(snapshot(*old))
+    by_hand = {**breaker["current_trigger"], "resolution": "ADR-003", "resolved_at": "2025-01-18T17:00:00Z"}
+    breaker |= {"status": "OK", "current_trigger": None, "history": [*breaker["history"], by_hand]}
+    assert systemic(*old, circuit_breaker=breaker) == []
+    assert systemic(*old, blocker(2), blocker(3), circuit_breaker=breaker) == [OUTAGE]
+
+
+# --- entries of another tool ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("entry", "trips"),
+    [
+        ({"resolved_at": "2025-01-18T12:05:00Z"}, False),
+        ({"resolved_at": "2025-01-18T12:05:00Z", "result": "TRIGGERED"}, False),
+        ({"resolved_at": "2025-01-18T13:05:00+01:00"}, False),
+        ({"resolved_at": "2025-01-18T12:00:30Z"}, True),  # one of the records is younger than this
+        ({}, True),
+        ({"timestamp": "2025-01-18T12:05:00Z"}, False),
+        ({"resolved_at": "yesterday", "timestamp": "2025-01-18T12:05:00Z"}, False),
+        ({"resolved_at": "2025-01-18T12:05:00Z", "pattern": "retry_cluster"}, True),
+        ({"resolved_at": "2025-01-18T12:05:00Z", "pattern": "retry_cluster", "also_matched": [OUTAGE]}, False),
+        ({"resolved_at": "2025-01-18T12:05:00Z", "result": "OK"}, True),
+    ],
+)
+def test_an_entry_of_another_tool_covers_what_had_happened_until_then(entry: Fields, trips: bool) -> None:
+    history = [{"timestamp": "2025-01-18T12:00:30Z", "pattern": OUTAGE, **entry}]
+    found = systemic(blocker(0), blocker(1), blocker(2), circuit_breaker={"status": "OK", "history": history})
+    assert found == ([OUTAGE] if trips else [])
+
+
+def test_after_an_entry_of_another_tool_new_records_count() -> None:
+    history = [{"timestamp": "2025-01-18T12:01:30Z", "pattern": OUTAGE}]
+    board = [blocker(0), blocker(1), blocker(2), blocker(3)]
+    (match,) = evaluate(SYSTEMIC, snapshot(*board, circuit_breaker={"status": "OK", "history": history}), NOW).matches
+    assert [record.key for record in match.evidence] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        None, 5, "text", {}, [None], [5], ["x"], [{}], [{"pattern": OUTAGE}], [{"pattern": 5}], [{"pattern": [OUTAGE]}],
+        [{"pattern": OUTAGE, "timestamp": "soon"}], [{"pattern": OUTAGE, "timestamp": 5, "also_matched": 3}],
+        [{"pattern": OUTAGE, "timestamp": "2025-01-01T00:00:00Z", "also_matched": 3}],
+        [{"pattern": OUTAGE, "evidence": {OUTAGE: None}}], [{"pattern": OUTAGE, "evidence": {OUTAGE: ["a"]}}],
+        [{"pattern": OUTAGE, "evidence": {OUTAGE: "first of all"}}],
+        [{"pattern": OUTAGE, "evidence": {OUTAGE: "first "}}],
+        [{"pattern": OUTAGE, "evidence": {OUTAGE: "first -1"}}], [{"pattern": OUTAGE, "evidence": "lost"}],
+    ],
+)  # fmt: skip
+def test_a_history_that_somebody_broke_acknowledges_nothing_and_breaks_nothing(history: object) -> None:
+    assert systemic(blocker(0), blocker(1), circuit_breaker={"status": "OK", "history": history}) == [OUTAGE]
+
+
+@pytest.mark.parametrize("breaker", [None, 5, "OK", [], [{"history": []}], {"status": "TRIGGERED"}])
+def test_a_breaker_section_that_somebody_broke_acknowledges_nothing(breaker: object) -> None:
+    assert systemic(blocker(0), blocker(1), circuit_breaker=breaker) == [OUTAGE]
+
+
+# --- many records -----------------------------------------------------------------------------------------------------
+
+
+def test_many_records_are_kept_as_a_position() -> None:
+    old: list[Any] = [blocker(at) for at in range(LISTED + 1)]
+    assert resolved(snapshot(*old))["history"][0]["evidence"] == {OUTAGE: f"first {LISTED + 1} anomalies"}
+    assert names(after(old, old)) == []
+    assert names(after(old, [*old, blocker(0)])) == []
+    (match,) = after(old, [*old, blocker(0), blocker(1)]).matches
+    assert [record.key for record in match.evidence] == [LISTED + 1, LISTED + 2]
+
+
+def test_as_many_as_are_listed_are_listed() -> None:
+    old: list[Any] = [blocker(at) for at in range(LISTED)]
+    assert len(resolved(snapshot(*old))["history"][0]["evidence"][OUTAGE].split()) == LISTED
+    assert names(after(old, old)) == []
+
+
+def test_a_position_is_right_beside_records_that_are_none() -> None:
+    old = [None, "not a record", *[blocker(at) for at in range(LISTED + 1)]]
+    assert names(after(old, old)) == []
+
+
+def test_a_position_among_anomalies_says_nothing_about_tasks() -> None:
+    ruleset = rules("count(type=external_blocker) + count(tasks, status=BLOCKED) >= 2")
+    old: list[Any] = [blocker(at) for at in range(LISTED + 1)]
+    breaker = resolved(snapshot(*old), ruleset)
+    tasks = [{"id": "t1", "status": "BLOCKED"}, {"id": "t2", "status": "BLOCKED"}]
+    assert names(evaluate(ruleset, snapshot(*old, tasks=tasks, circuit_breaker=breaker), NOW)) == ["own"]
+
+
+def test_many_entries_of_the_log_are_acknowledged_like_many_anomalies() -> None:
+    ruleset = rules("count(log, action=retry) >= 2")
+    log = tuple({"timestamp": "2025-01-18T12:00:00Z", "action": "retry", "task": f"t{n}"} for n in range(LISTED + 1))
+    breaker = resolved(snapshot(log=log), ruleset)
+    assert names(evaluate(ruleset, snapshot(log=log, circuit_breaker=breaker), NOW)) == []
+
+
+# --- rearm ------------------------------------------------------------------------------------------------------------
+
+
+def test_with_any_new_one_new_record_trips_together_with_the_old_ones() -> None:
+    ruleset = rules(rule("count(same(blocker_service)) >= 3", rearm="any_new"))
+    old = [blocker(0), blocker(1), blocker(2)]
+    assert names(after(old, old, ruleset)) == []
+    (match,) = after(old, [*old, blocker(3)], ruleset).matches
+    assert [record.key for record in match.evidence] == [0, 1, 2, 3]
+
+
+def test_with_any_new_a_new_record_of_another_group_trips_nothing() -> None:
+    ruleset = rules(rule("count(same(blocker_service)) >= 3", rearm="any_new"))
+    old = [blocker(0), blocker(1), blocker(2)]
+    assert names(after(old, [*old, blocker(3, "search-api")], ruleset)) == []
+
+
+def test_with_any_new_the_reason_for_quiet_is_that_it_was_dealt_with() -> None:
+    ruleset = rules(rule("count(same(blocker_service)) >= 3", rearm="any_new"))
+    old = [blocker(0), blocker(1), blocker(2)]
+    assert progress(after(old, old, ruleset), "own").reason is Reason.ACKNOWLEDGED
+
+
+def test_with_any_new_a_record_that_two_trips_had_as_evidence_covers_one_record_only() -> None:
+    ruleset = rules(rule("count(same(blocker_service)) >= 3", rearm="any_new"))
+    old = [blocker(0), blocker(1), blocker(2)]
+    once = resolved(snapshot(*old), ruleset)
+    more = [*old, blocker(3)]
+    twice = resolved(snapshot(*more, circuit_breaker=once), ruleset)
+    assert names(evaluate(ruleset, snapshot(*more, circuit_breaker=twice), NOW)) == []
+    assert names(evaluate(ruleset, snapshot(*more, blocker(0), circuit_breaker=twice), NOW)) == ["own"]

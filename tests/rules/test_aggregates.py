@@ -1,0 +1,254 @@
+"""Streaks, shares, spans of time, numbers of the blackboard, and the streams that all of them can be about."""
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from liza.rules.evaluate import evaluate
+from tests.rules.boards import NOW, groups, holds, judge, matches, progress, rules, snapshot
+
+
+def attempts(*results: str, test: str = "t1") -> list[dict[str, object]]:
+    return [{"test": test, "result": result} for result in results]
+
+
+def slices(*entries: Mapping[str, object]) -> list[dict[str, object]]:
+    return [{"id": "slice-1", "attempts": list(entries)}]
+
+
+# --- streak -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("results", "length"),
+    [
+        ("", 0),
+        ("f", 1),
+        ("fff", 3),
+        ("pff", 2),
+        ("ffp", 0),
+        ("fpf", 1),
+        ("ffpfff", 3),
+    ],
+)
+def test_a_streak_goes_back_from_the_newest_until_a_filter_fails(results: str, length: int) -> None:
+    entries = attempts(*("failed" if each == "f" else "passed" for each in results))
+    verdict = judge("streak(attempts, result=failed) >= 9", slices=slices(*entries))
+    assert progress(verdict, "own").value == length
+
+
+@given(st.text("fpi", max_size=12))
+def test_where_skips_and_a_failing_filter_ends(results: str) -> None:
+    words = {"f": "failed", "p": "passed", "i": "infra"}
+    entries = attempts(*(words[each] for each in results))
+    verdict = judge("streak(attempts where result != infra, result=failed) >= 99", slices=slices(*entries))
+    seen = results.replace("i", "")
+    assert progress(verdict, "own").value == len(seen) - len(seen.rstrip("f"))
+
+
+def test_a_streak_is_in_the_order_of_the_list_and_not_of_the_times() -> None:
+    records = ({"a": 1, "timestamp": "2025-01-18T15:00:00Z"}, {"a": 2, "timestamp": "2025-01-18T14:00:00Z"})
+    assert groups("streak(a=2) >= 1", *records) == {None: [1]}
+
+
+def test_another_group_ends_a_streak() -> None:
+    records = [{"a": text} for text in ("x", "x", "y", "x", "X.")]
+    assert [[r.key for r in m.evidence] for m in matches("streak(same(a)) >= 2", *records)] == [[3, 4]]
+
+
+def test_a_record_without_the_field_ends_a_streak_of_groups() -> None:
+    assert groups("streak(same(a)) >= 1", {"a": "x"}, {}, {"a": "x"}) == {"x": [2]}
+    assert groups("streak(same(a)) >= 1", {"a": "x"}, {"a": "x"}, {}) == {}
+
+
+def test_a_list_value_carries_the_streak_of_each_of_its_groups() -> None:
+    records = ({"a": ["x", "y"]}, {"a": ["x", "y", "z"]}, {"a": ["y", "x"]})
+    found = matches("streak(same(a)) >= 3", *records)
+    assert [[record.key for record in match.evidence] for match in found] == [[0, 1, 2], [0, 1, 2]]
+    assert [match.key for match in found] == ["x", "y"]
+    assert groups("streak(same(a)) >= 2", *records, {"a": "y"}) == {"y": [0, 1, 2, 3]}
+
+
+def test_per_gives_each_its_own_streak_whatever_lies_between() -> None:
+    entries = [{"test": test, "result": result} for test, result in zip("aababa", ["failed"] * 6, strict=True)]
+    condition = "streak(attempts, per(slice, test), result=failed) >= 3"
+    assert groups(condition, slices=slices(*entries)) == {"slice-1 / a": [0, 1, 3, 5]}
+    entries.append({"test": "b", "result": "failed"})
+    assert set(groups(condition, slices=slices(*entries))) == {"slice-1 / a", "slice-1 / b"}
+    entries.append({"test": "a", "result": "passed"})
+    assert set(groups(condition, slices=slices(*entries))) == {"slice-1 / b"}
+
+
+def test_a_gossip_loop_is_the_same_objection_without_a_change() -> None:
+    condition = "streak(rounds, per(claim), same(objection), changed=false) >= 3"
+    said = {"objection": "not tested", "changed": False}
+    claims = [{"id": "c1", "rounds": [said, said | {"objection": "Not  tested."}, said]}]
+    assert list(groups(condition, claims=claims)) == ["c1 / not tested"]
+    claims[0]["rounds"] = [said, said | {"changed": True}, said, said]
+    assert groups(condition, claims=claims) == {}
+    claims[0]["rounds"] = [said, said, said | {"objection": "too slow"}]
+    assert groups(condition, claims=claims) == {}
+
+
+# --- share ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_share_is_of_all_that_where_lets_through() -> None:
+    records = ({"ok": False}, {"ok": True}, {"ok": False}, {"ok": False}, {"infra": True, "ok": True})
+    assert holds("share(anomalies where infra != true, ok=false) = 0.75", *records)
+    assert holds("share(ok=false) = 0.6", *records)
+
+
+def test_a_share_of_nothing_is_zero() -> None:
+    assert not holds("share(ok=false) > 0")
+
+
+def test_a_share_is_used_with_a_minimum_count() -> None:
+    condition = "share(ok=false) >= 0.5 AND count(ok=false) >= 3"
+    assert not holds(condition, {"ok": False})
+    assert not holds(condition, *[{"ok": False}] * 3, *[{"ok": True}] * 4)
+    assert groups(condition, *[{"ok": False}] * 3, {"ok": True}) == {None: [0, 1, 2]}
+
+
+def test_a_share_in_groups_is_of_each_group() -> None:
+    records = ({"a": "x", "ok": False}, {"a": "x", "ok": True}, {"a": "y", "ok": False}, {"ok": False})
+    assert groups("share(same(a), ok=false) >= 0.6", *records) == {"y": [2]}
+
+
+def test_a_share_among_similar_texts_counts_those_that_the_filter_turns_away() -> None:
+    records = [{"a": f"timeout of the job at line {line}", "ok": line > 1} for line in (1, 2, 3)]
+    assert groups("share(similar(a), ok=false) >= 0.5", *records) == {}
+
+
+# --- distinct and within ----------------------------------------------------------------------------------------------
+
+
+def test_distinct_is_an_extra_test_on_the_group() -> None:
+    condition = "count(same(a), distinct(task) >= 2) >= 3"
+    assert not holds(condition, *[{"a": "x", "task": "t1"}] * 3)
+    assert groups(condition, *[{"a": "x", "task": "t1"}] * 2, {"a": "x", "task": "t2"}) == {"x": [0, 1, 2]}
+
+
+def test_distinct_does_not_count_what_is_absent() -> None:
+    assert not holds("count(distinct(task) >= 2) >= 2", {"task": "t1"}, {"task": None}, {})
+
+
+def test_distinct_and_the_threshold_may_be_params() -> None:
+    one = {"name": "own", "condition": "count(distinct(task) >= $tasks) >= $n", "severity": "SPEC_FLAW"}
+    ruleset = rules(one | {"params": {"tasks": 2, "n": 3}})
+    assert evaluate(ruleset, snapshot({"task": 1}, {"task": 2}, {"task": 2}), NOW).matches
+    assert not evaluate(ruleset, snapshot({"task": 1}, {"task": 2}), NOW).matches
+
+
+def at(minute: int) -> dict[str, object]:
+    return {"timestamp": f"2025-01-18T{10 + minute // 60:02}:{minute % 60:02}:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("minutes", "found"),
+    [
+        ((0, 20, 40), [0, 1, 2]),
+        ((0, 30, 60), [0, 1, 2]),  # a span holds both of its ends
+        ((0, 30, 61), []),
+        ((0, 50, 70, 100, 200), [1, 2, 3]),  # it slides
+        ((60, 0, 30), [0, 1, 2]),  # whatever the order of the list
+    ],
+)
+def test_within_means_that_some_span_of_that_length_holds_them(minutes: tuple[int, ...], found: list[int]) -> None:
+    assert groups("count(within(1h)) >= 3", *map(at, minutes)) == ({None: found} if found else {})
+
+
+def test_a_record_without_a_usable_time_may_be_in_any_span() -> None:
+    assert groups("count(within(1h)) >= 3", at(0), {"timestamp": "soon"}, at(59)) == {None: [0, 1, 2]}
+
+
+def test_within_is_asked_of_each_group_on_its_own() -> None:
+    records = [at(minute) | {"a": "xy"[minute % 2]} for minute in (0, 1, 2, 61, 63, 65)]
+    assert groups("count(same(a), within(10m)) >= 3", *records) == {"y": [3, 4, 5]}
+
+
+@given(st.lists(st.integers(0, 300), max_size=9), st.integers(1, 120))
+def test_within_finds_the_fullest_span(minutes: list[int], length: int) -> None:
+    verdict = judge(f"count(within({length}m)) >= 99", *map(at, minutes))
+    fullest = max((sum(start <= each <= start + length for each in minutes) for start in minutes), default=0)
+    assert progress(verdict, "own").value == fullest
+
+
+# --- metric -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_metric_is_a_number_of_the_board() -> None:
+    sprint = {"metrics": {"tasks_blocked": 3}}
+    assert holds("metric(sprint.metrics.tasks_blocked) >= 3", sprint=sprint)
+    assert not holds("metric(sprint.metrics.tasks_blocked) > 3", sprint=sprint)
+    assert holds("metric(sprint.metrics.tasks_blocked) + count(a=1) >= 4", {"a": 1}, sprint=sprint)
+
+
+@pytest.mark.parametrize("value", [None, "3", True, [3], {"x": 3}])
+@pytest.mark.parametrize(
+    "condition", ["metric(config.n) >= 0", "metric(config.n) < 9", "metric(config.n) + count() >= 0"]
+)
+def test_a_metric_that_is_no_number_is_no_match(value: object, condition: str) -> None:
+    assert not holds(condition, config={"n": value})
+    assert not holds(condition)
+
+
+def test_a_metric_that_is_absent_is_no_match_behind_not_either() -> None:
+    assert not holds("NOT metric(config.tests_run) >= 5")
+
+
+def test_a_metric_with_records_has_their_evidence() -> None:
+    assert groups("metric(config.n) >= 1 AND count(a=1) >= 1", {"b": 1}, {"a": 1}, config={"n": 1}) == {None: [1]}
+
+
+# --- streams ----------------------------------------------------------------------------------------------------------
+
+BOARD: dict[str, object] = {
+    "tasks": [{"id": "t1", "status": "BLOCKED", "x": 1}, {"id": "t2", "status": "MERGED"}],
+    "agents": {"coder-1": {"status": "IDLE", "x": 1}, "coder-2": {"status": "WORKING"}},
+    "discovered": [{"id": "d1", "urgency": "deferred"}, {"id": "d2", "urgency": "urgent", "x": 1}],
+    "claims": [{"id": "c1", "rounds": [{"y": 0}]}, {"id": "c2", "rounds": [{"x": 1}, {"x": 2}]}],
+    "slices": {"s1": {"attempts": [{"x": 1, "result": "failed"}]}, "s2": {}},
+    "loops": [{"id": "l1", "iterations": [{"x": 2}, {"x": 1}]}, {"id": "l2", "iterations": None}],
+}
+
+
+@pytest.mark.parametrize(
+    ("stream", "key"),
+    [
+        ("anomalies", 1),
+        ("tasks", 0),
+        ("agents", "coder-1"),
+        ("discovered", 1),
+        ("log", 0),
+        ("rounds", 1),
+        ("attempts", 0),
+        ("iterations", 1),
+    ],
+)
+def test_each_stream_can_be_counted(stream: str, key: int | str) -> None:
+    log = ({"agent": "coder-1", "action": "start", "x": 1}, {"action": "stop"})
+    (match,) = matches(f"count({stream}, x=1) >= 1", {"x": 0}, {"x": 1}, log=log, **BOARD)
+    assert [(record.stream, record.key) for record in match.evidence] == [(stream, key)]
+
+
+@pytest.mark.parametrize(
+    ("condition", "keys"),
+    [
+        ("count(rounds, per(claim)) >= 1", {"c1": [0], "c2": [1, 2]}),
+        ("count(attempts, per(slice)) >= 1", {"s1": [0]}),
+        ("count(iterations, per(loop)) >= 1", {"l1": [0, 1]}),
+    ],
+)
+def test_what_lies_inside_a_claim_slice_or_loop_knows_its_owner(condition: str, keys: dict[str, list[int]]) -> None:
+    assert groups(condition, **BOARD) == keys
+
+
+@pytest.mark.parametrize("stream", ["anomalies", "tasks", "agents", "discovered", "rounds", "attempts", "iterations"])
+@pytest.mark.parametrize("value", [None, 5, "text", [], {}, [None, 3, "x"], {"x": 3}])
+def test_a_stream_that_is_not_what_it_should_be_is_empty(stream: str, value: object) -> None:
+    owner = {"rounds": "claims", "attempts": "slices", "iterations": "loops"}.get(stream)
+    board = {owner: [{"id": "o", stream: value}]} if owner else {stream: value}
+    assert not holds(f"count({stream}) >= 1", **board)

@@ -1,0 +1,253 @@
+"""What a blackboard's own rules.yaml does to the shipped rules, and that nothing of it goes unseen."""
+
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from liza.blackboard.rulesfile import read_rules
+from liza.errors import Unreadable
+from liza.model import Reason
+from liza.rules.evaluate import RuleSet, evaluate
+from liza.rules.load import load
+from tests.rules.boards import NOW, SYSTEMIC, anomaly, names, progress, rule, snapshot, source
+
+PACK = [each.rule.name for each in SYSTEMIC.rules]
+
+
+class Own:
+    """A rules.yaml of one's own, written and read."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "rules.yaml"
+
+    def __call__(self, text: str | bytes) -> RuleSet:
+        self.file.write_bytes(text if isinstance(text, bytes) else dedent(text).encode())
+        return read_rules(str(self.file))
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Own:
+    return Own(tmp_path)
+
+
+def of(ruleset: RuleSet, name: str) -> Any:
+    (found,) = [each for each in ruleset.rules if each.rule.name == name]
+    return found
+
+
+def threshold(ruleset: RuleSet, name: str) -> float:
+    return float(of(ruleset, name).condition.threshold)
+
+
+# --- overriding, adding, disabling ------------------------------------------------------------------------------------
+
+
+def test_no_file_means_the_shipped_rules(tmp_path: Path) -> None:
+    ruleset = read_rules(str(tmp_path / "rules.yaml"))
+    assert [each.rule for each in ruleset.rules] == [each.rule for each in SYSTEMIC.rules]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"\n", b"# only a comment\n", b"\n  # window: all\n\n# rules:\n", b"---\n# nothing\n",
+     b"\xef\xbb\xbf# a note\n", b"rules:\n", b"rules: []\n", b"window:\nparams:\n"],
+)  # fmt: skip
+def test_a_file_that_says_nothing_changes_nothing(own: Own, text: bytes) -> None:
+    ruleset = own(text)
+    assert [each.rule for each in ruleset.rules] == [each.rule for each in SYSTEMIC.rules]
+    assert (ruleset.window, ruleset.exact, ruleset.changes, ruleset.disabled) == ("current_sprint", False, (), ())
+
+
+def test_the_name_of_a_shipped_rule_overrides_what_is_given_and_keeps_the_rest(own: Own) -> None:
+    ruleset = own(
+        """
+        rules:
+          - name: retry_cluster
+            condition: count(type=retry_loop, similar(error_pattern)) >= 5
+        """
+    )
+    shipped, changed = of(SYSTEMIC, "retry_cluster").rule, of(ruleset, "retry_cluster").rule
+    assert threshold(ruleset, "retry_cluster") == 5
+    assert (changed.severity, changed.action, changed.description) == (
+        shipped.severity,
+        shipped.action,
+        shipped.description,
+    )
+    assert [each.rule.name for each in ruleset.rules] == PACK
+
+
+def test_another_name_adds_a_rule_behind_the_shipped_ones(own: Own) -> None:
+    ruleset = own(
+        """
+        rules:
+          - name: many_questions
+            condition: count(type=system_ambiguity) >= 1
+            severity: VISION_FLAW
+        """
+    )
+    assert [each.rule.name for each in ruleset.rules] == [*PACK, "many_questions"]
+    (match,) = evaluate(ruleset, snapshot(anomaly("system_ambiguity")), NOW).matches
+    assert (match.rule.severity, match.rule.action, match.rule.mode, match.rule.rearm) == (
+        "VISION_FLAW",
+        "CHECKPOINT",
+        "act",
+        "fresh",
+    )
+
+
+def test_a_disabled_rule_does_not_fire_and_is_shown(own: Own) -> None:
+    ruleset = own("rules: [{name: external_service_outage, enabled: false}]\n")
+    records = [anomaly("external_blocker", blocker_service="x") for _ in range(5)]
+    verdict = evaluate(ruleset, snapshot(*records), NOW)
+    assert names(verdict) == []
+    assert progress(verdict, "external_service_outage").reason is Reason.DISABLED
+    assert [each.name for each in ruleset.disabled] == ["external_service_outage"]
+
+
+def test_the_window_and_the_matching_of_the_file(own: Own) -> None:
+    ruleset = own("window: last 7\nmatching: exact\n")
+    assert (ruleset.window, ruleset.exact) == ("last 7", True)
+    assert own("matching: similar\n").exact is False
+    assert own("rules: [{name: retry_cluster, window: 24h}]\n").rules[0].rule.window == "24h"
+
+
+def test_exact_matching_is_in_force(own: Own) -> None:
+    records = [anomaly("external_blocker", blocker_service=name) for name in ("api", "API")]
+    assert names(evaluate(own("window: all\n"), snapshot(*records), NOW)) == ["external_service_outage"]
+    assert names(evaluate(own("matching: exact\n"), snapshot(*records), NOW)) == []
+
+
+def test_the_blocks_that_other_parts_read_are_known(own: Own) -> None:
+    own("notify: {webhook: x}\nstagnation: {threshold: 5}\ncircuit_breaker: {rounds: 3}\nprofile: strict\n")
+
+
+# --- params -----------------------------------------------------------------------------------------------------------
+
+WITH_PARAMS = rule("count(distinct(task) >= $tasks) >= $n", "shipped", params={"n": 3, "tasks": 2})
+
+
+def test_a_rule_has_params_of_its_own() -> None:
+    assert threshold(load([source({"rules": [WITH_PARAMS]})]), "shipped") == 3
+
+
+def test_a_param_of_the_file_changes_that_of_a_shipped_rule() -> None:
+    assert threshold(load([source({"rules": [WITH_PARAMS]})], source({"params": {"n": 7}})), "shipped") == 7
+
+
+def test_a_param_of_the_file_gives_a_value_to_a_rule_that_has_none() -> None:
+    given = {"params": {"n": 7}, "rules": [rule("count() >= $n")]}
+    assert threshold(load([], source(given)), "own") == 7
+
+
+def test_a_param_of_a_rule_is_nearer_than_one_of_the_same_file() -> None:
+    given = {"params": {"n": 7}, "rules": [rule("count() >= $n", params={"n": 2})]}
+    assert threshold(load([], source(given)), "own") == 2
+
+
+def test_a_param_that_a_rule_is_given_keeps_its_others() -> None:
+    changed = source({"rules": [{"name": "shipped", "params": {"n": 9}}]})
+    assert threshold(load([source({"rules": [WITH_PARAMS]})], changed), "shipped") == 9
+
+
+def test_a_param_without_a_value_is_an_error_that_names_the_one_that_was_meant(own: Own) -> None:
+    text = """
+        window: all
+        rules:
+          - name: own
+            condition: count() >= $rouds
+            severity: SPEC_FLAW
+            params: {rounds: 3}
+        """
+    with pytest.raises(Unreadable) as caught:
+        own(text)
+    (problem,) = caught.value.problems
+    assert "the param $rouds has no value" in problem.message
+    assert problem.line == 5
+    assert problem.hint is not None
+    assert "rounds" in problem.hint
+
+
+@pytest.mark.parametrize("value", ["three", True, None, [3], ".nan", ".inf"])
+def test_a_param_is_a_number(own: Own, value: object) -> None:
+    text = str(value).lower() if isinstance(value, bool) or value is None else value
+    with pytest.raises(Unreadable):
+        own(f"rules: [{{name: own, condition: 'count() >= $n', severity: SPEC_FLAW, params: {{n: {text}}}}}]\n")
+
+
+# --- what is loosened is shown ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("rules: [{name: retry_cluster, enabled: false}]", ["retry_cluster", "disabled"]),
+        ("rules: [{name: retry_cluster, mode: observe}]", ["retry_cluster", "mode", "observe"]),
+        ("rules: [{name: retry_cluster, action: ALERT}]", ["retry_cluster", "action", "ALERT", "CHECKPOINT"]),
+        ("rules: [{name: retry_cluster, severity: SPEC_FLAW}]", ["severity", "SPEC_FLAW", "ARCHITECTURE_FLAW"]),
+        ("rules: [{name: retry_cluster, window: last 3}]", ["retry_cluster", "window", "last 3"]),
+        ("rules: [{name: retry_cluster, condition: count() >= 99}]", ["condition", "count() >= 99", "similar("]),
+        ("window: last 1", ["window", "last 1", "current_sprint"]),
+        ("matching: exact", ["exact"]),
+    ],
+)
+def test_whatever_loosens_a_shipped_rule_is_listed(own: Own, text: str, said: list[str]) -> None:
+    changes = " ".join(own(text + "\n").changes)
+    assert [word for word in said if word not in changes] == []
+
+
+def test_a_param_that_changes_a_shipped_rule_is_listed() -> None:
+    pack = source({"rules": [WITH_PARAMS]}, "pack.yaml")
+    for given in ({"params": {"n": 99}}, {"rules": [{"name": "shipped", "params": {"n": 99, "tasks": 2}}]}):
+        changes = " ".join(load([pack], source(given)).changes)
+        assert "99" in changes
+
+
+def test_what_is_the_same_as_shipped_is_no_change(own: Own) -> None:
+    text = """
+        window: current_sprint
+        matching: similar
+        rules:
+          - name: retry_cluster
+            condition: count(type=retry_loop, similar(error_pattern)) >= 3
+            action: CHECKPOINT
+            mode: act
+            rearm: fresh
+            enabled: true
+        """
+    assert own(text).changes == ()
+
+
+def test_a_rule_of_one_s_own_loosens_nothing(own: Own) -> None:
+    assert own("rules: [{name: own, condition: count() >= 9, severity: SPEC_FLAW}]\n").changes == ()
+
+
+# --- files that cannot be used ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"rules: [\n", b"rules:\n  - name: a\n   condition: b\n", b"a: b: c\n", b"\xff\xfe", b"rules: \0\n", b"{",
+     b"- a\n", b"5\n", b"window: all\nwindow: 24h\n", b"a: 1\n---\nb: 2\n"],
+)  # fmt: skip
+def test_a_file_that_is_no_mapping_in_yaml_is_unreadable(own: Own, text: bytes) -> None:
+    with pytest.raises(Unreadable) as caught:
+        own(text)
+    assert caught.value.file == str(own.file)
+    assert caught.value.exit_code == 4
+
+
+@pytest.mark.parametrize("text", [b"- a\n", b"5\n"])
+def test_the_hint_for_a_broken_rules_file_is_not_to_start_a_new_blackboard(own: Own, text: bytes) -> None:
+    with pytest.raises(Unreadable) as caught:
+        own(text)
+    assert "liza init" not in (caught.value.hint or "")
+
+
+def test_a_rules_file_that_is_no_file_is_unreadable_and_not_ignored(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "dangling").symlink_to("nowhere")
+    for name in ("folder", "dangling"):
+        with pytest.raises(Unreadable):
+            read_rules(str(tmp_path / name))

@@ -1,0 +1,221 @@
+"""Everything wrong with a file of rules is told at once, each thing in its own place."""
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from liza.blackboard.rulesfile import read_rules
+from liza.errors import Unreadable
+from liza.model import Problem
+from liza.rules.load import FILE_KEYS, RULE_KEYS, BadRules, load
+from tests.rules.boards import source
+
+
+def problems(folder: Path, text: str) -> tuple[Problem, ...]:
+    """All that is wrong with this rules.yaml."""
+    file = folder / "rules.yaml"
+    file.write_bytes(text.encode())
+    with pytest.raises(Unreadable) as caught:
+        read_rules(str(file))
+    first, *_ = caught.value.problems
+    assert (caught.value.message, caught.value.line, caught.value.column) == (first.message, first.line, first.column)
+    assert {problem.file for problem in caught.value.problems} == {str(file)}
+    return caught.value.problems
+
+
+def marked_place(text: str) -> tuple[str, int, int]:
+    """A text without its `^`, and the line and column where that was."""
+    line = text.count("\n", 0, text.index("^")) + 1
+    column = text.index("^") - text.rfind("\n", 0, text.index("^"))
+    return text.replace("^", "", 1), line, column
+
+
+HEAD = "# own\nrules:\n  - name: own\n    severity: SPEC_FLAW\n"
+STYLES = {
+    "plain": "    condition: count() >= ^three\n",
+    "plain, at its first character": "    condition: ^cuont() >= 3\n",
+    "plain, after more space": "    condition:    count() >= ^three\n",
+    "plain on two lines": "    condition: count() >= 1\n      AND count() >= ^three\n",
+    "plain on the next line": "    condition:\n      count() >= ^three\n",
+    "in double quotes": '    condition: "count() >= ^three"\n',
+    "in double quotes, at its first character": '    condition: "^cuont() >= 3"\n',
+    "in single quotes": "    condition: 'count() >= ^three'\n",
+    "in a literal block": "    condition: |\n      count() >= 1 AND\n      count() >= ^three\n",
+    "in a literal block, at its first character": "    condition: |\n      ^cuont() >= 1\n",
+    "in a literal block with deeper lines": "    condition: |\n      count() >= 1 AND\n        count() >= ^three\n",
+    "in a literal block with a comment": "    condition: |-  # note: this\n      count() >= ^three\n",
+    "in a folded block": "    condition: >\n      count() >= 1 AND\n      count() >= ^three\n",
+    "in a folded block that is stripped": "    condition: >-\n      count() >= 1\n      AND count() >= ^three\n",
+    "behind letters that are not ASCII": "    condition: count(a='größe', b=^) >= 3\n",
+    "with a comment behind": "    condition: count() >= ^three  # condition: count() >= 1\n",
+    "before other keys": "    condition: count() >= ^three\n    description: too many\n",
+    "at the end, which is missing": "    condition: count()^\n",
+}
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["LF", "CRLF"])
+def test_an_error_in_a_condition_points_into_it(tmp_path: Path, style: str, newline: str) -> None:
+    text, line, column = marked_place(HEAD + STYLES[style])
+    (problem,) = problems(tmp_path, text.replace("\n", newline))
+    assert (problem.line, problem.column) == (line, column)
+    assert problem.message.startswith("rule own: expected ")
+
+
+@pytest.mark.parametrize("head", ["", "\n", "# a note\n", "window: all\n", "---\n", "window: all\n\n# a note\n"])
+def test_the_place_is_right_whatever_stands_before_the_rules(tmp_path: Path, head: str) -> None:
+    body = "rules:\n  - name: own\n    severity: SPEC_FLAW\n    condition: count() >= ^three\n"
+    text, line, column = marked_place(head + body)
+    (problem,) = problems(tmp_path, text)
+    assert (problem.line, problem.column) == (line, column)
+
+
+def test_the_place_is_right_where_the_condition_comes_first(tmp_path: Path) -> None:
+    text, line, column = marked_place("# x\nrules:\n- condition: count() >= ^x\n  name: own\n  severity: SPEC_FLAW\n")
+    (problem,) = problems(tmp_path, text)
+    assert (problem.line, problem.column) == (line, column)
+
+
+def test_a_rule_on_one_line_is_told_by_that_line(tmp_path: Path) -> None:
+    body = "rules:\n  - {name: own, severity: SPEC_FLAW, condition: count() >= ^three}\n"
+    text, line, column = marked_place("# own\n" + body)
+    (problem,) = problems(tmp_path, text)
+    assert (problem.line, problem.column) == (line, column)
+
+
+@pytest.mark.parametrize(
+    ("line", "message", "hint"),
+    [
+        ("conditon: count() >= 1", "rule retry_cluster: the key 'conditon' is not known", "did you mean condition?"),
+        ("banana: 1", "rule retry_cluster: the key 'banana' is not known", "known are: name, "),
+        ("1: 2", "rule retry_cluster: the key 1 is not known", "known are: name, "),
+        ("severity: SPEC_FLOW", "severity is 'SPEC_FLOW'", "did you mean SPEC_FLAW?"),
+        ("severity: spec_flaw", "severity is 'spec_flaw'", "did you mean SPEC_FLAW?"),
+        ("severity: BAD", "severity is 'BAD'", "one of: VISION_FLAW, SCOPE_FLAW, "),
+        ("severity: [SPEC_FLAW]", "severity is a list", "one of: VISION_FLAW"),
+        ("action: CHECKPIONT", "action is 'CHECKPIONT'", "did you mean CHECKPOINT?"),
+        ("mode: watch", "mode is 'watch'", "one of: act, observe"),
+        ("rearm: anynew", "rearm is 'anynew'", "did you mean any_new?"),
+        ("enabled: 'no'", "enabled is 'no', expected is true or false", None),
+        ("enabled: no", "enabled is 'no', expected is true or false", None),
+        ("window: last", "window is 'last'", "one of: current_sprint, all, a duration like 24h, last 50"),
+        ("window: last 0", "window is 'last 0'", "one of: current_sprint"),
+        ("window: last ²", "window is 'last ²'", "one of: current_sprint"),
+        ("window: 24", "window is 24", "one of: current_sprint"),
+        ("window: 0h", "window is '0h'", "one of: current_sprint"),
+        ("window: this week", "window is 'this week'", "one of: current_sprint"),
+        ("condition: ''", "condition is '', expected is a text", None),
+        ("condition: 3", "condition is 3, expected is a text", None),
+        ("condition:", "condition is null, expected is a text", None),
+        ("description: {a: b}", "description is a mapping, expected is a text", None),
+        ("params: 3", "params is 3, expected is a mapping", None),
+        ("params: {n: many}", "the param n is 'many', expected is a number", None),
+        ("params: {n: true}", "the param n is true, expected is a number", None),
+        ("condition: NOT count(same(a)) >= 1", "NOT has no meaning over a grouped count", None),
+        ("condition: count(same(a)) + count(same(b)) >= 1", "must share one grouping", None),
+    ],
+)
+def test_whatever_is_wrong_with_a_rule_is_told(tmp_path: Path, line: str, message: str, hint: str | None) -> None:
+    (problem,) = problems(tmp_path, f"# own\nrules:\n  - name: retry_cluster\n    {line}\n")
+    assert message in problem.message
+    assert "retry_cluster" in problem.message
+    assert problem.line == 4
+    assert (problem.hint or "").startswith(hint or "")
+    assert hint is None or problem.hint is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("wndow: all", "the key 'wndow' is not known", "did you mean window?"),
+        ("banana: 1", "the key 'banana' is not known", "known are: window, rules, "),
+        ("window: forever", "window is 'forever'", "one of: current_sprint"),
+        ("window: [all]", "window is a list, expected is a word", ""),
+        ("rules: {name: own}", "rules is a mapping, expected is a list", ""),
+        ("params: [n]", "params is a list, expected is a mapping", ""),
+        ("params: {n: many}", "the param n is 'many', expected is a number", ""),
+        ("matching: fuzzy", "matching is 'fuzzy', expected is similar or exact", ""),
+        ("matching: exat", "matching is 'exat', expected is similar or exact", "did you mean exact?"),
+        ("notify: always", "notify is 'always', expected is a mapping", ""),
+        ("profile: 5", "profile is 5, expected is a word", ""),
+        ("rules: [retry_cluster]", "a rule is a mapping with a name, this is 'retry_cluster'", ""),
+        ("rules: [{enabled: false}]", "name is null, expected is a word like retry_cluster", ""),
+        ("rules: [{name: two words}]", "name is 'two words', expected is a word like retry_cluster", ""),
+        ("rules: [{name: retry_cluster}, {name: retry_cluster}]", "the rule retry_cluster is already in this file", ""),
+        ("rules: [{name: own}]", "the rule 'own' has no condition and no severity", ""),
+        ("rules: [{name: own, severity: SPEC_FLAW}]", "the rule 'own' has no condition", ""),
+        ("rules: [{name: own, condition: count() >= 1}]", "the rule 'own' has no severity", ""),
+        ("rules: [{name: retry_clustr, enabled: false}]", "the rule 'retry_clustr' has no condition", "retry_cluster"),
+    ],
+)
+def test_whatever_is_wrong_with_the_file_is_told(tmp_path: Path, text: str, message: str, hint: str) -> None:
+    (problem,) = problems(tmp_path, f"# own\n{text}\n")
+    assert message in problem.message
+    assert problem.line == 2
+    assert hint in (problem.hint or "")
+
+
+def test_all_errors_of_a_file_are_told_at_once_in_its_order(tmp_path: Path) -> None:
+    text = """\
+        wndow: all
+        rules:
+          - name: retry_cluster
+            conditon: count() >= 4
+            severity: SPEC_FLOW
+          - name: own
+            condition: cuont() >= 4
+            severity: SPEC_FLOW
+            action: STOPP
+          - name: bad name
+            mode: watch
+          - name: retry_cluster
+            mode: watch
+          - just a word
+          - name: last
+            condition: count(same(a)) >= 1 AND count(same(b)) >= $n
+            severity: SPEC_FLAW
+        params: {x: many}
+        """
+    lines = [problem.line or 0 for problem in problems(tmp_path, dedent(text))]
+    assert lines == sorted(lines)
+    assert set(lines) == {1, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 16, 18}
+
+
+def test_a_condition_is_told_beside_other_errors_of_its_rule(tmp_path: Path) -> None:
+    text = "# own\nrules:\n  - name: own\n    condition: cuont() >= 1\n    severity: SPEC_FLOW\n"
+    assert [problem.line for problem in problems(tmp_path, text)] == [4, 5]
+
+
+def test_what_agents_wrote_into_the_file_is_shown_on_one_printable_line(tmp_path: Path) -> None:
+    text = '# own\n"ke\\e[31my\\n": 1\nrules:\n  - name: "own\\e[2J"\n  - name: own\n    severity: "\\e]0;x\\a"\n'
+    for problem in problems(tmp_path, text):
+        assert problem.message.isprintable()
+        assert (problem.hint or "").isprintable()
+
+
+_WORDS = ("", "own", "retry_cluster", "all", "last 3", "last x", "exact", "SPEC_FLAW", "count() >= $n", "24h", "act")
+_SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(-3, 99), st.floats(), st.sampled_from(_WORDS), st.text(max_size=8)
+)
+VALUES = st.recursive(
+    _SCALARS,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
+    max_leaves=4,
+)
+RULE = st.dictionaries(st.one_of(st.sampled_from([*RULE_KEYS, "x"]), st.integers()), VALUES)
+FILES = st.dictionaries(st.one_of(st.sampled_from([*FILE_KEYS, "x"]), st.none()), VALUES, max_size=4)
+
+
+@given(FILES, st.lists(st.one_of(RULE, VALUES), max_size=4))
+def test_any_file_gives_rules_or_a_list_of_problems(data: dict[str, object], given_rules: list[object]) -> None:
+    try:
+        load([], source({**data, "rules": given_rules}))
+    except BadRules as error:
+        found = error.problems
+    else:
+        return
+    assert found
+    assert all(problem.message for problem in found)

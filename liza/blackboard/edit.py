@@ -29,8 +29,10 @@ _QUOTED = re.compile(rb"""\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*'""", re.DOTALL)
 _COMMENT = re.compile(rb"[ \t]+#")
 _TRIES = 16  # how many of the hashes behind a collection in brackets may be the one that begins a comment
 # An anchor and an alias of it somewhere: a change at one place may then mean a change at another.
-_ANCHOR = re.compile(rb"(?:[:\-?\[{,][ \t]+|[\n\[{,][ \t]*|\A)&[\w-]")
-_ALIAS = re.compile(rb"(?:[:\-?\[{,][ \t]+|[\n\[{,][ \t]*|\A)\*[\w-]")
+# Written with the sign first and what stands before it looked back at, so that the search skips to the signs.
+_BEFORE = rb"(?:(?<=[:\-?,\[{\n] %b)|(?<=[,\[{\n]%b)|(?<=[ \t][ \t]%b)|(?<=\t%b))[\w-]"
+_ANCHOR = re.compile(b"&" + _BEFORE.replace(b"%b", b"&"))
+_ALIAS = re.compile(rb"\*" + _BEFORE.replace(b"%b", rb"\*"))
 
 
 class Splice(NamedTuple):

@@ -7,11 +7,12 @@ import sys
 import tempfile
 from collections.abc import Callable
 
-from benchmarks import command, reading, tables, validating, writing
+from benchmarks import analyzing, command, reading, tables, validating, writing
 from liza.blackboard.paths import FOLDER
 
 # Each is given an empty blackboard's folder to work in, and whether to leave out what takes minutes.
 BENCHMARKS: dict[str, Callable[[str, bool], list[tables.Table]]] = {
+    "analyzing": analyzing.run,
     "command": command.run,
     "reading": reading.run,
     "validating": validating.run,

@@ -13,21 +13,32 @@ say() { printf '\n%s# %s%s\n' "$bold" "$1" "$plain"; }
 show() { printf '%s$ %s%s\n' "$blue" "$*" "$plain"; }
 run() { show "$@"; "$@" 2>&1 || printf '(exit code %d)\n' "$?"; }
 
-say "A blackboard that three coding agents share. Is it in order?"
-run liza validate
+say "A blackboard that three coding agents share. Nobody is stuck twice at the same place; is anything systemic?"
+run liza analyze
 
-say "An agent's hook reports what happened to it."
+say "An agent's hook reports what happened to it, a third time that error on a third task."
 cp .liza/state.yaml before.yaml
 run liza log anomaly --type retry_loop --task task-6 --reporter coder-3 count=3 \
   "error_pattern=serialization failure on nested entity at line 8"
 
 say "That is all that changed in the file: every comment and every other byte is as it was."
-show diff -u before.yaml .liza/state.yaml
-diff -u before.yaml .liza/state.yaml || true
+show diff before.yaml .liza/state.yaml
+diff before.yaml .liza/state.yaml || true
 
-say "A record that says too little is not written, and the answer says what is missing."
-run liza log anomaly --type external_blocker --task task-5 --reporter coder-2
+say "The next check sees the pattern, and stops the agents."
+run liza analyze
 
-say "People edit the file by hand. A mistake is found with its line and column."
-sed 's/status: REJECTED/status: REJECTD/; s/debt_created: true/debt_created: "true"/' .liza/state.yaml > edited.yaml
-run liza validate edited.yaml
+say "Every agent's hook asks before it acts. It may not go on now."
+run liza gate
+
+say "One page tells a human why."
+show cat .liza/circuit_breaker_report.md
+cat .liza/circuit_breaker_report.md
+
+say "The human decides, and the decision is kept."
+run liza resolve -m "ADR-003: nested entities are flattened on import" --by alice
+run liza gate && echo "(exit code 0: the agents go on)"
+
+say "The same evidence does not trip again. New evidence would."
+run liza analyze
+run liza status

@@ -185,7 +185,7 @@ def _count(aggregate: Aggregate | Metric, world: World, condition: Condition) ->
         counts.found[()] = (_metric(aggregate, world.sections), ())
         return counts
     counts = Counts(aggregate.grouped)
-    records = _counted(aggregate, world)
+    records = world.counted(aggregate)
     groups = _partition(aggregate, records, world, condition) if aggregate.grouped else {}
     if not aggregate.grouped:
         groups = {(): ("", [(record, True) for record in records])}
@@ -193,13 +193,6 @@ def _count(aggregate: Aggregate | Metric, world: World, condition: Condition) ->
         counts.labels[key] = label
         counts.found[key] = _measure(aggregate, members, world, condition)
     return counts
-
-
-def _counted(aggregate: Aggregate, world: World) -> Sequence[Record]:
-    """The records that an aggregate looks at. A count needs only those that pass; the others see all, to compare."""
-    filters = (*aggregate.where, *aggregate.filters) if aggregate.kind == "count" else aggregate.where
-    records = world.candidates(aggregate)
-    return [r for r in records if all(passes(r, each, world) for each in filters)] if filters else records
 
 
 def _metric(metric: Metric, sections: Mapping[str, Any]) -> float | None:
@@ -273,12 +266,16 @@ def _partition(
             partitions.setdefault(per, []).append((record, groups))
     found: dict[Key, tuple[str, list[Member]]] = {}
     for per, members in partitions.items():
-        for group, chosen in (_streaks if aggregate.kind == "streak" else _groups)(members):
-            names = Counter(groups[group] for _, groups in members if group in groups)
-            # The text that occurs most, the first in the alphabet of those.
-            words = [*per, *([min(names, key=lambda text: (-names[text], text))] if aggregate.grouping else [])]
-            found[(*per, group)] = (" / ".join(words), chosen)
+        for group, chosen, texts_in in (_streaks if aggregate.kind == "streak" else _groups)(members):
+            name = [_commonest(texts_in)] if aggregate.grouping else []
+            found[(*per, group)] = (" / ".join([*per, *name]), chosen)
     return found
+
+
+def _commonest(texts_in: Iterable[str]) -> str:
+    """The text that occurs most, the first in the alphabet of those."""
+    counted = Counter(texts_in)
+    return min(counted, key=lambda text: (-counted[text], text))
 
 
 def _combinations(columns: Sequence[Sequence[Any]]) -> list[Key]:
@@ -289,18 +286,23 @@ def _combinations(columns: Sequence[Sequence[Any]]) -> list[Key]:
     return keys
 
 
-def _groups(members: Grouped) -> Iterable[tuple[Any, list[Member]]]:
-    found: dict[Any, list[Member]] = {}
+def _groups(members: Grouped) -> Iterator[tuple[Any, list[Member], list[str]]]:
+    """Each group with its members and the texts that put them there."""
+    found: dict[Any, tuple[list[Member], list[str]]] = {}
     for record, groups in members:
-        for group in groups:
-            found.setdefault(group, []).append((record, True))
-    return found.items()
+        for group, text in groups.items():
+            chosen, texts_in = found.setdefault(group, ([], []))
+            chosen.append((record, True))
+            texts_in.append(text)
+    for group, (chosen, texts_in) in found.items():
+        yield group, chosen, texts_in
 
 
-def _streaks(members: Grouped) -> Iterable[tuple[Any, list[Member]]]:
+def _streaks(members: Grouped) -> Iterator[tuple[Any, list[Member], list[str]]]:
     """Only the groups of the newest record can have a streak; all records stay, because another group ends it."""
     for group in members[-1][1]:
-        yield group, [(record, group in groups) for record, groups in members]
+        chosen = [(record, group in groups) for record, groups in members]
+        yield group, chosen, [groups[group] for _, groups in members if group in groups]
 
 
 def _grouper(aggregate: Aggregate, world: World, condition: Condition) -> Any:
@@ -318,6 +320,6 @@ def _grouper(aggregate: Aggregate, world: World, condition: Condition) -> Any:
     if grouping.similarity is None:
         return lambda record: found(record, same_key)
     # Over the union of the records of all counts that share the grouping: else a group could differ between them.
-    union = (record for each in condition.grouped for record in _counted(each, world))
+    union = (record for each in condition.grouped for record in world.counted(each))
     numbers = similar_groups({t for r in union for t in texts(r, grouping.field, world)}, grouping.similarity)
     return lambda record: found(record, numbers.get)

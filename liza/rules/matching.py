@@ -57,6 +57,9 @@ _HOST = re.compile(
     re.IGNORECASE,
 )
 _WORDS = re.compile(r"""(?P<quote>["'`])(?P<name>[^"'`\s]{1,80})(?P=quote)|[^\s=:,;()\[\]{}"'<>|`]+|[=:]""")
+_DIGITS = re.compile(r"\d+")
+# Where digits may say what the error is: there each text is looked at for itself.
+_TELLING = re.compile(r"(?i:status|http|code|exit|errno|signal|\brc|port)|:0|[A-Z]-?0")
 _KEPT = "\x01"  # marks a number that must not be left out
 _LOW_PORT = 1024
 
@@ -71,7 +74,7 @@ def same_key(text: str) -> str:
 
     A text of signs alone is what it is.
     """
-    folded = _SPACE.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
+    folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
     start, end = 0, len(folded)
     while start < end and _is_sign(folded[start]):
         start += 1
@@ -81,7 +84,7 @@ def same_key(text: str) -> str:
 
 
 def _is_sign(char: str) -> bool:
-    return unicodedata.category(char)[0] in "PZCS"
+    return not char.isalnum() and unicodedata.category(char)[0] in "PZCS"
 
 
 Template = tuple[tuple[str, ...], tuple[str, ...]]
@@ -158,14 +161,21 @@ class Grouper:
         self.similarity = similarity
         self._parent: list[int] = []
         self._numbers: dict[Template, int] = {}
+        self._skeletons: dict[str, int] = {}  # of texts that differ in digits alone only one is looked at closely
         # For each template with one place taken out: the words that were seen there, with the template of each.
         self._places: dict[tuple[int, tuple[str, ...], tuple[str, ...]], dict[str, int]] = {}
 
     def add(self, text: str) -> int:
         """Take a text in; a number to ask `group` about it with, as long as no further text is added."""
+        text = text[: 4 * _LONGEST]
+        skeleton = _DIGITS.sub("0", text)
+        if skeleton in self._skeletons:
+            return self._skeletons[skeleton]
         found = template(text, stem=self.similarity <= _LOOSE)
         if found not in self._numbers:
             self._enter(found)
+        if not _TELLING.search(skeleton):
+            self._skeletons[skeleton] = self._numbers[found]
         return self._numbers[found]
 
     def group(self, number: int) -> int:

@@ -1,0 +1,80 @@
+"""`liza analyze` and `liza gate` as whole processes, beside only parsing the file and beside doing nothing."""
+
+import os
+import sys
+from contextlib import chdir
+
+from benchmarks import boards
+from benchmarks.command import _ENVIRONMENT, _NOWHERE, Failed, _process
+from benchmarks.tables import Row, Table, Target
+from benchmarks.timing import Contestant, Measured, race
+
+_SIZES = {100: 15, 1_000: 15, 10_000: 10, 100_000: 3}  # anomalies, and rounds
+_FAST = "import sys, yaml_rs; yaml_rs.loads(open(sys.argv[1]).read(), parse_datetime=False)"
+_RUAMEL = "import sys; from ruamel.yaml import YAML; YAML().load(open(sys.argv[1]))"
+_RUAMEL_UP_TO = 1_000  # beyond, it takes minutes
+
+
+def run(folder: str, quick: bool) -> list[Table]:
+    """Dry runs, so that every round sees the same board; the exit code 3 of a board that trips is as good as 0."""
+    path = os.path.join(folder, "state.yaml")
+    programs = os.path.dirname(sys.executable)
+    tables = []
+    whole: dict[int, float] = {}
+    with chdir(os.path.dirname(folder)):
+        for size, rounds in _SIZES.items():
+            if quick and size > 10_000:
+                continue
+            boards.put(path, boards.board(size))
+            analyze = (os.path.join(programs, "liza"), "analyze", "--dry-run", "--quiet")
+            contestants = [
+                Contestant("python -c pass", lambda: _process((sys.executable, "-c", "pass"))),
+                Contestant("only the fast parse", lambda: _process((sys.executable, "-c", _FAST, path))),
+                Contestant("liza analyze", lambda command=analyze: _judged(command)),  # type: ignore[misc]
+            ]
+            if size <= _RUAMEL_UP_TO:
+                parse = (sys.executable, "-c", _RUAMEL, path)
+                contestants.append(Contestant("only ruamel.yaml's parse", lambda c=parse: _process(c), at_most=3))  # type: ignore[misc]
+            bare, fast, judged, *slow = race(contestants, rounds)
+            whole[size] = judged.seconds
+            # The process that only parses has started an interpreter, too: that is the sum to compare with.
+            target = Target(4) if size == 10_000 else None
+            rows = [Row(bare), Row(fast), Row(judged, judged.seconds / fast.seconds, target)]
+            rows += [Row(each, each.seconds / fast.seconds) for each in slow]
+            note = f"peak memory of liza analyze: {_peak(analyze):.0f} MB"
+            tables.append(Table(f"a check of {size:,} anomalies", "the process / only the fast parse", rows, note))
+        if 100_000 in whole:
+            growth = whole[100_000] / whole[10_000]
+            row = Row(Measured("liza analyze, 100,000 after 10,000", whole[100_000], 3), growth, Target(12))
+            tables.append(Table("growth with the number of anomalies", "ten times as many / as many", [row]))
+        gates = {
+            "liza gate": (os.path.join(programs, "liza"), "gate"),
+            "liza-gate": (os.path.join(programs, "liza-gate"),),
+        }
+        bare, *gated = race(
+            [
+                Contestant("python -c pass", lambda: _process((sys.executable, "-c", "pass"))),
+                *(
+                    Contestant(name, lambda c=command: _process(c))  # type: ignore[misc]
+                    for name, command in gates.items()
+                ),
+            ],
+            60,
+        )
+    rows = [Row(bare), *(Row(each, each.seconds / bare.seconds, Target(1.3)) for each in gated)]
+    return [*tables, Table("the gate that every hook passes", "the command / python -c pass", rows)]
+
+
+def _judged(command: tuple[str, ...]) -> None:
+    if _run(command)[0] not in (0, 3):
+        raise Failed(f"it could not judge: {' '.join(command)}")
+
+
+def _peak(command: tuple[str, ...]) -> float:
+    return _run(command)[1] / 1024
+
+
+def _run(command: tuple[str, ...]) -> tuple[int, int]:
+    process = os.posix_spawn(command[0], command, _ENVIRONMENT, file_actions=_NOWHERE)
+    _, status, usage = os.wait4(process, 0)
+    return os.waitstatus_to_exitcode(status), usage.ru_maxrss

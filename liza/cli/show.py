@@ -1,5 +1,6 @@
 """How checks and trips look on a terminal: the same words, symbols and columns in every command."""
 
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -58,8 +59,18 @@ def patterns(progress: Iterable[Progress]) -> None:
     """One line a rule: a mark, how near it is, and what the fullest group is about."""
     rows = list(progress)
     width = max((len(each.rule.name) for each in rows), default=0)
+    room = max(_columns() - width - 17, 20)
     for each in rows:
-        click.echo(f"  {_mark(each)} {each.rule.name:<{width}}  {_near(each):<9}  {_about(each)}".rstrip())
+        about = _about(each)
+        about = about if len(about) <= room else about[: room - 1] + "…"
+        click.echo(f"  {_mark(each)} {each.rule.name:<{width}}  {_near(each):<9}  {about}".rstrip())
+
+
+def _columns() -> int:
+    """The width of the terminal; where the output goes elsewhere, lines may be as long as they are."""
+    from shutil import get_terminal_size
+
+    return get_terminal_size().columns if sys.stdout.isatty() else 10_000
 
 
 def _mark(each: Progress) -> str:

@@ -23,6 +23,7 @@ class Made(NamedTuple):
 
     files: tuple[str, ...]
     gitignore_missing: tuple[str, ...]
+    above: str | None  # a blackboard further up, which this one hides
 
 
 def create(root: str, goal: str | None) -> Made:
@@ -55,7 +56,16 @@ def create(root: str, goal: str | None) -> Made:
                 os.unlink(os.path.join(folder, name))
         os.rmdir(folder)
         raise Refused(f"{folder} could not be filled: {error.strerror}", hint="make room on that disk") from None
-    return Made(tuple(os.path.join(folder, name) for name in FILES), _not_ignored(project))
+    return Made(tuple(os.path.join(folder, name) for name in FILES), _not_ignored(project), _above(project))
+
+
+def _above(project: str) -> str | None:
+    folder = os.path.dirname(os.path.abspath(project))
+    while not os.path.isdir(os.path.join(folder, FOLDER)):
+        if folder == os.path.dirname(folder):
+            return None
+        folder = os.path.dirname(folder)
+    return os.path.join(folder, FOLDER)
 
 
 def _not_ignored(project: str) -> tuple[str, ...]:

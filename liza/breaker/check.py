@@ -62,7 +62,15 @@ def tidy(board: Board) -> None:
 
 
 def snapshot_of(board: Board, document: Document, rules: RuleSet) -> Snapshot:
-    """The facts of a document, with the log where a rule looks at it."""
+    """The facts of a document, with the log where a rule looks at it.
+
+    `Unreadable` where a rule would have to look at a section that does not hold records: it would see none, and say OK.
+    """
+    for name in sorted(rules.streams & {"anomalies", "tasks", "discovered"}):
+        if not isinstance(document.data.get(name), list | None):
+            line, column = document.locate((name,)) or (None, None)
+            hint = f"begin each record of {name} with '- '; see: liza validate"
+            raise Unreadable(f"{name} is not a list", hint=hint, file=document.file, line=line, column=column)
     snapshot = take(document)
     if "log" in rules.streams and os.path.exists(board.paths.log):
         from liza.model import frozen

@@ -155,9 +155,10 @@ def settled(section: Any, now: datetime) -> tuple[Section, list[str]]:
         }
         if not entry.get("resolution"):
             notes.append(f"{entry.get('pattern')} was resolved by hand, and nobody wrote down how")
-    return (
-        {**_plain(section), "history": history} if notes or history != history_of(section) else _plain(section)
-    ), notes
+    result = {**_plain(section), "history": history} if history != history_of(section) else _plain(section)
+    if result.get("status") == "OK" and result.get("current_trigger") is not None:
+        result["current_trigger"] = None  # somebody set the status, and that was all
+    return result, notes
 
 
 def _twin(history: Sequence[Any], entry: Any) -> int | None:

@@ -36,5 +36,9 @@ def command(ctx: click.Context, goal: str | None, as_json: bool) -> int:
         click.echo("\nAdd to .gitignore, so that git keeps the blackboard but not what liza writes beside it:")
         for line in made.gitignore_missing:
             click.echo(f"  {line}")
+    if made.above:
+        click.echo(
+            f"\nNote: {printable(made.above)} is a blackboard, too. From here on, agents in this folder see this one."
+        )
     click.echo("\nNext: liza validate; then have your agents call: liza log anomaly --help")
     return 0

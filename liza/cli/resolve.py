@@ -4,6 +4,7 @@ import click
 
 from liza.blackboard.board import Board
 from liza.breaker.resolve import resolve
+from liza.breaker.section import also_matched
 from liza.cli import envelope
 from liza.cli.group import common, root_of
 from liza.cli.options import moment, person
@@ -35,8 +36,10 @@ def command(ctx: click.Context, message: str, by: str | None, now: str | None, a
         return 0
     if done.trigger is not None:
         click.echo(f"{click.style('resolved', fg='green')}: {printable(str(done.trigger.get('pattern')))}")
+        if others := also_matched(done.trigger):
+            click.echo(f"also dealt with: {printable(', '.join(others))}")
     elif done.finished:
-        click.echo("resolved already; what an interrupted resolution had left undone is done now")
+        click.echo("resolved already; what was still to be written down about it is written down now")
     else:
         click.echo("nothing to resolve: the breaker is not open")
     if done.left is not None and done.left.trip_id is None:

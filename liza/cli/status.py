@@ -78,7 +78,8 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     show.warnings(f"rules.yaml: {change}" for change in rules.changes)
     show.warnings(found.verdict.warnings)
     if found.snapshot.problems:
-        show.warnings([f"{len(found.snapshot.problems)} problems on the blackboard: see liza validate"])
+        count = len(found.snapshot.problems)
+        show.warnings([f"{count} problem{'s' if count > 1 else ''} on the blackboard: see liza validate"])
     return code
 
 

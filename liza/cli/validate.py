@@ -7,11 +7,12 @@ import click
 from liza.blackboard import schema
 from liza.blackboard.board import Board
 from liza.blackboard.document import parse, parse_log
+from liza.blackboard.rulesfile import read_rules
 from liza.blackboard.snapshot import located, take
 from liza.blackboard.storage import read
 from liza.cli import envelope
 from liza.cli.group import common, root_of
-from liza.errors import place
+from liza.errors import Unreadable, place
 from liza.model import Problem, Snapshot
 from liza.text import printable
 
@@ -54,6 +55,14 @@ def _check_board(board: Board) -> tuple[Checked, list[Problem]]:
         log, more = _check_file(board.paths.log)
         checked |= log
         problems += more
+    if not os.path.lexists(board.paths.rules):
+        return checked, problems
+    try:
+        rules = read_rules(board.paths.rules)
+        checked[_relative(board.paths.rules)] = {"rules": len(rules.rules), "disabled": len(rules.disabled)}
+    except Unreadable as error:
+        own = Problem(error.message, error.file or board.paths.rules, error.line, error.column, error.hint)
+        problems += error.problems or (own,)
     return checked, problems
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from liza.model import Match, Progress, Reason, Record, Rule, Snapshot, Verdict, parse_time, tasks_of
+from liza.model import Match, Progress, Reason, Record, Rule, Snapshot, Verdict, format_time, parse_time, tasks_of
 from liza.rules.acknowledged import Acknowledged, acknowledged_by
 from liza.rules.conditions import Condition, Outcome
 from liza.rules.fields import World
@@ -116,6 +116,10 @@ class _Window:
     ) -> None:
         self.warnings: list[str] = []
         self.start = _start(text, snapshot, now)
+        if self.start is not None and self.start > now:
+            self.warnings.append(
+                f"the window {text} begins in the future, at {format_time(self.start)}: nothing counts"
+            )
         last = int(text.split()[1]) if text.startswith("last ") else None
         self.streams: dict[str, Sequence[Record]] = {}
         for name, records in streams.items():

@@ -3,6 +3,7 @@
 import os
 import sys
 from contextlib import chdir
+from functools import partial
 
 from benchmarks import boards
 from benchmarks.command import _ENVIRONMENT, _NOWHERE, Failed, _process
@@ -30,11 +31,11 @@ def run(folder: str, quick: bool) -> list[Table]:
             contestants = [
                 Contestant("python -c pass", lambda: _process((sys.executable, "-c", "pass"))),
                 Contestant("only the fast parse", lambda: _process((sys.executable, "-c", _FAST, path))),
-                Contestant("liza analyze", lambda command=analyze: _judged(command)),  # type: ignore[misc]
+                Contestant("liza analyze", partial(_judged, analyze)),
             ]
             if size <= _RUAMEL_UP_TO:
                 parse = (sys.executable, "-c", _RUAMEL, path)
-                contestants.append(Contestant("only ruamel.yaml's parse", lambda c=parse: _process(c), at_most=3))  # type: ignore[misc]
+                contestants.append(Contestant("only ruamel.yaml's parse", partial(_process, parse), at_most=3))
             bare, fast, judged, *slow = race(contestants, rounds)
             whole[size] = judged.seconds
             # The process that only parses has started an interpreter, too: that is the sum to compare with.
@@ -54,10 +55,7 @@ def run(folder: str, quick: bool) -> list[Table]:
         bare, *gated = race(
             [
                 Contestant("python -c pass", lambda: _process((sys.executable, "-c", "pass"))),
-                *(
-                    Contestant(name, lambda c=command: _process(c))  # type: ignore[misc]
-                    for name, command in gates.items()
-                ),
+                *(Contestant(name, partial(_process, command)) for name, command in gates.items()),
             ],
             60,
         )

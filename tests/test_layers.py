@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 import liza
+from liza.blackboard import schema
+from liza.rules.severities import SEVERITIES
 
 PACKAGE = Path(liza.__file__).parent
 MODULES = {
@@ -83,3 +85,8 @@ def test_what_decides_asks_nobody_for_the_time(module: str) -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"open", "input", "print"}
     ]
     assert (asked, opened) == (set(), [])
+
+
+def test_the_schema_and_the_rules_know_the_same_severities() -> None:
+    # They stand in two layers of which neither may import the other.
+    assert tuple(SEVERITIES) == schema.SEVERITIES

@@ -3,11 +3,14 @@
 Named tuples: importing as many frozen dataclasses takes longer than Python takes to start, on every call of a hook.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, NamedTuple
+
+# What mappings in facts are. Asking for the abstract Mapping costs ten times as much, a hundred thousand times.
+MAPPINGS = (dict, MappingProxyType)
 
 
 class Span(NamedTuple):
@@ -41,7 +44,7 @@ class Record(NamedTuple):
         if value is not None:
             return value
         details = self.fields.get("details")
-        return details.get(field) if isinstance(details, MappingProxyType | dict) else None
+        return details.get(field) if isinstance(details, MAPPINGS) else None
 
     @property
     def timestamp(self) -> datetime | None:
@@ -49,21 +52,24 @@ class Record(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """A blackboard as it was at one moment, and all that is known to be wrong with it."""
+    """A blackboard as it was at one moment, and all that is known to be wrong with it.
+
+    The values are those that the parser made, not copies: nobody changes them, which the types hold us to.
+    """
 
     raw: bytes
     spans: Mapping[str, Span]  # of each section; empty where they cannot be cut, and then liza does not write either
     sections: Mapping[str, Any]
     problems: tuple[Problem, ...]
-    log: tuple[Any, ...] = ()  # the entries of log.yaml, where a rule asks for them
+    log: Sequence[Any] = ()  # the entries of log.yaml, where a rule asks for them
 
     def records(self, stream: str) -> tuple[Record, ...]:
         """The usable records of a section that is a list or a mapping of them; a faulty one is among the problems."""
         entries = self.log if stream == "log" else self.sections.get(stream)
-        if isinstance(entries, tuple):
-            return tuple(Record(stream, i, entry) for i, entry in enumerate(entries) if isinstance(entry, Mapping))
-        if isinstance(entries, Mapping):
-            return tuple(Record(stream, str(k), entry) for k, entry in entries.items() if isinstance(entry, Mapping))
+        if isinstance(entries, list | tuple):
+            return tuple([Record(stream, i, entry) for i, entry in enumerate(entries) if isinstance(entry, MAPPINGS)])
+        if isinstance(entries, MAPPINGS):
+            return tuple([Record(stream, str(k), entry) for k, entry in entries.items() if isinstance(entry, MAPPINGS)])
         return ()
 
 
@@ -137,16 +143,6 @@ class Verdict(NamedTuple):
 def tasks_of(records: tuple[Record, ...]) -> tuple[str, ...]:
     """The tasks that records name, each once, in their order."""
     return tuple(dict.fromkeys(str(task) for record in records if (task := record.get("task")) is not None))
-
-
-def frozen(value: Any) -> Any:
-    """The same value, with nothing in it that can be changed."""
-    # The scalars are told apart here and not by a call each: a blackboard has ten times as many of them as collections.
-    if isinstance(value, dict):
-        return MappingProxyType({k: frozen(v) if isinstance(v, dict | list) else v for k, v in value.items()})
-    if isinstance(value, list):
-        return tuple([frozen(inner) if isinstance(inner, dict | list) else inner for inner in value])
-    return value
 
 
 def parse_time(value: object) -> datetime | None:

@@ -25,6 +25,8 @@ _DASHES = re.compile(rf"(?:^|\n|: ) *(?:[-?:] +){{{MAX_DEPTH}}}")
 
 # One of these is in every such run, and in few other texts: the slow look at a whole file is seldom taken.
 _RUNS = ("- - - - ", "- ? ", "? - ", "? ? ")
+# Each level is indented by one space at least, but for a list in a mapping, which may be at the margin of its key.
+_INDENTED = "\n" + " " * (MAX_DEPTH // 2)
 
 
 class BadYaml(ValueError):
@@ -40,7 +42,7 @@ class BadYaml(ValueError):
 def load(text: str) -> Any:
     """The value of a YAML text. Several documents give the list of them, as the parser has it."""
     try:
-        return yaml_rs.loads(text, parse_datetime=False, alias_limits=_LIMITS)
+        value = yaml_rs.loads(text, parse_datetime=False, alias_limits=_LIMITS)
     except yaml_rs.YAMLDecodeError as error:
         raise _explained(str(error)) from None
     except TypeError:
@@ -49,6 +51,17 @@ def load(text: str) -> Any:
         raise BadYaml("it is nested too deeply") from None
     except ValueError as error:  # an integer of thousands of digits: Python's own guard against quadratic conversion
         raise BadYaml(str(error).split(";")[0]) from None
+    if _INDENTED in text and _too_deep(value):
+        raise BadYaml(f"it is nested more than {MAX_DEPTH} levels deep")
+    return value
+
+
+def _too_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        holders = [each for each in level if isinstance(each, dict | list)]
+        level = [inner for each in holders for inner in (each.values() if isinstance(each, dict) else each)]
+    return bool(level)
 
 
 def decode(raw: bytes) -> str:

@@ -5,18 +5,12 @@ from types import MappingProxyType
 
 from liza.blackboard import schema
 from liza.blackboard.document import Document
-from liza.errors import Refused, Unreadable
-from liza.model import Problem, Snapshot, Span, frozen
+from liza.errors import Refused
+from liza.model import Problem, Snapshot, Span
 
 
 def take(document: Document) -> Snapshot:
-    """An immutable picture of the document. What is wrong with its records comes along as problems."""
-    try:
-        sections = frozen(document.data)
-    except RecursionError:
-        raise Unreadable(
-            "it is nested too deeply to be a blackboard", hint="write it with fewer levels", file=document.file
-        ) from None
+    """A picture of the document. What is wrong with its records comes along as problems."""
     problems = located(document, schema.check(document.data))
     try:
         spans = {name: Span(part.start, part.end) for name, part in document.sections.items()}
@@ -24,7 +18,7 @@ def take(document: Document) -> Snapshot:
         spans = {}
         note = f"{error.message.removesuffix('; nothing was written')}, so liza cannot write it"
         problems += (Problem(note, document.file, error.line, error.column, error.hint, "warning"),)
-    return Snapshot(document.raw, MappingProxyType(spans), sections, problems)
+    return Snapshot(document.raw, MappingProxyType(spans), MappingProxyType(document.data), problems)
 
 
 def located(document: Document, faults: Iterable[schema.Fault]) -> tuple[Problem, ...]:

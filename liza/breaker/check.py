@@ -73,10 +73,8 @@ def snapshot_of(board: Board, document: Document, rules: RuleSet) -> Snapshot:
             raise Unreadable(f"{name} is not a list", hint=hint, file=document.file, line=line, column=column)
     snapshot = take(document)
     if "log" in rules.streams and os.path.exists(board.paths.log):
-        from liza.model import frozen
-
         log = parse_log(storage.read(board.paths.log).raw, board.paths.log)
-        snapshot = snapshot._replace(log=frozen(log.data))
+        snapshot = snapshot._replace(log=log.data)
     return snapshot
 
 

@@ -109,7 +109,7 @@ def _row(record: Record, fields: Sequence[str]) -> dict[str, Any]:
     return {
         "task": record.get("task"),
         "type": record.get("type"),
-        "text": ", ".join(map(str, text)) if isinstance(text, tuple) else text,
+        "text": ", ".join(map(str, text)) if isinstance(text, list | tuple) else text,
         "reporter": record.get("reporter"),
         "time": record.get("timestamp"),
     }
@@ -122,7 +122,7 @@ def _artifacts(matches: Sequence[Match], snapshot: Snapshot) -> list[dict[str, s
     for match in matches:
         for record in match.evidence:
             refs = record.get("spec_ref")
-            for ref in refs if isinstance(refs, tuple) else (refs,):
+            for ref in refs if isinstance(refs, list | tuple) else (refs,):
                 if ref is not None:
                     said.setdefault(str(ref), []).extend(
                         str(record.get(name)) for name in _SAID[:5] if record.get(name) is not None

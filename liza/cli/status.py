@@ -119,7 +119,7 @@ def _checkpoint(halt: checkpoint.Checkpoint | None) -> dict[str, Any] | None:
 
 
 def _active_silences(section: Any, at: datetime) -> list[Mapping[str, Any]]:
-    entries = section if isinstance(section, tuple) else section.values() if isinstance(section, Mapping) else ()
+    entries = section if isinstance(section, list | tuple) else section.values() if isinstance(section, Mapping) else ()
     return [
         e for e in entries if isinstance(e, Mapping) and (end := parse_time(e.get("until"))) is not None and end > at
     ]

@@ -79,7 +79,7 @@ def _counts(snapshot: Snapshot) -> dict[str, int]:
     return {
         name: len(value)
         for name, value in snapshot.sections.items()
-        if isinstance(value, tuple) and name in schema.SECTIONS
+        if isinstance(value, list | tuple) and name in schema.SECTIONS
     }
 
 

@@ -5,8 +5,6 @@ wherever they stand in the file later. An entry that another tool wrote has none
 was resolved.
 """
 
-import hashlib
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,8 +19,10 @@ _MARK = "first "
 
 def fingerprint(record: Record) -> str:
     """Eight hex digits that a record keeps as long as nobody changes what it says."""
+    import json  # both here: a board that never tripped has nothing to compare
+
     text = json.dumps(_plain(record.fields), sort_keys=True, ensure_ascii=False, default=str)
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
+    return _digest(text)[:8]
 
 
 def _plain(value: Any) -> Any:
@@ -156,4 +156,10 @@ def trip_id(rule: str, evidence: Sequence[Record], threshold: float, earlier: in
     A rule about a number has no records; then it is the how-manieth trip of that rule.
     """
     prints = [fingerprint(record) for record in evidence[: max(int(threshold), 1)]] or [f"after {earlier}"]
-    return hashlib.sha256("\n".join([rule, *prints]).encode()).hexdigest()[:12]
+    return _digest("\n".join([rule, *prints]))[:12]
+
+
+def _digest(text: str) -> str:
+    import hashlib
+
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from liza.model import Record
-from liza.rules.fields import OPERATORS, World, lookup, passes, texts, values
+from liza.rules.fields import OPERATORS, World, lookup, passes, values
 from liza.rules.language import Aggregate, All, Comparison, Distinct, Field, Metric, Node, Not, Param
 from liza.rules.matching import same_key, similar_groups
 
@@ -29,7 +29,16 @@ class Outcome(NamedTuple):
     value: float  # of the comparison that held, or else of the first
     threshold: float
     key: str | None  # the group as people call it
-    evidence: tuple[Record, ...]
+    behind: "tuple[Key, tuple[Counts, ...]]"  # where its evidence is; few of a thousand groups are asked for it
+
+    @property
+    def evidence(self) -> tuple[Record, ...]:
+        """The records behind it, in their order."""
+        key, counts = self.behind
+        if len(counts) == 1 and all(isinstance(record.key, int) for record in counts[0].evidence(key)):
+            return tuple(counts[0].evidence(key))  # as they stand in their list
+        seen = {(record.stream, record.key): record for each in counts for record in each.evidence(key)}
+        return tuple(sorted(seen.values(), key=lambda record: (record.stream, str(record.key).zfill(12))))
 
 
 class Condition:
@@ -38,14 +47,15 @@ class Condition:
     def __init__(self, tree: Node, params: Mapping[str, float]) -> None:
         self.tree = tree
         self.params = params
-        self.aggregates = list(_aggregates(tree))
+        self.comparisons = list(_comparisons(tree))
+        self.aggregates = [term for each in self.comparisons for term in each.terms]
         self.grouped = [each for each in self.aggregates if isinstance(each, Aggregate) and each.grouped]
         _check(self, params)
 
     @property
     def threshold(self) -> float:
         """The number that the first comparison asks for."""
-        return self.number(_first(self.tree).threshold)
+        return self.number(self.comparisons[0].threshold)
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -73,26 +83,22 @@ class Condition:
     def _outcome(self, key: Key, counts: "Mapping[int, Counts]") -> Outcome:
         held: list[Comparison] = []
         satisfied = _holds(self.tree, lambda each: self._compare(each, key, counts), held) is True
-        shown = held[0] if satisfied and held else _first(self.tree)
-        seen: dict[tuple[str, int | str], Record] = {}
-        labels: list[str] = []
-        for comparison in held if satisfied else _comparisons(self.tree):
-            for term in comparison.terms:
-                seen |= {(record.stream, record.key): record for record in counts[id(term)].evidence(key)}
-        for each in self.grouped:
-            labels += [label] if (label := counts[id(each)].labels.get(key)) is not None else []
-        evidence = tuple(sorted(seen.values(), key=lambda record: (record.stream, str(record.key).zfill(12))))
-        value = sum(counts[id(term)].value(key) or 0 for term in shown.terms)
-        return Outcome(satisfied, value, self.number(shown.threshold), labels[0] if labels else None, evidence)
+        telling = held if satisfied else self.comparisons
+        shown = telling[0] if telling else self.comparisons[0]
+        behind = tuple([counts[id(term)] for comparison in telling for term in comparison.terms])
+        value = sum([counts[id(term)].value(key) or 0 for term in shown.terms])
+        label = next((name for each in self.grouped if (name := counts[id(each)].labels.get(key)) is not None), None)
+        return Outcome(satisfied, value, self.number(shown.threshold), label, (key, behind))
 
     def _compare(self, comparison: Comparison, key: Key, counts: "Mapping[int, Counts]") -> bool | None:
         """None where it cannot be said: a metric that is absent, or a grouped count where there is no group."""
-        numbers = [counts[id(term)].value(key) for term in comparison.terms]
-        if any(number is None for number in numbers):
-            return None
-        return OPERATORS[comparison.operator](
-            sum(n for n in numbers if n is not None), self.number(comparison.threshold)
-        )
+        total = 0.0
+        for term in comparison.terms:
+            number = counts[id(term)].value(key)
+            if number is None:
+                return None
+            total += number
+        return OPERATORS[comparison.operator](total, self.number(comparison.threshold))
 
 
 def _holds(node: Node, compare: Any, held: list[Comparison]) -> bool | None:
@@ -128,19 +134,10 @@ def _comparisons(node: Node) -> Iterator[Comparison]:
             yield from _comparisons(part)
 
 
-def _aggregates(node: Node) -> Iterator[Aggregate | Metric]:
-    for comparison in _comparisons(node):
-        yield from comparison.terms
-
-
-def _first(node: Node) -> Comparison:
-    return next(_comparisons(node))
-
-
 def _check(condition: Condition, params: Mapping[str, float]) -> None:
     if len({(each.grouping, each.per) for each in condition.grouped}) > 1:
         raise BadRule("all grouped counts of a condition must share one grouping: the same same/similar and per")
-    for comparison in _comparisons(condition.tree):
+    for comparison in condition.comparisons:
         distinct = [term.distinct for term in comparison.terms if isinstance(term, Aggregate) and term.distinct]
         for value in (comparison.threshold, *(each.value for each in distinct)):
             if isinstance(value, Param) and value.name not in params:
@@ -251,19 +248,19 @@ def _densest(records: Sequence[Record], seconds: float) -> list[Record]:
 
 # --- grouping -------------------------------------------------------------------------------------------------------
 
-Grouped = Sequence[tuple[Record, Mapping[Any, str]]]  # each record with its groups, and the text that puts it there
+Grouped = list[tuple[Record, Mapping[Any, str]]]  # each record with its groups, and the text that puts it there
 
 
 def _partition(
     aggregate: Aggregate, records: Sequence[Record], world: World, condition: Condition
 ) -> dict[Key, tuple[str, list[Member]]]:
     """The groups of an aggregate, each with the name people call it by."""
-    texts_of = _grouper(aggregate, world, condition)
-    partitions: dict[Key, list[tuple[Record, Mapping[Any, str]]]] = {}
-    for record in records:
-        groups = texts_of(record)
-        for per in _combinations([values(lookup(record, each)) for each in aggregate.per]):
-            partitions.setdefault(per, []).append((record, groups))
+    grouped = _grouped(aggregate, records, world, condition)
+    partitions: dict[Key, Grouped] = {(): grouped} if grouped and not aggregate.per else {}
+    if aggregate.per:
+        for record, groups in grouped:
+            for per in _combinations([values(lookup(record, each)) for each in aggregate.per]):
+                partitions.setdefault(per, []).append((record, groups))
     found: dict[Key, tuple[str, list[Member]]] = {}
     for per, members in partitions.items():
         for group, chosen, texts_in in (_streaks if aggregate.kind == "streak" else _groups)(members):
@@ -275,6 +272,8 @@ def _partition(
 def _commonest(texts_in: Iterable[str]) -> str:
     """The text that occurs most, the first in the alphabet of those."""
     counted = Counter(texts_in)
+    if len(counted) == 1:
+        return next(iter(counted))
     return min(counted, key=lambda text: (-counted[text], text))
 
 
@@ -305,21 +304,22 @@ def _streaks(members: Grouped) -> Iterator[tuple[Any, list[Member], list[str]]]:
         yield group, chosen, [groups[group] for _, groups in members if group in groups]
 
 
-def _grouper(aggregate: Aggregate, world: World, condition: Condition) -> Any:
-    """A function from a record to its groups: none without the field, several if its value is a list."""
+def _grouped(aggregate: Aggregate, records: Sequence[Record], world: World, condition: Condition) -> Grouped:
+    """Each record with its groups: none without the field, several if its value is a list."""
     grouping = aggregate.grouping
     if grouping is None:
-        return lambda record: {"": ""}
-
-    def found(record: Record, key: Any) -> dict[Any, str]:
-        named = ((key(text), text) for text in texts(record, grouping.field, world) if text.strip())
-        return {group: text for group, text in named if group is not None}
-
+        return [(record, {"": ""}) for record in records]
+    written = [(record, world.texts(record, grouping.field)) for record in records]
+    distinct = {text for _, found in written for text in found}
+    numbers: Mapping[str, Any]
     if world.exact:
-        return lambda record: found(record, lambda text: text)
-    if grouping.similarity is None:
-        return lambda record: found(record, same_key)
-    # Over the union of the records of all counts that share the grouping: else a group could differ between them.
-    union = (record for each in condition.grouped for record in world.counted(each))
-    numbers = similar_groups({t for r in union for t in texts(r, grouping.field, world)}, grouping.similarity)
-    return lambda record: found(record, numbers.get)
+        numbers = {text: text for text in distinct}
+    elif grouping.similarity is None:
+        numbers = {text: same_key(text) for text in distinct}
+    else:
+        # Over the union of the records of all counts that share the grouping: else a group could differ between them.
+        for other in condition.grouped:
+            if other is not aggregate:
+                distinct |= {text for r in world.counted(other) for text in world.texts(r, grouping.field)}
+        numbers = similar_groups(distinct, grouping.similarity)
+    return [(record, {numbers[text]: text for text in found if text.strip()}) for record, found in written]

@@ -78,7 +78,7 @@ def evaluate(rules: RuleSet, snapshot: Snapshot, now: datetime, memo: dict[Any, 
         (matches if acts else observed).extend(found)
         progress.append(_progress(compiled, outcomes, found, history))
     window = windows.get(rules.window) or _Window(rules.window, snapshot, now, streams, rules.exact)
-    records = {(record.stream, record.key): record for each in streams.values() for record in each}
+    records = {(r.stream, r.key): r for each in streams.values() for r in each} if unusable else {}
     return Verdict(
         checked_at=now,
         window=rules.window,
@@ -102,7 +102,7 @@ def stream(snapshot: Snapshot, name: str) -> tuple[Record, ...]:
     for record in snapshot.records(section):
         label = record.fields.get("id") or record.fields.get(f"{owner}_id") or record.fields.get("name") or record.key
         entries = record.fields.get(inner)
-        for entry in entries if isinstance(entries, tuple) else ():
+        for entry in entries if isinstance(entries, list | tuple) else ():
             if isinstance(entry, Mapping):
                 found.append(Record(name, len(found), {owner: label, **entry}))
     return tuple(found)

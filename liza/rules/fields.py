@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any
 
-from liza.model import Record, parse_time
+from liza.model import MAPPINGS, Record, parse_time
 from liza.rules.language import Aggregate, Field, Filter
 from liza.text import shown
 
@@ -17,8 +16,6 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "<": lambda a, b: a < b,
     "<=": lambda a, b: a <= b,
 }
-# What frozen facts are made of. Asking for the abstract Mapping costs ten times as much, a hundred thousand times.
-MAPPINGS = (MappingProxyType, dict)
 _SEARCHED = 10_000  # characters of a text that a regular expression is tried on
 
 
@@ -79,6 +76,19 @@ class World:
                 self._by_type[stream] = index
         return self._by_type[stream]
 
+    def texts(self, record: Record, wanted: Field) -> Sequence[str]:
+        """The texts of a field that groups. A mapping there cannot be compared, and is said to be unusable."""
+        single = lookup(record, wanted)
+        if isinstance(single, str):
+            return (single,)
+        found: list[str] = []
+        for value in values(single):
+            if isinstance(value, MAPPINGS):
+                self.note(record, f"{wanted} is a mapping where a text is expected")
+            else:
+                found.append(value if isinstance(value, str) else shown(value))
+        return found
+
     def note(self, record: Record, why: str) -> None:
         self.unusable[record.stream, record.key] = why
 
@@ -99,23 +109,9 @@ def lookup(record: Record, wanted: Field) -> Any:
 
 def values(value: Any) -> Sequence[Any]:
     """A value as the list of single ones that it is; an absent one is none."""
-    if isinstance(value, tuple):
+    if isinstance(value, list | tuple):
         return [single for each in value for single in values(each)]
     return () if value is None else (value,)
-
-
-def texts(record: Record, wanted: Field, world: World) -> list[str]:
-    """The texts of a field that groups. A mapping there cannot be compared, and is said to be unusable."""
-    single = lookup(record, wanted)
-    if isinstance(single, str):
-        return [single]
-    found: list[str] = []
-    for value in values(single):
-        if isinstance(value, MAPPINGS):
-            world.note(record, f"{wanted} is a mapping where a text is expected")
-        else:
-            found.append(value if isinstance(value, str) else shown(value))
-    return found
 
 
 def passes(record: Record, wanted: Filter, world: World) -> bool:
@@ -129,7 +125,7 @@ def passes(record: Record, wanted: Filter, world: World) -> bool:
         return wanted.operator in ("=", "!=") and (value is None) == (wanted.operator == "=")
     if value is None:
         return wanted.operator in ("!=", "not in") or (wanted.operator == "in" and None in wanted.value)
-    if isinstance(value, tuple):
+    if isinstance(value, list | tuple):
         every = all if wanted.operator in ("!=", "not in") else any
         return every(_passes_value(record, each, wanted, world) for each in values(value))
     return _passes_value(record, value, wanted, world)

@@ -8,7 +8,7 @@ from typing import Any
 from liza.blackboard.document import parse
 from liza.blackboard.rulesfile import read_rules
 from liza.blackboard.snapshot import take
-from liza.model import Match, Progress, Snapshot, Verdict, frozen
+from liza.model import Match, Progress, Snapshot, Verdict
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.load import Source, load
 
@@ -29,7 +29,7 @@ def snapshot(*anomalies: Any, log: tuple[Fields, ...] = (), **sections: Any) -> 
     """A blackboard with these anomalies, and other sections by their names."""
     whole = {"version": 1, "sprint": {"timeline": {"started": STARTED}}, "anomalies": list(anomalies), **sections}
     text = "".join(f"{name}: {json.dumps(value, ensure_ascii=False, default=dict)}\n" for name, value in whole.items())
-    return written(text)._replace(log=frozen(list(log)))
+    return written(text)._replace(log=list(log))
 
 
 def written(text: str) -> Snapshot:

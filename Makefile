@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+BENCH_STAMP := .venv/.installed-for-bench
 
 .PHONY: install demo test fmt faults bench soak clean tools
 
@@ -39,7 +40,12 @@ faults: install tools
 	$(BIN)/pytest -o addopts= -q -p no:xdist --timeout=600 tests/faults
 	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest --timeout=1800 tests/blackboard
 
-bench: install
+# What only the benchmarks need, so that the tests do without: the programs that liza is compared with.
+$(BENCH_STAMP): $(STAMP)
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	@touch $@
+
+bench: $(BENCH_STAMP)
 	$(BIN)/python -m benchmarks
 
 # The faults, round after round, for as many minutes as SOAK_MINUTES says.

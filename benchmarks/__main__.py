@@ -5,15 +5,16 @@ import os
 import platform
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from benchmarks import analyzing, command, reading, tables, validating, writing
+from benchmarks import analyzing, command, grouping, reading, tables, validating, writing
 from liza.blackboard.paths import FOLDER
 
 # Each is given an empty blackboard's folder to work in, and whether to leave out what takes minutes.
-BENCHMARKS: dict[str, Callable[[str, bool], list[tables.Table]]] = {
+BENCHMARKS: dict[str, Callable[[str, bool], Sequence[tables.Table | tables.Figures]]] = {
     "analyzing": analyzing.run,
     "command": command.run,
+    "grouping": grouping.run,
     "reading": reading.run,
     "validating": validating.run,
     "writing": writing.run,
@@ -32,7 +33,7 @@ def main() -> int:
 
     python = f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores"
     print(f"{python}; the best of interleaved rounds\n")
-    found = []
+    found: list[tables.Table | tables.Figures] = []
     for name in given.names or BENCHMARKS:
         print(f"measuring: {name} ...", file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory(prefix="liza-bench-") as project:

@@ -31,22 +31,58 @@ class Row:
     target: Target | None = None
 
     @property
+    def name(self) -> str:
+        return self.measured.name
+
+    @property
+    def found(self) -> str:
+        return "" if self.ratio is None else number(self.ratio)
+
+    @property
     def verdict(self) -> str:
-        if self.target is None:
-            return ""
-        if self.ratio is None:
-            return "not measured"
-        return "met" if self.target.met(self.ratio) else "missed"
+        return _verdict(self.ratio, self.target)
 
     def cells(self) -> tuple[str, ...]:
         return (
-            self.measured.name,
+            self.name,
             duration(self.measured.seconds),
             str(self.measured.rounds),
-            "" if self.ratio is None else number(self.ratio),
+            self.found,
             "" if self.target is None else str(self.target),
             self.verdict,
         )
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Something that is no time: a score or a size, and the same of another program beside it."""
+
+    name: str
+    value: float | None
+    beside: float | None = None
+    target: Target | None = None
+    digits: int = 4
+
+    @property
+    def found(self) -> str:
+        return "" if self.value is None else f"{self.value:.{self.digits}f}"
+
+    @property
+    def verdict(self) -> str:
+        return _verdict(self.value, self.target)
+
+    def cells(self, compared: bool) -> tuple[str, ...]:
+        beside = "-" if self.beside is None else f"{self.beside:.{self.digits}f}"
+        target = "" if self.target is None else str(self.target)
+        return (self.name, self.found, *([beside] if compared else []), target, self.verdict)
+
+
+def _verdict(value: float | None, target: Target | None) -> str:
+    if target is None:
+        return ""
+    if value is None:
+        return "not measured"
+    return "met" if target.met(value) else "missed"
 
 
 @dataclass(frozen=True)
@@ -60,18 +96,35 @@ class Table:
 
     def text(self, markdown: bool) -> str:
         about = f"ratio: {self.ratio}" + (f"; {self.note}" if self.note else "")
-        cells = [_HEADER, *(row.cells() for row in self.rows)]
-        if markdown:
-            return f"### {self.title}\n\n{_markdown(cells)}\n\n{about}\n"
-        return f"{self.title}\n{_aligned(cells)}\n  {about}\n"
+        return _text(self.title, [_HEADER, *(row.cells() for row in self.rows)], about, markdown)
 
 
-def summary(tables: Iterable[Table]) -> str:
+@dataclass(frozen=True)
+class Figures:
+    """Figures of one kind. `beside` names what the second of each row is of, if there is one."""
+
+    title: str
+    rows: Sequence[Figure]
+    note: str
+    beside: str = ""
+
+    def text(self, markdown: bool) -> str:
+        header = ("", "liza", *([self.beside] if self.beside else []), "target", "")
+        return _text(self.title, [header, *(row.cells(bool(self.beside)) for row in self.rows)], self.note, markdown)
+
+
+def _text(title: str, cells: Sequence[tuple[str, ...]], about: str, markdown: bool) -> str:
+    if markdown:
+        return f"### {title}\n\n{_markdown(cells)}\n\n{about}\n"
+    return f"{title}\n{_aligned(cells)}\n  {about}\n"
+
+
+def summary(tables: Iterable[Table | Figures]) -> str:
     """The last lines: every target, and whether it was met."""
     rows = [(table, row) for table in tables for row in table.rows if row.target is not None]
     lines = [
-        f"  {row.verdict:<13}{table.title}: {row.measured.name}: "
-        + ("" if row.ratio is None else f"{number(row.ratio)}, ")
+        f"  {row.verdict:<13}{table.title}: {row.name}: "
+        + (f"{row.found}, " if row.found else "")
         + f"target {row.target}"
         for table, row in rows
     ]
@@ -105,4 +158,4 @@ def _aligned(rows: Sequence[tuple[str, ...]]) -> str:
 
 def _markdown(rows: Sequence[tuple[str, ...]]) -> str:
     header, *rest = ("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
-    return "\n".join([header, "|---|---:|---:|---:|---:|---|", *rest])
+    return "\n".join([header, "|---|" + "---:|" * (len(rows[0]) - 2) + "---|", *rest])

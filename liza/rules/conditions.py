@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from liza.model import Record
 from liza.rules.fields import OPERATORS, World, lookup, passes, values
 from liza.rules.language import Aggregate, All, Comparison, Distinct, Field, Metric, Node, Not, Param
-from liza.rules.matching import same_key, similar_groups
 
 Key = tuple[Any, ...]
 Member = tuple[Record, bool]  # a record of a group; False marks one of another group, which ends a streak
@@ -311,6 +310,10 @@ def _grouped(aggregate: Aggregate, records: Sequence[Record], world: World, cond
         return [(record, {"": ""}) for record in records]
     written = [(record, world.texts(record, grouping.field)) for record in records]
     distinct = {text for _, found in written for text in found}
+    if not distinct:
+        return [(record, {}) for record in records]
+    from liza.rules.matching import same_key, similar_groups  # many checks have no text to compare
+
     numbers: Mapping[str, Any]
     if world.exact:
         numbers = {text: text for text in distinct}

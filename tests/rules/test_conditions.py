@@ -222,7 +222,7 @@ def test_a_group_that_only_the_second_count_has_keeps_its_name() -> None:
 
 def test_similar_groups_are_made_over_the_union_of_the_counts() -> None:
     # Neither count alone has the text that joins the two others.
-    texts = ("serialization fault abcdefgh", "serialization fault abcdefxx", "serialization fault abcdxxxx")
+    texts = ("broken by a connection", "broken by a conection", "broken by a conecton")
     records = [{"t": kind, "a": text} for kind, text in zip((1, 2, 1), texts, strict=True)]
     found = matches("count(t=1, similar(a, 0.75)) + count(t=2, similar(a, 0.75)) >= 3", *records)
     assert [[record.key for record in match.evidence] for match in found] == [[0, 1, 2]]

@@ -124,6 +124,15 @@ TOGETHER = {
     "white space": ("serialization  failure\n on nested\tentity", "serialization failure on nested entity"),
     "colours": ("\x1b[1;31merror:\x1b[0m nested entity", "error: nested entity"),
     "a word more": ("serialization failure on nested entity", "serialization failure on a nested entity"),
+    "names in any quotes": ("no fixture 'db'", 'no fixture "client"', "no fixture `tmp`", "no fixture ‘app’"),
+    "names behind what they name": ("no such column: tenant", "no such column: owner"),
+    "names of settings": ("DATABASE_URL is not set", "AWS_REGION is not set"),
+    "a place before it": ("src/api.ts(4,7): error TS2322: wrong type", "error TS2322: wrong type"),
+    "a place behind it": ("ORA-00942: no such table at line 14", "ORA-00942: no such table"),
+    "forms of a word": ("the importer drops rows", "the importer dropped a row"),
+    "slips of the pen": ("cannot recieve the answer", "cannot receive the answer"),
+    "short forms": ("it doesn't parse here", "it does not parse here"),
+    "addresses of cards": ("no lease for 71:e1:03:ee:aa:9b", "no lease for 0c:11:a2:b3:44:5d"),
     "addresses in the web": ("GET https://a.example/x?id=1 failed", "GET https://a.example/y?id=22 failed"),
 }
 
@@ -161,6 +170,18 @@ APART = {
     "codes of databases": ("ORA-00942: statement failed", "ORA-01017: statement failed"),
     "two errors": ("serialization failure on nested entity", "connection refused by the payments service"),
     "two short errors": ("timeout", "refused"),
+    "a status that is not called one": ("got 401 from the auth service", "got 403 from the auth service"),
+    "a status that was returned": ("the gateway returned 502 after 31 s", "the gateway returned 504 after 60 s"),
+    "a status that came instead": ("expected 200 but got 404", "expected 200 but got 500"),
+    "numbers of errors": ("make: *** [Makefile:14: test] Error 1", "make: *** [Makefile:14: test] Error 2"),
+    "names of errors": ("connect ECONNREFUSED 10.0.3.17:5432", "connect ETIMEDOUT 10.0.3.17:5432"),
+    "classes of exceptions": ("java.lang.IllegalStateException: closed", "java.io.IOException: closed"),
+    "SQL states": ("SQLSTATE[23000]: query failed", "SQLSTATE[42S02]: query failed"),
+    "numbers of curl": ("curl: (6) no connection", "curl: (7) no connection"),
+    "states of a service": ("service unavailable", "service restarted"),
+    "states of a table": ("the table was dropped", "the table was created"),
+    "words that differ in a letter": ("parsing the file failed", "passing the file failed"),
+    "words with little in common": ("insert failed for this row", "inspect failed for this row"),
     "timeout and refusal": ("connection timed out", "connection refused"),
 }
 
@@ -179,6 +200,28 @@ def test_a_higher_similarity_makes_smaller_groups() -> None:
 @pytest.mark.parametrize("similarity", [0.1, 0.7, 1.0])
 def test_equal_texts_are_together_at_any_similarity(similarity: float) -> None:
     assert len(partition(["one error", "One  error"], similarity)) == 1
+
+
+def test_a_text_that_is_added_does_not_part_others_with_the_same_digits_elsewhere() -> None:
+    texts = ("build ab-1234567c2-x failed", "build ab-deadbee1-x failed")
+    together_alone = together(*texts)
+    assert any(set(texts) <= group for group in partition([*texts, "build ab-0c2-x failed"])) is together_alone
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [f"error connection{chr(97 + n // 676)}{chr(97 + n // 26 % 26)}{chr(97 + n % 26)}" for n in range(5_000)],
+        [" ".join("bcdefghjklm"[n * k % 11] for k in range(300)) for n in range(500)],
+        ["status " + "7 " * 1_000 + str(n) for n in range(300)],
+        ["a" * 5_000 + str(n) for n in range(300)],
+        ["a." * 1_200 + str(n) for n in range(300)],
+    ],
+    ids=["words that begin alike", "words of a letter", "numbers", "no words", "dots"],
+)
+def test_texts_that_were_made_to_cost_time_do_not(texts: list[str]) -> None:
+    assert set(similar_groups(texts, 0.7)) == set(texts)
 
 
 # --- similar: what it depends on --------------------------------------------------------------------------------------

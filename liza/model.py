@@ -94,6 +94,7 @@ class Reason(StrEnum):
     MATCHED = "matched"
     BELOW = "below its threshold"
     OBSERVED = "matched, but only observed"
+    SILENCED = "matched, but silenced"
     DISABLED = "disabled in rules.yaml"
     ACKNOWLEDGED = "only evidence that a resolution has dealt with"
 
@@ -114,6 +115,28 @@ class Match(NamedTuple):
         return tasks_of(self.evidence)
 
 
+class Silence(NamedTuple):
+    """Matches of a rule that are not to stop anybody, until a moment."""
+
+    id: str
+    rule: str
+    match: Mapping[str, str]  # fields and what they must say; empty: all that the rule finds
+    created: datetime
+    until: datetime
+    reason: str
+    by: str
+
+    def in_force(self, now: datetime) -> bool:
+        return self.created <= now < self.until
+
+
+class Silenced(NamedTuple):
+    """A match that would have tripped, and the silence that keeps it from that."""
+
+    match: Match
+    silence: Silence
+
+
 class Progress(NamedTuple):
     """How near a rule is to its threshold."""
 
@@ -132,6 +155,7 @@ class Verdict(NamedTuple):
     window: str
     matches: tuple[Match, ...]
     observed: tuple[Match, ...]
+    silenced: tuple[Silenced, ...]
     progress: tuple[Progress, ...]
     considered: int
     acknowledged: int

@@ -149,7 +149,7 @@ def check(sections: Mapping[str, Any]) -> Faults:
         "slices": lambda value: _container(value, "slices"),
         "loops": lambda value: _container(value, "loops"),
         "stages": lambda value: _container(value, "stages"),
-        "silences": lambda value: _container(value, "silences"),
+        "silences": check_silences,
         "sprint": check_sprint,
         "circuit_breaker": check_breaker,
         "config": lambda value: _one(value, ("config",), *_CONFIG),
@@ -243,6 +243,16 @@ def check_breaker(value: Any) -> Faults:
             # An entry moved here by hand, as the protocol describes it, has no `result`.
             yield from _one_of(entry, where, "result", ("OK", "TRIGGERED"), required=False)
             yield from _one_of(entry, where, "severity", SEVERITIES, required=False)
+
+
+def check_silences(value: Any) -> Faults:
+    from liza.rules.silences import entries
+
+    yield from _container(value, "silences")
+    for entry in entries(value):
+        if entry.fault is not None and entry.fields:
+            where: Path = ("silences", entry.place)
+            yield Fault(where, f"this silence is not in force: {entry.fault}", "liza silence add RULE --for 2h -m WHY")
 
 
 def check_log(entries: list[Any]) -> Faults:

@@ -18,7 +18,7 @@ from liza.blackboard.snapshot import take
 from liza.breaker import checkpoint, report
 from liza.breaker import section as sections
 from liza.errors import LizaError, Refused, Unreadable
-from liza.model import Match, Problem, Record, Snapshot, Verdict, format_time
+from liza.model import Match, Problem, Record, Silenced, Snapshot, Verdict, format_time
 from liza.rules.acknowledged import evidence_text, trip_id, unknown_to
 from liza.rules.evaluate import RuleSet, evaluate
 
@@ -132,6 +132,7 @@ class Trip(NamedTuple):
     snapshot: Snapshot
     evidence: Mapping[str, str]
     rule_changes: tuple[str, ...] = ()
+    silenced: tuple[Silenced, ...] = ()
 
 
 def trip_of(board: Board, verdict: Verdict, snapshot: Snapshot, rules: RuleSet) -> Trip:
@@ -142,7 +143,7 @@ def trip_of(board: Board, verdict: Verdict, snapshot: Snapshot, rules: RuleSet) 
         "pattern": match.rule.name,
         "severity": match.rule.severity,
         "report_file": REPORT_FILE,
-        "trip_id": trip_id(match.rule.name, match.new, match.threshold, _earlier(match.rule.name, snapshot)),
+        "trip_id": trip_id(match.rule.name, match.new, match.threshold, earlier_trips(match.rule.name, snapshot)),
     }
     there = checkpoint.look(board.paths.checkpoint)
     if there is not None and there.trip_id == trigger["trip_id"] and there.time is not None:
@@ -150,10 +151,10 @@ def trip_of(board: Board, verdict: Verdict, snapshot: Snapshot, rules: RuleSet) 
     names = dict.fromkeys(other.rule.name for other in verdict.matches if other.rule.name != match.rule.name)
     if names:
         trigger["also_matched"] = list(names)
-    return Trip(trigger, verdict.matches, snapshot, evidence_of(verdict.matches), rules.changes)
+    return Trip(trigger, verdict.matches, snapshot, evidence_of(verdict), rules.changes, verdict.silenced)
 
 
-def _earlier(rule: str, snapshot: Snapshot) -> int:
+def earlier_trips(rule: str, snapshot: Snapshot) -> int:
     """How often a rule has tripped before: what tells two trips apart that have no evidence."""
     history = sections.history_of(snapshot.sections.get("circuit_breaker"))
     return sum(
@@ -161,9 +162,12 @@ def _earlier(rule: str, snapshot: Snapshot) -> int:
     )
 
 
-def evidence_of(matches: Sequence[Match]) -> dict[str, str]:
+def evidence_of(verdict: Verdict) -> dict[str, str]:
     """The fingerprints behind each rule that matched, over all its groups."""
-    return {name: evidence_text(records) for name, records in new_records(matches).items()}
+    hushed = {each.match.rule.name for each in verdict.silenced}
+    found = new_records(verdict.matches)
+    # Up to a position mark, a resolution would also deal with the records that a silence hides.
+    return {name: evidence_text(records, exactly=name in hushed) for name, records in found.items()}
 
 
 def new_records(matches: Sequence[Match]) -> dict[str, list[Record]]:
@@ -286,7 +290,7 @@ def _restore_report(board: Board, trigger: Mapping[str, Any]) -> None:
 def _put_report(path: str, trip: Trip) -> None:
     if report.is_about(path, str(trip.trigger.get("trip_id")), decided=True):
         return  # a human has decided meanwhile, and that stands in it
-    text = report.render(trip.trigger, trip.matches, trip.snapshot, trip.rule_changes)
+    text = report.render(trip.trigger, trip.matches, trip.snapshot, trip.rule_changes, trip.silenced)
     try:
         storage.put(path, text.encode())
     except OSError as error:
@@ -324,14 +328,18 @@ def _still_open(board: Board, rules: RuleSet, found: Check, now: datetime) -> Ch
     listed = entry.get("evidence")
     known: Mapping[str, Any] = listed if isinstance(listed, Mapping) else {}
     behind = new_records(found.verdict.matches)
-    more = {name: evidence_text(records) for name, records in behind.items() if unknown_to(known, name, records)}
-    matches = tuple(sorted(found.verdict.matches, key=lambda match: match.rule.name != trigger.get("pattern")))
+    all_of_it = evidence_of(found.verdict)
+    more = {name: all_of_it[name] for name, records in behind.items() if unknown_to(known, name, records)}
+    hushed = [each.match for each in found.verdict.silenced if each.match.rule.name == trigger.get("pattern")]
+    matches = tuple(
+        sorted((*found.verdict.matches, *hushed), key=lambda match: match.rule.name != trigger.get("pattern"))
+    )
     notes: list[str] = []
     if more and trigger.get("trip_id"):
         names = dict.fromkeys([*sections.also_matched(trigger), *more])
         names.pop(str(trigger.get("pattern")), None)
         trigger |= {"also_matched": list(names)} if names else {}
-        trip = Trip(trigger, matches, found.snapshot, {**known, **more}, rules.changes)
+        trip = Trip(trigger, matches, found.snapshot, {**known, **more}, rules.changes, found.verdict.silenced)
         _attempt([], lambda: archive(board, trip))  # before the commit: a crash behind it would leave the old one
         if put_into_effect(board, trip, now, lambda document: trip if _is_open(document, trigger) else None) is None:
             return check(board, rules, now)  # resolved meanwhile
@@ -342,7 +350,7 @@ def _still_open(board: Board, rules: RuleSet, found: Check, now: datetime) -> Ch
     if checkpoint.look(board.paths.checkpoint) is None:
         notes.append("CHECKPOINT was removed by hand while the breaker is open: the agents are not halted")
     if trigger.get("trip_id"):
-        trip = Trip(trigger, matches, found.snapshot, known, rules.changes)
+        trip = Trip(trigger, matches, found.snapshot, known, rules.changes, found.verdict.silenced)
         if not os.path.exists(board.paths.report):
             _attempt(failed, lambda: write_report(board, trip))
         if not os.path.exists(os.path.join(board.paths.reports, report.archive_name(trigger))):

@@ -11,7 +11,7 @@ from typing import Any
 
 from liza import templates
 from liza.breaker import section as sections
-from liza.model import Match, Record, Snapshot
+from liza.model import Match, Record, Silenced, Snapshot, format_time
 from liza.rules.severities import SEVERITIES, UNKNOWN
 from liza.text import printable
 
@@ -42,10 +42,16 @@ def _plain(text: str) -> str:
 
 
 def render(
-    trigger: Mapping[str, Any], matches: Sequence[Match], snapshot: Snapshot, rule_changes: Sequence[str] = ()
+    trigger: Mapping[str, Any],
+    matches: Sequence[Match],
+    snapshot: Snapshot,
+    rule_changes: Sequence[str] = (),
+    silenced: Sequence[Silenced] = (),
 ) -> str:
     """The text of the report on a trip: the first match is the trigger, the others matched too."""
     facts = _facts(trigger, matches, snapshot, rule_changes)
+    facts["silenced"] = [_silenced(each) for each in silenced[:ROWS]]
+    facts["left_out"]["silenced"] = max(len(silenced) - ROWS, 0)
     own = os.path.join(os.environ.get("LIZA_TEMPLATES") or "", TEMPLATE)
     if os.environ.get("LIZA_TEMPLATES") and os.path.exists(own):
         try:
@@ -143,6 +149,11 @@ def _other(match: Match) -> dict[str, Any]:
         "key": match.key or match.rule.description,
         "tasks": ", ".join(match.tasks),
     }
+
+
+def _silenced(each: Silenced) -> dict[str, Any]:
+    silence = each.silence
+    return {**_other(each.match), "until": format_time(silence.until), "by": silence.by, "reason": silence.reason}
 
 
 def _earlier(matches: Sequence[Match], snapshot: Snapshot) -> list[dict[str, Any]]:

@@ -82,6 +82,7 @@ def _json(found: Check, is_open: bool) -> None:
         },
         patterns=[envelope.pattern(each) for each in verdict.progress],
         matches=[{**envelope.pattern(each), "evidence": _evidence(each)} for each in verdict.matches],
+        silenced=[envelope.silenced(each) for each in verdict.silenced],
         trigger=envelope.trigger(found.trigger),
         notes=list(found.notes),
     )

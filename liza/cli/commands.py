@@ -18,6 +18,7 @@ COMMANDS = (
     Command("gate", "watching", "liza.cli.gated", "For agents' hooks: may work go on? Exit code 0 or 2."),
     Command("resolve", "deciding", "liza.cli.resolve", "Record the decision on a trip, and let the agents go on."),
     Command("trip", "deciding", "liza.cli.trip", "Stop the sprint by hand."),
+    Command("silence", "deciding", "liza.cli.silence", "Let a known match pass for some hours."),
     Command("log", "recording", "liza.cli.log", "Put an anomaly or a log entry on the blackboard."),
     Command("init", "setting up", "liza.cli.init", "Make a blackboard in this folder."),
     Command("validate", "setting up", "liza.cli.validate", "Check the blackboard and list all that is wrong with it."),

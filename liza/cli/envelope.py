@@ -11,7 +11,9 @@ from liza.errors import LizaError
 from liza.text import LONG, shown
 
 if TYPE_CHECKING:
-    from liza.model import Match, Problem, Progress
+    from datetime import datetime
+
+    from liza.model import Match, Problem, Progress, Silenced
 
 SCHEMA = 1
 
@@ -42,6 +44,21 @@ def pattern(source: "Progress | Match") -> dict[str, Any]:
         "tasks": list(source.tasks),
         **({"reason": str(reason)} if reason is not None else {}),
     }
+
+
+def silenced(source: "Silenced") -> dict[str, Any]:
+    """A match that a silence keeps from tripping."""
+    silence = source.silence
+    return {
+        **pattern(source.match),
+        "silence": {**silence._asdict(), **_times(created=silence.created, until=silence.until)},
+    }
+
+
+def _times(**moments: "datetime") -> dict[str, str]:
+    from liza.model import format_time
+
+    return {name: format_time(moment) for name, moment in moments.items()}
 
 
 def _number(value: float) -> float:

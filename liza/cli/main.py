@@ -10,6 +10,7 @@ from liza.errors import LizaError, Unreadable, WrongUsage, place
 
 BUG = 70
 INTERRUPTED = 130
+_FAMILIES = ("log", "silence", "rules")  # commands that are called by two words
 
 
 def main() -> int:
@@ -139,7 +140,7 @@ def _cut(line: str) -> str:
 def _command_of(arguments: list[str]) -> str:
     """The command as it was called: `analyze`, or `log anomaly`."""
     words = [w for i, w in enumerate(arguments) if not w.startswith("-") and arguments[i - 1 : i] != ["--root"]]
-    return " ".join(words[: 2 if words[:1] == ["log"] else 1]) or "liza"
+    return " ".join(words[: 2 if words[:1] and words[0] in _FAMILIES else 1]) or "liza"
 
 
 def _report_bug(error: Exception, arguments: list[str]) -> None:

@@ -12,7 +12,7 @@ def moment(text: str | None) -> datetime:
     if text is None:
         return datetime.now(UTC)
     found = parse_time(text)
-    if found is None:
+    if found is None or not 1000 <= found.year < 9999:
         raise WrongUsage(f"--now is {text!r}", hint="an ISO 8601 time is expected, like 2025-01-18T17:30:00Z")
     return found
 

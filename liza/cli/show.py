@@ -8,7 +8,7 @@ import click
 
 from liza.breaker.check import Check
 from liza.breaker.section import also_matched
-from liza.model import Progress, Reason
+from liza.model import Progress, Reason, Silence, Silenced, format_time
 from liza.rules.evaluate import RuleSet
 from liza.rules.severities import SEVERITIES
 from liza.text import printable
@@ -29,6 +29,7 @@ def check(found: Check, rules: RuleSet, dry_run: bool) -> None:
     parts += [f"{verdict.acknowledged} dealt with by earlier resolutions"] if verdict.acknowledged else []
     parts += [f"{verdict.outside_window} before the window"] if verdict.outside_window else []
     click.echo(f"\n{', '.join(parts)} (window: {verdict.window})")
+    silenced(verdict.silenced)
     for match in verdict.observed:
         click.echo(f"observed: {match.rule.name} {match.value:g} of {match.threshold:g} ({_short(match.key)})")
     warnings([*verdict.warnings, *(f"{_where(record)}: {why}" for record, why in verdict.unusable)])
@@ -66,6 +67,21 @@ def patterns(progress: Iterable[Progress]) -> None:
         click.echo(f"  {_mark(each)} {each.rule.name:<{width}}  {_near(each):<9}  {about}".rstrip())
 
 
+def silenced(hushed: Iterable[Silenced]) -> None:
+    """Matches that would have tripped: who keeps them from it, until when, and why."""
+    for match, silence in hushed:
+        what = f"{match.rule.name} {match.value:g} of {match.threshold:g} ({_short(match.key or 'no group')})"
+        why = f"until {format_time(silence.until)} by {_short(silence.by)}: {_short(silence.reason)}"
+        click.echo(f"{_bold('silenced', 'yellow')}: {what} {why} [{_short(silence.id)}]")
+
+
+def silence(each: Silence) -> str:
+    """A silence in one line."""
+    about = ", ".join(f"{name}={value}" for name, value in each.match.items()) or "all that it finds"
+    said = f"until {format_time(each.until)} by {_short(each.by)}: {_short(each.reason)}"
+    return f"{_short(each.rule)} ({_short(about)}) {said} [{_short(each.id)}]"
+
+
 def _columns() -> int:
     """The width of the terminal; where the output goes elsewhere, lines may be as long as they are."""
     from shutil import get_terminal_size
@@ -76,7 +92,7 @@ def _columns() -> int:
 def _mark(each: Progress) -> str:
     if each.reason in (Reason.MATCHED, Reason.OBSERVED):
         return click.style("●", fg="red")
-    if each.reason is Reason.DISABLED:
+    if each.reason in (Reason.DISABLED, Reason.SILENCED):
         return click.style("-", fg="yellow")
     return click.style("◐", fg="yellow") if each.value > 0 else click.style("○", fg="green")
 
@@ -88,6 +104,8 @@ def _near(each: Progress) -> str:
 def _about(each: Progress) -> str:
     if each.value <= 0:
         return "dealt with" if each.reason is Reason.ACKNOWLEDGED else ""
+    if each.reason is Reason.SILENCED:
+        return "  ".join(part for part in ("silenced", _short(each.key) if each.key else "") if part)
     tasks = ", ".join(_short(task) for task in each.tasks[:4]) + (", ..." if len(each.tasks) > 4 else "")
     return "  ".join(
         part for part in (_short(each.key) if each.key else "", f"[{printable(tasks)}]" if tasks else "") if part

@@ -15,6 +15,7 @@ from liza.cli import envelope, show
 from liza.cli.group import common, root_of
 from liza.cli.options import moment
 from liza.model import format_time, parse_time
+from liza.rules.silences import entries
 from liza.text import printable
 
 RECENT = 5
@@ -42,7 +43,7 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     halt = checkpoint.look(board.paths.checkpoint)
     section = found.snapshot.sections.get("circuit_breaker")
     recent = [dict(entry) for entry in sections.history_of(section)[-RECENT:] if isinstance(entry, Mapping)]
-    silences = _active_silences(found.snapshot.sections.get("silences"), at)
+    silences = [entry for entry in entries(found.snapshot.sections.get("silences")) if entry.in_force(at)]
     code = 3 if found.trigger is not None or halt is not None else 0
     if as_json:
         envelope.write(
@@ -54,7 +55,8 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
             checkpoint=_checkpoint(halt),
             patterns=[envelope.pattern(each) for each in found.verdict.progress],
             history=[envelope.plain(entry) for entry in recent],
-            silences=[envelope.plain(silence) for silence in silences],
+            silences=[envelope.plain(entry.fields) for entry in silences],
+            silenced=[envelope.silenced(each) for each in found.verdict.silenced],
             rule_changes=list(rules.changes),
         )
         return code
@@ -73,8 +75,11 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
         click.echo("history:")
         for entry in recent:
             click.echo(f"  {_history_line(entry)}")
-    for silence in silences:
-        click.echo(f"silenced: {printable(str(silence.get('rule')))} until {printable(str(silence.get('until')))}")
+    show.silenced(found.verdict.silenced)
+    hushing = {each.silence.id for each in found.verdict.silenced}
+    for each in silences:
+        if each.silence is not None and each.silence.id not in hushing:
+            click.echo(f"silence in force: {show.silence(each.silence)}")
     show.warnings(f"rules.yaml: {change}" for change in rules.changes)
     show.warnings(found.verdict.warnings)
     if found.snapshot.problems:
@@ -116,13 +121,6 @@ def _checkpoint(halt: checkpoint.Checkpoint | None) -> dict[str, Any] | None:
         "trip_id": halt.trip_id,
         "since": format_time(datetime.fromtimestamp(halt.mtime, UTC)),
     }
-
-
-def _active_silences(section: Any, at: datetime) -> list[Mapping[str, Any]]:
-    entries = section if isinstance(section, list | tuple) else section.values() if isinstance(section, Mapping) else ()
-    return [
-        e for e in entries if isinstance(e, Mapping) and (end := parse_time(e.get("until"))) is not None and end > at
-    ]
 
 
 def _age(text: Any, at: datetime) -> float | None:

@@ -36,11 +36,11 @@ def _plain(value: Any) -> Any:
     return hex(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def evidence_text(records: Sequence[Record]) -> str:
+def evidence_text(records: Sequence[Record], *, exactly: bool = False) -> str:
     """How evidence is kept in a history entry: fingerprints in one line, or up to where the stream is dealt with."""
     streams = {record.stream for record in records}
     positions = [record.key for record in records if isinstance(record.key, int)]
-    if len(records) > LISTED and len(streams) == 1 and len(positions) == len(records):
+    if not exactly and len(records) > LISTED and len(streams) == 1 and len(positions) == len(records):
         return f"{_MARK}{max(positions) + 1} {streams.pop()}"
     return " ".join(map(fingerprint, records))
 
@@ -70,8 +70,10 @@ class Acknowledged:
                 continue
             if left:
                 own = fingerprint(record)
-                if left[own] > 0:
+                if own in left:
                     left[own] -= 1
+                    if not left[own]:
+                        del left[own]  # once all are found, the rest need not be looked at
                     continue
             kept.append(record)
         return kept

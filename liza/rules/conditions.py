@@ -39,6 +39,12 @@ class Outcome(NamedTuple):
         seen = {(record.stream, record.key): record for each in counts for record in each.evidence(key)}
         return tuple(sorted(seen.values(), key=lambda record: (record.stream, str(record.key).zfill(12))))
 
+    @property
+    def texts(self) -> set[str]:
+        """What put its records into the group."""
+        key, counts = self.behind
+        return {text for each in counts for text in each.texts.get(key, ())}
+
 
 class Condition:
     """A condition with its params filled in."""
@@ -165,6 +171,7 @@ class Counts:
         self.grouped = grouped
         self.found: dict[Key, tuple[float | None, Sequence[Record]]] = {}
         self.labels: dict[Key, str] = {}
+        self.texts: dict[Key, Sequence[str]] = {}
 
     def value(self, key: Key) -> float | None:
         if self.grouped and key == _NO_GROUP:
@@ -184,9 +191,10 @@ def _count(aggregate: Aggregate | Metric, world: World, condition: Condition) ->
     records = world.counted(aggregate)
     groups = _partition(aggregate, records, world, condition) if aggregate.grouped else {}
     if not aggregate.grouped:
-        groups = {(): ("", [(record, True) for record in records])}
-    for key, (label, members) in groups.items():
+        groups = {(): ("", [(record, True) for record in records], ())}
+    for key, (label, members, texts) in groups.items():
         counts.labels[key] = label
+        counts.texts[key] = texts
         counts.found[key] = _measure(aggregate, members, world, condition)
     return counts
 
@@ -252,19 +260,19 @@ Grouped = list[tuple[Record, Mapping[Any, str]]]  # each record with its groups,
 
 def _partition(
     aggregate: Aggregate, records: Sequence[Record], world: World, condition: Condition
-) -> dict[Key, tuple[str, list[Member]]]:
-    """The groups of an aggregate, each with the name people call it by."""
+) -> dict[Key, tuple[str, list[Member], Sequence[str]]]:
+    """The groups of an aggregate, each with the name people call it by and the texts that made it."""
     grouped = _grouped(aggregate, records, world, condition)
     partitions: dict[Key, Grouped] = {(): grouped} if grouped and not aggregate.per else {}
     if aggregate.per:
         for record, groups in grouped:
             for per in _combinations([values(lookup(record, each)) for each in aggregate.per]):
                 partitions.setdefault(per, []).append((record, groups))
-    found: dict[Key, tuple[str, list[Member]]] = {}
+    found: dict[Key, tuple[str, list[Member], Sequence[str]]] = {}
     for per, members in partitions.items():
         for group, chosen, texts_in in (_streaks if aggregate.kind == "streak" else _groups)(members):
             name = [_commonest(texts_in)] if aggregate.grouping else []
-            found[(*per, group)] = (" / ".join([*per, *name]), chosen)
+            found[(*per, group)] = (" / ".join([*per, *name]), chosen, texts_in)
     return found
 
 

@@ -7,7 +7,20 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from liza.model import Match, Progress, Reason, Record, Rule, Snapshot, Verdict, format_time, parse_time, tasks_of
+from liza.model import (
+    Match,
+    Progress,
+    Reason,
+    Record,
+    Rule,
+    Silence,
+    Silenced,
+    Snapshot,
+    Verdict,
+    format_time,
+    parse_time,
+    tasks_of,
+)
 from liza.rules.acknowledged import Acknowledged, acknowledged_by
 from liza.rules.conditions import Condition, Outcome
 from liza.rules.fields import World
@@ -53,16 +66,18 @@ def evaluate(rules: RuleSet, snapshot: Snapshot, now: datetime, memo: dict[Any, 
     """What the rules say of a blackboard at a moment."""
     streams = {name: stream(snapshot, name) for name in rules.streams | {"anomalies"}}
     history = acknowledged_by(snapshot.sections.get("circuit_breaker"))
-    windows: dict[str, _Window] = {}
+    silences = _silences(snapshot.sections.get("silences"), now)
+    windows: dict[str, Window] = {}
     matches: list[Match] = []
     observed: list[Match] = []
+    hushed: list[Silenced] = []
     progress: list[Progress] = []
     unusable: dict[tuple[str, int | str], str] = {}
     dealt_with: set[int | str] = set()
     for compiled in rules.rules:
         text = compiled.rule.window or rules.window
         if text not in windows:
-            windows[text] = _Window(text, snapshot, now, streams, rules.exact)
+            windows[text] = Window(text, snapshot, now, streams, rules.exact)
         window = windows[text]
         fresh, world = window.streams, window.world
         if history.knows(compiled.rule.name):
@@ -72,18 +87,26 @@ def evaluate(rules: RuleSet, snapshot: Snapshot, now: datetime, memo: dict[Any, 
                 world = World(fresh, snapshot.sections, now, rules.exact)
         outcomes = compiled.condition.outcomes(world)
         unusable |= world.unusable
-        found = [_match(compiled, each, fresh) for each in outcomes if each.satisfied]
-        found = [match for match in found if match.new or not match.evidence]  # acknowledged records do not trip alone
+        pairs = [(_match(compiled, each, fresh), each) for each in outcomes if each.satisfied]
+        # Acknowledged records do not trip alone.
+        pairs = [(match, outcome) for match, outcome in pairs if match.new or not match.evidence]
+        found = [match for match, _ in pairs]
+        acting = [
+            match
+            for match, outcome in pairs
+            if not _is_silenced(match, outcome, compiled, silences, rules.exact, hushed)
+        ]
         acts = compiled.rule.mode == "act" and compiled.rule.action == "CHECKPOINT"
-        (matches if acts else observed).extend(found)
-        progress.append(_progress(compiled, outcomes, found, history))
-    window = windows.get(rules.window) or _Window(rules.window, snapshot, now, streams, rules.exact)
+        (matches if acts else observed).extend(acting)
+        progress.append(_progress(compiled, outcomes, found, acting, history))
+    window = windows.get(rules.window) or Window(rules.window, snapshot, now, streams, rules.exact)
     records = {(r.stream, r.key): r for each in streams.values() for r in each} if unusable else {}
     return Verdict(
         checked_at=now,
         window=rules.window,
         matches=tuple(matches),
         observed=tuple(observed),
+        silenced=tuple(hushed),
         progress=(*progress, *(Progress(rule, Reason.DISABLED, 0, 0, None, ()) for rule in rules.disabled)),
         considered=len(window.streams["anomalies"]),
         acknowledged=len(dealt_with),
@@ -108,7 +131,7 @@ def stream(snapshot: Snapshot, name: str) -> tuple[Record, ...]:
     return tuple(found)
 
 
-class _Window:
+class Window:
     """The records that are recent enough to count."""
 
     def __init__(
@@ -172,11 +195,42 @@ def _match(compiled: Compiled, outcome: Outcome, fresh: Mapping[str, Sequence[Re
     return Match(compiled.rule, outcome.value, outcome.threshold, outcome.key, fields, outcome.evidence, new)
 
 
+def _silences(section: Any, now: datetime) -> list[Silence]:
+    if not section:
+        return []
+    from liza.rules.silences import entries  # few blackboards have any
+
+    return [entry.silence for entry in entries(section) if entry.silence is not None and entry.in_force(now)]
+
+
+def _is_silenced(
+    match: Match,
+    outcome: Outcome,
+    compiled: Compiled,
+    silences: Sequence[Silence],
+    exact: bool,
+    hushed: list[Silenced],
+) -> bool:
+    if not silences:
+        return False
+    from liza.rules.silences import silence_of
+
+    silence = silence_of(match, outcome, compiled.condition, silences, exact)
+    hushed += [Silenced(match, silence)] if silence is not None else []
+    return silence is not None
+
+
 def _progress(
-    compiled: Compiled, outcomes: Sequence[Outcome], found: Sequence[Match], history: Acknowledged
+    compiled: Compiled,
+    outcomes: Sequence[Outcome],
+    found: Sequence[Match],
+    acting: Sequence[Match],
+    history: Acknowledged,
 ) -> Progress:
     rule = compiled.rule
-    if found:
+    if found and not acting:
+        reason = Reason.SILENCED
+    elif found:
         reason = Reason.MATCHED if rule.mode == "act" and rule.action == "CHECKPOINT" else Reason.OBSERVED
     elif history.knows(rule.name) and (any(e.satisfied for e in outcomes) or not any(e.value for e in outcomes)):
         reason = Reason.ACKNOWLEDGED
@@ -184,8 +238,11 @@ def _progress(
         reason = Reason.BELOW
     if not outcomes:
         return Progress(rule, reason, 0, compiled.condition.threshold, None, ())
-    best = outcomes[0]
-    return Progress(rule, reason, best.value, best.threshold, best.key, tasks_of(best.evidence))
+    if acting:
+        best = acting[0]  # not a fuller group that is silenced
+        return Progress(rule, reason, best.value, best.threshold, best.key, best.tasks)
+    fullest = outcomes[0]
+    return Progress(rule, reason, fullest.value, fullest.threshold, fullest.key, tasks_of(fullest.evidence))
 
 
 def _number(count: int, noun: str) -> str:

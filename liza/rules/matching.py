@@ -161,6 +161,18 @@ def _places(words: tuple[str, ...], identity: tuple[str, ...]) -> Iterator[int]:
         before = hash((before, word))
 
 
+def holders(one: Template, other: Template, among: Iterable[Template]) -> tuple[int, int]:
+    """Where two templates differ in one word: how many words are seen there, and how many it takes to hold anything."""
+    place = next(i for i, (a, b) in enumerate(zip(one[0], other[0], strict=True)) if a != b)
+    rest = (one[0][:place], one[0][place + 1 :], one[1])
+    seen = {
+        words[place]
+        for words, identity in (one, other, *among)
+        if len(words) == len(one[0]) and (words[:place], words[place + 1 :], identity) == rest
+    }
+    return len(seen), _MANY if len(one[0]) >= _FEWEST else 0
+
+
 def _collapsed(words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(w for i, w in enumerate(words) if not (w == ANYTHING and i > 0 and words[i - 1] == ANYTHING))
 

@@ -150,7 +150,7 @@ class Board:
         ran = _start(program, arguments, self.root, self.environment(env))
         assert ran.code != BUG, ran.err
         assert controls(ran.out + ran.err) == [], "a raw control character was printed"
-        if arguments[:1] != ("log",):
+        if arguments[:1] not in (("log",), ("silence",)):  # they write elsewhere, on purpose
             unharmed(before, self._bytes())
         return ran
 

@@ -12,7 +12,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-LOADED = ("analyze", "gated", "init", "log", "quick", "record", "resolve", "show", "status", "trip", "validate")
+LOADED = (
+    "analyze",
+    "gated",
+    "init",
+    "log",
+    "quick",
+    "record",
+    "resolve",
+    "show",
+    "silence",
+    "status",
+    "trip",
+    "validate",
+)
 
 
 class Server:

@@ -129,16 +129,36 @@ def test_rules_that_agents_loosened_show_in_status_and_in_every_report(tmp_path:
     assert word in report.split("## Rules Changed")[1]
 
 
-def test_active_silences_are_shown_and_ended_ones_are_not(tmp_path: Path) -> None:
+SILENCES = """\
+silences:
+- {id: a, rule: retry_cluster, all: true, created: 2025-01-18T18:00:00Z, until: 2025-01-19T00:00:00Z, reason: r, by: x}
+- {id: b, rule: debt_accumulation, all: true, created: 2025-01-17T18:00:00Z, until: 2025-01-18T00:00:00Z, reason: over}
+- {id: c, rule: spec_gap_cluster, all: true, created: 2025-01-18T18:00:00Z, until: 2025-01-19T00:00:00Z}
+"""
+
+
+def test_active_silences_are_shown_and_ended_or_faulty_ones_are_not(tmp_path: Path) -> None:
     board = board_with(tmp_path)
-    board.save(
-        board.text + "silences:\n- {rule: retry_cluster, until: 2025-01-19T00:00:00Z, comment: known}\n"
-        "- {rule: debt_accumulation, until: 2025-01-18T00:00:00Z, comment: over}\n"
-    )
+    board.save(board.text + SILENCES)
     ran = status(board)
-    assert "silenced: retry_cluster until 2025-01-19T00:00:00Z" in ran.out
-    assert "silenced: debt_accumulation" not in ran.out
-    assert [each["rule"] for each in status(board, "--json").json["silences"]] == ["retry_cluster"]
+    (told,) = [line for line in ran.out.splitlines() if "until" in line]
+    assert told.startswith("silence in force: retry_cluster (all that it finds) until 2025-01-19T00:00:00Z by x: r [a]")
+    assert "1 problem on the blackboard" in ran.out
+    answer = status(board, "--json").json
+    assert [each["rule"] for each in answer["silences"]] == ["retry_cluster"]
+    assert answer["silenced"] == []
+
+
+def test_what_a_silence_hides_is_shown_and_not_said_to_trip(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *RETRY.records)
+    board.save(board.text + SILENCES)
+    ran = status(board)
+    assert ran.code == 0
+    (told,) = [line for line in ran.out.splitlines() if "until" in line]
+    assert told.startswith("silenced: retry_cluster 3 of 3 (serialization failure on nested entity) until 2025-01-19")
+    assert "matches now" not in ran.out
+    (found,) = status(board, "--json").json["silenced"]
+    assert (found["rule"], found["silence"]["reason"]) == ("retry_cluster", "r")
 
 
 POISON = "\\e]0;owned\\a\\e[2J\\e[5m\\r\\b\\u202e\\x9b31m"
@@ -158,7 +178,13 @@ def poisoned(board: Board) -> None:
         f'  current_trigger: {{timestamp: "{POISON}", pattern: "{POISON}", severity: "{POISON}", '
         f'report_file: "{POISON}", message: "{POISON}", also_matched: ["{POISON}"]}} ',
     )
-    board.save(board.text + f'silences:\n- {{rule: "{POISON}", until: 2025-01-19T00:00:00Z}}\n')
+    times = "created: 2025-01-18T17:00:00Z, until: 2025-01-19T00:00:00Z"
+    odd = f'id: "{POISON}", match: {{"{POISON}": "{POISON}"}}, reason: "{POISON}", by: "{POISON}"'
+    board.save(
+        board.text
+        + f'silences:\n- {{rule: "{POISON}", {odd}, {times}}}\n- {{rule: retry_cluster, {odd}, {times}}}\n'
+        + f'- {{rule: retry_cluster, all: true, id: "{POISON}", reason: "{POISON}", {times}}}\n- "{POISON}"\n'
+    )
 
 
 def test_nothing_that_agents_wrote_acts_on_the_terminal(tmp_path: Path) -> None:

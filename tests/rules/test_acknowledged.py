@@ -26,11 +26,12 @@ def retry(at: int) -> Fields:
 
 def tripped(board: Snapshot, ruleset: RuleSet = SYSTEMIC) -> Fields:
     """The breaker after a trip on this blackboard."""
-    found = evaluate(ruleset, board, NOW).matches
+    verdict = evaluate(ruleset, board, NOW)
+    found = verdict.matches
     others = [match.rule.name for match in found if match.rule.name != found[0].rule.name]
     trigger: Fields = {"timestamp": format_time(NOW), "pattern": found[0].rule.name, "trip_id": named(found[0])}
     trigger |= {"also_matched": list(dict.fromkeys(others))} if others else {}
-    return section.tripped(board.sections.get("circuit_breaker"), trigger, evidence_of(found), NOW)
+    return section.tripped(board.sections.get("circuit_breaker"), trigger, evidence_of(verdict), NOW)
 
 
 def resolved(board: Snapshot, ruleset: RuleSet = SYSTEMIC) -> Fields:

@@ -1,0 +1,189 @@
+"""`liza silence add`, `list` and `expire`."""
+
+from datetime import datetime, timedelta
+
+import click
+
+from liza.blackboard.board import Board
+from liza.blackboard.rulesfile import read_rules
+from liza.breaker.check import Check, check
+from liza.breaker.silencing import add, expire
+from liza.cli import envelope, show
+from liza.cli.group import common, root_of
+from liza.cli.options import moment, person
+from liza.errors import LizaError, Refused, WrongUsage
+from liza.rules.evaluate import RuleSet
+from liza.rules.language import parse_duration
+from liza.rules.silences import Entry, entries
+from liza.text import closest, printable
+
+
+@click.group("silence")
+@common
+def command() -> None:
+    """Let a known match pass for some hours.
+
+    A silenced match halts nobody, and is shown as silenced by analyze, status and every report. When the silence ends,
+    what it hid counts again. It has a reason and an end, and is never edited: expire it and add another.
+    """
+
+
+@command.command("add")
+@click.argument("rule", metavar="RULE")
+@click.argument("words", metavar="[FIELD=VALUE]...", nargs=-1)
+@click.option("--for", "length", metavar="TIME", required=True, help="How long: 30m, 2h; at most 24h.")
+@click.option("-m", "--message", metavar="WHY", required=True, help="Why nobody needs to be stopped by it.")
+@click.option("--all", "everything", is_flag=True, help="Everything that the rule finds, whatever the fields say.")
+@click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
+@click.option("--now", metavar="TIME", help="As if it were this time.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common
+@click.pass_context
+def add_command(
+    ctx: click.Context,
+    rule: str,
+    words: tuple[str, ...],
+    length: str,
+    message: str,
+    everything: bool,
+    by: str | None,
+    now: str | None,
+    as_json: bool,
+) -> int:
+    """Silence the matches of RULE whose evidence says FIELD=VALUE.
+
+    All records behind a match must say so. The field that the rule groups by is compared as the rule does it.
+
+    \b
+    Example:
+      liza silence add external_service_outage blocker_service=stripe --for 2h -m "known outage, back at six"
+    """
+    board = Board.find(root_of(ctx))
+    rules = read_rules(board.paths.rules)
+    _known(rule, rules)
+    match = _fields(words)
+    if not match and not everything:
+        raise Refused(
+            f"that would silence everything that {rule} finds",
+            hint=f"say what it is about (liza silence add {rule} FIELD=VALUE ...), or that you mean it: --all",
+        )
+    if match and everything:
+        raise WrongUsage("--all and FIELD=VALUE contradict each other", hint="give one of the two")
+    seconds = parse_duration(length)
+    if not seconds or seconds < 1:
+        raise WrongUsage(f"--for is {length!r}", hint="a time like 30m or 2h is expected")
+    at = moment(now)
+    entry, not_logged = add(board, rule, match, timedelta(seconds=min(seconds, 10**9)), message, person(by), at)
+    found, warnings = _judged(board, rules, at)
+    warnings += [f"it could not be logged: {not_logged.message}"] if not_logged else []
+    hidden = [each for each in found.verdict.silenced if each.match.rule.name == rule] if found else []
+    if as_json:
+        problems = [{"message": each, "level": "warning"} for each in warnings]
+        listed = [envelope.silenced(each) for each in hidden]
+        envelope.write("silence add", "added", problems, silence=entry.fields, silenced=listed)
+        return 0
+    if entry.silence is not None:
+        click.echo(f"added: {show.silence(entry.silence)}")
+    if found and hidden:
+        show.silenced(hidden)
+    elif found:
+        click.echo(f"  no match of {rule} is silenced at present")
+    show.warnings(warnings)
+    return 0
+
+
+def _judged(board: Board, rules: RuleSet, at: datetime) -> tuple[Check | None, list[str]]:
+    """What the blackboard comes to with the silence; it is added, even if that cannot be said."""
+    try:
+        found = check(board, rules, at, dry_run=True)
+    except LizaError as error:
+        return None, [f"it is added, but the blackboard cannot be judged: {error.message}"]
+    is_open = found.trigger is not None
+    return found, ["the breaker is open, and a silence does not close it: liza resolve -m '...'"] if is_open else []
+
+
+@command.command("list")
+@click.option("-a", "--all", "everything", is_flag=True, help="Also those that have ended.")
+@click.option("--now", metavar="TIME", help="As if it were this time.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common
+@click.pass_context
+def list_command(ctx: click.Context, everything: bool, now: str | None, as_json: bool) -> int:
+    """Show the silences that are in force.
+
+    \b
+    Example:
+      liza silence list --all
+    """
+    at = moment(now)
+    board = Board.find(root_of(ctx))
+    listed = list(entries(board.read().data.get("silences")))
+    listed = [entry for entry in listed if everything or entry.fault or entry.in_force(at)]
+    if as_json:
+        rows = [{**each.fields, "state": _state(each, at), "fault": each.fault} for each in listed]
+        envelope.write("silence list", "ok", silences=rows)
+        return 0
+    if not listed:
+        click.echo("no silence is in force" if not everything else "there are no silences")
+    for entry in listed:
+        state = _state(entry, at)
+        if entry.silence is None:
+            show.warnings([f"{entry.name[:40]} is not in force: {entry.fault}"])
+        else:
+            mark = click.style(f"{state:<8}", fg="yellow" if state == "in force" else None)
+            click.echo(f"{mark}  {show.silence(entry.silence)}")
+    return 0
+
+
+@command.command("expire")
+@click.argument("name", metavar="ID")
+@click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
+@click.option("--now", metavar="TIME", help="As if it were this time.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common
+@click.pass_context
+def expire_command(ctx: click.Context, name: str, by: str | None, now: str | None, as_json: bool) -> int:
+    """End a silence now. What it hid counts again.
+
+    \b
+    Example:
+      liza silence expire silence-1
+    """
+    at = moment(now)
+    entry, not_logged = expire(Board.find(root_of(ctx)), name, person(by), at)
+    warnings = [f"it could not be logged: {not_logged.message}"] if not_logged else []
+    if as_json:
+        problems = [{"message": each, "level": "warning"} for each in warnings]
+        envelope.write("silence expire", "expired", problems, silence=entry.fields)
+    else:
+        click.echo(f"expired: {printable(name)}; what it hid counts from the next check on (liza analyze)")
+        show.warnings(warnings)
+    return 0
+
+
+def _known(rule: str, rules: RuleSet) -> None:
+    names = [each.rule.name for each in rules.rules]
+    if rule in [each.name for each in rules.disabled]:
+        raise Refused(f"the rule {rule} is disabled, so there is nothing to silence", hint="see: liza rules list")
+    if rule not in names:
+        meant = closest(rule, names)
+        hint = f"did you mean {meant}?" if meant else f"the rules in force: {', '.join(names)}"
+        raise Refused(f"there is no rule {rule!r}", hint=hint)
+
+
+def _fields(words: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name.strip() or not value.strip():
+            raise WrongUsage(f"{word!r} is not FIELD=VALUE", hint="for example: blocker_service=stripe")
+        if name.strip() in found:
+            raise WrongUsage(f"{name.strip()} is given twice", hint="for either of two values, add two silences")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def _state(entry: Entry, at: datetime) -> str:
+    if entry.silence is None:
+        return "invalid"
+    return "in force" if entry.in_force(at) else "to come" if entry.silence.created > at else "ended"

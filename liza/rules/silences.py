@@ -1,0 +1,155 @@
+"""Matches that a person has asked not to be stopped by, for a while.
+
+A silence needs a reason and an end at most a day away, and says which matches it means. It is never edited, only
+expired. Anybody can write one into the file, so each is held to this when it is read, not only when it is made; one
+that does not keep to it is not in force, and that is said.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from liza.model import MAPPINGS, Match, Silence, parse_time
+from liza.rules.conditions import Condition, Outcome
+from liza.rules.fields import lookup, values
+from liza.rules.language import Field, Grouping
+from liza.rules.matching import same_key, similar_groups
+from liza.text import shown
+
+LONGEST = timedelta(hours=24)
+
+
+class Entry(NamedTuple):
+    """A silence as it stands in the file: usable, or else what is wrong with it."""
+
+    place: int | str
+    fields: Mapping[str, Any]
+    silence: Silence | None
+    fault: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Its id, or else where it stands."""
+        return _text(self.place if self.fields.get("id") is None else self.fields["id"])
+
+    def in_force(self, now: datetime) -> bool:
+        return self.silence is not None and self.silence.in_force(now)
+
+    def is_over(self, now: datetime) -> bool:
+        return self.silence is None or self.silence.until <= now
+
+
+def entries(section: Any) -> Iterator[Entry]:
+    """Every silence of the section, whatever its state."""
+    if section is not None and not isinstance(section, (list, tuple, *MAPPINGS)):
+        yield Entry("silences", {}, None, f"silences is {shown(section)}, expected is a list")
+        return
+    pairs = section.items() if isinstance(section, MAPPINGS) else enumerate(section or ())
+    for place, fields in pairs:
+        if not isinstance(fields, MAPPINGS):
+            yield Entry(place, {}, None, f"it is {shown(fields)}, expected is a mapping")
+        else:
+            entry = Entry(place, fields, None, fault_of(fields))
+            yield entry if entry.fault else entry._replace(silence=_silence(entry))
+
+
+def fault_of(fields: Mapping[str, Any]) -> str | None:
+    """Why an entry is no silence, or None if it is one."""
+    created, until = parse_time(fields.get("created")), parse_time(fields.get("until"))
+    match, reason = fields.get("match"), fields.get("reason")
+    ended = [name for name in ("expired_at", "expired_by") if fields.get(name) is not None]
+    if not isinstance(fields.get("rule"), str):
+        return "it names no rule"
+    if not isinstance(reason, str) or not reason.strip():
+        return "it has no reason"
+    if created is None or until is None:
+        return "it needs the times created and until"
+    if until <= created:
+        return "it ends before it begins"
+    if until - created > LONGEST:
+        return f"it is longer than {LONGEST.total_seconds() / 3600:g} hours"
+    if match is not None and not isinstance(match, MAPPINGS):
+        return f"match is {shown(match)}, expected is a mapping of fields"
+    if match and any(value is None or isinstance(value, (list, *MAPPINGS)) for value in match.values()):
+        return "match is not a mapping of fields to single values"
+    if not match and fields.get("all") is not True:
+        return "it would match everything its rule finds, without saying all: true"
+    if ended and parse_time(fields.get("expired_at")) is None:
+        return "somebody expired it, and expired_at is no time"
+    return None
+
+
+def _silence(entry: Entry) -> Silence:
+    """What `fault_of` has nothing to say against."""
+    fields = entry.fields
+    created, until = parse_time(fields["created"]), parse_time(fields["until"])
+    assert created is not None
+    assert until is not None
+    expired = parse_time(fields.get("expired_at"))
+    return Silence(
+        id=entry.name,
+        rule=fields["rule"],
+        match={_text(name): _text(value) for name, value in (fields.get("match") or {}).items()},
+        created=created,
+        until=until if expired is None else min(until, expired),
+        reason=fields["reason"].strip(),
+        by="unknown" if fields.get("by") is None else _text(fields["by"]),
+    )
+
+
+def silence_of(
+    match: Match, outcome: Outcome, condition: Condition, silences: Sequence[Silence], exact: bool
+) -> Silence | None:
+    """The silence that covers a match: all of its evidence, else a pattern could hide behind another one.
+
+    Where several do so only together, it is the one that ends first: then it is over.
+    """
+    covering: list[tuple[Silence, set[int]]] = []
+    for silence in silences:
+        if silence.rule == match.rule.name:
+            covering.append((silence, _covered(silence, match, outcome, condition, exact)))
+    everything = set(range(len(match.evidence)))
+    alone = [silence for silence, covered in covering if covered >= everything and (everything or not silence.match)]
+    if alone:
+        return max(alone, key=lambda silence: silence.until)
+    together = set().union(*(covered for _, covered in covering))
+    if everything and together >= everything:
+        return min((silence for silence, covered in covering if covered), key=lambda silence: silence.until)
+    return None
+
+
+def _covered(silence: Silence, match: Match, outcome: Outcome, condition: Condition, exact: bool) -> set[int]:
+    """Which records of the evidence a silence speaks of. What the rule groups by is the same for all of a group."""
+    grouping = next((each.grouping for each in condition.grouped if each.grouping is not None), None)
+    found = set(range(len(match.evidence)))
+    for name, value in silence.match.items():
+        if grouping is not None and _is_field(name, grouping.field):
+            found &= found if _in_group(value, outcome.texts, grouping, exact) else set()
+        else:
+            wanted = field(name)
+            found = {i for i in found if value in map(_text, values(lookup(match.evidence[i], wanted)))}
+    return found
+
+
+def _in_group(value: str, texts: set[str], grouping: Grouping, exact: bool) -> bool:
+    """Whether a text belongs to a group in the sense of the rule."""
+    if exact or value in texts:
+        return value in texts
+    if grouping.similarity is None:
+        return same_key(value) in map(same_key, texts)
+    groups = similar_groups({value, *texts}, grouping.similarity)
+    return any(groups[text] == groups[value] for text in texts)
+
+
+def _is_field(name: str, wanted: Field) -> bool:
+    return name.removeprefix("details.") in (str(wanted), *(".".join(path) for path in wanted.paths))
+
+
+def _text(value: Any) -> str:
+    """As a rule sees a value that is to be compared as text."""
+    return value if isinstance(value, str) else shown(value)
+
+
+def field(name: str) -> Field:
+    """A field as people write it: `task`, `details.task`, `root_cause|what`."""
+    return Field(tuple(tuple(path.split(".")) for path in name.split("|")))

@@ -1,0 +1,467 @@
+"""A silence at work on a blackboard: halts nobody for a while, and never hides that it does so."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.blackboard.oracle import ruamel_value
+from tests.breaker.cases import ASSUMPTION, EACH, GAP, OUTAGE, RETRY, Case, board_with, tripped
+from tests.breaker.markdown import parts, tables, well_formed
+from tests.breaker.run import LATER, NOW, Board, Ran, controls, on_a_terminal, record, state
+from tests.breaker.test_untrusted import TEXTS
+
+EVENING = "2025-01-18T19:30:00Z"  # when two hours from NOW are over
+FIELDS = {
+    "retry_cluster": "error_pattern",
+    "assumption_cascade": "assumption",
+    "workaround_pattern": "root_cause",
+    "spec_gap_cluster": "spec_ref",
+    "external_service_outage": "blocker_service",
+}
+BY_HAND = {
+    "id": "by-hand",
+    "rule": "external_service_outage",
+    "match": {"blocker_service": "payments sandbox"},
+    "created": "2025-01-18T17:00:00Z",
+    "until": EVENING,
+    "reason": "known outage",
+    "by": "ann",
+}
+SILENCED = "Matched, but Silenced"
+
+
+def silence(board: Board, case: Case, *words: str, now: str = NOW) -> Ran:
+    """Silence what a case is about for two hours, as a person does it."""
+    about = [f"{FIELDS[case.pattern]}={case.common}"] if case.pattern in FIELDS else ["--all"]
+    options = ["--for", "2h", "-m", "known, back at six", "--by", "ann", "--now", now]
+    ran = board.run("silence", "add", case.pattern, *about, *options, *words)
+    assert ran.code == 0, ran.err
+    return ran
+
+
+def by_hand(folder: Path, *records: Mapping[str, Any], section: Any = None, **fields: Any) -> Board:
+    """A blackboard with a silence that somebody wrote into it, or with something else in its place."""
+    whole = json.dumps([BY_HAND | fields] if section is None else section)
+    return Board(folder, state(records) + f"silences: {whole}\n")
+
+
+def silences(board: Board) -> list[dict[str, Any]]:
+    """The section, as another YAML library reads it."""
+    found = ruamel_value(board.state.read_bytes())["silences"]
+    assert isinstance(found, list)
+    return found
+
+
+def log(board: Board) -> list[dict[str, Any]]:
+    found = ruamel_value(board.log.read_bytes())
+    assert isinstance(found, list)
+    return found
+
+
+def silenced(board: Board, command: str, now: str = NOW) -> list[tuple[str, str]]:
+    """What a command says in its JSON is silenced, and by which silence."""
+    answer = board.run(command, "--json", "--now", now, *(["--dry-run"] if command == "analyze" else [])).json
+    return [(each["rule"], each["silence"]["id"]) for each in answer["silenced"]]
+
+
+# --- while it lasts ---------------------------------------------------------------------------------------------------
+
+
+@EACH
+def test_a_silenced_pattern_halts_nobody_until_the_silence_ends(tmp_path: Path, case: Case) -> None:
+    board = board_with(tmp_path, *case.records)
+    silence(board, case)
+    assert board.analyze().code == 0
+    assert not board.checkpoint.exists()
+    assert not board.report.exists()
+    assert board.section["status"] == "OK"
+    assert board.run("gate").code == 0
+    assert board.analyze(now="2025-01-18T19:29:59Z").code == 0
+    assert board.analyze(now=EVENING).code == 3
+    assert board.trigger["pattern"] == case.pattern
+    assert board.checkpoint.exists()
+    assert SILENCED not in board.report.read_text()
+
+
+@EACH
+def test_an_expired_silence_hides_nothing_any_more(tmp_path: Path, case: Case) -> None:
+    board = board_with(tmp_path, *case.records)
+    silence(board, case)
+    assert board.analyze().code == 0
+    assert board.run("silence", "expire", "silence-1", "--by", "bob", "--now", LATER).code == 0
+    assert board.analyze(now=LATER).code == 3
+    assert board.trigger["pattern"] == case.pattern
+    assert board.halt["trip"] == board.trigger["trip_id"]
+
+
+@EACH
+def test_a_silenced_pattern_is_shown_as_silenced_wherever_patterns_are_shown(tmp_path: Path, case: Case) -> None:
+    board = board_with(tmp_path, *case.records)
+    silence(board, case)
+    for command in ("analyze", "status"):
+        ran = board.run(command, "--now", NOW)
+        assert ran.code == 0
+        (told,) = [line for line in ran.out.splitlines() if line.startswith("silenced: ")]
+        for said in (case.pattern, "2025-01-18T19:30:00Z", "ann", "known, back at six", "silence-1"):
+            assert said in told
+        (row,) = [line for line in ran.out.splitlines() if line.startswith(f"  - {case.pattern} ")]
+        assert "silenced" in row
+        assert "matches now" not in ran.out
+    assert silenced(board, "analyze") == silenced(board, "status") == [(case.pattern, "silence-1")]
+    answer = board.analyze("--json").json
+    assert (answer["status"], answer["matches"], answer["trigger"]) == ("ok", [], None)
+    (entry,) = [each for each in answer["patterns"] if each["rule"] == case.pattern]
+    assert entry["reason"] == "matched, but silenced"
+
+
+def test_the_json_of_a_silenced_match_says_who_when_and_why(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *OUTAGE.records)
+    silence(board, OUTAGE)
+    (found,) = board.run("status", "--json", "--now", NOW).json["silenced"]
+    assert (found["rule"], found["count"], found["threshold"]) == ("external_service_outage", 2, 2)
+    assert (found["key"], found["tasks"]) == ("payments sandbox", ["task-1", "task-2"])
+    assert found["silence"] == {
+        "id": "silence-1",
+        "rule": "external_service_outage",
+        "match": {"blocker_service": "payments sandbox"},
+        "created": NOW,
+        "until": EVENING,
+        "reason": "known, back at six",
+        "by": "ann",
+    }
+
+
+def test_a_silence_that_hides_nothing_is_shown_in_status_all_the_same(tmp_path: Path) -> None:
+    board = board_with(tmp_path, OUTAGE.records[0])
+    silence(board, OUTAGE)
+    ran = board.run("status", "--now", NOW)
+    assert [line for line in ran.out.splitlines() if "known, back at six" in line]
+    assert [each["id"] for each in board.run("status", "--json", "--now", NOW).json["silences"]] == ["silence-1"]
+    assert board.run("status", "--json", "--now", EVENING).json["silences"] == []
+    assert "known, back at six" not in board.run("status", "--now", EVENING).out
+
+
+def test_a_dry_run_trips_neither_before_nor_after_the_end_of_a_silence(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *OUTAGE.records)
+    silence(board, OUTAGE)
+    before = board.files()
+    assert board.analyze("--dry-run").code == 0
+    assert board.analyze("--dry-run", now=EVENING).code == 3
+    assert board.files() == before
+
+
+def test_exact_matching_takes_a_silence_at_its_word(tmp_path: Path) -> None:
+    board = by_hand(tmp_path, *OUTAGE.records, match={"blocker_service": "Payments Sandbox."})
+    assert board.analyze("--dry-run").code == 0
+    assert board.analyze("--dry-run", "--exact").code == 3
+    board.edit("Payments Sandbox.", "payments sandbox")
+    assert board.analyze("--dry-run", "--exact").code == 0
+
+
+def test_one_more_record_that_the_silence_does_not_mean_trips(tmp_path: Path) -> None:
+    board = by_hand(tmp_path, *OUTAGE.records, match={"reporter": "coder-1"})
+    assert board.analyze().code == 0
+    board.add({**record("external_blocker", blocker_service="payments sandbox"), "reporter": "coder-2"})
+    assert board.analyze().code == 3
+    assert len(tables(parts(board.report.read_text())["Trigger Evidence"])[0].rows) == 3
+
+
+def test_new_records_of_what_is_silenced_stay_silenced(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *OUTAGE.records)
+    silence(board, OUTAGE)
+    board.edit("circuit_breaker:", f"  - {json.dumps(OUTAGE.records[0])}\ncircuit_breaker:")
+    assert board.analyze().code == 0
+    (found,) = board.run("status", "--json", "--now", NOW).json["silenced"]
+    assert found["count"] == 3
+
+
+# --- beside other trips -----------------------------------------------------------------------------------------------
+
+
+def test_another_pattern_trips_and_its_report_tells_what_is_silenced(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *OUTAGE.records, *RETRY.records)
+    silence(board, OUTAGE)
+    ran = board.analyze()
+    assert ran.code == 3
+    assert "silenced: external_service_outage" in ran.out
+    assert board.trigger["pattern"] == "retry_cluster"
+    assert "also_matched" not in board.trigger
+    text = board.report.read_text()
+    well_formed(text)
+    (table,) = tables(parts(text)[SILENCED])
+    assert table.header == ["Pattern", "Count", "Common factor", "Until", "By", "Reason"]
+    row = ["external_service_outage", "2 of 2", "payments sandbox", EVENING, "ann", "known, back at six"]
+    assert table.rows == [row]
+    assert [path.read_text() for path in board.archived] == [text]
+
+
+def test_the_resolution_of_another_trip_does_not_deal_with_what_was_silenced(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *OUTAGE.records, *RETRY.records)
+    silence(board, OUTAGE)
+    assert board.analyze().code == 3
+    assert board.resolve().code == 0
+    assert board.analyze(now=LATER).code == 0
+    assert board.analyze(now=EVENING).code == 3
+    assert board.trigger["pattern"] == "external_service_outage"
+
+
+def test_the_resolution_of_another_group_does_not_deal_with_the_silenced_one(tmp_path: Path) -> None:
+    other = [record("external_blocker", f"task-{n}", blocker_service="mail relay") for n in (1, 2)]
+    board = board_with(tmp_path, *OUTAGE.records, *other)
+    silence(board, OUTAGE)
+    assert board.analyze().code == 3
+    assert "mail relay" in parts(board.report.read_text())["Trigger Evidence"]
+    assert "payments sandbox" not in parts(board.report.read_text())["Trigger Evidence"]
+    assert board.resolve().code == 0
+    assert board.analyze(now=LATER).code == 0
+    assert board.analyze(now=EVENING).code == 3
+    assert "payments sandbox" in parts(board.report.read_text())["Trigger Evidence"]
+
+
+def test_a_silence_does_not_close_a_trip_that_stands(tmp_path: Path) -> None:
+    board = tripped(tmp_path, OUTAGE)
+    trigger, report, halt = board.trigger, board.report.read_bytes(), board.checkpoint.read_bytes()
+    ran = silence(board, OUTAGE)
+    assert "liza resolve" in ran.out
+    assert board.analyze(now=LATER).code == 3
+    assert board.run("status", "--now", LATER).code == 3
+    assert board.run("gate").code == 2
+    assert (board.trigger, board.report.read_bytes(), board.checkpoint.read_bytes()) == (trigger, report, halt)
+
+
+def test_a_trip_that_stands_is_resolved_as_ever_under_a_silence(tmp_path: Path) -> None:
+    board = tripped(tmp_path, OUTAGE)
+    silence(board, OUTAGE)
+    assert board.resolve().code == 0
+    assert not board.checkpoint.exists()
+    assert board.analyze(now=EVENING).code == 0, "what was resolved tripped again at the end of a silence"
+
+
+def test_a_resolved_trip_stays_resolved_when_a_silence_ends(tmp_path: Path) -> None:
+    board = tripped(tmp_path, OUTAGE)
+    assert board.resolve().code == 0
+    assert "silenced: " not in silence(board, OUTAGE, now=LATER).out
+    assert silenced(board, "analyze", LATER) == []
+    assert board.run("silence", "expire", "silence-1", "--now", LATER).code == 0
+    assert board.analyze(now=EVENING).code == 0
+
+
+def test_a_trip_by_hand_is_not_silenced(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *OUTAGE.records)
+    silence(board, OUTAGE)
+    assert board.run("trip", "-m", "stop", "--now", NOW).code in (0, 3)
+    assert board.analyze().code == 3
+    assert board.checkpoint.exists()
+
+
+def test_a_disabled_rule_does_not_come_back_by_a_silence(tmp_path: Path) -> None:
+    board = by_hand(tmp_path, *OUTAGE.records)
+    board.rules.write_text("rules:\n- {name: external_service_outage, enabled: false}\n")
+    assert board.analyze().code == 0
+    assert silenced(board, "status") == []
+    assert board.analyze(now=EVENING).code == 0
+
+
+# --- what is written --------------------------------------------------------------------------------------------------
+
+
+def test_a_silence_is_on_the_blackboard_and_in_the_log(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *OUTAGE.records)
+    silence(board, OUTAGE)
+    (entry,) = silences(board)
+    assert {name: str(value) for name, value in entry.items() if name not in ("match", "created", "until")} == {
+        "id": "silence-1",
+        "rule": "external_service_outage",
+        "reason": "known, back at six",
+        "by": "ann",
+    }
+    assert entry["match"] == {"blocker_service": "payments sandbox"}
+    assert f"created: {NOW}\n" in board.text
+    assert f"until: {EVENING}\n" in board.text
+    (line,) = log(board)
+    assert line["agent"] == "ann"
+    for said in ("silence-1", "external_service_outage", "payments sandbox", EVENING, "known, back at six"):
+        assert said in line["detail"]
+    assert board.run("validate").code == 0
+
+
+def test_expiring_adds_who_and_when_and_changes_nothing_else(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *OUTAGE.records)
+    silence(board, OUTAGE)
+    before = board.text
+    assert board.run("silence", "expire", "silence-1", "--by", "bob", "--now", LATER).code == 0
+    assert board.text.startswith(before.rstrip("\n"))
+    assert board.text[len(before.rstrip("\n")) :].split() == ["expired_at:", LATER, "expired_by:", "bob"]
+    assert len(log(board)) == 2
+    assert log(board)[1]["agent"] == "bob"
+    assert "silence-1" in log(board)[1]["detail"]
+    assert board.run("validate").code == 0
+
+
+WRITTEN = """\
+silences:   # ours
+    # the first
+    -   rule:   "retry_cluster"   # flaky runner
+        id:     'old one'
+        all:    true
+        created: 2025-01-18T10:00:00Z   # a comment
+        until:  2025-01-18T21:00:00Z
+        reason: >-
+          known,
+          and old
+        ticket: OPS-1
+    - {id: flow,all: true,  rule: debt_accumulation, reason: x,created: 2025-01-18T10:00:00Z,
+       until: 2025-01-18T21:00:00Z}  # tight
+# after them
+"""
+
+
+def test_not_a_byte_of_what_people_wrote_changes_by_adding(tmp_path: Path) -> None:
+    board = Board(tmp_path, state(OUTAGE.records) + WRITTEN + "last: 1   # here\n")
+    before = board.text
+    silence(board, OUTAGE)
+    lines = iter(board.text.splitlines())
+    assert all(line in lines for line in before.splitlines()), "a line was changed or moved"
+    assert [each["id"] for each in silences(board)] == ["old one", "flow", "silence-1"]
+    assert board.text.endswith("# after them\nlast: 1   # here\n")
+
+
+@pytest.mark.parametrize("name", ["old one", "flow"])
+def test_not_a_byte_of_what_people_wrote_changes_by_expiring(tmp_path: Path, name: str) -> None:
+    board = Board(tmp_path, state(OUTAGE.records) + WRITTEN)
+    before = board.text
+    assert board.run("silence", "expire", name, "--by", "bob", "--now", NOW).code == 0
+    expired = {each["id"]: each.get("expired_by") for each in silences(board)}
+    assert expired == {"old one": None, "flow": None} | {name: "bob"}
+    rest = iter(board.text)
+    assert all(char in rest for char in before), "something of what was there is gone"
+    for comment in ("# ours", "# the first", "# flaky runner", "# a comment", "# tight", "# after them"):
+        assert comment in board.text
+
+
+@pytest.mark.parametrize("empty", ["silences:\n", "silences: []\n", "silences: null  # none yet\n"])
+def test_the_first_silence_of_an_empty_section(tmp_path: Path, empty: str) -> None:
+    board = Board(tmp_path, state(OUTAGE.records) + empty)
+    silence(board, OUTAGE)
+    assert [each["id"] for each in silences(board)] == ["silence-1"]
+    assert board.analyze().code == 0
+
+
+# --- what others wrote ------------------------------------------------------------------------------------------------
+
+
+def test_a_silence_written_by_hand_is_as_good_as_an_added_one(tmp_path: Path) -> None:
+    board = by_hand(tmp_path, *OUTAGE.records)
+    assert board.run("validate").code == 0
+    assert board.analyze().code == 0
+    assert silenced(board, "status") == [("external_service_outage", "by-hand")]
+    assert board.run("silence", "expire", "by-hand", "--now", NOW).code == 0
+    assert board.analyze().code == 3
+
+
+NOT_IN_FORCE: dict[str, dict[str, Any]] = {
+    "no reason": {"reason": None},
+    "an empty reason": {"reason": "  "},
+    "longer than a day": {"until": "2025-01-19T17:00:01Z"},
+    "no end": {"until": None},
+    "an end that is no time": {"until": "tomorrow"},
+    "no beginning": {"created": None},
+    "everything, without saying so": {"match": {}},
+    "nothing said of what it is about": {"match": None},
+    "a match that is a text": {"match": "blocker_service"},
+    "no rule": {"rule": None},
+    "a rule that is a list": {"rule": ["external_service_outage"]},
+}
+
+
+@pytest.mark.parametrize("fields", NOT_IN_FORCE.values(), ids=NOT_IN_FORCE.keys())
+def test_a_silence_that_does_not_keep_to_the_rules_is_said_not_to_be_in_force(
+    tmp_path: Path, fields: dict[str, Any]
+) -> None:
+    board = by_hand(tmp_path, *OUTAGE.records, **fields)
+    ran = board.run("validate")
+    assert ran.code == 1
+    assert "this silence is not in force" in ran.out
+    ran = board.run("silence", "list", "--now", NOW)
+    assert "by-hand is not in force" in ran.out
+    (listed,) = board.run("silence", "list", "--json", "--now", NOW).json["silences"]
+    assert (listed["state"], listed["id"]) == ("invalid", "by-hand")
+    assert listed["fault"]
+    answer = board.run("status", "--json", "--now", NOW).json
+    assert (answer["silences"], answer["silenced"]) == ([], [])
+    assert "liza validate" in board.run("status", "--now", NOW).out
+    assert board.run("silence", "expire", "by-hand", "--now", NOW).code == 1
+    assert board.analyze().code == 3
+    assert board.halt["trip"] == board.trigger["trip_id"]
+
+
+SECTIONS: dict[str, Any] = {
+    "a text": "external_service_outage",
+    "a number": 5,
+    "true": True,
+    "lists in lists": [[[["external_service_outage"]]], [{"rule": "external_service_outage", "all": True}]],
+    "all sorts": [None, 5, "text", [], {}, {"rule": {}}],
+    "a mapping of texts": {"a": "b", "c": ["d"]},
+    "a megabyte of text": "x" * (1 << 20),
+    "a megabyte in a list": ["x" * (1 << 20)],
+    "a megabyte in each field": [dict.fromkeys(BY_HAND, "x" * (1 << 20))],
+    "control characters": "\x1b]0;owned\x07\x1b[2J\u202e",
+    "control characters in each field": [dict.fromkeys(BY_HAND, "\x1b]0;owned\x07\x1b[2J\u202e\r")],
+}
+
+
+@pytest.mark.parametrize("section", SECTIONS.values(), ids=SECTIONS.keys())
+def test_whatever_stands_in_the_place_of_silences_hides_nothing_and_stays(tmp_path: Path, section: Any) -> None:
+    board = by_hand(tmp_path, *OUTAGE.records, section=section)
+    for words in (("validate",), ("silence", "list", "--now", NOW), ("status", "--now", NOW)):
+        assert len(board.run(*words).out) < 10_000
+    assert board.run("silence", "list", "--all", "--json", "--now", NOW).json["schema"] == 1
+    assert board.run("silence", "expire", "x", "--now", NOW).code == 1
+    board.run("silence", "add", "retry_cluster", "--all", "--for", "1h", "-m", "x", "--now", NOW)
+    assert board.analyze().code == 3
+    assert board.resolve().code == 0
+    kept = ruamel_value(board.state.read_bytes())["silences"]
+    assert (kept[: len(section)] if isinstance(section, list) else kept) == section
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
+def test_what_a_silence_says_stays_text_in_the_report_and_on_the_terminal(tmp_path: Path, text: str) -> None:
+    odd = {"id": f"id {text}", "by": f"by {text}", "reason": f"why {text}"}
+    board = by_hand(tmp_path, *OUTAGE.records, *RETRY.records, **odd)
+    for words in (("silence", "list", "--now", NOW), ("status", "--now", NOW), ("analyze", "--now", NOW)):
+        ran = board.run(*words)
+        assert "why" in ran.out, "the reason is not shown"
+    report = board.report.read_text(encoding="utf-8")
+    well_formed(report)
+    ((row,),) = [table.rows for table in tables(parts(report)[SILENCED])]
+    assert (row[0], row[4][:2], row[5][:3]) == ("external_service_outage", "by", "why")
+    for line in (*board.run("silence", "list", "--now", NOW).out.splitlines(), *row):
+        assert controls(line) == []
+    (found,) = board.run("status", "--json", "--now", NOW).json["silenced"]
+    assert found["silence"]["reason"] == f"why {text}".strip(), "JSON keeps what was said"
+
+
+def test_nothing_of_a_silence_acts_on_a_terminal(tmp_path: Path) -> None:
+    odd = dict.fromkeys(("id", "by", "reason"), "\x1b]0;owned\x07\x1b[2J\x1b[5m\r\x08\u202e\x9b31m")
+    board = by_hand(tmp_path, *OUTAGE.records, **odd)
+    board.add(*GAP.records[:1])
+    for words in (["silence", "list"], ["silence", "list", "--all"], ["status"], ["analyze", "--dry-run"]):
+        printed = on_a_terminal(board, *words, "--now", NOW)
+        assert "owned" in printed
+        assert controls(printed) == []
+
+
+def test_many_silenced_groups_are_counted_where_the_report_leaves_them_out(tmp_path: Path) -> None:
+    groups = [record("external_blocker", f"task-{n}", blocker_service=f"host {n // 2}") for n in range(90)]
+    board = board_with(tmp_path, *groups, *ASSUMPTION.records)
+    board.run("silence", "add", OUTAGE.pattern, "--all", "--for", "1h", "-m", "x", "--now", NOW)
+    assert board.analyze().code == 3
+    text = board.report.read_text()
+    well_formed(text)
+    (table,) = tables(parts(text)[SILENCED])
+    assert len(table.rows) == 40
+    assert "5 more are not shown" in parts(text)[SILENCED]
+    assert len(silenced(board, "status")) == 45

@@ -1,0 +1,471 @@
+"""`liza silence`: adding, listing and expiring, as a person at a shell does it."""
+
+import json
+import subprocess
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.run import LIZA, Result, environment, liza, new_board, on_a_terminal
+from tests.cli.test_untrusted_text import NASTY, harmless
+
+NOW = "2025-01-18T17:30:00Z"
+RULE = "external_service_outage"
+WHY = ("-m", "known outage", "--by", "ann", "--now", NOW)
+BLOCKED = "- {timestamp: 2025-01-18T14:00:00Z, task: T, reporter: r, type: external_blocker, blocker_service: stripe}\n"
+STATE = "version: 1\nanomalies:\n" + BLOCKED.replace("T,", "task-1,", 1) + BLOCKED.replace("T,", "task-2,", 1)
+
+
+def board(folder: Path, more: str = "") -> Path:
+    """A blackboard on which one pattern matches, and the file of it."""
+    return new_board(folder, STATE + more)
+
+
+def add(folder: Path, *words: str, length: str = "2h") -> Result:
+    return liza(folder, "silence", "add", RULE, *(words or ("blocker_service=stripe",)), "--for", length, *WHY)
+
+
+def listed(folder: Path, *words: str, now: str = NOW) -> list[dict[str, Any]]:
+    answer = liza(folder, "silence", "list", "--json", "--now", now, *words).json
+    assert (answer["schema"], answer["command"], answer["status"]) == (1, "silence list", "ok")
+    found = answer["silences"]
+    assert isinstance(found, list)
+    return found
+
+
+def states(folder: Path, *words: str, now: str = NOW) -> dict[str, str]:
+    return {each["id"]: each["state"] for each in listed(folder, *words, now=now)}
+
+
+# --- add --------------------------------------------------------------------------------------------------------------
+
+
+def test_adding_says_what_is_silenced_and_what_that_hides(tmp_path: Path) -> None:
+    board(tmp_path)
+    result = add(tmp_path)
+    assert (result.code, result.err) == (0, "")
+    first, second = result.out.splitlines()
+    assert first == (
+        f"added: {RULE} (blocker_service=stripe) until 2025-01-18T19:30:00Z by ann: known outage [silence-1]"
+    )
+    assert second.startswith(f"silenced: {RULE} 2 of 2 (stripe) ")
+
+
+def test_adding_says_if_it_hides_nothing(tmp_path: Path) -> None:
+    board(tmp_path)
+    result = add(tmp_path, "blocker_service=paypal")
+    assert result.code == 0
+    assert "no match of external_service_outage is silenced at present" in result.out
+    assert liza(tmp_path, "analyze", "--now", NOW).code == 3
+
+
+def test_the_json_of_adding(tmp_path: Path) -> None:
+    board(tmp_path / "some")
+    answer = add(tmp_path / "some", "blocker_service=stripe", "task=task-1", "--json").json
+    assert (answer["schema"], answer["command"], answer["status"]) == (1, "silence add", "added")
+    assert (answer["problems"], answer["silenced"]) == ([], [])
+    assert answer["silence"] == {
+        "id": "silence-1",
+        "rule": RULE,
+        "match": {"blocker_service": "stripe", "task": "task-1"},
+        "created": NOW,
+        "until": "2025-01-18T19:30:00Z",
+        "reason": "known outage",
+        "by": "ann",
+    }
+    board(tmp_path / "all")
+    everything = add(tmp_path / "all", "--all", "--json").json
+    assert (everything["silence"]["all"], "match" in everything["silence"]) == (True, False)
+    assert [(each["rule"], each["silence"]["id"]) for each in everything["silenced"]] == [(RULE, "silence-1")]
+
+
+def test_a_silence_is_by_the_user_of_the_machine_unless_it_is_said_by_whom(tmp_path: Path) -> None:
+    board(tmp_path)
+    words = ("silence", "add", RULE, "--all", "--for", "1h", "-m", "x", "--json")
+    assert liza(tmp_path, *words, LOGNAME="carol").json["silence"]["by"] == "carol"
+    assert liza(tmp_path, *words, "--by", " dan ", LOGNAME="carol").json["silence"]["by"] == "dan"
+
+
+LENGTHS = {"1s": "17:30:01", "90s": "17:31:30", "30m": "18:00:00", "1.5h": "19:00:00", " 2h ": "19:30:00"}
+
+
+@pytest.mark.parametrize(("length", "until"), LENGTHS.items())
+def test_a_silence_lasts_as_long_as_it_is_told(tmp_path: Path, length: str, until: str) -> None:
+    board(tmp_path)
+    assert add(tmp_path, "--all", "--json", length=length).json["silence"]["until"] == f"2025-01-18T{until}Z"
+
+
+@pytest.mark.parametrize("length", ["24h", "1d", "1440m", "86400s"])
+def test_a_day_is_the_longest(tmp_path: Path, length: str) -> None:
+    board(tmp_path)
+    assert add(tmp_path, "--all", length=length).code == 0
+    assert states(tmp_path, now="2025-01-19T17:29:59Z") == {"silence-1": "in force"}
+
+
+@pytest.mark.parametrize("length", ["86401s", "24.1h", "2d", "9" * 400 + "d"])
+def test_more_than_a_day_is_refused(tmp_path: Path, length: str) -> None:
+    file = board(tmp_path)
+    result = add(tmp_path, "--all", length=length)
+    assert result.code == 1
+    assert "at most 24 hours" in result.err
+    assert "--for 24h" in result.hint()
+    assert file.read_text() == STATE
+
+
+@pytest.mark.parametrize(
+    "length", ["0m", "0h", "0", "-1h", "1e9d", "inf", "nan", "", " ", "2", "h", "2 h", "two hours"]
+)
+def test_what_is_no_time_is_refused(tmp_path: Path, length: str) -> None:
+    file = board(tmp_path)
+    result = add(tmp_path, "--all", length=length)
+    assert result.code == 2
+    assert result.hint()
+    assert file.read_text() == STATE
+
+
+@pytest.mark.parametrize("reason", ["", " ", "\n\t"])
+def test_a_reason_is_needed(tmp_path: Path, reason: str) -> None:
+    file = board(tmp_path)
+    result = liza(tmp_path, "silence", "add", RULE, "--all", "--for", "1h", "-m", reason)
+    assert result.code == 1
+    assert "a silence needs a reason" in result.err
+    assert result.hint()
+    assert file.read_text() == STATE
+
+
+def test_everything_is_silenced_only_by_saying_so(tmp_path: Path) -> None:
+    file = board(tmp_path)
+    result = liza(tmp_path, "silence", "add", RULE, "--for", "1h", *WHY)
+    assert result.code == 1
+    assert "--all" in result.hint()
+    result = add(tmp_path, "blocker_service=stripe", "--all")
+    assert (result.code, bool(result.hint())) == (2, True)
+    assert file.read_text() == STATE
+
+
+@pytest.mark.parametrize("missing", ["--for", "-m"])
+def test_how_long_and_why_have_to_be_said(tmp_path: Path, missing: str) -> None:
+    file = board(tmp_path)
+    given = {"--for": "1h", "-m": "x"}
+    del given[missing]
+    result = liza(tmp_path, "silence", "add", RULE, "--all", *(word for pair in given.items() for word in pair))
+    assert result.code == 2
+    assert missing in result.err
+    assert file.read_text() == STATE
+
+
+WORDS = {
+    "no equals sign": "stripe",
+    "no field": "=stripe",
+    "a blank field": " =stripe",
+    "no value": "blocker_service=",
+    "a blank value": "blocker_service= ",
+    "only the sign": "=",
+}
+
+
+@pytest.mark.parametrize("word", WORDS.values(), ids=WORDS.keys())
+def test_a_word_that_is_no_field_and_value_is_refused(tmp_path: Path, word: str) -> None:
+    file = board(tmp_path)
+    result = add(tmp_path, word)
+    assert result.code == 2
+    assert "FIELD=VALUE" in result.err
+    assert file.read_text() == STATE
+
+
+def test_a_value_may_hold_equals_signs(tmp_path: Path) -> None:
+    board(tmp_path, BLOCKED.replace("stripe", "'a=b=c'") * 2)
+    answer = add(tmp_path, "blocker_service=a=b=c", "--json").json
+    assert answer["silence"]["match"] == {"blocker_service": "a=b=c"}
+    assert [each["key"] for each in answer["silenced"]] == ["a=b=c"]
+
+
+def test_a_misspelt_rule_is_not_silenced_but_corrected(tmp_path: Path) -> None:
+    file = board(tmp_path)
+    for name in ("external_service_outag", "EXTERNAL_SERVICE_OUTAGE"):
+        result = liza(tmp_path, "silence", "add", name, "--all", "--for", "1h", *WHY)
+        assert (result.code, result.hint()) == (1, f"did you mean {RULE}?")
+    result = liza(tmp_path, "silence", "add", "zzz", "--all", "--for", "1h", *WHY)
+    assert result.code == 1
+    assert RULE in result.hint()
+    assert file.read_text() == STATE
+
+
+def test_a_disabled_rule_is_not_silenced(tmp_path: Path) -> None:
+    file = board(tmp_path)
+    (tmp_path / ".liza" / "rules.yaml").write_text(f"rules:\n- {{name: {RULE}, enabled: false}}\n")
+    result = add(tmp_path, "--all")
+    assert result.code == 1
+    assert RULE in result.err
+    assert file.read_text() == STATE
+
+
+def test_a_rule_of_ones_own_can_be_silenced(tmp_path: Path) -> None:
+    board(tmp_path)
+    own = "{name: ours, severity: SPEC_FLAW, condition: 'count(type=external_blocker) >= 1'}"
+    (tmp_path / ".liza" / "rules.yaml").write_text(f"rules:\n- {own}\n- {{name: {RULE}, enabled: false}}\n")
+    assert liza(tmp_path, "silence", "add", "ours", "type=external_blocker", "--for", "1h", *WHY).code == 0
+    assert liza(tmp_path, "analyze", "--now", NOW).code == 0
+    assert liza(tmp_path, "analyze", "--now", "2025-01-18T18:30:00Z").code == 3
+
+
+@pytest.mark.parametrize("now", ["", "nonsense", "17:30", "2025-13-01T00:00:00Z"])
+@pytest.mark.parametrize("command", [("add", RULE, "--all", "--for", "1h", "-m", "x"), ("list",), ("expire", "x")])
+def test_a_time_that_is_none_is_refused(tmp_path: Path, command: tuple[str, ...], now: str) -> None:
+    file = board(tmp_path)
+    result = liza(tmp_path, "silence", *command, "--now", now)
+    assert result.code == 2
+    assert "--now" in result.err
+    assert file.read_text() == STATE
+
+
+def test_a_time_in_another_zone_is_written_in_utc(tmp_path: Path) -> None:
+    board(tmp_path)
+    words = ("silence", "add", RULE, "--all", "--for", "1h", "-m", "x", "--now", "2025-01-18T17:30:00.999+02:00")
+    made = liza(tmp_path, *words, "--json").json["silence"]
+    assert (made["created"], made["until"]) == ("2025-01-18T15:30:00Z", "2025-01-18T16:30:00Z")
+
+
+def test_nothing_is_added_to_what_is_no_list(tmp_path: Path) -> None:
+    for number, section in enumerate(("silences: none\n", "silences: 5\n", "silences: {a: {rule: x}}\n")):
+        file = board(tmp_path / str(number), section)
+        result = add(tmp_path / str(number))
+        assert result.code == 1
+        assert "silences" in result.hint()
+        assert file.read_text() == STATE + section
+
+
+def test_an_id_that_is_taken_is_not_given_again(tmp_path: Path) -> None:
+    board(tmp_path, "silences:\n- {id: silence-2}\n- {id: silence-1, rule: x}\n- text\n- {id: silence-4}\n")
+    assert [add(tmp_path, "--json", "--all").json["silence"]["id"] for _ in range(2)] == ["silence-3", "silence-5"]
+
+
+def test_silences_added_at_once_are_all_there_under_names_of_their_own(tmp_path: Path) -> None:
+    board(tmp_path)
+    words = [LIZA, "silence", "add", RULE, "--all", "--for", "1h", *WHY]
+    with ExitStack() as stack:
+        running = [
+            stack.enter_context(
+                subprocess.Popen(words, cwd=tmp_path, env=environment(tmp_path), stdout=subprocess.DEVNULL)
+            )
+            for _ in range(6)
+        ]
+        assert [each.wait() for each in running] == [0] * 6
+    assert states(tmp_path) == {f"silence-{number}": "in force" for number in range(1, 7)}
+    log = (tmp_path / ".liza" / "log.yaml").read_text()
+    assert sorted(log.count(f"silence-{number}:") for number in range(1, 7)) == [1] * 6
+    assert liza(tmp_path, "validate").code == 0
+
+
+def test_a_silence_expired_by_several_at_once_is_expired_once(tmp_path: Path) -> None:
+    board(tmp_path)
+    add(tmp_path)
+    words = [LIZA, "silence", "expire", "silence-1", "--now", NOW]
+    with ExitStack() as stack:
+        running = [
+            stack.enter_context(
+                subprocess.Popen([*words, "--by", str(n)], cwd=tmp_path, env=environment(tmp_path), **_QUIET)
+            )
+            for n in range(4)
+        ]
+        assert sorted(each.wait() for each in running) == [0, 1, 1, 1]
+    text = (tmp_path / ".liza" / "state.yaml").read_text()
+    assert (text.count("expired_at:"), text.count("expired_by:")) == (1, 1)
+    assert (tmp_path / ".liza" / "log.yaml").read_text().count("action: unsilenced") == 1
+
+
+_QUIET: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+
+# --- list -------------------------------------------------------------------------------------------------------------
+
+SEVERAL = """\
+silences:
+- {id: over, rule: retry_cluster, all: true, created: 2025-01-18T10:00:00Z, until: 2025-01-18T12:00:00Z, reason: r}
+- {id: now, rule: retry_cluster, match: {a: t}, created: 2025-01-18T17:00:00Z, until: 2025-01-18T20:00:00Z, reason: r}
+- {id: soon, rule: retry_cluster, all: true, created: 2025-01-18T19:00:00Z, until: 2025-01-18T20:00:00Z, reason: r}
+- {id: bad, rule: retry_cluster, all: true, created: 2025-01-18T17:00:00Z, until: 2025-01-18T20:00:00Z}
+"""
+
+
+def test_the_list_holds_what_is_in_force_and_what_is_wrong(tmp_path: Path) -> None:
+    file = board(tmp_path, SEVERAL)
+    assert states(tmp_path) == {"now": "in force", "bad": "invalid"}
+    every = {"over": "ended", "now": "in force", "soon": "to come", "bad": "invalid"}
+    assert states(tmp_path, "--all") == states(tmp_path, "-a") == every
+    assert states(tmp_path, "--all", now="2025-01-18T19:30:00Z") == every | {"soon": "in force"}
+    assert file.read_text() == STATE + SEVERAL
+
+
+def test_the_list_as_text(tmp_path: Path) -> None:
+    board(tmp_path, SEVERAL)
+    result = liza(tmp_path, "silence", "list", "--now", NOW)
+    assert result.code == 0
+    good, bad = result.out.splitlines()
+    assert good.startswith("in force  retry_cluster (a=t) until 2025-01-18T20:00:00Z")
+    assert good.endswith("[now]")
+    assert bad == "! bad is not in force: it has no reason"
+    lines = liza(tmp_path, "silence", "list", "--all", "--now", NOW).out.splitlines()
+    assert [line.split("  ")[0] for line in lines[:3]] == ["ended", "in force", "to come"]
+
+
+def test_the_list_shows_every_field_that_was_written(tmp_path: Path) -> None:
+    board(tmp_path, SEVERAL.replace("reason: r}", "reason: r, ticket: OPS-1}"))
+    (found, _) = listed(tmp_path)
+    assert (found["ticket"], found["match"], found["fault"]) == ("OPS-1", {"a": "t"}, None)
+
+
+def test_an_empty_list_is_said_to_be_empty(tmp_path: Path) -> None:
+    for number, section in enumerate(("", "silences:\n", "silences: []\n", "silences: {}\n")):
+        board(tmp_path / str(number), section)
+        for words in ((), ("--all",)):
+            result = liza(tmp_path / str(number), "silence", "list", *words)
+            assert (result.code, len(result.out.splitlines())) == (0, 1)
+        assert listed(tmp_path / str(number)) == []
+
+
+# --- expire -----------------------------------------------------------------------------------------------------------
+
+
+def test_expiring_ends_a_silence_now(tmp_path: Path) -> None:
+    board(tmp_path)
+    add(tmp_path)
+    later = "2025-01-18T18:00:00Z"
+    result = liza(tmp_path, "silence", "expire", "silence-1", "--by", "bob", "--now", later)
+    assert (result.code, result.err) == (0, "")
+    assert "silence-1" in result.out
+    assert states(tmp_path, now="2025-01-18T17:59:59Z") == {"silence-1": "in force"}
+    assert states(tmp_path, "--all", now=later) == {"silence-1": "ended"}
+    (found,) = listed(tmp_path, "--all")
+    assert (found["expired_at"], found["expired_by"]) == (later, "bob")
+    assert found["until"] == "2025-01-18T19:30:00Z", "a silence is never edited"
+
+
+def test_the_json_of_expiring(tmp_path: Path) -> None:
+    board(tmp_path)
+    add(tmp_path)
+    answer = liza(tmp_path, "silence", "expire", "silence-1", "--by", "bob", "--now", NOW, "--json").json
+    assert (answer["schema"], answer["command"], answer["status"]) == (1, "silence expire", "expired")
+    assert (answer["silence"]["id"], answer["silence"]["rule"], answer["silence"]["expired_at"]) == (
+        "silence-1",
+        RULE,
+        NOW,
+    )
+
+
+@pytest.mark.parametrize("name", ["over", "bad", "nobody", "", "-1"])
+def test_what_is_not_in_force_cannot_be_expired(tmp_path: Path, name: str) -> None:
+    file = board(tmp_path, SEVERAL)
+    result = liza(tmp_path, "silence", "expire", "--now", NOW, "--", name)
+    assert result.code == 1
+    assert result.hint()
+    assert file.read_text() == STATE + SEVERAL
+    assert not (tmp_path / ".liza" / "log.yaml").exists()
+
+
+def test_a_wrong_id_is_answered_with_those_in_force(tmp_path: Path) -> None:
+    board(tmp_path, SEVERAL)
+    hint = liza(tmp_path, "silence", "expire", "nobody", "--now", NOW).hint()
+    assert "in force: now;" in hint
+
+
+def test_a_silence_is_expired_only_once(tmp_path: Path) -> None:
+    file = board(tmp_path)
+    add(tmp_path)
+    assert liza(tmp_path, "silence", "expire", "silence-1", "--now", NOW).code == 0
+    before = file.read_text()
+    result = liza(tmp_path, "silence", "expire", "silence-1", "--now", NOW)
+    assert (result.code, bool(result.hint())) == (1, True)
+    assert file.read_text() == before
+
+
+def test_after_expiring_the_same_can_be_silenced_again(tmp_path: Path) -> None:
+    board(tmp_path)
+    for number in (1, 2):
+        assert add(tmp_path, "--all", "--json").json["silence"]["id"] == f"silence-{number}"
+        assert liza(tmp_path, "analyze", "--now", NOW).code == 0
+        assert liza(tmp_path, "silence", "expire", f"silence-{number}", "--now", NOW).code == 0
+    assert liza(tmp_path, "analyze", "--now", NOW).code == 3
+
+
+# --- all three --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [("add", "zzz", "--all", "--for", "1h", "-m", "x"), ("expire", "zzz")])
+def test_a_refusal_is_json_where_json_is_asked_for(tmp_path: Path, words: tuple[str, ...]) -> None:
+    board(tmp_path)
+    result = liza(tmp_path, "silence", *words, "--json")
+    assert result.code == 1
+    assert (result.json["command"], result.json["status"]) == (f"silence {words[0]}", "refused")
+    assert result.json["problems"][0]["hint"]
+
+
+def test_the_folder_may_be_named_at_every_place(tmp_path: Path) -> None:
+    board(tmp_path / "there")
+    root = ("--root", str(tmp_path / "there"))
+    words = ("add", RULE, "--all", "--for", "1h", *WHY)
+    for number, call in enumerate(
+        ((*root, "silence", *words), ("silence", *root, *words), ("silence", *words, *root)), 1
+    ):
+        assert liza(tmp_path, *call).code == 0
+        assert len(listed(tmp_path, *root)) == number
+
+
+def test_without_a_blackboard_all_three_say_so(tmp_path: Path) -> None:
+    for words in (("add", RULE, "--all", "--for", "1h", "-m", "x"), ("list",), ("expire", "x")):
+        result = liza(tmp_path, "silence", *words)
+        assert (result.code, bool(result.hint())) == (1, True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_blackboard_that_cannot_be_read_stays_as_it_is(tmp_path: Path) -> None:
+    file = new_board(tmp_path, "anomalies: [\n")
+    for words in (("add", RULE, "--all", "--for", "1h", "-m", "x"), ("list",), ("expire", "x")):
+        assert liza(tmp_path, "silence", *words).code == 4
+    assert file.read_text() == "anomalies: [\n"
+
+
+def test_the_help_has_an_example_of_each(tmp_path: Path) -> None:
+    for name in ("add", "list", "expire"):
+        result = liza(tmp_path, "silence", name, "--help")
+        assert result.code == 0
+        assert f"liza silence {name} " in result.out.split("Example:")[1]
+    assert "silence" in liza(tmp_path, "--help").out
+
+
+def test_words_of_the_command_line_come_back_harmless_and_are_kept(tmp_path: Path) -> None:
+    board(tmp_path)
+    words = ("silence", "add", RULE, f"{NASTY}={NASTY}", "--for", "1h", "-m", NASTY, "--by", NASTY, "--now", NOW)
+    result = on_a_terminal(tmp_path, *words)
+    assert result.code == 0
+    assert harmless(result.out), ascii(result.out)
+    (found,) = listed(tmp_path)
+    assert (found["reason"], found["by"], found["match"]) == (NASTY, NASTY, {NASTY: NASTY})
+    for call in (("list",), ("expire", NASTY), ("add", NASTY, "--all", "--for", "1h", "-m", "x"), (NASTY,)):
+        result = on_a_terminal(tmp_path, "silence", *call)
+        assert harmless(result.out), ascii(result.out)
+
+
+def test_a_long_reason_is_kept_whole_and_shown_short(tmp_path: Path) -> None:
+    board(tmp_path)
+    reason = "because " * 10_000
+    result = liza(tmp_path, "silence", "add", RULE, "--all", "--for", "1h", "-m", reason, "--now", NOW)
+    assert result.code == 0
+    assert len(result.out) < 1000
+    assert len(liza(tmp_path, "silence", "list", "--now", NOW).out) < 1000
+    assert listed(tmp_path)[0]["reason"] == reason.strip()
+
+
+@pytest.mark.parametrize(
+    "reason", ["yes", "null", "12:30", "a: b # c", "- x", "two\nlines", "'\"", "{a: [", "2025-01-18"]
+)
+def test_a_reason_is_read_back_as_it_was_given(tmp_path: Path, reason: str) -> None:
+    board(tmp_path)
+    words = ("silence", "add", RULE, f"task={reason}", "--for", "1h", "-m", reason, "--by", reason, "--now", NOW)
+    assert liza(tmp_path, *words).code == 0
+    (found,) = listed(tmp_path)
+    assert (found["reason"], found["by"], found["match"]) == (reason, reason, {"task": reason})
+    assert json.dumps(found)
+    assert liza(tmp_path, "validate").code == 0

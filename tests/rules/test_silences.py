@@ -1,0 +1,417 @@
+"""Silences: what they keep from tripping, for how long, and what they must never hide."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from liza.model import Reason, Verdict
+from liza.rules.evaluate import RuleSet, evaluate
+from tests.rules.boards import NOW, SYSTEMIC, Fields, anomaly, names, progress, rule, rules, snapshot, written
+
+CREATED, UNTIL = "2025-01-18T17:00:00Z", "2025-01-18T20:00:00Z"
+GAP = tuple(anomaly("spec_gap", minute, f"task-{minute}", spec_ref="specs/a.md#FR-1") for minute in (1, 2))
+OUTAGE = tuple(anomaly("external_blocker", minute, blocker_service="Stripe") for minute in (1, 2))
+REFUSED = tuple(
+    anomaly("retry_loop", minute, error_pattern=f"connection to 10.0.0.{minute} refused after {minute} s")
+    for minute in (1, 2, 3)
+)
+
+
+def silence(name: str = "spec_gap_cluster", match: Fields | None = None, **fields: Any) -> Fields:
+    """A silence as `liza silence add` writes it, in force at NOW."""
+    about: Fields = {"match": match} if match else {"all": True}
+    whole = {"id": "silence-1", "rule": name, **about, "created": CREATED, "until": UNTIL, "reason": "known", "by": "a"}
+    return {**whole, **fields}
+
+
+def without(field: str) -> Fields:
+    return {name: value for name, value in silence().items() if name != field}
+
+
+def judged(*anomalies: Any, silences: Any, ruleset: RuleSet = SYSTEMIC, now: datetime = NOW, **more: Any) -> Verdict:
+    return evaluate(ruleset, snapshot(*anomalies, silences=silences, **more), now)
+
+
+def hushed(verdict: Verdict) -> list[str]:
+    return [each.match.rule.name for each in verdict.silenced]
+
+
+def is_hushed(condition: str, match: Fields, *anomalies: Any, **more: Any) -> bool:
+    """Whether a silence about `match` hides what the condition finds, which must be exactly one match."""
+    verdict = judged(*anomalies, silences=[silence("own", match)], ruleset=rules(condition), **more)
+    assert len(verdict.matches) + len(verdict.silenced) == 1
+    return bool(verdict.silenced)
+
+
+def clock(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+# --- what is silenced, and what is not --------------------------------------------------------------------------------
+
+
+def test_a_silenced_match_does_not_trip_and_is_told_with_its_silence() -> None:
+    verdict = judged(*GAP, silences=[silence(match={"spec_ref": "specs/a.md#FR-1"})])
+    assert verdict.matches == ()
+    ((match, by),) = verdict.silenced
+    assert (match.rule.name, match.value, match.key) == ("spec_gap_cluster", 2, "specs/a.md#FR-1")
+    assert (by.id, by.reason, by.by, by.until) == ("silence-1", "known", "a", clock(UNTIL))
+    told = progress(verdict, "spec_gap_cluster")
+    assert (told.reason, told.value, told.key) == (Reason.SILENCED, 2, "specs/a.md#FR-1")
+
+
+def test_a_silence_of_one_rule_leaves_the_others_alone() -> None:
+    verdict = judged(*GAP, *OUTAGE, silences=[silence()])
+    assert (names(verdict), hushed(verdict)) == (["external_service_outage"], ["spec_gap_cluster"])
+    assert progress(verdict, "external_service_outage").reason is Reason.MATCHED
+
+
+def test_a_silence_of_one_group_leaves_the_other_groups_of_its_rule_alone() -> None:
+    others = [anomaly("spec_gap", spec_ref="specs/b.md#FR-2") for _ in range(2)]
+    verdict = judged(*GAP, *others, silences=[silence(match={"spec_ref": "specs/a.md#FR-1"})])
+    assert [match.key for match in verdict.matches] == ["specs/b.md#FR-2"]
+    assert [each.match.key for each in verdict.silenced] == ["specs/a.md#FR-1"]
+    assert progress(verdict, "spec_gap_cluster").reason is Reason.MATCHED
+
+
+def test_a_silence_of_all_that_a_rule_finds_hides_every_group() -> None:
+    others = [anomaly("spec_gap", spec_ref="specs/b.md#FR-2") for _ in range(2)]
+    assert hushed(judged(*GAP, *others, silences=[silence()])) == ["spec_gap_cluster"] * 2
+
+
+def test_a_silence_where_nothing_matches_hides_nothing() -> None:
+    verdict = judged(GAP[0], silences=[silence()])
+    assert (verdict.matches, verdict.silenced) == ((), ())
+    assert progress(verdict, "spec_gap_cluster").reason is Reason.BELOW
+
+
+def test_a_silence_of_a_rule_that_does_not_exist_hides_nothing() -> None:
+    assert names(judged(*GAP, silences=[silence("spec_gap"), silence("SPEC_GAP_CLUSTER"), silence("")]))
+
+
+def test_the_same_silence_twice_hides_a_match_once() -> None:
+    assert hushed(judged(*GAP, silences=[silence(), silence(id="silence-2")])) == ["spec_gap_cluster"]
+
+
+def test_a_rule_that_only_observes_can_be_silenced_too() -> None:
+    observing = rules(rule("count(same(a)) >= 1", mode="observe"))
+    verdict = judged(anomaly("x", a="y"), silences=[silence("own")], ruleset=observing)
+    assert (verdict.matches, verdict.observed, hushed(verdict)) == ((), (), ["own"])
+
+
+def test_a_number_without_evidence_is_silenced_only_as_a_whole() -> None:
+    blocked: Fields = {"sprint": {"metrics": {"tasks_blocked": 3}}}
+    condition = rules("metric(sprint.metrics.tasks_blocked) >= 2")
+    assert names(judged(silences=[silence("own", {"task": "task-1"})], ruleset=condition, **blocked)) == ["own"]
+    assert hushed(judged(silences=[silence("own")], ruleset=condition, **blocked)) == ["own"]
+
+
+# --- all of the evidence ----------------------------------------------------------------------------------------------
+
+
+def test_a_match_with_one_record_that_no_silence_covers_trips() -> None:
+    assert names(judged(*GAP, silences=[silence(match={"task": "task-1"})])) == ["spec_gap_cluster"]
+
+
+def test_silences_that_cover_the_evidence_between_them_hide_the_match() -> None:
+    each = [silence(match={"task": task}, id=task) for task in ("task-1", "task-2")]
+    assert hushed(judged(*GAP, silences=each)) == ["spec_gap_cluster"]
+    more = anomaly("spec_gap", 3, "task-3", spec_ref="specs/a.md#FR-1")
+    assert names(judged(*GAP, more, silences=each)) == ["spec_gap_cluster"]
+
+
+def test_silences_of_different_rules_do_not_add_up() -> None:
+    each = [silence(match={"task": "task-1"}), silence("external_service_outage", {"task": "task-2"})]
+    assert names(judged(*GAP, silences=each)) == ["spec_gap_cluster"]
+
+
+def test_a_silence_that_has_ended_covers_none_of_the_evidence() -> None:
+    each = [silence(match={"task": "task-1"}), silence(match={"task": "task-2"}, until="2025-01-18T17:30:00Z")]
+    assert names(judged(*GAP, silences=each)) == ["spec_gap_cluster"]
+
+
+def test_every_field_of_a_silence_has_to_hold() -> None:
+    both = {"spec_ref": "specs/a.md#FR-1", "reporter": "coder-1"}
+    assert hushed(judged(*GAP, silences=[silence(match=both)])) == ["spec_gap_cluster"]
+    assert names(judged(*GAP, silences=[silence(match={**both, "reporter": "coder-2"})])) == ["spec_gap_cluster"]
+
+
+def test_a_record_without_the_field_is_not_covered() -> None:
+    assert names(judged(*GAP, silences=[silence(match={"blocker_service": "stripe"})])) == ["spec_gap_cluster"]
+
+
+# --- what a value means -----------------------------------------------------------------------------------------------
+
+WRITTEN = {
+    "as it is": ("Stripe", True),
+    "in other letters": ("STRIPE", True),
+    "with space around": ("  stripe ", True),
+    "with a full stop": ("stripe.", True),
+    "another service": ("paypal", False),
+    "a part of it": ("Strip", False),
+    "more than it": ("Stripe API", False),
+}
+
+
+@pytest.mark.parametrize(("value", "covered"), WRITTEN.values(), ids=WRITTEN.keys())
+def test_where_a_rule_groups_by_same_a_silence_compares_by_same(value: str, covered: bool) -> None:
+    verdict = judged(*OUTAGE, silences=[silence("external_service_outage", {"blocker_service": value})])
+    assert bool(verdict.silenced) is covered
+    assert bool(verdict.matches) is not covered
+
+
+def test_in_exact_mode_a_silence_means_the_text_as_it_is() -> None:
+    exact = SYSTEMIC._replace(exact=True)
+    for value, covered in (("Stripe", True), ("stripe", False), ("Stripe.", False)):
+        by = [silence("external_service_outage", {"blocker_service": value})]
+        assert bool(judged(*OUTAGE, silences=by, ruleset=exact).silenced) is covered
+
+
+ERRORS = {
+    "one of the texts": ("connection to 10.0.0.1 refused after 1 s", True),
+    "the same error elsewhere": ("connection to 10.9.8.7 refused after 55 s", True),
+    "another error": ("permission to 10.0.0.1 denied", False),
+    "the opposite": ("connection to 10.0.0.1 accepted after 1 s", False),
+}
+
+
+@pytest.mark.parametrize(("value", "covered"), ERRORS.values(), ids=ERRORS.keys())
+def test_where_a_rule_groups_by_similar_a_silence_compares_by_similar(value: str, covered: bool) -> None:
+    verdict = judged(*REFUSED, silences=[silence("retry_cluster", {"error_pattern": value})])
+    assert bool(verdict.silenced) is covered
+    assert bool(verdict.matches) is not covered
+
+
+def test_in_exact_mode_similar_texts_are_not_covered() -> None:
+    same = [anomaly("retry_loop", minute, error_pattern="timed out after 5 s") for minute in (1, 2, 3)]
+    exact = SYSTEMIC._replace(exact=True)
+    for value, covered in (("timed out after 5 s", True), ("timed out after 6 s", False)):
+        by = [silence("retry_cluster", {"error_pattern": value})]
+        assert bool(judged(*same, silences=by, ruleset=exact).silenced) is covered
+
+
+def test_the_name_that_a_report_gives_to_a_group_silences_it() -> None:
+    (match,) = judged(*REFUSED, silences=[]).matches
+    assert hushed(judged(*REFUSED, silences=[silence("retry_cluster", {"error_pattern": match.key})]))
+
+
+def test_a_field_is_found_in_the_record_and_in_its_details() -> None:
+    records = [{**anomaly("x", a="one"), "spec_ref": "top"} for _ in range(2)]
+    for match in ({"a": "one"}, {"details.a": "one"}, {"spec_ref": "top"}, {"type": "x"}, {"b|a": "one"}):
+        assert is_hushed("count(same(a)) >= 2", match, *records), match
+    assert not is_hushed("count(same(a)) >= 2", {"details.spec_ref": "top"}, *records)
+
+
+def test_either_name_of_a_field_with_two_names_is_understood() -> None:
+    named = [anomaly("workaround", minute, root_cause="no shared clock") for minute in (1, 2)]
+    for name in ("root_cause", "root_cause|what"):
+        by = [silence("workaround_pattern", {name: "no shared clock"})]
+        assert hushed(judged(*named, silences=by)) == ["workaround_pattern"]
+
+
+VALUES = {"a number": (3, "3"), "a number with a point": (1.5, "1.5"), "true": (True, "true"), "a text": ("x=y", "x=y")}
+
+
+@pytest.mark.parametrize(("value", "said"), VALUES.values(), ids=VALUES.keys())
+def test_a_value_of_any_kind_is_compared_as_it_is_written(value: Any, said: str) -> None:
+    records = [anomaly("x", a="one", b=value) for _ in range(2)]
+    assert is_hushed("count(same(a)) >= 2", {"b": said}, *records)
+    assert is_hushed("count(same(a)) >= 2", {"b": value}, *records)
+    assert not is_hushed("count(same(a)) >= 2", {"b": f"{said}0"}, *records)
+
+
+def test_a_record_that_says_several_things_is_covered_only_where_it_says_what_is_meant() -> None:
+    records = [anomaly("x", a="one", b=["p", "q"]), anomaly("x", a="one", b="p")]
+    assert is_hushed("count(same(a)) >= 2", {"b": "p"}, *records)
+    assert not is_hushed("count(same(a)) >= 2", {"b": "q"}, *records)
+
+
+# --- for how long -----------------------------------------------------------------------------------------------------
+
+MOMENTS = {
+    "before it begins": ("2025-01-18T16:59:59Z", False),
+    "when it begins": (CREATED, True),
+    "before it ends": ("2025-01-18T19:59:59Z", True),
+    "when it ends": (UNTIL, False),
+    "the day after": ("2025-01-19T18:00:00Z", False),
+}
+
+
+@pytest.mark.parametrize(("now", "covered"), MOMENTS.values(), ids=MOMENTS.keys())
+def test_a_silence_holds_from_its_beginning_until_its_end(now: str, covered: bool) -> None:
+    verdict = judged(*GAP, silences=[silence()], now=clock(now))
+    assert (bool(verdict.silenced), bool(verdict.matches)) == (covered, not covered)
+
+
+EXPIRED = {
+    "earlier": ("2025-01-18T17:59:59Z", False),
+    "now": ("2025-01-18T18:00:00Z", False),
+    "later": ("2025-01-18T18:00:01Z", True),
+    "before it began": ("2025-01-18T10:00:00Z", False),
+    "after its end, which stays its end": ("2025-01-18T23:00:00Z", True),
+    "in another zone": ("2025-01-18T18:30:00+01:00", False),
+}
+
+
+@pytest.mark.parametrize(("expired", "covered"), EXPIRED.values(), ids=EXPIRED.keys())
+def test_an_expired_silence_holds_until_it_was_expired(expired: str, covered: bool) -> None:
+    by = [silence(expired_at=expired, expired_by="b")]
+    assert bool(judged(*GAP, silences=by).silenced) is covered
+    assert names(judged(*GAP, silences=by, now=clock(UNTIL))) == ["spec_gap_cluster"]
+
+
+def test_times_are_those_of_the_blackboard() -> None:
+    assert (
+        hushed(judged(*GAP, silences=[silence(created="2025-01-18T17:00:00", until="2025-01-18T19:00:00+01:00")])) == []
+    )
+    assert hushed(judged(*GAP, silences=[silence(created="2025-01-18", until="2025-01-18T18:00:01")]))
+
+
+def test_a_day_is_not_too_long() -> None:
+    assert hushed(judged(*GAP, silences=[silence(created="2025-01-18T00:00:00Z", until="2025-01-19T00:00:00Z")]))
+
+
+# --- what is not in force ---------------------------------------------------------------------------------------------
+
+NOT_IN_FORCE = {
+    "no reason": without("reason"),
+    "an empty reason": silence(reason=" "),
+    "a reason that is a number": silence(reason=5),
+    "a reason that is a list": silence(reason=["known"]),
+    "no rule": without("rule"),
+    "a rule that is a list": silence(rule=["spec_gap_cluster"]),
+    "no beginning": without("created"),
+    "no end": without("until"),
+    "a beginning that is no time": silence(created="this morning"),
+    "an end that is no time": silence(until="forever"),
+    "an end that is a number": silence(until=99999999999),
+    "an end that is a mapping": silence(until={"at": UNTIL}),
+    "more than a day": silence(created="2025-01-18T00:00:00Z", until="2025-01-19T00:00:01Z"),
+    "a hundred years": silence(until="2125-01-18T20:00:00Z"),
+    "until the end of time": silence(created="0001-01-01T00:00:00Z", until="9999-12-31T23:59:59Z"),
+    "an end before its beginning": silence(created=UNTIL, until=CREATED),
+    "neither match nor all": without("all"),
+    "an empty match": without("all") | {"match": {}},
+    "a match that is null": without("all") | {"match": None},
+    "a match that is a text": silence() | {"match": "spec_ref"},
+    "a match that is a list": silence() | {"match": ["spec_ref"]},
+    "all, but not true": silence(all="true"),
+    "all: 1": silence(all=1),
+    "all: false": silence(all=False),
+}
+
+
+@pytest.mark.parametrize("odd", NOT_IN_FORCE.values(), ids=NOT_IN_FORCE.keys())
+def test_a_silence_that_does_not_keep_to_the_rules_hides_nothing(odd: Fields) -> None:
+    verdict = judged(*GAP, silences=[odd])
+    assert (names(verdict), hushed(verdict)) == (["spec_gap_cluster"], [])
+
+
+def test_a_faulty_silence_does_not_disturb_a_good_one() -> None:
+    assert hushed(judged(*GAP, silences=[*NOT_IN_FORCE.values(), silence()])) == ["spec_gap_cluster"]
+
+
+SECTIONS = {
+    "null": "silences:",
+    "a text": "silences: spec_gap_cluster",
+    "a number": "silences: 5",
+    "true": "silences: true",
+    "an empty list": "silences: []",
+    "an empty mapping": "silences: {}",
+    "lists in lists": "silences: [[[[spec_gap_cluster]]], [{rule: spec_gap_cluster, all: true}]]",
+    "all sorts": "silences: [null, 5, .nan, text, [], {}, {1: 2}, {null: null}]",
+    "keys that are no texts": "silences: {null: {rule: x}, 1.5: {}, true: 5, ? [a, b] : {rule: y}}",
+    "fields that are mappings": "silences: [{id: {a: b}, rule: {c: d}, match: {e: {f: g}}, by: {h: i}, reason: {}}]",
+    "a megabyte of text": f"silences: {'x' * (1 << 20)}",
+}
+
+
+@pytest.mark.parametrize("section", SECTIONS.values(), ids=SECTIONS.keys())
+def test_a_section_of_any_shape_is_no_silence_and_no_bug(section: str) -> None:
+    records = "".join("- {timestamp: 2025-01-18T14:00:00Z, task: t, type: spec_gap, spec_ref: a}\n" for _ in range(2))
+    verdict = evaluate(SYSTEMIC, written(f"version: 1\nanomalies:\n{records}{section}\n"), NOW)
+    assert (names(verdict), hushed(verdict)) == (["spec_gap_cluster"], [])
+
+
+ODD_FIELDS = {
+    "an id that is a mapping": {"id": {"a": "b"}},
+    "an id that is null": {"id": None},
+    "somebody who is a list": {"by": ["a", "b"]},
+    "nobody": {"by": None},
+    "more fields": {"ticket": "OPS-1", "state": "ended", "fault": "yes"},
+    "a long reason": {"reason": "x" * (1 << 20)},
+    "a reason with control characters": {"reason": "\x1b[2J\u202e\x07"},
+}
+
+
+@pytest.mark.parametrize("odd", ODD_FIELDS.values(), ids=ODD_FIELDS.keys())
+def test_what_else_stands_in_a_silence_does_not_matter(odd: Fields) -> None:
+    assert hushed(judged(*GAP, silences=[silence(**odd)])) == ["spec_gap_cluster"]
+
+
+def test_silences_may_be_a_mapping_by_name() -> None:
+    verdict = judged(*GAP, silences={"gap": without("id")})
+    assert [each.silence.id for each in verdict.silenced] == ["gap"]
+
+
+# --- with resolutions -------------------------------------------------------------------------------------------------
+
+
+def resolved(name: str, until: str) -> Fields:
+    trip = {"timestamp": until, "pattern": name, "severity": "SPEC_FLAW", "result": "TRIGGERED"}
+    return {"status": "OK", "history": [{**trip, "resolved_at": until, "resolved_by": "a", "resolution": "ADR-1"}]}
+
+
+def test_what_a_resolution_has_dealt_with_is_not_said_to_be_silenced() -> None:
+    breaker = resolved("spec_gap_cluster", "2025-01-18T13:00:00Z")
+    verdict = judged(*GAP, silences=[silence()], circuit_breaker=breaker)
+    assert (verdict.matches, verdict.silenced) == ((), ())
+    assert progress(verdict, "spec_gap_cluster").reason is Reason.ACKNOWLEDGED
+
+
+def test_what_comes_after_a_resolution_is_silenced_on_its_own() -> None:
+    breaker = resolved("spec_gap_cluster", "2025-01-18T13:00:00Z")
+    later = [anomaly("spec_gap", minute, "task-9", spec_ref="specs/a.md#FR-1") for minute in (70, 80)]
+    by = [silence(match={"task": "task-9"})]
+    ((match, _),) = judged(*GAP, *later, silences=by, circuit_breaker=breaker).silenced
+    assert [record.key for record in match.evidence] == [2, 3]
+
+
+# --- whatever the blackboard says -------------------------------------------------------------------------------------
+
+_KINDS = st.sampled_from(["spec_gap", "external_blocker", "retry_loop", "assumption_violated"])
+_WORDS = st.sampled_from(["one", "One.", "two", "connection 1 refused", "connection 2 refused"])
+_FIELD = st.sampled_from(["spec_ref", "blocker_service", "error_pattern", "assumption", "task", "nothing"])
+_RECORDS = st.lists(
+    st.builds(
+        lambda kind, task, word: anomaly(
+            kind, task=task, spec_ref=word, blocker_service=word, error_pattern=word, assumption=word
+        ),
+        _KINDS,
+        st.sampled_from(["task-1", "task-2"]),
+        _WORDS,
+    ),
+    max_size=12,
+)
+_SILENCES = st.lists(
+    st.builds(
+        silence,
+        st.sampled_from([each.rule.name for each in SYSTEMIC.rules]),
+        st.dictionaries(_FIELD, st.one_of(_WORDS, st.sampled_from(["task-1", "task-2"])), max_size=2),
+    ),
+    max_size=4,
+)
+
+
+@given(records=_RECORDS, silences=_SILENCES)
+def test_silences_neither_make_nor_lose_a_match(records: list[Fields], silences: list[Fields]) -> None:
+    """Whatever would have tripped does so, or is told as silenced, with a silence of its own rule."""
+    alone = judged(*records, silences=[])
+    verdict = judged(*records, silences=silences)
+    silenced = [each.match for each in verdict.silenced]
+    assert sorted([*verdict.matches, *silenced], key=str) == sorted(alone.matches, key=str)
+    assert all(match.rule.name == by.rule for match, by in verdict.silenced)
+    assert judged(*records, silences=silences, now=clock(UNTIL)).matches == alone.matches

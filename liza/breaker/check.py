@@ -138,12 +138,13 @@ class Trip(NamedTuple):
 def trip_of(board: Board, verdict: Verdict, snapshot: Snapshot, rules: RuleSet) -> Trip:
     """The trip that a verdict calls for: the first match in pack order is the trigger."""
     match = verdict.matches[0]
+    section = snapshot.sections.get("circuit_breaker")
     trigger: dict[str, Any] = {
         "timestamp": format_time(verdict.checked_at),
         "pattern": match.rule.name,
         "severity": match.rule.severity,
         "report_file": REPORT_FILE,
-        "trip_id": trip_id(match.rule.name, match.new, match.threshold, earlier_trips(match.rule.name, snapshot)),
+        "trip_id": trip_id(match.rule.name, match.new, match.threshold, earlier_trips(match.rule.name, section)),
     }
     there = checkpoint.look(board.paths.checkpoint)
     if there is not None and there.trip_id == trigger["trip_id"] and there.time is not None:
@@ -154,12 +155,10 @@ def trip_of(board: Board, verdict: Verdict, snapshot: Snapshot, rules: RuleSet) 
     return Trip(trigger, verdict.matches, snapshot, evidence_of(verdict), rules.changes, verdict.silenced)
 
 
-def earlier_trips(rule: str, snapshot: Snapshot) -> int:
+def earlier_trips(rule: str, section: Any) -> int:
     """How often a rule has tripped before: what tells two trips apart that have no evidence."""
-    history = sections.history_of(snapshot.sections.get("circuit_breaker"))
-    return sum(
-        isinstance(e, Mapping) and e.get("pattern") == rule and e.get("resolved_at") is not None for e in history
-    )
+    history = [entry for entry in sections.history_of(section) if isinstance(entry, Mapping)]
+    return sum(entry.get("pattern") == rule and entry.get("resolved_at") is not None for entry in history)
 
 
 def evidence_of(verdict: Verdict) -> dict[str, str]:

@@ -16,10 +16,12 @@ COMMANDS = (
     Command("analyze", "watching", "liza.cli.analyze", "Check the blackboard for systemic patterns, once."),
     Command("status", "watching", "liza.cli.status", "Show the breaker, and how near each pattern is."),
     Command("gate", "watching", "liza.cli.gated", "For agents' hooks: may work go on? Exit code 0 or 2."),
+    Command("replay", "watching", "liza.cli.replay", "Play the records back: when would each rule have tripped?"),
     Command("resolve", "deciding", "liza.cli.resolve", "Record the decision on a trip, and let the agents go on."),
     Command("trip", "deciding", "liza.cli.trip", "Stop the sprint by hand."),
     Command("silence", "deciding", "liza.cli.silence", "Let a known match pass for some hours."),
     Command("log", "recording", "liza.cli.log", "Put an anomaly or a log entry on the blackboard."),
+    Command("rules", "rules", "liza.cli.rules", "See the rules, check them, ask why, and try them out."),
     Command("init", "setting up", "liza.cli.init", "Make a blackboard in this folder."),
     Command("validate", "setting up", "liza.cli.validate", "Check the blackboard and list all that is wrong with it."),
 )

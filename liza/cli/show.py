@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ from liza.breaker.section import also_matched
 from liza.model import Progress, Reason, Silence, Silenced, format_time
 from liza.rules.evaluate import RuleSet
 from liza.rules.severities import SEVERITIES
-from liza.text import printable
+from liza.text import printable, shown
 
 
 def check(found: Check, rules: RuleSet, dry_run: bool) -> None:
@@ -21,9 +22,9 @@ def check(found: Check, rules: RuleSet, dry_run: bool) -> None:
         trigger(found.trigger, "TRIPPED" if found.tripped else "STILL OPEN")
     elif verdict.matches:
         names = ", ".join(dict.fromkeys(match.rule.name for match in verdict.matches))
-        click.echo(f"{_bold('WOULD TRIP', 'red')}: {names} (dry run, nothing written)")
+        click.echo(f"{bold('WOULD TRIP', 'red')}: {names} (dry run, nothing written)")
     else:
-        click.echo(_bold("OK", "green") + ": no systemic pattern" + (" (dry run, nothing written)" if dry_run else ""))
+        click.echo(bold("OK", "green") + ": no systemic pattern" + (" (dry run, nothing written)" if dry_run else ""))
     patterns(verdict.progress)
     parts = [f"{verdict.considered} anomalies considered"]
     parts += [f"{verdict.acknowledged} dealt with by earlier resolutions"] if verdict.acknowledged else []
@@ -31,8 +32,8 @@ def check(found: Check, rules: RuleSet, dry_run: bool) -> None:
     click.echo(f"\n{', '.join(parts)} (window: {verdict.window})")
     silenced(verdict.silenced)
     for match in verdict.observed:
-        click.echo(f"observed: {match.rule.name} {match.value:g} of {match.threshold:g} ({_short(match.key)})")
-    warnings([*verdict.warnings, *(f"{_where(record)}: {why}" for record, why in verdict.unusable)])
+        click.echo(f"observed: {match.rule.name} {match.value:g} of {match.threshold:g} ({short(match.key)})")
+    warnings([*verdict.warnings, *(f"{where(record)}: {why}" for record, why in verdict.unusable)])
     warnings(found.notes)
     warnings(f"rules.yaml: {change}" for change in rules.changes)
     problems = len(found.snapshot.problems)
@@ -45,13 +46,13 @@ def trigger(open_trip: Mapping[str, Any], word: str) -> None:
     severity = str(open_trip.get("severity"))
     pattern = printable(str(open_trip.get("pattern") or "unknown"))
     since = printable(str(open_trip.get("timestamp")))
-    click.echo(f"{_bold(word, 'red')}: {_bold(pattern)} ({printable(severity)}) since {since}")
+    click.echo(f"{bold(word, 'red')}: {bold(pattern)} ({printable(severity)}) since {since}")
     if severity in SEVERITIES:
         click.echo(f"  a flaw in {SEVERITIES[severity].layer}: {SEVERITIES[severity].scope}")
     if open_trip.get("message"):
-        click.echo(f"  {_short(open_trip['message'])}")
+        click.echo(f"  {short(open_trip['message'])}")
     if others := also_matched(open_trip):
-        click.echo(f"  also matched: {_short(', '.join(others))}")
+        click.echo(f"  also matched: {short(', '.join(others))}")
     click.echo(f"  report: {printable(str(open_trip.get('report_file') or '.liza/circuit_breaker_report.md'))}")
     click.echo("  decide: liza resolve -m 'what was decided'")
 
@@ -70,16 +71,16 @@ def patterns(progress: Iterable[Progress]) -> None:
 def silenced(hushed: Iterable[Silenced]) -> None:
     """Matches that would have tripped: who keeps them from it, until when, and why."""
     for match, silence in hushed:
-        what = f"{match.rule.name} {match.value:g} of {match.threshold:g} ({_short(match.key or 'no group')})"
-        why = f"until {format_time(silence.until)} by {_short(silence.by)}: {_short(silence.reason)}"
-        click.echo(f"{_bold('silenced', 'yellow')}: {what} {why} [{_short(silence.id)}]")
+        what = f"{match.rule.name} {match.value:g} of {match.threshold:g} ({short(match.key or 'no group')})"
+        why = f"until {format_time(silence.until)} by {short(silence.by)}: {short(silence.reason)}"
+        click.echo(f"{bold('silenced', 'yellow')}: {what} {why} [{short(silence.id)}]")
 
 
 def silence(each: Silence) -> str:
     """A silence in one line."""
     about = ", ".join(f"{name}={value}" for name, value in each.match.items()) or "all that it finds"
-    said = f"until {format_time(each.until)} by {_short(each.by)}: {_short(each.reason)}"
-    return f"{_short(each.rule)} ({_short(about)}) {said} [{_short(each.id)}]"
+    said = f"until {format_time(each.until)} by {short(each.by)}: {short(each.reason)}"
+    return f"{short(each.rule)} ({short(about)}) {said} [{short(each.id)}]"
 
 
 def _columns() -> int:
@@ -105,26 +106,42 @@ def _about(each: Progress) -> str:
     if each.value <= 0:
         return "dealt with" if each.reason is Reason.ACKNOWLEDGED else ""
     if each.reason is Reason.SILENCED:
-        return "  ".join(part for part in ("silenced", _short(each.key) if each.key else "") if part)
-    tasks = ", ".join(_short(task) for task in each.tasks[:4]) + (", ..." if len(each.tasks) > 4 else "")
+        return "  ".join(part for part in ("silenced", short(each.key) if each.key else "") if part)
+    tasks = ", ".join(short(task) for task in each.tasks[:4]) + (", ..." if len(each.tasks) > 4 else "")
     return "  ".join(
-        part for part in (_short(each.key) if each.key else "", f"[{printable(tasks)}]" if tasks else "") if part
+        part for part in (short(each.key) if each.key else "", f"[{printable(tasks)}]" if tasks else "") if part
     )
 
 
 def warnings(lines: Iterable[str]) -> None:
     for line in lines:
-        click.echo(f"{_bold('!', 'yellow')} {printable(line)}")
+        click.echo(f"{bold('!', 'yellow')} {printable(line)}")
 
 
-def _where(record: Any) -> str:
+def where(record: Any) -> str:
     return f"{record.stream}[{record.key}]"
 
 
-def _short(text: Any) -> str:
-    line = " ".join(str(text)[:400].split())
-    return printable(line if len(line) <= 72 else line[:71] + "…")
+def short(text: Any, length: int = 72) -> str:
+    """One line of a text that anybody may have written."""
+    line = " ".join((text if isinstance(text, str) else shown(text))[: 4 * length + 100].split())
+    return printable(line if len(line) <= length else line[: length - 1] + "…")
 
 
-def _bold(text: str, colour: str | None = None) -> str:
+def number(count: int, noun: str) -> str:
+    """`1 trip`, `2 trips`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def span(length: timedelta) -> str:
+    """A length of time as people say it: 45 s, 12 min, 3 h 20 min, 2 d 4 h."""
+    seconds = max(int(length.total_seconds()), 0)
+    for size, unit, small, sub in ((86400, "d", 3600, "h"), (3600, "h", 60, "min")):
+        if seconds >= size:
+            rest = seconds % size // small
+            return f"{seconds // size} {unit}" + (f" {rest} {sub}" if rest else "")
+    return f"{seconds // 60} min" if seconds >= 60 else f"{seconds} s"
+
+
+def bold(text: str, colour: str | None = None) -> str:
     return click.style(text, fg=colour, bold=True)

@@ -186,4 +186,4 @@ def _fields(words: tuple[str, ...]) -> dict[str, str]:
 def _state(entry: Entry, at: datetime) -> str:
     if entry.silence is None:
         return "invalid"
-    return "in force" if entry.in_force(at) else "to come" if entry.silence.created > at else "ended"
+    return "ended" if entry.is_over(at) else "in force" if entry.in_force(at) else "to come"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from liza.model import Record, parse_time
+from liza.model import MAPPINGS, Record, parse_time
 
 LISTED = 500  # with more evidence than this, a position mark is kept instead of fingerprints
 _MARK = "first "
@@ -27,7 +27,9 @@ def fingerprint(record: Record) -> str:
 
 def _plain(value: Any) -> Any:
     """With keys that can be sorted, whatever they are."""
-    if isinstance(value, Mapping):
+    if isinstance(value, str):
+        return value
+    if isinstance(value, MAPPINGS):
         return {
             f"{type(key).__name__}:{key}" if not isinstance(key, str) else key: _plain(v) for key, v in value.items()
         }
@@ -48,7 +50,8 @@ def evidence_text(records: Sequence[Record], *, exactly: bool = False) -> str:
 class Acknowledged:
     """What the history says about each rule."""
 
-    def __init__(self) -> None:
+    def __init__(self, memo: dict[Any, Any] | None = None) -> None:
+        self.memo = {} if memo is None else memo
         self.prints: dict[str, Counter[str]] = {}
         self.marks: dict[str, dict[str, int]] = {}  # of a rule, for each stream
         self.until: dict[str, datetime] = {}
@@ -69,7 +72,7 @@ class Acknowledged:
             if until is not None and (moment := record.timestamp) is not None and moment <= until:
                 continue
             if left:
-                own = fingerprint(record)
+                own = self._print(record)
                 if own in left:
                     left[own] -= 1
                     if not left[own]:
@@ -77,6 +80,13 @@ class Acknowledged:
                     continue
             kept.append(record)
         return kept
+
+    def _print(self, record: Record) -> str:
+        """A fingerprint costs more than all else about a record, and a record is asked for it again and again."""
+        known = self.memo.get(id(record.fields))
+        if known is None or known[0] is not record.fields:  # kept with it, so that no other can take its place
+            known = self.memo[id(record.fields)] = (record.fields, fingerprint(record))
+        return str(known[1])
 
 
 def open_trigger(breaker: Any) -> Mapping[str, Any] | None:
@@ -95,9 +105,9 @@ def open_trigger(breaker: Any) -> Mapping[str, Any] | None:
     return {"pattern": None, "severity": None}  # somebody took it away, but not the halt
 
 
-def acknowledged_by(breaker: Any) -> Acknowledged:
+def acknowledged_by(breaker: Any, memo: dict[Any, Any] | None = None) -> Acknowledged:
     """What the resolved trips of a `circuit_breaker` section deal with. The open trip's evidence still counts."""
-    found = Acknowledged()
+    found = Acknowledged(memo)
     if not isinstance(breaker, Mapping):
         return found
     trigger = open_trigger(breaker)

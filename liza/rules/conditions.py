@@ -55,6 +55,7 @@ class Condition:
         self.comparisons = list(_comparisons(tree))
         self.aggregates = [term for each in self.comparisons for term in each.terms]
         self.grouped = [each for each in self.aggregates if isinstance(each, Aggregate) and each.grouped]
+        self.streams = {each.stream for each in self.aggregates if isinstance(each, Aggregate)}
         _check(self, params)
 
     @property

@@ -24,7 +24,7 @@ from liza.model import (
 from liza.rules.acknowledged import Acknowledged, acknowledged_by
 from liza.rules.conditions import Condition, Outcome
 from liza.rules.fields import World
-from liza.rules.language import Aggregate, parse_duration
+from liza.rules.language import parse_duration
 
 # Streams that are lists inside the records of a section: the section, the list, and what its owner is called there.
 _NESTED = {
@@ -54,18 +54,13 @@ class RuleSet(NamedTuple):
     @property
     def streams(self) -> frozenset[str]:
         """The streams that some rule looks at."""
-        return frozenset(
-            each.stream
-            for compiled in self.rules
-            for each in compiled.condition.aggregates
-            if isinstance(each, Aggregate)
-        )
+        return frozenset(stream for compiled in self.rules for stream in compiled.condition.streams)
 
 
 def evaluate(rules: RuleSet, snapshot: Snapshot, now: datetime, memo: dict[Any, Any] | None = None) -> Verdict:
-    """What the rules say of a blackboard at a moment."""
+    """What the rules say of a blackboard at a moment. `memo` is a cache, for those who ask again and again."""
     streams = {name: stream(snapshot, name) for name in rules.streams | {"anomalies"}}
-    history = acknowledged_by(snapshot.sections.get("circuit_breaker"))
+    history = acknowledged_by(snapshot.sections.get("circuit_breaker"), memo)
     silences = _silences(snapshot.sections.get("silences"), now)
     windows: dict[str, Window] = {}
     matches: list[Match] = []

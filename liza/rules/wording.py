@@ -118,6 +118,7 @@ _SWITCHES = frozenset(("true", "false", "yes", "no", "on", "off", "null", "none"
 _AT_THE_END = frozenset((ANYTHING, ":", "=", "line", "column", "after"))
 
 
+@lru_cache(maxsize=4_000)  # for those who judge again and again: the daemon, and whoever tries rules
 def template(text: str, stem: bool = True) -> Template:
     """The words of a text without its volatile parts, and the numbers and codes that make it the error it is."""
     plain = text[:LONGEST]

@@ -221,6 +221,20 @@ def test_the_resolution_of_another_group_does_not_deal_with_the_silenced_one(tmp
     assert "payments sandbox" in parts(board.report.read_text())["Trigger Evidence"]
 
 
+def test_the_resolution_of_a_group_of_hundreds_does_not_deal_with_the_silenced_one(tmp_path: Path) -> None:
+    quiet = [record("spec_gap", "task-1", spec_ref="A", n=n) for n in range(2)]
+    board = board_with(tmp_path, *quiet, *(record("spec_gap", f"t{n}", spec_ref="B", n=n) for n in range(501)))
+    words = ("--for", "2h", "-m", "known", "--now", NOW)
+    assert board.run("silence", "add", "spec_gap_cluster", "spec_ref=A", *words).code == 0
+    assert board.analyze().code == 3
+    assert board.resolve().code == 0
+    assert board.analyze(now=LATER).code == 0
+    assert silenced(board, "status", LATER) == [("spec_gap_cluster", "silence-1")]
+    ran = board.analyze("--json", now=EVENING)
+    assert ran.code == 3
+    assert [(each["key"], each["count"]) for each in ran.json["matches"]] == [("A", 2)]
+
+
 def test_a_silence_does_not_close_a_trip_that_stands(tmp_path: Path) -> None:
     board = tripped(tmp_path, OUTAGE)
     trigger, report, halt = board.trigger, board.report.read_bytes(), board.checkpoint.read_bytes()
@@ -230,6 +244,23 @@ def test_a_silence_does_not_close_a_trip_that_stands(tmp_path: Path) -> None:
     assert board.run("status", "--now", LATER).code == 3
     assert board.run("gate").code == 2
     assert (board.trigger, board.report.read_bytes(), board.checkpoint.read_bytes()) == (trigger, report, halt)
+
+
+def test_the_report_of_a_trip_that_stands_keeps_its_evidence_when_that_is_silenced_later(tmp_path: Path) -> None:
+    board = tripped(tmp_path, OUTAGE)
+    before = parts(board.report.read_text())
+    silence(board, OUTAGE)
+    board.add(*RETRY.records)
+    assert board.analyze(now=LATER).code == 3
+    assert board.trigger["pattern"] == "external_service_outage"
+    text = board.report.read_text()
+    well_formed(text)
+    after = parts(text)
+    assert [after[title].strip() for title in before] == [part.strip() for part in before.values()]
+    assert after.keys() - before.keys() == {"Other Patterns That Matched", SILENCED}
+    assert [row[0] for row in tables(after["Other Patterns That Matched"])[0].rows] == ["retry_cluster"]
+    assert [row[0] for row in tables(after[SILENCED])[0].rows] == ["external_service_outage"]
+    assert "by hand" not in text, "nobody tripped it by hand"
 
 
 def test_a_trip_that_stands_is_resolved_as_ever_under_a_silence(tmp_path: Path) -> None:
@@ -299,6 +330,39 @@ def test_expiring_adds_who_and_when_and_changes_nothing_else(tmp_path: Path) -> 
     assert log(board)[1]["agent"] == "bob"
     assert "silence-1" in log(board)[1]["detail"]
     assert board.run("validate").code == 0
+
+
+NOT_LOGGED = "it could not be logged: it is not a list of entries"
+
+
+def test_a_silence_that_cannot_be_logged_is_added_and_ended_all_the_same_and_that_is_said(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *OUTAGE.records)
+    board.log.write_text("text\n")
+    assert f"! {NOT_LOGGED}\n" in silence(board, OUTAGE).out
+    assert [each["id"] for each in silences(board)] == ["silence-1"]
+    warning = {"message": NOT_LOGGED, "level": "warning"}
+    assert silence(board, OUTAGE, "--json").json["problems"] == [warning]
+    ran = board.run("silence", "expire", "silence-1", "--now", NOW)
+    assert (ran.code, NOT_LOGGED in ran.out) == (0, True)
+    ran = board.run("silence", "expire", "silence-2", "--now", NOW, "--json")
+    assert (ran.code, ran.json["problems"]) == (0, [warning])
+    assert board.log.read_text() == "text\n"
+    assert board.analyze().code == 3
+
+
+def test_a_silence_is_added_and_ended_also_where_the_blackboard_cannot_be_judged(tmp_path: Path) -> None:
+    board = Board(tmp_path, "version: 1\nanomalies: {}\n")
+    assert board.analyze().code == 4
+    said = "it is added, but the blackboard cannot be judged: anomalies is not a list"
+    ran = silence(board, OUTAGE)
+    added, warning = ran.out.splitlines()
+    assert (added.startswith("added: external_service_outage "), warning) == (True, f"! {said}")
+    assert [each["id"] for each in silences(board)] == ["silence-1"]
+    assert [line["action"] for line in log(board)] == ["silenced"]
+    answer = silence(board, OUTAGE, "--json").json
+    assert (answer["status"], answer["silenced"]) == ("added", [])
+    assert answer["problems"] == [{"message": said, "level": "warning"}]
+    assert board.run("silence", "expire", "silence-1", "--now", NOW).code == 0
 
 
 WRITTEN = """\
@@ -372,6 +436,13 @@ NOT_IN_FORCE: dict[str, dict[str, Any]] = {
     "everything, without saying so": {"match": {}},
     "nothing said of what it is about": {"match": None},
     "a match that is a text": {"match": "blocker_service"},
+    "a match of nothing": {"match": {"blocker_service": None}},
+    "a match of a list": {"match": {"blocker_service": ["payments sandbox"]}},
+    "an end before its beginning": {"created": EVENING, "until": "2025-01-18T17:00:00Z"},
+    "an end at its beginning": {"until": "2025-01-18T17:00:00Z"},
+    "expired at what is no time": {"expired_at": "yesterday"},
+    "expired at true": {"expired_at": True},
+    "expired by somebody at no time": {"expired_by": "bob"},
     "no rule": {"rule": None},
     "a rule that is a list": {"rule": ["external_service_outage"]},
 }
@@ -396,6 +467,50 @@ def test_a_silence_that_does_not_keep_to_the_rules_is_said_not_to_be_in_force(
     assert board.run("silence", "expire", "by-hand", "--now", NOW).code == 1
     assert board.analyze().code == 3
     assert board.halt["trip"] == board.trigger["trip_id"]
+
+
+FAULTS: dict[str, dict[str, Any]] = {
+    "it has no reason": {"reason": " "},
+    "it needs the times created and until": {"until": "tomorrow"},
+    "it ends before it begins": {"created": EVENING, "until": "2025-01-18T17:00:00Z"},
+    "it is longer than 24 hours": {"until": "2025-01-19T17:00:01Z"},
+    "match is not a mapping of fields to single values": {"match": {"blocker_service": None}},
+    "somebody expired it, and expired_at is no time": {"expired_by": "bob"},
+}
+
+
+@pytest.mark.parametrize(("fault", "fields"), FAULTS.items(), ids=FAULTS.keys())
+def test_it_is_said_why_a_silence_is_not_in_force(tmp_path: Path, fault: str, fields: dict[str, Any]) -> None:
+    board = by_hand(tmp_path, *OUTAGE.records, **fields)
+    ran = board.run("validate")
+    assert (ran.code, f"this silence is not in force: {fault}\n" in ran.out) == (1, True)
+    assert board.run("silence", "list", "--now", NOW).out == f"! by-hand is not in force: {fault}\n"
+    (listed,) = board.run("silence", "list", "--json", "--now", NOW).json["silences"]
+    assert listed["fault"] == fault
+
+
+LONG = "a number of thousands of digits"
+LONG_NUMBERS: dict[str, tuple[dict[str, Any], str, int]] = {
+    "its id": ({"id": "LONG"}, f"by ann: known outage [{LONG}]", 0),
+    "who wrote it": ({"by": "LONG"}, f"by {LONG}: known outage [by-hand]", 0),
+    "what it is about": ({"match": {"blocker_service": "LONG"}}, f"(blocker_service={LONG})", 3),
+}
+
+
+@pytest.mark.parametrize(("fields", "said", "code"), LONG_NUMBERS.values(), ids=LONG_NUMBERS.keys())
+def test_a_number_that_is_too_long_to_be_printed_is_named_and_blinds_nobody(
+    tmp_path: Path, fields: dict[str, Any], said: str, code: int
+) -> None:
+    board = by_hand(tmp_path, *OUTAGE.records, **fields)
+    board.edit('"LONG"', "9" * 5000)
+    assert board.run("validate").code == 0
+    for words in (("silence", "list"), ("status",)):
+        ran = board.run(*words, "--now", NOW)
+        assert (ran.code, said in ran.out) == (0, True)
+        assert board.run(*words, "--now", NOW, "--json").code == 0
+    assert len(silenced(board, "status")) == (1 if code == 0 else 0)
+    assert board.analyze().code == code
+    assert board.analyze(now=EVENING).code == 3
 
 
 SECTIONS: dict[str, Any] = {

@@ -115,13 +115,15 @@ def test_more_than_a_day_is_refused(tmp_path: Path, length: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "length", ["0m", "0h", "0", "-1h", "1e9d", "inf", "nan", "", " ", "2", "h", "2 h", "two hours"]
+    "length",
+    ["0m", "0h", "0", "-1h", "1e9d", "inf", "nan", "", " ", "2", "h", "2 h", "two hours", "500ms", "999ms", "0.5s"],
 )
 def test_what_is_no_time_is_refused(tmp_path: Path, length: str) -> None:
     file = board(tmp_path)
     result = add(tmp_path, "--all", length=length)
     assert result.code == 2
-    assert result.hint()
+    assert f"--for is {length!r}" in result.err
+    assert result.hint() == "a time like 30m or 2h is expected"
     assert file.read_text() == STATE
 
 
@@ -175,6 +177,15 @@ def test_a_word_that_is_no_field_and_value_is_refused(tmp_path: Path, word: str)
     assert file.read_text() == STATE
 
 
+def test_a_field_that_is_given_twice_is_refused(tmp_path: Path) -> None:
+    file = board(tmp_path)
+    for words in (("task=a", "task=b"), ("task=a", "blocker_service=stripe", " task =a")):
+        result = add(tmp_path, *words)
+        assert (result.code, result.err.splitlines()[0]) == (2, "liza: task is given twice")
+        assert result.hint() == "for either of two values, add two silences"
+    assert file.read_text() == STATE
+
+
 def test_a_value_may_hold_equals_signs(tmp_path: Path) -> None:
     board(tmp_path, BLOCKED.replace("stripe", "'a=b=c'") * 2)
     answer = add(tmp_path, "blocker_service=a=b=c", "--json").json
@@ -198,7 +209,8 @@ def test_a_disabled_rule_is_not_silenced(tmp_path: Path) -> None:
     (tmp_path / ".liza" / "rules.yaml").write_text(f"rules:\n- {{name: {RULE}, enabled: false}}\n")
     result = add(tmp_path, "--all")
     assert result.code == 1
-    assert RULE in result.err
+    assert result.err.startswith(f"liza: the rule {RULE} is disabled, so there is nothing to silence\n")
+    assert result.hint()
     assert file.read_text() == STATE
 
 
@@ -218,6 +230,16 @@ def test_a_time_that_is_none_is_refused(tmp_path: Path, command: tuple[str, ...]
     result = liza(tmp_path, "silence", *command, "--now", now)
     assert result.code == 2
     assert "--now" in result.err
+    assert file.read_text() == STATE
+
+
+@pytest.mark.parametrize("now", ["9999-12-31T23:59:59Z", "9999-01-01T00:00:00Z", "0500-01-01T00:00:00Z"])
+@pytest.mark.parametrize("command", [("add", RULE, "--all", "--for", "2h", "-m", "x"), ("list",), ("expire", "x")])
+def test_a_time_at_the_edge_of_the_calendar_is_refused(tmp_path: Path, command: tuple[str, ...], now: str) -> None:
+    file = board(tmp_path)
+    result = liza(tmp_path, "silence", *command, "--now", now)
+    assert (result.code, result.err.splitlines()[0]) == (2, f"liza: --now is {now!r}")
+    assert result.hint() == "an ISO 8601 time is expected, like 2025-01-18T17:30:00Z"
     assert file.read_text() == STATE
 
 
@@ -317,6 +339,21 @@ def test_the_list_shows_every_field_that_was_written(tmp_path: Path) -> None:
     assert (found["ticket"], found["match"], found["fault"]) == ("OPS-1", {"a": "t"}, None)
 
 
+def test_what_is_written_in_a_silence_does_not_pass_for_what_the_list_says_of_it(tmp_path: Path) -> None:
+    board(tmp_path, "silences: [{id: 1, rule: x, state: in force, fault: null}]\n")
+    (found,) = listed(tmp_path)
+    assert (found["id"], found["state"], found["fault"]) == (1, "invalid", "it has no reason")
+
+
+@pytest.mark.parametrize("words", [(), ("--all",)])
+def test_what_is_no_list_of_silences_is_not_said_to_be_empty(tmp_path: Path, words: tuple[str, ...]) -> None:
+    board(tmp_path, "silences: none\n")
+    fault = "silences is 'none', expected is a list"
+    result = liza(tmp_path, "silence", "list", "--now", NOW, *words)
+    assert (result.code, result.out) == (0, f"! silences is not in force: {fault}\n")
+    assert listed(tmp_path, *words) == [{"state": "invalid", "fault": fault}]
+
+
 def test_an_empty_list_is_said_to_be_empty(tmp_path: Path) -> None:
     for number, section in enumerate(("", "silences:\n", "silences: []\n", "silences: {}\n")):
         board(tmp_path / str(number), section)
@@ -353,6 +390,9 @@ def test_the_json_of_expiring(tmp_path: Path) -> None:
         RULE,
         NOW,
     )
+    assert answer["silence"]["expired_by"] == "bob"
+    (found,) = listed(tmp_path, "--all")
+    assert {name: found[name] for name in answer["silence"]} == answer["silence"], "it is told as it is written"
 
 
 @pytest.mark.parametrize("name", ["over", "bad", "nobody", "", "-1"])
@@ -363,6 +403,41 @@ def test_what_is_not_in_force_cannot_be_expired(tmp_path: Path, name: str) -> No
     assert result.hint()
     assert file.read_text() == STATE + SEVERAL
     assert not (tmp_path / ".liza" / "log.yaml").exists()
+
+
+TWO_HOURS = f"rule: {RULE}, all: true, created: 2025-01-18T17:00:00Z, until: 2025-01-18T20:00:00Z, reason: r"
+
+
+def test_of_two_silences_with_one_id_the_one_that_has_not_ended_is_expired(tmp_path: Path) -> None:
+    over = f"- {{{TWO_HOURS}, id: s, expired_at: 2025-01-18T17:01:00Z}}\n"
+    file = board(tmp_path, f"silences:\n{over}- {{{TWO_HOURS}, id: s}}\n")
+    assert liza(tmp_path, "silence", "expire", "s", "--by", "bob", "--now", NOW).code == 0
+    assert f"\n{over}" in file.read_text(), "the one that had ended was changed"
+    assert [each.get("expired_at") for each in listed(tmp_path, "--all")] == ["2025-01-18T17:01:00Z", NOW]
+    assert liza(tmp_path, "analyze", "--now", NOW).code == 3
+    assert liza(tmp_path, "silence", "expire", "s", "--now", NOW).code == 1
+
+
+@pytest.mark.parametrize(("name", "expired"), [("1", 2), ("b", 1), ("a", 0)])
+def test_an_id_that_is_a_number_is_not_taken_for_a_place(tmp_path: Path, name: str, expired: int) -> None:
+    board(tmp_path, "silences:\n" + "".join(f"- {{{TWO_HOURS}, id: {each}}}\n" for each in ("a", "b", 1)))
+    assert liza(tmp_path, "silence", "expire", name, "--now", NOW).code == 0
+    assert [place for place, each in enumerate(listed(tmp_path, "--all")) if "expired_at" in each] == [expired]
+
+
+def test_a_silence_that_is_still_to_come_can_be_expired(tmp_path: Path) -> None:
+    board(tmp_path, SEVERAL)
+    assert states(tmp_path, "--all")["soon"] == "to come"
+    result = liza(tmp_path, "silence", "expire", "soon", "--by", "bob", "--now", NOW)
+    assert (result.code, result.err) == (0, "")
+    assert states(tmp_path, "--all", now="2025-01-18T19:30:00Z")["soon"] == "ended"
+    assert liza(tmp_path, "silence", "expire", "soon", "--now", NOW).code == 1
+
+
+def test_a_silence_that_was_expired_before_it_began_is_not_said_to_be_to_come(tmp_path: Path) -> None:
+    board(tmp_path, SEVERAL)
+    assert liza(tmp_path, "silence", "expire", "soon", "--now", NOW).code == 0
+    assert states(tmp_path, "--all")["soon"] == "ended"
 
 
 def test_a_wrong_id_is_answered_with_those_in_force(tmp_path: Path) -> None:

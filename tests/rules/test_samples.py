@@ -1,28 +1,43 @@
-"""Every shipped rule comes with blackboards that carry their own verdict: `samples/<rule>/{fires,quiet}-*.yaml`."""
+"""Every shipped rule comes with cases that carry their own verdict: `samples/<rule>/{fires,quiet}-*.yaml`."""
 
 from pathlib import Path
 
 import pytest
 
-from liza.rules.evaluate import evaluate
-from tests.rules.boards import NOW, SYSTEMIC, names, written
+from liza.blackboard.rulesfile import PACKS, read_rules
+from liza.trials.cases import Case, Expected, read_cases, try_case
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 FILES = sorted(SAMPLES.glob("*/*.yaml"))
-RULES = [each.rule.name for each in SYSTEMIC.rules]
+SHIPPED = read_rules(None, PACKS)
+RULES = [each.rule.name for each in SHIPPED.rules]
+CASES = [
+    pytest.param(file, case, id=f"{file.parent.name}/{file.stem}: {case.name}")
+    for file in FILES
+    for case in read_cases(str(file)).cases
+]
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
-def test_a_sample_is_judged_as_its_name_says(file: Path) -> None:
-    fires = file.name.startswith("fires-")
-    board = written(file.read_text())
-    assert names(evaluate(SYSTEMIC, board, NOW)) == ([file.parent.name] if fires else [])
-    assert not (fires and board.problems)
+@pytest.mark.parametrize(("file", "case"), CASES)
+def test_a_sample_comes_out_as_it_says(file: Path, case: Case) -> None:
+    assert try_case(case, SHIPPED).wrong == ()
+
+
+@pytest.mark.parametrize(("file", "case"), CASES)
+def test_a_sample_expects_what_its_name_says(file: Path, case: Case) -> None:
+    expected = {trip.rule for trip in case.trips}
+    assert expected == ({file.parent.name} if file.name.startswith("fires-") else set())
+
+
+@pytest.mark.parametrize(("file", "case"), CASES)
+def test_a_sample_with_the_opposite_expectation_fails(file: Path, case: Case) -> None:
+    opposite = case._replace(trips=() if case.trips else (Expected("nothing"),))
+    assert try_case(opposite, SHIPPED).wrong != ()
 
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("verdict", ["fires", "quiet"])
-def test_every_rule_has_samples_of_both_verdicts(rule: str, verdict: str) -> None:
+def test_every_rule_of_every_pack_has_samples_of_both_verdicts(rule: str, verdict: str) -> None:
     assert list((SAMPLES / rule).glob(f"{verdict}-*.yaml"))
 
 

@@ -109,6 +109,13 @@ def test_a_number_without_evidence_is_silenced_only_as_a_whole() -> None:
     assert hushed(judged(silences=[silence("own")], ruleset=condition, **blocked)) == ["own"]
 
 
+def test_progress_is_that_of_the_fullest_group_that_is_not_silenced() -> None:
+    blocked = [anomaly("external_blocker", blocker_service=service) for service in ("a", "a", "a", "b", "b")]
+    verdict = judged(*blocked, silences=[silence("external_service_outage", {"blocker_service": "a"})])
+    told = progress(verdict, "external_service_outage")
+    assert (told.reason, told.value, told.key) == (Reason.MATCHED, 2, "b")
+
+
 # --- all of the evidence ----------------------------------------------------------------------------------------------
 
 
@@ -137,6 +144,53 @@ def test_every_field_of_a_silence_has_to_hold() -> None:
     both = {"spec_ref": "specs/a.md#FR-1", "reporter": "coder-1"}
     assert hushed(judged(*GAP, silences=[silence(match=both)])) == ["spec_gap_cluster"]
     assert names(judged(*GAP, silences=[silence(match={**both, "reporter": "coder-2"})])) == ["spec_gap_cluster"]
+
+
+def test_a_match_is_told_with_the_silence_that_covers_it_alone() -> None:
+    narrow = silence(match={"task": "task-1"}, id="narrow", until="2025-01-18T18:00:01Z")
+    ((_, by),) = judged(*GAP, silences=[narrow, silence(id="wide")]).silenced
+    assert by.id == "wide"
+
+
+def test_a_match_that_several_silences_cover_alone_is_told_with_the_one_that_ends_last() -> None:
+    each = [silence(id=until, until=until) for until in ("2025-01-18T19:00:00Z", UNTIL, "2025-01-18T18:30:00Z")]
+    ((_, by),) = judged(*GAP, silences=each).silenced
+    assert by.id == UNTIL
+
+
+def test_a_match_that_silences_cover_only_together_is_told_with_the_one_that_ends_first() -> None:
+    first = silence(match={"task": "task-1"}, id="first", until="2025-01-18T18:30:00Z")
+    other = silence(match={"task": "nobody's"}, id="of nothing", until="2025-01-18T18:00:01Z")
+    ((_, by),) = judged(*GAP, silences=[other, silence(match={"task": "task-2"}, id="second"), first]).silenced
+    assert by.id == "first"
+
+
+def test_a_group_does_not_hide_behind_another_of_which_its_records_speak_too() -> None:
+    both = [anomaly("spec_gap", minute, spec_ref=["A", "B"]) for minute in (1, 2)]
+    verdict = judged(*both, silences=[silence(match={"spec_ref": "A"})])
+    assert [match.key for match in verdict.matches] == ["B"]
+    assert [each.match.key for each in verdict.silenced] == ["A"]
+
+
+def test_a_similar_group_does_not_hide_behind_an_error_that_one_of_its_records_names_too() -> None:
+    refused, template = "connection to database refused", "unexpected token in template file"
+    loops = [anomaly("retry_loop", error_pattern=said) for said in ([refused, template], template, template)]
+    assert names(judged(*loops, silences=[silence("retry_cluster", {"error_pattern": refused})])) == ["retry_cluster"]
+    assert hushed(judged(*loops, silences=[silence("retry_cluster", {"error_pattern": template})]))
+
+
+MIXED = {"same": ("same(f)", "boom", "Boom."), "similar": ("similar(f)", "boom 1", "boom 3")}
+
+
+@pytest.mark.parametrize(("grouping", "said", "meant"), MIXED.values(), ids=MIXED.keys())
+def test_what_a_rule_groups_by_covers_also_the_records_that_it_counts_without_grouping(
+    grouping: str, said: str, meant: str
+) -> None:
+    condition = f"count(type=t, {grouping}) >= 2 AND count(type=u) >= 1"
+    records = [anomaly("t", f=said), anomaly("t", f=said), anomaly("u"), anomaly("u", f="another")]
+    assert is_hushed(condition, {"f": meant}, *records)
+    assert not is_hushed(condition, {"f": "another"}, *records)
+    assert not is_hushed(condition, {"f": meant, "type": "t"}, *records), "any other field is one of each record"
 
 
 def test_a_record_without_the_field_is_not_covered() -> None:
@@ -198,6 +252,43 @@ def test_the_name_that_a_report_gives_to_a_group_silences_it() -> None:
     assert hushed(judged(*REFUSED, silences=[silence("retry_cluster", {"error_pattern": match.key})]))
 
 
+def test_the_name_of_a_group_silences_it_also_where_only_some_of_its_records_are_near_enough_in_time() -> None:
+    users = ((0, "root"), (1, "guest"), (100, "admin"), (200, "mike"))
+    denied = [anomaly("t", minute, f=f"login denied for user {user}") for minute, user in users]
+    condition = "count(type=t, similar(f), within(10m)) >= 2"
+    (match,) = judged(*denied, silences=[], ruleset=rules(condition)).matches
+    assert is_hushed(condition, {"f": match.key}, *denied)
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize(("said", "covered"), [("something else", False), ("connection to db-zz refused for u", True)])
+def test_hundreds_of_texts_in_a_similar_group_are_no_burden(said: str, covered: bool) -> None:
+    places = [f"{chr(97 + i % 10)}{chr(97 + i // 10 % 26)} refused for u{'x' * (i % 50)}" for i in range(800)]
+    assert len(set(places)) == 800
+    loops = [anomaly("retry_loop", error_pattern=f"connection to db-{place}") for place in places]
+    verdict = judged(*loops, silences=[silence("retry_cluster", {"error_pattern": said})])
+    assert [match.value for match in verdict.matches] == ([] if covered else [800])
+    assert [each.match.value for each in verdict.silenced] == ([800] if covered else [])
+
+
+def test_the_fields_that_a_rule_counts_per_are_compared_as_they_are_written() -> None:
+    records = [anomaly("t", minute, "T-1") for minute in (1, 2)]
+    assert is_hushed("count(type=t, per(task)) >= 2", {"task": "T-1"}, *records)
+    assert not is_hushed("count(type=t, per(task)) >= 2", {"task": "t-1"}, *records)
+
+
+def test_fields_that_a_rule_does_not_group_by_are_compared_as_they_are_written() -> None:
+    records = [anomaly("t", f="x", lang=lang) for lang in ("C++", "C#")]
+    assert is_hushed("count(type=t, same(f)) >= 2", {"lang": "C++"}, *records[:1] * 2)
+    for lang in ("c", "C", "c++"):
+        assert not is_hushed("count(type=t, same(f)) >= 2", {"lang": lang}, *records), lang
+
+
+def test_the_field_that_a_rule_groups_by_may_be_named_within_its_details() -> None:
+    by = [silence("retry_cluster", {"details.error_pattern": "connection to 10.9.8.7 refused after 55 s"})]
+    assert hushed(judged(*REFUSED, silences=by)) == ["retry_cluster"]
+
+
 def test_a_field_is_found_in_the_record_and_in_its_details() -> None:
     records = [{**anomaly("x", a="one"), "spec_ref": "top"} for _ in range(2)]
     for match in ({"a": "one"}, {"details.a": "one"}, {"spec_ref": "top"}, {"type": "x"}, {"b|a": "one"}):
@@ -221,6 +312,22 @@ def test_a_value_of_any_kind_is_compared_as_it_is_written(value: Any, said: str)
     assert is_hushed("count(same(a)) >= 2", {"b": said}, *records)
     assert is_hushed("count(same(a)) >= 2", {"b": value}, *records)
     assert not is_hushed("count(same(a)) >= 2", {"b": f"{said}0"}, *records)
+
+
+@pytest.mark.parametrize(("value", "said"), VALUES.values(), ids=VALUES.keys())
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_value_that_a_rule_groups_by_is_compared_as_it_is_written(value: Any, said: str, exact: bool) -> None:
+    records = [anomaly("t", f=value) for _ in range(2)]
+    ruleset = rules("count(type=t, same(f)) >= 2")._replace(exact=exact)
+    assert hushed(judged(*records, silences=[silence("own", {"f": said})], ruleset=ruleset)) == ["own"]
+    assert hushed(judged(*records, silences=[silence("own", {"f": value})], ruleset=ruleset)) == ["own"]
+
+
+def test_a_number_that_is_too_long_to_be_printed_is_not_another_value() -> None:
+    records = f"- {{type: spec_gap, task: t, spec_ref: a, n: {'9' * 5000}}}\n" * 2
+    entry = f"{{rule: spec_gap_cluster, match: {{n: 1}}, created: {CREATED}, until: {UNTIL}, reason: known}}"
+    verdict = evaluate(SYSTEMIC, written(f"version: 1\nanomalies:\n{records}silences: [{entry}]\n"), NOW)
+    assert (names(verdict), hushed(verdict)) == (["spec_gap_cluster"], [])
 
 
 def test_a_record_that_says_several_things_is_covered_only_where_it_says_what_is_meant() -> None:
@@ -298,6 +405,12 @@ NOT_IN_FORCE = {
     "a match that is null": without("all") | {"match": None},
     "a match that is a text": silence() | {"match": "spec_ref"},
     "a match that is a list": silence() | {"match": ["spec_ref"]},
+    "a match of nothing": silence(match={"spec_ref": None}),
+    "a match of a list": silence(match={"spec_ref": ["specs/a.md#FR-1"]}),
+    "a match of a mapping": silence(match={"spec_ref": {"specs/a.md#FR-1": True}}),
+    "expired at what is no time": silence(expired_at="yesterday"),
+    "expired at true": silence(expired_at=True),
+    "expired by somebody at no time": silence(expired_by="b"),
     "all, but not true": silence(all="true"),
     "all: 1": silence(all=1),
     "all: false": silence(all=False),
@@ -312,6 +425,13 @@ def test_a_silence_that_does_not_keep_to_the_rules_hides_nothing(odd: Fields) ->
 
 def test_a_faulty_silence_does_not_disturb_a_good_one() -> None:
     assert hushed(judged(*GAP, silences=[*NOT_IN_FORCE.values(), silence()])) == ["spec_gap_cluster"]
+
+
+def test_a_match_of_nothing_does_not_mean_the_text_none() -> None:
+    for text in ("None", "null", ""):
+        records = [anomaly("t", f="x", g=text) for _ in range(2)]
+        assert not is_hushed("count(type=t, same(f)) >= 2", {"g": None}, *records), text
+    assert not is_hushed("count(type=t, same(f)) >= 2", {"f": None}, *[anomaly("t", f="None")] * 2)
 
 
 SECTIONS = {
@@ -355,6 +475,14 @@ def test_what_else_stands_in_a_silence_does_not_matter(odd: Fields) -> None:
 def test_silences_may_be_a_mapping_by_name() -> None:
     verdict = judged(*GAP, silences={"gap": without("id")})
     assert [each.silence.id for each in verdict.silenced] == ["gap"]
+
+
+@pytest.mark.parametrize(("number", "name"), [(0, "0"), (7, "7"), (None, "1")])
+def test_an_id_that_is_a_number_is_a_name_and_the_place_is_one_only_where_there_is_no_id(
+    number: Any, name: str
+) -> None:
+    verdict = judged(*GAP, silences=[silence("other"), silence(id=number)])
+    assert [each.silence.id for each in verdict.silenced] == [name]
 
 
 # --- with resolutions -------------------------------------------------------------------------------------------------

@@ -1,0 +1,264 @@
+"""`liza replay`."""
+
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+import click
+
+from liza.blackboard.board import Board
+from liza.blackboard.rulesfile import read_rules
+from liza.breaker.check import snapshot_of
+from liza.cli import envelope, show
+from liza.cli.group import common, root_of
+from liza.errors import Refused, WrongUsage
+from liza.model import format_time, parse_time
+from liza.rules.evaluate import RuleSet
+from liza.rules.language import parse_duration
+from liza.rules.load import is_window
+from liza.rules.variations import BadSetting, varied
+from liza.text import printable
+from liza.trials.playback import RECORD, RESOLVE, Played, Trip, play
+from liza.trials.recorded import Recorded, recorded
+
+_MANY = 2_000  # records, from which on it takes long enough to say so
+
+
+class _Take(NamedTuple):
+    """One playback under its heading."""
+
+    heading: str
+    played: Played
+
+
+@click.command("replay")
+@click.option("--since", metavar="TIME", help="Show what happens from then on: an ISO time, or 2h for the last two.")
+@click.option("--set", "settings", metavar="RULE.X=N", multiple=True, help="Compare with: retry_cluster.threshold=4.")
+@click.option("--rules", "rules_file", metavar="FILE", help="Compare with the rules of this file.")
+@click.option("--exact", is_flag=True, help="Only equal texts are the same; no similarity.")
+@click.option("--window", metavar="W", help="Which anomalies count: current_sprint, all, 24h, last 50.")
+@click.option("--svg", metavar="FILE", help="Draw it as a timeline.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common
+@click.pass_context
+def command(
+    ctx: click.Context,
+    since: str | None,
+    settings: tuple[str, ...],
+    rules_file: str | None,
+    exact: bool,
+    window: str | None,
+    svg: str | None,
+    as_json: bool,
+) -> int:
+    """Play the blackboard's own records back: when would each rule have tripped?
+
+    As if somebody had checked after every record, with the resolutions that people really made. With --set or --rules
+    the same is played with other rules, to compare. Writes nothing but the picture.
+
+    \b
+    Examples:
+      liza replay --set retry_cluster.threshold=4
+      liza replay --rules stricter.yaml --svg sprint.svg
+    """
+    board = Board.find(root_of(ctx))
+    rules = _adjusted(read_rules(board.paths.rules), exact, window)
+    others = _others(rules, rules_file, settings, exact, window)
+    snapshot = snapshot_of(board, board.read(), rules)
+    known = recorded(snapshot, rules.streams.union(*(other.streams for _, other in others)))
+    takes = _play(known, [("rules in force", rules), *others])
+    start = _moment(since, known)
+    if svg is not None:
+        _draw(svg, takes, known)
+    if as_json:
+        _json(takes, known, start)
+        return 0
+    _print_head(known)
+    for take in takes:
+        _print(take, known, start)
+    if len(takes) > 1:
+        _print_difference(*takes)
+    if svg is not None:
+        click.echo(f"drawn: {printable(svg)}")
+    return 0
+
+
+def _adjusted(rules: RuleSet, exact: bool, window: str | None) -> RuleSet:
+    if window is not None:
+        if not is_window(window):
+            hint = "one of: current_sprint, all, a duration like 24h, 'last 50'"
+            raise WrongUsage(f"--window is {window!r}", hint=hint)
+        own = tuple(each._replace(rule=each.rule._replace(window=None)) for each in rules.rules)
+        rules = rules._replace(window=window, rules=own)
+    return rules._replace(exact=rules.exact or exact)
+
+
+def _others(
+    rules: RuleSet, file: str | None, settings: Sequence[str], exact: bool, window: str | None
+) -> list[tuple[str, RuleSet]]:
+    if file is None and not settings:
+        return []
+    other = _adjusted(read_rules(file, must_exist=True), exact, window) if file is not None else rules
+    try:
+        other = varied(other, settings)
+    except BadSetting as error:
+        raise WrongUsage(f"--set: {error.message}", hint=error.hint) from None
+    return [(" and ".join(filter(None, [f"with {', '.join(settings)}" if settings else "", file or ""])), other)]
+
+
+def _play(known: Recorded, wanted: Sequence[tuple[str, RuleSet]]) -> list[_Take]:
+    slow = len(known.events) > _MANY and sys.stderr.isatty()
+    takes = []
+    for heading, rules in wanted:
+        if slow:
+            click.echo(f"\rplaying {len(known.events):,} events: {heading} ...", err=True, nl=False)
+        takes.append(_Take(heading, play(rules, known.board, known.events)))
+    if slow:
+        click.echo("\r\x1b[K", err=True, nl=False)
+    return takes
+
+
+def _moment(text: str | None, known: Recorded) -> datetime | None:
+    if text is None:
+        return None
+    seconds = parse_duration(text)
+    if seconds is not None:
+        last = known.events[-1].at if known.events else datetime.now(UTC)
+        try:
+            return last - timedelta(seconds=seconds)
+        except OverflowError:
+            return None  # longer than the calendar: everything
+    found = parse_time(text)
+    if found is None:
+        raise WrongUsage(f"--since is {text!r}", hint="an ISO 8601 time, or a duration before the last record like 2h")
+    return found
+
+
+# --- what is printed ------------------------------------------------------------------------------------------------
+
+
+def _print_head(known: Recorded) -> None:
+    records = sum(event.kind == RECORD for event in known.events)
+    decisions = sum(event.kind == RESOLVE for event in known.events)
+    if not records:
+        click.echo("there are no records to play back")
+        return
+    first, last = known.events[0].at, known.events[-1].at
+    parts = [show.number(records, "record"), show.number(decisions, "resolution")]
+    click.echo(f"{', '.join(parts)}, {format_time(first)} to {format_time(last)} ({show.span(last - first)})")
+    if known.timeless:
+        text = f"{show.number(known.timeless, 'record')} without a usable time: placed with the one before"
+        show.warnings([text])
+
+
+def _print(take: _Take, known: Recorded, start: datetime | None) -> None:
+    trips = [trip for trip in take.played.trips if _is_shown(trip, start)]
+    click.echo(f"\n{show.bold(printable(take.heading))}: {show.number(len(trips), 'trip')}")
+    width = max((len(trip.rule.name) for trip in trips), default=0)
+    for trip in trips:
+        match = trip.match
+        near = f"{match.value:g} of {match.threshold:g}"
+        about = show.short(match.key or match.rule.description, 48)
+        mark = click.style("●", fg="red")
+        click.echo(f"  {mark} {format_time(trip.at)}  {trip.rule.name:<{width}}  {near:<8}  {_record(trip)}  {about}")
+        for other in trip.joined:
+            near = f"{other.match.value:g} of {other.match.threshold:g}"
+            click.echo(f"      {format_time(other.at)}  {other.match.rule.name}  {near}  joins it")
+        click.echo(f"      {_end(trip)}{_as_recorded(trip, known)}")
+    for each in take.played.observed:
+        if start is None or each.at >= start:
+            name = each.match.rule.name
+            click.echo(f"  {click.style('○', fg='yellow')} {format_time(each.at)}  {name}  is observed, and only that")
+    show.silenced(take.played.silenced)
+    if take.heading == "rules in force":
+        _print_missing(take, known)
+
+
+def _is_shown(trip: Trip, start: datetime | None) -> bool:
+    """Whether a trip happens from then on, or is still open then."""
+    return start is None or trip.at >= start or trip.resolution is None or trip.resolution.at >= start
+
+
+def _record(trip: Trip) -> str:
+    event = trip.event
+    if event.kind != RECORD:
+        return ""
+    task = event.fields.get("task")
+    return f"{event.stream}[{event.key}]" + (f" {show.short(task, 20)}" if task is not None else "")
+
+
+def _end(trip: Trip) -> str:
+    if trip.resolution is None:
+        return click.style("still open at the end", fg="red")
+    lasted = show.span(trip.resolution.at - trip.at)
+    who = f" by {show.short(trip.resolution.by, 30)}" if trip.resolution.by else ""
+    text = f": {show.short(trip.resolution.text, 60)}" if trip.resolution.text else ""
+    return f"resolved after {lasted}{who}{text}"
+
+
+def _as_recorded(trip: Trip, known: Recorded) -> str:
+    return "  (as recorded)" if any(entry.get("trip_id") == trip.trip_id for entry in known.trips) else ""
+
+
+def _print_missing(take: _Take, known: Recorded) -> None:
+    """Trips that the blackboard remembers and that do not come again."""
+    ids = {trip.trip_id for trip in take.played.trips}
+    gone = [entry for entry in known.trips if entry.get("trip_id") and entry["trip_id"] not in ids]
+    for entry in gone:
+        what = f"{show.short(entry.get('pattern'), 40)} of {show.short(entry.get('timestamp'), 30)}"
+        show.warnings([f"recorded, but not in this replay: {what} (by hand, by other rules, or its records are gone)"])
+
+
+def _print_difference(before: _Take, after: _Take) -> None:
+    first, second = ([trip.rule.name for trip in take.played.trips] for take in (before, after))
+    change = len(second) - len(first)
+    said = "as many trips" if not change else f"{abs(change)} {'more' if change > 0 else 'fewer'}"
+    click.echo(f"\ndifference: {said}")
+
+
+def _draw(path: str, takes: Sequence[_Take], known: Recorded) -> None:
+    from liza.trials.timeline import svg
+
+    text = svg([(take.heading, take.played) for take in takes], known.events, "replay")
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise Refused(f"the picture could not be written: {error.strerror}", file=path) from None
+
+
+def _json(takes: Sequence[_Take], known: Recorded, start: datetime | None) -> None:
+    envelope.write(
+        "replay",
+        "ok",
+        events={
+            "records": sum(event.kind == RECORD for event in known.events),
+            "resolutions": sum(event.kind == RESOLVE for event in known.events),
+            "without_time": known.timeless,
+        },
+        replays=[
+            {
+                "rules": take.heading,
+                "trips": [_trip(trip, known) for trip in take.played.trips if _is_shown(trip, start)],
+                "observed": [
+                    {"at": format_time(each.at), **envelope.pattern(each.match)} for each in take.played.observed
+                ],
+                "silenced": [envelope.silenced(each) for each in take.played.silenced],
+            }
+            for take in takes
+        ],
+    )
+
+
+def _trip(trip: Trip, known: Recorded) -> dict[str, Any]:
+    return {
+        "at": format_time(trip.at),
+        **envelope.pattern(trip.match),
+        "trip_id": trip.trip_id,
+        "record": {"stream": trip.event.stream, "key": trip.event.key} if trip.event.kind == RECORD else None,
+        "evidence": [{"stream": record.stream, "key": record.key} for record in trip.match.evidence],
+        "joined": [{"at": format_time(each.at), **envelope.pattern(each.match)} for each in trip.joined],
+        "resolved_at": format_time(trip.resolution.at) if trip.resolution else None,
+        "as_recorded": bool(_as_recorded(trip, known)),
+    }

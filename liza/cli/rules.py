@@ -1,0 +1,309 @@
+"""`liza rules list`, `check`, `explain` and `test`."""
+
+import os
+from collections import Counter
+
+import click
+
+from liza.blackboard.board import Board
+from liza.blackboard.rulesfile import read_rules
+from liza.breaker.check import snapshot_of
+from liza.cli import envelope, show
+from liza.cli.group import common, root_of
+from liza.cli.options import moment
+from liza.errors import Refused, Unreadable, place
+from liza.model import Problem, Rule, format_time
+from liza.rules.evaluate import Compiled, RuleSet
+from liza.rules.explain import Comparison, Explanation, Group, compare, details, explain
+from liza.text import closest, printable
+
+_RECORDS = 12  # of a group that are shown
+_MISSED = 20
+
+
+@click.group("rules")
+@common
+def command() -> None:
+    """See the rules, check them, ask why, and try them out."""
+
+
+@command.command("list")
+@click.option("--rules", "rules_file", metavar="FILE", help="Another file in place of .liza/rules.yaml.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common
+@click.pass_context
+def list_command(ctx: click.Context, rules_file: str | None, as_json: bool) -> int:
+    """Show the rules in force, and how they differ from the shipped ones.
+
+    \b
+    Example:
+      liza rules list
+    """
+    rules = _rules(ctx, rules_file)
+    if as_json:
+        rows = [{**each.rule._asdict(), "window": _window(each.rule, rules), "enabled": True} for each in rules.rules]
+        rows += [{**each._asdict(), "window": _window(each, rules), "enabled": False} for each in rules.disabled]
+        envelope.write("rules list", "ok", rules=rows, window=rules.window, changes=list(rules.changes))
+        return 0
+    for each in rules.rules:
+        does = each.rule.action if each.rule.mode == "act" else "observed only"
+        facts = f"{each.rule.severity}, {does}, {_window(each.rule, rules)}, {_origin(each.rule)}"
+        click.echo(f"{show.bold(each.rule.name)}  {facts}")
+        click.echo(f"  {printable(each.rule.condition)}")
+    for rule in rules.disabled:
+        click.echo(f"{show.bold(rule.name)}  {click.style('disabled', fg='yellow')}, {_origin(rule)}")
+    show.warnings(f"rules.yaml: {change}" for change in rules.changes)
+    return 0
+
+
+@command.command("check")
+@click.argument("file", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common
+@click.pass_context
+def check_command(ctx: click.Context, file: str | None, as_json: bool) -> int:
+    """Check a file of rules, and list all that is wrong with it.
+
+    FILE is .liza/rules.yaml unless another is named. Exit code 0 if it can be used, 1 if not.
+
+    \b
+    Example:
+      liza rules check my-rules.yaml
+    """
+    path = file or Board.find(root_of(ctx)).paths.rules
+    problems: list[Problem] = []
+    rules: RuleSet | None = None
+    try:
+        rules = read_rules(path, must_exist=file is not None)
+    except Unreadable as error:
+        own = Problem(error.message, error.file or path, error.line, error.column, error.hint)
+        problems = [each._replace(file=os.path.relpath(each.file)) for each in error.problems or (own,)]
+    if as_json:
+        counts = {"rules": len(rules.rules), "disabled": len(rules.disabled)} if rules else {}
+        listed = [envelope.problem_of(each) for each in problems]
+        changes = list(rules.changes) if rules else []
+        envelope.write("rules check", "ok" if rules else "invalid", listed, **counts, changes=changes)
+        return 0 if rules else 1
+    for problem in problems:
+        where = show.bold(printable(place(problem.file, problem.line, problem.column)))
+        click.echo(f"{where}{click.style('error', fg='red')}: {printable(problem.message)}")
+        if problem.hint:
+            click.echo(f"  hint: {printable(problem.hint)}")
+    name = printable(os.path.relpath(path))
+    if rules is None:
+        count = f"{len(problems)} error{'s' if len(problems) > 1 else ''}"
+        click.echo(f"{name}: {click.style('cannot be used', fg='red')}: {count}")
+        return 1
+    about = name if os.path.lexists(path) else f"there is no {name}, so the shipped rules"
+    disabled = f", {len(rules.disabled)} disabled" if rules.disabled else ""
+    click.echo(f"{about}: {click.style('ok', fg='green')}, {len(rules.rules)} rules in force{disabled}")
+    show.warnings(rules.changes)
+    return 0
+
+
+@command.command("explain")
+@click.argument("name", metavar="RULE")
+@click.option("--missed", is_flag=True, help="Also what does not count, and which texts nearly met.")
+@click.option("--compare", "texts", metavar="TEXT TEXT", nargs=2, help="Only whether two texts are together, and why.")
+@click.option("--exact", is_flag=True, help="Only equal texts are the same; no similarity.")
+@click.option("--rules", "rules_file", metavar="FILE", help="Another file in place of .liza/rules.yaml.")
+@click.option("--now", metavar="TIME", help="As if it were this time.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common
+@click.pass_context
+def explain_command(
+    ctx: click.Context,
+    name: str,
+    missed: bool,
+    texts: tuple[str, str] | None,
+    exact: bool,
+    rules_file: str | None,
+    now: str | None,
+    as_json: bool,
+) -> int:
+    """Show group by group what RULE sees on the blackboard, and what keeps it from matching.
+
+    \b
+    Examples:
+      liza rules explain retry_cluster --missed
+      liza rules explain retry_cluster --compare "timeout after 30 s" "timed out after 5 s"
+    """
+    rules = _rules(ctx, rules_file)
+    compiled = _known(name, rules)
+    if texts is not None:
+        return _compare(compiled, texts, as_json)
+    board = Board.find(root_of(ctx))
+    rules = rules._replace(exact=rules.exact or exact)
+    found = explain(rules, name, snapshot_of(board, board.read(), rules), moment(now))
+    if as_json:
+        _explain_json(found, missed)
+        return 0
+    rule = compiled.rule
+    since = f" (since {format_time(found.since)})" if found.since else ""
+    does = rule.action if rule.mode == "act" else "observed only"
+    click.echo(f"{show.bold(rule.name)}  {rule.severity}, {does}, window {found.window}{since}")
+    click.echo(f"  {printable(rule.condition)}")
+    if rule.description:
+        click.echo(f"  {printable(rule.description)}")
+    click.echo("")
+    for group in found.groups if missed else found.groups[:_MISSED]:
+        _print_group(found, group)
+    if not found.groups:
+        click.echo(f"{click.style('○', fg='green')} nothing counts for it")
+    elif len(found.groups) > _MISSED and not missed:
+        click.echo(f"… and {len(found.groups) - _MISSED} smaller groups (--missed shows all)")
+    show.silenced(found.verdict.silenced)
+    _print_uncounted(found, missed)
+    if missed:
+        _print_near(found)
+    show.warnings([*found.verdict.warnings, *(f"{show.where(r)}: {why}" for r, why in found.verdict.unusable)])
+    return 0
+
+
+def _print_group(found: Explanation, group: Group) -> None:
+    outcome = group.outcome
+    hushed = any(each.match.key == outcome.key for each in found.verdict.silenced)
+    word = (
+        "silenced" if hushed else "matches" if outcome.satisfied else f"{_short_of(outcome.value, outcome.threshold)}"
+    )
+    mark = click.style("●", fg="red") if outcome.satisfied else click.style("◐", fg="yellow")
+    about = show.short(outcome.key) if outcome.key else "all records"
+    click.echo(f"{mark} {outcome.value:g} of {outcome.threshold:g}  {about}  {click.style(word, bold=True)}")
+    fields = found.compiled.condition.fields
+    for record in outcome.evidence[:_RECORDS]:
+        parts = [show.where(record), show.short(record.get("task") or "-"), show.short(record.get("timestamp") or "-")]
+        said = show.short(details(record, fields))
+        click.echo(f"    {'  '.join(parts)}  {said}".rstrip())
+    if len(outcome.evidence) > _RECORDS:
+        click.echo(f"    … and {len(outcome.evidence) - _RECORDS} more")
+
+
+def _short_of(value: float, threshold: float) -> str:
+    missing = threshold - value
+    if missing <= 0:
+        return "does not match: another part of the condition does not hold"
+    return "one more would match" if missing == 1 else f"{missing:g} short"
+
+
+def _print_uncounted(found: Explanation, missed: bool) -> None:
+    if not found.uncounted:
+        return
+    reasons = Counter(each.why for each in found.uncounted)
+    click.echo(f"\nnot counted: {len(found.uncounted)}")
+    for why, count in reasons.most_common(8):
+        click.echo(f"  {count:>5}  {printable(why)}")
+    if len(reasons) > 8:
+        click.echo(f"         … and {len(reasons) - 8} other reasons")
+    if missed:
+        kinds = [each for each in found.uncounted if not each.why.startswith("type is ")]
+        for record, why in kinds[:_MISSED]:
+            click.echo(f"  {show.where(record)}  {show.short(record.get('task') or '-')}: {printable(why)}")
+        if len(kinds) > _MISSED:
+            click.echo(f"  … and {len(kinds) - _MISSED} more")
+
+
+def _print_near(found: Explanation) -> None:
+    if not found.near:
+        return
+    click.echo("\nnearly together:")
+    for each in found.near[:_MISSED]:
+        _print_pair(each)
+
+
+def _print_pair(each: Comparison) -> None:
+    click.echo(f"  {each.similarity:.2f}  {show.short(each.one)}")
+    click.echo(f"        {show.short(each.other)}")
+    verdict = click.style("together", fg="green") if each.together else click.style("apart", fg="yellow")
+    click.echo(f"        {verdict}: {show.short(each.why, 200)}")
+
+
+def _compare(compiled: Compiled, texts: tuple[str, str], as_json: bool) -> int:
+    grouping = next((each.grouping for each in compiled.condition.grouped if each.grouping is not None), None)
+    if grouping is None:
+        hint = "only rules with same(...) or similar(...) compare texts; see: liza rules list"
+        raise Refused(f"the rule {compiled.rule.name} compares no texts", hint=hint)
+    found = compare(*texts, grouping)
+    if as_json:
+        envelope.write("rules explain", "ok", comparison=found._asdict())
+    else:
+        _print_pair(found)
+    return 0
+
+
+def _explain_json(found: Explanation, missed: bool) -> None:
+    groups = [
+        {
+            "key": each.outcome.key,
+            "count": each.outcome.value,
+            "threshold": each.outcome.threshold,
+            "matches": each.outcome.satisfied,
+            "texts": [{"text": text, "count": count} for text, count in each.texts],
+            "evidence": [{"stream": r.stream, "key": r.key, "task": r.get("task")} for r in each.outcome.evidence],
+        }
+        for each in found.groups
+    ]
+    listed = [{"stream": r.stream, "key": r.key, "task": r.get("task"), "why": why} for r, why in found.uncounted]
+    envelope.write(
+        "rules explain",
+        "ok",
+        rule=found.compiled.rule._asdict(),
+        window=found.window,
+        since=format_time(found.since) if found.since else None,
+        groups=groups,
+        not_counted=dict(Counter(each.why for each in found.uncounted)),
+        silenced=[envelope.silenced(each) for each in found.verdict.silenced],
+        **({"missed": listed, "near": [each._asdict() for each in found.near]} if missed else {}),
+    )
+
+
+@command.command("test")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.option("--run", "wanted", metavar="NAME", help="Only the cases whose name has this in it.")
+@click.option("--junit", metavar="FILE", help="Also write the outcome as JUnit XML.")
+@click.option("--rules", "rules_file", metavar="FILE", help="The rules for files that name none; default: the shipped.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only what fails.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common
+def test_command(
+    files: tuple[str, ...], wanted: str | None, junit: str | None, rules_file: str | None, quiet: bool, as_json: bool
+) -> int:
+    """Try rules on cases that say what happens and which trips must come of it.
+
+    FILE may be a folder: then all its .yaml files. Time is virtual, so a case of a week takes a millisecond. Exit code
+    0 if every case comes out as it says, 1 if not. docs/rules.md tells how a case is written.
+
+    \b
+    Example:
+      liza rules test tests/samples --run "one below"
+    """
+    from liza.cli import testing
+
+    return testing.run(files, wanted, junit, rules_file, quiet, as_json)
+
+
+def _rules(ctx: click.Context, file: str | None) -> RuleSet:
+    """The rules of the blackboard, or of a file, for which no blackboard is needed."""
+    if file is not None:
+        return read_rules(file, must_exist=True)
+    return read_rules(Board.find(root_of(ctx)).paths.rules)
+
+
+def _known(name: str, rules: RuleSet) -> Compiled:
+    for each in rules.rules:
+        if each.rule.name == name:
+            return each
+    if any(each.name == name for each in rules.disabled):
+        raise Refused(f"the rule {name} is disabled", hint="enable it in .liza/rules.yaml; see: liza rules list")
+    names = [each.rule.name for each in rules.rules]
+    meant = closest(name, names)
+    hint = f"did you mean {meant}?" if meant else f"the rules in force: {', '.join(names)}"
+    raise Refused(f"there is no rule {name!r}", hint=hint)
+
+
+def _window(rule: Rule, rules: RuleSet) -> str:
+    return rule.window or rules.window
+
+
+def _origin(rule: Rule) -> str:
+    folder, name = os.path.split(rule.origin)
+    return f"pack {name.removesuffix('.yaml')}" if os.path.basename(folder) == "packs" else printable(name)

@@ -9,6 +9,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from liza.text import text_of
+
 # What mappings in facts are. Asking for the abstract Mapping costs ten times as much, a hundred thousand times.
 MAPPINGS = (dict, MappingProxyType)
 
@@ -78,7 +80,7 @@ class Rule(NamedTuple):
 
     name: str
     condition: str
-    severity: str
+    severity: str = ""  # none where the action is only an alarm
     action: str = "CHECKPOINT"
     description: str = ""
     window: str | None = None  # None: that of the pack
@@ -166,7 +168,7 @@ class Verdict(NamedTuple):
 
 def tasks_of(records: tuple[Record, ...]) -> tuple[str, ...]:
     """The tasks that records name, each once, in their order."""
-    return tuple(dict.fromkeys(str(task) for record in records if (task := record.get("task")) is not None))
+    return tuple(dict.fromkeys(text_of(task) for record in records if (task := record.get("task")) is not None))
 
 
 def parse_time(value: object) -> datetime | None:

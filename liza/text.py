@@ -20,6 +20,11 @@ def shown(value: Any, limit: int = 60) -> str:
     return f"'{text}'"
 
 
+def text_of(value: Any) -> str:
+    """A value where a text is wanted: as it is written, and never too long to print."""
+    return value if isinstance(value, str) else shown(value)
+
+
 def printable(text: str) -> str:
     """The text with every character that does not print written as an escape, so that no terminal acts on it."""
     return (

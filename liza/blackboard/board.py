@@ -26,13 +26,18 @@ class Board:
 
     def read(self, previous: Document | None = None) -> Document:
         """The document as it is now. What reads like a part of `previous` is looked at twice before it is believed."""
-        document = self._document(storage.read(self.paths.state))
+        document = self._document(storage.read(self.paths.state), previous)
         if previous is not None and _shrunk(previous, document):
-            document = self._document(storage.read(self.paths.state, again=True))
+            document = self._document(storage.read(self.paths.state, again=True), previous)
         return document
 
-    def _document(self, reading: storage.Reading) -> Document:
-        document = parse(reading.raw, self.paths.state)
+    def _document(self, reading: storage.Reading, previous: Document | None = None) -> Document:
+        if previous is None:
+            document = parse(reading.raw, self.paths.state)
+        else:
+            from liza.blackboard.following import follow  # only who reads again and again needs it
+
+            document = follow(previous, reading.raw, self.paths.state)
         if "circuit_breaker" not in document.data and self._has_reports():
             # A breaker that has tripped before does not lose its section by itself: what we see is not all of the file.
             raise Unreadable(

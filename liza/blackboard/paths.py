@@ -46,6 +46,35 @@ class Paths(NamedTuple):
     def backups(self) -> str:
         return os.path.join(self.folder, "backups")
 
+    @property
+    def watch_lock(self) -> str:
+        return os.path.join(self.folder, "watch.lock")
+
+    @property
+    def watch_json(self) -> str:
+        return os.path.join(self.folder, "watch.json")
+
+    @property
+    def watch_log(self) -> str:
+        return os.path.join(self.folder, "watch.log")
+
+    @property
+    def alerts(self) -> str:
+        return os.path.join(self.folder, "alerts.log")
+
+    @property
+    def pause(self) -> str:
+        return os.path.join(self.folder, "PAUSE")
+
+    @property
+    def escalation(self) -> str:
+        return os.path.join(self.folder, "ESCALATION")
+
+    @property
+    def watched(self) -> tuple[str, ...]:
+        """The files whose changes may change a verdict, or what is to be done about one."""
+        return (self.state, self.log, self.rules, self.checkpoint)
+
 
 def find(root: str | None = None) -> Paths:
     """The blackboard of `root`, else of `LIZA_ROOT`, else the nearest one upward from the working folder."""

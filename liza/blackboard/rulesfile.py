@@ -11,7 +11,7 @@ from liza.errors import Unreadable
 from liza.rules.evaluate import RuleSet
 from liza.rules.load import BadRules, Source, load
 
-PACKS = ("systemic",)
+PACKS = ("systemic", "alarms")
 
 
 def read_rules(own: str | None, packs: Sequence[str] = PACKS, *, must_exist: bool = False) -> RuleSet:
@@ -34,13 +34,18 @@ def read_rules(own: str | None, packs: Sequence[str] = PACKS, *, must_exist: boo
 
 
 def _source(file: str) -> Source:
-    raw = read(file).raw
+    try:
+        raw = read(file).raw
+    except Unreadable as error:
+        error.hint = "name a file of rules; see docs/rules.md for how one is written"
+        raise
     lines = (line.strip() for line in raw.removeprefix(BOM).splitlines())
     if all(not line or line.startswith(b"#") or line == b"---" for line in lines):
         return Source(file, {}, lambda path, offset: (None, None))  # everything commented out, as it comes
     try:
         document = parse(raw, file)
     except Unreadable as error:
+        error.hint = f"correct that line, then run: liza rules check {file}"
         if error.line is None:
             error.hint = "a file of rules holds keys like 'rules:' at the start of a line; see docs/rules.md"
         raise

@@ -62,7 +62,8 @@ def text(value: Any) -> str | None:
 
 def label(value: Any) -> str | None:
     """An id or name; a bare number is one, too, as people write them."""
-    return None if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip() else "a name"
+    is_name = type(value) is int or (isinstance(value, str) and value.strip())
+    return None if is_name else "a name"
 
 
 def whole(value: Any) -> str | None:

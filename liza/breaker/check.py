@@ -19,7 +19,7 @@ from liza.breaker import checkpoint, report
 from liza.breaker import section as sections
 from liza.errors import LizaError, Refused, Unreadable
 from liza.model import Match, Problem, Record, Silenced, Snapshot, Verdict, format_time
-from liza.rules.acknowledged import evidence_text, trip_id, unknown_to
+from liza.rules.acknowledged import evidence_text, merged, trip_id, unknown_to
 from liza.rules.evaluate import RuleSet, evaluate
 
 REPORT_FILE = ".liza/circuit_breaker_report.md"
@@ -42,16 +42,26 @@ def check(board: Board, rules: RuleSet, now: datetime, *, dry_run: bool = False)
         tidy(board)
     document = board.read()
     snapshot = snapshot_of(board, document, rules)
-    verdict = evaluate(rules, snapshot, now)
+    found = judged(snapshot, evaluate(rules, snapshot, now))
+    return found if dry_run else act(board, rules, found, document, now)
+
+
+def judged(snapshot: Snapshot, verdict: Verdict) -> Check:
+    """What a verdict means, with nothing done about it yet."""
     standing = sections.open_trigger(snapshot.sections.get("circuit_breaker"))
-    found = Check(verdict, snapshot, standing, tripped=False)
-    if dry_run:
-        return found
-    if standing is not None:
-        return _still_open(board, rules, found, now)
-    if verdict.matches:
+    return Check(verdict, snapshot, standing, tripped=False)
+
+
+def act(board: Board, rules: RuleSet, found: Check, document: Document, now: datetime, *, enter: bool = True) -> Check:
+    """Put a verdict into effect. Without `enter`, a check that changes nothing leaves no trace on the blackboard."""
+    if found.trigger is not None:
+        return _still_open(board, rules, found, now, enter)
+    if found.verdict.matches:
         return _trip(board, rules, found, document, now)
-    return _all_is_well(board, rules, found, document, now)
+    section = document.data.get("circuit_breaker")
+    if enter or (section and sections.settled(section, now)[0] != section):
+        return _all_is_well(board, rules, found, document, now)
+    return found
 
 
 def tidy(board: Board) -> None:
@@ -61,7 +71,7 @@ def tidy(board: Board) -> None:
         storage.sweep_drafts(folder)
 
 
-def snapshot_of(board: Board, document: Document, rules: RuleSet) -> Snapshot:
+def snapshot_of(board: Board, document: Document, rules: RuleSet, *, check: bool = True) -> Snapshot:
     """The facts of a document, with the log where a rule looks at it.
 
     `Unreadable` where a rule would have to look at a section that does not hold records: it would see none, and say OK.
@@ -71,7 +81,7 @@ def snapshot_of(board: Board, document: Document, rules: RuleSet) -> Snapshot:
             line, column = document.locate((name,)) or (None, None)
             hint = f"begin each record of {name} with '- '; see: liza validate"
             raise Unreadable(f"{name} is not a list", hint=hint, file=document.file, line=line, column=column)
-    snapshot = take(document)
+    snapshot = take(document, check=check)
     if "log" in rules.streams and os.path.exists(board.paths.log):
         log = parse_log(storage.read(board.paths.log).raw, board.paths.log)
         snapshot = snapshot._replace(log=log.data)
@@ -258,6 +268,7 @@ class Halted(LizaError, RuntimeError):
         first = Problem(said, file, hint="mend what follows, then run: liza analyze")
         rest = [Problem(each.message, each.file or file, each.line, each.column, each.hint) for each in failed]
         super().__init__(said, file=file, problems=[first, *rest])
+        self.trigger = trigger
         names = ("timestamp", "pattern", "severity", "report_file", "trip_id")
         self.fields = {"trigger": {name: trigger.get(name) for name in names}}
 
@@ -312,7 +323,7 @@ def log_once(board: Board, trigger: Mapping[str, Any], action: str, detail: str,
 # --- still open -----------------------------------------------------------------------------------------------------
 
 
-def _still_open(board: Board, rules: RuleSet, found: Check, now: datetime) -> Check:
+def _still_open(board: Board, rules: RuleSet, found: Check, now: datetime, enter: bool) -> Check:
     """While a trip waits for a human nothing changes, unless there is evidence that it did not have."""
     trigger = {
         "timestamp": None,
@@ -328,7 +339,11 @@ def _still_open(board: Board, rules: RuleSet, found: Check, now: datetime) -> Ch
     known: Mapping[str, Any] = listed if isinstance(listed, Mapping) else {}
     behind = new_records(found.verdict.matches)
     all_of_it = evidence_of(found.verdict)
-    more = {name: all_of_it[name] for name, records in behind.items() if unknown_to(known, name, records)}
+    more = {
+        name: merged(str(known.get(name) or ""), all_of_it[name])
+        for name, records in behind.items()
+        if unknown_to(known, name, records)
+    }
     hushed = [each.match for each in found.verdict.silenced if each.match.rule.name == trigger.get("pattern")]
     matches = tuple(
         sorted((*found.verdict.matches, *hushed), key=lambda match: match.rule.name != trigger.get("pattern"))
@@ -345,7 +360,8 @@ def _still_open(board: Board, rules: RuleSet, found: Check, now: datetime) -> Ch
         notes.append(f"new evidence since the trip: {', '.join(more)}")
         return found._replace(trigger=trigger, notes=tuple(notes))
     failed: list[LizaError] = []
-    _attempt(failed, lambda: board.change(lambda document: _look_at(document, now)))
+    if enter:
+        _attempt(failed, lambda: board.change(lambda document: _look_at(document, now)))
     if checkpoint.look(board.paths.checkpoint) is None:
         notes.append("CHECKPOINT was removed by hand while the breaker is open: the agents are not halted")
     if trigger.get("trip_id"):

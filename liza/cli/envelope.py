@@ -38,8 +38,8 @@ def pattern(source: "Progress | Match") -> dict[str, Any]:
         "rule": source.rule.name,
         "severity": source.rule.severity,
         "action": source.rule.action,
-        "count": _number(source.value),
-        "threshold": _number(source.threshold),
+        "count": number(source.value),
+        "threshold": number(source.threshold),
         "key": source.key,
         "tasks": list(source.tasks),
         **({"reason": str(reason)} if reason is not None else {}),
@@ -61,7 +61,8 @@ def _times(**moments: "datetime") -> dict[str, str]:
     return {name: format_time(moment) for name, moment in moments.items()}
 
 
-def _number(value: float) -> float:
+def number(value: float) -> float:
+    """A whole number as one: 3, not 3.0."""
     return int(value) if float(value).is_integer() else value
 
 

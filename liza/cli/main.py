@@ -23,6 +23,11 @@ def analyze() -> int:
     return _leave(run(["analyze", *sys.argv[1:]]))
 
 
+def watch() -> int:
+    """`liza-watch`."""
+    return _leave(run(["watch", *sys.argv[1:]]))
+
+
 def resolve() -> int:
     """`liza-resolve`."""
     return _leave(run(["resolve", *sys.argv[1:]]))

@@ -65,8 +65,9 @@ def command(
     board = Board.find(root_of(ctx))
     rules = _adjusted(read_rules(board.paths.rules), exact, window)
     others = _others(rules, rules_file, settings, exact, window)
-    snapshot = snapshot_of(board, board.read(), rules)
-    known = recorded(snapshot, rules.streams.union(*(other.streams for _, other in others)))
+    everything = rules._replace(rules=tuple(each for some in (rules, *(o for _, o in others)) for each in some.rules))
+    snapshot = snapshot_of(board, board.read(), everything)
+    known = recorded(snapshot, everything.streams)
     takes = _play(known, [("rules in force", rules), *others])
     start = _moment(since, known)
     if svg is not None:
@@ -78,7 +79,7 @@ def command(
     for take in takes:
         _print(take, known, start)
     if len(takes) > 1:
-        _print_difference(*takes)
+        _print_difference(takes[0], takes[1], start)
     if svg is not None:
         click.echo(f"drawn: {printable(svg)}")
     return 0
@@ -204,15 +205,15 @@ def _as_recorded(trip: Trip, known: Recorded) -> str:
 def _print_missing(take: _Take, known: Recorded) -> None:
     """Trips that the blackboard remembers and that do not come again."""
     ids = {trip.trip_id for trip in take.played.trips}
-    gone = [entry for entry in known.trips if entry.get("trip_id") and entry["trip_id"] not in ids]
+    gone = [entry for entry in known.trips if isinstance(name := entry.get("trip_id"), str) and name not in ids]
     for entry in gone:
         what = f"{show.short(entry.get('pattern'), 40)} of {show.short(entry.get('timestamp'), 30)}"
         show.warnings([f"recorded, but not in this replay: {what} (by hand, by other rules, or its records are gone)"])
 
 
-def _print_difference(before: _Take, after: _Take) -> None:
-    first, second = ([trip.rule.name for trip in take.played.trips] for take in (before, after))
-    change = len(second) - len(first)
+def _print_difference(before: _Take, after: _Take, start: datetime | None) -> None:
+    first, second = (sum(_is_shown(trip, start) for trip in take.played.trips) for take in (before, after))
+    change = second - first
     said = "as many trips" if not change else f"{abs(change)} {'more' if change > 0 else 'fewer'}"
     click.echo(f"\ndifference: {said}")
 
@@ -242,7 +243,9 @@ def _json(takes: Sequence[_Take], known: Recorded, start: datetime | None) -> No
                 "rules": take.heading,
                 "trips": [_trip(trip, known) for trip in take.played.trips if _is_shown(trip, start)],
                 "observed": [
-                    {"at": format_time(each.at), **envelope.pattern(each.match)} for each in take.played.observed
+                    {"at": format_time(each.at), **envelope.pattern(each.match)}
+                    for each in take.played.observed
+                    if start is None or each.at >= start
                 ],
                 "silenced": [envelope.silenced(each) for each in take.played.silenced],
             }

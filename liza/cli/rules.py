@@ -11,14 +11,17 @@ from liza.breaker.check import snapshot_of
 from liza.cli import envelope, show
 from liza.cli.group import common, root_of
 from liza.cli.options import moment
-from liza.errors import Refused, Unreadable, place
+from liza.errors import LizaError, Refused, Unreadable, place
 from liza.model import Problem, Rule, format_time
-from liza.rules.evaluate import Compiled, RuleSet
+from liza.rules.evaluate import Compiled, RuleSet, stream
 from liza.rules.explain import Comparison, Explanation, Group, compare, details, explain
-from liza.text import closest, printable
+from liza.rules.fields import lookup, values
+from liza.rules.language import Grouping
+from liza.text import closest, printable, text_of
 
 _RECORDS = 12  # of a group that are shown
 _MISSED = 20
+_LONG = 600  # characters of a condition that are shown
 
 
 @click.group("rules")
@@ -41,17 +44,22 @@ def list_command(ctx: click.Context, rules_file: str | None, as_json: bool) -> i
     """
     rules = _rules(ctx, rules_file)
     if as_json:
-        rows = [{**each.rule._asdict(), "window": _window(each.rule, rules), "enabled": True} for each in rules.rules]
+        known = (*rules.rules, *rules.alarms)
+        rows = [{**each.rule._asdict(), "window": _window(each.rule, rules), "enabled": True} for each in known]
         rows += [{**each._asdict(), "window": _window(each, rules), "enabled": False} for each in rules.disabled]
         envelope.write("rules list", "ok", rules=rows, window=rules.window, changes=list(rules.changes))
         return 0
     for each in rules.rules:
-        does = each.rule.action if each.rule.mode == "act" else "observed only"
-        facts = f"{each.rule.severity}, {does}, {_window(each.rule, rules)}, {_origin(each.rule)}"
+        facts = f"{_does(each.rule)}, {show.short(_window(each.rule, rules))}, {_origin(each.rule)}"
         click.echo(f"{show.bold(each.rule.name)}  {facts}")
-        click.echo(f"  {printable(each.rule.condition)}")
+        click.echo(f"  {show.short(each.rule.condition, _LONG)}")
     for rule in rules.disabled:
         click.echo(f"{show.bold(rule.name)}  {click.style('disabled', fg='yellow')}, {_origin(rule)}")
+    if rules.alarms:
+        click.echo("\nalarms, told by the daemon and never a reason to halt:")
+        width = max(len(each.rule.name) for each in rules.alarms)
+        for each in rules.alarms:
+            click.echo(f"  {each.rule.name:<{width}}  {show.short(each.rule.description, 90)}")
     show.warnings(f"rules.yaml: {change}" for change in rules.changes)
     return 0
 
@@ -86,9 +94,9 @@ def check_command(ctx: click.Context, file: str | None, as_json: bool) -> int:
         return 0 if rules else 1
     for problem in problems:
         where = show.bold(printable(place(problem.file, problem.line, problem.column)))
-        click.echo(f"{where}{click.style('error', fg='red')}: {printable(problem.message)}")
+        click.echo(f"{where}{click.style('error', fg='red')}: {show.short(problem.message, _LONG)}")
         if problem.hint:
-            click.echo(f"  hint: {printable(problem.hint)}")
+            click.echo(f"  hint: {show.short(problem.hint, _LONG)}")
     name = printable(os.path.relpath(path))
     if rules is None:
         count = f"{len(problems)} error{'s' if len(problems) > 1 else ''}"
@@ -131,33 +139,38 @@ def explain_command(
     rules = _rules(ctx, rules_file)
     compiled = _known(name, rules)
     if texts is not None:
-        return _compare(compiled, texts, as_json)
+        return _compare(ctx, compiled, texts, rules.exact or exact, as_json)
     board = Board.find(root_of(ctx))
-    rules = rules._replace(exact=rules.exact or exact)
+    rules = rules._replace(exact=rules.exact or exact, rules=(*rules.rules, *rules.alarms))
     found = explain(rules, name, snapshot_of(board, board.read(), rules), moment(now))
     if as_json:
         _explain_json(found, missed)
         return 0
     rule = compiled.rule
-    since = f" (since {format_time(found.since)})" if found.since else ""
-    does = rule.action if rule.mode == "act" else "observed only"
-    click.echo(f"{show.bold(rule.name)}  {rule.severity}, {does}, window {found.window}{since}")
-    click.echo(f"  {printable(rule.condition)}")
+    since = f", since {format_time(found.since)}" if found.since else ""
+    click.echo(f"{show.bold(rule.name)}  {_does(rule)}")
+    click.echo(f"  {show.short(rule.condition, _LONG)}")
     if rule.description:
-        click.echo(f"  {printable(rule.description)}")
+        click.echo(f"  {show.short(rule.description, _LONG)}")
+    click.echo(f"  window: {show.short(found.window)}{since}")
     click.echo("")
     for group in found.groups if missed else found.groups[:_MISSED]:
         _print_group(found, group)
     if not found.groups:
-        click.echo(f"{click.style('○', fg='green')} nothing counts for it")
+        why = "no group has what the rule asks for" if _in_no_group(found) else "nothing counts for it"
+        click.echo(f"{click.style('○', fg='green')} {why}")
     elif len(found.groups) > _MISSED and not missed:
-        click.echo(f"… and {len(found.groups) - _MISSED} smaller groups (--missed shows all)")
+        click.echo(f"… and {len(found.groups) - _MISSED} more groups (--missed shows all)")
     show.silenced(found.verdict.silenced)
     _print_uncounted(found, missed)
     if missed:
         _print_near(found)
     show.warnings([*found.verdict.warnings, *(f"{show.where(r)}: {why}" for r, why in found.verdict.unusable)])
     return 0
+
+
+def _in_no_group(found: Explanation) -> bool:
+    return any(each.why.startswith("there are too few") for each in found.uncounted)
 
 
 def _print_group(found: Explanation, group: Group) -> None:
@@ -171,9 +184,10 @@ def _print_group(found: Explanation, group: Group) -> None:
     click.echo(f"{mark} {outcome.value:g} of {outcome.threshold:g}  {about}  {click.style(word, bold=True)}")
     fields = found.compiled.condition.fields
     for record in outcome.evidence[:_RECORDS]:
-        parts = [show.where(record), show.short(record.get("task") or "-"), show.short(record.get("timestamp") or "-")]
+        task = record.get("task") if record.get("task") is not None else record.get("id")
+        parts = [show.short(each, 30) for each in (task, record.get("timestamp")) if each is not None]
         said = show.short(details(record, fields))
-        click.echo(f"    {'  '.join(parts)}  {said}".rstrip())
+        click.echo(show.fitted(f"    {'  '.join([show.where(record), *parts])}  {said}".rstrip()))
     if len(outcome.evidence) > _RECORDS:
         click.echo(f"    … and {len(outcome.evidence) - _RECORDS} more")
 
@@ -182,7 +196,7 @@ def _short_of(value: float, threshold: float) -> str:
     missing = threshold - value
     if missing <= 0:
         return "does not match: another part of the condition does not hold"
-    return "one more would match" if missing == 1 else f"{missing:g} short"
+    return "one more would match" if missing == 1 else f"{missing:g} more would match"
 
 
 def _print_uncounted(found: Explanation, missed: bool) -> None:
@@ -217,12 +231,12 @@ def _print_pair(each: Comparison) -> None:
     click.echo(f"        {verdict}: {show.short(each.why, 200)}")
 
 
-def _compare(compiled: Compiled, texts: tuple[str, str], as_json: bool) -> int:
+def _compare(ctx: click.Context, compiled: Compiled, texts: tuple[str, str], exact: bool, as_json: bool) -> int:
     grouping = next((each.grouping for each in compiled.condition.grouped if each.grouping is not None), None)
     if grouping is None:
         hint = "only rules with same(...) or similar(...) compare texts; see: liza rules list"
         raise Refused(f"the rule {compiled.rule.name} compares no texts", hint=hint)
-    found = compare(*texts, grouping)
+    found = compare(*texts, grouping, _around(ctx, compiled, grouping), exact=exact)
     if as_json:
         envelope.write("rules explain", "ok", comparison=found._asdict())
     else:
@@ -230,12 +244,24 @@ def _compare(compiled: Compiled, texts: tuple[str, str], as_json: bool) -> int:
     return 0
 
 
+def _around(ctx: click.Context, compiled: Compiled, grouping: Grouping) -> list[str]:
+    """What the blackboard says where the rule looks: texts around two others may bring them together."""
+    try:
+        board = Board.find(root_of(ctx))
+        rules = RuleSet((compiled,))
+        snapshot = snapshot_of(board, board.read(), rules, check=False)
+    except LizaError:
+        return []  # two texts can be compared anywhere
+    found = (values(lookup(record, grouping.field)) for name in rules.streams for record in stream(snapshot, name))
+    return list(dict.fromkeys(text_of(value) for each in found for value in each))
+
+
 def _explain_json(found: Explanation, missed: bool) -> None:
     groups = [
         {
             "key": each.outcome.key,
-            "count": each.outcome.value,
-            "threshold": each.outcome.threshold,
+            "count": envelope.number(each.outcome.value),
+            "threshold": envelope.number(each.outcome.threshold),
             "matches": each.outcome.satisfied,
             "texts": [{"text": text, "count": count} for text, count in each.texts],
             "evidence": [{"stream": r.stream, "key": r.key, "task": r.get("task")} for r in each.outcome.evidence],
@@ -243,9 +269,11 @@ def _explain_json(found: Explanation, missed: bool) -> None:
         for each in found.groups
     ]
     listed = [{"stream": r.stream, "key": r.key, "task": r.get("task"), "why": why} for r, why in found.uncounted]
+    odd = [*found.verdict.warnings, *(f"{show.where(r)}: {why}" for r, why in found.verdict.unusable)]
     envelope.write(
         "rules explain",
         "ok",
+        [{"message": message, "level": "warning"} for message in odd],
         rule=found.compiled.rule._asdict(),
         window=found.window,
         since=format_time(found.since) if found.since else None,
@@ -289,15 +317,20 @@ def _rules(ctx: click.Context, file: str | None) -> RuleSet:
 
 
 def _known(name: str, rules: RuleSet) -> Compiled:
-    for each in rules.rules:
+    for each in (*rules.rules, *rules.alarms):
         if each.rule.name == name:
             return each
     if any(each.name == name for each in rules.disabled):
         raise Refused(f"the rule {name} is disabled", hint="enable it in .liza/rules.yaml; see: liza rules list")
-    names = [each.rule.name for each in rules.rules]
+    names = [each.rule.name for each in (*rules.rules, *rules.alarms)]
     meant = closest(name, names)
     hint = f"did you mean {meant}?" if meant else f"the rules in force: {', '.join(names)}"
     raise Refused(f"there is no rule {name!r}", hint=hint)
+
+
+def _does(rule: Rule) -> str:
+    does = rule.action if rule.mode == "act" else "observed only"
+    return f"{rule.severity}, {does}" if rule.severity else does
 
 
 def _window(rule: Rule, rules: RuleSet) -> str:

@@ -59,13 +59,29 @@ def trigger(open_trip: Mapping[str, Any], word: str) -> None:
 
 def patterns(progress: Iterable[Progress]) -> None:
     """One line a rule: a mark, how near it is, and what the fullest group is about."""
+    for line in pattern_lines(progress):
+        click.echo(line)
+
+
+def pattern_lines(progress: Iterable[Progress]) -> list[str]:
+    """The same, as lines that fit the terminal."""
     rows = list(progress)
     width = max((len(each.rule.name) for each in rows), default=0)
     room = max(_columns() - width - 17, 20)
+    lines = []
     for each in rows:
         about = _about(each)
         about = about if len(about) <= room else about[: room - 1] + "…"
-        click.echo(f"  {_mark(each)} {each.rule.name:<{width}}  {_near(each):<9}  {about}".rstrip())
+        lines.append(f"  {_mark(each)} {each.rule.name:<{width}}  {_near(each):<9}  {about}".rstrip())
+    return lines
+
+
+def state(found: Check) -> list[str]:
+    """How the breaker stands, in a line or two."""
+    if found.trigger is None:
+        return [f"breaker: {bold('OK', 'green')}"]
+    pattern, severity = (printable(str(found.trigger.get(name) or "?")) for name in ("pattern", "severity"))
+    return [f"{bold('TRIGGERED', 'red')}: {bold(pattern)} ({severity})", "  decide: liza resolve -m 'what was decided'"]
 
 
 def silenced(hushed: Iterable[Silenced]) -> None:
@@ -126,6 +142,11 @@ def short(text: Any, length: int = 72) -> str:
     """One line of a text that anybody may have written."""
     line = " ".join((text if isinstance(text, str) else shown(text))[: 4 * length + 100].split())
     return printable(line if len(line) <= length else line[: length - 1] + "…")
+
+
+def fitted(line: str) -> str:
+    """A line cut to the width of the terminal."""
+    return line if len(line) <= _columns() else line[: _columns() - 1] + "…"
 
 
 def number(count: int, noun: str) -> str:

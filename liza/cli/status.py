@@ -11,7 +11,7 @@ from liza.blackboard.rulesfile import read_rules
 from liza.breaker import checkpoint
 from liza.breaker import section as sections
 from liza.breaker.check import check
-from liza.cli import envelope, show
+from liza.cli import envelope, show, watch
 from liza.cli.group import common, root_of
 from liza.cli.options import moment
 from liza.model import format_time, parse_time
@@ -58,6 +58,7 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
             silences=[envelope.plain(entry.fields) for entry in silences],
             silenced=[envelope.silenced(each) for each in found.verdict.silenced],
             rule_changes=list(rules.changes),
+            daemon=watch.daemon_of(board.paths),
         )
         return code
     if found.trigger is not None:
@@ -69,6 +70,7 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
         names = ", ".join(dict.fromkeys(match.rule.name for match in found.verdict.matches))
         show.warnings([f"{names} matches now: the next check trips (liza analyze)"])
     _show_halt(halt, found.trigger, at)
+    click.echo(f"daemon:  {watch.described(board.paths)}")
     click.echo("patterns:")
     show.patterns(found.verdict.progress)
     if recent:

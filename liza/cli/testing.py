@@ -55,12 +55,21 @@ def _found(files: Sequence[str]) -> list[str]:
             os.path.join(folder, name)
             for folder, _, names in os.walk(file)
             for name in names
-            if name.endswith((".yaml", ".yml"))
+            if name.endswith((".yaml", ".yml")) and _has_cases(os.path.join(folder, name))
         )
         if not inside:
-            raise Refused(f"there are no .yaml files in {file}", hint="name the files of cases, or their folder")
+            raise Refused(f"there are no files of cases in {file}", hint="a file of cases has 'cases:' in it")
         found += inside
     return found
+
+
+def _has_cases(file: str) -> bool:
+    """Whether a file in a folder is one of cases: the rules they are about may lie beside them."""
+    try:
+        with open(file, "rb") as opened:
+            return any(line.startswith(b"cases:") for line in opened)
+    except OSError:
+        return True  # let reading it say what is wrong
 
 
 def _read(files: Sequence[str]) -> list[CaseFile]:
@@ -91,7 +100,9 @@ def _try(files: Sequence[CaseFile], wanted: str | None, rules_file: str | None) 
             except LizaError as error:
                 if source == file.rules and error.file == source and not os.path.exists(source or ""):
                     error.hint = f"it is named under rules: in {file.file}, and looked for from there"
-                raise
+                told = (error.message, error.hint, error.file, error.line, error.column, error.problems)
+                message, hint, named, line, column, problems = told
+                raise Refused(message, hint=hint, file=named, line=line, column=column, problems=problems) from None
         tried += [
             try_case(case, known[source])
             for case in file.cases

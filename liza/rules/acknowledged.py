@@ -134,12 +134,30 @@ def _is_trip(entry: Any) -> bool:
 
 
 def _add_evidence(found: Acknowledged, rule: str, text: str) -> None:
-    mark = re.fullmatch(rf"{_MARK}(\d{{1,12}}) (\w+)", text)
+    position, prints = _taken_apart(text)
+    mark = re.fullmatch(rf"{_MARK}(\d{{1,12}}) (\w+)", position)
     if mark is not None:
         streams = found.marks.setdefault(rule, {})
         streams[mark[2]] = max(streams.get(mark[2], 0), int(mark[1]))
-    else:
-        found.prints.setdefault(rule, Counter()).update(text.split())
+    if prints or mark is None:
+        found.prints.setdefault(rule, Counter()).update(prints)
+
+
+def merged(known: str, more: str) -> str:
+    """The evidence of both texts. A position that comes later covers all that was listed before."""
+    (mark, prints), (newer, others) = _taken_apart(known), _taken_apart(more)
+    if newer:
+        return more
+    listed = " ".join((Counter(prints) | Counter(others)).elements())
+    return "; ".join(part for part in (mark, listed) if part)
+
+
+def _taken_apart(text: str) -> tuple[str, list[str]]:
+    """The position mark of an evidence text, if it has one, and its fingerprints."""
+    if not text.startswith(_MARK):
+        return "", text.split()
+    mark, _, prints = text.partition("; ")
+    return mark, prints.split()
 
 
 def unknown_to(known: Any, rule: str, records: Sequence[Record]) -> bool:

@@ -6,11 +6,13 @@ evidence. Nothing here reads a file or a clock.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from liza.model import Record
 from liza.rules.fields import OPERATORS, World, lookup, passes, values
 from liza.rules.language import Aggregate, All, Comparison, Distinct, Field, Metric, Node, Not, Param
+from liza.text import text_of
 
 Key = tuple[Any, ...]
 Member = tuple[Record, bool]  # a record of a group; False marks one of another group, which ends a streak
@@ -40,10 +42,15 @@ class Outcome(NamedTuple):
         return tuple(sorted(seen.values(), key=lambda record: (record.stream, str(record.key).zfill(12))))
 
     @property
+    def said(self) -> Counter[str]:
+        """The texts that put its records into the group, each with how often."""
+        key, counts = self.behind
+        return Counter(text for each in counts for text in each.texts.get(key, ()))
+
+    @property
     def texts(self) -> set[str]:
         """What put its records into the group."""
-        key, counts = self.behind
-        return {text for each in counts for text in each.texts.get(key, ())}
+        return set(self.said)
 
 
 class Condition:
@@ -69,6 +76,15 @@ class Condition:
         for each in self.grouped:
             return (each.grouping.field,) if each.grouping else each.per
         return ()
+
+    @cached_property
+    def only_counts(self) -> bool:
+        """Whether more records can only ever bring it nearer to holding: counts that are to reach a number."""
+        return all(_only_counts(each) for each in self.comparisons) and not _has_not(self.tree)
+
+    def counts(self, record: Record, world: World) -> bool:
+        """Whether any of its aggregates looks at a record."""
+        return any(isinstance(each, Aggregate) and world.is_counted(record, each) for each in self.aggregates)
 
     def number(self, value: float | Param) -> float:
         return self.params[value.name] if isinstance(value, Param) else value
@@ -138,6 +154,22 @@ def _comparisons(node: Node) -> Iterator[Comparison]:
     else:
         for part in node.parts:
             yield from _comparisons(part)
+
+
+def _only_counts(comparison: Comparison) -> bool:
+    return comparison.operator in (">=", ">") and all(
+        isinstance(term, Aggregate)
+        and term.kind == "count"
+        and term.within is None  # the densest span may move on
+        and (term.distinct is None or term.distinct.operator in (">=", ">"))
+        and term.stream in ("anomalies", "log")
+        and not any(each.age for each in (*term.where, *term.filters))
+        for term in comparison.terms
+    )
+
+
+def _has_not(node: Node) -> bool:
+    return isinstance(node, Not) or any(map(_has_not, getattr(node, "parts", ())))
 
 
 def _check(condition: Condition, params: Mapping[str, float]) -> None:
@@ -235,7 +267,7 @@ def _measure(
 
 
 def _distinct_enough(records: Sequence[Record], distinct: Distinct, condition: Condition) -> bool:
-    found = {str(value) for record in records for value in values(lookup(record, distinct.field))}
+    found = {text_of(value) for record in records for value in values(lookup(record, distinct.field))}
     return OPERATORS[distinct.operator](len(found), condition.number(distinct.value))
 
 
@@ -289,7 +321,7 @@ def _combinations(columns: Sequence[Sequence[Any]]) -> list[Key]:
     """One key for each way to take a value of each field; none where a field is absent, which never equals absent."""
     keys: list[Key] = [()]
     for column in columns:
-        keys = [(*key, str(value)) for key in keys for value in dict.fromkeys(map(str, column))]
+        keys = [(*key, value) for key in keys for value in dict.fromkeys(map(text_of, column))]
     return keys
 
 
@@ -321,7 +353,7 @@ def _grouped(aggregate: Aggregate, records: Sequence[Record], world: World, cond
     distinct = {text for _, found in written for text in found}
     if not distinct:
         return [(record, {}) for record in records]
-    from liza.rules.matching import same_key, similar_groups  # many checks have no text to compare
+    from liza.rules.matching import same_key  # many checks have no text to compare
 
     numbers: Mapping[str, Any]
     if world.exact:
@@ -333,5 +365,5 @@ def _grouped(aggregate: Aggregate, records: Sequence[Record], world: World, cond
         for other in condition.grouped:
             if other is not aggregate:
                 distinct |= {text for r in world.counted(other) for text in world.texts(r, grouping.field)}
-        numbers = similar_groups(distinct, grouping.similarity)
+        numbers = world.similar(grouping.field, grouping.similarity, distinct)
     return [(record, {numbers[text]: text for text in found if text.strip()}) for record, found in written]

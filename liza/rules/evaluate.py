@@ -3,11 +3,12 @@
 It reads no file, no clock and no environment; everything it knows is in its arguments.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from liza.model import (
+    MAPPINGS,
     Match,
     Progress,
     Reason,
@@ -23,6 +24,7 @@ from liza.model import (
 )
 from liza.rules.acknowledged import Acknowledged, acknowledged_by
 from liza.rules.conditions import Condition, Outcome
+from liza.rules.derived import DERIVED
 from liza.rules.fields import World
 from liza.rules.language import parse_duration
 
@@ -49,7 +51,13 @@ class RuleSet(NamedTuple):
     disabled: tuple[Rule, ...] = ()
     window: str = "current_sprint"
     exact: bool = False
+    alarms: tuple[Compiled, ...] = ()  # what the daemon tells of; no pattern, and never a reason to halt
     changes: tuple[str, ...] = ()  # what rules.yaml loosened, changed or disabled, in words
+    notify: Mapping[str, Any] = {}  # whom to tell
+
+    def only_alarms(self) -> "RuleSet":
+        """The same with nothing but what is worth an alarm."""
+        return self._replace(rules=self.alarms, disabled=(), alarms=())
 
     @property
     def streams(self) -> frozenset[str]:
@@ -58,11 +66,20 @@ class RuleSet(NamedTuple):
 
 
 def evaluate(rules: RuleSet, snapshot: Snapshot, now: datetime, memo: dict[Any, Any] | None = None) -> Verdict:
-    """What the rules say of a blackboard at a moment. `memo` is a cache, for those who ask again and again."""
-    streams = {name: stream(snapshot, name) for name in rules.streams | {"anomalies"}}
+    """What the rules say of a blackboard at a moment.
+
+    `memo` is a cache, for those who ask again and again; with a `Recall` in it, also of what was found.
+    """
+    recall: Recall | None = memo.get(Recall) if memo is not None else None
+    if recall is not None:
+        recall.renew(rules, snapshot, now)
+    names = rules.streams or {"anomalies"}
+    streams: dict[str, Sequence[Record]] = {
+        name: recall.records if recall is not None and name == "anomalies" else stream(snapshot, name) for name in names
+    }
     history = acknowledged_by(snapshot.sections.get("circuit_breaker"), memo)
     silences = _silences(snapshot.sections.get("silences"), now)
-    windows: dict[str, Window] = {}
+    windows: dict[str, Window] = dict(recall.windows) if recall is not None else {}
     matches: list[Match] = []
     observed: list[Match] = []
     hushed: list[Silenced] = []
@@ -74,26 +91,26 @@ def evaluate(rules: RuleSet, snapshot: Snapshot, now: datetime, memo: dict[Any, 
         if text not in windows:
             windows[text] = Window(text, snapshot, now, streams, rules.exact)
         window = windows[text]
+        if recall is not None and (known := recall.result(compiled, window, history)) is not None:
+            fresh, outcomes, dealt, odd = known
+            dealt_with |= dealt
+            unusable |= {**window.world.unusable, **odd}
+            _conclude(compiled, outcomes, fresh, history, silences, rules.exact, matches, observed, hushed, progress)
+            continue
         fresh, world = window.streams, window.world
+        dealt = set()
         if history.knows(compiled.rule.name):
             fresh = {name: history.fresh(compiled.rule.name, records) for name, records in window.streams.items()}
-            dealt_with |= {r.key for r in window.streams["anomalies"]} - {r.key for r in fresh["anomalies"]}
+            seen, left = (each.get("anomalies", ()) for each in (window.streams, fresh))
+            dealt = {record.key for record in seen} - {record.key for record in left}
+            dealt_with |= dealt
             if compiled.rule.rearm == "fresh":
                 world = World(fresh, snapshot.sections, now, rules.exact)
         outcomes = compiled.condition.outcomes(world)
         unusable |= world.unusable
-        pairs = [(_match(compiled, each, fresh), each) for each in outcomes if each.satisfied]
-        # Acknowledged records do not trip alone.
-        pairs = [(match, outcome) for match, outcome in pairs if match.new or not match.evidence]
-        found = [match for match, _ in pairs]
-        acting = [
-            match
-            for match, outcome in pairs
-            if not _is_silenced(match, outcome, compiled, silences, rules.exact, hushed)
-        ]
-        acts = compiled.rule.mode == "act" and compiled.rule.action == "CHECKPOINT"
-        (matches if acts else observed).extend(acting)
-        progress.append(_progress(compiled, outcomes, found, acting, history))
+        if recall is not None:
+            recall.keep(compiled, window, (fresh, outcomes, dealt, world.unusable))
+        _conclude(compiled, outcomes, fresh, history, silences, rules.exact, matches, observed, hushed, progress)
     window = windows.get(rules.window) or Window(rules.window, snapshot, now, streams, rules.exact)
     records = {(r.stream, r.key): r for each in streams.values() for r in each} if unusable else {}
     return Verdict(
@@ -103,16 +120,92 @@ def evaluate(rules: RuleSet, snapshot: Snapshot, now: datetime, memo: dict[Any, 
         observed=tuple(observed),
         silenced=tuple(hushed),
         progress=(*progress, *(Progress(rule, Reason.DISABLED, 0, 0, None, ()) for rule in rules.disabled)),
-        considered=len(window.streams["anomalies"]),
+        considered=len(window.streams.get("anomalies", ())),
         acknowledged=len(dealt_with),
-        outside_window=len(streams["anomalies"]) - len(window.streams["anomalies"]),
-        unusable=tuple((records[where], why) for where, why in unusable.items() if where in records),
-        warnings=tuple(dict.fromkeys(warning for each in (window, *windows.values()) for warning in each.warnings)),
+        outside_window=len(streams.get("anomalies", ())) - len(window.streams.get("anomalies", ())),
+        unusable=tuple((records[where], unusable[where]) for where in records if where in unusable),
+        warnings=tuple(dict.fromkeys(text for each in (window, *windows.values()) for text in each.warnings(now))),
     )
+
+
+def _conclude(
+    compiled: Compiled,
+    outcomes: Sequence[Outcome],
+    fresh: Mapping[str, Sequence[Record]],
+    history: Acknowledged,
+    silences: Sequence[Silence],
+    exact: bool,
+    matches: list[Match],
+    observed: list[Match],
+    hushed: list[Silenced],
+    progress: list[Progress],
+) -> None:
+    """What the outcomes of a rule mean: which are matches, and which of these act."""
+    pairs = [(_match(compiled, each, fresh), each) for each in outcomes if each.satisfied]
+    # Acknowledged records do not trip alone.
+    pairs = [(match, outcome) for match, outcome in pairs if match.new or not match.evidence]
+    found = [match for match, _ in pairs]
+    acting = [match for match, outcome in pairs if not _is_silenced(match, outcome, compiled, silences, exact, hushed)]
+    acts = compiled.rule.mode == "act" and compiled.rule.action == "CHECKPOINT"
+    (matches if acts else observed).extend(acting)
+    progress.append(_progress(compiled, outcomes, found, acting, history))
+
+
+# The records that were fresh, what came of them, those dealt with, and those that could not be used.
+_Result = tuple[Mapping[str, Sequence[Record]], Sequence[Outcome], set[int | str], Mapping[tuple[str, int | str], str]]
+
+
+class Recall:
+    """What one judgement leaves for the next, while anomalies are only added to a blackboard.
+
+    A rule that only counts sees the same as before, unless it counts one of those that were added. Everything else is
+    judged anew; whenever anything but the anomalies is different, so is everything.
+    """
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self.windows: dict[str, Window] = {}
+        self._entries: list[Any] = []
+        self._facts: tuple[Any, ...] = ()
+        self._results: dict[str, _Result] = {}
+        self._now: datetime | None = None
+
+    def renew(self, rules: RuleSet, snapshot: Snapshot, now: datetime) -> None:
+        """Find out what is different from the last time."""
+        section = snapshot.sections.get("anomalies")
+        entries = section if isinstance(section, list) else []
+        facts = (rules, *(snapshot.sections.get(name) for name in ("circuit_breaker", "sprint")))
+        known = len(self._entries)
+        same = self._now is not None and self._now <= now and facts[0] is self._facts[0] and facts == self._facts
+        if same and entries[:known] == self._entries:
+            added = [Record("anomalies", i, e) for i, e in enumerate(entries[known:], known) if isinstance(e, MAPPINGS)]
+            self.records += added
+            for window in self.windows.values():
+                window.extend(added, now)
+        else:
+            self.__init__()  # type: ignore[misc]
+            self.records = list(stream(snapshot, "anomalies"))
+        self._entries, self._facts, self._now = entries, facts, now
+
+    def result(self, compiled: Compiled, window: "Window", history: Acknowledged) -> _Result | None:
+        """What a rule found the last time, if it would find the same now."""
+        known, added = self._results.get(compiled.rule.name), window.added
+        if known is None or len(history.fresh(compiled.rule.name, added)) < len(added):
+            return None
+        return None if any(compiled.condition.counts(record, window.world) for record in added) else known
+
+    def keep(self, compiled: Compiled, window: "Window", result: _Result) -> None:
+        """Remember what a rule found, if it can be of use."""
+        if window.is_fixed:
+            self.windows[window.text] = window
+            if compiled.condition.only_counts and compiled.condition.streams == {"anomalies"}:
+                self._results[compiled.rule.name] = result
 
 
 def stream(snapshot: Snapshot, name: str) -> tuple[Record, ...]:
     """The records of one kind, in the order of the file."""
+    if name in DERIVED:
+        return DERIVED[name](snapshot)
     if name not in _NESTED:
         return snapshot.records(name)
     section, inner, owner = _NESTED[name]
@@ -132,12 +225,11 @@ class Window:
     def __init__(
         self, text: str, snapshot: Snapshot, now: datetime, streams: Mapping[str, Sequence[Record]], exact: bool
     ) -> None:
-        self.warnings: list[str] = []
+        self.text = text
         self.start = _start(text, snapshot, now)
-        if self.start is not None and self.start > now:
-            self.warnings.append(
-                f"the window {text} begins in the future, at {format_time(self.start)}: nothing counts"
-            )
+        self.timeless = 0
+        self.added: list[Record] = []  # since the last time
+        self.early: list[datetime] = []  # from the future, as it looked when they came
         last = int(text.split()[1]) if text.startswith("last ") else None
         self.streams: dict[str, Sequence[Record]] = {}
         for name, records in streams.items():
@@ -149,24 +241,46 @@ class Window:
                 self.streams[name] = self.recent(records, now)
         self.world = World(self.streams, snapshot.sections, now, exact)
 
-    def recent(self, records: Sequence[Record], now: datetime) -> Sequence[Record]:
+    @property
+    def is_fixed(self) -> bool:
+        """Whether time alone takes nothing out of it."""
+        return self.text in ("current_sprint", "all")
+
+    def recent(self, records: Sequence[Record], now: datetime) -> list[Record]:
         kept: list[Record] = []
-        timeless = early = 0
-        tomorrow = min(now, datetime.max.replace(tzinfo=UTC) - timedelta(days=2)) + timedelta(days=1)
+        tomorrow = _tomorrow(now)
         for record in records:
             moment = record.timestamp
             if moment is None:
-                timeless += 1
+                self.timeless += 1
             elif self.start is not None and moment < self.start:
                 continue
             elif moment > tomorrow:
-                early += 1
+                self.early.append(moment)
             kept.append(record)
-        if timeless:
-            self.warnings.append(f"{_number(timeless, 'record')} without a usable timestamp: counted all the same")
-        if early:
-            self.warnings.append(f"{_number(early, 'record')} from the future: counted all the same")
         return kept
+
+    def extend(self, records: Sequence[Record], now: datetime) -> None:
+        """Anomalies were added."""
+        self.added = self.recent(records, now)
+        if "anomalies" in self.streams:
+            self.streams["anomalies"] = [*self.streams["anomalies"], *self.added]
+        self.world.extend("anomalies", self.added, now)
+
+    def warnings(self, now: datetime) -> Iterator[str]:
+        """What is odd about the times of the records."""
+        if self.start is not None and self.start > now:
+            yield f"the window {self.text} begins in the future, at {format_time(self.start)}: nothing counts"
+        if self.timeless:
+            yield f"{_number(self.timeless, 'record')} without a usable timestamp: counted all the same"
+        tomorrow = _tomorrow(now)
+        early = sum(moment > tomorrow for moment in self.early)
+        if early:
+            yield f"{_number(early, 'record')} from the future: counted all the same"
+
+
+def _tomorrow(now: datetime) -> datetime:
+    return min(now, datetime.max.replace(tzinfo=UTC) - timedelta(days=2)) + timedelta(days=1)
 
 
 def _start(text: str, snapshot: Snapshot, now: datetime) -> datetime | None:

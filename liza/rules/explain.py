@@ -1,21 +1,23 @@
 """Why a rule sees what it sees: its groups one by one, the records that do not count, and the texts that nearly met."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any, NamedTuple
 
 from liza.model import Record, Snapshot, Verdict
 from liza.rules.acknowledged import acknowledged_by
 from liza.rules.conditions import Outcome
 from liza.rules.evaluate import Compiled, RuleSet, Window, evaluate, stream
-from liza.rules.fields import World, lookup, passes
+from liza.rules.fields import World, lookup, passes, values
 from liza.rules.language import Aggregate, Filter, Grouping
-from liza.rules.matching import Grouper, holders
+from liza.rules.matching import Grouper, holders, same_key, takes_forms_for_one
 from liza.rules.wording import ANYTHING, NAME, SETTING, Template, same_word, template
-from liza.text import shown
+from liza.text import shown, text_of
 
 MANY_GROUPS = 500  # groups whose texts are compared with each other
 NEAR = 0.5  # from this similarity on, two texts that are apart are worth a word
+_FEW = 3  # words that differ which are named
 
 
 class Group(NamedTuple):
@@ -50,15 +52,20 @@ class Explanation(NamedTuple):
     since: datetime | None
     groups: tuple[Group, ...]
     uncounted: tuple[Uncounted, ...]
-    near: tuple[Comparison, ...]
     verdict: Verdict
+    find_near: Callable[[], tuple[Comparison, ...]]  # takes a while, so it waits until somebody asks
+
+    @property
+    def near(self) -> tuple[Comparison, ...]:
+        """Texts that are in different groups and nearly were not."""
+        return self.find_near()
 
 
 def explain(rules: RuleSet, name: str, snapshot: Snapshot, now: datetime) -> Explanation:
     """What a rule sees of a blackboard, and what it does not."""
     compiled = next(each for each in rules.rules if each.rule.name == name)
-    only = rules._replace(rules=(compiled,), disabled=())
-    streams = {each: stream(snapshot, each) for each in only.streams | {"anomalies"}}
+    only = rules._replace(rules=(compiled,), disabled=(), alarms=())
+    streams = {each: stream(snapshot, each) for each in only.streams or {"anomalies"}}
     text = compiled.rule.window or rules.window
     window = Window(text, snapshot, now, streams, rules.exact)
     history = acknowledged_by(snapshot.sections.get("circuit_breaker"))
@@ -66,37 +73,46 @@ def explain(rules: RuleSet, name: str, snapshot: Snapshot, now: datetime) -> Exp
     if compiled.rule.rearm == "fresh":
         fresh = {each: history.fresh(name, records) for each, records in window.streams.items()}
     world = World(fresh, snapshot.sections, now, rules.exact)
-    outcomes = compiled.condition.outcomes(world)
-    groups = tuple(Group(each, tuple(_texts(compiled, each))) for each in outcomes if each.evidence or each.satisfied)
+    verdict = evaluate(only, snapshot, now)
+    matching = {
+        (match.key, _places(match.evidence))
+        for match in (*verdict.matches, *verdict.observed, *(each.match for each in verdict.silenced))
+    }
+    outcomes = [
+        each._replace(satisfied=each.satisfied and (each.key, _places(each.evidence)) in matching)
+        for each in compiled.condition.outcomes(world)
+    ]
+    grouped = bool(compiled.condition.grouped)
+    groups = tuple(
+        Group(each, tuple(sorted(each.said.items(), key=lambda pair: (-pair[1], pair[0]))))
+        for each in outcomes
+        if each.evidence or each.satisfied or not grouped
+    )
+    counted = {(record.stream, record.key) for group in groups for record in group.outcome.evidence}
     return Explanation(
         compiled,
         text,
         window.start,
         groups,
-        tuple(_uncounted(compiled, streams, window.streams, world)),
-        tuple(_near(compiled, groups)) if not rules.exact else (),
-        evaluate(only, snapshot, now),
+        tuple(_uncounted(compiled, streams, window.streams, world, counted)),
+        verdict,
+        cache(lambda: () if rules.exact else tuple(_near(compiled, groups))),
     )
 
 
-def _texts(compiled: Compiled, outcome: Outcome) -> Iterator[tuple[str, int]]:
-    """What the records of a group say in the field that groups them."""
-    counted: dict[str, int] = {}
-    for record in outcome.evidence:
-        for wanted in compiled.condition.fields:
-            value = lookup(record, wanted)
-            for each in value if isinstance(value, list | tuple) else (value,):
-                if each is not None:
-                    text = each if isinstance(each, str) else shown(each)
-                    counted[text] = counted.get(text, 0) + 1
-    yield from sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
+def _places(records: Sequence[Record]) -> tuple[tuple[str, int | str], ...]:
+    return tuple((record.stream, record.key) for record in records)
 
 
 # --- records that do not count --------------------------------------------------------------------------------------
 
 
 def _uncounted(
-    compiled: Compiled, streams: Mapping[str, Sequence[Record]], recent: Mapping[str, Sequence[Record]], world: World
+    compiled: Compiled,
+    streams: Mapping[str, Sequence[Record]],
+    recent: Mapping[str, Sequence[Record]],
+    world: World,
+    counted: set[tuple[str, int | str]],
 ) -> Iterator[Uncounted]:
     aggregates = [each for each in compiled.condition.aggregates if isinstance(each, Aggregate)]
     for name in dict.fromkeys(each.stream for each in aggregates):
@@ -104,13 +120,14 @@ def _uncounted(
         in_window = {record.key for record in recent[name]}
         still = {record.key for record in world.streams[name]}
         for record in streams[name]:
-            why = min((_why_not(record, each, world) for each in mine), key=lambda pair: pair[0], default=(0, None))[1]
+            if (record.stream, record.key) in counted:
+                continue
+            why = min((_why_not(record, each, world) for each in mine), key=lambda pair: pair[0])[1]
             if why is None and record.key not in in_window:
                 why = "before the window"
             elif why is None and record.key not in still:
                 why = "a resolution has dealt with it"
-            if why is not None:
-                yield Uncounted(record, why)
+            yield Uncounted(record, why or _why_its_group_does_not(mine))
 
 
 def _why_not(record: Record, aggregate: Aggregate, world: World) -> tuple[int, str | None]:
@@ -118,9 +135,20 @@ def _why_not(record: Record, aggregate: Aggregate, world: World) -> tuple[int, s
     failing = [each for each in (*aggregate.where, *aggregate.filters) if not passes(record, each, world)]
     if failing:
         return len(failing) + 1, _said(record, failing[0])
-    wanted = [aggregate.grouping.field] if aggregate.grouping else []
-    absent = next((each for each in (*wanted, *aggregate.per) if lookup(record, each) is None), None)
-    return (1, f"it has no {str(absent).replace('|', ' or ')}") if absent is not None else (0, None)
+    wanted = aggregate.grouping.field if aggregate.grouping else None
+    absent = [each for each in aggregate.per if not values(lookup(record, each))]
+    if wanted is not None and not any(text.strip() for text in world.texts(record, wanted)):
+        absent.insert(0, wanted)
+    return (1, f"it has no {str(absent[0]).replace('|', ' or ')}") if absent else (0, None)
+
+
+def _why_its_group_does_not(aggregates: Sequence[Aggregate]) -> str:
+    for each in aggregates:
+        if each.distinct is not None:
+            return f"there are too few different values of {each.distinct.field} in its group"
+        if each.within is not None:
+            return "it is too far from the others in time"
+    return "a later record ended the streak"
 
 
 def _said(record: Record, wanted: Filter) -> str:
@@ -128,7 +156,9 @@ def _said(record: Record, wanted: Filter) -> str:
     if value is None:
         return f"it has no {wanted.field}"
     if wanted.age:
-        return f"{wanted.field} is {shown(value)}: not as long ago as the rule asks"
+        later = wanted.operator in (">", ">=") and isinstance(value, str) and value[:1].isdigit()
+        asked = "not as long ago as the rule asks" if later else "not as recent, or no time at all"
+        return f"{wanted.field} is {shown(value, 30)}: {asked}"
     return f"{wanted.field} is {shown(value, 30)}"
 
 
@@ -140,30 +170,58 @@ def _near(compiled: Compiled, groups: Sequence[Group]) -> Iterator[Comparison]:
     grouping = next((each.grouping for each in compiled.condition.grouped if each.grouping is not None), None)
     if grouping is None or grouping.similarity is None:
         return
-    said = [each.texts[0][0] for each in groups[:MANY_GROUPS] if each.texts]
-    everything = [text for each in groups for text, _ in each.texts]
-    found: dict[frozenset[str], Comparison] = {}
+    from rapidfuzz import process
+    from rapidfuzz.distance import Levenshtein
+
+    everything = list(dict.fromkeys(text for each in groups for text, _ in each.texts))
+    said = list(dict.fromkeys(each.texts[0][0] for each in groups[:MANY_GROUPS] if each.texts))
+    plain = [_plain(template(text)) for text in said]
+    together = _Together(everything, grouping.similarity)
+    found: dict[frozenset[str], float] = {}
     for index, one in enumerate(said):
-        others = said[:index] + said[index + 1 :]
-        nearest = max(others, key=lambda other: alike(one, other), default=None)
-        if nearest is not None and alike(one, nearest) >= NEAR:
-            found.setdefault(frozenset((one, nearest)), compare(one, nearest, grouping, everything))
-    yield from sorted((each for each in found.values() if not each.together), key=lambda each: -each.similarity)
+        scores = process.extract(plain[index], plain, scorer=Levenshtein.normalized_similarity, limit=3)
+        others = [(said[at], score) for _, score, at in scores if at != index and not together(one, said[at])]
+        if others and others[0][1] >= NEAR:
+            found[frozenset((one, others[0][0]))] = others[0][1]
+    for pair, _ in sorted(found.items(), key=lambda item: -item[1]):
+        one, other = sorted(pair)
+        yield compare(one, other, grouping, everything, known=together)
 
 
-def compare(one: str, other: str, grouping: Grouping, among: Sequence[str] = ()) -> Comparison:
+class _Together:
+    """Which of some texts are together; grouped once for all questions."""
+
+    def __init__(self, texts: Sequence[str], similarity: float) -> None:
+        self.grouper = Grouper(similarity)
+        self.numbers = {text: self.grouper.add(text) for text in texts}
+
+    def __call__(self, one: str, other: str) -> bool:
+        return self.grouper.group(self.numbers[one]) == self.grouper.group(self.numbers[other])
+
+
+def compare(
+    one: str,
+    other: str,
+    grouping: Grouping,
+    among: Sequence[str] = (),
+    *,
+    exact: bool = False,
+    known: _Together | None = None,
+) -> Comparison:
     """Why two texts are together or apart, by themselves and with other texts around them."""
-    threshold = grouping.similarity if grouping.similarity is not None else 1.0
-    alone = _together(one, other, (), threshold)
-    together = alone or _together(one, other, among, threshold)
-    first, second = template(one), template(other)
-    if together and not alone:
-        why = "other texts between them show that what differs may be anything"
-    elif alone:
-        why = _why_together(first, second)
-    else:
-        why = _why_apart(first, second, among, threshold)
+    if exact or grouping.similarity is None:
+        return _plainly(one, other, exact)
+    alone = _Together((one, other), grouping.similarity)(one, other)
+    together = alone or (known or _Together((one, other, *among), grouping.similarity))(one, other)
+    pair = _Pair(one, other, grouping.similarity, among)
+    why = pair.why_together(alone) if together else pair.why_apart()
     return Comparison(one, other, together, alike(one, other), why)
+
+
+def _plainly(one: str, other: str, exact: bool) -> Comparison:
+    together = one == other if exact else same_key(one) == same_key(other)
+    rule = "they must be equal" if exact else "case, white space and punctuation around do not count, all else does"
+    return Comparison(one, other, together, alike(one, other), f"{'the same' if together else 'not the same'}: {rule}")
 
 
 def alike(one: str, other: str) -> float:
@@ -177,40 +235,62 @@ def _plain(found: Template) -> str:
     return " ".join(found[0])
 
 
-def _together(one: str, other: str, among: Sequence[str], threshold: float) -> bool:
-    grouper = Grouper(threshold)
-    first, second, *_ = [grouper.add(text) for text in (one, other, *among)]
-    return grouper.group(first) == grouper.group(second)
+class _Pair:
+    """Two texts, word by word."""
 
+    def __init__(self, one: str, other: str, similarity: float, among: Sequence[str]) -> None:
+        stem = takes_forms_for_one(similarity)
+        self.similarity = similarity
+        self.first, self.second = template(one, stem), template(other, stem)
+        self.among = [template(each, stem) for each in among]
+        # As they were written, not as they are compared; the places are the same.
+        self.written = list(zip(template(one, stem=False)[0], template(other, stem=False)[0], strict=False))
+        self.differing = [
+            place for place, (a, b) in enumerate(zip(self.first[0], self.second[0], strict=False)) if a != b
+        ]
 
-def _why_together(first: Template, second: Template) -> str:
-    if first == second:
-        return f"without what varies, both say: {' '.join(first[0])}"
-    pairs = ", ".join(f"{_bare(a)} / {_bare(b)}" for a, b in _differences(first[0], second[0]))
-    return f"only this differs, and is the same word: {pairs}"
+    @property
+    def pairs(self) -> str:
+        named = [" / ".join(map(_bare, self.written[place])) for place in self.differing[:_FEW]]
+        more = len(self.differing) - _FEW
+        return ", ".join(named) + (f" and {more} more" if more > 0 else "")
 
+    def why_together(self, alone: bool) -> str:
+        if self.first == self.second:
+            said = " ".join("…" if a == ANYTHING else _bare(a) for a, _ in self.written)
+            return f"without what varies, both say: {said or 'nothing'}"
+        words = [(self.first[0][place], self.second[0][place]) for place in self.differing]
+        if alone and all(same_word(*pair) for pair in words):
+            return f"only this differs, and is the same word: {self.pairs}"
+        if alone:
+            return f"only names differ: {self.pairs}"
+        if len(self.first[0]) == len(self.second[0]) and len(words) == 1 and self._may_be_anything():
+            return f"what differs may be anything, as other texts show: {self.pairs}"
+        return "other texts are like the one and like the other"
 
-def _why_apart(first: Template, second: Template, among: Sequence[str], threshold: float) -> str:
-    if first[1] != second[1]:
-        mine, theirs = (", ".join(each) or "none" for each in (first[1], second[1]))
-        return f"the numbers and codes that say which error it is differ: {mine} / {theirs}"
-    if len(first[0]) != len(second[0]):
-        return f"they have {len(first[0])} and {len(second[0])} words that count"
-    differences = list(_differences(first[0], second[0]))
-    pairs = ", ".join(f"{_bare(a)} / {_bare(b)}" for a, b in differences)
-    if len(differences) > 1:
-        return f"{len(differences)} words differ: {pairs}"
-    a, b = differences[0]
-    if same_word(a, b):
-        return f"{pairs} are alike, but not by {threshold:g}"
-    seen, needed = holders(first, second, [template(each) for each in among])
-    if not needed:
-        return f"one word differs: {pairs}; a text this short says nothing else"
-    return f"one word differs: {pairs}; {seen} different words are seen there, {needed} would show that it may be any"
+    def _may_be_anything(self) -> bool:
+        seen, needed = holders(self.first, self.second, self.among)
+        return bool(needed) and seen >= needed
 
-
-def _differences(first: Sequence[str], second: Sequence[str]) -> Iterator[tuple[str, str]]:
-    yield from ((a, b) for a, b in zip(first, second, strict=False) if a != b)
+    def why_apart(self) -> str:
+        if self.first[1] != self.second[1]:
+            mine, theirs = (", ".join(each) or "none" for each in (self.first[1], self.second[1]))
+            return f"the numbers and codes that say which error it is differ: {mine} / {theirs}"
+        if len(self.first[0]) != len(self.second[0]):
+            return f"they have {len(self.first[0])} and {len(self.second[0])} words that count"
+        if len(self.differing) > 1:
+            return f"{len(self.differing)} words differ: {self.pairs}"
+        place = self.differing[0]
+        words = (self.first[0][place], self.second[0][place])
+        if ANYTHING in words:
+            word = next(each for each in self.written[place] if each != ANYTHING)
+            return f"where the one says {_bare(word)}, the other has a number, a path or the like"
+        if same_word(*words):
+            return f"{self.pairs} are alike, but not by {self.similarity:g}"
+        seen, needed = holders(self.first, self.second, self.among)
+        if not needed:
+            return f"one word differs: {self.pairs}; a text this short says nothing else"
+        return f"one word differs: {self.pairs}; {seen} different words are seen there, {needed} would make it any word"
 
 
 def _bare(word: str) -> str:
@@ -219,5 +299,4 @@ def _bare(word: str) -> str:
 
 def details(record: Record, fields: Sequence[Any]) -> str:
     """What a record says in the fields that a rule groups by."""
-    found = [lookup(record, each) for each in fields]
-    return ", ".join(each if isinstance(each, str) else shown(each) for each in found if each is not None)
+    return ", ".join(text_of(value) for each in fields for value in values(lookup(record, each)))

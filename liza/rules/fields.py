@@ -31,12 +31,13 @@ class World:
         self.exact = exact
         self.unusable: dict[tuple[str, int | str], str] = {}  # record -> what is wrong with it
         self._by_type: dict[str, dict[str, list[Record]] | None] = {}
-        self._counted: dict[int, Sequence[Record]] = {}
+        self._counted: dict[int, tuple[Aggregate, list[Record]]] = {}
+        self._groups: dict[tuple[Field, float], tuple[Any, dict[str, int]]] = {}
 
     def counted(self, aggregate: Aggregate) -> Sequence[Record]:
         """The records that an aggregate looks at: a count only those that pass, the others all, to compare."""
         if id(aggregate) not in self._counted:
-            filters = (*aggregate.where, *aggregate.filters) if aggregate.kind == "count" else aggregate.where
+            filters = _filters(aggregate)
             records = self._of_type(aggregate.stream, filters[0]) if filters else None
             if records is not None:
                 filters = filters[1:]
@@ -44,8 +45,41 @@ class World:
                 records = self.streams.get(aggregate.stream, ())
             if filters:
                 records = [record for record in records if all(passes(record, each, self) for each in filters)]
-            self._counted[id(aggregate)] = records
-        return self._counted[id(aggregate)]
+            self._counted[id(aggregate)] = (aggregate, list(records))
+        return self._counted[id(aggregate)][1]
+
+    def is_counted(self, record: Record, aggregate: Aggregate) -> bool:
+        """Whether an aggregate looks at a record."""
+        return aggregate.stream == record.stream and all(passes(record, each, self) for each in _filters(aggregate))
+
+    def extend(self, stream: str, records: Sequence[Record], now: datetime) -> None:
+        """Records were added to a stream; what is known of the others stays known."""
+        self.now = now
+        index = self._by_type.get(stream)
+        for record in records:
+            if index is None:
+                break
+            kind = record.get("type")
+            if kind is not None and not isinstance(kind, str):
+                self._by_type[stream] = index = None
+            elif kind is not None:
+                index.setdefault(kind, []).append(record)
+        for aggregate, found in list(self._counted.values()):
+            if any(each.age for each in _filters(aggregate)):
+                del self._counted[id(aggregate)]  # time has passed
+            elif aggregate.stream == stream:
+                found += [record for record in records if self.is_counted(record, aggregate)]
+
+    def similar(self, field: Field, similarity: float, texts: set[str]) -> Mapping[str, int]:
+        """The group of each text; texts that were grouped before are not grouped again."""
+        from liza.rules.matching import Grouper
+
+        grouper, numbers = self._groups.get((field, similarity), (None, {}))
+        if grouper is None or not numbers.keys() <= texts:
+            grouper, numbers = Grouper(similarity), {}  # a text that is gone may have held others together
+            self._groups[field, similarity] = (grouper, numbers)
+        numbers |= {text: grouper.add(text) for text in sorted(texts - numbers.keys())}
+        return {text: grouper.group(number) for text, number in numbers.items()}
 
     def _of_type(self, stream: str, first: Filter) -> Sequence[Record] | None:
         """What a filter on the type lets through, by an index: nearly every rule begins with one, and there are few
@@ -91,6 +125,11 @@ class World:
 
     def note(self, record: Record, why: str) -> None:
         self.unusable[record.stream, record.key] = why
+
+
+def _filters(aggregate: Aggregate) -> tuple[Filter, ...]:
+    """What a record must pass to be looked at: a count asks for all of it, the others compare the rest."""
+    return (*aggregate.where, *aggregate.filters) if aggregate.kind == "count" else aggregate.where
 
 
 def lookup(record: Record, wanted: Field) -> Any:

@@ -24,10 +24,12 @@ _WORDS = {
 _TEXTS = ("name", "description", "condition", "summary")
 RULE_KEYS = (*_TEXTS, *_WORDS, "window", "params", "enabled")
 # The blocks that other parts of liza read are known here, so that one file can hold everything.
-FILE_KEYS = {
+FILE_KEYS: dict[str, type[Any]] = {
     "window": str, "rules": list, "params": dict, "matching": str, "profile": str,
-    "notify": dict, "stagnation": dict, "circuit_breaker": dict,
+    "notify": dict, "stagnation": dict, "circuit_breaker": dict, "alarms": bool,
 }  # fmt: skip
+
+_KINDS: dict[type[Any], str] = {str: "a word", list: "a list", dict: "a mapping", bool: "true or false"}
 
 Path = tuple[str | int, ...]
 
@@ -54,17 +56,21 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
     files = [_File(source) for source in packs]
     shipped = _merged(files)
     mine = _File(own) if own is not None else None
+    if mine is not None and "alarms" in mine.data:
+        mine.wrong(("alarms",), "the key 'alarms' is for packs", "give the rule action: ALERT instead")
     everything = _merged([*files, *([mine] if mine else [])])
     problems = [problem for file in [*files, *([mine] if mine else [])] for problem in file.problems]
     compiled: list[Compiled] = []
+    alarms: list[Compiled] = []
     disabled: list[Rule] = []
+    ours = {name for file in files if file.data.get("alarms") for _, given in file.rules if (name := given["name"])}
     for entry in everything.values():
         rule, condition, found = _compile(entry, tuple(shipped))
         problems += found
         if rule is not None and entry.fields.get("enabled") is False:
             disabled.append(rule)
         elif rule is not None and condition is not None:
-            compiled.append(Compiled(rule, condition))
+            (alarms if rule.name in ours else compiled).append(Compiled(rule, condition))
     if problems:
         raise BadRules(sorted(problems, key=lambda each: (each.file, each.line or 0, each.column or 0)))
     settings: dict[str, Any] = {}
@@ -76,7 +82,9 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
         tuple(disabled),
         settings.get("window", "current_sprint"),
         settings.get("matching") == "exact",
+        tuple(alarms),
         tuple(changes),
+        mine.data.get("notify") or {} if mine else {},
     )
 
 
@@ -118,12 +126,17 @@ def _changed_rules(shipped: Mapping[str, _Entry], now: Mapping[str, _Entry]) -> 
         if fields.get("enabled") is False:
             yield f"{name} is disabled"
         for key in ("condition", "severity", "action", "mode", "window", "rearm"):
-            was, is_now = (each.get(key, defaults.get(key)) for each in (before.fields, fields))
+            was, is_now = (_plain(each.get(key, defaults.get(key))) for each in (before.fields, fields))
             if was != is_now:
                 yield f"{name}: {key} is {shown(is_now, 120)}, shipped is {shown(was or 'that of the pack', 120)}"
         for param, value in now[name].params.items():
             if f"${param}" in str(fields.get("condition")) and before.params.get(param) != value:
                 yield f"{name}: ${param} is {value:g}, shipped is {before.params.get(param, 'nothing')}"
+
+
+def _plain(value: Any) -> Any:
+    """Without the line breaks that somebody gave a long condition."""
+    return " ".join(value.split()) if isinstance(value, str) else value
 
 
 def _compile(entry: _Entry, shipped: Sequence[str]) -> tuple[Rule | None, Condition | None, list[Problem]]:
@@ -140,14 +153,16 @@ def _compile(entry: _Entry, shipped: Sequence[str]) -> tuple[Rule | None, Condit
         except BadRule as error:
             hint = _param_meant(str(error), entry.params)
             problems.append(file.problem((*path, "condition"), f"rule {fields['name']}: {error}", hint))
-    missing = [n for n in ("condition", "severity") if fields.get(n) is None and (*path, n) not in file.faulty]
+    needed = ("condition",) if fields.get("action") == "ALERT" else ("condition", "severity")
+    missing = [n for n in needed if fields.get(n) is None and (*path, n) not in file.faulty]
     if missing:
         meant = closest(fields["name"], shipped)
         message = f"the rule {shown(fields['name'])} has no {' and no '.join(missing)}"
         problems.append(file.problem((*path, "name"), message, f"did you mean {meant}?" if meant else None))
-    if problems or missing or condition is None or fields.get("severity") is None:
+    if problems or missing or condition is None:
         return None, None, problems
-    return Rule(**{name: fields[name] for name in Rule._fields if name in fields}), condition, []
+    said = {name: _plain(fields[name]) for name in Rule._fields if name in fields}
+    return Rule(**said), condition, []
 
 
 def _param_meant(message: str, params: Mapping[str, float]) -> str | None:
@@ -186,15 +201,14 @@ class _File:
         elif value is None:
             return
         elif not isinstance(value, FILE_KEYS[key]):
-            kinds = {str: "a word", list: "a list", dict: "a mapping"}
-            self.wrong((key,), f"{key} is {shown(value)}, expected is {kinds[FILE_KEYS[key]]}")
+            self.wrong((key,), f"{key} is {shown(value)}, expected is {_KINDS[FILE_KEYS[key]]}")
         elif key == "window":
             if self.window((key,), value):
                 self.data[key] = value
         elif key == "matching" and value not in ("similar", "exact"):
-            meant = closest(value, ("similar", "exact"))
-            hint = f"did you mean {meant}?" if meant else None
-            self.wrong((key,), f"matching is {shown(value)}, expected is similar or exact", hint)
+            word = closest(value, ("similar", "exact"))
+            meant = f"did you mean {word}?" if word else None
+            self.wrong((key,), f"matching is {shown(value)}, expected is similar or exact", meant)
         elif key == "params":
             self.data[key] = self.params((key,), value)
         else:
@@ -267,5 +281,5 @@ def is_window(value: Any) -> bool:
     return (
         value in ("current_sprint", "all")
         or bool(parse_duration(value))
-        or (word == "last" and number.isdecimal() and int(number) > 0)
+        or (word == "last" and number.isdecimal() and len(number) < 10 and int(number) > 0)
     )

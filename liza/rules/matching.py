@@ -46,6 +46,11 @@ def same_key(text: str) -> str:
     return folded[start:end] or folded
 
 
+def takes_forms_for_one(similarity: float) -> bool:
+    """Whether `failed` and `failure` are the same word: not where somebody asks for more than that."""
+    return similarity <= _LOOSE
+
+
 def _is_sign(char: str) -> bool:
     return not char.isalnum() and unicodedata.category(char)[0] in "PZCS"
 
@@ -71,7 +76,7 @@ class Grouper:
         known = self._skeletons.get(outline)
         if known is not None:
             return known
-        found = template(text, stem=self.similarity <= _LOOSE)
+        found = template(text, stem=takes_forms_for_one(self.similarity))
         if found not in self._numbers:
             self._enter(found)
         if outline not in self._skeletons:
@@ -170,6 +175,7 @@ def holders(one: Template, other: Template, among: Iterable[Template]) -> tuple[
         for words, identity in (one, other, *among)
         if len(words) == len(one[0]) and (words[:place], words[place + 1 :], identity) == rest
     }
+    seen.discard(ANYTHING)
     return len(seen), _MANY if len(one[0]) >= _FEWEST else 0
 
 

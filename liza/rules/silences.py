@@ -14,7 +14,7 @@ from liza.rules.conditions import Condition, Outcome
 from liza.rules.fields import lookup, values
 from liza.rules.language import Field, Grouping
 from liza.rules.matching import same_key, similar_groups
-from liza.text import shown
+from liza.text import shown, text_of
 
 LONGEST = timedelta(hours=24)
 
@@ -30,7 +30,7 @@ class Entry(NamedTuple):
     @property
     def name(self) -> str:
         """Its id, or else where it stands."""
-        return _text(self.place if self.fields.get("id") is None else self.fields["id"])
+        return text_of(self.place if self.fields.get("id") is None else self.fields["id"])
 
     def in_force(self, now: datetime) -> bool:
         return self.silence is not None and self.silence.in_force(now)
@@ -89,11 +89,11 @@ def _silence(entry: Entry) -> Silence:
     return Silence(
         id=entry.name,
         rule=fields["rule"],
-        match={_text(name): _text(value) for name, value in (fields.get("match") or {}).items()},
+        match={text_of(name): text_of(value) for name, value in (fields.get("match") or {}).items()},
         created=created,
         until=until if expired is None else min(until, expired),
         reason=fields["reason"].strip(),
-        by="unknown" if fields.get("by") is None else _text(fields["by"]),
+        by="unknown" if fields.get("by") is None else text_of(fields["by"]),
     )
 
 
@@ -127,7 +127,7 @@ def _covered(silence: Silence, match: Match, outcome: Outcome, condition: Condit
             found &= found if _in_group(value, outcome.texts, grouping, exact) else set()
         else:
             wanted = field(name)
-            found = {i for i in found if value in map(_text, values(lookup(match.evidence[i], wanted)))}
+            found = {i for i in found if value in map(text_of, values(lookup(match.evidence[i], wanted)))}
     return found
 
 
@@ -143,11 +143,6 @@ def _in_group(value: str, texts: set[str], grouping: Grouping, exact: bool) -> b
 
 def _is_field(name: str, wanted: Field) -> bool:
     return name.removeprefix("details.") in (str(wanted), *(".".join(path) for path in wanted.paths))
-
-
-def _text(value: Any) -> str:
-    """As a rule sees a value that is to be compared as text."""
-    return value if isinstance(value, str) else shown(value)
 
 
 def field(name: str) -> Field:

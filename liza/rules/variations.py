@@ -44,7 +44,9 @@ def _varied(compiled: Compiled, what: str, value: str) -> Compiled:
     try:
         number = float(value)
     except ValueError:
-        raise BadSetting(f"{rule.name}.{what} is {value!r}, expected is a number") from None
+        number = float("nan")
+    if not abs(number) < 1e15:  # which leaves out NaN, too
+        raise BadSetting(f"{rule.name}.{what} is {value!r}, expected is a number")
     if what == "threshold":
         return Compiled(rule, Condition(_with_threshold(condition.tree, number), condition.params))
     if what in condition.params:

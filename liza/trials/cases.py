@@ -29,7 +29,7 @@ from liza.trials.playback import CHECK, RECORD, RESOLVE, SET, Event, Played, Tri
 START = datetime(2025, 1, 1, tzinfo=UTC)
 
 _FILE_KEYS = ("rules", "cases")
-_CASE_KEYS = ("name", "start", "board", "anomalies", "log", "set", "resolves", "checks", "trips")
+_CASE_KEYS = ("name", "start", "board", "anomalies", "log", "set", "resolves", "checks", "trips", "alarms")
 _TRIP_KEYS = ("at", "rule", "key", "tasks", "also", "severity")
 _OF_RECORD = ("timestamp", "task", "reporter", "type", "details")
 
@@ -56,6 +56,7 @@ class Case(NamedTuple):
     board: Mapping[str, Any]
     events: tuple[Event, ...]
     trips: tuple[Expected, ...]
+    alarms: tuple[Expected, ...] | None = None  # None: whatever alarms there are
 
 
 class CaseFile(NamedTuple):
@@ -76,7 +77,11 @@ class Outcome(NamedTuple):
 
 def read_cases(file: str) -> CaseFile:
     """The cases of a file; `Unreadable` with everything that is wrong in it."""
-    document = parse(read(file).raw, file)
+    try:
+        document = parse(read(file).raw, file)
+    except Unreadable as error:
+        error.hint = "a file of cases holds 'cases:' and a list; see docs/rules.md for how a case is written"
+        raise
     reader = _Reader(document)
     found = reader.file()
     if reader.problems:
@@ -90,8 +95,10 @@ def read_cases(file: str) -> CaseFile:
 
 def try_case(case: Case, rules: RuleSet) -> Outcome:
     """Play a case and compare."""
+    if case.alarms is not None:
+        rules = rules._replace(rules=(*rules.rules, *rules.alarms))
     played = play(rules, case.board, case.events)
-    return Outcome(case, played, tuple(_differences(case, played)))
+    return Outcome(case, played, (*_differences(case, played), *_alarms_that_differ(case, played)))
 
 
 # --- comparing ------------------------------------------------------------------------------------------------------
@@ -107,6 +114,20 @@ def _differences(case: Case, played: Played) -> Iterator[str]:
             yield f"{wanted.rule} should trip{_when(case, wanted.at)}, but {_nearest(played, wanted.rule)}"
         elif found is not None and wanted is not None:
             yield from _compared(case, wanted, found)
+
+
+def _alarms_that_differ(case: Case, played: Played) -> Iterator[str]:
+    if case.alarms is None:
+        return
+    found = {each.match.rule.name: each.at for each in played.observed}
+    wanted = {each.rule: each.at for each in case.alarms}
+    for rule, at in wanted.items():
+        if rule not in found:
+            yield f"there should be the alarm {rule}{_when(case, at)}, but {_nearest(played, rule)}"
+        elif at is not None and found[rule] != at:
+            yield f"the alarm {rule} should come{_when(case, at)}, it comes{_when(case, found[rule])}"
+    for rule in found.keys() - wanted.keys():
+        yield f"no alarm {rule} is expected, but it comes{_when(case, found[rule])}"
 
 
 def _compared(case: Case, wanted: Expected, found: Trip) -> Iterator[str]:
@@ -148,10 +169,10 @@ def _list(names: Sequence[str]) -> str:
 def span(length: timedelta) -> str:
     """A length of time as it is written in a case: 90m, 5m, 12s."""
     seconds = length.total_seconds()
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "m"), (1, "s")):
         if seconds and seconds % size == 0:
-            return f"{seconds / size:g}{unit}"
-    return f"{seconds:g}s"
+            return f"{seconds / size:.0f}{unit}"
+    return f"{seconds}s" if seconds else "0s"
 
 
 # --- reading --------------------------------------------------------------------------------------------------------
@@ -199,16 +220,22 @@ class _Reader:
         if not isinstance(name, str) or not name.strip():
             self.wrong((*path, "name") if "name" in given else path, "a case needs a name")
             name = ""
-        board = given.get("board") or {}
-        if not isinstance(board, Mapping):
+        board = given.get("board")
+        if board is not None and not isinstance(board, Mapping):
             self.wrong((*path, "board"), f"board is {shown(board)}, expected is a mapping of sections")
-            board = {}
-        if "trips" not in given:
+        board = board if isinstance(board, Mapping) else {}
+        if not isinstance(board.get("anomalies"), list | None):
+            self.wrong((*path, "board", "anomalies"), "anomalies is not a list")
+            board = {**board, "anomalies": []}
+        if "trips" not in given and "alarms" not in given:
             self.wrong(path, f"the case {shown(name)} does not say what it expects", "trips: [] if nothing is to trip")
         line, column = self.document.locate(path) or (None, None)
-        events = tuple(self.events(given, path, start))
+        events = sorted(self.events(given, path, start), key=lambda event: event.at)
+        # On a blackboard records stand in the order in which they came, whatever their order here.
+        events = [event._replace(key=index) for index, event in enumerate(events)]
         expected = tuple(self.trips(given.get("trips"), (*path, "trips"), start))
-        return Case(name, self.document.file, line, column, start, board, events, expected)
+        alarms = tuple(self.trips(given["alarms"], (*path, "alarms"), start)) if "alarms" in given else None
+        return Case(name, self.document.file, line, column, start, board, tuple(events), expected, alarms)
 
     def events(self, given: Mapping[str, Any], path: Path, start: datetime) -> Iterator[Event]:
         for stream in ("anomalies", "log"):
@@ -217,6 +244,8 @@ class _Reader:
                 yield Event(at, RECORD, stream, _record(record, at, stream), key=index)
         for index, change in self.items(given.get("set"), (*path, "set"), "set"):
             at = self.moment(change, (*path, "set", index), start)
+            if "circuit_breaker" in change:
+                self.wrong((*path, "set", index), "circuit_breaker cannot be set in between", "say it with resolves:")
             yield Event(at, SET, fields={name: value for name, value in change.items() if name != "at"})
         for index, decision in self.items(given.get("resolves"), (*path, "resolves"), "resolves"):
             self.known(decision, ("at", "text", "by"), (*path, "resolves", index))
@@ -224,13 +253,13 @@ class _Reader:
             yield Event(at, RESOLVE, text=str(decision.get("text") or "resolved"), by=str(decision.get("by") or "test"))
         checks = given.get("checks")
         for index, check in enumerate(checks if isinstance(checks, list) else ()):
-            yield Event(self.moment({"at": check}, (*path, "checks", index), start), CHECK)
+            yield Event(self.moment({"at": check}, (*path, "checks"), start, (*path, "checks", index)), CHECK)
         if checks is not None and not isinstance(checks, list):
             self.wrong((*path, "checks"), f"checks is {shown(checks)}, expected is a list of times like [30m, 2h]")
 
     def trips(self, given: Any, path: Path, start: datetime) -> Iterator[Expected]:
         if given is not None and not isinstance(given, list):
-            self.wrong(path, f"trips is {shown(given)}, expected is a list", "[] if nothing is to trip")
+            self.wrong(path, f"{path[-1]} is {shown(given)}, expected is a list", "[] if nothing is to come")
             return
         for index, wanted in enumerate(given or ()):
             where = (*path, index)
@@ -254,10 +283,10 @@ class _Reader:
         self.wrong(path, f"{path[-1]} is {shown(given)}, expected is a list of names")
         return ()
 
-    def moment(self, given: Mapping[str, Any], path: Path, start: datetime) -> datetime:
+    def moment(self, given: Mapping[str, Any], path: Path, start: datetime, where: Path | None = None) -> datetime:
         """When something happens: so long after the start, or at a time."""
         at = given.get("at")
-        if at == 0:
+        if type(at) is int and at == 0:
             return start
         seconds = parse_duration(at) if isinstance(at, str) else None
         moment = parse_time(at)
@@ -267,7 +296,7 @@ class _Reader:
         except OverflowError:
             moment = None
         if moment is None:
-            where = (*path, "at") if "at" in given and len(path) != 4 else path
+            where = where or ((*path, "at") if "at" in given else path)
             message = "at is missing" if at is None else f"at is {shown(at)}"
             self.wrong(where, f"{message}: a time since the start is expected, like 5m or 2h")
             return start

@@ -14,12 +14,10 @@ from typing import Any, NamedTuple
 
 from liza.breaker import section as sections
 from liza.breaker.check import earlier_trips, evidence_of
-from liza.model import Match, Record, Rule, Silenced, Snapshot, Verdict, format_time
-from liza.rules.acknowledged import trip_id
-from liza.rules.conditions import Condition
+from liza.model import Match, Record, Rule, Silence, Silenced, Snapshot, Verdict, format_time
+from liza.rules.acknowledged import merged, trip_id
 from liza.rules.evaluate import Compiled, RuleSet, evaluate
-from liza.rules.fields import World, passes
-from liza.rules.language import Aggregate, Not
+from liza.rules.fields import World
 from liza.rules.silences import entries
 
 RECORD, RESOLVE, SET, CHECK = "record", "resolve", "set", "check"
@@ -87,19 +85,25 @@ class _Playback:
         self.base = board
         self.memo: dict[Any, Any] = {}
         self.records = {
-            name: [(i, event.fields) for i, event in enumerate(events) if event.kind == RECORD and event.stream == name]
+            name: [(i, e.fields, e.key) for i, e in enumerate(events) if e.kind == RECORD and e.stream == name]
             for name in ("anomalies", "log")
         }
         self.sets = [(i, event.fields) for i, event in enumerate(events) if event.kind == SET]
         written = [board.get("silences"), *(fields.get("silences") for _, fields in self.sets)]
-        self.silences = [each for section in written for each in entries(section) if each.silence is not None]
+        self.silences: list[Silence] = []
+        for entry in (each for section in written for each in entries(section)):
+            if entry.silence is not None and entry.silence not in self.silences:
+                self.silences.append(entry.silence)
+        self.ordered = all(
+            [key for _, _, key in found] == sorted(key for _, _, key in found) for found in self.records.values()
+        )
         # Where what rules see can become less: counting begins anew behind each.
         breaks = {i for i, _ in self.sets} | set(self._ends_of_silences())
         self.breaks = sorted(breaks | {0, len(events)})
 
     def _ends_of_silences(self) -> Iterator[int]:
-        for entry in self.silences:
-            for moment in (entry.silence.created, entry.silence.until) if entry.silence else ():
+        for silence in self.silences:
+            for moment in (silence.created, silence.until):
                 yield bisect_left(self.events, moment, key=lambda event: event.at)
 
     # --- the blackboard at a moment ---------------------------------------------------------------------------------
@@ -109,13 +113,15 @@ class _Playback:
         current = dict(self.base)
         for i, fields in self.sets:
             current |= fields if i <= index else {}
-        before = {
-            name: [fields for _, fields in found[: bisect_left(found, index + 1, key=lambda pair: pair[0])]]
-            for name, found in self.records.items()
-        }
+        before = {name: self._seen(found, index) for name, found in self.records.items()}
         current["anomalies"] = [*(current.get("anomalies") or ()), *before["anomalies"]]
         current["circuit_breaker"] = self.breaker
         return Snapshot(b"", {}, current, (), before["log"])
+
+    def _seen(self, found: Sequence[tuple[int, Any, int | str]], index: int) -> list[Any]:
+        """The records that are there by then, in the order in which they stand in the file."""
+        seen = found[: bisect_left(found, index + 1, key=lambda each: each[0])]
+        return [fields for _, fields, _ in (seen if self.ordered else sorted(seen, key=lambda each: each[2]))]
 
     def judge(self, index: int, *only: Compiled) -> Verdict:
         rules = self.rules._replace(rules=only, disabled=()) if only else self.rules
@@ -149,7 +155,12 @@ class _Playback:
 
     def _only_grows(self, rule: Compiled) -> bool:
         """Whether what a rule has reached it does not lose again by what comes later."""
-        return (rule.rule.window or self.rules.window) in ("current_sprint", "all") and _only_counts(rule.condition)
+        window = rule.rule.window or self.rules.window
+        return window in ("current_sprint", "all") and self._only_counts(rule)
+
+    def _only_counts(self, rule: Compiled) -> bool:
+        """A silence can take away what was reached: by a text that joins a group to one that is silenced."""
+        return rule.condition.only_counts and all(silence.rule != rule.rule.name for silence in self.silences)
 
     def _stretches(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         marks = [start, *(mark for mark in self.breaks if start < mark < end), end]
@@ -157,13 +168,13 @@ class _Playback:
 
     def _telling(self, rule: Compiled, start: int, end: int) -> Iterator[int]:
         """The events that can bring a match about; where a rule asks for few or for none, that is any."""
-        counts = _only_counts(rule.condition)
+        counts = self._only_counts(rule) and rule.rule.rearm == "fresh"
         world = World({}, {}, self.events[start].at) if start < end else None
         for index in range(start, end):
             event = self.events[index]
             if counts and world is not None and event.kind == RECORD and index > start and index not in self.breaks:
                 record = Record(event.stream, event.key, event.fields)
-                if not any(_is_counted(record, each, world) for each in rule.condition.aggregates):
+                if not rule.condition.counts(record, world):
                     continue
             yield index
 
@@ -172,7 +183,7 @@ class _Playback:
     def run(self) -> Played:
         trips: list[Trip] = []
         acting = [each for each in self.rules.rules if each.rule.mode == "act" and each.rule.action == "CHECKPOINT"]
-        start: int | None = 0
+        start: int | None = self._after_what_stands()
         while start is not None and start < len(self.events):
             moments = self.firsts(acting, start)
             if not moments:
@@ -182,6 +193,17 @@ class _Playback:
             self.breakers.append((len(self.events) if start is None else start, self.breaker))
         observing = [each for each in self.rules.rules if each not in acting]
         return Played(tuple(trips), tuple(self._observed(observing)), tuple(self._silenced()), cache(self._end))
+
+    def _after_what_stands(self) -> int | None:
+        """A trip that was open from the beginning goes on until somebody resolves it."""
+        if sections.open_trigger(self.breaker) is None:
+            return 0
+        closed = next((i for i, event in enumerate(self.events) if event.kind == RESOLVE), None)
+        if closed is not None:
+            decision = self.events[closed]
+            self.breaker = sections.resolved(self.breaker, decision.text, decision.by, decision.at)
+            self.breakers.append((closed, self.breaker))
+        return closed
 
     def _trip(self, index: int, moments: Mapping[str, int], acting: Sequence[Compiled]) -> tuple[Trip, int | None]:
         """The trip at an event, until it is resolved; and the event from which on things can go wrong again."""
@@ -210,13 +232,27 @@ class _Playback:
             self.breaker = sections.tripped(self.breaker, trigger, evidence_of(verdict), event.at)
             return Trip(event.at, match, identity, event, tuple(joined), None), None
         resolution = self.events[closed]
-        until = self.judge(closed, *matching)
         others = [each.match.rule.name for each in joined]
         trigger |= {"also_matched": others} if others else {}
-        evidence = {**evidence_of(verdict), **evidence_of(until)}
+        evidence = evidence_of(verdict)
+        for moment, rules in self._while_open(index, closed, matching):
+            for rule, found in evidence_of(self.judge(moment, *rules)).items():
+                evidence[rule] = merged(evidence.get(rule, ""), found)
         section = sections.tripped(self.breaker, trigger, evidence, event.at)
         self.breaker = sections.resolved(section, resolution.text, resolution.by, resolution.at)
         return Trip(event.at, match, identity, event, tuple(joined), resolution), closed
+
+    def _while_open(
+        self, index: int, closed: int, matching: Sequence[Compiled]
+    ) -> Iterator[tuple[int, Sequence[Compiled]]]:
+        """When to look for more evidence of an open trip: at its end, and all the time where evidence can go again."""
+        fleeting = [each for each in matching if not self._only_grows(each)]
+        ends = {high - 1 for _, high in self._stretches(index + 1, closed)}
+        for moment in range(index + 1, closed):
+            if moment in ends:
+                yield moment, matching
+            elif fleeting:
+                yield moment, fleeting
 
     def _observed(self, observing: Sequence[Compiled]) -> Iterator[Joined]:
         moments = self.firsts(observing, 0) if observing else {}
@@ -228,44 +264,15 @@ class _Playback:
     def _silenced(self) -> Iterator[Silenced]:
         """What each silence kept from tripping, as it was when the silence ended."""
         now = self.breaker
-        for entry in self.silences:
-            assert entry.silence is not None
-            last = bisect_left(self.events, entry.silence.until, key=lambda event: event.at) - 1
-            if last >= 0 and entry.in_force(self.events[last].at):
+        for silence in self.silences:
+            last = bisect_left(self.events, silence.until, key=lambda event: event.at) - 1
+            if last >= 0 and silence.in_force(self.events[last].at):
                 self.breaker = [breaker for start, breaker in self.breakers if start <= last][-1]
                 found = self.judge(last).silenced
-                yield from (each for each in found if each.silence == entry.silence)
+                yield from (each for each in found if each.silence == silence)
         self.breaker = now
 
     def _end(self) -> Verdict:
         if self.events:
             return self.judge(len(self.events) - 1)
         return evaluate(self.rules, Snapshot(b"", {}, self.base, ()), datetime.max.replace(tzinfo=UTC))
-
-
-def _only_counts(condition: Condition) -> bool:
-    """Whether more records can only ever bring the condition nearer: counts that are to reach a number."""
-    return all(
-        comparison.operator in (">=", ">")
-        and all(
-            isinstance(term, Aggregate)
-            and term.kind == "count"
-            and (term.distinct is None or term.distinct.operator in (">=", ">"))
-            and term.stream in ("anomalies", "log")
-            and not any(each.age for each in (*term.where, *term.filters))
-            for term in comparison.terms
-        )
-        for comparison in condition.comparisons
-    ) and not _has_not(condition.tree)
-
-
-def _has_not(node: Any) -> bool:
-    return isinstance(node, Not) or any(map(_has_not, getattr(node, "parts", ())))
-
-
-def _is_counted(record: Record, aggregate: Any, world: World) -> bool:
-    return (
-        isinstance(aggregate, Aggregate)
-        and aggregate.stream == record.stream
-        and all(passes(record, each, world) for each in (*aggregate.where, *aggregate.filters))
-    )

@@ -271,6 +271,21 @@ def test_a_trip_that_stands_is_resolved_as_ever_under_a_silence(tmp_path: Path) 
     assert board.analyze(now=EVENING).code == 0, "what was resolved tripped again at the end of a silence"
 
 
+def test_evidence_of_another_group_does_not_make_an_open_trip_forget_what_is_silenced(tmp_path: Path) -> None:
+    board = tripped(tmp_path, OUTAGE)
+    (before,) = (entry["evidence"][OUTAGE.pattern].split() for entry in board.trips)
+    silence(board, OUTAGE)
+    board.add(*(record("external_blocker", f"task-{n}", blocker_service="mail relay") for n in (1, 2)))
+    ran = board.analyze()
+    assert (ran.code, "new evidence since the trip" in ran.out + ran.err) == (3, True)
+    (after,) = (entry["evidence"][OUTAGE.pattern].split() for entry in board.trips)
+    assert after[: len(before)] == before
+    assert len(after) == len(before) + 2
+    assert board.resolve().code == 0
+    assert board.analyze(now=LATER).code == 0
+    assert board.analyze(now=EVENING).code == 0, "what was resolved tripped again at the end of a silence"
+
+
 def test_a_resolved_trip_stays_resolved_when_a_silence_ends(tmp_path: Path) -> None:
     board = tripped(tmp_path, OUTAGE)
     assert board.resolve().code == 0

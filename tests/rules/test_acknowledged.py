@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from liza.breaker import section
 from liza.breaker.check import evidence_of
 from liza.model import Match, Reason, Snapshot, Verdict, format_time
-from liza.rules.acknowledged import LISTED, trip_id
+from liza.rules.acknowledged import LISTED, evidence_text, merged, trip_id, unknown_to
 from liza.rules.evaluate import RuleSet, evaluate
 from tests.rules.boards import NOW, SYSTEMIC, Fields, anomaly, names, progress, rule, rules, snapshot, systemic
 
@@ -288,3 +288,45 @@ def test_with_any_new_a_record_that_two_trips_had_as_evidence_covers_one_record_
     twice = resolved(snapshot(*more, circuit_breaker=once), ruleset)
     assert names(evaluate(ruleset, snapshot(*more, circuit_breaker=twice), NOW)) == []
     assert names(evaluate(ruleset, snapshot(*more, blocker(0), circuit_breaker=twice), NOW)) == ["own"]
+
+
+# --- evidence that comes to a trip later ------------------------------------------------------------------------------
+
+PRINTS = st.lists(st.sampled_from(["00000001", "00000002", "00000003"]), max_size=5)
+
+
+@pytest.mark.parametrize(
+    ("known", "more", "both"),
+    [
+        ("", "00000001", "00000001"),
+        ("00000001", "", "00000001"),
+        ("00000001 00000002", "00000002 00000003", "00000001 00000002 00000003"),
+        ("00000001 00000001", "00000001 00000002", "00000001 00000001 00000002"),
+    ],
+)
+def test_of_two_texts_every_fingerprint_is_kept_as_often_as_one_of_them_has_it(
+    known: str, more: str, both: str
+) -> None:
+    assert merged(known, more) == both
+
+
+@given(PRINTS, PRINTS)
+def test_what_is_in_one_of_two_texts_is_in_both_together(known: list[str], more: list[str]) -> None:
+    both = merged(" ".join(known), " ".join(more)).split()
+    assert {each: both.count(each) for each in both} == {
+        each: max(known.count(each), more.count(each)) for each in {*known, *more}
+    }
+
+
+def test_a_position_that_comes_later_says_all() -> None:
+    assert merged("00000001 00000002", "first 502 anomalies") == "first 502 anomalies"
+    assert merged("first 502 anomalies", "first 510 anomalies") == "first 510 anomalies"
+
+
+@pytest.mark.parametrize("number", [3, LISTED, LISTED + 1])
+def test_with_the_evidence_of_both_nothing_of_either_is_unknown(number: int) -> None:
+    records = snapshot(*(blocker(at, n=at) for at in range(number))).records("anomalies")
+    early, late = records[:2], records
+    known = {OUTAGE: merged(evidence_text(early), evidence_text(late))}
+    assert not unknown_to(known, OUTAGE, early)
+    assert not unknown_to(known, OUTAGE, late)

@@ -10,7 +10,7 @@ from liza.trials.cases import Case, Expected, read_cases, try_case
 SAMPLES = Path(__file__).parent.parent / "samples"
 FILES = sorted(SAMPLES.glob("*/*.yaml"))
 SHIPPED = read_rules(None, PACKS)
-RULES = [each.rule.name for each in SHIPPED.rules]
+RULES = [each.rule.name for each in (*SHIPPED.rules, *SHIPPED.alarms)]
 CASES = [
     pytest.param(file, case, id=f"{file.parent.name}/{file.stem}: {case.name}")
     for file in FILES
@@ -25,13 +25,17 @@ def test_a_sample_comes_out_as_it_says(file: Path, case: Case) -> None:
 
 @pytest.mark.parametrize(("file", "case"), CASES)
 def test_a_sample_expects_what_its_name_says(file: Path, case: Case) -> None:
-    expected = {trip.rule for trip in case.trips}
+    expected = {each.rule for each in (*case.trips, *(case.alarms or ()))}
     assert expected == ({file.parent.name} if file.name.startswith("fires-") else set())
 
 
 @pytest.mark.parametrize(("file", "case"), CASES)
 def test_a_sample_with_the_opposite_expectation_fails(file: Path, case: Case) -> None:
-    opposite = case._replace(trips=() if case.trips else (Expected("nothing"),))
+    opposite = (
+        case._replace(trips=() if case.trips else (Expected("nothing"),))
+        if case.alarms is None
+        else case._replace(alarms=() if case.alarms else (Expected("nothing"),))
+    )
     assert try_case(opposite, SHIPPED).wrong != ()
 
 

@@ -1,0 +1,288 @@
+"""`liza watch`."""
+
+import gc
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import click
+
+from liza.blackboard.paths import FOLDER, Paths, find
+from liza.cli import envelope, show
+from liza.cli.group import common, root_of
+from liza.errors import LizaError, NoBlackboard, WrongUsage
+from liza.model import format_time, parse_time
+from liza.text import printable
+from liza.watch import background
+from liza.watch.lease import Seen, look, told
+from liza.watch.loop import Happening, Kind, Options, Watcher
+
+_COLOURS = {
+    Kind.TRIPPED: "red",
+    Kind.DEGRADED: "red",
+    Kind.ALARM: "yellow",
+    Kind.RESOLVED: "green",
+    Kind.RECOVERED: "green",
+}
+_LAST = 6  # happenings that the view keeps
+
+
+@click.command("watch")
+@click.argument("directory", metavar="[DIR]", required=False)
+@click.option("--background", "detached", is_flag=True, help="Detach; the log is .liza/watch.log.")
+@click.option("--stop", is_flag=True, help="End the daemon of this blackboard.")
+@click.option("--status", is_flag=True, help="How the daemon of this blackboard does.")
+@click.option("--once", is_flag=True, help="One check, as the daemon would make it.")
+@click.option("--poll", is_flag=True, help="Look at the files every tick; do not rely on events.")
+@click.option("--interval", metavar="SECONDS", type=float, default=1.0, show_default=True, help="Length of a tick.")
+@click.option("--observe", is_flag=True, help="Judge and tell, never halt.")
+@click.option("--print-unit", is_flag=True, help="Print a systemd user unit for this blackboard.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: one object a line, or the answer of --status.")
+@common
+@click.pass_context
+def command(
+    ctx: click.Context,
+    directory: str | None,
+    detached: bool,
+    stop: bool,
+    status: bool,
+    once: bool,
+    poll: bool,
+    interval: float,
+    observe: bool,
+    print_unit: bool,
+    as_json: bool,
+) -> int:
+    """Watch the blackboard, and check it on every change.
+
+    In the foreground until Ctrl-C; with --background as a daemon. There is one a blackboard. It waits for a blackboard
+    that does not exist yet, and survives one that is deleted and comes back.
+
+    \b
+    Examples:
+      liza watch --background
+      liza watch --status
+      liza watch --stop
+    """
+    if sum((detached, stop, status, once, print_unit)) > 1:
+        raise WrongUsage("only one of --background, --stop, --status, --once and --print-unit at a time")
+    if not 0.05 <= interval <= 3600:
+        raise WrongUsage(f"--interval is {interval:g}", hint="between 0.05 and 3600 seconds")
+    paths = _paths(directory or root_of(ctx))
+    if print_unit:
+        return _print_unit(paths)
+    if stop:
+        return _stop(paths, as_json)
+    if status:
+        return _status(paths, as_json)
+    options = Options(interval, poll, observe)
+    if once:
+        return _once(paths, options, as_json)
+    if detached:
+        return _start(paths, options, as_json)
+    return _foreground(paths, options, as_json)
+
+
+def _paths(root: str | None) -> Paths:
+    """The blackboard, or where it will be: a daemon may be started before there is anything to watch."""
+    try:
+        return find(root)
+    except NoBlackboard:
+        folder = root or os.environ.get("LIZA_ROOT") or os.getcwd()
+        if not os.path.isdir(folder):
+            raise
+        return Paths(os.path.join(os.path.abspath(folder), FOLDER))
+
+
+def _watch(watcher: Watcher) -> int:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: watcher.stop())
+    signal.signal(signal.SIGHUP, lambda *_: watcher.renew())
+    gc.enable()  # unlike other commands this one lives long
+    watcher.run()
+    return 0
+
+
+def _foreground(paths: Paths, options: Options, as_json: bool) -> int:
+    if as_json or not sys.stdout.isatty():
+        return _watch(Watcher(paths, options, _json_line if as_json else _line))
+    view = _View()
+    view.watcher = Watcher(paths, options, view.happened)
+    try:
+        return _watch(view.watcher)
+    finally:
+        view.end()
+
+
+def _start(paths: Paths, options: Options, as_json: bool) -> int:
+    def work(say: Callable[[str], None]) -> int:
+        log = background.Log(paths.watch_log)
+
+        def tell(happening: Happening) -> None:
+            log.write(_plain(happening))
+            if happening.kind in (Kind.STARTED, Kind.WAITING):
+                say("ready")
+
+        try:
+            return _watch(Watcher(paths, options, tell))
+        except LizaError as error:
+            say(f"{error.message}")
+            log.write(f"{format_time(datetime.now(UTC))}  ended      {error.message}")
+            return error.exit_code
+        except Exception as error:  # noqa: BLE001 - nobody sees its traceback: it must be in the log
+            import traceback
+
+            say(f"a bug in liza: {error}")
+            log.write(traceback.format_exc())
+            return 70
+
+    said = background.detach(work)
+    if said != "ready":
+        from liza.errors import Refused
+
+        raise Refused(said, hint="see how it does with: liza watch --status   (end it with: liza watch --stop)")
+    seen = look(paths)
+    pid = seen.pid if seen else None
+    if as_json:
+        envelope.write("watch", "started", pid=pid, log=os.path.relpath(paths.watch_log))
+    else:
+        click.echo(f"watching in the background, process {pid}; log: {printable(os.path.relpath(paths.watch_log))}")
+    return 0
+
+
+def _once(paths: Paths, options: Options, as_json: bool) -> int:
+    happened: list[Happening] = []
+    watcher = Watcher(paths, options, happened.append)
+    watcher.lease.take()
+    try:
+        watcher.tick()
+    finally:
+        watcher.lease.release()
+    for each in happened:
+        (_json_line if as_json else _line)(each)
+    if watcher.errors and watcher.found is None:
+        return 4
+    return 3 if watcher.found is not None and watcher.found.trigger is not None else 4 if watcher.errors else 0
+
+
+def _stop(paths: Paths, as_json: bool) -> int:
+    pid = background.stop(paths)
+    if as_json:
+        envelope.write("watch", "stopped" if pid is not None else "not running", pid=pid)
+    else:
+        click.echo(f"process {pid} has ended" if pid is not None else "no daemon is running")
+    return 0
+
+
+def _status(paths: Paths, as_json: bool) -> int:
+    seen = look(paths)
+    if as_json:
+        facts = seen.facts if seen else told(paths)
+        envelope.write("watch", state(seen), pid=seen.pid if seen else None, daemon=facts)
+    else:
+        click.echo(f"daemon:  {described(paths)}")
+        if seen is not None and seen.facts.get("last_error"):
+            show.warnings([str(seen.facts["last_error"])])
+    return {"running": 0, "degraded": 4, "stuck": 4}.get(state(seen), 1)
+
+
+def state(seen: Seen | None) -> str:
+    """The daemon in a word: running, degraded, stuck or not running."""
+    if seen is None:
+        return "not running"
+    return "stuck" if seen.is_stuck else "degraded" if seen.facts.get("health") == "degraded" else "running"
+
+
+def described(paths: Paths) -> str:
+    """The daemon in a line, for people."""
+    seen = look(paths)
+    if seen is None:
+        facts = told(paths)
+        if not facts:
+            return "none (liza watch --background)"
+        how = "ended" if facts.get("health") == "stopped" else click.style("is gone", fg="red", bold=True)
+        return f"process {show.short(facts.get('pid'))} {how} (liza watch --background)"
+    colour = "green" if state(seen) == "running" else "red"
+    parts = [f"process {seen.pid}", show.short(seen.facts.get("backend") or "?")]
+    started = parse_time(seen.facts.get("started"))
+    parts += [f"for {show.span(datetime.now(UTC) - started)}"] if started else []
+    parts += [f"{show.number(seen.facts['checks'], 'check')}"] if isinstance(seen.facts.get("checks"), int) else []
+    parts += ["only observing"] if seen.facts.get("observe") else []
+    parts += [f"no heartbeat for {show.span(timedelta(seconds=seen.silent_for))}"] if seen.is_stuck else []
+    return f"{click.style(state(seen), fg=colour, bold=True)}, {', '.join(parts)}"
+
+
+def _print_unit(paths: Paths) -> int:
+    from liza import templates
+
+    folder = os.path.dirname(os.path.abspath(paths.folder))
+    text = templates.text("liza-watch.service")
+    click.echo(text.replace("@FOLDER@", folder).replace("@LIZA@", os.path.abspath(sys.argv[0])), nl=False)
+    return 0
+
+
+# --- telling --------------------------------------------------------------------------------------------------------
+
+
+def _plain(happening: Happening) -> str:
+    return f"{format_time(happening.at)}  {happening.kind:<9}  {show.short(happening.text, 400)}"
+
+
+def _line(happening: Happening) -> None:
+    click.echo(_plain(happening))
+    sys.stdout.flush()
+
+
+def _json_line(happening: Happening) -> None:
+    envelope.write("watch", str(happening.kind), at=format_time(happening.at), text=happening.text)
+    sys.stdout.flush()
+
+
+class _View:
+    """A picture of how things stand, drawn over itself whenever something happens."""
+
+    def __init__(self) -> None:
+        self.watcher: Watcher | None = None
+        self.last: deque[Happening] = deque(maxlen=_LAST)
+        self.height = 0
+
+    def happened(self, happening: Happening) -> None:
+        self.last.append(happening)
+        self.draw()
+
+    def draw(self) -> None:
+        lines = self._lines()
+        up = f"\x1b[{self.height}A" if self.height else ""
+        sys.stdout.write(up + "".join(f"\r\x1b[K{line}\n" for line in lines) + "\x1b[J")
+        sys.stdout.flush()
+        self.height = len(lines)
+
+    def _lines(self) -> list[str]:
+        watcher = self.watcher
+        found = watcher.found if watcher is not None else None
+        lines = [show.bold("liza watch") + (f"  {printable(watcher.paths.folder)}" if watcher else "")]
+        if watcher is not None and watcher.errors:
+            lines.append(f"{show.bold('DEGRADED', 'red')}: {show.short(next(iter(watcher.errors.values()))[1], 200)}")
+        if found is not None:
+            lines += show.state(found)
+            lines += show.pattern_lines(found.verdict.progress)
+        lines += [""] + [self._told(each) for each in self.last]
+        return lines
+
+    def _told(self, each: Happening) -> str:
+        word = click.style(f"{each.kind:<9}", fg=_COLOURS.get(each.kind))
+        return f"  {each.at:%H:%M:%S}  {word}  {show.short(each.text, 100)}"
+
+    def end(self) -> None:
+        sys.stdout.write("\n")
+
+
+def daemon_of(paths: Paths) -> dict[str, Any]:
+    """The daemon for the JSON of `liza status`."""
+    seen = look(paths)
+    facts = seen.facts if seen is not None else told(paths)
+    return {"state": state(seen), "pid": seen.pid if seen else None, "backend": facts.get("backend")}

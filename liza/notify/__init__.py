@@ -1,0 +1,1 @@
+"""Telling people who are not looking: a webhook, the desktop, a file."""

@@ -1,0 +1,66 @@
+"""What rules ask about tasks and agents that is not written down, but follows from what is.
+
+It is worked out before any rule is asked, and never read from the file: a task cannot claim to have cycles left.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from liza.model import MAPPINGS, Record, Snapshot
+
+REVIEW_CYCLES = 5
+ITERATIONS = 10
+_GONE = ("DEAD", "STOPPED", "GONE", "TERMINATED", "CRASHED", "OFFLINE")
+
+
+def _tasks(snapshot: Snapshot) -> tuple[Record, ...]:
+    config = snapshot.sections.get("config")
+    settings: Mapping[str, Any] = config if isinstance(config, MAPPINGS) else {}
+    agents = snapshot.sections.get("agents")
+    known: Mapping[str, Any] = agents if isinstance(agents, MAPPINGS) else {}
+    return tuple(
+        record._replace(fields={**record.fields, **_about(record.fields, settings, known)})
+        for record in snapshot.records("tasks")
+    )
+
+
+def _about(task: Mapping[str, Any], config: Mapping[str, Any], agents: Mapping[str, Any]) -> dict[str, Any]:
+    cycles = _limit(task.get("max_review_cycles"), config.get("max_review_cycles"), REVIEW_CYCLES)
+    iterations = _limit(task.get("max_iterations"), config.get("max_coder_iterations"), ITERATIONS)
+    coder = task.get("assigned_to")
+    failed = task.get("failed_by")
+    return {
+        "review_cycles_left": cycles - _count(task.get("review_cycles_current")),
+        "iterations_left": iterations - _count(task.get("iteration")),
+        "coder_gone": coder is not None and _is_gone(agents.get(str(coder))),
+        "failed_coders": len({str(name) for name in failed}) if isinstance(failed, list | tuple) else 0,
+        "claimants": len(_claimants(task.get("history"))),
+    }
+
+
+def _limit(*candidates: Any) -> int:
+    """The task's own value beats that of the blackboard, which beats ours."""
+    return next(value for value in candidates if type(value) is int and value >= 1)
+
+
+def _count(value: Any) -> int:
+    return value if type(value) is int else 0
+
+
+def _is_gone(agent: Any) -> bool:
+    return not isinstance(agent, MAPPINGS) or str(agent.get("status")).upper() in _GONE
+
+
+def _claimants(history: Any) -> set[str]:
+    """Who has had the task so far."""
+    events = [event for event in history if isinstance(event, MAPPINGS)] if isinstance(history, list | tuple) else []
+    taken = ("claimed", "assigned", "reassigned")
+    return {str(event.get("agent")) for event in events if str(event.get("event")).lower() in taken}
+
+
+def _agents(snapshot: Snapshot) -> tuple[Record, ...]:
+    """With their names, which are keys in the file."""
+    return tuple(record._replace(fields={"name": record.key, **record.fields}) for record in snapshot.records("agents"))
+
+
+DERIVED: dict[str, Callable[[Snapshot], tuple[Record, ...]]] = {"tasks": _tasks, "agents": _agents}

@@ -1,0 +1,1 @@
+"""The daemon: it sees every change of the blackboard, and judges it as `liza analyze` does."""

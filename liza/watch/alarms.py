@@ -1,0 +1,71 @@
+"""Alarms: each cause is told once, again after growing pauses while it lasts, and once more when it is over.
+
+What has been told is kept in `.liza/watch.json`, so that a restart does not tell what everybody knows.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from liza.model import format_time, parse_time
+
+REMINDERS = (timedelta(hours=1), timedelta(hours=4), timedelta(hours=12), timedelta(hours=24))
+
+
+class Cause(NamedTuple):
+    """Something that people should know: which thing it is about, and in words."""
+
+    name: str  # the rule, or what else it is that was seen
+    key: str
+    text: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.name}: {self.key}" if self.key else self.name
+
+
+class Told(NamedTuple):
+    """What people know of a cause."""
+
+    since: datetime
+    last: datetime
+    times: int
+    text: str
+
+
+class Alarms:
+    """The causes that stand."""
+
+    def __init__(self) -> None:
+        self.standing: dict[str, Told] = {}
+
+    def load(self, facts: Any) -> None:
+        """What the daemon before us had told."""
+        for name, told in facts.items() if isinstance(facts, Mapping) else ():
+            if isinstance(told, Mapping):
+                since, last = parse_time(told.get("since")), parse_time(told.get("last"))
+                if since is not None and last is not None:
+                    times = told["times"] if isinstance(told.get("times"), int) else 1
+                    self.standing[str(name)] = Told(since, last, times, str(told.get("text")))
+
+    def dump(self) -> dict[str, Any]:
+        return {
+            name: {"since": format_time(t.since), "last": format_time(t.last), "times": t.times, "text": t.text}
+            for name, t in self.standing.items()
+        }
+
+    def update(self, causes: list[Cause], now: datetime) -> tuple[list[str], list[str]]:
+        """What is to be told now of the causes that stand, and of those that are over."""
+        told: list[str] = []
+        current = {cause.id: cause for cause in causes}
+        over = [f"{was.text} (over)" for name, was in self.standing.items() if name not in current]
+        self.standing = {name: was for name, was in self.standing.items() if name in current}
+        for name, cause in current.items():
+            was = self.standing.get(name)
+            if was is None:
+                self.standing[name] = Told(now, now, 1, cause.text)
+                told.append(cause.text)
+            elif now - was.last >= REMINDERS[min(was.times - 1, len(REMINDERS) - 1)]:
+                self.standing[name] = Told(was.since, now, was.times + 1, cause.text)
+                told.append(f"{cause.text} (still, since {format_time(was.since)})")
+        return told, over

@@ -1,0 +1,135 @@
+"""One daemon a blackboard: whoever holds the flock on `.liza/watch.lock` is it.
+
+The file is never unlinked. Its mtime is the heartbeat, so that an idle daemon writes no byte; `watch.json` says in
+words how it does, and is written when that changes.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import time
+from typing import Any, NamedTuple
+
+from liza.blackboard.lock import holder
+from liza.blackboard.paths import Paths
+from liza.blackboard.storage import put
+from liza.errors import Refused
+
+STUCK = 10.0  # seconds without a heartbeat after which a daemon is not doing its work
+_PATIENCE = 0.5  # for somebody who only looks whether the lock is taken
+_POLL = 0.02
+
+
+class Taken(Refused):
+    """Another daemon watches this blackboard."""
+
+
+class Lease:
+    """The right to watch a blackboard, for as long as the process lives."""
+
+    def __init__(self, paths: Paths) -> None:
+        self.paths = paths
+        self._fd: int | None = None
+        self._told: dict[str, Any] = {}
+
+    def take(self) -> None:
+        """Become the daemon of this blackboard; `Taken` if there is one."""
+        started = time.monotonic()
+        while True:
+            fd = os.open(self.paths.watch_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(fd)
+                if time.monotonic() - started > _PATIENCE:
+                    raise self._taken() from None
+                time.sleep(_POLL)
+                continue
+            if _is_at(fd, self.paths.watch_lock):
+                self._fd = fd
+                self.beat()
+                return
+            os.close(fd)  # somebody deleted the file meanwhile: what we hold is no longer the lock
+
+    def _taken(self) -> Taken:
+        pid = holder(self.paths.watch_lock)
+        who = f"process {pid}" if pid is not None else "another process"
+        hint = "see how it does with: liza watch --status   (end it with: liza watch --stop)"
+        return Taken(f"{who} watches this blackboard already", hint=hint, file=self.paths.watch_lock)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the lock we took is still the one that others look at: the folder may have been deleted."""
+        return self._fd is not None and _is_at(self._fd, self.paths.watch_lock)
+
+    def beat(self) -> None:
+        """Show that we are alive."""
+        if self._fd is not None:
+            os.utime(self._fd)
+
+    def tell(self, **facts: Any) -> None:
+        """Write down how we do, if that has changed."""
+        if facts != self._told:
+            with contextlib.suppress(OSError):  # a full disk must not end the watch; the next change is told again
+                put(self.paths.watch_json, (json.dumps(facts, indent=2) + "\n").encode())
+                self._told = facts
+
+    def release(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+
+def _is_at(fd: int, path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+class Seen(NamedTuple):
+    """The daemon of a blackboard, as others see it."""
+
+    pid: int | None
+    silent_for: float  # seconds since its last heartbeat
+    facts: dict[str, Any]  # what it last said of itself
+
+    @property
+    def is_stuck(self) -> bool:
+        return self.silent_for > STUCK + float(self.facts.get("interval") or 0)
+
+
+def look(paths: Paths) -> Seen | None:
+    """The daemon that watches now, or None."""
+    if not _is_locked(paths.watch_lock):
+        return None
+    try:
+        beat = os.stat(paths.watch_lock).st_mtime
+    except FileNotFoundError:
+        return None
+    return Seen(holder(paths.watch_lock), max(time.time() - beat, 0.0), told(paths))
+
+
+def told(paths: Paths) -> dict[str, Any]:
+    """What the present or the last daemon said of itself."""
+    try:
+        with open(paths.watch_json, encoding="utf-8") as file:
+            facts = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def _is_locked(path: str) -> bool:
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False

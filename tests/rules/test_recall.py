@@ -1,0 +1,107 @@
+"""Judging again after records were added gives what judging everything anew gives."""
+
+from datetime import timedelta
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from liza.rules.acknowledged import Acknowledged
+from liza.rules.evaluate import Recall, RuleSet, evaluate
+from tests.rules.boards import NOW, SYSTEMIC, Fields, anomaly, rule, rules, snapshot, systemic
+
+KINDS = ("retry_loop", "trade_off", "external_blocker", "spec_gap", "workaround", "assumption_violated")
+SAID = st.sampled_from(
+    ["timeout", "Timeout.", "disk a full", "disk b full", "disk c full", "disk d full", "x", None, 7]
+)
+
+
+@st.composite
+def records(draw: st.DrawFn) -> Any:
+    kind = draw(st.sampled_from([*KINDS, "odd", 3]))
+    if draw(st.integers(0, 30)) == 0:
+        return "no record"
+    fields = anomaly(
+        str(kind), draw(st.integers(0, 300)), draw(st.sampled_from(["task-1", "task-2", "task-3"])),
+        error_pattern=draw(SAID), blocker_service=draw(SAID), spec_ref=draw(SAID), what=draw(SAID),
+        assumption=draw(SAID), debt_created=draw(st.sampled_from([True, False, "true"])),
+    )  # fmt: skip
+    fields["type"] = kind
+    if draw(st.integers(0, 10)) == 0:
+        fields["timestamp"] = draw(st.sampled_from(["yesterday", None, "2029-01-01T00:00:00Z", "2025-01-10T00:00:00Z"]))
+    return fields
+
+
+OWN = rules(
+    rule("count(type=retry_loop, similar(error_pattern), distinct(task) >= 2) >= 2", "distinct"),
+    rule("count(type=retry_loop, within(30m)) >= 3", "dense"),
+    rule("streak(type=retry_loop, same(error_pattern)) >= 2", "streak"),
+    rule("share(type=retry_loop) >= 0.5 AND count(type=retry_loop) >= 2", "share"),
+    rule("count(type=odd) < 2 AND count() >= 2", "few"),
+    rule("count(type=spec_gap, age(timestamp) > 2h) >= 1", "old"),
+    rule("count(per(task), type IN [workaround, trade_off], similar(what|error_pattern)) >= 2", "per_task"),
+    rule("count(type=retry_loop, similar(error_pattern)) >= 2", "hours", window="2h"),
+    rule("count(type=retry_loop) >= 2", "last", window="last 3"),
+    rule("count(type=retry_loop, same(error_pattern)) >= 2", "again", rearm="any_new"),
+    rule("count(type=retry_loop, same(error_pattern)) >= 3", "looking", mode="observe"),
+)
+EARLIER = {
+    "status": "OK",
+    "history": [
+        {"timestamp": "2025-01-18T13:00:00Z", "pattern": name, "result": "TRIGGERED",
+         "resolved_at": "2025-01-18T14:00:00Z"}
+        for name in ("retry_cluster", "again", "per_task")
+    ],
+}  # fmt: skip
+SILENCE = {"id": "s", "rule": "retry_cluster", "match": {"task": "task-1"}, "reason": "known", "by": "me"}
+SILENCED = [{**SILENCE, "created": "2025-01-18T17:00:00Z", "until": "2025-01-18T18:00:02Z"}]
+
+
+@given(
+    st.lists(st.lists(records(), max_size=4), min_size=2, max_size=6),
+    st.sampled_from([SYSTEMIC, OWN]),
+    st.sampled_from([{}, {"circuit_breaker": EARLIER}, {"silences": SILENCED}]),
+    st.booleans(),
+)
+def test_what_is_remembered_is_what_would_be_found(
+    added: list[list[Any]], ruleset: RuleSet, sections: Fields, exact: bool
+) -> None:
+    ruleset = ruleset._replace(exact=exact)
+    memo: dict[Any, Any] = {Recall: Recall()}
+    board = snapshot(**sections)
+    known: list[Any] = []
+    for step, more in enumerate(added):
+        known = [*known, *more]
+        grown = board._replace(sections={**board.sections, "anomalies": known})
+        now = NOW + timedelta(seconds=step)
+        assert evaluate(ruleset, grown, now, memo) == evaluate(ruleset, grown, now)
+
+
+@given(st.lists(records(), max_size=6), st.lists(records(), max_size=6), st.integers(0, 3))
+def test_whatever_else_changes_is_seen(first: list[Any], second: list[Any], change: int) -> None:
+    memo: dict[Any, Any] = {Recall: Recall()}
+    board = snapshot()
+    before = board._replace(sections={**board.sections, "anomalies": first})
+    evaluate(SYSTEMIC, before, NOW, memo)
+    changes: list[Fields] = [
+        {"anomalies": second},
+        {"anomalies": first[1:]},
+        {"circuit_breaker": EARLIER},
+        {"sprint": {"timeline": {"started": "2025-01-18T14:00:00Z"}}},
+    ]
+    after = before._replace(sections={**before.sections, **changes[change]})
+    assert evaluate(SYSTEMIC, after, NOW, memo) == evaluate(SYSTEMIC, after, NOW)
+    assert evaluate(OWN, after, NOW, memo) == evaluate(OWN, after, NOW)
+
+
+def test_a_rule_that_counts_nothing_new_is_not_asked_again() -> None:
+    memo: dict[Any, Any] = {Recall: Recall()}
+    board = snapshot(*[anomaly("retry_loop", error_pattern="timeout") for _ in range(2)])
+    first = evaluate(SYSTEMIC, board, NOW, memo)
+    grown = [*board.sections["anomalies"], anomaly("spec_gap", spec_ref="a")]
+    second = evaluate(SYSTEMIC, board._replace(sections={**board.sections, "anomalies": grown}), NOW, memo)
+    assert second.progress[0] == first.progress[0]
+    window = memo[Recall].windows["current_sprint"]
+    assert memo[Recall].result(SYSTEMIC.rules[0], window, Acknowledged()) is not None
+    assert memo[Recall].result(SYSTEMIC.rules[4], window, Acknowledged()) is None
+    assert systemic(*grown) == []

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 
-from benchmarks import analyzing, command, grouping, reading, tables, trying, validating, writing
+from benchmarks import analyzing, command, grouping, reading, tables, trying, validating, watching, writing
 from liza.blackboard.paths import FOLDER
 
 # Each is given an empty blackboard's folder to work in, and whether to leave out what takes minutes.
@@ -18,6 +18,7 @@ BENCHMARKS: dict[str, Callable[[str, bool], Sequence[tables.Table | tables.Figur
     "reading": reading.run,
     "trying": trying.run,
     "validating": validating.run,
+    "watching": watching.run,
     "writing": writing.run,
 }
 

@@ -24,9 +24,9 @@ class Board:
     def find(cls, root: str | None = None) -> "Board":
         return cls(find(root))
 
-    def read(self, previous: Document | None = None) -> Document:
+    def read(self, previous: Document | None = None, *, whole: bool = False) -> Document:
         """The document as it is now. What reads like a part of `previous` is looked at twice before it is believed."""
-        document = self._document(storage.read(self.paths.state), previous)
+        document = self._document(storage.read(self.paths.state, whole=whole), previous)
         if previous is not None and _shrunk(previous, document):
             document = self._document(storage.read(self.paths.state, again=True), previous)
         return document

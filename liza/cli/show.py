@@ -145,8 +145,9 @@ def short(text: Any, length: int = 72) -> str:
 
 
 def fitted(line: str) -> str:
-    """A line cut to the width of the terminal."""
-    return line if len(line) <= _columns() else line[: _columns() - 1] + "…"
+    """A line cut to the width of the terminal; one that has to be cut loses its colours."""
+    plain = click.unstyle(line)
+    return line if len(plain) <= _columns() else plain[: _columns() - 1] + "…"
 
 
 def number(count: int, noun: str) -> str:

@@ -7,6 +7,7 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from shutil import get_terminal_size
 from typing import Any
 
 import click
@@ -255,7 +256,8 @@ class _View:
         self.draw()
 
     def draw(self) -> None:
-        lines = self._lines()
+        rows = get_terminal_size().lines - 1  # more would scroll, and then nothing is where it was
+        lines = [show.fitted(line) for line in self._lines()][:rows]
         up = f"\x1b[{self.height}A" if self.height else ""
         sys.stdout.write(up + "".join(f"\r\x1b[K{line}\n" for line in lines) + "\x1b[J")
         sys.stdout.flush()
@@ -275,7 +277,7 @@ class _View:
 
     def _told(self, each: Happening) -> str:
         word = click.style(f"{each.kind:<9}", fg=_COLOURS.get(each.kind))
-        return f"  {each.at:%H:%M:%S}  {word}  {show.short(each.text, 100)}"
+        return f"  {each.at:%H:%M:%S}  {word}  {show.short(each.text, 200)}"
 
     def end(self) -> None:
         sys.stdout.write("\n")

@@ -5,6 +5,7 @@ They may be lost, be too many, or stop; so the daemon also looks for itself once
 and not a halt. Where there are no events at all, that look is all there is.
 """
 
+import logging
 import os
 import threading
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ class Changes:
         self.paths = paths
         self.why_polling = "as asked for" if poll else network(paths.folder)
         self._wake = threading.Event()
+        self._moved = False  # the last that was seen of state.yaml is that a finished file was moved there
         self._observer: BaseObserver | None = None
         self._watched: tuple[int, int] | None = None
 
@@ -46,23 +48,33 @@ class Changes:
         from watchdog.events import FileSystemEventHandler
         from watchdog.observers import Observer
 
-        wake = self._wake
+        logging.getLogger("watchdog").addHandler(logging.NullHandler())  # what it has to say is seen by its threads
+        changes = self
         names = {os.path.basename(path) for path in self.paths.watched}
+        state = os.path.basename(self.paths.state)
 
         class Handler(FileSystemEventHandler):
             """Wakes the daemon for the files it looks at, and for nothing that it only writes."""
 
             def on_any_event(self, event: Any) -> None:
-                if event.event_type not in ("opened", "closed_no_write") and any(
-                    os.path.basename(os.fsdecode(path)) in names for path in (event.src_path, event.dest_path) if path
-                ):
-                    wake.set()
+                if event.event_type in ("opened", "closed_no_write"):
+                    return
+                touched = [os.path.basename(os.fsdecode(path)) for path in (event.src_path, event.dest_path) if path]
+                if state in touched:
+                    changes._moved = event.event_type == "moved" and touched[-1] == state
+                if not names.isdisjoint(touched):
+                    changes._wake.set()
 
         observer = Observer()
         observer.daemon = True
         observer.schedule(Handler(), self.paths.folder)
         observer.start()
         return observer
+
+    def was_moved(self) -> bool:
+        """Whether state.yaml was moved into place since this was last asked, and nobody has written it since."""
+        moved, self._moved = self._moved, False
+        return moved
 
     def wake(self) -> None:
         """From a signal handler: do not wait any longer."""

@@ -242,7 +242,7 @@ class Watcher:
     def _look(self, now: datetime) -> None:
         assert self.rules is not None
         try:
-            document = self.board.read(self.document)
+            document = self.board.read(self.document, whole=self.changes.was_moved())
             snapshot = snapshot_of(self.board, document, self.rules, check=False)
             found = judged(snapshot, evaluate(self.rules, snapshot, now, self.memo))
         except LizaError as error:
@@ -373,6 +373,7 @@ class Watcher:
             health=health,
             last_check=checked,
             checks=self.checks,
+            seen=identity.mtime_ns if (identity := self.seen.get(self.paths.state)) is not None else None,
             last_error=next((text for _, text in self.errors.values()), None),
             alarms=self.alarms.dump(),
             notified=self.notified,

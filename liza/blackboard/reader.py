@@ -26,7 +26,8 @@ _DASHES = re.compile(rf"(?:^|\n|: ) *(?:[-?:] +){{{MAX_DEPTH}}}")
 # One of these is in every such run, and in few other texts: the slow look at a whole file is seldom taken.
 _RUNS = ("- - - - ", "- ? ", "? - ", "? ? ")
 # Each level is indented by one space at least, but for a list in a mapping, which may be at the margin of its key.
-_INDENTED = "\n" + " " * (MAX_DEPTH // 2)
+# Or many levels stand on one line, each behind its dash.
+_DEEP = ("\n" + " " * (MAX_DEPTH // 2), "-  ", "?  ")
 
 
 class BadYaml(ValueError):
@@ -51,7 +52,7 @@ def load(text: str) -> Any:
         raise BadYaml("it is nested too deeply") from None
     except ValueError as error:  # an integer of thousands of digits: Python's own guard against quadratic conversion
         raise BadYaml(str(error).split(";")[0]) from None
-    if _INDENTED in text and _too_deep(value):
+    if any(sign in text for sign in _DEEP) and _too_deep(value):
         raise BadYaml(f"it is nested more than {MAX_DEPTH} levels deep")
     return value
 

@@ -26,22 +26,31 @@ class Checkpoint(NamedTuple):
 
 def look(path: str) -> Checkpoint | None:
     """The CHECKPOINT, or None if there is nothing by that name, not even a dangling link."""
-    try:
-        status = os.lstat(path)
-    except FileNotFoundError:
-        return None
-    except NotADirectoryError:
-        return None
-    head = b""
-    if stat.S_ISREG(status.st_mode):
-        with suppress(OSError):  # unreadable: it is there all the same, and that is all that counts
-            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-            try:
-                head = os.read(fd, 4096)
-            finally:
-                os.close(fd)
+    head: bytes | None = None
+    while head is None:
+        try:
+            status = os.lstat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        head = _head(path) if stat.S_ISREG(status.st_mode) else b""
     trip, time = _TRIP.search(head), _TIME.match(head)
     return Checkpoint(trip[1].decode() if trip else None, time[1].decode() if time else None, status.st_mtime)
+
+
+def _head(path: str) -> bytes | None:
+    """What the file begins with; None if it is gone, or is another one by now."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return b""  # unreadable: it is there all the same, and that is all that counts
+    try:
+        return os.read(fd, 4096)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
 
 
 def make(path: str, trigger: Mapping[str, Any], settled: bool = False) -> None:

@@ -73,7 +73,7 @@ def command(
         raise WrongUsage("only one of --background, --stop, --status, --once and --print-unit at a time")
     if not 0.05 <= interval <= 3600:
         raise WrongUsage(f"--interval is {interval:g}", hint="between 0.05 and 3600 seconds")
-    paths = _paths(directory or root_of(ctx))
+    paths = find(directory or root_of(ctx)) if once else _paths(directory or root_of(ctx))
     if print_unit:
         return _print_unit(paths)
     if stop:
@@ -122,10 +122,12 @@ def _foreground(paths: Paths, options: Options, as_json: bool) -> int:
 def _start(paths: Paths, options: Options, as_json: bool) -> int:
     def work(say: Callable[[str], None]) -> int:
         log = background.Log(paths.watch_log)
+        told_once: list[str] = []
 
         def tell(happening: Happening) -> None:
             log.write(_plain(happening))
-            if happening.kind in (Kind.STARTED, Kind.WAITING):
+            if happening.kind in (Kind.STARTED, Kind.WAITING) and not told_once:
+                told_once.append("ready")  # the pipe is closed by it, and its number may be another file's then
                 say("ready")
 
         try:
@@ -151,20 +153,19 @@ def _start(paths: Paths, options: Options, as_json: bool) -> int:
     if as_json:
         envelope.write("watch", "started", pid=pid, log=os.path.relpath(paths.watch_log))
     else:
-        click.echo(f"watching in the background, process {pid}; log: {printable(os.path.relpath(paths.watch_log))}")
+        who = f"process {pid}" if pid is not None else "waiting for the blackboard"
+        click.echo(f"watching in the background, {who}; log: {printable(os.path.relpath(paths.watch_log))}")
     return 0
 
 
 def _once(paths: Paths, options: Options, as_json: bool) -> int:
     happened: list[Happening] = []
     watcher = Watcher(paths, options, happened.append)
-    watcher.lease.take()
-    try:
-        watcher.tick()
-    finally:
-        watcher.lease.release()
+    watcher.once()
     for each in happened:
         (_json_line if as_json else _line)(each)
+    for _, text in watcher.errors.values():
+        (_json_line if as_json else _line)(Happening(datetime.now(UTC), Kind.DEGRADED, text))
     if watcher.errors and watcher.found is None:
         return 4
     return 3 if watcher.found is not None and watcher.found.trigger is not None else 4 if watcher.errors else 0

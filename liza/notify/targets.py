@@ -112,8 +112,16 @@ def targets(block: Any, config: Any, folder: str) -> tuple[list[Target], list[st
     return list(dict.fromkeys(found)), wrong
 
 
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
 def _add_webhook(found: list[Target], wrong: list[str], url: Any, form: Any) -> None:
-    if not isinstance(url, str) or urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+    if not isinstance(url, str) or not _is_address(url):
         wrong.append("a webhook needs an address that begins with http:// or https://")
     elif form not in ("json", "slack", "discord"):
         wrong.append(f"the format of a webhook is one of json, slack and discord, not {form!r}"[:120])

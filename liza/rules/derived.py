@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from liza.model import MAPPINGS, Record, Snapshot
+from liza.text import text_of
 
 REVIEW_CYCLES = 5
 ITERATIONS = 10
@@ -32,8 +33,8 @@ def _about(task: Mapping[str, Any], config: Mapping[str, Any], agents: Mapping[s
     return {
         "review_cycles_left": cycles - _count(task.get("review_cycles_current")),
         "iterations_left": iterations - _count(task.get("iteration")),
-        "coder_gone": coder is not None and _is_gone(agents.get(str(coder))),
-        "failed_coders": len({str(name) for name in failed}) if isinstance(failed, list | tuple) else 0,
+        "coder_gone": coder is None or _is_gone(agents.get(text_of(coder))),
+        "failed_coders": len({text_of(name) for name in failed}) if isinstance(failed, list | tuple) else 0,
         "claimants": len(_claimants(task.get("history"))),
     }
 
@@ -48,14 +49,15 @@ def _count(value: Any) -> int:
 
 
 def _is_gone(agent: Any) -> bool:
-    return not isinstance(agent, MAPPINGS) or str(agent.get("status")).upper() in _GONE
+    return not isinstance(agent, MAPPINGS) or text_of(agent.get("status")).upper() in _GONE
 
 
 def _claimants(history: Any) -> set[str]:
     """Who has had the task so far."""
     events = [event for event in history if isinstance(event, MAPPINGS)] if isinstance(history, list | tuple) else []
     taken = ("claimed", "assigned", "reassigned")
-    return {str(event.get("agent")) for event in events if str(event.get("event")).lower() in taken}
+    claims = [event for event in events if text_of(event.get("event")).lower() in taken]
+    return {text_of(event["agent"]) for event in claims if event.get("agent") is not None}
 
 
 def _agents(snapshot: Snapshot) -> tuple[Record, ...]:

@@ -18,6 +18,7 @@ class Cause(NamedTuple):
     name: str  # the rule, or what else it is that was seen
     key: str
     text: str
+    level: str = ""  # it is told again when this rises
 
     @property
     def id(self) -> str:
@@ -31,6 +32,7 @@ class Told(NamedTuple):
     last: datetime
     times: int
     text: str
+    level: str = ""
 
 
 class Alarms:
@@ -46,12 +48,13 @@ class Alarms:
                 since, last = parse_time(told.get("since")), parse_time(told.get("last"))
                 if since is not None and last is not None:
                     times = told["times"] if isinstance(told.get("times"), int) else 1
-                    self.standing[str(name)] = Told(since, last, times, str(told.get("text")))
+                    text, level = str(told.get("text")), str(told.get("level") or "")
+                    self.standing[str(name)] = Told(since, last, times, text, level)
 
     def dump(self) -> dict[str, Any]:
         return {
-            name: {"since": format_time(t.since), "last": format_time(t.last), "times": t.times, "text": t.text}
-            for name, t in self.standing.items()
+            name: {**told._asdict(), "since": format_time(told.since), "last": format_time(told.last)}
+            for name, told in self.standing.items()
         }
 
     def update(self, causes: list[Cause], now: datetime) -> tuple[list[str], list[str]]:
@@ -62,10 +65,10 @@ class Alarms:
         self.standing = {name: was for name, was in self.standing.items() if name in current}
         for name, cause in current.items():
             was = self.standing.get(name)
-            if was is None:
-                self.standing[name] = Told(now, now, 1, cause.text)
+            if was is None or was.level != cause.level:
+                self.standing[name] = Told(was.since if was else now, now, 1, cause.text, cause.level)
                 told.append(cause.text)
             elif now - was.last >= REMINDERS[min(was.times - 1, len(REMINDERS) - 1)]:
-                self.standing[name] = Told(was.since, now, was.times + 1, cause.text)
+                self.standing[name] = Told(was.since, now, was.times + 1, cause.text, cause.level)
                 told.append(f"{cause.text} (still, since {format_time(was.since)})")
         return told, over

@@ -73,7 +73,7 @@ def _waiting(name: str, age: timedelta, limits: tuple[timedelta, ...]) -> Iterat
     if passed:
         minutes = int(passed[-1].total_seconds()) // 60
         length = f"{minutes} minutes" if minutes < 60 else f"{minutes // 60} hours"
-        yield Cause(f"{name.lower()}_waiting", length, f"{name} has been waiting for a person for {length}")
+        yield Cause(f"{name.lower()}_waiting", "", f"{name} has been waiting for a person for {length}", length)
 
 
 def escalation(paths: Paths, snapshot: Snapshot, now: datetime) -> str | None:

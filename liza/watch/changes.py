@@ -36,7 +36,7 @@ class Changes:
 
     def start(self) -> None:
         """Begin to listen; what cannot be listened to is polled."""
-        if self.why_polling is not None or self._observer is not None:
+        if self.why_polling is not None or self._observer is not None or not os.path.isdir(self.paths.folder):
             return
         try:
             self._observer = self._listen()
@@ -85,8 +85,8 @@ class Changes:
         self._wake.wait(seconds)
         self._wake.clear()
         if self._observer is None:
-            return
-        if not all(thread.is_alive() for thread in (self._observer, *self._observer.emitters)):
+            self.start()  # the folder may be there by now
+        elif not all(thread.is_alive() for thread in (self._observer, *self._observer.emitters)):
             self.stop()
             self.why_polling = "its thread died"
         elif _folder(self.paths.folder) != self._watched:

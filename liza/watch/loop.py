@@ -4,7 +4,7 @@ Nothing here is kept that a restart would miss: what counts is on the blackboard
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -138,6 +138,16 @@ class Watcher:
             self._say_how("stopped")
             self.lease.release()
 
+    def once(self) -> None:
+        """One look, and what follows from it."""
+        self.lease.take()
+        try:
+            self._remember()
+            self.tick()
+        finally:
+            self.sender.stop()
+            self.lease.release()
+
     def stop(self) -> None:
         """From a signal handler: finish what is in hand, then end."""
         self.stopping = True
@@ -200,12 +210,12 @@ class Watcher:
         if not os.path.isdir(self.paths.folder):
             self._wait_for_the_folder()
             self.lease.release()
-            self.seen = {}
+            self.seen, self.found, self.document = {}, None, None  # what comes next may be another blackboard
             return
         self.waiting = False
         if not self.lease.is_held:
             self.lease.release()
-            self.lease.take()  # the folder was deleted and came back
+            self.lease.take()  # the folder was deleted and came back, or this is one look alone
         self.lease.beat()
         now = self.clock()
         there = versions(self.paths)
@@ -215,7 +225,7 @@ class Watcher:
         if there != self.seen or timed_out:
             self.seen = there
             self.due = None
-            self._look(now)
+            self._look_safely(now)
         elif self.unchecked and self.document is not None:
             self.unchecked = False
             self.alarm_causes["problems"] = list(causes.of_problems(take(self.document)))
@@ -238,6 +248,15 @@ class Watcher:
         if not first:
             self.tell(Kind.RELOADED, f"{len(self.rules.rules)} rules in force")
         self.alarm_causes["rules"] = list(causes.of_changes(self.rules))
+
+    def _look_safely(self, now: datetime) -> None:
+        """Whatever is wrong with us must not end the watch: it is told, and tried again."""
+        try:
+            self._look(now)
+        except Exception as error:  # noqa: BLE001 - a bug of ours, and a breaker that is gone breaks nothing
+            self._failed("blackboard", LizaError(f"a bug in liza: {type(error).__name__}: {error}"[:300]))
+            self.document, self.memo = None, {Recall: Recall()}
+            self._at(now, RETRY)
 
     def _look(self, now: datetime) -> None:
         assert self.rules is not None
@@ -270,7 +289,9 @@ class Watcher:
         elif self.foreign and self.entered is not None:
             self._at(now, REFRESH - (now - self.entered).total_seconds())
         self.found = found
-        self.unchecked = True
+        self.unchecked = "problems" in self.alarm_causes
+        if not self.unchecked:  # the first look: what was told before must not seem to be over
+            self.alarm_causes["problems"] = list(causes.of_problems(take(document)))
         self.aged = None
         self._tell_what_changed(before, found)
         self._see_to_time(now)
@@ -313,11 +334,11 @@ class Watcher:
             self.tell(Kind.TRIPPED, f"{names} would trip (only observing)")
         elif before is None or _counts(before) != _counts(found):
             self.tell(Kind.CHECKED, _nearest(found))
-        notes = set(found.notes)
-        halt = checkpoint.look(self.paths.checkpoint)
-        if halt is not None and halt.trip_id is None:
-            notes.add("the agents are halted by a CHECKPOINT that a person made")
-        self.alarm_causes["notes"] = [Cause("note", note, note) for note in sorted(notes)]
+        standing = list(_about_the_halt(checkpoint.look(self.paths.checkpoint), trigger))
+        self.alarm_causes["notes"] = [Cause("note", note, note) for note in standing]
+        for note in found.notes:
+            if "CHECKPOINT" not in note:  # that stands, and is told for as long as it does
+                self.tell(Kind.ALARM, note)
 
     def _tell_alarms(self, now: datetime) -> None:
         """Tell of each cause once, for as long as it stands."""
@@ -387,6 +408,16 @@ def _is_foreign(before: Document | None, after: Document) -> bool:
         return False
     names = {*before.data, *after.data} - {"circuit_breaker"}
     return any(before.data.get(name) != after.data.get(name) for name in names)
+
+
+def _about_the_halt(halt: checkpoint.Checkpoint | None, trigger: Any) -> Iterator[str]:
+    """Where the halt and the breaker disagree, and what people may not know."""
+    if halt is None and trigger is not None:
+        yield "CHECKPOINT was removed by hand while the breaker is open: the agents are not halted"
+    elif halt is not None and halt.trip_id is None:
+        yield "the agents are halted by a CHECKPOINT that a person made"
+    elif halt is not None and trigger is None:
+        yield f"the agents are halted by the CHECKPOINT of trip {halt.trip_id}, which is not open: see liza resolve"
 
 
 def _asks_for_age(condition: Any) -> bool:

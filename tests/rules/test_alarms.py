@@ -1,0 +1,193 @@
+"""What the pack of alarms is silent about and what it tells: each rule on its smallest board."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from liza.blackboard.rulesfile import read_rules
+from liza.model import format_time
+from liza.rules.evaluate import evaluate
+from tests.rules.boards import NOW, SYSTEMIC, Fields, anomaly, snapshot
+
+ALARMS = SYSTEMIC.only_alarms()
+LOW = {"max_review_cycles": 5}
+CODERS = {"coder-1": {"role": "coder", "status": "WORKING"}}
+
+
+def ago(**span: float) -> str:
+    return format_time(NOW - timedelta(**span))
+
+
+def task(status: str = "CLAIMED", **fields: Any) -> dict[str, Any]:
+    """One task, and an agent that is at work on it."""
+    return {"tasks": [{"id": "task-1", "status": status, **fields}], "agents": CODERS}
+
+
+def agent(**fields: Any) -> dict[str, Any]:
+    return {"agents": {"coder-1": {"role": "coder", "status": "WORKING", **fields}}}
+
+
+def discovery(**fields: Any) -> dict[str, Any]:
+    return {"discovered": [{"id": "d-1", "description": "no backups", **fields}]}
+
+
+def claims(*names: str | None) -> dict[str, Any]:
+    return task(history=[{"time": ago(hours=1), "event": "claimed", "agent": name} for name in names])
+
+
+def told(board: Mapping[str, Any], *anomalies: Fields) -> dict[str, str | None]:
+    """The rules that find something, and about what."""
+    verdict = evaluate(ALARMS, snapshot(*anomalies, **board), NOW)
+    assert verdict.matches == (), "an alarm never halts"
+    return {match.rule.name: match.key for match in verdict.observed}
+
+
+FIRES: list[tuple[str, str, dict[str, Any]]] = [
+    ("coder_lease_expired", "coder-1", agent(lease_expires=ago(seconds=121))),
+    ("coder_lease_expired", "coder-1", agent(lease_expires=ago(days=400), status="WAITING")),
+    (
+        "review_lease_expired",
+        "task-1",
+        task("READY_FOR_REVIEW", reviewing_by="r-1", review_lease_expires=ago(minutes=3)),
+    ),
+    ("task_blocked", "task-1", task("BLOCKED")),
+    ("rejected_without_coder", "task-1", task("REJECTED", assigned_to="coder-9")),
+    (
+        "rejected_without_coder",
+        "task-1",
+        {**task("REJECTED", assigned_to="coder-1"), "agents": {"coder-1": {"status": "dead"}}},
+    ),
+    ("review_cycles_near_limit", "task-1", task(review_cycles_current=3)),
+    ("review_cycles_near_limit", "task-1", task(review_cycles_current=4)),
+    ("review_cycles_near_limit", "task-1", {**task(review_cycles_current=8), "config": {"max_review_cycles": 10}}),
+    ("review_cycles_near_limit", "task-1", {**task(review_cycles_current=1, max_review_cycles=3), "config": {}}),
+    ("review_cycles_used_up", "task-1", task(review_cycles_current=5)),
+    ("review_cycles_used_up", "task-1", {**task(review_cycles_current=2), "config": {"max_review_cycles": 2}}),
+    (
+        "review_cycles_used_up",
+        "task-1",
+        {**task(review_cycles_current=2, max_review_cycles=2), "config": {"max_review_cycles": 9}},
+    ),
+    ("iterations_near_limit", "task-1", task(iteration=8)),
+    ("iterations_near_limit", "task-1", {**task(iteration=3), "config": {"max_coder_iterations": 5}}),
+    (
+        "iterations_near_limit",
+        "task-1",
+        {**task(iteration=3, max_iterations=4), "config": {"max_coder_iterations": 50}},
+    ),
+    ("iterations_used_up", "task-1", task(iteration=10)),
+    ("integration_failed", "task-1", task("INTEGRATION_FAILED")),
+    ("two_coders_failed", "task-1", task(failed_by=["coder-1", "coder-2"])),
+    ("task_reassigned", "task-1", claims("coder-1", "coder-2")),
+    ("draft_stale", "task-1", task("DRAFT", created=ago(minutes=31))),
+    ("discovery_immediate", "d-1", discovery(urgency="immediate", converted_to_task=None)),
+    ("discovery_immediate", "d-1", discovery(urgency="immediate")),
+]
+QUIET: list[tuple[str, dict[str, Any]]] = [
+    ("coder_lease_expired", agent(lease_expires=ago(seconds=119))),
+    ("coder_lease_expired", agent(lease_expires=ago(hours=-1))),
+    ("coder_lease_expired", agent(lease_expires=ago(hours=1), status="IDLE")),
+    ("coder_lease_expired", agent(lease_expires=None)),
+    ("coder_lease_expired", agent(lease_expires="soon")),
+    ("review_lease_expired", task(reviewing_by="r-1", review_lease_expires=ago(seconds=119))),
+    ("review_lease_expired", task(reviewing_by=None, review_lease_expires=ago(hours=1))),
+    ("task_blocked", task("CLAIMED", blocked_reason="once was")),
+    ("rejected_without_coder", task("REJECTED", assigned_to="coder-1")),
+    ("rejected_without_coder", task("CLAIMED", assigned_to="coder-9")),
+    ("review_cycles_near_limit", task(review_cycles_current=2)),
+    ("review_cycles_near_limit", task(review_cycles_current=5)),
+    ("review_cycles_near_limit", task("MERGED", review_cycles_current=4)),
+    (
+        "review_cycles_near_limit",
+        {**task(review_cycles_current=4, max_review_cycles=9), "config": LOW},
+    ),
+    ("review_cycles_used_up", task(review_cycles_current=4)),
+    ("review_cycles_used_up", task("ABANDONED", review_cycles_current=9)),
+    ("iterations_near_limit", task(iteration=7)),
+    ("iterations_near_limit", task("MERGED", iteration=10)),
+    ("iterations_near_limit", task(iteration=10)),
+    ("iterations_used_up", task(iteration=9)),
+    ("iterations_near_limit", {**task(iteration=8), "config": {"max_coder_iterations": 20}}),
+    ("integration_failed", task("APPROVED")),
+    ("two_coders_failed", task(failed_by=["coder-1", "coder-1"])),
+    ("two_coders_failed", task(failed_by=[])),
+    ("two_coders_failed", task(failed_by="coder-1, coder-2")),
+    ("task_reassigned", claims("coder-1", "coder-1")),
+    ("task_reassigned", task(history="claimed twice")),
+    ("draft_stale", task("DRAFT", created=ago(minutes=29))),
+    ("draft_stale", task("DRAFT")),
+    ("draft_stale", task("UNCLAIMED", created=ago(days=3))),
+    ("discovery_immediate", discovery(urgency="immediate", converted_to_task="task-4")),
+    ("discovery_immediate", discovery(urgency="deferred", converted_to_task=None)),
+]
+
+
+@pytest.mark.parametrize(("rule", "key", "board"), FIRES, ids=[f"{rule}-{n}" for n, (rule, *_) in enumerate(FIRES)])
+def test_it_tells_of_what_it_is_about(rule: str, key: str, board: dict[str, Any]) -> None:
+    assert told(board).get(rule) == key
+
+
+@pytest.mark.parametrize(("rule", "board"), QUIET, ids=[f"{rule}-{n}" for n, (rule, _) in enumerate(QUIET)])
+def test_it_is_quiet_about_what_only_looks_like_it(rule: str, board: dict[str, Any]) -> None:
+    assert rule not in told(board)
+
+
+@pytest.mark.parametrize("kind", ["hypothesis_exhaustion", "review_deadlock"])
+def test_an_anomaly_that_is_an_alarm_by_itself_is_told_for_its_task(kind: str) -> None:
+    assert told({}, anomaly(kind, task="task-7")) == {kind: "task-7"}
+    assert told({}, anomaly("retry_loop", task="task-7")) == {}
+
+
+def test_every_rule_of_the_pack_has_a_board_on_which_it_tells_and_one_on_which_it_does_not() -> None:
+    names = {compiled.rule.name for compiled in ALARMS.rules} - {"hypothesis_exhaustion", "review_deadlock"}
+    assert {rule for rule, *_ in FIRES} == names == {rule for rule, _ in QUIET}
+
+
+def test_a_quiet_team_causes_no_alarm() -> None:
+    board = {**task(assigned_to="coder-1", iteration=1, review_cycles_current=0), "discovered": []}
+    assert told(board, anomaly("retry_loop"), anomaly("note")) == {}
+
+
+def test_no_rule_of_the_pack_is_among_those_that_halt() -> None:
+    assert not {each.rule.name for each in ALARMS.rules} & {each.rule.name for each in SYSTEMIC.rules}
+    assert {each.rule.action for each in ALARMS.rules} == {"ALERT"}
+    assert read_rules(None, ["systemic"]).alarms == ()
+
+
+def test_tasks_are_told_apart() -> None:
+    both: dict[str, Any] = {"tasks": [{"id": "a", "status": "BLOCKED"}, {"id": "b", "status": "BLOCKED"}]}
+    verdict = evaluate(ALARMS, snapshot(**both), NOW)
+    assert sorted(str(match.key) for match in verdict.observed) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        {"tasks": "none"},
+        {"tasks": [1, None, "x", {}]},
+        {"tasks": [{"id": None, "status": ["BLOCKED"], "history": [1], "failed_by": {"a": 1}, "iteration": "9"}]},
+        {"agents": ["coder-1"]},
+        {"agents": {"coder-1": None}},
+        {"config": [], "tasks": [{"id": "t", "status": "CLAIMED", "max_iterations": "many"}]},
+        {"config": {"max_review_cycles": 0}, "tasks": [{"id": "t", "status": "CLAIMED"}]},
+        {"discovered": {"urgency": "immediate"}},
+    ],
+    ids=str,
+)
+def test_an_odd_board_causes_no_alarm_and_no_error(section: dict[str, Any]) -> None:
+    assert told(section) == {}
+
+
+def test_a_task_cannot_claim_to_have_cycles_left() -> None:
+    board = task(review_cycles_current=5, review_cycles_left=99, iterations_left=99, iteration=10)
+    assert {"review_cycles_used_up", "iterations_used_up"} <= told(board).keys()
+
+
+def test_a_claim_without_a_name_is_no_second_agent() -> None:
+    assert "task_reassigned" not in told(claims("coder-1", None))
+
+
+def test_a_rejected_task_that_nobody_has_is_told_of() -> None:
+    assert "rejected_without_coder" in told(task("REJECTED", assigned_to=None))

@@ -1,0 +1,68 @@
+"""A place on this machine that takes webhooks, and others that do not answer."""
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+class Hooks:
+    """What was received, in order."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.bodies: list[dict[str, Any]] = []
+        self.paths: list[str] = []
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        return [body for body in self.bodies if body.get("kind") == kind]
+
+
+@contextmanager
+def webhook(*answers: int) -> Iterator[Hooks]:
+    """A server that answers with these codes, the last one for ever."""
+    codes = list(answers or (204,))
+
+    class Handler(BaseHTTPRequestHandler):
+        """Takes what is posted."""
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            code = codes.pop(0) if len(codes) > 1 else codes[0]
+            if code < 300:
+                hooks.paths.append(self.path)
+                hooks.bodies.append(body)
+            self.send_response(code)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            """Not on the terminal of whoever runs the tests."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    hooks = Hooks(f"http://127.0.0.1:{server.server_port}")
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield hooks
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
+def hanging() -> Iterator[str]:
+    """An address that takes a connection and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/hangs"
+
+
+def dead() -> str:
+    """An address where nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    return f"http://127.0.0.1:{port}/dead"

@@ -101,7 +101,8 @@ def resolved(section: Any, text: str, by: str, now: datetime) -> Section:
     if at is not None and history[at].get("resolution") not in (None, "", text):
         decision["resolution"] = f"{history[at]['resolution']}; {text}"  # what somebody entered by hand before
     if at is None:
-        kept = {name: trigger[name] for name in ("timestamp", "pattern", "severity", "trip_id") if name in trigger}
+        kept = {n: trigger[n] for n in ("timestamp", "pattern", "severity", "trip_id") if trigger.get(n) is not None}
+        kept = {"timestamp": format_time(now), "pattern": "unknown", **kept}
         history.append({**kept, "result": "TRIGGERED", **decision})
     else:
         history[at] = {**history[at], **decision}

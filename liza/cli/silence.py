@@ -6,15 +6,16 @@ import click
 
 from liza.blackboard.board import Board
 from liza.blackboard.rulesfile import read_rules
-from liza.breaker.check import Check, check
+from liza.breaker.check import Check, check, snapshot_of
 from liza.breaker.silencing import add, expire
 from liza.cli import envelope, show
 from liza.cli.group import common, root_of
 from liza.cli.options import moment, person
 from liza.errors import LizaError, Refused, WrongUsage
-from liza.rules.evaluate import RuleSet
+from liza.rules.evaluate import RuleSet, stream
+from liza.rules.fields import lookup
 from liza.rules.language import parse_duration
-from liza.rules.silences import Entry, entries
+from liza.rules.silences import Entry, entries, field
 from liza.text import closest, printable
 
 
@@ -73,8 +74,10 @@ def add_command(
     if not seconds or seconds < 1:
         raise WrongUsage(f"--for is {length!r}", hint="a time like 30m or 2h is expected")
     at = moment(now)
+    unheard = _unheard(board, match, rules, rule)
     entry, not_logged = add(board, rule, match, timedelta(seconds=min(seconds, 10**9)), message, person(by), at)
     found, warnings = _judged(board, rules, at)
+    warnings += unheard
     warnings += [f"it could not be logged: {not_logged.message}"] if not_logged else []
     hidden = [each for each in found.verdict.silenced if each.match.rule.name == rule] if found else []
     if as_json:
@@ -90,6 +93,20 @@ def add_command(
         click.echo(f"  no match of {rule} is silenced at present")
     show.warnings(warnings)
     return 0
+
+
+def _unheard(board: Board, match: dict[str, str], rules: RuleSet, rule: str) -> list[str]:
+    """Fields that nothing on the blackboard has: probably misspelt."""
+    compiled = next(each for each in rules.rules if each.rule.name == rule)
+    try:
+        snapshot = snapshot_of(board, board.read(), rules, check=False)
+    except LizaError:
+        return []
+    records = [record for name in compiled.condition.streams for record in stream(snapshot, name)]
+    grouped = " or ".join(str(each) for each in compiled.condition.fields)
+    about = f"; {rule} groups by {grouped}" if grouped else ""
+    absent = [name for name in match if all(lookup(record, field(name)) is None for record in records)]
+    return [f"no record has {name!r}{about}" for name in absent]
 
 
 def _judged(board: Board, rules: RuleSet, at: datetime) -> tuple[Check | None, list[str]]:

@@ -259,6 +259,8 @@ class _View:
     def draw(self) -> None:
         rows = get_terminal_size().lines - 1  # more would scroll, and then nothing is where it was
         lines = [show.fitted(line) for line in self._lines()][:rows]
+        if os.environ.get("NO_COLOR"):
+            lines = [click.unstyle(line) for line in lines]
         up = f"\x1b[{self.height}A" if self.height else ""
         sys.stdout.write(up + "".join(f"\r\x1b[K{line}\n" for line in lines) + "\x1b[J")
         sys.stdout.flush()

@@ -12,7 +12,7 @@ from liza.rules.evaluate import Compiled, RuleSet, Window, evaluate, stream
 from liza.rules.fields import World, lookup, passes, values
 from liza.rules.language import Aggregate, Filter, Grouping
 from liza.rules.matching import Grouper, holders, same_key, takes_forms_for_one
-from liza.rules.wording import ANYTHING, NAME, SETTING, Template, same_word, template
+from liza.rules.wording import ANYTHING, NAME, SETTING, WHOLE, Template, same_word, template
 from liza.text import shown, text_of
 
 MANY_GROUPS = 500  # groups whose texts are compared with each other
@@ -294,7 +294,7 @@ class _Pair:
 
 
 def _bare(word: str) -> str:
-    return "anything" if word == ANYTHING else word.lstrip(NAME + SETTING)
+    return "anything" if word == ANYTHING else word.lstrip(NAME + SETTING + WHOLE)
 
 
 def details(record: Record, fields: Sequence[Any]) -> str:

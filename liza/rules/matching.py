@@ -17,6 +17,7 @@ from liza.rules.wording import (
     LONGEST,
     NAME,
     SETTING,
+    WHOLE,
     Template,
     forms,
     same_word,
@@ -80,7 +81,8 @@ class Grouper:
         if found not in self._numbers:
             self._enter(found)
         if outline not in self._skeletons:
-            self._skeletons[outline] = self._numbers[found] if says_all(outline) else None
+            by_words = not found[0][0].startswith(WHOLE) if found[0] else True
+            self._skeletons[outline] = self._numbers[found] if by_words and says_all(outline) else None
         return self._numbers[found]
 
     def group(self, number: int) -> int:
@@ -139,7 +141,7 @@ class Grouper:
 
     def _see_in_short_text(self, word: str, number: int, hashed: int) -> None:
         """A text of a word or two: no number of others shows a place to hold anything, so any number may come."""
-        for form in forms(word):
+        for form in forms(word) if not word.startswith(WHOLE) else ():
             known = self._near.setdefault((hashed, form), [])
             for other, its_number in known:
                 if self._is_near(word, other):

@@ -15,6 +15,7 @@ MOST = 60  # words of it that are kept
 LONG = 80  # characters: what is longer is no word
 NUMBERS = 30  # that are looked at to see whether they say what the error is
 ANYTHING = "*"
+WHOLE = "\x02"  # before a text that is compared as a whole
 NAME, SETTING = "'", "$"  # before a word that is a name out of code, or that of a setting like DATABASE_URL
 
 Template = tuple[tuple[str, ...], tuple[str, ...]]
@@ -145,8 +146,11 @@ def template(text: str, stem: bool = True) -> Template:
     plain = _NUMBER.sub(keep, plain)
     plain = _VOLATILE.sub(lambda found: _leave_out(found, identity), plain)
     plain = _NEGATED.sub(" not", plain)
-    words = _words(plain, identity, stem)
-    return _trimmed(words), tuple(identity)
+    words = _trimmed(_words(plain, identity, stem))
+    if not identity and _AT_THE_END.issuperset(words):
+        # Nothing but what varies: a bare path or number says no error, so it is like nothing but itself.
+        return (f"{WHOLE}{' '.join(text[:LONGEST].split()).lower()}",), ()
+    return words, tuple(identity)
 
 
 def _leave_out(found: re.Match[str], identity: list[str]) -> str:

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from liza.breaker import section as sections
 from liza.model import Record, Snapshot, parse_time
 from liza.rules.evaluate import stream
-from liza.trials.playback import RECORD, RESOLVE, Event
+from liza.rules.silences import entries as silences_of
+from liza.trials.playback import CHECK, RECORD, RESOLVE, Event
 
 
 class Recorded(NamedTuple):
@@ -39,6 +40,11 @@ def recorded(snapshot: Snapshot, streams: frozenset[str]) -> Recorded:
         if at is not None:
             text, by = (str(entry.get(name) or "") for name in ("resolution", "resolved_by"))
             events.append(Event(at, RESOLVE, text=text, by=by))
+    last = max((event.at for event in events), default=None)
+    for each in silences_of(snapshot.sections.get("silences")):
+        # What a silence hid counts from its end on, whether anything else happens then or not.
+        if each.silence is not None and last is not None and each.silence.until <= last:
+            events.append(Event(each.silence.until, CHECK))
     events.sort(key=lambda event: event.at)
     return Recorded(board, tuple(events), tuple(entries), timeless)
 

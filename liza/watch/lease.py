@@ -37,7 +37,13 @@ class Lease:
         """Become the daemon of this blackboard; `Taken` if there is one."""
         started = time.monotonic()
         while True:
-            fd = os.open(self.paths.watch_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            try:
+                fd = os.open(self.paths.watch_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            except OSError as error:
+                hint = "the blackboard's folder must be writable: the daemon keeps its lock there"
+                raise Refused(
+                    f"it cannot be watched: {error.strerror}", hint=hint, file=self.paths.watch_lock
+                ) from None
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

@@ -210,12 +210,12 @@ class Watcher:
         if not os.path.isdir(self.paths.folder):
             self._wait_for_the_folder()
             self.lease.release()
-            self.seen, self.found, self.document = {}, None, None  # what comes next may be another blackboard
             return
         self.waiting = False
         if not self.lease.is_held:
             self.lease.release()
-            self.lease.take()  # the folder was deleted and came back, or this is one look alone
+            self.lease.take()  # the folder was deleted and came back
+            self.seen, self.found, self.document = {}, None, None  # perhaps as another blackboard
         self.lease.beat()
         now = self.clock()
         there = versions(self.paths)

@@ -302,7 +302,7 @@ def test_silences_hold_when_they_held(server: Server, tmp_path: Path) -> None:
     text += "".join(f"  - {record % time(at)}\n" for at in (30, 70))
     state.write_text(f"{text}silences: [{silence}]\n")
     (replay,) = liza(tmp_path, "replay", "--json").json["replays"]
-    assert [trip["at"] for trip in replay["trips"]] == [time(70)]
+    assert [trip["at"] for trip in replay["trips"]] == [time(60)]
     assert [each["silence"]["id"] for each in replay["silenced"]] == ["s1"]
 
 

@@ -17,6 +17,13 @@ from tests.watch.writers import save, text_of, yq
 BACKENDS = pytest.mark.parametrize("backend", [(), ("--poll",)], ids=["inotify", "polling"])
 
 
+def deleted(board: Watched) -> None:
+    """Take the folder away in one step: the daemon may be writing into it at this moment."""
+    away = board.folder.with_name("away")
+    board.folder.rename(away)
+    shutil.rmtree(away, ignore_errors=True)
+
+
 @pytest.fixture
 def board(tmp_path: Path) -> Watched:
     return Watched(tmp_path / "team")
@@ -180,7 +187,7 @@ def test_in_the_background_it_waits_as_well(tmp_path: Path) -> None:
 
 def test_it_survives_a_blackboard_that_is_deleted_and_comes_back(board: Watched) -> None:
     with Daemon(board.root) as daemon:
-        shutil.rmtree(board.folder)
+        deleted(board)
         daemon.tells("waiting")
         board.folder.mkdir()
         board.save(STATE + text_of(RETRIES))
@@ -194,7 +201,7 @@ def test_it_survives_a_blackboard_that_is_deleted_and_comes_back(board: Watched)
 
 def test_it_listens_again_to_a_folder_that_came_back(board: Watched) -> None:
     with Daemon(board.root) as daemon:
-        shutil.rmtree(board.folder)
+        deleted(board)
         daemon.tells("waiting")
         board.folder.mkdir()
         board.save(STATE)
@@ -205,7 +212,7 @@ def test_a_blackboard_that_was_deleted_while_open_is_no_resolution(board: Watche
     with Daemon(board.root) as daemon:
         board.report_anomalies(*RETRIES)
         daemon.tells("tripped")
-        shutil.rmtree(board.folder)
+        deleted(board)
         daemon.tells("waiting")
         board.folder.mkdir()
         board.save(STATE)

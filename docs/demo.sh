@@ -13,7 +13,7 @@ say() { printf '\n%s# %s%s\n' "$bold" "$1" "$plain"; }
 show() { printf '%s$ %s%s\n' "$blue" "$*" "$plain"; }
 run() { show "$@"; "$@" 2>&1 || printf '(exit code %d)\n' "$?"; }
 
-say "A blackboard that three coding agents share. Nobody is stuck twice at the same place; is anything systemic?"
+say "A blackboard that three coding agents share. Two of them met the same error; is anything systemic yet?"
 run liza analyze
 
 say "An agent's hook reports what happened to it, a third time that error on a third task."

@@ -163,29 +163,34 @@ class Recall:
     """
 
     def __init__(self) -> None:
-        self.records: list[Record] = []
-        self.windows: dict[str, Window] = {}
-        self._entries: list[Any] = []
-        self._facts: tuple[Any, ...] = ()
-        self._results: dict[str, _Result] = {}
+        self._rules: RuleSet | None = None
         self._now: datetime | None = None
+        self._entries: list[Any] = []
+        self._rest: tuple[Any, ...] = ()
+        self._begin([])
+
+    def _begin(self, records: Sequence[Record]) -> None:
+        self.records = list(records)
+        self.windows: dict[str, Window] = {}
+        self._results: dict[str, _Result] = {}
 
     def renew(self, rules: RuleSet, snapshot: Snapshot, now: datetime) -> None:
         """Find out what is different from the last time."""
         section = snapshot.sections.get("anomalies")
         entries = section if isinstance(section, list) else []
-        facts = (rules, *(snapshot.sections.get(name) for name in ("circuit_breaker", "sprint")))
+        # A window holds all that its rules look at, so all of it must be the same. What was not parsed anew is the
+        # same object, which makes this quick.
+        rest = ({name: value for name, value in snapshot.sections.items() if name != "anomalies"}, snapshot.log)
         known = len(self._entries)
-        same = self._now is not None and self._now <= now and facts[0] is self._facts[0] and facts == self._facts
+        same = rules is self._rules and self._now is not None and self._now <= now and rest == self._rest
         if same and entries[:known] == self._entries:
             added = [Record("anomalies", i, e) for i, e in enumerate(entries[known:], known) if isinstance(e, MAPPINGS)]
             self.records += added
             for window in self.windows.values():
                 window.extend(added, now)
         else:
-            self.__init__()  # type: ignore[misc]
-            self.records = list(stream(snapshot, "anomalies"))
-        self._entries, self._facts, self._now = entries, facts, now
+            self._begin(stream(snapshot, "anomalies"))
+        self._rules, self._now, self._entries, self._rest = rules, now, entries, rest
 
     def result(self, compiled: Compiled, window: "Window", history: Acknowledged) -> _Result | None:
         """What a rule found the last time, if it would find the same now."""

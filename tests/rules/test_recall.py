@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -92,6 +93,29 @@ def test_whatever_else_changes_is_seen(first: list[Any], second: list[Any], chan
     after = before._replace(sections={**before.sections, **changes[change]})
     assert evaluate(SYSTEMIC, after, NOW, memo) == evaluate(SYSTEMIC, after, NOW)
     assert evaluate(OWN, after, NOW, memo) == evaluate(OWN, after, NOW)
+
+
+@pytest.mark.parametrize(
+    ("condition", "changed"),
+    [
+        ("count(tasks, status=BLOCKED) >= 1", {"tasks": [{"id": "a", "status": "BLOCKED"}]}),
+        ("count(agents, status=DEAD) >= 1", {"agents": {"coder-1": {"status": "DEAD"}}}),
+        ("metric(config.failures) >= 1", {"config": {"failures": 1}}),
+        ("count(iterations, outcome=error) >= 1", {"loops": {"l": {"iterations": [{"outcome": "error"}]}}}),
+    ],
+)
+def test_a_change_elsewhere_on_the_blackboard_is_judged(condition: str, changed: Fields) -> None:
+    memo: dict[Any, Any] = {Recall: Recall()}
+    ruleset = rules(condition)
+    assert evaluate(ruleset, snapshot(), NOW, memo).matches == ()
+    assert evaluate(ruleset, snapshot(**changed), NOW, memo).matches != ()
+
+
+def test_a_new_entry_of_the_log_is_judged() -> None:
+    memo: dict[Any, Any] = {Recall: Recall()}
+    ruleset = rules("count(log, action=failed) >= 1")
+    assert evaluate(ruleset, snapshot(), NOW, memo).matches == ()
+    assert evaluate(ruleset, snapshot(log=({"action": "failed"},)), NOW, memo).matches != ()
 
 
 def test_a_rule_that_counts_nothing_new_is_not_asked_again() -> None:

@@ -9,10 +9,8 @@ from liza.blackboard.rulesfile import read_rules
 from liza.breaker.check import Check, check
 from liza.cli import envelope, show
 from liza.cli.group import common, root_of
-from liza.cli.options import moment
-from liza.errors import WrongUsage
+from liza.cli.options import adjusted, moment
 from liza.model import format_time
-from liza.rules.load import is_window
 
 
 @click.command("analyze")
@@ -48,15 +46,7 @@ def command(
     """
     board = Board.find(directory or root_of(ctx))
     rules = read_rules(rules_file or board.paths.rules, must_exist=rules_file is not None)
-    if window is not None:
-        if not is_window(window):
-            raise WrongUsage(
-                f"--window is {window!r}", hint="one of: current_sprint, all, a duration like 24h, 'last 50'"
-            )
-        own = tuple(each._replace(rule=each.rule._replace(window=None)) for each in rules.rules)
-        rules = rules._replace(window=window, rules=own)
-    if exact:
-        rules = rules._replace(exact=True)
+    rules = adjusted(rules, exact, window)
     found = check(board, rules, moment(now), dry_run=dry_run)
     is_open = found.trigger is not None or bool(dry_run and found.verdict.matches)
     if as_json:

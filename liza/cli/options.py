@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 
 from liza.errors import WrongUsage
 from liza.model import parse_time
+from liza.rules.evaluate import RuleSet
+from liza.rules.load import is_window
 
 
 def moment(text: str | None) -> datetime:
@@ -27,3 +29,14 @@ def person(name: str | None) -> str:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
         return f"uid {os.getuid()}"
+
+
+def adjusted(rules: RuleSet, exact: bool, window: str | None) -> RuleSet:
+    """The rules as --exact and --window ask for them."""
+    if window is not None:
+        if not is_window(window):
+            hint = "one of: current_sprint, all, a duration like 24h, 'last 50'"
+            raise WrongUsage(f"--window is {window!r}", hint=hint)
+        own = tuple(each._replace(rule=each.rule._replace(window=None)) for each in rules.rules)
+        rules = rules._replace(window=window, rules=own)
+    return rules._replace(exact=rules.exact or exact)

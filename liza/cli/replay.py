@@ -12,11 +12,11 @@ from liza.blackboard.rulesfile import read_rules
 from liza.breaker.check import snapshot_of
 from liza.cli import envelope, show
 from liza.cli.group import common, root_of
+from liza.cli.options import adjusted
 from liza.errors import Refused, WrongUsage
 from liza.model import format_time, parse_time
 from liza.rules.evaluate import RuleSet
 from liza.rules.language import parse_duration
-from liza.rules.load import is_window
 from liza.rules.variations import BadSetting, varied
 from liza.text import printable
 from liza.trials.playback import RECORD, RESOLVE, Played, Trip, play
@@ -63,7 +63,7 @@ def command(
       liza replay --rules stricter.yaml --svg sprint.svg
     """
     board = Board.find(root_of(ctx))
-    rules = _adjusted(read_rules(board.paths.rules), exact, window)
+    rules = adjusted(read_rules(board.paths.rules), exact, window)
     others = _others(rules, rules_file, settings, exact, window)
     everything = rules._replace(rules=tuple(each for some in (rules, *(o for _, o in others)) for each in some.rules))
     snapshot = snapshot_of(board, board.read(), everything)
@@ -85,22 +85,12 @@ def command(
     return 0
 
 
-def _adjusted(rules: RuleSet, exact: bool, window: str | None) -> RuleSet:
-    if window is not None:
-        if not is_window(window):
-            hint = "one of: current_sprint, all, a duration like 24h, 'last 50'"
-            raise WrongUsage(f"--window is {window!r}", hint=hint)
-        own = tuple(each._replace(rule=each.rule._replace(window=None)) for each in rules.rules)
-        rules = rules._replace(window=window, rules=own)
-    return rules._replace(exact=rules.exact or exact)
-
-
 def _others(
     rules: RuleSet, file: str | None, settings: Sequence[str], exact: bool, window: str | None
 ) -> list[tuple[str, RuleSet]]:
     if file is None and not settings:
         return []
-    other = _adjusted(read_rules(file, must_exist=True), exact, window) if file is not None else rules
+    other = adjusted(read_rules(file, must_exist=True), exact, window) if file is not None else rules
     try:
         other = varied(other, settings)
     except BadSetting as error:

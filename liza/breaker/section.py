@@ -17,6 +17,7 @@ __all__ = [
 
 Section = dict[str, Any]
 _DECISION = ("resolution", "resolved_at", "resolved_by")
+JOINED = "was joined with its trip"  # a note that asks nothing of anybody
 
 
 def history_of(section: Any) -> list[Any]:
@@ -142,7 +143,7 @@ def settled(section: Any, now: datetime) -> tuple[Section, list[str]]:
                 **history[twin],
                 **{name: entry[name] for name in _DECISION if entry.get(name) is not None},
             }
-            notes.append(f"the resolution of {entry.get('pattern')} that was entered by hand was joined with its trip")
+            notes.append(f"the resolution of {entry.get('pattern')} that was entered by hand {JOINED}")
     trigger = open_trigger(section)
     for index, entry in enumerate(history):
         if not isinstance(entry, Mapping) or not _is_open(entry) or not entry.get("trip_id"):

@@ -109,7 +109,7 @@ def _watch(watcher: Watcher) -> int:
 
 
 def _foreground(paths: Paths, options: Options, as_json: bool) -> int:
-    if as_json or not sys.stdout.isatty():
+    if as_json or not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
         return _watch(Watcher(paths, options, _json_line if as_json else _line))
     view = _View()
     view.watcher = Watcher(paths, options, view.happened)
@@ -128,7 +128,7 @@ def _start(paths: Paths, options: Options, as_json: bool) -> int:
             log.write(_plain(happening))
             if happening.kind in (Kind.STARTED, Kind.WAITING) and not told_once:
                 told_once.append("ready")  # the pipe is closed by it, and its number may be another file's then
-                say("ready")
+                say(f"ready {os.getpid()}")
 
         try:
             return _watch(Watcher(paths, options, tell))
@@ -144,17 +144,19 @@ def _start(paths: Paths, options: Options, as_json: bool) -> int:
             return 70
 
     said = background.detach(work)
-    if said != "ready":
+    if not said.startswith("ready "):
         from liza.errors import Refused
 
         raise Refused(said, hint="see how it does with: liza watch --status   (end it with: liza watch --stop)")
-    seen = look(paths)
-    pid = seen.pid if seen else None
+    pid = int(said.split()[1])
     if as_json:
         envelope.write("watch", "started", pid=pid, log=os.path.relpath(paths.watch_log))
+    elif os.path.isdir(paths.folder):
+        log = printable(os.path.relpath(paths.watch_log))
+        click.echo(f"watching in the background, process {pid}; log: {log}")
     else:
-        who = f"process {pid}" if pid is not None else "waiting for the blackboard"
-        click.echo(f"watching in the background, {who}; log: {printable(os.path.relpath(paths.watch_log))}")
+        where = printable(os.path.relpath(paths.folder))
+        click.echo(f"process {pid} waits in the background for {where}/ to be made (end it with: kill {pid})")
     return 0
 
 
@@ -222,9 +224,16 @@ def _print_unit(paths: Paths) -> int:
     from liza import templates
 
     folder = os.path.dirname(os.path.abspath(paths.folder))
-    text = templates.text("liza-watch.service")
-    click.echo(text.replace("@FOLDER@", folder).replace("@LIZA@", os.path.abspath(sys.argv[0])), nl=False)
+    text = templates.text("liza-watch.service").replace("@NAME@", folder.replace("%", "%%"))
+    click.echo(text.replace("@FOLDER@", _quoted(folder)).replace("@LIZA@", _quoted(sys.argv[0])), nl=False)
     return 0
+
+
+def _quoted(path: str) -> str:
+    """A path as one word of a unit, whatever is in it."""
+    absolute = os.path.abspath(path)
+    escaped = absolute.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return absolute if absolute == escaped and " " not in absolute else f'"{escaped}"'
 
 
 # --- telling --------------------------------------------------------------------------------------------------------
@@ -250,21 +259,24 @@ class _View:
     def __init__(self) -> None:
         self.watcher: Watcher | None = None
         self.last: deque[Happening] = deque(maxlen=_LAST)
-        self.height = 0
+        self.drawn: list[str] = []
 
     def happened(self, happening: Happening) -> None:
         self.last.append(happening)
         self.draw()
 
     def draw(self) -> None:
-        rows = get_terminal_size().lines - 1  # more would scroll, and then nothing is where it was
+        width, height = get_terminal_size()
+        rows = height - 1  # more would scroll, and then nothing is where it was
         lines = [show.fitted(line) for line in self._lines()][:rows]
         if os.environ.get("NO_COLOR"):
             lines = [click.unstyle(line) for line in lines]
-        up = f"\x1b[{self.height}A" if self.height else ""
+        # A terminal that has become narrower has broken the lines that stand there.
+        tall = min(sum(1 + max(len(line) - 1, 0) // width for line in self.drawn), height - 1)
+        up = f"\x1b[{tall}A" if tall else ""
         sys.stdout.write(up + "".join(f"\r\x1b[K{line}\n" for line in lines) + "\x1b[J")
         sys.stdout.flush()
-        self.height = len(lines)
+        self.drawn = [click.unstyle(line) for line in lines]
 
     def _lines(self) -> list[str]:
         watcher = self.watcher

@@ -18,7 +18,7 @@ from liza.blackboard.snapshot import take
 from liza.blackboard.storage import put
 from liza.breaker import checkpoint
 from liza.breaker.check import Check, Halted, act, judged, snapshot_of, tidy
-from liza.breaker.section import history_of
+from liza.breaker.section import JOINED, history_of
 from liza.errors import LizaError, place
 from liza.model import format_time
 from liza.notify.sender import Sender
@@ -175,13 +175,13 @@ class Watcher:
         self.tell_of(happening)
         if kind not in _WORTH_A_MESSAGE:
             return
-        self.alerts.write(f"{format_time(happening.at)}  {kind:<9}  {printable(' '.join(text.split()))[:1000]}")
         if trip_id is not None:
             mark = f"{kind} {trip_id}"
             if mark in self.notified:
                 return
             self.notified = [*self.notified[-200:], mark]
             self._say_how(self._health())  # marked before it is sent: at most once, whatever happens in between
+        self.alerts.write(f"{format_time(happening.at)}  {kind:<9}  {printable(' '.join(text.split()))[:1000]}")
         board = os.path.dirname(os.path.abspath(self.paths.folder))
         title = f"liza: {kind} in {os.path.basename(board)}"
         self.sender.send(Message(str(kind), title, printable(text)[:1000], format_time(happening.at), board, trip_id))
@@ -323,6 +323,8 @@ class Watcher:
     def _tell_what_changed(self, before: Check | None, found: Check) -> None:
         was = before.trigger if before is not None else None
         trigger = found.trigger
+        if before is None:
+            self._tell_what_was_resolved(found)
         if trigger is not None and (was is None or was.get("trip_id") != trigger.get("trip_id")):
             verb = "" if found.tripped else " (found open)"
             what = f"{trigger.get('pattern')} ({trigger.get('severity')}){verb}"
@@ -338,7 +340,15 @@ class Watcher:
         self.alarm_causes["notes"] = [Cause("note", note, note) for note in standing]
         for note in found.notes:
             if "CHECKPOINT" not in note:  # that stands, and is told for as long as it does
-                self.tell(Kind.ALARM, note)
+                self.tell(Kind.CHECKED if JOINED in note else Kind.ALARM, note)
+
+    def _tell_what_was_resolved(self, found: Check) -> None:
+        """People were told of a trip, and it was resolved while nobody watched."""
+        for entry in history_of(found.snapshot.sections.get("circuit_breaker")):
+            trip_id = str(entry.get("trip_id")) if isinstance(entry, dict) and entry.get("resolved_at") else None
+            told_of = trip_id is not None and f"{Kind.TRIPPED} {trip_id}" in self.notified
+            if told_of and f"{Kind.RESOLVED} {trip_id}" not in self.notified:
+                self.tell(Kind.RESOLVED, _resolution(found, entry), trip_id)
 
     def _tell_alarms(self, now: datetime) -> None:
         """Tell of each cause once, for as long as it stands."""

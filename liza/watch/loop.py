@@ -21,11 +21,10 @@ from liza.errors import LizaError
 from liza.model import format_time
 from liza.rules.evaluate import Recall, RuleSet, evaluate
 from liza.rules.silences import entries
-from liza.watch import causes, news
+from liza.watch import causes, news, scopes
 from liza.watch.changes import Changes, versions
 from liza.watch.health import GRACE
 from liza.watch.lease import Lease
-from liza.watch.scopes import Open, open_trips
 from liza.watch.telling import Happening, Kind, Telling
 
 REFRESH = 60.0  # seconds between two entries of last_check
@@ -65,7 +64,7 @@ class Watcher:
         self.rules: RuleSet | None = None
         self.document: Document | None = None
         self.found: Check | None = None
-        self.open: Open = {}  # trips of narrower scopes
+        self.open: scopes.Open = {}  # trips of narrower scopes
         self.checks = 0
         self.seen: dict[str, Any] = {}
         self.memo: dict[Any, Any] = {Recall: Recall()}
@@ -262,7 +261,7 @@ class Watcher:
         """The narrower scopes come after the sprint's: a halt of everybody waits for none of them."""
         assert self.rules is not None
         try:
-            now_open = open_trips(self.board, self.rules, document, now, self.options.observe)
+            now_open = scopes.open_trips(self.board, self.rules, document, now, self.options.observe)
         except LizaError as error:
             self.telling.failed("scopes", error)
             self._at(now, RETRY)
@@ -281,6 +280,7 @@ class Watcher:
             snapshot = take(self.document, check=False)
             self.telling.stands("files", causes.of_files(self.paths, now))
             self.telling.stands("alarms", causes.of_rules(evaluate(self.rules.only_alarms(), snapshot, now)))
+            self.telling.stands("scopes", scopes.causes(snapshot, self.rules, now))
             text = causes.escalation(self.paths, snapshot, now)
             if text is not None and not os.path.lexists(self.paths.escalation):
                 with suppress(OSError):

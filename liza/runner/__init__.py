@@ -1,0 +1,1 @@
+"""`liza run`: an agent's command again and again, and what each time came of it."""

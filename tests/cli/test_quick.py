@@ -18,9 +18,8 @@ MISTAKES = [
 DETAILS = ["k=v", "k=", "=v", "k=@f", "k=-", "k=a=b", " =", "k v=w", "é=1", "k=--x", "k==", "\n=x"]
 COMMANDS = {"anomaly": log.command, "entry": log.command, "record": loop.command}
 FAMILIES = {"anomaly": "log", "entry": "log", "record": "loop"}
-OPTIONS = {
-    name: [*quick.FORMS[FAMILIES[name], name].options, *quick.FORMS[FAMILIES[name], name].several] for name in COMMANDS
-}
+FORMS = {name: quick.FORMS[FAMILIES[name], name] for name in COMMANDS}
+OPTIONS = {name: [*form.options, *form.several] for name, form in FORMS.items()}
 WORDS = {
     "anomaly": DETAILS,
     "entry": [],
@@ -97,7 +96,8 @@ PLAIN: dict[str, list[str]] = {
     "piped in": ["anomaly", "--json"],
     "an iteration": ["record", "coder-1", "--task", "t", "--progress", "40", "--files-changed=2", "--error", "boom"],
     "an iteration with everything": ["record", "--claims-done", "--test-only", "--evidence", "tests=pass",
-                                     "--evidence=build=fail", "loop", "--outcome", "ok", "--workdir", "a", "--workdir", "b", "--json"],
+                                     "--evidence=build=fail", "loop", "--outcome", "ok", "--workdir", "a",
+                                     "--workdir", "b", "--json"],
 }  # fmt: skip
 
 

@@ -64,6 +64,7 @@ class Snapshot(NamedTuple):
     sections: Mapping[str, Any]
     problems: tuple[Problem, ...]
     log: Sequence[Any] = ()  # the entries of log.yaml, where a rule asks for them
+    derived: Mapping[str, Sequence[Record]] = MappingProxyType({})  # streams of which a protocol has worked out more
 
     def records(self, stream: str) -> tuple[Record, ...]:
         """The usable records of a section that is a list or a mapping of them; a faulty one is among the problems."""

@@ -26,10 +26,23 @@ class Board:
 
     def read(self, previous: Document | None = None, *, whole: bool = False) -> Document:
         """The document as it is now. What reads like a part of `previous` is looked at twice before it is believed."""
-        document = self._document(storage.read(self.paths.state, whole=whole), previous)
-        if previous is not None and _shrunk(previous, document):
-            document = self._document(storage.read(self.paths.state, again=True), previous)
-        return document
+        try:
+            document = self._document(storage.read(self.paths.state, whole=whole), previous)
+            if previous is not None and _shrunk(previous, document):
+                document = self._document(storage.read(self.paths.state, again=True), previous)
+            return document
+        except Unreadable as error:
+            raise self._with_backup(error) from None
+
+    def _with_backup(self, error: Unreadable) -> Unreadable:
+        """A file that cannot be read, with the last copy that could: for a person to put back, never for us."""
+        from liza.blackboard.backups import last
+
+        copy = last(self.paths)
+        if copy is not None and error.file == self.paths.state and "backups" not in (error.hint or ""):
+            restore = f"or go back to the last copy, without what was written since: cp {copy} {self.paths.state}"
+            error.hint = "; ".join(part for part in (error.hint, restore) if part)
+        return error
 
     def _document(self, reading: storage.Reading, previous: Document | None = None) -> Document:
         if previous is None:
@@ -56,8 +69,11 @@ class Board:
             self.rescued += storage.sweep(self.paths.state, self.paths.backups)
             started = time.monotonic()
             while True:
-                seen = storage.read(self.paths.state)
-                document = self._document(seen)
+                try:
+                    seen = storage.read(self.paths.state)
+                    document = self._document(seen)
+                except Unreadable as error:
+                    raise self._with_backup(error) from None
                 raw = edit(document)
                 if raw == document.raw:
                     return document, raw

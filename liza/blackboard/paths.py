@@ -47,6 +47,14 @@ class Paths(NamedTuple):
         return os.path.join(self.folder, "backups")
 
     @property
+    def runs(self) -> str:
+        return os.path.join(self.folder, "runs")
+
+    @property
+    def abort(self) -> str:
+        return os.path.join(self.folder, "ABORT")
+
+    @property
     def watch_lock(self) -> str:
         return os.path.join(self.folder, "watch.lock")
 

@@ -11,16 +11,25 @@ from liza.errors import Unreadable
 from liza.rules.evaluate import RuleSet
 from liza.rules.load import BadRules, Source, load
 
-PACKS = ("systemic", "alarms")
+PACKS = ("systemic", "alarms", "loops")
 
 
-def read_rules(own: str | None, packs: Sequence[str] = PACKS, *, must_exist: bool = False) -> RuleSet:
-    """The rules in force for a blackboard; `Unreadable` with all that is wrong with them."""
+def read_rules(
+    own: str | None, packs: Sequence[str] = PACKS, *, must_exist: bool = False, config: str | None = None
+) -> RuleSet:
+    """The rules in force for a blackboard; `Unreadable` with all that is wrong with them.
+
+    `config` is a file whose blocks for loops take the place of those in `own`.
+    """
     folder = os.path.join(os.path.dirname(liza.rules.__file__), "packs")
     sources = [_source(os.path.join(folder, f"{name}.yaml")) for name in packs]
     try:
         mine = _source(own) if own is not None and (must_exist or os.path.lexists(own)) else None
-        return load(sources, mine)
+        rules = load(sources, mine)
+        if config is None:
+            return rules
+        blocks = load(sources, _source(config)).blocks
+        return rules._replace(blocks=blocks)
     except BadRules as error:
         first = error.problems[0]
         raise Unreadable(

@@ -19,6 +19,8 @@ from liza.breaker import checkpoint, report
 from liza.breaker import section as sections
 from liza.errors import LizaError, Refused, Unreadable
 from liza.model import Match, Problem, Record, Silenced, Snapshot, Verdict, format_time
+from liza.protocols.judged import derived, settle
+from liza.protocols.scopes import Event
 from liza.rules.acknowledged import evidence_text, merged, trip_id, unknown_to
 from liza.rules.evaluate import RuleSet, evaluate
 
@@ -34,6 +36,7 @@ class Check(NamedTuple):
     trigger: Mapping[str, Any] | None  # the open trip, if there is one now
     tripped: bool  # by this check
     notes: tuple[str, ...] = ()  # what was found or done besides
+    scoped: tuple[Event, ...] = ()  # what happened to single claims, slices and loops
 
 
 def check(board: Board, rules: RuleSet, now: datetime, *, dry_run: bool = False) -> Check:
@@ -43,7 +46,10 @@ def check(board: Board, rules: RuleSet, now: datetime, *, dry_run: bool = False)
     document = board.read()
     snapshot = snapshot_of(board, document, rules)
     found = judged(snapshot, evaluate(rules, snapshot, now))
-    return found if dry_run else act(board, rules, found, document, now)
+    if dry_run:
+        return found
+    found = act(board, rules, found, document, now)  # first: a halt of everybody waits for no narrower scope
+    return found._replace(scoped=settle(board, document, rules, os.environ, now))
 
 
 def judged(snapshot: Snapshot, verdict: Verdict) -> Check:
@@ -82,6 +88,7 @@ def snapshot_of(board: Board, document: Document, rules: RuleSet, *, check: bool
             hint = f"begin each record of {name} with '- '; see: liza validate"
             raise Unreadable(f"{name} is not a list", hint=hint, file=document.file, line=line, column=column)
     snapshot = take(document, check=check)
+    snapshot = snapshot._replace(derived=derived(document.data, rules, os.environ))
     if "log" in rules.streams and os.path.exists(board.paths.log):
         log = parse_log(storage.read(board.paths.log).raw, board.paths.log)
         snapshot = snapshot._replace(log=log.data)

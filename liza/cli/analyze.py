@@ -75,6 +75,7 @@ def _json(found: Check, is_open: bool) -> None:
         silenced=[envelope.silenced(each) for each in verdict.silenced],
         trigger=envelope.trigger(found.trigger),
         notes=list(found.notes),
+        scoped=[event._asdict() for event in found.scoped],
     )
 
 

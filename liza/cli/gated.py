@@ -1,13 +1,16 @@
 """`liza gate` with options: `--root`, or for one claim, slice, loop or stage. The bare form is in `gate.py`."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from liza.cli import gate
 from liza.cli.group import common, root_of
-from liza.errors import Unreadable
+from liza.protocols import scopes
+
+if TYPE_CHECKING:
+    from liza.blackboard.board import Board
 
 # The section of each scope, and the statuses in which nothing may be done to it.
 _SCOPES = {
@@ -56,28 +59,33 @@ def _scoped(wanted: Mapping[str, str], root: str | None) -> int:
         return gate.GO_ON
     from liza.blackboard.board import Board
 
-    data = Board.find(root).read().data
+    board = Board.find(root)
+    data = board.read().data
     for scope, name in wanted.items():
         section, stopped = _SCOPES[scope]
-        status = _record(data.get(section), name, scope).get("status")
-        if status in stopped:
-            return gate.stop(f"{scope} {name} is {status}", f"see why with: liza status; then: liza {scope} --help")
+        found = scopes.find(data.get(section), name, scope)
+        if found is None:
+            continue  # what is not on the blackboard has nothing against it
+        why = _loop(board, name) if scope == "loop" else _status(found[1], scope, name, stopped)
+        if why is not None:
+            return gate.stop(why, f"see why with: liza status; then: liza {scope} --help")
     return gate.GO_ON
 
 
-def _record(section: Any, name: str, scope: str) -> Mapping[str, Any]:
-    """The record by that name; one that is not on the blackboard has nothing against it."""
-    if section is None:
-        return {}
-    named: dict[str, Any] = {}
-    if isinstance(section, Mapping):
-        named = {str(key): record for key, record in section.items()}
-    elif isinstance(section, list) and all(isinstance(record, Mapping) for record in section):
-        for record in section:
-            named |= {str(record[key]): record for key in ("name", f"{scope}_id", "id") if key in record}
-    else:
-        raise Unreadable(f"the section of {scope} {name} does not hold records", hint="see: liza validate")
-    found = named.get(name, {})
-    if not isinstance(found, Mapping):
-        raise Unreadable(f"{scope} {name} is not a record", hint="see: liza validate")
-    return found
+def _status(record: Mapping[str, Any], scope: str, name: str, stopped: tuple[str, ...]) -> str | None:
+    status = record.get("status")
+    return f"{scope} {name} is {status}" if status in stopped else None
+
+
+def _loop(board: "Board", name: str) -> str | None:
+    """A loop that has cooled down may try again, which its status alone does not say."""
+    from datetime import UTC, datetime
+
+    from liza.cli.iteration import in_force
+    from liza.protocols.loops import states
+    from liza.protocols.loops.recording import look
+
+    rules, settings = in_force(board.paths)
+    found = look(board, name, rules, settings, datetime.now(UTC))
+    is_open = found.status == states.OPEN and not settings.disabled
+    return f"loop {name} is OPEN: {found.reason}" if is_open else None

@@ -10,7 +10,7 @@ from liza.errors import LizaError, Unreadable, WrongUsage, place
 
 BUG = 70
 INTERRUPTED = 130
-_FAMILIES = ("log", "silence", "rules")  # commands that are called by two words
+_FAMILIES = ("log", "loop", "silence", "rules")  # commands that are called by two words
 
 
 def main() -> int:
@@ -95,10 +95,10 @@ def _dispatch(arguments: list[str]) -> int:
         from liza.cli import gate
 
         return gate.main()
-    if arguments[:1] == ["log"]:
+    if arguments[:1] in (["log"], ["loop"]):
         from liza.cli import quick
 
-        code = quick.log(arguments[1:])
+        code = quick.run(arguments)
         if code is not None:
             return code
     return _with_click(arguments)

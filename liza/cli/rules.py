@@ -2,6 +2,7 @@
 
 import os
 from collections import Counter
+from collections.abc import Sequence
 
 import click
 
@@ -44,8 +45,7 @@ def list_command(ctx: click.Context, rules_file: str | None, as_json: bool) -> i
     """
     rules = _rules(ctx, rules_file)
     if as_json:
-        known = (*rules.rules, *rules.alarms)
-        rows = [{**each.rule._asdict(), "window": _window(each.rule, rules), "enabled": True} for each in known]
+        rows = [{**each.rule._asdict(), "window": _window(each.rule, rules), "enabled": True} for each in rules.all]
         rows += [{**each._asdict(), "window": _window(each, rules), "enabled": False} for each in rules.disabled]
         envelope.write("rules list", "ok", rules=rows, window=rules.window, changes=list(rules.changes))
         return 0
@@ -55,13 +55,19 @@ def list_command(ctx: click.Context, rules_file: str | None, as_json: bool) -> i
         click.echo(f"  {show.short(each.rule.condition, _LONG)}")
     for rule in rules.disabled:
         click.echo(f"{show.bold(rule.name)}  {click.style('disabled', fg='yellow')}, {_origin(rule)}")
-    if rules.alarms:
-        click.echo("\nalarms, told by the daemon and never a reason to halt:")
-        width = max(len(each.rule.name) for each in rules.alarms)
-        for each in rules.alarms:
-            click.echo(f"  {each.rule.name:<{width}}  {show.short(each.rule.description, 90)}")
+    _listed("alarms, told by the daemon and never a reason to halt:", rules.alarms)
+    for name, scoped in rules.scoped.items():
+        _listed(f"{name}, which stop only what they are about:", scoped)
     show.warnings(f"rules.yaml: {change}" for change in rules.changes)
     return 0
+
+
+def _listed(title: str, rules: Sequence[Compiled]) -> None:
+    if rules:
+        click.echo(f"\n{title}")
+        width = max(len(each.rule.name) for each in rules)
+        for each in rules:
+            click.echo(f"  {each.rule.name:<{width}}  {show.short(each.rule.description, 90)}")
 
 
 @command.command("check")
@@ -141,7 +147,7 @@ def explain_command(
     if texts is not None:
         return _compare(ctx, compiled, texts, rules.exact or exact, as_json)
     board = Board.find(root_of(ctx))
-    rules = rules._replace(exact=rules.exact or exact, rules=(*rules.rules, *rules.alarms))
+    rules = rules._replace(exact=rules.exact or exact, rules=rules.all)
     found = explain(rules, name, snapshot_of(board, board.read(), rules), moment(now))
     if as_json:
         _explain_json(found, missed)
@@ -317,12 +323,12 @@ def _rules(ctx: click.Context, file: str | None) -> RuleSet:
 
 
 def _known(name: str, rules: RuleSet) -> Compiled:
-    for each in (*rules.rules, *rules.alarms):
+    for each in rules.all:
         if each.rule.name == name:
             return each
     if any(each.name == name for each in rules.disabled):
         raise Refused(f"the rule {name} is disabled", hint="enable it in .liza/rules.yaml; see: liza rules list")
-    names = [each.rule.name for each in (*rules.rules, *rules.alarms)]
+    names = [each.rule.name for each in rules.all]
     meant = closest(name, names)
     hint = f"did you mean {meant}?" if meant else f"the rules in force: {', '.join(names)}"
     raise Refused(f"there is no rule {name!r}", hint=hint)

@@ -34,6 +34,7 @@ def check(found: Check, rules: RuleSet, dry_run: bool) -> None:
     for match in verdict.observed:
         click.echo(f"observed: {match.rule.name} {match.value:g} of {match.threshold:g} ({short(match.key)})")
     warnings([*verdict.warnings, *(f"{where(record)}: {why}" for record, why in verdict.unusable)])
+    warnings(event.text for event in found.scoped)
     warnings(found.notes)
     warnings(f"rules.yaml: {change}" for change in rules.changes)
     problems = len(found.snapshot.problems)

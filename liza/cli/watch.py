@@ -20,7 +20,8 @@ from liza.model import format_time, parse_time
 from liza.text import printable
 from liza.watch import background
 from liza.watch.lease import Seen, look, told
-from liza.watch.loop import Happening, Kind, Options, Watcher
+from liza.watch.loop import Options, Watcher
+from liza.watch.telling import Happening, Kind
 
 _COLOURS = {
     Kind.TRIPPED: "red",
@@ -166,11 +167,12 @@ def _once(paths: Paths, options: Options, as_json: bool) -> int:
     watcher.once()
     for each in happened:
         (_json_line if as_json else _line)(each)
-    for _, text in watcher.errors.values():
-        (_json_line if as_json else _line)(Happening(datetime.now(UTC), Kind.DEGRADED, text))
-    if watcher.errors and watcher.found is None:
-        return 4
-    return 3 if watcher.found is not None and watcher.found.trigger is not None else 4 if watcher.errors else 0
+    errors = watcher.telling.health.errors.values()
+    for failure in errors:
+        (_json_line if as_json else _line)(Happening(datetime.now(UTC), Kind.DEGRADED, failure.text))
+    if watcher.found is not None and watcher.found.trigger is not None:
+        return 3
+    return 4 if errors else 0
 
 
 def _stop(paths: Paths, as_json: bool) -> int:
@@ -282,8 +284,9 @@ class _View:
         watcher = self.watcher
         found = watcher.found if watcher is not None else None
         lines = [show.bold("liza watch") + (f"  {printable(watcher.paths.folder)}" if watcher else "")]
-        if watcher is not None and watcher.errors:
-            lines.append(f"{show.bold('DEGRADED', 'red')}: {show.short(next(iter(watcher.errors.values()))[1], 200)}")
+        error = watcher.telling.health.last_error if watcher is not None else None
+        if error is not None:
+            lines.append(f"{show.bold('DEGRADED', 'red')}: {show.short(error, 200)}")
         if found is not None:
             lines += show.state(found)
             lines += show.pattern_lines(found.verdict.progress)

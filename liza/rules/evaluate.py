@@ -54,6 +54,13 @@ class RuleSet(NamedTuple):
     alarms: tuple[Compiled, ...] = ()  # what the daemon tells of; no pattern, and never a reason to halt
     changes: tuple[str, ...] = ()  # what rules.yaml loosened, changed or disabled, in words
     notify: Mapping[str, Any] = {}  # whom to tell
+    scoped: Mapping[str, tuple[Compiled, ...]] = {}  # by protocol: what stops one claim, slice or loop, not the sprint
+    blocks: Mapping[str, Mapping[str, Any]] = {}  # the settings of protocols that rules.yaml holds, by their key
+
+    @property
+    def all(self) -> tuple[Compiled, ...]:
+        """Every rule that is in force, also those that do not halt the sprint."""
+        return (*self.rules, *self.alarms, *(each for rules in self.scoped.values() for each in rules))
 
     def only_alarms(self) -> "RuleSet":
         """The same with nothing but what is worth an alarm."""
@@ -209,6 +216,8 @@ class Recall:
 
 def stream(snapshot: Snapshot, name: str) -> tuple[Record, ...]:
     """The records of one kind, in the order of the file."""
+    if name in snapshot.derived:
+        return tuple(snapshot.derived[name])
     if name in DERIVED:
         return DERIVED[name](snapshot)
     if name not in _NESTED:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from liza.model import Problem, Rule
+from liza.rules import blocks
 from liza.rules.conditions import BadRule, Condition
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.language import BadCondition, parse, parse_duration
@@ -15,6 +16,8 @@ from liza.rules.severities import SEVERITIES
 from liza.text import closest, shown
 
 ACTIONS = ("CHECKPOINT", "FREEZE", "STOP", "OPEN", "ALERT")
+# What stops less than the sprint is for the protocol of that scope.
+PROTOCOLS = {"FREEZE": "disputes", "STOP": "attempts", "OPEN": "loops"}
 _WORDS = {
     "severity": tuple(SEVERITIES),
     "action": ACTIONS,
@@ -26,7 +29,7 @@ RULE_KEYS = (*_TEXTS, *_WORDS, "window", "params", "enabled")
 # The blocks that other parts of liza read are known here, so that one file can hold everything.
 FILE_KEYS: dict[str, type[Any]] = {
     "window": str, "rules": list, "params": dict, "matching": str, "profile": str,
-    "notify": dict, "stagnation": dict, "circuit_breaker": dict, "alarms": bool,
+    "notify": dict, "stagnation": dict, "circuit_breaker": dict, "alarms": bool, "protocol": str,
 }  # fmt: skip
 
 _KINDS: dict[type[Any], str] = {str: "a word", list: "a list", dict: "a mapping", bool: "true or false"}
@@ -56,26 +59,34 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
     files = [_File(source) for source in packs]
     shipped = _merged(files)
     mine = _File(own) if own is not None else None
-    if mine is not None and "alarms" in mine.data:
-        mine.wrong(("alarms",), "the key 'alarms' is for packs", "give the rule action: ALERT instead")
+    for key in ("alarms", "protocol"):
+        if mine is not None and key in mine.data:
+            mine.wrong((key,), f"the key '{key}' is for packs", "give the rule an action: ALERT, FREEZE, STOP or OPEN")
     everything = _merged([*files, *([mine] if mine else [])])
     problems = [problem for file in [*files, *([mine] if mine else [])] for problem in file.problems]
     compiled: list[Compiled] = []
     alarms: list[Compiled] = []
+    scoped: dict[str, list[Compiled]] = {}
     disabled: list[Rule] = []
     ours = {name for file in files if file.data.get("alarms") for _, given in file.rules if (name := given["name"])}
+    homes = {
+        given["name"]: file.data["protocol"] for file in files if "protocol" in file.data for _, given in file.rules
+    }
     for entry in everything.values():
         rule, condition, found = _compile(entry, tuple(shipped))
         problems += found
         if rule is not None and entry.fields.get("enabled") is False:
             disabled.append(rule)
         elif rule is not None and condition is not None:
-            (alarms if rule.name in ours else compiled).append(Compiled(rule, condition))
+            home = homes.get(rule.name) or PROTOCOLS.get(rule.action)
+            chosen = alarms if rule.name in ours else compiled if home is None else scoped.setdefault(home, [])
+            chosen.append(Compiled(rule, condition))
     if problems:
         raise BadRules(sorted(problems, key=lambda each: (each.file, each.line or 0, each.column or 0)))
     settings: dict[str, Any] = {}
     for file in (*files, *([mine] if mine else [])):
         settings |= {key: file.data[key] for key in ("window", "matching") if key in file.data}
+    settled = {key: mine.data[key] for key in blocks.KEYS if key in mine.data} if mine else {}
     changes = [*_changed_settings(files, mine), *_changed_rules(shipped, everything)] if mine else []
     return RuleSet(
         tuple(compiled),
@@ -83,8 +94,10 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
         settings.get("window", "current_sprint"),
         settings.get("matching") == "exact",
         tuple(alarms),
-        tuple(changes),
+        (*changes, *blocks.changes(settled)),
         mine.data.get("notify") or {} if mine else {},
+        {home: tuple(rules) for home, rules in scoped.items()},
+        settled,
     )
 
 
@@ -153,7 +166,7 @@ def _compile(entry: _Entry, shipped: Sequence[str]) -> tuple[Rule | None, Condit
         except BadRule as error:
             hint = _param_meant(str(error), entry.params)
             problems.append(file.problem((*path, "condition"), f"rule {fields['name']}: {error}", hint))
-    needed = ("condition",) if fields.get("action") == "ALERT" else ("condition", "severity")
+    needed = ("condition", "severity") if fields.get("action", "CHECKPOINT") == "CHECKPOINT" else ("condition",)
     missing = [n for n in needed if fields.get(n) is None and (*path, n) not in file.faulty]
     if missing:
         meant = closest(fields["name"], shipped)
@@ -211,6 +224,9 @@ class _File:
             self.wrong((key,), f"matching is {shown(value)}, expected is similar or exact", meant)
         elif key == "params":
             self.data[key] = self.params((key,), value)
+        elif key in blocks.KEYS and (found := list(blocks.faults(key, value))):
+            for fault in found:
+                self.wrong(fault.path, fault.message, fault.hint)
         else:
             self.data[key] = value
 

@@ -96,7 +96,7 @@ def read_cases(file: str) -> CaseFile:
 def try_case(case: Case, rules: RuleSet) -> Outcome:
     """Play a case and compare."""
     if case.alarms is not None:
-        rules = rules._replace(rules=(*rules.rules, *rules.alarms))
+        rules = rules._replace(rules=rules.all)
     played = play(rules, case.board, case.events)
     return Outcome(case, played, (*_differences(case, played), *_alarms_that_differ(case, played)))
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from liza.breaker import section as sections
 from liza.breaker.check import earlier_trips, evidence_of
 from liza.model import Match, Record, Rule, Silence, Silenced, Snapshot, Verdict, format_time
+from liza.protocols.judged import derived
 from liza.rules.acknowledged import merged, trip_id
 from liza.rules.evaluate import Compiled, RuleSet, evaluate
 from liza.rules.fields import World
@@ -116,7 +117,7 @@ class _Playback:
         before = {name: self._seen(found, index) for name, found in self.records.items()}
         current["anomalies"] = [*(current.get("anomalies") or ()), *before["anomalies"]]
         current["circuit_breaker"] = self.breaker
-        return Snapshot(b"", {}, current, (), before["log"])
+        return Snapshot(b"", {}, current, (), before["log"], derived(current, self.rules, {}))
 
     def _seen(self, found: Sequence[tuple[int, Any, int | str]], index: int) -> list[Any]:
         """The records that are there by then, in the order in which they stand in the file."""

@@ -1,4 +1,4 @@
-"""`liza log` without click understands a command line as click does, or leaves it to click."""
+"""`liza log` and `liza loop record` without click understand a command line as click does, or leave it to click."""
 
 from typing import Any
 
@@ -7,8 +7,7 @@ import pytest
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
-from liza.cli import quick
-from liza.cli.log import command
+from liza.cli import log, loop, quick
 
 NAMES = ["--type", "--task", "--reporter", "--timestamp", "--root", "--agent", "--action", "--detail"]
 VALUES = ["x", "two words", "", " ", "-", "--", "-x", "--json", "--type", "a=b", "=", "@f", "ä\n", "--task=1", "log"]
@@ -17,9 +16,14 @@ MISTAKES = [
     "-t=x", "", " ", "word", "anomaly", "entry", "--=x", "=", "==", "--root", "--no-json", "-k=v", "--version", "\n",
 ]  # fmt: skip
 DETAILS = ["k=v", "k=", "=v", "k=@f", "k=-", "k=a=b", " =", "k v=w", "é=1", "k=--x", "k==", "\n=x"]
-OPTIONS = {
-    "anomaly": ["--type", "--task", "--reporter", "--timestamp", "--root"],
-    "entry": ["--agent", "--action", "--task", "--detail", "--timestamp", "--root"],
+COMMANDS = {"anomaly": log.command, "entry": log.command, "record": loop.command}
+FAMILIES = {"anomaly": "log", "entry": "log", "record": "loop"}
+FORMS = {name: quick.FORMS[FAMILIES[name], name] for name in COMMANDS}
+OPTIONS = {name: [*form.options, *form.several] for name, form in FORMS.items()}
+WORDS = {
+    "anomaly": DETAILS,
+    "entry": [],
+    "record": ["coder-1", "a loop", "x=y", *FORMS["record"].flags],
 }
 
 
@@ -32,7 +36,7 @@ def lines(draw: st.DrawFn) -> tuple[str, list[str]]:
     plain = st.one_of(
         st.tuples(option, value),
         st.builds("{}={}".format, option, value).map(lambda word: (word,)),
-        st.sampled_from(["--json", "--debug", *(DETAILS if name == "anomaly" else [])]).map(lambda word: (word,)),
+        st.sampled_from(["--json", "--debug", *WORDS[name]]).map(lambda word: (word,)),
     )
     odd = st.one_of(
         st.tuples(st.sampled_from(NAMES), st.sampled_from(VALUES)),
@@ -44,7 +48,7 @@ def lines(draw: st.DrawFn) -> tuple[str, list[str]]:
 
 def by_click(name: str, words: list[str]) -> dict[str, Any] | None:
     """The parameters that click finds, None if it would not run the command."""
-    chosen = command.commands[name]
+    chosen = COMMANDS[name].commands[name]
     try:
         with chosen.make_context(name, list(words)) as context:
             root = context.find_root().ensure_object(dict).get("root")
@@ -54,13 +58,16 @@ def by_click(name: str, words: list[str]) -> dict[str, Any] | None:
 
 
 def by_quick(parsed: quick.Parsed) -> dict[str, Any]:
-    names = ["type", "task", "reporter", "timestamp"] if parsed.command == "anomaly" else [
-        "agent", "action", "task", "detail", "timestamp",
-    ]  # fmt: skip
-    found: dict[str, Any] = {name: parsed.options.get(name) for name in [*names, "root"]}
+    form = FORMS[parsed.command]
+    plain = {option: option[2:].replace("-", "_") for option in (*form.options, *form.several, *form.flags)}
+    found: dict[str, Any] = {plain[option]: parsed.options.get(plain[option]) for option in form.options}
+    found |= {plain[option]: tuple(parsed.options.get(plain[option], ())) for option in form.several}
+    found |= {plain[flag]: flag in parsed.flags for flag in form.flags}
     found["as_json"] = "--json" in parsed.flags
-    if parsed.command == "anomaly":
+    if form.pairs:
         found["words"] = tuple(parsed.words)
+    if form.name:
+        (found["name"],) = parsed.words
     assert set(parsed.options) <= set(found)
     return found
 
@@ -72,7 +79,7 @@ def by_quick(parsed: quick.Parsed) -> dict[str, Any]:
 @given(lines())
 def test_where_quick_answers_click_understands_the_same(line: tuple[str, list[str]]) -> None:
     name, words = line
-    parsed = quick.parse([name, *words])
+    parsed = quick.parse([FAMILIES[name], name, *words])
     if parsed is None:
         event("left to click")
         return
@@ -87,18 +94,35 @@ PLAIN: dict[str, list[str]] = {
                                    "--root", "d", "--json", "--debug", "long=a b c", "f=@file", "s=-"],
     "an entry": ["entry", "--agent", "a", "--action", "x", "--task", "t", "--detail", "some words"],
     "piped in": ["anomaly", "--json"],
+    "an iteration": ["record", "coder-1", "--task", "t", "--progress", "40", "--files-changed=2", "--error", "boom"],
+    "an iteration with everything": ["record", "--claims-done", "--test-only", "--evidence", "tests=pass",
+                                     "--evidence=build=fail", "loop", "--outcome", "ok", "--workdir", "a",
+                                     "--workdir", "b", "--json"],
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("line", PLAIN.values(), ids=PLAIN.keys())
 def test_the_plain_forms_are_answered_without_click(line: list[str]) -> None:
-    parsed = quick.parse(line)
+    parsed = quick.parse([FAMILIES[line[0]], *line])
     assert parsed is not None
     assert by_quick(parsed) == by_click(line[0], line[1:])
 
 
 @pytest.mark.parametrize(
-    "line", [[], ["--help"], ["anomaly", "--help"], ["--root", "x", "anomaly"], ["bogus"], ["entry", "x"]]
+    "line",
+    [
+        [],
+        ["log"],
+        ["log", "--help"],
+        ["log", "anomaly", "--help"],
+        ["log", "--root", "x", "anomaly"],
+        ["log", "bogus"],
+        ["log", "entry", "x"],
+        ["loop", "record"],
+        ["loop", "record", "a", "b"],
+        ["loop", "reset", "a"],
+        ["analyze"],
+    ],
 )
 def test_help_and_mistakes_are_left_to_click(line: list[str]) -> None:
     assert quick.parse(line) is None

@@ -120,7 +120,7 @@ def test_exact_matching_is_in_force(own: Own) -> None:
 
 
 def test_the_blocks_that_other_parts_read_are_known(own: Own) -> None:
-    own("notify: {webhook: x}\nstagnation: {threshold: 5}\ncircuit_breaker: {rounds: 3}\nprofile: strict\n")
+    own("notify: {webhook: x}\nstagnation: {threshold: 5}\ncircuit_breaker: {cooldown_seconds: 600}\nprofile: strict\n")
 
 
 # --- params -----------------------------------------------------------------------------------------------------------

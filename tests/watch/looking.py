@@ -5,7 +5,8 @@ from types import TracebackType
 from typing import Self
 
 from liza.blackboard.paths import Paths
-from liza.watch.loop import Happening, Options, Watcher
+from liza.watch.loop import Options, Watcher
+from liza.watch.telling import Happening
 from tests.watch.daemon import Watched
 
 
@@ -17,7 +18,7 @@ class Looking:
         self.happened: list[Happening] = []
         self.watcher = Watcher(Paths(str(board.folder)), Options(poll=True), self.happened.append, lambda: self.now)
         self.watcher.lease.take()
-        self.watcher._remember()
+        self.watcher.telling.remember()
 
     def ticks(self, number: int = 1, seconds: float = 1.0) -> None:
         """Look so often, and let so much time pass after each look."""
@@ -39,5 +40,5 @@ class Looking:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.watcher.sender.stop(0.0)
+        self.watcher.telling.stop(0.0)
         self.watcher.lease.release()

@@ -1,0 +1,192 @@
+"""`liza loop record`: from the words of a command line to one iteration, and what is printed about it.
+
+Without click, whose import takes longer than the command itself: agents' hooks call it after every iteration.
+"""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from liza.blackboard.board import Board
+from liza.blackboard.paths import Paths
+from liza.blackboard.rulesfile import read_rules
+from liza.errors import Refused, WrongUsage
+from liza.protocols.loops import states
+from liza.protocols.loops.iterations import OUTCOMES
+from liza.protocols.loops.recording import Iteration, Recorded, record
+from liza.protocols.loops.settings import Settings, settings_of
+from liza.rules.evaluate import RuleSet
+from liza.text import printable, shown
+
+Options = Mapping[str, Any]
+
+
+def run(root: str | None, name: str, options: Options, as_json: bool) -> int:
+    """Record one iteration of a loop; 3 if the loop is open afterwards."""
+    board = Board.find(root)
+    rules, settings = in_force(board.paths, {"project": options.get("project")})
+    iteration = _iteration(options)
+    measured = None
+    if iteration.files_changed is None:
+        from liza.runner.measuring import measure
+
+        measured = measure(board.paths, name, options.get("workdir") or ())
+        iteration = iteration._replace(files_changed=measured.files_changed)
+    done = record(board, name, iteration, rules, settings, datetime.now(UTC))
+    if measured is not None:
+        measured.keep()
+    return tell("loop record", done, settings, as_json)
+
+
+def in_force(paths: Paths, options: Options | None = None) -> tuple[RuleSet, Settings]:
+    """The rules and the numbers for loops. What turns them off is said loudly, each time."""
+    rules = read_rules(paths.rules, config=os.environ.get("CIRCUIT_CONFIG") or None)
+    settings = settings_of(rules, os.environ, options)
+    for note in settings.notes:
+        print(f"liza: warning: {printable(note)}", file=sys.stderr)
+    if settings.disabled:
+        print("liza: WARNING: CIRCUIT_BREAKER_DISABLED is set: no loop is ever opened", file=sys.stderr)
+        print("  hint: unset CIRCUIT_BREAKER_DISABLED", file=sys.stderr)
+    return rules, settings
+
+
+def _iteration(options: Options) -> Iteration:
+    return Iteration(
+        task=options.get("task"),
+        progress=_number(options, "progress", 0, 100),
+        files_changed=_whole(options, "files_changed"),
+        error=_error(options),
+        claims_done=bool(options.get("claims_done")),
+        evidence=_evidence(options.get("evidence") or ()),
+        test_only=True if options.get("test_only") else None,
+        outcome=_outcome(options),
+        model=options.get("model"),
+        tokens=_whole(options, "tokens"),
+        duration=_number(options, "duration", 0, 1e9),
+    )
+
+
+def _number(options: Options, name: str, least: float, most: float) -> float | None:
+    text = options.get(name)
+    if text is None:
+        return None
+    try:
+        number = float(text.strip().removesuffix("%")) if name == "progress" else float(text)
+    except ValueError:
+        number = -1.0
+    if not least <= number <= most:
+        option = f"--{name.replace('_', '-')}"
+        raise WrongUsage(f"{option} is {shown(text)}", hint=f"a number from {least:g} to {most:g} is expected")
+    return int(number) if number.is_integer() else number
+
+
+def _whole(options: Options, name: str) -> int | None:
+    text = options.get(name)
+    if text is None:
+        return None
+    if not text.isdecimal() or len(text) > 12:
+        raise WrongUsage(f"--{name.replace('_', '-')} is {shown(text)}", hint="a whole number, 0 or more, is expected")
+    return int(text)
+
+
+def _outcome(options: Options) -> str:
+    """What is said, or else what follows: an error that was given makes it one."""
+    outcome = options.get("outcome")
+    if outcome is not None and outcome not in OUTCOMES:
+        raise WrongUsage(f"--outcome is {shown(outcome)}", hint=f"one of: {', '.join(OUTCOMES)}")
+    return outcome or "ok"
+
+
+def _evidence(words: Sequence[str]) -> dict[str, bool]:
+    found: dict[str, bool] = {}
+    for word in words:
+        name, _, result = word.partition("=")
+        if not name.strip() or result not in ("pass", "fail"):
+            raise WrongUsage(f"--evidence {shown(word)} is not NAME=pass or NAME=fail", hint="for example: tests=pass")
+        found[name.strip()] = found.get(name.strip(), True) and result == "pass"
+    return found
+
+
+def _error(options: Options) -> Any:
+    """The error of the iteration: as it was given, found in an output, or what the outcome alone says."""
+    from liza.protocols.loops.errors import Error, errors_of
+
+    text, file = options.get("error"), options.get("output")
+    if text is not None and file is not None:
+        raise WrongUsage("--error and --output are both given", hint="give one of them")
+    if text is not None:
+        if text == "-":
+            text = sys.stdin.buffer.read().decode(errors="backslashreplace")
+        lines = text.strip().splitlines()
+        found = errors_of(text)
+        return found[0] if found else Error(lines[0][:500], None) if lines else None
+    if file is not None:
+        found = errors_of(_read(file))
+        if found:
+            return found[0]
+    outcome = options.get("outcome")
+    return Error(f"the agent's command ended in a {outcome}", None) if outcome in ("timeout", "crash") else None
+
+
+def _read(file: str) -> str:
+    try:
+        if file == "-":
+            return sys.stdin.buffer.read().decode(errors="backslashreplace")
+        with open(file, "rb") as opened:
+            return opened.read().decode(errors="backslashreplace")
+    except OSError as error:
+        raise Refused(f"{error.strerror}", hint="name a file with the output of the iteration", file=file) from None
+
+
+# --- printing -------------------------------------------------------------------------------------------------------
+
+
+def tell(command: str, done: Recorded, settings: Settings, as_json: bool) -> int:
+    """How the loop stands; the exit code is 3 while it is open."""
+    code = 3 if done.status == states.OPEN and not settings.disabled else 0
+    if as_json:
+        from liza.cli import envelope
+
+        envelope.write(
+            command,
+            done.status,
+            loop=done.name,
+            reason=done.reason,
+            loop_count=done.loop.get("loop_count"),
+            consecutive_no_progress_loops=done.loop.get("consecutive_no_progress_loops"),
+            signals=[
+                {
+                    "rule": each.rule,
+                    "count": envelope.number(each.value),
+                    "threshold": envelope.number(each.threshold),
+                    "matched": each.matched,
+                    "action": each.action,
+                }
+                for each in done.signals
+            ],
+            completed=done.completed,
+        )
+        return code
+    for line in lines_of(done):
+        print(line)
+    if settings.debug:
+        for each in done.signals:
+            print(f"  {each.rule}: {each.value:g} of {each.threshold:g}", file=sys.stderr)
+    return code
+
+
+def lines_of(done: Recorded) -> list[str]:
+    name = printable(done.name)
+    count = done.loop.get("loop_count")
+    if done.status == states.OPEN:
+        lines = [f"loop {name}: OPEN after {count} iterations: {printable(done.reason or 'its status is not known')}"]
+        return [*lines, f"  go on with: liza loop reset {name}   (or try one iteration: liza loop probe {name})"]
+    lines = [f"loop {name}: {done.status}, iteration {count}" + (", completed" if done.completed else "")]
+    if done.status == states.HALF_OPEN:
+        lines = [f"loop {name}: HALF_OPEN, one iteration may try again ({printable(done.reason)})"]
+    lines += [f"  {printable(note)}" for note in done.notes]
+    near = [f"{each.rule} {each.value:g} of {each.threshold:g}" for each in done.signals if each.action == "OPEN"]
+    lines += [f"  ! {printable(each.words)}" for each in done.signals if each.warns]
+    return lines + ([f"  {', '.join(near)}"] if near else [])

@@ -1,0 +1,207 @@
+"""`liza loop record`, `status`, `list`, `reset` and `probe`."""
+
+from datetime import datetime
+
+import click
+
+from liza.blackboard.board import Board
+from liza.cli import envelope, iteration, show
+from liza.cli.group import common, root_of
+from liza.cli.options import moment, person
+from liza.errors import LizaError
+from liza.model import MAPPINGS, format_time
+from liza.protocols import scopes
+from liza.protocols.changing import unknown
+from liza.protocols.loops import judging, recording, states
+from liza.protocols.loops.recording import Recorded
+from liza.protocols.loops.settings import Settings
+from liza.rules.evaluate import RuleSet
+from liza.text import printable
+
+
+@click.group("loop")
+@common
+def command() -> None:
+    """Record the iterations of a loop, and stop it when it goes nowhere."""
+
+
+@command.command("record")
+@click.argument("name", metavar="LOOP")
+@click.option("--task", metavar="ID", help="The task that the iteration worked on.")
+@click.option("--progress", metavar="PCT", help="How far the work is, in percent.")
+@click.option("--files-changed", metavar="N", help="How many files changed; default: measured, in a git work tree.")
+@click.option("--error", metavar="TEXT", help="The error that came out; - reads standard input.")
+@click.option("--output", metavar="FILE", help="The output of the iteration, in which errors are looked for.")
+@click.option("--claims-done", is_flag=True, help="The agent says that it is done.")
+@click.option("--evidence", metavar="NAME=pass|fail", multiple=True, help="What was tried: tests=pass, build=fail.")
+@click.option("--test-only", is_flag=True, help="The iteration only ran or changed tests.")
+@click.option("--outcome", metavar="WORD", help="ok, error, timeout or crash; default: ok.")
+@click.option("--model", metavar="NAME", help="The model that was used.")
+@click.option("--tokens", metavar="N", help="How many tokens it took.")
+@click.option("--duration", metavar="SECONDS", help="How long it took.")
+@click.option("--workdir", metavar="DIR", multiple=True, help="A git work tree to measure; default: that of .liza/.")
+@click.option("--project", metavar="TYPE", help="The type of project, whose limits count; default: $PROJECT_TYPE.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common
+@click.pass_context
+def record_command(ctx: click.Context, /, name: str, as_json: bool, **options: str | None) -> int:
+    """Record one iteration of LOOP, and judge the loop at once.
+
+    Exit code 0 if the loop may go on, 3 if it is open.
+
+    \b
+    Example:
+      liza loop record coder-1 --task task-3 --progress 40 --error "$(tail -50 build.log)"
+    """
+    return iteration.run(root_of(ctx), name, options, as_json)
+
+
+@command.command("status")
+@click.argument("name", metavar="[LOOP]", required=False)
+@click.option("--now", metavar="TIME", help="As if it were this time.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common
+@click.pass_context
+def status_command(ctx: click.Context, name: str | None, now: str | None, as_json: bool) -> int:
+    """Show how a loop stands and what it is near to; without LOOP, all of them.
+
+    Exit code 3 if a loop that is shown is open.
+
+    \b
+    Example:
+      liza loop status coder-1
+    """
+    if name is None:
+        return _list(ctx, now, as_json, "loop status")
+    board = Board.find(root_of(ctx))
+    rules, settings = iteration.in_force(board.paths)
+    at = moment(now)
+    document = board.read()
+    if scopes.find(document.data.get("loops"), name, "loop") is None:
+        raise unknown(document, judging.SCOPE, name)
+    found = recording.look(board, name, rules, settings, at)
+    code = iteration.tell("loop status", found, settings, as_json)
+    if not as_json:
+        _details(found, settings, at)
+    return code
+
+
+def _details(found: Recorded, settings: Settings, at: datetime) -> None:
+    loop = found.loop
+    progress = [e.get("progress") for e in loop.get("iterations") or () if isinstance(e, MAPPINGS)]
+    known = [each for each in progress if each is not None]
+    click.echo(f"  progress {f'{known[-1]} %' if known else 'unknown'}, tripped {loop.get('trigger_count') or 0} times")
+    errors = [e for e in loop.get("error_history") or () if isinstance(e, MAPPINGS)]
+    for error in errors[-3:]:
+        where = f" ({show.short(error.get('file'))})" if error.get("file") else ""
+        click.echo(
+            f"  error in iteration {show.short(error.get('iteration'))}: {show.short(error.get('signature'))}{where}"
+        )
+    for trip in (loop.get("history") or ())[-3:]:
+        if isinstance(trip, MAPPINGS):
+            end = f"{trip.get('how')} {trip.get('closed')}" if trip.get("closed") else "open"
+            click.echo(f"  {show.short(trip.get('opened'))}  {show.short(trip.get('reason'))}  ({show.short(end)})")
+    if settings.project:
+        click.echo(f"  limits of the project type {printable(settings.project)}")
+
+
+@command.command("list")
+@click.option("--now", metavar="TIME", help="As if it were this time.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common
+@click.pass_context
+def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
+    """List the loops of the blackboard.
+
+    \b
+    Example:
+      liza loop list
+    """
+    return _list(ctx, now, as_json, "loop list")
+
+
+def _list(ctx: click.Context, now: str | None, as_json: bool, called: str) -> int:
+    board = Board.find(root_of(ctx))
+    rules, settings = iteration.in_force(board.paths)
+    at = moment(now)
+    document = board.read()
+    rows: list[Recorded] = []
+    wrong: list[LizaError] = []
+    for _, name, _ in scopes.named(document.data.get("loops"), "loop"):
+        try:
+            loop = judging.understood(document, name)
+        except LizaError as error:
+            wrong.append(error)
+            rows.append(Recorded(name, states.OPEN, error.message, {}))
+            continue
+        rows.append(recording.told(name, loop or {}, rules, settings, at))
+    opened = any(row.status == states.OPEN for row in rows) and not settings.disabled
+    if as_json:
+        listed = [
+            {"loop": row.name, "status": row.status, "reason": row.reason, "loop_count": row.loop.get("loop_count")}
+            for row in rows
+        ]
+        problems = [envelope.problem_of(each) for each in wrong]
+        envelope.write(called, "open" if opened else "ok", problems, loops=listed, at=format_time(at))
+    else:
+        _table(rows)
+    return 4 if wrong else 3 if opened else 0
+
+
+def _table(rows: list[Recorded]) -> None:
+    if not rows:
+        click.echo("no loop has been recorded yet: liza loop record LOOP")
+    width = max((len(show.short(row.name, 40)) for row in rows), default=0)
+    colours = {states.OPEN: "red", states.HALF_OPEN: "yellow", states.CLOSED: "green"}
+    for row in rows:
+        status = click.style(f"{row.status:<9}", fg=colours[row.status])
+        said = row.reason if row.status != states.CLOSED else "completed" if row.completed else _nearest(row)
+        count = f"{row.loop.get('loop_count') or 0:>4} iterations"
+        click.echo(show.fitted(f"{show.short(row.name, 40):<{width}}  {status}  {count}  {show.short(said)}".rstrip()))
+
+
+def _nearest(row: Recorded) -> str:
+    near = max(row.signals, key=lambda each: each.value / each.threshold if each.threshold else 0.0, default=None)
+    return f"{near.rule} {near.value:g} of {near.threshold:g}" if near is not None else ""
+
+
+@command.command("reset")
+@click.argument("name", metavar="LOOP")
+@click.option("-m", "--message", metavar="WHY", help="What was done about it.")
+@click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common
+@click.pass_context
+def reset_command(ctx: click.Context, name: str, message: str | None, by: str | None, as_json: bool) -> int:
+    """Close LOOP and set all its counters to 0; how often it tripped is kept.
+
+    \b
+    Example:
+      liza loop reset coder-1 -m "the fixture was wrong"
+    """
+    board, rules, settings, at = _all_of(ctx)
+    done = recording.reset(board, name, message, person(by), rules, settings, at)
+    return iteration.tell("loop reset", done, settings, as_json)
+
+
+@command.command("probe")
+@click.argument("name", metavar="LOOP")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common
+@click.pass_context
+def probe_command(ctx: click.Context, name: str, as_json: bool) -> int:
+    """Let an open LOOP try one iteration: progress closes it, anything else opens it again.
+
+    \b
+    Example:
+      liza loop probe coder-1
+    """
+    board, rules, settings, at = _all_of(ctx)
+    done = recording.probe(board, name, rules, settings, at)
+    return iteration.tell("loop probe", done, settings, as_json)
+
+
+def _all_of(ctx: click.Context) -> tuple[Board, RuleSet, Settings, datetime]:
+    board = Board.find(root_of(ctx))
+    rules, settings = iteration.in_force(board.paths)
+    return board, rules, settings, moment(None)

@@ -1,0 +1,73 @@
+"""One record of a narrower scope changed in one step: under the lock, with a backup, and with a line in the log."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from liza.blackboard import backups, edit
+from liza.blackboard.board import Board
+from liza.blackboard.document import Document
+from liza.blackboard.paths import Paths
+from liza.errors import Refused
+from liza.model import format_time
+from liza.protocols import scopes
+
+Archived = tuple[Mapping[str, Any], ...]
+
+
+class Outcome(NamedTuple):
+    """What a record is to be, what happened to it, and what leaves the blackboard with it."""
+
+    record: dict[str, Any]
+    events: tuple[scopes.Event, ...] = ()
+    archived: Archived = ()
+
+
+def change(
+    board: Board,
+    scope: scopes.Scope,
+    name: str,
+    after: Callable[[Document, Mapping[str, Any] | None], Outcome],
+    now: datetime,
+    archive: Callable[[Paths, str, Archived], None] | None = None,
+) -> Outcome:
+    """Put what `after` makes of a record in its place; `after` is asked again whenever somebody else was faster."""
+    outcomes: list[Outcome] = []
+
+    def revised(document: Document) -> bytes:
+        section = document.data.get(scope.section)
+        found = scopes.find(section, name, scope.name)
+        outcomes[:] = [after(document, found[1] if found is not None else None)]
+        raw = edit.replace_section(document, scope.section, scopes.put(section, name, outcomes[0].record, scope.name))
+        if raw != document.raw:
+            backups.keep(board.paths, document.raw, now)
+            if archive is not None and outcomes[0].archived:
+                archive(board.paths, name, outcomes[0].archived)  # before they leave: a crash must not lose them
+        return raw
+
+    board.change(revised)
+    log(board.paths, outcomes[0].events, now)
+    return outcomes[0]
+
+
+def unknown(document: Document, scope: scopes.Scope, name: str) -> Refused:
+    """There is no such record."""
+    from liza.text import closest, shown
+
+    names = [label for _, label, _ in scopes.named(document.data.get(scope.section), scope.name)]
+    meant = closest(name, names)
+    hint = f"did you mean {meant}?" if meant else f"see which there are with: liza {scope.name} list"
+    return Refused(f"there is no {scope.name} {shown(name)}", hint=hint, file=document.file)
+
+
+def log(paths: Paths, events: Sequence[scopes.Event], now: datetime) -> None:
+    """One line a decision."""
+    if not events:
+        return
+    from liza.blackboard.logfile import append_entry
+
+    for event in events:
+        entry = {"timestamp": format_time(now), "agent": "liza", "action": f"{event.scope}_{event.kind}"}
+        if event.task is not None:
+            entry["task"] = event.task
+        append_entry(paths, {**entry, "detail": event.text})

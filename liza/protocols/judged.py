@@ -1,0 +1,97 @@
+"""All narrower scopes of a blackboard at once, for those who look at the whole of it: `analyze` and the daemon.
+
+Each protocol says what its section is to be, by the same decisions that its own commands make. Nothing is written
+unless something is to change, and then only the records that change.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from liza.blackboard import backups, edit
+from liza.blackboard.board import Board
+from liza.blackboard.document import Document
+from liza.errors import LizaError
+from liza.model import Record
+from liza.protocols import scopes
+from liza.protocols.changing import log
+from liza.rules.evaluate import RuleSet
+
+# The section of each protocol, the stream of its records, and where it is at home. A module is loaded when its section
+# is on the blackboard.
+PROTOCOLS = {"loops": ("iterations", "liza.protocols.loops.judging")}
+
+
+Environment = Mapping[str, str]
+
+
+def _module(section: str) -> ModuleType:
+    return import_module(PROTOCOLS[section][1])
+
+
+def derived(sections: Mapping[str, Any], rules: RuleSet, environment: Environment) -> dict[str, tuple[Record, ...]]:
+    """The streams of protocols that some rule looks at, with all that follows from what is written."""
+    return {
+        stream: _module(section).derive(sections[section], rules, environment)
+        for section, (stream, _) in PROTOCOLS.items()
+        if stream in rules.streams and sections.get(section)
+    }
+
+
+def settle(
+    board: Board, document: Document, rules: RuleSet, environment: Environment, now: datetime
+) -> tuple[scopes.Event, ...]:
+    """Put into effect what the rules say of each claim, slice and loop; what happened by that."""
+    happened: list[scopes.Event] = []
+    for name in PROTOCOLS:
+        if document.data.get(name) and _changes(document, name, rules, environment, now):
+            happened += _settle(board, name, rules, environment, now)
+    return tuple(happened)
+
+
+def _changes(document: Document, name: str, rules: RuleSet, environment: Environment, now: datetime) -> bool:
+    section = document.data[name]
+    return _module(name).settle(section, rules, environment, now).section is not section
+
+
+def _settle(
+    board: Board, name: str, rules: RuleSet, environment: Environment, now: datetime
+) -> tuple[scopes.Event, ...]:
+    protocol = _module(name)
+    last: list[scopes.Settled] = []
+
+    def revised(document: Document) -> bytes:
+        last[:] = [protocol.settle(document.data.get(name), rules, environment, now)]
+        raw = edit.replace_section(document, name, last[0].section) if last[0].events else document.raw
+        if raw != document.raw:
+            backups.keep(board.paths, document.raw, now)
+            for label, records in last[0].archived:
+                protocol.archive(board.paths, label, records)
+        return raw
+
+    board.change(revised)
+    log(board.paths, last[0].events, now)
+    return last[0].events
+
+
+def open_trips(sections: Mapping[str, Any], rules: RuleSet, environment: Environment, now: datetime) -> dict[str, str]:
+    """What is stopped: the id of each trip, and the trip in words."""
+    found: dict[str, str] = {}
+    for name in PROTOCOLS:
+        if sections.get(name):
+            found |= _module(name).open_trips(sections[name], rules, environment, now)
+    return found
+
+
+def causes(
+    sections: Mapping[str, Any], rules: RuleSet, environment: Environment, now: datetime
+) -> Iterator[tuple[str, str, str]]:
+    """What people should know for as long as it stands, and is no trip: the kind, which one, and in words."""
+    for name in PROTOCOLS:
+        if sections.get(name):
+            try:
+                yield from _module(name).causes(sections[name], rules, environment, now)
+            except LizaError as error:
+                yield f"{name}_not_judged", "", f"{name} cannot be judged: {error.message}"

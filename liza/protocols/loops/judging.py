@@ -1,0 +1,177 @@
+"""Asking the rules about loops: for the command that records an iteration, and for whoever looks at the blackboard."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from liza.blackboard.document import Document
+from liza.blackboard.paths import Paths
+from liza.errors import Refused, Unreadable
+from liza.model import MAPPINGS, Match, Record, Snapshot, Verdict
+from liza.protocols import scopes
+from liza.protocols.loops import iterations as its
+from liza.protocols.loops import states
+from liza.protocols.loops.settings import Settings, rules_for, settings_of
+from liza.rules.evaluate import RuleSet, evaluate
+
+SCOPE = scopes.Scope("loop", "loops")
+LISTS = ("iterations", "error_history", "history")
+
+
+class Signal(NamedTuple):
+    """A rule, and how near a loop is to it."""
+
+    rule: str
+    value: float
+    threshold: float
+    matched: bool
+    action: str
+    words: str
+
+    @property
+    def warns(self) -> bool:
+        """It holds, and only tells."""
+        return self.matched and self.action == "ALERT"
+
+
+def verdict(records: Sequence[Record], rules: RuleSet, settings: Settings, now: datetime) -> Verdict:
+    snapshot = Snapshot(b"", {}, {}, (), derived={"iterations": tuple(records)})
+    return evaluate(rules_for(rules, settings), snapshot, now)
+
+
+def judge_of(rules: RuleSet, settings: Settings, now: datetime) -> Callable[[Sequence[Record]], Sequence[Match]]:
+    """What opens a loop."""
+
+    def judge(records: Sequence[Record]) -> Sequence[Match]:
+        found = verdict(records, rules, settings, now).observed
+        return [match for match in found if match.rule.action == "OPEN" and match.rule.mode == "act"]
+
+    return judge
+
+
+def signals(
+    name: str, loop: Mapping[str, Any], rules: RuleSet, settings: Settings, now: datetime
+) -> tuple[Signal, ...]:
+    """The rules that a loop is on its way to, the nearest first where several are."""
+    if states.status_of(loop) != states.CLOSED or loop.get("completed_at"):
+        return ()
+    found = verdict(its.derived(name, loop, settings), rules, settings, now)
+    matches = {match.rule.name: match for match in found.observed}
+    return tuple(
+        Signal(
+            each.rule.name,
+            each.value,
+            each.threshold,
+            each.rule.name in matches,
+            each.rule.action,
+            states.words(matches[each.rule.name]) if each.rule.name in matches else each.rule.description,
+        )
+        for each in found.progress
+        if each.value > 0
+    )
+
+
+def understood(document: Document, name: str) -> Mapping[str, Any] | None:
+    """The loop by that name; `Unreadable` where its record cannot be understood, and then it counts as open."""
+    found = scopes.find(document.data.get(SCOPE.section), name, SCOPE.name)
+    if found is None:
+        return None
+    where, loop = found
+    for field in LISTS:
+        if not isinstance(loop.get(field), list | None):
+            line, column = document.locate(("loops", where, field)) or (None, None)
+            hint = f"write {field} of loop {name} as a list; until then the loop counts as open"
+            raise Unreadable(f"{field} is not a list", hint=hint, file=document.file, line=line, column=column)
+    if loop.get("status", states.CLOSED) not in states.STATES:
+        line, column = document.locate(("loops", where, "status")) or (None, None)
+        hint = f"one of: {', '.join(states.STATES)}; until then the loop counts as open"
+        message = f"the status of loop {name} is not known"
+        raise Unreadable(message, hint=hint, file=document.file, line=line, column=column)
+    return loop
+
+
+# --- for whoever looks at all of them -------------------------------------------------------------------------------
+
+
+def derive(section: Any, rules: RuleSet, environment: Mapping[str, str]) -> tuple[Record, ...]:
+    """The iterations that rules see: those of loops that are closed and not finished."""
+    settings = settings_of(rules, environment)
+    found: list[Record] = []
+    for _, name, loop in scopes.named(section, "loop"):
+        if isinstance(loop, MAPPINGS) and states.status_of(loop) == states.CLOSED and not loop.get("completed_at"):
+            records = its.derived(name, loop, settings)
+            if records and not records[-1].fields["completed"]:
+                found += records
+    return tuple(record._replace(key=index) for index, record in enumerate(found))
+
+
+def settle(section: Any, rules: RuleSet, environment: Mapping[str, str], now: datetime) -> scopes.Settled:
+    """What the section is to be, as it stands."""
+    settings = settings_of(rules, environment)
+    judge = judge_of(rules, settings, now)
+    events: list[scopes.Event] = []
+    archived: list[tuple[str, tuple[Mapping[str, Any], ...]]] = []
+
+    def change(name: str, loop: Mapping[str, Any]) -> Mapping[str, Any]:
+        if any(not isinstance(loop.get(field), list | None) for field in LISTS):
+            return loop  # it cannot be judged, which `validate` and `status` say
+        outcome = states.settled(name, loop, settings, judge, now)
+        events.extend(outcome.events)
+        archived.extend([(name, outcome.archived)] if outcome.archived else [])
+        return outcome.record
+
+    return scopes.Settled(scopes.each(section, "loop", change), tuple(events), tuple(archived))
+
+
+def open_trips(section: Any, rules: RuleSet, environment: Mapping[str, str], now: datetime) -> dict[str, str]:
+    """The loops that are open, each with its reason."""
+    if settings_of(rules, environment).disabled:
+        return {}
+    return {
+        f"loop {name} {loop.get('last_trigger_time') or loop.get('status')}": f"loop {name} is OPEN: {_reason(loop)}"
+        for _, name, loop in scopes.named(section, SCOPE.name)
+        if isinstance(loop, MAPPINGS) and states.status_of(loop) == states.OPEN
+    }
+
+
+def _reason(loop: Mapping[str, Any]) -> str:
+    return str(loop.get("trigger_reason") or f"its status is {loop.get('status')!r}")
+
+
+def causes(
+    section: Any, rules: RuleSet, environment: Mapping[str, str], now: datetime
+) -> Iterator[tuple[str, str, str]]:
+    """Loops that have run for long, and a breaker that is turned off."""
+    settings = settings_of(rules, environment)
+    if settings.disabled:
+        yield "loops_disabled", "", "CIRCUIT_BREAKER_DISABLED is set: no loop is ever opened"
+    for _, name, loop in scopes.named(section, SCOPE.name):
+        if isinstance(loop, MAPPINGS):
+            for signal in signals(name, loop, rules, settings, now):
+                if signal.warns:
+                    yield signal.rule, name, f"loop {name}: {signal.words}"
+
+
+def archive(paths: Paths, name: str, iterations: Sequence[Mapping[str, Any]]) -> None:
+    """Keep iterations that leave the blackboard, one JSON object a line; a crash may keep one twice, and loses none."""
+    import json
+
+    path = archive_of(paths, name)
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        lines = "".join(json.dumps(each, ensure_ascii=False, default=str) + "\n" for each in iterations)
+        with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(lines)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        hint = f"make room or permission for {path}"
+        raise Refused(f"older iterations could not be kept: {error.strerror}; nothing was changed", hint=hint) from None
+
+
+def archive_of(paths: Paths, name: str) -> str:
+    """The file of a loop's older iterations, whatever the loop is called."""
+    from urllib.parse import quote
+
+    return os.path.join(paths.runs, "loops", f"{quote(name, safe=' ')[:200]}.jsonl")

@@ -1,0 +1,147 @@
+"""Loops on the blackboard: one more iteration, a reset, a probe, each in one change under the lock."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from liza.blackboard.board import Board
+from liza.blackboard.document import Document
+from liza.errors import Refused
+from liza.model import format_time
+from liza.protocols.changing import Outcome, change, unknown
+from liza.protocols.loops import iterations as its
+from liza.protocols.loops import judging, states
+from liza.protocols.loops.settings import Settings
+from liza.rules.evaluate import RuleSet
+
+if TYPE_CHECKING:
+    from liza.protocols.loops.errors import Error
+
+
+class Iteration(NamedTuple):
+    """What is known of one iteration; None is unknown, and counts neither way."""
+
+    task: str | None = None
+    progress: float | None = None
+    files_changed: int | None = None
+    error: "Error | None" = None
+    claims_done: bool = False
+    evidence: Mapping[str, bool] = {}
+    test_only: bool | None = None
+    outcome: str = "ok"
+    model: str | None = None
+    tokens: int | None = None
+    duration: float | None = None
+    completion: float | None = None
+    confidence: float | None = None
+    errors: int | None = None
+    session: str | None = None
+    unproven: bool = False  # it claims to be done, and whoever ran it could not show that
+
+    def fields(self, now: datetime) -> dict[str, Any]:
+        """As it stands on the blackboard, without what is unknown."""
+        evidence = {name: "pass" if passed else "fail" for name, passed in self.evidence.items()}
+        said = {
+            **self._asdict(),
+            "evidence": evidence or None,
+            "outcome": self.outcome if self.outcome != "ok" else None,
+        }
+        del said["error"]
+        return {
+            "timestamp": format_time(now),
+            **{name: value for name, value in said.items() if value is not None and value is not False},
+        }
+
+
+class Recorded(NamedTuple):
+    """A loop after something was done to it, or as it is now."""
+
+    name: str
+    status: str
+    reason: str
+    loop: Mapping[str, Any]
+    opened: bool = False  # just now
+    completed: bool = False
+    signals: tuple[judging.Signal, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def record(
+    board: Board, name: str, iteration: Iteration, rules: RuleSet, settings: Settings, now: datetime
+) -> Recorded:
+    """Put one iteration on the blackboard, and judge the loop at once."""
+    _checked(name, iteration)
+    error = iteration.error
+    said = None if error is None else {"signature": error.signature, "file": error.file}
+    judge = judging.judge_of(rules, settings, now)
+
+    def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
+        loop = judging.understood(document, name) or states.new()
+        return states.recorded(name, loop, iteration.fields(now), said, settings, judge, now)
+
+    return _told(name, _change(board, name, after, now), rules, settings, now)
+
+
+def reset(
+    board: Board, name: str, why: str | None, by: str, rules: RuleSet, settings: Settings, now: datetime
+) -> Recorded:
+    """Close a loop and set its counters to 0."""
+
+    def after(document: Document, loop: Mapping[str, Any] | None) -> Outcome:
+        if loop is None:
+            raise unknown(document, judging.SCOPE, name)
+        return states.closed(name, loop, "reset", why, now, by)
+
+    return _told(name, _change(board, name, after, now), rules, settings, now)
+
+
+def probe(board: Board, name: str, rules: RuleSet, settings: Settings, now: datetime) -> Recorded:
+    """Let an open loop try one iteration; any other loop stays as it is."""
+
+    def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
+        loop = judging.understood(document, name)
+        if loop is None:
+            raise unknown(document, judging.SCOPE, name)
+        is_open = states.status_of(loop) == states.OPEN
+        return states.probed(name, loop, "probe", now) if is_open else Outcome(dict(loop))
+
+    return _told(name, _change(board, name, after, now), rules, settings, now)
+
+
+def look(board: Board, name: str, rules: RuleSet, settings: Settings, now: datetime) -> Recorded:
+    """A loop as it is now; one that nobody has recorded yet is closed."""
+    loop = judging.understood(board.read(), name) or states.new()
+    return told(name, loop, rules, settings, now)
+
+
+def told(name: str, loop: Mapping[str, Any], rules: RuleSet, settings: Settings, now: datetime) -> Recorded:
+    """A loop that was read before."""
+    return _told(name, Outcome(dict(loop)), rules, settings, now)
+
+
+def _change(
+    board: Board, name: str, after: Callable[[Document, Mapping[str, Any] | None], Outcome], now: datetime
+) -> Outcome:
+    return change(board, judging.SCOPE, name, after, now, judging.archive)
+
+
+def _told(name: str, outcome: Outcome, rules: RuleSet, settings: Settings, now: datetime) -> Recorded:
+    loop = outcome.record
+    kinds = {event.kind for event in outcome.events}
+    return Recorded(
+        name=name,
+        status=states.effective(loop, settings, now),
+        reason=str(loop.get("trigger_reason") or ""),
+        loop=loop,
+        opened="opened" in kinds,
+        completed=bool(loop.get("completed_at")),
+        signals=judging.signals(name, loop, rules, settings, now),
+        notes=tuple(event.text for event in outcome.events if event.kind != "opened"),
+    )
+
+
+def _checked(name: str, iteration: Iteration) -> None:
+    if not name.strip() or not name.isprintable() or len(name) > 200:
+        raise Refused(f"{name!r} is no name for a loop", hint="a short name on one line, like coder-1")
+    if iteration.outcome not in its.OUTCOMES:
+        raise Refused(f"the outcome {iteration.outcome!r} is not known", hint=f"one of: {', '.join(its.OUTCOMES)}")

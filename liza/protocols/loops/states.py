@@ -1,0 +1,287 @@
+"""The states of a loop: CLOSED while it gets on, OPEN once it does not, HALF_OPEN for one iteration that tries again.
+
+Only decisions: a loop is what stands on the blackboard under its name, and each function says what is to stand there
+next. Whatever people put beside our fields stays.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from liza.model import MAPPINGS, Match, Record, format_time, parse_time
+from liza.protocols.changing import Outcome
+from liza.protocols.loops import iterations as its
+from liza.protocols.loops.settings import Settings
+from liza.protocols.scopes import Event
+
+CLOSED, OPEN, HALF_OPEN = "CLOSED", "OPEN", "HALF_OPEN"
+STATES = (CLOSED, OPEN, HALF_OPEN)
+KEPT = 100  # iterations that stay on the blackboard
+TRIPS = 50  # of a loop that its history keeps
+
+Loop = dict[str, Any]
+Judge = Callable[[Sequence[Record]], Sequence[Match]]
+
+
+def status_of(loop: Mapping[str, Any]) -> str:
+    """What a loop's status says. A word that is none of ours stops it: nobody knows what was meant."""
+    status = loop.get("status", CLOSED)
+    return status if status in STATES else OPEN
+
+
+def effective(loop: Mapping[str, Any], settings: Settings, now: datetime) -> str:
+    """The status now: an open loop may be tried again after its cooldown.
+
+    Not if nobody can tell when it was opened, and not if that seems to lie in the future: a clock that was set back is
+    no reason to go on.
+    """
+    status = status_of(loop)
+    opened = _moment(loop.get("last_trigger_time"))
+    if status != OPEN or loop.get("status") != OPEN or opened is None or not settings.cooldown_seconds:
+        return status
+    return HALF_OPEN if (now - opened).total_seconds() >= settings.cooldown_seconds else OPEN
+
+
+def _moment(value: Any) -> datetime | None:
+    """A time; other programs write it as seconds since 1970."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e11:
+        return datetime.fromtimestamp(value, UTC)
+    return parse_time(value)
+
+
+# --- recording ------------------------------------------------------------------------------------------------------
+
+
+def new() -> Loop:
+    return {
+        "status": CLOSED,
+        "trigger_reason": "",
+        "trigger_count": 0,
+        "loop_count": 0,
+        "consecutive_no_progress_loops": 0,
+        "last_trigger_time": None,
+        "error_history": [],
+        "iterations": [],
+    }
+
+
+def recorded(
+    name: str, loop: Mapping[str, Any], entry: Mapping[str, Any], error: Mapping[str, Any] | None,
+    settings: Settings, judge: Judge, now: datetime,
+) -> Outcome:  # fmt: skip
+    """After one more iteration."""
+    before = _begun(name, loop, settings, now)
+    count = its.count_of(before.record) + 1
+    grown = {
+        **before.record,
+        "loop_count": count,
+        "iterations": [*_list(before.record, "iterations"), {"iteration": count, **entry}],
+    }
+    if error is not None:
+        grown["error_history"] = [*_list(grown, "error_history"), {"iteration": count, **error}]
+    elif "error_history" not in grown:
+        grown["error_history"] = []
+    after = settled(name, grown, settings, judge, now)
+    counted = _counted(name, after.record, settings)
+    trimmed, older = _trimmed(counted)
+    return Outcome(trimmed, before.events + after.events, before.archived + after.archived + older)
+
+
+def _begun(name: str, loop: Mapping[str, Any], settings: Settings, now: datetime) -> Outcome:
+    """The loop as an iteration finds it: one that was finished begins anew, one that has cooled down is tried."""
+    done = settled(name, loop, settings, lambda records: (), now)  # a reset by hand that nobody has noticed yet
+    loop = done.record
+    if status_of(loop) == CLOSED and loop.get("completed_at"):
+        fresh, archived = _emptied({key: value for key, value in loop.items() if key != "completed_at"}, 0)
+        return Outcome(fresh, done.events, done.archived + archived)
+    if status_of(loop) == OPEN and effective(loop, settings, now) == HALF_OPEN:
+        probing = probed(name, loop, "cooldown", now)
+        return Outcome(probing.record, done.events + probing.events, done.archived)
+    return done
+
+
+def _counted(name: str, loop: Mapping[str, Any], settings: Settings) -> Loop:
+    records = its.derived(name, loop, settings)
+    return {**loop, "consecutive_no_progress_loops": its.no_progress(records)}
+
+
+def _trimmed(loop: Loop) -> tuple[Loop, tuple[Mapping[str, Any], ...]]:
+    """Only the newest iterations stay on the blackboard."""
+    entries = its.numbered(loop)
+    if len(entries) <= KEPT:
+        return loop, ()
+    older, kept = entries[:-KEPT], entries[-KEPT:]
+    first = kept[0][0]
+    history = [e for e in _list(loop, "error_history") if not (isinstance(e, MAPPINGS) and _before(e, first))]
+    known = [p for _, entry in older if (p := its.number(entry.get("progress"))) is not None]
+    before = known[-1] if known else loop.get("progress_before")
+    trimmed = {**loop, "iterations": [dict(entry) for _, entry in kept], "error_history": history}
+    return _with_baseline(trimmed, before), _to_archive(loop, [n for n, _ in older])
+
+
+def _before(entry: Mapping[str, Any], first: int) -> bool:
+    return type(entry.get("iteration")) is int and entry["iteration"] < first
+
+
+def _with_baseline(loop: Loop, progress: Any) -> Loop:
+    """Where the percentage stood before the first iteration that is on the blackboard."""
+    if its.number(progress):
+        return {**loop, "progress_before": progress}
+    return {key: value for key, value in loop.items() if key != "progress_before"}
+
+
+def _to_archive(loop: Mapping[str, Any], numbers: Sequence[int]) -> tuple[Mapping[str, Any], ...]:
+    """Iterations as they are kept elsewhere: each with the error that came out of it."""
+    errors: dict[Any, Any] = {}
+    for error in _list(loop, "error_history"):
+        if isinstance(error, MAPPINGS):
+            errors.setdefault(error.get("iteration"), {k: v for k, v in error.items() if k != "iteration"})
+    wanted = set(numbers)
+    return tuple(
+        {**entry, "iteration": number, **({"error": errors[number]} if number in errors else {})}
+        for number, entry in its.numbered(loop)
+        if number in wanted
+    )
+
+
+# --- judging --------------------------------------------------------------------------------------------------------
+
+
+def settled(name: str, loop: Mapping[str, Any], settings: Settings, judge: Judge, now: datetime) -> Outcome:
+    """What the loop is to be, as it stands: the same for whoever looks, and nothing more when it is asked again."""
+    status = status_of(loop)
+    if status == CLOSED and (_open_trip(loop) is not None or loop.get("trigger_reason")):
+        return closed(name, loop, "by hand", None, now)  # somebody changed the status, and that was all
+    if status == HALF_OPEN:
+        return _after_probe(name, loop, settings, now)
+    records = its.derived(name, loop, settings) if status == CLOSED else []
+    if not records or loop.get("completed_at"):
+        return Outcome(dict(loop))
+    last = records[-1]
+    if last.fields["completed"]:  # before any limit: work that is done is done
+        done = {**loop, "completed_at": last.get("timestamp") or format_time(now)}
+        return Outcome(done, (Event("loop", name, "completed", f"loop {name} is completed", _task(last)),))
+    matches = judge(records) if not settings.disabled else ()
+    return opened(name, loop, matches, records, now) if matches else Outcome(dict(loop))
+
+
+def opened(
+    name: str, loop: Mapping[str, Any], matches: Sequence[Match], records: Sequence[Record], now: datetime
+) -> Outcome:
+    """After a trip: the first match in pack order is the reason."""
+    reason = words(matches[0])
+    return _opened(name, loop, reason, [match.rule.name for match in matches], records, now)
+
+
+def _opened(
+    name: str, loop: Mapping[str, Any], reason: str, rules: Sequence[str], records: Sequence[Record], now: datetime
+) -> Outcome:
+    count = its.count_of(loop)
+    trip = {"opened": format_time(now), "reason": reason, "rules": list(rules), "loop_count": count}
+    times = loop.get("trigger_count")
+    result = {
+        **loop,
+        "status": OPEN,
+        "trigger_reason": reason,
+        "trigger_count": (times if type(times) is int and times >= 0 else 0) + 1,
+        "loop_count": count,
+        "consecutive_no_progress_loops": its.no_progress(records),
+        "last_trigger_time": format_time(now),
+        "history": [*_list(loop, "history"), trip][-TRIPS:],
+    }
+    task = _task(records[-1]) if records else None
+    return Outcome(result, (Event("loop", name, "opened", f"loop {name} is OPEN: {reason}", task),))
+
+
+def words(match: Match) -> str:
+    """The reason in the words of the rule."""
+    template = match.rule.summary or match.rule.description or match.rule.name
+    text = (match.key or "").partition(" / ")[2]
+    return template.replace("{count}", f"{match.value:g}").replace("{text}", " ".join(text.split())[:200])
+
+
+def _after_probe(name: str, loop: Mapping[str, Any], settings: Settings, now: datetime) -> Outcome:
+    """One iteration, judged on its own: progress closes the loop, anything else opens it again."""
+    trip = _open_trip(loop) or {}
+    probe = trip.get("probe")
+    records = its.derived(name, loop, settings)
+    tried = [r for r in records if type(probe) is not int or r.fields["iteration"] >= probe]
+    if not tried:
+        return Outcome(dict(loop))
+    record = tried[0]
+    if record.fields["completed"] or _gets_on(record):
+        return closed(name, loop, "probe", None, now)
+    if settings.disabled:
+        return Outcome(dict(loop))
+    reason = str(trip.get("reason") or "No progress")
+    again = _opened(name, _ended(loop, "probe failed", None, now), reason, ["probe"], records, now)
+    said = f"loop {name} is OPEN again, the iteration that tried made no progress: {reason}"
+    return again._replace(events=(again.events[0]._replace(text=said),))
+
+
+def _gets_on(record: Record) -> bool:
+    """Something moved, and nothing failed."""
+    fields = record.fields
+    failed = fields["signature"] is not None or fields["verified"] is False or fields["claimed"]
+    fine = fields.get("outcome") in (None, "ok") and not failed
+    return fine and (fields["changed"] is True or fields["progressing"])
+
+
+# --- what people decide ---------------------------------------------------------------------------------------------
+
+
+def closed(
+    name: str, loop: Mapping[str, Any], how: str, why: str | None, now: datetime, by: str | None = None
+) -> Outcome:
+    """After a reset: every counter is 0, and how often it tripped is kept. Its iterations leave the blackboard."""
+    progress = [p for _, entry in its.numbered(loop) if (p := its.number(entry.get("progress"))) is not None]
+    ended = _ended(loop, how, why, now, by)
+    ended.pop("completed_at", None)
+    fresh, archived = _emptied(ended, progress[-1] if progress else loop.get("progress_before"))
+    result = {**fresh, "status": CLOSED, "trigger_reason": ""}
+    said = f"loop {name} is CLOSED ({how}{f' by {by}' if by else ''}){f': {why}' if why else ''}"
+    return Outcome(result, (Event("loop", name, "closed", said),), archived)
+
+
+def _emptied(loop: Mapping[str, Any], progress: Any) -> tuple[Loop, tuple[Mapping[str, Any], ...]]:
+    archived = _to_archive(loop, [number for number, _ in its.numbered(loop)])
+    zero = {"loop_count": 0, "consecutive_no_progress_loops": 0, "error_history": [], "iterations": []}
+    return _with_baseline({**loop, **zero}, progress), archived
+
+
+def probed(name: str, loop: Mapping[str, Any], why: str, now: datetime) -> Outcome:
+    """The next iteration, and no other, tries whether the loop gets on again."""
+    trips = _list(loop, "history")
+    count = its.count_of(loop)
+    trip = {**(_open_trip(loop) or {"opened": format_time(now), "reason": loop.get("trigger_reason") or "unknown"})}
+    trip |= {"probe": count + 1}
+    kept = trips[:-1] if _open_trip(loop) is not None else trips
+    result = {**loop, "status": HALF_OPEN, "loop_count": count, "history": [*kept, trip]}
+    said = f"loop {name} is HALF_OPEN ({why}): one iteration tries again"
+    return Outcome(result, (Event("loop", name, "probing", said),))
+
+
+def _open_trip(loop: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The last trip, if nobody has closed it."""
+    trips = _list(loop, "history")
+    last = trips[-1] if trips else None
+    return last if isinstance(last, MAPPINGS) and last.get("opened") and not last.get("closed") else None
+
+
+def _ended(loop: Mapping[str, Any], how: str, why: str | None, now: datetime, by: str | None = None) -> Loop:
+    trip = _open_trip(loop)
+    if trip is None:
+        return dict(loop)
+    end = {"closed": format_time(now), "how": how, "by": by, "why": why}
+    done = {**trip, **{key: value for key, value in end.items() if value is not None}}
+    return {**loop, "history": [*_list(loop, "history")[:-1], done]}
+
+
+def _list(loop: Mapping[str, Any], field: str) -> list[Any]:
+    value = loop.get(field)
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _task(record: Record) -> str | None:
+    task = record.fields.get("task")
+    return str(task) if task is not None else None

@@ -1,0 +1,184 @@
+"""The blocks of `rules.yaml` that set up the loops protocol: which keys there are, and what may stand behind each.
+
+    stagnation: {threshold, action, signals, escalation, notifications}
+    circuit_breaker: {max_loops_no_progress, stagnation_threshold, ..., projects}
+
+Only what one block says by itself is checked here; what the environment and the options make of it is worked out by
+the protocol.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from liza.text import closest, shown
+
+Path = tuple[str | int, ...]
+
+
+class Limit(NamedTuple):
+    """A number and the range that it must be in; `off` is what turns it off, where that is possible."""
+
+    default: int
+    least: int
+    most: int
+    off: bool = False
+
+    def fault(self, value: Any) -> str | None:
+        """What is expected instead of this value; None if it will do."""
+        if self.off and (value is False or (type(value) is int and value == 0)):
+            return None
+        if isinstance(value, int | float) and not isinstance(value, bool) and self.least <= value <= self.most:
+            return None
+        return f"a number from {self.least} to {self.most}" + (", or 0 to turn it off" if self.off else "")
+
+
+LIMITS = {
+    "max_loops_no_progress": Limit(10, 3, 50),
+    "stagnation_threshold": Limit(3, 1, 10),
+    "cooldown_seconds": Limit(300, 60, 3600, off=True),
+    "absolute_max_loops": Limit(20, 10, 100),
+    "warning_threshold": Limit(8, 5, 15),
+    "critical_threshold": Limit(15, 10, 30),
+}
+# These grow, each beyond the one before.
+LEVELS = ("warning_threshold", "critical_threshold", "absolute_max_loops")
+PROJECTS: dict[str, dict[str, int]] = {
+    "critical_feature": {"max_loops_no_progress": 15, "stagnation_threshold": 2},
+    "research_task": {"max_loops_no_progress": 20, "stagnation_threshold": 5},
+    "simple_script": {"max_loops_no_progress": 3, "stagnation_threshold": 10},
+    "documentation": {"max_loops_no_progress": 5, "stagnation_threshold": 5},
+    "debugging": {"max_loops_no_progress": 8, "stagnation_threshold": 2},
+}
+THRESHOLD = Limit(3, 1, 50)
+TASK_TIMEOUT = Limit(5, 1, 100, off=True)
+ACTIONS = ("pause", "alert", "abort", "escalate")
+# Each can be turned off by its name; how many iterations a task may take has a number instead.
+SIGNALS = (
+    "no_file_changes", "repeated_errors", "tests_keep_failing", "completion_without_evidence", "repeated_done",
+    "test_only_loops", "progress_stagnation",
+)  # fmt: skip
+MODELS = ("haiku", "sonnet", "opus")
+_STAGNATION = ("threshold", "action", "signals", "escalation", "notifications")
+
+KEYS = ("stagnation", "circuit_breaker")
+
+
+class Fault(NamedTuple):
+    path: Path
+    message: str
+    hint: str | None = None
+
+
+def faults(key: str, block: Mapping[str, Any]) -> Iterator[Fault]:
+    """All that is wrong with a block."""
+    yield from _stagnation(block) if key == "stagnation" else _circuit_breaker(block)
+
+
+def _circuit_breaker(block: Mapping[str, Any]) -> Iterator[Fault]:
+    path: Path = ("circuit_breaker",)
+    yield from _limits(block, path, (*LIMITS, "projects"))
+    projects = block.get("projects")
+    if projects is not None and not isinstance(projects, Mapping):
+        yield Fault((*path, "projects"), f"projects is {shown(projects)}, expected is a mapping of project types")
+        return
+    for name, own in (projects or {}).items():
+        where = (*path, "projects", name)
+        if not isinstance(own, Mapping):
+            yield Fault(where, f"the project {shown(name)} is {shown(own)}, expected is a mapping")
+        else:
+            yield from _limits(own, where, tuple(LIMITS))
+
+
+def _limits(block: Mapping[str, Any], path: Path, known: tuple[str, ...]) -> Iterator[Fault]:
+    yield from _unknown(block, path, known)
+    for name, limit in LIMITS.items():
+        if block.get(name) is not None and (wanted := limit.fault(block[name])) is not None:
+            yield Fault((*path, name), f"{name} is {shown(block[name])}, expected is {wanted}")
+    given = [name for name in LEVELS if block.get(name) is not None]
+    values = [block[name] for name in given]
+    if len(given) > 1 and all(LIMITS[name].fault(block[name]) is None for name in given):
+        for index in range(len(given) - 1):
+            if values[index] >= values[index + 1]:
+                yield Fault(
+                    (*path, given[index]), disorder(given[index], values[index], given[index + 1], values[index + 1])
+                )
+
+
+def disorder(lower: str, value: Any, upper: str, limit: Any) -> str:
+    """The levels do not grow."""
+    return f"{lower} ({value}) must be below {upper} ({limit})"
+
+
+def _stagnation(block: Mapping[str, Any]) -> Iterator[Fault]:
+    path: Path = ("stagnation",)
+    yield from _unknown(block, path, _STAGNATION)
+    if block.get("threshold") is not None and (wanted := THRESHOLD.fault(block["threshold"])) is not None:
+        yield Fault((*path, "threshold"), f"threshold is {shown(block['threshold'])}, expected is {wanted}")
+    if block.get("action") is not None and block["action"] not in ACTIONS:
+        meant = closest(block["action"], ACTIONS)
+        hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(ACTIONS)}"
+        yield Fault((*path, "action"), f"action is {shown(block['action'])}, which is not known", hint)
+    yield from _signals(block.get("signals"), (*path, "signals"))
+    yield from _mapping(block.get("escalation"), (*path, "escalation"), {"enabled": _flag, "model_progression": _names})
+    yield from _mapping(block.get("notifications"), (*path, "notifications"), {"desktop": _flag, "webhook": _text})
+
+
+def _signals(signals: Any, path: Path) -> Iterator[Fault]:
+    kinds: dict[str, Any] = dict.fromkeys(SIGNALS, _flag)
+    yield from _mapping(signals, path, {**kinds, "task_timeout_iterations": TASK_TIMEOUT.fault})
+
+
+def _flag(value: Any) -> str | None:
+    return None if isinstance(value, bool) else "true or false"
+
+
+def _text(value: Any) -> str | None:
+    return None if isinstance(value, str) and value.strip() else "a text"
+
+
+def _names(value: Any) -> str | None:
+    fine = isinstance(value, list) and value and all(isinstance(each, str) and each.strip() for each in value)
+    return None if fine else "a list of names, the weakest first"
+
+
+def _mapping(value: Any, path: Path, kinds: Mapping[str, Any]) -> Iterator[Fault]:
+    if value is None:
+        return
+    if not isinstance(value, Mapping):
+        yield Fault(path, f"{path[-1]} is {shown(value)}, expected is a mapping")
+        return
+    yield from _unknown(value, path, tuple(kinds))
+    for name, kind in kinds.items():
+        if value.get(name) is not None and (wanted := kind(value[name])) is not None:
+            yield Fault((*path, name), f"{name} is {shown(value[name])}, expected is {wanted}")
+
+
+def _unknown(block: Mapping[str, Any], path: Path, known: tuple[str, ...]) -> Iterator[Fault]:
+    for name in block:
+        if name not in known:
+            meant = closest(name, known)
+            hint = f"did you mean {meant}?" if meant else f"known are: {', '.join(known)}"
+            yield Fault((*path, name), f"the key {shown(name)} is not known", hint)
+
+
+def changes(blocks: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """How the blocks differ from what is shipped: nobody should have to find that out."""
+    stagnation, breaker = (blocks.get(key) or {} for key in KEYS)
+    if stagnation.get("threshold") not in (None, THRESHOLD.default):
+        yield f"stagnation.threshold is {stagnation['threshold']}, shipped is {THRESHOLD.default}"
+    signals = stagnation.get("signals") or {}
+    for name in SIGNALS:
+        if signals.get(name) is False:
+            yield f"the signal {name} is turned off"
+    timeout = signals.get("task_timeout_iterations")
+    if timeout is not None and timeout != TASK_TIMEOUT.default:
+        yield f"task_timeout_iterations is {timeout or 'off'}, shipped is {TASK_TIMEOUT.default}"
+    for name, limit in LIMITS.items():
+        if breaker.get(name) not in (None, limit.default):
+            yield f"circuit_breaker.{name} is {breaker[name] or 'off'}, shipped is {limit.default}"
+    for project, own in (breaker.get("projects") or {}).items():
+        shipped = PROJECTS.get(project, {})
+        for name, value in own.items():
+            if value is not None and value != shipped.get(name, LIMITS[name].default):
+                was = shipped.get(name, LIMITS[name].default)
+                yield f"circuit_breaker.projects.{shown(project)}.{name} is {value or 'off'}, shipped is {was}"

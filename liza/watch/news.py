@@ -1,0 +1,80 @@
+"""What a look has found that the look before had not: decisions only, nothing is told or written here."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from liza.breaker.check import Check
+from liza.breaker.checkpoint import Checkpoint
+from liza.breaker.section import JOINED, history_of
+from liza.watch.alarms import Cause
+from liza.watch.telling import Kind, News
+
+
+def of_check(before: Check | None, found: Check, *, observe: bool) -> Iterator[News]:
+    """What is new about the sprint's breaker."""
+    was = before.trigger if before is not None else None
+    trigger = found.trigger
+    if trigger is not None and (was is None or was.get("trip_id") != trigger.get("trip_id")):
+        verb = "" if found.tripped else " (found open)"
+        yield News(Kind.TRIPPED, f"{trigger.get('pattern')} ({trigger.get('severity')}){verb}", _id(trigger))
+    elif was is not None and trigger is None:
+        yield News(Kind.RESOLVED, _resolution(found, was), _id(was))
+    elif observe and found.verdict.matches and not (before and before.verdict.matches):
+        names = ", ".join(dict.fromkeys(match.rule.name for match in found.verdict.matches))
+        yield News(Kind.TRIPPED, f"{names} would trip (only observing)")
+    elif before is None or _counts(before) != _counts(found):
+        yield News(Kind.CHECKED, _nearest(found))
+    for note in found.notes:
+        if "CHECKPOINT" not in note:  # that stands, and is told for as long as it does
+            yield News(Kind.CHECKED if JOINED in note else Kind.ALARM, note)
+
+
+def of_absence(found: Check, was_told: Callable[[Kind, str], bool]) -> Iterator[News]:
+    """Trips that people were told of, and that were resolved while nobody watched."""
+    for entry in history_of(found.snapshot.sections.get("circuit_breaker")):
+        if isinstance(entry, Mapping) and entry.get("resolved_at") and entry.get("trip_id"):
+            trip_id = str(entry["trip_id"])
+            if was_told(Kind.TRIPPED, trip_id) and not was_told(Kind.RESOLVED, trip_id):
+                yield News(Kind.RESOLVED, _resolution(found, entry), trip_id)
+
+
+def of_scopes(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[News]:
+    """What is new about the narrower scopes: the open trips of each by their ids, in words."""
+    yield from (News(Kind.TRIPPED, text, trip_id) for trip_id, text in after.items() if trip_id not in before)
+    yield from (News(Kind.RESOLVED, text, trip_id) for trip_id, text in before.items() if trip_id not in after)
+
+
+def about_the_halt(halt: Checkpoint | None, trigger: Mapping[str, Any] | None) -> Iterator[Cause]:
+    """Where the halt and the breaker disagree, and what people may not know."""
+    if halt is None and trigger is not None:
+        yield _note("CHECKPOINT was removed by hand while the breaker is open: the agents are not halted")
+    elif halt is not None and halt.trip_id is None:
+        yield _note("the agents are halted by a CHECKPOINT that a person made")
+    elif halt is not None and trigger is None:
+        trip = f"the CHECKPOINT of trip {halt.trip_id}, which is not open"
+        yield _note(f"the agents are halted by {trip}: see liza resolve")
+
+
+def _note(text: str) -> Cause:
+    return Cause("note", text, text)
+
+
+def _id(trigger: Mapping[str, Any]) -> str:
+    return str(trigger.get("trip_id") or trigger.get("timestamp"))
+
+
+def _resolution(found: Check, trigger: Mapping[str, Any]) -> str:
+    for entry in reversed(history_of(found.snapshot.sections.get("circuit_breaker"))):
+        if isinstance(entry, Mapping) and entry.get("trip_id") == trigger.get("trip_id"):
+            return f"{trigger.get('pattern')} by {entry.get('resolved_by') or 'hand'}: {entry.get('resolution') or '?'}"
+    return f"{trigger.get('pattern')} by hand"
+
+
+def _counts(found: Check) -> list[tuple[str, float, str | None]]:
+    return [(each.rule.name, each.value, each.key) for each in found.verdict.progress]
+
+
+def _nearest(found: Check) -> str:
+    """How things stand, in a line: the patterns that are on their way."""
+    near = [f"{p.rule.name} {p.value:g} of {p.threshold:g}" for p in found.verdict.progress if p.value > 0]
+    return ", ".join(near) or "no pattern in sight"

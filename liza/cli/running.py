@@ -90,7 +90,7 @@ class Plain:
 
     def _disbelieved(self, done: Done) -> None:
         faults = done.evidence.faults
-        why = "there is nothing to believe it by" if not faults else show.short(faults[0].partition("\n")[0])
+        why = "there is nothing to believe it by" if not faults else show.short(faults[0].partition("\n")[0], 200)
         more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
         self.line(f"  it says that it is done, which is not believed: {why}{more}")
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from liza.blackboard.paths import FOLDER
 from liza.protocols.loops.errors import Error, errors_of
@@ -14,7 +14,7 @@ from liza.runner import evidence, git, signs
 from liza.runner.answers import Answer, answer_of
 from liza.runner.context import Tried
 from liza.runner.evidence import Evidence
-from liza.runner.job import Job, Session, write_json
+from liza.runner.job import Job, Session, json_of
 from liza.runner.patch import patch
 from liza.runner.plan import Plan
 from liza.runner.process import Interrupts, Limits, Outlet, Ran, run
@@ -216,45 +216,52 @@ def _evidence(
 
 def _keep(folder: str, done: Done, changes: bytes) -> None:
     """Everything about the iteration in files of its own. A disk without room must not lose the record of it."""
+    pieces = {
+        "changes.patch": changes,
+        "errors.json": json_of(_errors_kept(done)),
+        "metrics.json": json_of(_metrics(done)),
+        "completion_signals.json": json_of(_completion_signals(done)),
+    }
+    for name, raw in pieces.items():
+        with suppress(OSError), open(os.path.join(folder, name), "wb") as file:
+            file.write(raw)
+
+
+def _errors_kept(done: Done) -> dict[str, Any]:
+    errors = [{"signature": each.signature, "file": each.file} for each in done.errors]
+    return {"iteration": done.number, "errors": errors}
+
+
+def _metrics(done: Done) -> dict[str, Any]:
     said, ran = done.iteration, done.ran
-    with suppress(OSError):
-        with open(os.path.join(folder, "changes.patch"), "wb") as file:
-            file.write(changes)
-        write_json(
-            os.path.join(folder, "errors.json"),
-            {"iteration": done.number, "errors": [{"signature": e.signature, "file": e.file} for e in done.errors]},
-        )
-        write_json(
-            os.path.join(folder, "metrics.json"),
-            {
-                "iteration": done.number,
-                "started": done.started,
-                "seconds": round(ran.seconds, 3),
-                "outcome": said.outcome,
-                "exit_code": ran.code,
-                "note": ran.note,
-                "model": said.model,
-                "files_changed": said.files_changed,
-                "progress": said.progress,
-                "progress_from": done.progress_from,
-                "tokens": said.tokens,
-                "cost_usd": done.answer.cost,
-                "output_bytes": ran.size,
-                "errors": said.errors,
-                "test_only": said.test_only or False,
-            },
-        )
-        plan = done.plan
-        write_json(
-            os.path.join(folder, "completion_signals.json"),
-            {
-                "iteration": done.number,
-                "claims_done": said.claims_done,
-                "completion": said.completion,
-                "confidence": said.confidence,
-                "evidence": {name: "pass" if passed else "fail" for name, passed in said.evidence.items()},
-                "unproven": said.unproven,
-                "faults": done.evidence.faults,
-                "plan": None if plan is None else {"done": plan.done, "total": plan.total, "open": plan.open},
-            },
-        )
+    return {
+        "iteration": done.number,
+        "started": done.started,
+        "seconds": round(ran.seconds, 3),
+        "outcome": said.outcome,
+        "exit_code": ran.code,
+        "note": ran.note,
+        "model": said.model,
+        "files_changed": said.files_changed,
+        "progress": said.progress,
+        "progress_from": done.progress_from,
+        "tokens": said.tokens,
+        "cost_usd": done.answer.cost,
+        "output_bytes": ran.size,
+        "errors": said.errors,
+        "test_only": said.test_only,
+    }
+
+
+def _completion_signals(done: Done) -> dict[str, Any]:
+    said, plan = done.iteration, done.plan
+    return {
+        "iteration": done.number,
+        "claims_done": said.claims_done,
+        "completion": said.completion,
+        "confidence": said.confidence,
+        "evidence": {name: "pass" if passed else "fail" for name, passed in said.evidence.items()},
+        "unproven": said.unproven,
+        "faults": done.evidence.faults,
+        "plan": None if plan is None else {"done": plan.done, "total": plan.total, "open": plan.open},
+    }

@@ -88,7 +88,7 @@ class Session(NamedTuple):
     def save(self, facts: Mapping[str, Any]) -> None:
         path = os.path.join(self.folder, "session.json")
         try:
-            write_json(path, {"schema": 1, "session": self.name, **facts})
+            storage.put(path, json_of({"schema": 1, "session": self.name, **facts}))
         except OSError as error:
             raise _not_kept(path, error) from None
 
@@ -152,9 +152,9 @@ def _sessions(paths: Paths) -> list[str]:
     return []
 
 
-def write_json(path: str, value: Any) -> None:
-    """A file of JSON, whole or not at all."""
-    storage.put(path, (json.dumps(value, indent=2, default=_plain) + "\n").encode())
+def json_of(value: Any) -> bytes:
+    """Values as a file of JSON that people can read."""
+    return (json.dumps(value, indent=2, default=_plain) + "\n").encode()
 
 
 def _plain(value: Any) -> Any:

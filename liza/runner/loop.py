@@ -174,13 +174,16 @@ class Run:
         stands = self.look()
         if self._is_open(stands):
             return self._stuck(stands)
-        if self.job.maximum is not None and self.here >= self.job.maximum:
+        if self._is_last():
             return End("stopped", 1, f"{self.here} iterations, and it is not completed (--max {self.job.maximum})")
         self._write_context(stands)
         self.view.iterates(self.number + 1, self.model, stands)
         place = Workplace(self.job, self.session, os.environ, self.interrupts, self.view.outlet)
         done = iterate(place, self.number + 1, self.model)
         return self._decided(done, self._recorded(done))
+
+    def _is_last(self) -> bool:
+        return self.job.maximum is not None and self.here >= self.job.maximum
 
     def _recorded(self, done: Done) -> Recorded:
         self.number += 1
@@ -256,6 +259,8 @@ class Run:
         if stands.opened:
             self.view.notify(stands)
         action = self.settings.action
+        if self._is_last() and action != "abort":
+            return End("open", 3, stands.reason)  # there is nothing to go on with
         if action == "alert":
             self.close(stands, "told of, and going on (--on-stagnation alert)")
             return None

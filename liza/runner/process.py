@@ -16,7 +16,7 @@ from types import FrameType, TracebackType
 from typing import IO, Any, NamedTuple, Self
 
 HEAD, TAIL = 1 << 18, 1 << 21  # bytes of the output that are kept in memory: of its beginning, and of its end
-GRACE = 0.5  # seconds between the request to end and the kill
+GRACE = 0.4  # seconds between the request to end and the kill
 _LINGER = 0.2  # how long output is awaited from what outlives the command
 _TICK = 0.1
 _DRAIN = 60.0  # how long somebody may take to read the last of the output

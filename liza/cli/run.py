@@ -133,7 +133,7 @@ def _seconds(options: dict[str, Any], name: str) -> float | None:
     text = options[name]
     if text is None:
         return None
-    seconds = parse_duration(f"{text}s") or parse_duration(text)
+    seconds = parse_duration(f"{text}s" if text.replace(".", "", 1).isdecimal() else text)
     if not seconds or seconds > 1e9:
         option = f"--{name.replace('_', '-')}"
         raise WrongUsage(f"{option} is {shown(text)}", hint="seconds, or a time like 90s, 30m or 2h, is expected")

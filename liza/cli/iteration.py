@@ -6,12 +6,12 @@ Without click, whose import takes longer than the command itself: agents' hooks 
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from liza.blackboard.board import Board
 from liza.blackboard.paths import Paths
 from liza.blackboard.rulesfile import read_rules
+from liza.cli.options import moment
 from liza.errors import Refused, WrongUsage
 from liza.protocols.loops import states
 from liza.protocols.loops.iterations import OUTCOMES
@@ -34,7 +34,7 @@ def run(root: str | None, name: str, options: Options, as_json: bool) -> int:
 
         measured = measure(board.paths, name, options.get("workdir") or ())
         iteration = iteration._replace(files_changed=measured.files_changed)
-    done = record(board, name, iteration, rules, settings, datetime.now(UTC))
+    done = record(board, name, iteration, rules, settings, moment(options.get("now")))
     if measured is not None:
         measured.keep()
     return tell("loop record", done, settings, as_json)
@@ -187,6 +187,8 @@ def lines_of(done: Recorded) -> list[str]:
     if done.status == states.HALF_OPEN:
         lines = [f"loop {name}: HALF_OPEN, one iteration may try again ({printable(done.reason)})"]
     lines += [f"  {printable(note)}" for note in done.notes]
-    near = [f"{each.rule} {each.value:g} of {each.threshold:g}" for each in done.signals if each.action == "OPEN"]
+    # What is still far off would only hide what is not.
+    near = [each for each in done.signals if each.action == "OPEN" and 2 * each.value >= each.threshold]
     lines += [f"  ! {printable(each.words)}" for each in done.signals if each.warns]
-    return lines + ([f"  {', '.join(near)}"] if near else [])
+    said = ", ".join(f"{each.rule} {each.value:g} of {each.threshold:g}" for each in near)
+    return lines + ([f"  {said}"] if said else [])

@@ -41,6 +41,7 @@ def command() -> None:
 @click.option("--duration", metavar="SECONDS", help="How long it took.")
 @click.option("--workdir", metavar="DIR", multiple=True, help="A git work tree to measure; default: that of .liza/.")
 @click.option("--project", metavar="TYPE", help="The type of project, whose limits count; default: $PROJECT_TYPE.")
+@click.option("--now", metavar="TIME", help="As if it were this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
 @click.pass_context
@@ -169,39 +170,43 @@ def _nearest(row: Recorded) -> str:
 @click.argument("name", metavar="LOOP")
 @click.option("-m", "--message", metavar="WHY", help="What was done about it.")
 @click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
+@click.option("--now", metavar="TIME", help="As if it were this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
 @click.pass_context
-def reset_command(ctx: click.Context, name: str, message: str | None, by: str | None, as_json: bool) -> int:
+def reset_command(
+    ctx: click.Context, name: str, now: str | None, message: str | None, by: str | None, as_json: bool
+) -> int:
     """Close LOOP and set all its counters to 0; how often it tripped is kept.
 
     \b
     Example:
       liza loop reset coder-1 -m "the fixture was wrong"
     """
-    board, rules, settings, at = _all_of(ctx)
+    board, rules, settings, at = _all_of(ctx, now)
     done = recording.reset(board, name, message, person(by), rules, settings, at)
     return iteration.tell("loop reset", done, settings, as_json)
 
 
 @command.command("probe")
 @click.argument("name", metavar="LOOP")
+@click.option("--now", metavar="TIME", help="As if it were this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
 @click.pass_context
-def probe_command(ctx: click.Context, name: str, as_json: bool) -> int:
+def probe_command(ctx: click.Context, name: str, now: str | None, as_json: bool) -> int:
     """Let an open LOOP try one iteration: progress closes it, anything else opens it again.
 
     \b
     Example:
       liza loop probe coder-1
     """
-    board, rules, settings, at = _all_of(ctx)
+    board, rules, settings, at = _all_of(ctx, now)
     done = recording.probe(board, name, rules, settings, at)
     return iteration.tell("loop probe", done, settings, as_json)
 
 
-def _all_of(ctx: click.Context) -> tuple[Board, RuleSet, Settings, datetime]:
+def _all_of(ctx: click.Context, now: str | None) -> tuple[Board, RuleSet, Settings, datetime]:
     board = Board.find(root_of(ctx))
     rules, settings = iteration.in_force(board.paths)
-    return board, rules, settings, moment(None)
+    return board, rules, settings, moment(now)

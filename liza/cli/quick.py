@@ -25,7 +25,7 @@ FORMS = {
     ("loop", "record"): Form(
         (
             "--task", "--progress", "--files-changed", "--error", "--output", "--outcome", "--model", "--tokens",
-            "--duration", "--project", "--root",
+            "--duration", "--project", "--now", "--root",
         ),
         ("--claims-done", "--test-only"),
         ("--evidence", "--workdir"),

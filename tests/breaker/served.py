@@ -13,6 +13,8 @@ from types import TracebackType
 from typing import Any, Self
 
 LOADED = (
+    "iteration",
+    "loop",
     "analyze",
     "gated",
     "init",

@@ -162,7 +162,11 @@ def _can_start(program: str, cwd: str) -> bool:
 def _alone(board: Board, loop: str) -> Lock:
     """One run a loop: two would take each other's iterations for their own."""
     path = f"{os.path.splitext(judging.archive_of(board.paths, loop))[0]}.lock"
-    os.makedirs(os.path.dirname(path), exist_ok=True)
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+    except OSError as error:
+        hint = f"look at it with: ls -la {board.paths.runs}"
+        raise Refused(f"runs cannot be kept: {error.strerror}", hint=hint, file=board.paths.runs) from None
     return _Alone(path, loop)
 
 

@@ -20,6 +20,7 @@ from liza.runner.plan import Plan
 from liza.runner.process import Interrupts, Limits, Outlet, Ran, run
 
 _LONGEST = 500  # characters of an error
+_TOLD = 30  # errors and faults that the next iterations may be told of
 _CHECK_TIME = 3600.0  # seconds that --verify and --test may take, where no time limit is given
 
 
@@ -46,7 +47,7 @@ class Done(NamedTuple):
         places = tuple(f"{each.file}: {each.signature}" if each.file else each.signature for each in self.errors)
         return Tried(
             self.number, said.model, said.outcome, said.files_changed, said.progress, said.claims_done,
-            dict(said.evidence), places[:10], self.evidence.faults, self.ran.note,
+            dict(said.evidence), places[:_TOLD], self.evidence.faults[:_TOLD], self.ran.note,
         )  # fmt: skip
 
 

@@ -25,8 +25,10 @@ from liza.rules.evaluate import RuleSet
 from liza.runner import context
 from liza.runner.blocking import block, title_of
 from liza.runner.context import Tried
+from liza.runner.evidence import read_plan
 from liza.runner.iterating import Done, Workplace, iterate
 from liza.runner.job import Job, Session
+from liza.runner.plan import Plan
 from liza.runner.process import Interrupts, Outlet
 
 POLL = 0.25  # seconds between two looks at the blackboard while we wait
@@ -97,6 +99,7 @@ class Run:
         self.model = job.model or (settings.models[0] if self._needs_model() and settings.models else None)
         self.totals = Totals()
         self.tried: list[Tried] = []
+        self.boxes: int | None = None  # in the plan, at the last look
         self.escalated: str | None = None  # what the next model is told
         self.pending: Iteration | None = None  # an iteration that could not be recorded
         self.started = datetime.now(UTC)
@@ -122,7 +125,7 @@ class Run:
                 "updated": datetime.now(UTC),
                 "totals": self.totals._asdict(),
                 "escalated": self.escalated,
-                "tried": [each._asdict() for each in self.tried[-_REMEMBERED:]],
+                "tried": [each._asdict() for each in self.tried],
                 "pending": pending,
             }
         )
@@ -147,6 +150,7 @@ class Run:
         try:
             self.save("running")
             self.view.began(self.job, self.session, self.settings)
+            self._look_at(read_plan(self.job.plan, self.job.optional_sections))
             self._record_pending()
             self.end = self._already_open()
             while self.end is None:
@@ -188,7 +192,8 @@ class Run:
     def _recorded(self, done: Done) -> Recorded:
         self.number += 1
         self.here += 1
-        self.tried.append(done.tried())
+        self.tried = [*self.tried, done.tried()][-_REMEMBERED:]
+        self._look_at(done.plan)
         self.totals = self.totals.plus(done)
         self.pending = done.iteration
         self.save("running")  # should the blackboard not take it, a later run will record it
@@ -196,6 +201,13 @@ class Run:
         assert stands is not None
         self.view.recorded(done, stands)
         return stands
+
+    def _look_at(self, plan: Plan | None) -> None:
+        """Say when boxes are gone from the plan: an open item that was deleted is as good as ticked."""
+        boxes = None if plan is None else plan.total + plan.optional
+        if boxes is not None and self.boxes is not None and boxes < self.boxes:
+            self.view.says(f"the plan has {self.boxes - boxes} boxes less than before: {boxes} of {self.boxes}")
+        self.boxes = boxes if boxes is not None else self.boxes
 
     def _record_pending(self) -> Recorded | None:
         if self.pending is None:
@@ -285,17 +297,22 @@ class Run:
     def _escalate(self, stands: Recorded) -> bool:
         """Hand over to the next model; False where there is none, or nobody wants that."""
         following = self.next_model()
-        if not self.settings.escalation or following is None:
-            why = "there is no further model" if self.settings.escalation else "escalation is not enabled"
-            self.view.says(f"{why}: pausing")
-            return False
-        self.change_model(stands, following)
-        return True
+        if self.settings.escalation and following is not None:
+            self.change_model(stands, following)
+            return True
+        if not self.settings.escalation:
+            why = "escalation is not enabled"
+        else:
+            why = f"there is no further model after {self.model}"
+        self.view.says(f"{why}: pausing")
+        return False
 
     def next_model(self) -> str | None:
-        """The one after the current in the progression; the first, if the current is none of them."""
+        """The one after the current in the progression; None after the last, and after one that is not in it."""
         models = self.settings.models
-        at = models.index(self.model) + 1 if self.model in models else 0
+        if self.model is None:
+            return models[0] if models else None
+        at = models.index(self.model) + 1 if self.model in models else len(models)
         return models[at] if at < len(models) else None
 
     def change_model(self, stands: Recorded, model: str) -> None:

@@ -57,6 +57,15 @@ def test_a_command_that_does_not_exist_is_refused_before_anything_is_recorded(tm
     assert "loops" not in project.board
 
 
+def test_a_folder_for_runs_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", "touch ran")
+    (project.folder / ".liza" / "runs").write_text("no folder")
+    result = project.run("--max", "1")
+    assert result.code == 1
+    assert "runs cannot be kept" in result.err
+    assert not (project.folder / "ran").exists()
+
+
 def test_the_command_may_stand_without_dashes_and_keeps_its_own_options(tmp_path: Path) -> None:
     project = Project(tmp_path / "p")
     result = project.liza("run", "--max", "1", "echo", "--max", "9", "--json", "-x")

@@ -108,7 +108,7 @@ PROGRESSION = "stagnation: {escalation: {enabled: true, model_progression: [smal
 def test_escalate_goes_through_the_models_and_pauses_at_the_last(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", SAYS, rules=PROGRESSION)
     with project.running("--on-stagnation", "escalate") as running:
-        running.says("there is no further model: pausing")
+        running.says("there is no further model after large: pausing")
         said = running.out.read_text().splitlines()
         assert [line.split()[1] for line in said] == ["small"] * 3 + ["middle"] * 3 + ["large"] * 3
         assert project.loop["status"] == "OPEN"
@@ -133,11 +133,18 @@ def test_escalation_begins_behind_the_model_that_was_given(tmp_path: Path) -> No
     assert [line.split()[1] for line in result.out.splitlines()] == ["middle"] * 3 + ["large"]
 
 
+def test_a_model_that_is_not_in_the_progression_has_none_after_it(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", SAYS, rules=PROGRESSION)
+    with project.running("--on-stagnation", "escalate", "--model", "the-largest") as running:
+        running.says("there is no further model after the-largest: pausing")
+    assert len(project.recorded) == 3
+
+
 def test_escalation_that_is_not_enabled_pauses(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", SAYS, rules="stagnation: {escalation: {enabled: false}}\n")
     with project.running("--on-stagnation", "escalate") as running:
         running.says("escalation is not enabled: pausing")
-        running.says("paused")
+        running.says("liza run: paused; go on with")
     assert len(project.recorded) == 3
 
 

@@ -291,7 +291,7 @@ def test_the_context_tells_what_speaks_against_a_claim(tmp_path: Path) -> None:
 
 def test_the_warning_and_critical_levels_are_told_before_the_trip(tmp_path: Path) -> None:
     rules = "circuit_breaker: {warning_threshold: 5, critical_threshold: 10, absolute_max_loops: 12}\n"
-    agent = "echo $LIZA_ITERATION > w; echo Progress: $((LIZA_ITERATION * 7))%; grep '^## [WC][ar]' $LIZA_CONTEXT_FILE"
+    agent = "echo $LIZA_ITERATION > w; echo Progress: $((LIZA_ITERATION * 7))%; grep '^## [WC][ar]' $LIZA_CONTEXT_FILE; true"
     project = Project(tmp_path / "p", agent, rules=rules)
     result = project.run("--on-stagnation", "abort")
     assert result.code == 3
@@ -335,3 +335,11 @@ def test_a_plan_that_was_emptied_or_removed_completes_nothing(tmp_path: Path) ->
     project.agent.write_text("rm PLAN.md; echo DONE")
     assert project.run("--plan", "PLAN.md", "--max", "1").code == 3
     assert [each["evidence"] for each in project.recorded] == [{"plan": "fail"}] * 2
+
+
+def test_boxes_that_are_gone_from_the_plan_are_told_of(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", "echo $LIZA_ITERATION > work.txt; sed -i '/two/d' PLAN.md")
+    (project.folder / "PLAN.md").write_text("- [x] one\n- [ ] two\n- [ ] two and a half\n")
+    result = project.run("--plan", "PLAN.md")
+    assert result.code == 0
+    assert lines(result, "liza run: the plan has 2 boxes less than before: 1 of 3")

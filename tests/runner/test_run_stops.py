@@ -1,5 +1,6 @@
 """What stops a run: people with files, with signals and with commands; and how it goes on afterwards."""
 
+import re
 import signal
 import subprocess
 import time
@@ -11,6 +12,7 @@ from tests.cli.run import environment, liza
 from tests.runner.projects import CLAIMS, HANGS, IDLES, WORKS, Project, alive, lines
 from tests.runner.repositories import SETTINGS
 from tests.watch.daemon import until
+from tests.watch.writers import save
 
 WAITS = """\
 echo "$LIZA_ITERATION" >> work.txt
@@ -115,7 +117,7 @@ def test_whoever_closes_the_pipe_stops_the_run(tmp_path: Path) -> None:
 def test_a_paused_run_waits_until_somebody_resets_its_loop_and_stops_no_other_agent(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     with project.running("--max", "4") as running:
-        running.says("paused; go on with: liza loop reset l")
+        running.says("liza run: paused; go on with: liza loop reset l")
         assert project.loop["status"] == "OPEN"
         assert not (project.folder / ".liza" / "CHECKPOINT").exists()
         assert project.facts["status"] == "paused"
@@ -127,17 +129,27 @@ def test_a_paused_run_waits_until_somebody_resets_its_loop_and_stops_no_other_ag
 def test_a_paused_run_tries_once_when_it_is_told_to(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", f"{IDLES}; [ ! -e go ] || date > work.txt")
     with project.running("--max", "4") as running:
-        running.says("paused")
+        running.says("liza run: paused; go on with")
         (project.folder / "go").touch()
         assert liza(project.folder, "loop", "probe", "l").code == 0
         assert running.code() == 1
     assert project.loop["status"] == "CLOSED"
 
 
+def test_a_paused_run_tries_once_when_the_loop_has_cooled_down(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    with project.running("--max", "4") as running:
+        running.says("liza run: paused; go on with")
+        text = project.state.read_text()
+        save(project.state, re.sub(r"last_trigger_time: \d{4}", "last_trigger_time: 2001", text))
+        assert running.code() == 3
+    assert (project.loop["status"], project.loop["trigger_count"]) == ("OPEN", 2)
+
+
 def test_a_paused_run_can_be_interrupted(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     with project.running() as running:
-        running.says("paused")
+        running.says("liza run: paused; go on with")
         running.send(signal.SIGINT)
         assert running.code() == 130
 

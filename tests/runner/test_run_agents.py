@@ -289,9 +289,12 @@ def test_the_context_tells_what_speaks_against_a_claim(tmp_path: Path) -> None:
     assert "\ntwo tests fail\n" in result.out
 
 
+STEPS = "echo $LIZA_ITERATION > work.txt; echo Progress: $((LIZA_ITERATION * 7))%"
+
+
 def test_the_warning_and_critical_levels_are_told_before_the_trip(tmp_path: Path) -> None:
     rules = "circuit_breaker: {warning_threshold: 5, critical_threshold: 10, absolute_max_loops: 12}\n"
-    agent = "echo $LIZA_ITERATION > w; echo Progress: $((LIZA_ITERATION * 7))%; grep '^## [WC][ar]' $LIZA_CONTEXT_FILE; true"
+    agent = f"{STEPS}; grep '^## [WC][ar]' $LIZA_CONTEXT_FILE; true"
     project = Project(tmp_path / "p", agent, rules=rules)
     result = project.run("--on-stagnation", "abort")
     assert result.code == 3

@@ -28,11 +28,16 @@ _RENAME_EXCHANGE = 2
 
 
 class Identity(NamedTuple):
-    """What tells one version of a file from another without reading it."""
+    """What tells one version of a file from another without reading it.
+
+    The first three are not enough: programs that copy a file set its time to that of the original, and the inode of a
+    replaced file is given away again. The time of the last change of any kind cannot be set by anybody.
+    """
 
     mtime_ns: int
     ino: int
     size: int
+    ctime_ns: int
 
 
 class Reading(NamedTuple):
@@ -47,7 +52,7 @@ class Changed(Exception):
 
 
 def identity(status: os.stat_result) -> Identity:
-    return Identity(status.st_mtime_ns, status.st_ino, status.st_size)
+    return Identity(status.st_mtime_ns, status.st_ino, status.st_size, status.st_ctime_ns)
 
 
 # --- reading --------------------------------------------------------------------------------------------------------

@@ -90,13 +90,16 @@ def read(path: str, *, again: bool = False, whole: bool = False) -> Reading:
 def _read_once(path: str) -> tuple[bytes | None, os.stat_result]:
     # O_NONBLOCK: opening a FIFO that somebody put there must not wait for a writer.
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(fd, "rb", buffering=0) as file:
+    try:
         before = os.fstat(fd)
         if not stat.S_ISREG(before.st_mode):
             raise OSError(errno.EISDIR if stat.S_ISDIR(before.st_mode) else errno.EINVAL, "not a regular file")
-        raw = file.readall()
+        with open(fd, "rb", buffering=0, closefd=False) as file:
+            raw = file.readall()
         same = identity(before) == identity(os.fstat(fd)) == identity(os.stat(path)) and len(raw) == before.st_size
         return (raw if same else None), before
+    finally:
+        os.close(fd)  # not by `open`, which refuses a folder and leaves it open
 
 
 def _moved_into_place(status: os.stat_result) -> bool:

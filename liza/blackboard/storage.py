@@ -28,11 +28,16 @@ _RENAME_EXCHANGE = 2
 
 
 class Identity(NamedTuple):
-    """What tells one version of a file from another without reading it."""
+    """What tells one version of a file from another without reading it.
+
+    The first three are not enough: programs that copy a file set its time to that of the original, and the inode of a
+    replaced file is given away again. The time of the last change of any kind cannot be set by anybody.
+    """
 
     mtime_ns: int
     ino: int
     size: int
+    ctime_ns: int
 
 
 class Reading(NamedTuple):
@@ -47,7 +52,7 @@ class Changed(Exception):
 
 
 def identity(status: os.stat_result) -> Identity:
-    return Identity(status.st_mtime_ns, status.st_ino, status.st_size)
+    return Identity(status.st_mtime_ns, status.st_ino, status.st_size, status.st_ctime_ns)
 
 
 # --- reading --------------------------------------------------------------------------------------------------------
@@ -85,13 +90,16 @@ def read(path: str, *, again: bool = False, whole: bool = False) -> Reading:
 def _read_once(path: str) -> tuple[bytes | None, os.stat_result]:
     # O_NONBLOCK: opening a FIFO that somebody put there must not wait for a writer.
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(fd, "rb", buffering=0) as file:
+    try:
         before = os.fstat(fd)
         if not stat.S_ISREG(before.st_mode):
             raise OSError(errno.EISDIR if stat.S_ISDIR(before.st_mode) else errno.EINVAL, "not a regular file")
-        raw = file.readall()
+        with open(fd, "rb", buffering=0, closefd=False) as file:
+            raw = file.readall()
         same = identity(before) == identity(os.fstat(fd)) == identity(os.stat(path)) and len(raw) == before.st_size
         return (raw if same else None), before
+    finally:
+        os.close(fd)  # not by `open`, which refuses a folder and leaves it open
 
 
 def _moved_into_place(status: os.stat_result) -> bool:

@@ -15,6 +15,7 @@ from liza.blackboard import storage
 from liza.blackboard.storage import read, replace
 from liza.errors import Unreadable
 from tests.blackboard.files import as_nobody, old, public_folder
+from tests.faults.children import no_leaked_files
 
 
 @pytest.fixture
@@ -162,6 +163,13 @@ def test_what_is_no_file_is_degraded_and_nobody_waits_for_it(tmp_path: Path) -> 
     (tmp_path / "knot").symlink_to("knot")
     unreadable(tmp_path / "knot")
     unreadable(Path("/dev/null"))
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["folder", "FIFO"])
+def test_what_is_no_file_is_not_left_open(state: Path, make: Callable[[Path], None]) -> None:
+    make(state)
+    with no_leaked_files():
+        unreadable(state)
 
 
 @pytest.fixture

@@ -49,6 +49,7 @@ class Kind(StrEnum):
     DEGRADED = "degraded"
     RECOVERED = "recovered"
     RELOADED = "reloaded"
+    BACKEND = "backend"
     ALARM = "alarm"
     OVER = "over"
     STOPPED = "stopped"
@@ -90,6 +91,7 @@ class Watcher:
         self.board = Board(paths)
         self.lease = Lease(paths)
         self.changes = Changes(paths, poll=options.poll)
+        self.backend = self.changes.backend
         self.started = clock()
         self.stopping = False
         self.reload = True
@@ -127,7 +129,8 @@ class Watcher:
             tidy(self.board)
             self.changes.start()
             self._remember()
-            self.tell(Kind.STARTED, f"watching {self.paths.folder} by {self.changes.backend}, process {os.getpid()}")
+            self.backend = self.changes.backend
+            self.tell(Kind.STARTED, f"watching {self.paths.folder} by {self.backend}, process {os.getpid()}")
             while not self.stopping:
                 self.tick()
                 self.changes.wait(self._patience())
@@ -217,6 +220,9 @@ class Watcher:
             self.lease.take()  # the folder was deleted and came back
             self.seen, self.found, self.document = {}, None, None  # perhaps as another blackboard
         self.lease.beat()
+        if self.backend != self.changes.backend:
+            self.backend = self.changes.backend
+            self.tell(Kind.BACKEND, f"watching by {self.backend} from now on")
         now = self.clock()
         there = versions(self.paths)
         if self.reload or there[self.paths.rules] != self.seen.get(self.paths.rules):
@@ -261,7 +267,7 @@ class Watcher:
     def _look(self, now: datetime) -> None:
         assert self.rules is not None
         try:
-            document = self.board.read(self.document, whole=self.changes.was_moved())
+            document = self.board.read(self.document, whole=self.changes.moved_into_place())
             snapshot = snapshot_of(self.board, document, self.rules, check=False)
             found = judged(snapshot, evaluate(self.rules, snapshot, now, self.memo))
         except LizaError as error:

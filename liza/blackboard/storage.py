@@ -58,13 +58,13 @@ def identity(status: os.stat_result) -> Identity:
 # --- reading --------------------------------------------------------------------------------------------------------
 
 
-def read(path: str, *, again: bool = False, whole: bool = False) -> Reading:
+def read(path: str, *, again: bool = False, whole: Identity | None = None) -> Reading:
     """The whole file, once it has settled; `Unreadable` where there is no file that can be read.
 
     A save in place is seen half done by whoever reads in that moment, and half a YAML file usually parses. So a young
     file must stay the same for a while before it is believed, unless it was moved into place, which happens to
-    finished files only. `again` asks for that of any file: for one that reads like half of what it was. `whole` is for
-    those who have seen it being moved, where the clock of the file system is too coarse to show it.
+    finished files only. `again` asks for that of any file: for one that reads like half of what it was. `whole` is the
+    version that somebody has seen being moved, where the clock of the file system is too coarse to show it.
     """
     started = time.monotonic()
     while True:
@@ -76,7 +76,8 @@ def read(path: str, *, again: bool = False, whole: bool = False) -> Reading:
                 continue
             raise _unreadable(path, error) from None
         if raw is not None:
-            settled = not again and (whole or _moved_into_place(status) or time.time() - status.st_mtime > YOUNG)
+            finished = whole == identity(status) or _moved_into_place(status)
+            settled = not again and (finished or time.time() - status.st_mtime > YOUNG)
             if settled or _stays(path, status) or time.monotonic() - started > YOUNG:
                 return Reading(raw, identity(status))
         if time.monotonic() - started > _PATIENCE:

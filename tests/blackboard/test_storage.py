@@ -93,6 +93,21 @@ def test_a_file_moved_into_place_is_whole_and_read_at_once(state: Path, waits: M
     assert waited == []
 
 
+def test_a_version_that_was_seen_being_moved_is_read_at_once(state: Path, waits: Meanwhile) -> None:
+    waited = waits()
+    moved = storage.identity(young(state, "a: 1\n").stat())
+    assert read(str(state), whole=moved).raw == b"a: 1\n"
+    assert waited == []
+
+
+def test_a_file_that_was_written_after_it_was_moved_must_be_quiet(state: Path, waits: Meanwhile) -> None:
+    moved = storage.identity(young(state, "a: 1\n").stat())
+    young(state, "a: 1\nb:")
+    waited = waits(lambda: young(state, "a: 1\nb: 2\n"))
+    assert read(str(state), whole=moved).raw == b"a: 1\nb: 2\n"
+    assert len(waited) == 2
+
+
 def test_what_we_put_in_place_ourselves_is_read_at_once(state: Path, waits: Meanwhile) -> None:
     waited = waits()
     replace(str(old(state)), read(str(state)), b"a: 2\n")

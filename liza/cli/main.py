@@ -53,9 +53,10 @@ def run(arguments: list[str]) -> int:
         sys.stdout.flush()
         return code
     except LizaError as error:
-        if "--debug" in arguments:
+        own = _own(arguments)
+        if "--debug" in own:
             _print_traceback()
-        _tell(error, arguments)
+        _tell(error, own)
         return error.exit_code
     except KeyboardInterrupt:
         print("liza: interrupted", file=sys.stderr)
@@ -120,6 +121,11 @@ def _with_click(arguments: list[str]) -> int:
         raise WrongUsage(error.format_message(), hint=hint) from None
     except click.Abort:
         raise KeyboardInterrupt from None
+
+
+def _own(arguments: list[str]) -> list[str]:
+    """Without what stands behind `--`: the command that `liza run` runs has options of its own."""
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
 
 def _tell(error: LizaError, arguments: list[str]) -> None:

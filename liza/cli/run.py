@@ -1,0 +1,180 @@
+"""`liza run`."""
+
+import gc
+import os
+import shutil
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from liza.blackboard.board import Board
+from liza.blackboard.lock import Lock
+from liza.cli import iteration, running
+from liza.cli.group import common, root_of
+from liza.cli.options import person
+from liza.errors import LockTimeout, Refused, WrongUsage
+from liza.protocols.loops import judging
+from liza.rules.blocks import ACTIONS
+from liza.rules.language import parse_duration
+from liza.runner.job import Job, begin, resumed
+from liza.runner.loop import Run
+from liza.runner.process import Interrupts, Limits
+from liza.text import shown
+
+
+@click.command("run", context_settings={"allow_interspersed_args": False})
+@click.argument("words", metavar="-- COMMAND...", nargs=-1, type=click.UNPROCESSED)
+@click.option("--loop", metavar="NAME", help="The loop on the blackboard; default: the task, else the program's name.")
+@click.option("--task", metavar="ID", help="The task that is worked on.")
+@click.option("--max", "maximum", metavar="N", help="Stop after so many iterations.")
+@click.option("--timeout", metavar="TIME", help="End an iteration after so long: 30m, 2h, or seconds.")
+@click.option("--idle-timeout", metavar="TIME", help="End an iteration that has printed nothing for so long.")
+@click.option("--plan", metavar="FILE", help="A Markdown plan: its ticked boxes are the progress.")
+@click.option("--optional-sections", metavar="HEADING", multiple=True, help="Headings whose boxes do not block.")
+@click.option("--verify", metavar="CMD", help="Completion is believed only if this shell command succeeds.")
+@click.option("--require", metavar="FILE", multiple=True, help="Completion is believed only if this file exists.")
+@click.option("--test", metavar="CMD", help="Run this shell command after every change; failing, it is evidence.")
+@click.option("--stagnation-threshold", metavar="N", help="How many iterations without progress stop the loop.")
+@click.option("--on-stagnation", metavar="ACTION", help=f"What is done then: {', '.join(ACTIONS)}.")
+@click.option("--project", metavar="TYPE", help="The type of project, whose limits count; default: $PROJECT_TYPE.")
+@click.option("--model", metavar="NAME", help="The model to begin with; {model} in the command.")
+@click.option("--workdir", metavar="DIR", multiple=True, help="A git work tree to measure; default: this folder's.")
+@click.option("--resume", metavar="SESSION", help="Go on with a session that stopped.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object an iteration, instead of the output.")
+@common
+@click.pass_context
+def command(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **options: Any) -> int:
+    """Run an agent's command again and again, until it is done or stuck.
+
+    Each iteration is recorded on the blackboard and judged; a loop that goes nowhere is stopped. In the command,
+    {iteration}, {model} and {context_file} are filled in. It may print a line `Progress: N%`, or write a number into
+    $LIZA_PROGRESS_FILE. That it is done is believed only with evidence: --verify, --require, --plan or --test.
+
+    Exit codes: 0 completed, 1 stopped before that, 3 the loop is open or CHECKPOINT is there, 130 interrupted.
+
+    \b
+    Examples:
+      liza run --plan PLAN.md --verify "make test" -- claude -p "$(cat PROMPT.md)"
+      liza run --max 10 --on-stagnation escalate -- agent --model {model} --context {context_file}
+      liza run --resume 20260117-140500
+    """
+    board = Board.find(root_of(ctx))
+    chosen = {name: options[name] for name in ("stagnation_threshold", "on_stagnation", "project")}
+    rules, settings = iteration.in_force(board.paths, chosen)
+    facts: dict[str, Any] | None = None
+    if options["resume"] is not None:
+        session = resumed(board.paths, options["resume"])
+        facts = session.facts()
+        job = _changed(Job.load(facts["job"]), words, options)
+    else:
+        session = None
+        job = _job(words, options)
+    _check(job)
+    with _alone(board, job.loop), Interrupts() as interrupts:
+        gc.enable()  # unlike other commands this one lives long
+        session = session or begin(board.paths, datetime.now(UTC))
+        view = running.view(as_json, settings, board.paths, interrupts)
+        run = Run(board, rules, settings, job, session, interrupts, view, person(None))
+        if facts is not None:
+            run.resume(facts)
+        if root := root_of(ctx):
+            os.environ["LIZA_ROOT"] = os.path.abspath(root)  # the agent's own calls of liza mean the same blackboard
+        try:
+            return run.go().code
+        finally:
+            view.ended(run)
+
+
+# --- what is asked for ----------------------------------------------------------------------------------------------
+
+
+def _job(words: tuple[str, ...], options: dict[str, Any]) -> Job:
+    if not words:
+        hint = 'for example: liza run --max 5 -- claude -p "$(cat PROMPT.md)"'
+        raise WrongUsage("there is no command to run", hint=hint)
+    loop = options["loop"] or options["task"] or os.path.basename(words[0]) or "run"
+    return _with_options(Job(loop, words, os.getcwd()), options)
+
+
+def _changed(job: Job, words: tuple[str, ...], options: dict[str, Any]) -> Job:
+    """The job of a session that is resumed: whatever is said anew counts instead."""
+    if options["loop"] not in (None, job.loop):
+        raise WrongUsage(f"--loop is {shown(options['loop'])}, and the session's is {shown(job.loop)}")
+    job = _with_options(job, options)
+    return job._replace(command=words) if words else job
+
+
+def _with_options(job: Job, options: dict[str, Any]) -> Job:
+    given: dict[str, Any] = {name: options[name] for name in ("verify", "test", "task", "model") if options[name]}
+    if options["maximum"] is not None:
+        given["maximum"] = _count(options["maximum"])
+    if options["plan"]:
+        given["plan"] = os.path.abspath(options["plan"])
+    if options["require"]:
+        given["require"] = tuple(os.path.abspath(path) for path in options["require"])
+    if options["workdir"]:
+        given["workdirs"] = tuple(os.path.abspath(path) for path in options["workdir"])
+    if options["optional_sections"]:
+        sections = [name.strip() for text in options["optional_sections"] for name in text.split(",")]
+        given["optional_sections"] = tuple(name for name in sections if name)
+    total, idle = (_seconds(options, name) for name in ("timeout", "idle_timeout"))
+    limits = Limits(total or job.limits.total, idle or job.limits.idle)
+    return job._replace(**given, limits=limits)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= len(text) <= 9 or int(text) < 1:
+        raise WrongUsage(f"--max is {shown(text)}", hint="a whole number, 1 or more, is expected")
+    return int(text)
+
+
+def _seconds(options: dict[str, Any], name: str) -> float | None:
+    text = options[name]
+    if text is None:
+        return None
+    seconds = parse_duration(f"{text}s" if text.replace(".", "", 1).isdecimal() else text)
+    if not seconds or seconds > 1e9:
+        option = f"--{name.replace('_', '-')}"
+        raise WrongUsage(f"{option} is {shown(text)}", hint="seconds, or a time like 90s, 30m or 2h, is expected")
+    return seconds
+
+
+def _check(job: Job) -> None:
+    """What would make every iteration fail in the same way is said before the first."""
+    if not os.path.isdir(job.cwd):
+        raise Refused(f"the folder of the session is gone: {job.cwd}", hint="make it again, or start a new run")
+    for folder in job.workdirs:
+        if not os.path.isdir(folder):
+            raise Refused(f"--workdir names {folder}, which is no folder", hint="name a git work tree")
+    if job.plan is not None and os.path.isdir(job.plan):
+        raise Refused("--plan names a folder", hint="name a Markdown file", file=job.plan)
+    program = job.command[0]
+    if "{" not in program and not _can_start(program, job.cwd):
+        raise Refused(f"there is no command {shown(program)}", hint="check its spelling and PATH, or give its path")
+
+
+def _can_start(program: str, cwd: str) -> bool:
+    path = os.path.join(cwd, program) if "/" in program else program
+    return shutil.which(path) is not None
+
+
+def _alone(board: Board, loop: str) -> Lock:
+    """One run a loop: two would take each other's iterations for their own."""
+    path = f"{os.path.splitext(judging.archive_of(board.paths, loop))[0]}.lock"
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    return _Alone(path, loop)
+
+
+class _Alone(Lock):
+    def __init__(self, path: str, loop: str) -> None:
+        super().__init__(path, timeout=0.0)
+        self.loop = loop
+
+    def __enter__(self) -> "Lock":
+        try:
+            return super().__enter__()
+        except LockTimeout as error:
+            who = "another process" if error.holder is None else f"process {error.holder}"
+            hint = "give this one a name of its own: --loop NAME"
+            raise Refused(f"loop {shown(self.loop)} is being run by {who}", hint=hint) from None

@@ -1,0 +1,163 @@
+"""What `liza run` is asked to do, and the session in which it does it."""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from liza.blackboard import storage
+from liza.blackboard.paths import Paths
+from liza.errors import Refused
+from liza.model import format_time
+from liza.runner.process import Limits
+from liza.text import shown
+
+_NAME = re.compile(r"[\w-][\w.-]{0,99}")
+
+
+class Job(NamedTuple):
+    """A command that is run again and again, and what is held against it."""
+
+    loop: str
+    command: tuple[str, ...]
+    cwd: str
+    task: str | None = None
+    model: str | None = None  # the one to begin with
+    maximum: int | None = None  # iterations
+    limits: Limits = Limits()
+    plan: str | None = None
+    optional_sections: tuple[str, ...] = ()
+    verify: str | None = None  # a shell command that must succeed before completion is believed
+    test: str | None = None  # one that is run after every iteration that changed something
+    require: tuple[str, ...] = ()
+    workdirs: tuple[str, ...] = ()  # what is measured; the folder of the run where there is none
+
+    @property
+    def has_evidence(self) -> bool:
+        """Whether a claim to be done can be believed at all."""
+        return bool(self.verify or self.test or self.require or self.plan)
+
+    def words(self, number: int, model: str | None, context_file: str) -> list[str]:
+        """The command with its placeholders filled in; any other braces stay as they are."""
+        filled = {"{iteration}": str(number), "{model}": model or "", "{context_file}": context_file}
+        return [_filled(word, filled) for word in self.command]
+
+    def dump(self) -> dict[str, Any]:
+        return {**self._asdict(), "limits": self.limits._asdict()}
+
+    @classmethod
+    def load(cls, value: Mapping[str, Any]) -> "Job":
+        """The job that `dump` made these values of; TypeError or KeyError where they are anything else."""
+        lists = {name: tuple(value[name]) for name in ("command", "optional_sections", "require", "workdirs")}
+        return cls(**{**value, **lists, "limits": Limits(**value["limits"])})
+
+
+def _filled(word: str, values: Mapping[str, str]) -> str:
+    return re.sub("|".join(map(re.escape, values)), lambda found: values[found[0]], word)
+
+
+class Session(NamedTuple):
+    """One run, and those that resumed it: the folder that keeps what came of it."""
+
+    folder: str  # .liza/runs/NAME
+
+    @property
+    def name(self) -> str:
+        return os.path.basename(self.folder)
+
+    @property
+    def context_file(self) -> str:
+        return os.path.join(self.folder, "context.md")
+
+    @property
+    def progress_file(self) -> str:
+        return os.path.join(self.folder, "progress")
+
+    def iteration(self, number: int) -> str:
+        """The folder of one iteration, which is there afterwards."""
+        folder = os.path.join(self.folder, "iterations", str(number))
+        try:
+            os.makedirs(folder, exist_ok=True)
+        except OSError as error:
+            raise _not_kept(folder, error) from None
+        return folder
+
+    def save(self, facts: Mapping[str, Any]) -> None:
+        path = os.path.join(self.folder, "session.json")
+        try:
+            storage.put(path, json_of({"schema": 1, "session": self.name, **facts}))
+        except OSError as error:
+            raise _not_kept(path, error) from None
+
+    def tell(self, text: str) -> None:
+        """Put the page for the next iteration where it can be read."""
+        try:
+            storage.put(self.context_file, text.encode(errors="backslashreplace"))
+        except OSError as error:
+            raise _not_kept(self.context_file, error) from None
+
+    def facts(self) -> dict[str, Any]:
+        """What was saved; `Refused` where there is nothing to go on from."""
+        path = os.path.join(self.folder, "session.json")
+        try:
+            with open(path, encoding="utf-8") as file:
+                found = json.load(file)
+            if not isinstance(found, dict) or found.get("schema") != 1:
+                raise ValueError("it is not the session of a run")
+            Job.load(found["job"])
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            hint = "start anew: liza run ... -- COMMAND"
+            raise Refused(f"the session cannot be resumed: {error}", hint=hint, file=path) from None
+        return found
+
+
+def _not_kept(path: str, error: OSError) -> Refused:
+    hint = "make room or permission there, then go on with: liza run --resume SESSION"
+    return Refused(f"the run cannot be kept: {error.strerror}", hint=hint, file=path)
+
+
+def begin(paths: Paths, now: datetime) -> Session:
+    """A new session, named by its time."""
+    runs = os.path.abspath(paths.runs)
+    stem = now.strftime("%Y%m%d-%H%M%S")
+    try:
+        os.makedirs(runs, exist_ok=True)
+        for attempt in range(1, 1000):
+            folder = os.path.join(runs, stem if attempt == 1 else f"{stem}-{attempt}")
+            with suppress(FileExistsError):
+                os.mkdir(folder)
+                return Session(folder)
+    except OSError as error:
+        raise _not_kept(runs, error) from None
+    raise Refused("no session can be begun: a thousand were in this second", file=runs)
+
+
+def resumed(paths: Paths, name: str) -> Session:
+    """A session that was begun before."""
+    folder = os.path.join(os.path.abspath(paths.runs), name)
+    if _NAME.fullmatch(name) is None or not os.path.isfile(os.path.join(folder, "session.json")):
+        names = _sessions(paths)
+        hint = f"the last ones are: {', '.join(names[-3:])}" if names else "there has been none yet"
+        raise Refused(f"there is no session {shown(name)}", hint=hint, file=paths.runs)
+    return Session(folder)
+
+
+def _sessions(paths: Paths) -> list[str]:
+    with suppress(OSError):
+        found = [entry for entry in os.scandir(paths.runs) if os.path.isfile(os.path.join(entry.path, "session.json"))]
+        return [entry.name for entry in sorted(found, key=lambda entry: (entry.stat().st_mtime, entry.name))]
+    return []
+
+
+def json_of(value: Any) -> bytes:
+    """Values as a file of JSON that people can read."""
+    return (json.dumps(value, indent=2, default=_plain) + "\n").encode()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return format_time(value)
+    raise TypeError(f"{type(value).__name__} in a file of JSON")

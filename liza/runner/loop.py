@@ -1,0 +1,365 @@
+"""`liza run`: iterations until the work is done or something stops it.
+
+An iteration is recorded before anything else is decided. Then, in this order: work that is done ends the run; whoever
+stops liza does; a loop that is open is paused, told of, aborted or handed to the next model; and before the next
+iteration the files are looked for with which people stop agents.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, Protocol
+
+from liza.blackboard import storage
+from liza.blackboard.board import Board
+from liza.errors import LizaError, Unreadable
+from liza.model import parse_time
+from liza.protocols.loops import recording, states
+from liza.protocols.loops.errors import Error
+from liza.protocols.loops.recording import Iteration, Recorded
+from liza.protocols.loops.settings import Settings
+from liza.rules.evaluate import RuleSet
+from liza.runner import context
+from liza.runner.blocking import block, title_of
+from liza.runner.context import Tried
+from liza.runner.iterating import Done, Workplace, iterate
+from liza.runner.job import Job, Session
+from liza.runner.process import Interrupts, Outlet
+
+POLL = 0.25  # seconds between two looks at the blackboard while we wait
+_LOOK = 2.0  # seconds after which also an unchanged blackboard is looked at: the cooldown may be over
+_REMEMBERED = 20  # iterations, for the context
+
+
+class End(NamedTuple):
+    """Why a run is over."""
+
+    status: str  # completed, stopped, open, checkpoint, interrupted
+    code: int
+    reason: str
+
+
+class Choice(NamedTuple):
+    """What a person decides about a loop that is open."""
+
+    what: str  # continue, skip, abort, retry
+    model: str | None = None
+
+
+class Totals(NamedTuple):
+    """What all iterations of a session took."""
+
+    iterations: int = 0
+    seconds: float = 0.0
+    files_changed: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+
+    def plus(self, done: Done) -> "Totals":
+        return Totals(
+            self.iterations + 1,
+            self.seconds + done.ran.seconds,
+            self.files_changed + (done.iteration.files_changed or 0),
+            self.tokens + (done.answer.tokens or 0),
+            self.cost + (done.answer.cost or 0.0),
+        )
+
+
+class View(Protocol):
+    """Whoever shows a run to people, and asks them."""
+
+    outlet: Outlet
+    can_ask: bool
+
+    def began(self, job: Job, session: Session, settings: Settings) -> None: ...
+    def iterates(self, number: int, model: str | None, stands: Recorded) -> None: ...
+    def recorded(self, done: Done, stands: Recorded) -> None: ...
+    def says(self, text: str) -> None: ...
+    def tripped(self, stands: Recorded, task: str | None, error: str | None) -> None: ...
+    def choose(self, run: "Run", is_over: Callable[[], bool]) -> Choice | None: ...
+    def notify(self, stands: Recorded) -> None: ...
+
+
+class Run:
+    """A run in progress."""
+
+    def __init__(
+        self, board: Board, rules: RuleSet, settings: Settings, job: Job, session: Session,
+        interrupts: Interrupts, view: View, by: str,
+    ) -> None:  # fmt: skip
+        self.board, self.rules, self.settings = board, rules, settings
+        self.job, self.session, self.interrupts, self.view, self.by = job, session, interrupts, view, by
+        self.number = 0  # of the last iteration in this session
+        self.here = 0  # iterations of this call
+        self.model = job.model or (settings.models[0] if self._needs_model() and settings.models else None)
+        self.totals = Totals()
+        self.tried: list[Tried] = []
+        self.escalated: str | None = None  # what the next model is told
+        self.pending: Iteration | None = None  # an iteration that could not be recorded
+        self.started = datetime.now(UTC)
+        self.end: End | None = None
+        self._looked: Any = None  # the version of the blackboard that was looked at last, and when
+
+    def _needs_model(self) -> bool:
+        return self.settings.action == "escalate" or any("{model}" in word for word in self.job.command)
+
+    # --- what is kept between two calls -----------------------------------------------------------------------------
+
+    def save(self, status: str, reason: str = "") -> None:
+        """All that a later run needs to go on from here."""
+        pending = None if self.pending is None else {**self.pending._asdict(), "error": _plain(self.pending.error)}
+        self.session.save(
+            {
+                "status": status,
+                "reason": reason,
+                "job": self.job.dump(),
+                "model": self.model,
+                "iterations": self.number,
+                "started": self.started,
+                "updated": datetime.now(UTC),
+                "totals": self.totals._asdict(),
+                "escalated": self.escalated,
+                "tried": [each._asdict() for each in self.tried[-_REMEMBERED:]],
+                "pending": pending,
+            }
+        )
+
+    def resume(self, facts: Mapping[str, Any]) -> None:
+        """Go on where a session stopped; an iteration that could not be recorded then is recorded now."""
+        self.number = int(facts["iterations"])
+        self.started = parse_time(facts["started"]) or self.started
+        self.model = self.job.model if self.job.model != Job.load(facts["job"]).model else facts["model"]
+        self.totals = Totals(**facts["totals"])
+        self.tried = [context.loaded(each) for each in facts["tried"]]
+        self.escalated = facts["escalated"]
+        if facts["pending"] is not None:
+            error = facts["pending"]["error"]
+            self.pending = Iteration(**{**facts["pending"], "error": None if error is None else Error(*error)})
+
+    # --- the loop itself --------------------------------------------------------------------------------------------
+
+    def go(self) -> End:
+        """Iterate until there is a reason to stop; whatever happens, the session is saved."""
+        reason = "liza ended unexpectedly"
+        try:
+            self.save("running")
+            self.view.began(self.job, self.session, self.settings)
+            self._record_pending()
+            self.end = self._already_open()
+            while self.end is None:
+                self.end = self._step()
+            return self.end
+        except LizaError as error:
+            reason = error.message
+            raise
+        finally:
+            with suppress(LizaError):  # what went wrong first is what is told
+                self.save(self.end.status if self.end else "failed", self.end.reason if self.end else reason)
+
+    def _already_open(self) -> End | None:
+        """A loop that was open before is for a person to close: nobody begins with it."""
+        stands = self.look()
+        if not self._is_open(stands):
+            return None
+        hint = f"go on after: liza loop reset {stands.name}   (one try: liza loop probe {stands.name})"
+        return End("open", 3, f"loop {stands.name} is OPEN: {stands.reason}; {hint}")
+
+    def _step(self) -> End | None:
+        """One turn: an iteration, or a reason to stop."""
+        if end := self._halted():
+            return end
+        stands = self.look()
+        if self._is_open(stands):
+            return self._stuck(stands)
+        if self._is_last():
+            return End("stopped", 1, f"{self.here} iterations, and it is not completed (--max {self.job.maximum})")
+        self._write_context(stands)
+        self.view.iterates(self.number + 1, self.model, stands)
+        place = Workplace(self.job, self.session, os.environ, self.interrupts, self.view.outlet)
+        done = iterate(place, self.number + 1, self.model)
+        return self._decided(done, self._recorded(done))
+
+    def _is_last(self) -> bool:
+        return self.job.maximum is not None and self.here >= self.job.maximum
+
+    def _recorded(self, done: Done) -> Recorded:
+        self.number += 1
+        self.here += 1
+        self.tried.append(done.tried())
+        self.totals = self.totals.plus(done)
+        self.pending = done.iteration
+        self.save("running")  # should the blackboard not take it, a later run will record it
+        stands = self._record_pending()
+        assert stands is not None
+        self.view.recorded(done, stands)
+        return stands
+
+    def _record_pending(self) -> Recorded | None:
+        if self.pending is None:
+            return None
+        now = datetime.now(UTC)
+        stands = recording.record(self.board, self.job.loop, self.pending, self.rules, self.settings, now)
+        self.pending = None
+        return stands
+
+    def _decided(self, done: Done, stands: Recorded) -> End | None:
+        if stands.completed:
+            return End("completed", 0, "the work is done, and there is evidence for it")
+        if done.ran.stopped and self.interrupts.number is None:
+            return End("stopped", 1, "nobody reads the output any more")
+        if self.interrupts.number is not None:
+            return self._interrupted()
+        return self._stuck(stands) if self._is_open(stands) else None
+
+    def look(self) -> Recorded:
+        """How the loop stands now."""
+        return recording.look(self.board, self.job.loop, self.rules, self.settings, datetime.now(UTC))
+
+    def _is_open(self, stands: Recorded) -> bool:
+        return stands.status == states.OPEN and not self.settings.disabled
+
+    def _write_context(self, stands: Recorded) -> None:
+        number, task = self.number + 1, self.job.task
+        self.session.tell(context.context(number, task, self.model, stands, self.tried, self.escalated))
+
+    # --- what stops it ----------------------------------------------------------------------------------------------
+
+    def _halted(self) -> End | None:
+        """The files and signals with which people stop agents. PAUSE is waited for."""
+        paths = self.board.paths
+        told = False
+        while True:
+            if self.interrupts.number is not None:
+                return self._interrupted()
+            if os.path.lexists(paths.abort):
+                return End("stopped", 1, f"{os.path.relpath(paths.abort)} is there")
+            if os.path.lexists(paths.checkpoint):
+                hint = "see why: liza status   (go on after: liza resolve)"
+                return End("checkpoint", 3, f"{os.path.relpath(paths.checkpoint)} is there: all agents stop; {hint}")
+            if not os.path.lexists(paths.pause):
+                return None
+            if not told:
+                self.view.says(f"{os.path.relpath(paths.pause)} is there: waiting until it is removed")
+                told = True
+            self.interrupts.wait(POLL)
+
+    def _interrupted(self) -> End:
+        number = self.interrupts.number
+        return End("interrupted", 130, f"by {signal.Signals(number).name}" if number else "")
+
+    # --- a loop that is open ----------------------------------------------------------------------------------------
+
+    def _stuck(self, stands: Recorded) -> End | None:
+        """Do about an open loop what was asked for; None where the run goes on."""
+        errors = next((each.errors for each in reversed(self.tried) if each.errors), ())
+        self.view.tripped(stands, self._task(), errors[0] if errors else None)
+        if stands.opened:
+            self.view.notify(stands)
+        action = self.settings.action
+        if self._is_last() and action != "abort":
+            return End("open", 3, stands.reason)  # there is nothing to go on with
+        if action == "alert":
+            self.close(stands, "told of, and going on (--on-stagnation alert)")
+            return None
+        if action == "abort":
+            return self.give_up(stands, skip=True)
+        if action == "escalate" and self._escalate(stands):
+            return None
+        return self._pause(stands)
+
+    def _task(self) -> str | None:
+        """The task with its words, if it is on the blackboard."""
+        if self.job.task is None:
+            return None
+        title = title_of(self.board.read().data.get("tasks"), self.job.task)
+        return f'{self.job.task} "{title}"' if title else self.job.task
+
+    def close(self, stands: Recorded, why: str) -> None:
+        """Let the loop begin anew."""
+        now = datetime.now(UTC)
+        recording.reset(self.board, stands.name, why, self.by, self.rules, self.settings, now)
+
+    def _escalate(self, stands: Recorded) -> bool:
+        """Hand over to the next model; False where there is none, or nobody wants that."""
+        following = self.next_model()
+        if not self.settings.escalation or following is None:
+            why = "there is no further model" if self.settings.escalation else "escalation is not enabled"
+            self.view.says(f"{why}: pausing")
+            return False
+        self.change_model(stands, following)
+        return True
+
+    def next_model(self) -> str | None:
+        """The one after the current in the progression; the first, if the current is none of them."""
+        models = self.settings.models
+        at = models.index(self.model) + 1 if self.model in models else 0
+        return models[at] if at < len(models) else None
+
+    def change_model(self, stands: Recorded, model: str) -> None:
+        """Try again with another model, which is told what happened."""
+        self.escalated = f"The loop was stuck with {self.model or 'another model'}: {stands.reason}"
+        self.view.says(f"trying again with {model} after {self.model or 'the command'}: {stands.reason}")
+        self.close(stands, f"trying again with {model}: {stands.reason}")
+        self.model = model
+
+    def give_up(self, stands: Recorded, *, skip: bool) -> End:
+        """Stop, with the loop left open; with `skip` its task is marked as blocked."""
+        if skip:
+            reason = f"loop {stands.name}: {stands.reason}"
+            why = "no task was named with --task, so none is marked as blocked"
+            if self.job.task is not None:
+                why = block(self.board, self.job.task, reason, datetime.now(UTC)) or ""
+            self.view.says(why or f"task {self.job.task} is marked as BLOCKED")
+        return End("open", 3, stands.reason)
+
+    def _pause(self, stands: Recorded) -> End | None:
+        """Ask, or wait until somebody closes the loop."""
+        self.save("paused", stands.reason)
+        self._looked = None
+        if self.view.can_ask:
+            choice = self.view.choose(self, self._has_moved)
+            if choice is not None:
+                return self._chosen(choice, stands)
+        if not self.view.can_ask:
+            name = stands.name
+            self.view.says(f"paused; go on with: liza loop reset {name}   (one more try: liza loop probe {name})")
+        while not self._has_moved():
+            self.interrupts.wait(POLL)
+        return None  # the next turn sees what it is
+
+    def _chosen(self, choice: Choice, stands: Recorded) -> End | None:
+        if choice.what == "continue":
+            self.close(stands, "told to continue")
+            return None
+        if choice.what == "retry" and choice.model is not None:
+            self.change_model(stands, choice.model)
+            return None
+        return self.give_up(stands, skip=choice.what == "skip")
+
+    def _has_moved(self) -> bool:
+        """Whether there is something else to do than to wait for this loop."""
+        paths = self.board.paths
+        if self.interrupts.number is not None or any(map(os.path.lexists, (paths.abort, paths.checkpoint))):
+            return True
+        looked = (_version(paths.state), int(time.monotonic() / _LOOK))
+        if looked == self._looked:
+            return False
+        self._looked = looked
+        try:
+            return not self._is_open(self.look())
+        except Unreadable:
+            return False  # until it can be read again, the loop counts as open
+
+
+def _version(path: str) -> storage.Identity | None:
+    try:
+        return storage.identity(os.stat(path))
+    except OSError:
+        return None
+
+
+def _plain(error: Error | None) -> list[str | None] | None:
+    return None if error is None else [error.signature, error.file]

@@ -1,0 +1,207 @@
+"""`liza run` as it is called: its options, what it refuses, and how it is shown."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.run import Result
+from tests.runner.projects import CLAIMS, IDLES, WORKS, Project
+from tests.runner.repositories import SETTINGS
+from tests.runner.terminals import Terminal
+
+
+def objects(result: Result) -> list[dict[str, Any]]:
+    found = [json.loads(line) for line in result.out.splitlines()]
+    assert {(each["schema"], each["command"]) for each in found} == {(1, "run")}
+    return found
+
+
+# --- calling it -----------------------------------------------------------------------------------------------------
+
+
+def test_without_a_command_it_says_how_to_give_one(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p")
+    result = project.liza("run", "--max", "3")
+    assert result.code == 2
+    assert result.hint().startswith("for example: liza run")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [(["--max", "0"], "--max is '0'"), (["--max", "many"], "--max is 'many'"), (["--timeout", "soon"], "--timeout"),
+     (["--timeout", "0"], "--timeout is '0'"), (["--idle-timeout", "-3"], "--idle-timeout"),
+     (["--on-stagnation", "panic"], "--on-stagnation is 'panic'"), (["--stagnation-threshold", "0"], "threshold"),
+     (["--project", "nothing"], "--project is 'nothing'"), (["--workdir", "nowhere"], "--workdir"),
+     (["--plan", ".liza"], "--plan")],
+)  # fmt: skip
+def test_options_that_have_no_meaning_are_refused_before_anything_is_run(
+    tmp_path: Path, options: list[str], said: str
+) -> None:
+    project = Project(tmp_path / "p", "touch ran")
+    result = project.run(*options)
+    assert result.code in (1, 2)
+    assert said in result.err
+    assert result.hint()
+    assert not (project.folder / "ran").exists()
+
+
+def test_a_command_that_does_not_exist_is_refused_before_anything_is_recorded(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p")
+    for command in ("no-such-program", "./no-such-script", str(tmp_path)):
+        result = project.liza("run", "--loop", "l", "--", command)
+        assert result.code == 1
+        assert "there is no command" in result.err
+    assert "loops" not in project.board
+
+
+def test_the_command_may_stand_without_dashes_and_keeps_its_own_options(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p")
+    result = project.liza("run", "--max", "1", "echo", "--max", "9", "--json", "-x")
+    assert result.out == "--max 9 --json -x\n"
+
+
+def test_options_of_the_command_are_not_taken_for_those_of_liza(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p")
+    result = project.liza("run", "--max", "none", "--", "echo", "--json", "--debug")
+    assert result.code == 2
+    assert result.out == ""
+    assert "Traceback" not in result.err
+
+
+def test_the_loop_is_called_by_its_name_else_its_task_else_its_program(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p")
+    for options in (["--loop", "a", "--task", "b"], ["--task", "b"], []):
+        project.liza("run", "--max", "1", *options, "--", "/bin/echo")
+    assert list(project.board["loops"]) == ["a", "b", "echo"]
+
+
+def test_times_are_given_in_seconds_or_with_a_unit(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    project.run("--max", "1", "--timeout", "90", "--idle-timeout", "2m")
+    assert project.facts["job"]["limits"] == {"total": 90, "idle": 120}
+
+
+def test_other_folders_can_be_measured(tmp_path: Path) -> None:
+    other = Project(tmp_path / "other")
+    project = Project(tmp_path / "p", f"echo x >> {other.folder}/x; echo x >> y")
+    project.run("--max", "1", "--workdir", str(other.folder))
+    assert project.recorded[0]["files_changed"] == 1
+
+
+def test_with_root_the_agent_means_the_same_blackboard(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", 'echo "$LIZA_ROOT"')
+    other = Project(tmp_path / "other")
+    result = other.liza("--root", str(project.folder), "run", "--loop", "l", "--max", "1", *project.words)
+    assert result.out == f"{project.folder}\n"
+    assert len(project.recorded) == 1
+    assert "loops" not in other.board
+
+
+def test_a_disabled_breaker_is_said_loudly_and_stops_nothing(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    result = project.run("--max", "5", "--on-stagnation", "abort", CIRCUIT_BREAKER_DISABLED="true")
+    assert result.code == 1
+    assert "WARNING: CIRCUIT_BREAKER_DISABLED" in result.err
+    assert len(project.recorded) == 5
+
+
+# --- showing it -----------------------------------------------------------------------------------------------------
+
+
+def test_piped_it_says_a_line_an_iteration_and_a_summary(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", WORKS)
+    result = project.run("--verify", "true")
+    said = [re.sub(r"\d+ s\b", "N s", line) for line in result.err.splitlines()]
+    name = project.session.name
+    assert said[0].startswith(f"liza run  loop l, session {name}: sh ")
+    assert said[1:] == [
+        "iteration 1", "iteration 1: ok, 1 file changed, progress 25 %, N s, CLOSED",
+        "iteration 2", "iteration 2: ok, 1 file changed, progress 50 %, N s, CLOSED",
+        "iteration 3", "iteration 3: ok, 1 file changed, progress 75 %, N s, CLOSED",
+        "iteration 4", "iteration 4: ok, 1 file changed, progress 100 %, verify passed, N s, completed",
+        "liza run  completed: the work is done, and there is evidence for it",
+        "  4 iterations, N s, 4 files changed, progress 100 %",
+        f"  kept in .liza/runs/{name}/",
+    ]  # fmt: skip
+
+
+def test_a_run_that_was_not_completed_says_how_to_go_on(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    result = project.run("--max", "1")
+    assert result.err.splitlines()[-1] == f"  go on with: liza run --resume {project.session.name}"
+
+
+def test_json_is_one_object_an_iteration_and_one_at_the_end(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", CLAIMS)
+    found = objects(project.run("--json", "--verify", "false", "--on-stagnation", "abort"))
+    assert [each["status"] for each in found] == ["began", "iteration", "iteration", "open", "note", "open"]
+    first, last = found[1], found[-1]
+    assert (first["iteration"], first["outcome"], first["circuit"], first["completed"]) == (1, "ok", "CLOSED", False)
+    assert (first["claims_done"], first["evidence"], first["files_changed"]) == (True, {"verify": False}, 1)
+    assert (last["reason"], last["session"]) == ("Done said 2 times in a row without completion", project.session.name)
+    assert last["totals"]["iterations"] == 2
+
+
+def test_json_of_an_error_is_the_common_envelope(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", "echo x > .liza/state.yaml; echo '{[' > .liza/state.yaml")
+    found = objects(project.run("--json", "--max", "3"))
+    assert found[-1]["status"] == "degraded"
+    assert found[-1]["problems"][0]["file"].endswith("state.yaml")
+
+
+def test_on_a_terminal_a_live_line_shows_how_things_stand(tmp_path: Path) -> None:
+    agent = f"{WORKS}\nwhile ! [ -e .git/go$LIZA_ITERATION ]; do sleep 0.02; done"
+    project = Project(tmp_path / "p", agent)
+    words = ("run", "--loop", "l", "--max", "2", "--model", "opus", *project.words)
+    with Terminal(project.folder, *words, **SETTINGS) as terminal:
+        terminal.shows("iteration 1 of l\n")
+        terminal.shows("▸ iteration 1  progress unknown  CLOSED  ")
+        (project.folder / ".git" / "go1").touch()
+        terminal.shows("iteration 1: ok, 1 file changed, progress 25 %")
+        terminal.shows("▸ iteration 2  25 %  CLOSED  ")
+        (project.folder / ".git" / "go2").touch()
+        terminal.shows("2 iterations")
+        assert terminal.code() == 1
+    assert terminal.raw.count(b"\x1b[?25l") == terminal.raw.count(b"\x1b[?25h")  # the cursor is there again
+
+
+def test_on_a_terminal_nothing_of_the_agents_reaches_it_raw(tmp_path: Path) -> None:
+    agent = r"printf '\033[31mred\033[0m \033]0;title\007 \033[2J\tx\n50%%\r100%%\r\nlast'; echo x > x"
+    project = Project(tmp_path / "p", agent)
+    with Terminal(project.folder, "run", "--loop", "l", "--max", "1", *project.words, **SETTINGS) as terminal:
+        assert terminal.code() == 1
+    assert b"\x1b]0" not in terminal.raw
+    assert b"\x1b[2J" not in terminal.raw
+    assert b"\x1b[31mred" not in terminal.raw
+    assert "red \\x1b]0;title\\x07 \\x1b[2J" in terminal.text
+    assert "\n100%\n" in terminal.text
+    assert "last" in terminal.text
+    assert (project.iteration(1) / "output.log").read_bytes().startswith(b"\x1b[31mred")
+
+
+@pytest.mark.parametrize("env", [{"TERM": "dumb"}, {"TERM": ""}])
+def test_a_terminal_that_can_do_nothing_gets_plain_lines(tmp_path: Path, env: dict[str, str]) -> None:
+    project = Project(tmp_path / "p", WORKS)
+    with Terminal(project.folder, "run", "--loop", "l", "--max", "1", *project.words, **SETTINGS, **env) as terminal:
+        assert terminal.code() == 1
+    assert "▸" not in terminal.text
+    assert "iteration 1 of l\n" in terminal.text
+
+
+def test_no_colour_is_used_where_nobody_wants_it(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    words = ("run", "--loop", "l", "--max", "1", *project.words)
+    with Terminal(project.folder, *words, **SETTINGS, NO_COLOR="1") as terminal:
+        assert terminal.code() == 1
+    assert not re.search(rb"\x1b\[3[0-9]", terminal.raw)
+
+
+def test_much_output_is_shown_whole_around_the_live_line(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", "seq 1 20000; echo x > x")
+    with Terminal(project.folder, "run", "--loop", "l", "--max", "1", *project.words, **SETTINGS) as terminal:
+        assert terminal.code() == 1
+    shown = re.findall(r"(?:^|\r)(\d+)$", terminal.text, re.MULTILINE)
+    assert shown == [str(n) for n in range(1, 20001)]

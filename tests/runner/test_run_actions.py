@@ -1,0 +1,272 @@
+"""What is done about a loop that is stuck: abort, alert, escalate, pause; and the menu on a terminal."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.run import liza
+from tests.runner.projects import FAILS, IDLES, Project, lines
+from tests.runner.repositories import SETTINGS
+from tests.runner.terminals import Terminal
+
+SAYS = "echo model $LIZA_MODEL in $LIZA_ITERATION"
+
+
+# --- abort ----------------------------------------------------------------------------------------------------------
+
+
+def test_abort_marks_the_task_as_blocked_and_touches_nothing_else_of_it(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    result = project.run("--on-stagnation", "abort", "--task", "task-1")
+    assert result.code == 3
+    task = project.board["tasks"][0]
+    reason = "loop l: No progress for 3 iterations"
+    assert (task["status"], task["blocked_reason"]) == ("BLOCKED", reason)
+    assert task["description"] == "Implement authentication"
+    assert "  # the first\n" in project.state.read_text()
+    assert "task task-1 is marked as BLOCKED" in result.err
+    log = (project.folder / ".liza" / "log.yaml").read_text()
+    assert f"action: task_blocked\n  task: task-1\n  detail: '{reason}'" in log.replace('"', "'")
+    assert lines(result, 'Task: task-1 "Implement authentication"')
+
+
+@pytest.mark.parametrize(("task", "said"), [("task-9", "is not on the blackboard"), ("task-2", "is MERGED")])
+def test_abort_says_why_a_task_is_not_marked(tmp_path: Path, task: str, said: str) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    before = project.board["tasks"]
+    result = project.run("--on-stagnation", "abort", "--task", task)
+    assert result.code == 3
+    assert said in result.err
+    assert project.board["tasks"] == before
+
+
+def test_an_aborted_run_can_be_resumed_once_its_loop_is_closed(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    project.run("--on-stagnation", "abort")
+    assert (project.facts["status"], project.facts["iterations"]) == ("open", 3)
+    assert project.liza("run", "--resume", project.session.name).code == 3
+    project.liza("loop", "reset", "l")
+    assert project.liza("run", "--resume", project.session.name, "--max", "1").code == 1
+    assert project.facts["iterations"] == 4
+
+
+# --- alert ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def webhook() -> Iterator[tuple[str, list[Any]]]:
+    received: list[Any] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name there
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/secret", received
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_alert_tells_people_and_goes_on(tmp_path: Path, webhook: tuple[str, list[Any]]) -> None:
+    url, received = webhook
+    rules = f"stagnation: {{notifications: {{desktop: false, webhook: '{url}'}}}}\n"
+    project = Project(tmp_path / "p", IDLES, rules=rules)
+    result = project.run("--on-stagnation", "alert", "--max", "7")
+    assert result.code == 1
+    assert len(lines(result, "[STAGNATION DETECTED]")) == 2
+    assert project.loop["trigger_count"] == 2
+    assert [each["title"] for each in received] == ["liza: loop l is stuck"]  # the second time it is no news
+    assert "secret" not in result.err
+
+
+def test_a_webhook_that_does_not_answer_stops_nothing(tmp_path: Path) -> None:
+    rules = "stagnation: {notifications: {desktop: false, webhook: 'http://127.0.0.1:9/secret'}}\n"
+    project = Project(tmp_path / "p", IDLES, rules=rules)
+    result = project.run("--on-stagnation", "alert", "--max", "4")
+    assert result.code == 1
+    assert "nobody could be told: webhook http://127.0.0.1/…" in result.err
+
+
+# --- escalate -------------------------------------------------------------------------------------------------------
+
+PROGRESSION = "stagnation: {escalation: {enabled: true, model_progression: [small, middle, large]}}\n"
+
+
+def test_escalate_goes_through_the_models_and_pauses_at_the_last(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", SAYS, rules=PROGRESSION)
+    with project.running("--on-stagnation", "escalate") as running:
+        running.says("there is no further model: pausing")
+        said = running.out.read_text().splitlines()
+        assert [line.split()[1] for line in said] == ["small"] * 3 + ["middle"] * 3 + ["large"] * 3
+        assert project.loop["status"] == "OPEN"
+        assert project.loop["trigger_count"] == 3
+
+
+def test_the_next_model_is_told_what_went_wrong(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", FAILS, rules=PROGRESSION)
+    project.run("--on-stagnation", "escalate", "--max", "4")
+    page = (project.session / "context.md").read_text()
+    reason = "Same error for 3 iterations: TypeError: undefined is not a function"
+    assert f"- The loop was stuck with small: {reason}\n" in page
+    assert "- Model: middle\n" in page
+    assert "\nTypeError: undefined is not a function\n" in page
+    assert "- Iteration 3 (small): error" in page
+    assert project.recorded[-1]["model"] == "middle"
+
+
+def test_escalation_begins_behind_the_model_that_was_given(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", SAYS, rules=PROGRESSION)
+    result = project.run("--on-stagnation", "escalate", "--model", "middle", "--max", "4")
+    assert [line.split()[1] for line in result.out.splitlines()] == ["middle"] * 3 + ["large"]
+
+
+def test_escalation_that_is_not_enabled_pauses(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", SAYS, rules="stagnation: {escalation: {enabled: false}}\n")
+    with project.running("--on-stagnation", "escalate") as running:
+        running.says("escalation is not enabled: pausing")
+        running.says("paused")
+    assert len(project.recorded) == 3
+
+
+def test_the_action_can_come_from_the_rules_and_from_the_environment(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES, rules="stagnation: {action: abort, threshold: 2}\n")
+    assert project.run().code == 3
+    assert len(project.recorded) == 2
+    project.liza("loop", "reset", "l")
+    assert project.run("--max", "3", LIZA_ON_STAGNATION="alert").code == 1
+
+
+# --- pause, with somebody at the terminal ---------------------------------------------------------------------------
+
+
+def asked(project: Project, *options: str) -> Terminal:
+    words = ("run", "--loop", "l", *options, *project.words)
+    terminal = Terminal(project.folder, *words, **SETTINGS)
+    terminal.shows("[STAGNATION DETECTED] No progress for 3 iterations")
+    terminal.shows("[c] Continue (reset counter)")
+    terminal.shows("Choice: ")
+    return terminal
+
+
+def test_c_resets_the_loop_and_goes_on(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    with asked(project, "--max", "5") as terminal:
+        terminal.types("c\n")
+        assert terminal.code() == 1
+    assert (project.loop["loop_count"], project.loop["trigger_count"]) == (2, 1)
+    assert project.loop["history"][0]["why"] == "told to continue"
+
+
+def test_s_marks_the_task_as_blocked_and_ends_the_run(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    with asked(project, "--task", "task-1") as terminal:
+        terminal.types("s\n")
+        assert terminal.code() == 3
+    assert project.board["tasks"][0]["status"] == "BLOCKED"
+
+
+def test_s_without_a_task_asks_again(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    with asked(project) as terminal:
+        terminal.types("s\n")
+        terminal.shows("no task was named with --task")
+        terminal.shows("Choice: ")
+        terminal.types("a\n")
+        assert terminal.code() == 3
+
+
+def test_a_ends_the_run_and_leaves_the_task(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    with asked(project, "--task", "task-1") as terminal:
+        terminal.types("A\n")
+        terminal.shows("go on with: liza run --resume")
+        assert terminal.code() == 3
+    assert project.board["tasks"][0]["status"] == "CLAIMED"
+    assert project.loop["status"] == "OPEN"
+
+
+def test_r_tries_another_model(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", SAYS, rules=PROGRESSION)
+    with asked(project, "--max", "5", "--model", "small") as terminal:
+        terminal.types("r\n")
+        terminal.shows("Model (small, middle, large) [middle]: ")
+        terminal.types("my-own\n")
+        terminal.shows("model my-own in 4")
+        assert terminal.code() == 1
+    assert [each["model"] for each in project.recorded] == ["my-own", "my-own"]
+
+
+def test_r_takes_the_next_model_unless_another_is_named(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", SAYS, rules=PROGRESSION)
+    with asked(project, "--max", "4", "--model", "small") as terminal:
+        terminal.types("r\n")
+        terminal.shows("[middle]: ")
+        terminal.types("\n")
+        terminal.shows("model middle in 4")
+        assert terminal.code() == 1
+
+
+def test_h_shows_the_context_and_asks_again(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    with asked(project) as terminal:
+        terminal.types("h\n")
+        terminal.shows("# Iteration 4 of loop l")
+        terminal.shows("- Iteration 3: ok, no files changed")
+        terminal.shows("iterations/3/output.log")
+        terminal.shows("Choice: ")
+        terminal.types("what?\n")
+        terminal.shows("c, s, a, r or h is expected")
+        terminal.types("a\n")
+        assert terminal.code() == 3
+
+
+def test_a_loop_that_somebody_resets_elsewhere_ends_the_question(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    with asked(project, "--max", "4") as terminal:
+        assert liza(project.folder, "loop", "reset", "l").code == 0
+        terminal.shows("iteration 4")
+        assert terminal.code() == 1
+
+
+def test_ctrl_c_ends_the_question_and_the_run(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    with asked(project) as terminal:
+        terminal.types("\x03")
+        assert terminal.code() == 130
+
+
+def test_ctrl_d_leaves_the_run_waiting(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    with asked(project, "--max", "4") as terminal:
+        terminal.types("\x04")
+        terminal.shows("paused; go on with: liza loop reset l")
+        assert liza(project.folder, "loop", "reset", "l").code == 0
+        assert terminal.code() == 1
+
+
+def test_what_was_typed_while_the_agent_ran_is_no_answer(tmp_path: Path) -> None:
+    agent = "echo begun; while ! [ -e typed ]; do :; done"
+    project = Project(tmp_path / "p", agent)
+    words = ("run", "--loop", "l", *project.words)
+    with Terminal(project.folder, *words, **SETTINGS) as terminal:
+        terminal.shows("begun")
+        terminal.types("a\n")
+        (project.folder / "typed").touch()
+        terminal.shows("Choice: ")
+        terminal.types("h\n")
+        terminal.shows("# Iteration 5 of loop l")
+        terminal.types("a\n")
+        assert terminal.code() == 3

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 
-from benchmarks import analyzing, command, grouping, reading, tables, trying, validating, watching, writing
+from benchmarks import analyzing, command, grouping, looping, reading, tables, trying, validating, watching, writing
 from liza.blackboard.paths import FOLDER
 
 # Each is given an empty blackboard's folder to work in, and whether to leave out what takes minutes.
@@ -15,6 +15,7 @@ BENCHMARKS: dict[str, Callable[[str, bool], Sequence[tables.Table | tables.Figur
     "analyzing": analyzing.run,
     "command": command.run,
     "grouping": grouping.run,
+    "looping": looping.run,
     "reading": reading.run,
     "trying": trying.run,
     "validating": validating.run,

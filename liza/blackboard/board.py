@@ -24,7 +24,7 @@ class Board:
     def find(cls, root: str | None = None) -> "Board":
         return cls(find(root))
 
-    def read(self, previous: Document | None = None, *, whole: bool = False) -> Document:
+    def read(self, previous: Document | None = None, *, whole: storage.Identity | None = None) -> Document:
         """The document as it is now. What reads like a part of `previous` is looked at twice before it is believed."""
         try:
             document = self._document(storage.read(self.paths.state, whole=whole), previous)

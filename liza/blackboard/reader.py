@@ -9,15 +9,40 @@ a few ways of its own that are mended here, so that what it accepts in silence i
 """
 
 import re
+import sys
+from importlib.machinery import PathFinder
 from typing import Any
 
-import yaml_rs
+_COMPILED = "yaml_rs._yaml_rs"
+
+
+def _parser() -> Any:
+    """The compiled half of yaml-rs, which does all the work.
+
+    The package around it imports pathlib for the sake of a type, and with it a dozen modules that take as long as the
+    parser itself, in every call of a hook. So the half that is needed is loaded alone, under the name by which the
+    package would find it later.
+    """
+    package = PathFinder.find_spec("yaml_rs")
+    spec = PathFinder.find_spec(_COMPILED, package.submodule_search_locations) if package is not None else None
+    if _COMPILED in sys.modules or spec is None or spec.loader is None:
+        import yaml_rs._yaml_rs
+
+        return yaml_rs._yaml_rs
+    module = spec.loader.create_module(spec)
+    assert module is not None
+    sys.modules[_COMPILED] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+_PARSER = _parser()
 
 BOM = b"\xef\xbb\xbf"
 MAX_ALIAS_EVENTS = 100_000
 MAX_DEPTH = 200
 
-_LIMITS = yaml_rs.AliasLimits(MAX_ALIAS_EVENTS, 64)
+_LIMITS = _PARSER._AliasLimits(MAX_ALIAS_EVENTS, 64)
 _POSITION = re.compile(r"YAML parse error at line (\d+), column (\d+)")
 # Flow collections are limited by the parser itself; a run of dashes opens one block sequence each and is not.
 _DASHES = re.compile(rf"(?:^|\n|: ) *(?:[-?:] +){{{MAX_DEPTH}}}")
@@ -43,8 +68,8 @@ class BadYaml(ValueError):
 def load(text: str) -> Any:
     """The value of a YAML text. Several documents give the list of them, as the parser has it."""
     try:
-        value = yaml_rs.loads(text, parse_datetime=False, alias_limits=_LIMITS)
-    except yaml_rs.YAMLDecodeError as error:
+        value = _PARSER._loads(text, parse_datetime=False, alias_limits=_LIMITS, duplicate_key_policy="error")
+    except _PARSER.YAMLDecodeError as error:
         raise _explained(str(error)) from None
     except TypeError:
         raise BadYaml("a mapping or a list in it is used as a key") from None

@@ -28,11 +28,16 @@ _RENAME_EXCHANGE = 2
 
 
 class Identity(NamedTuple):
-    """What tells one version of a file from another without reading it."""
+    """What tells one version of a file from another without reading it.
+
+    The first three are not enough: programs that copy a file set its time to that of the original, and the inode of a
+    replaced file is given away again. The time of the last change of any kind cannot be set by anybody.
+    """
 
     mtime_ns: int
     ino: int
     size: int
+    ctime_ns: int
 
 
 class Reading(NamedTuple):
@@ -47,19 +52,19 @@ class Changed(Exception):
 
 
 def identity(status: os.stat_result) -> Identity:
-    return Identity(status.st_mtime_ns, status.st_ino, status.st_size)
+    return Identity(status.st_mtime_ns, status.st_ino, status.st_size, status.st_ctime_ns)
 
 
 # --- reading --------------------------------------------------------------------------------------------------------
 
 
-def read(path: str, *, again: bool = False, whole: bool = False) -> Reading:
+def read(path: str, *, again: bool = False, whole: Identity | None = None) -> Reading:
     """The whole file, once it has settled; `Unreadable` where there is no file that can be read.
 
     A save in place is seen half done by whoever reads in that moment, and half a YAML file usually parses. So a young
     file must stay the same for a while before it is believed, unless it was moved into place, which happens to
-    finished files only. `again` asks for that of any file: for one that reads like half of what it was. `whole` is for
-    those who have seen it being moved, where the clock of the file system is too coarse to show it.
+    finished files only. `again` asks for that of any file: for one that reads like half of what it was. `whole` is the
+    version that somebody has seen being moved, where the clock of the file system is too coarse to show it.
     """
     started = time.monotonic()
     while True:
@@ -71,7 +76,8 @@ def read(path: str, *, again: bool = False, whole: bool = False) -> Reading:
                 continue
             raise _unreadable(path, error) from None
         if raw is not None:
-            settled = not again and (whole or _moved_into_place(status) or time.time() - status.st_mtime > YOUNG)
+            finished = whole == identity(status) or _moved_into_place(status)
+            settled = not again and (finished or time.time() - status.st_mtime > YOUNG)
             if settled or _stays(path, status) or time.monotonic() - started > YOUNG:
                 return Reading(raw, identity(status))
         if time.monotonic() - started > _PATIENCE:
@@ -85,13 +91,16 @@ def read(path: str, *, again: bool = False, whole: bool = False) -> Reading:
 def _read_once(path: str) -> tuple[bytes | None, os.stat_result]:
     # O_NONBLOCK: opening a FIFO that somebody put there must not wait for a writer.
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(fd, "rb", buffering=0) as file:
+    try:
         before = os.fstat(fd)
         if not stat.S_ISREG(before.st_mode):
             raise OSError(errno.EISDIR if stat.S_ISDIR(before.st_mode) else errno.EINVAL, "not a regular file")
-        raw = file.readall()
+        with open(fd, "rb", buffering=0, closefd=False) as file:
+            raw = file.readall()
         same = identity(before) == identity(os.fstat(fd)) == identity(os.stat(path)) and len(raw) == before.st_size
         return (raw if same else None), before
+    finally:
+        os.close(fd)  # not by `open`, which refuses a folder and leaves it open
 
 
 def _moved_into_place(status: os.stat_result) -> bool:

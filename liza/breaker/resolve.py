@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -83,11 +84,26 @@ def _is_unfinished(board: Board, entry: Mapping[str, Any]) -> bool:
 def _paperwork(board: Board, trigger: Mapping[str, Any], text: str, by: str, at: str, now: datetime) -> None:
     if trigger.get("trip_id"):
         added = report.decision(trigger, text, by, at)
-        for path in (os.path.join(board.paths.reports, report.archive_name(trigger)), board.paths.report):
+        archived = os.path.join(board.paths.reports, report.archive_name(trigger))
+        _archive_if_missing(board, str(trigger["trip_id"]), archived)
+        for path in (archived, board.paths.report):
             _add_decision(path, str(trigger["trip_id"]), added)
     trip = str(trigger["trip_id"]) if trigger.get("trip_id") else None
     checkpoint.remove(board.paths.checkpoint, trip)
+    if trip is not None:
+        # Whoever tripped it may have been killed before that was logged, and no check comes after a decision.
+        log_once(board, trigger, "tripped", f"{trigger.get('pattern')} ({trigger.get('severity')})", now)
     log_once(board, trigger, "resolved", f"{trigger.get('pattern')} by {by}", now)
+
+
+def _archive_if_missing(board: Board, trip: str, archived: str) -> None:
+    """The report under its own name, where whoever tripped it was killed before that."""
+    if os.path.exists(archived) or not report.is_about(board.paths.report, trip):
+        return
+    with suppress(OSError):  # the page is there all the same
+        os.makedirs(board.paths.reports, exist_ok=True)
+        with open(board.paths.report, "rb") as file:
+            storage.put(archived, file.read())
 
 
 def _add_decision(path: str, trip: str, added: str) -> None:

@@ -9,7 +9,6 @@ place only and that place is seen to hold anything, because five different words
 `user guest` are together, while `opened` and `closed` stay apart.
 """
 
-import unicodedata
 from collections.abc import Iterable, Iterator
 
 from liza.rules.wording import (
@@ -33,27 +32,9 @@ _CROWD = 200  # words that have a form in common: more are made up to cost us ti
 _LOOSE = 0.8  # up to this similarity, forms of a word are the same word
 
 
-def same_key(text: str) -> str:
-    """What two texts have in common that differ only in case, white space, width of letters or punctuation around.
-
-    A text of signs alone is what it is.
-    """
-    folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-    start, end = 0, len(folded)
-    while start < end and _is_sign(folded[start]):
-        start += 1
-    while end > start and _is_sign(folded[end - 1]):
-        end -= 1
-    return folded[start:end] or folded
-
-
 def takes_forms_for_one(similarity: float) -> bool:
     """Whether `failed` and `failure` are the same word: not where somebody asks for more than that."""
     return similarity <= _LOOSE
-
-
-def _is_sign(char: str) -> bool:
-    return not char.isalnum() and unicodedata.category(char)[0] in "PZCS"
 
 
 class Grouper:

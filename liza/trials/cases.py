@@ -22,7 +22,7 @@ from liza.errors import Unreadable
 from liza.model import Problem, format_time, parse_time
 from liza.rules.evaluate import RuleSet
 from liza.rules.language import parse_duration
-from liza.rules.matching import same_key
+from liza.rules.sameness import same_key
 from liza.text import closest, shown
 from liza.trials.playback import CHECK, RECORD, RESOLVE, SET, Event, Played, Trip, play
 

@@ -2,12 +2,15 @@
 
 Events come from watchdog, on the folder and never on a file, because a file that is replaced takes its watch along.
 They may be lost, be too many, or stop; so the daemon also looks for itself once a tick, and a lost event costs a tick
-and not a halt. Where there are no events at all, that look is all there is.
+and not a halt. Where there are no events at all, that look is all there is, and listening is tried again now and then.
 """
 
 import logging
 import os
 import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from liza.blackboard.paths import Paths
@@ -16,19 +19,28 @@ from liza.blackboard.storage import Identity, identity
 if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver
 
+PAUSES = (5.0, 60.0, 600.0, 3600.0)  # seconds before listening is tried again, the last one for ever
+SILENCE = 5.0  # seconds without an event for our own heartbeat, after which nobody listens any more
 _NETWORKS = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs")
 
 
 class Changes:
     """Waits until something may have changed."""
 
-    def __init__(self, paths: Paths, *, poll: bool = False) -> None:
+    def __init__(self, paths: Paths, *, poll: bool = False, pauses: Sequence[float] = PAUSES) -> None:
         self.paths = paths
-        self.why_polling = "as asked for" if poll else network(paths.folder)
+        self.why_polling: str | None = "as asked for" if poll else None
+        self._poll = poll
+        self._pauses = pauses
+        self._failures = 0  # since it last went well for a while
+        self._again = 0.0  # when to try to listen again
         self._wake = threading.Event()
-        self._moved = False  # the last that was seen of state.yaml is that a finished file was moved there
+        self._moved: Identity | None = None  # the version of state.yaml that was last seen being moved into place
         self._observer: BaseObserver | None = None
+        self._threads: list[threading.Thread] = []  # of watchdog
         self._watched: tuple[int, int] | None = None
+        self._listening = self._heard = 0.0  # since when, and the last event for our heartbeat
+        self._beats = 0  # since then
 
     @property
     def backend(self) -> str:
@@ -36,13 +48,31 @@ class Changes:
 
     def start(self) -> None:
         """Begin to listen; what cannot be listened to is polled."""
-        if self.why_polling is not None or self._observer is not None or not os.path.isdir(self.paths.folder):
+        if self._poll or self._observer is not None or time.monotonic() < self._again:
             return
+        if not os.path.isdir(self.paths.folder):
+            return
+        kind = network(self.paths.folder)
+        if kind is not None:
+            self._give_up(kind)
+            return
+        others = set(threading.enumerate())
         try:
             self._observer = self._listen()
-            self._watched = _folder(self.paths.folder)
         except Exception as error:  # noqa: BLE001 - whatever keeps events from coming, we can look for ourselves
-            self.why_polling = f"no events: {error}"
+            self._give_up(f"no events: {error}")
+            return
+        self._threads = [thread for thread in threading.enumerate() if thread not in others]
+        self._watched = _folder(self.paths.folder)
+        self._listening = self._heard = time.monotonic()
+        self._beats = 0
+        self.why_polling = None
+
+    def _give_up(self, why: str) -> None:
+        """Look for ourselves for now. What keeps failing is tried more and more seldom."""
+        self._again = time.monotonic() + self._pauses[min(self._failures, len(self._pauses) - 1)]
+        self._failures += 1
+        self.why_polling = why
 
     def _listen(self) -> "BaseObserver":
         from watchdog.events import FileSystemEventHandler
@@ -51,7 +81,7 @@ class Changes:
         logging.getLogger("watchdog").addHandler(logging.NullHandler())  # what it has to say is seen by its threads
         changes = self
         names = {os.path.basename(path) for path in self.paths.watched}
-        state = os.path.basename(self.paths.state)
+        state, heartbeat = os.path.basename(self.paths.state), os.path.basename(self.paths.watch_lock)
 
         class Handler(FileSystemEventHandler):
             """Wakes the daemon for the files it looks at, and for nothing that it only writes."""
@@ -60,58 +90,89 @@ class Changes:
                 if event.event_type in ("opened", "closed_no_write"):
                     return
                 touched = [os.path.basename(os.fsdecode(path)) for path in (event.src_path, event.dest_path) if path]
-                if state in touched:
-                    changes._moved = event.event_type == "moved" and touched[-1] == state
+                if heartbeat in touched:
+                    changes._heard, changes._beats = time.monotonic(), 0
+                if event.event_type == "moved" and touched[-1] == state:
+                    changes._moved = _version(changes.paths.state)
                 if not names.isdisjoint(touched):
                     changes._wake.set()
 
         observer = Observer()
         observer.daemon = True
-        observer.schedule(Handler(), self.paths.folder)
-        observer.start()
+        try:
+            # Of a link watchdog would watch the link.
+            observer.schedule(Handler(), os.path.realpath(self.paths.folder))
+            observer.start()
+        except BaseException:
+            observer.stop()  # or what it has opened so far stays open
+            raise
         return observer
 
-    def was_moved(self) -> bool:
-        """Whether state.yaml was moved into place since this was last asked, and nobody has written it since."""
-        moved, self._moved = self._moved, False
-        return moved
+    def moved_into_place(self) -> Identity | None:
+        """The version of state.yaml that was last seen being moved to its name, which happens to finished files only.
+
+        A version, and not a mere yes: whoever writes into that file later makes another one of it, whether or not we
+        hear of it.
+        """
+        return self._moved
 
     def wake(self) -> None:
         """From a signal handler: do not wait any longer."""
         self._wake.set()
 
     def wait(self, seconds: float) -> None:
-        """Until something may have changed, or so long."""
+        """Until something may have changed, or so long. Between two of these the daemon shows once that it is alive."""
+        self._beats += 1
         self._wake.wait(seconds)
         self._wake.clear()
         if self._observer is None:
-            self.start()  # the folder may be there by now
-        elif not all(thread.is_alive() for thread in (self._observer, *self._observer.emitters)):
-            self.stop()
-            self.why_polling = "its thread died"
+            self.start()  # the folder may be there by now, or it is time to try again
         elif _folder(self.paths.folder) != self._watched:
             self.stop()  # the folder is another one, or gone: listen to the new one
+            self._again = 0.0
             self.start()
+        elif (why := self._why_deaf()) is not None:
+            self.stop()
+            if time.monotonic() - self._listening > self._pauses[-1]:
+                self._failures = 0
+            self._give_up(why)
+
+    def _why_deaf(self) -> str | None:
+        """Threads die unseen, and a queue that is full drops events silently; but our own heartbeat must be heard."""
+        if not all(thread.is_alive() for thread in self._threads):
+            return "a thread that listens has died"
+        if self._beats > 3 and time.monotonic() - self._heard > SILENCE:
+            return f"no event has come for {SILENCE:g} s"
+        return None
 
     def stop(self) -> None:
         if self._observer is not None:
             observer, self._observer = self._observer, None
-            try:
-                observer.stop()
-                observer.join(1.0)
-            except Exception:  # noqa: BLE001 - it is on its way out anyway
-                pass
+            # It waits for its threads, one of which may never end; we have something better to do.
+            ending = threading.Thread(target=_end, args=(observer,), name="end of listening", daemon=True)
+            ending.start()
+            ending.join(0.2)
+
+
+def _end(observer: "BaseObserver") -> None:
+    with suppress(Exception):  # it is on its way out anyway
+        observer.stop()
+        observer.join()
 
 
 def versions(paths: Paths) -> dict[str, Identity | None]:
     """Which version of each file is there; None where there is none."""
     found: dict[str, Identity | None] = {}
     for path in paths.watched:
-        try:
-            found[path] = identity(os.lstat(path) if path == paths.checkpoint else os.stat(path))
-        except OSError:
-            found[path] = None
+        found[path] = _version(path, follow=path != paths.checkpoint)
     return found
+
+
+def _version(path: str, *, follow: bool = True) -> Identity | None:
+    try:
+        return identity(os.stat(path, follow_symlinks=follow))
+    except OSError:
+        return None
 
 
 def _folder(path: str) -> tuple[int, int] | None:

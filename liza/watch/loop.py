@@ -57,6 +57,7 @@ class Watcher:
         self.lease = Lease(paths)
         self.changes = Changes(paths, poll=options.poll)
         self.telling = Telling(paths, self.lease, tell, clock, self._about_us)
+        self.backend = self.changes.backend
         self.started = clock()
         self.stopping = False
         self.reload = True
@@ -87,7 +88,8 @@ class Watcher:
             tidy(self.board)
             self.changes.start()
             self.telling.remember()
-            how = f"by {self.changes.backend}, process {os.getpid()}"
+            self.backend = self.changes.backend
+            how = f"by {self.backend}, process {os.getpid()}"
             self.telling.tell(Kind.STARTED, f"watching {self.paths.folder} {how}")
             while not self.stopping:
                 self.tick()
@@ -157,6 +159,9 @@ class Watcher:
             self.lease.take()  # the folder was deleted and came back
             self.seen, self.found, self.document, self.open = {}, None, None, {}  # perhaps as another blackboard
         self.lease.beat()
+        if self.backend != self.changes.backend:
+            self.backend = self.changes.backend
+            self.telling.tell(Kind.BACKEND, f"watching by {self.backend} from now on")
         now = self.clock()
         there = versions(self.paths)
         if self.reload or there[self.paths.rules] != self.seen.get(self.paths.rules):
@@ -202,7 +207,7 @@ class Watcher:
     def _look(self, now: datetime) -> None:
         assert self.rules is not None
         try:
-            document = self.board.read(self.document, whole=self.changes.was_moved())
+            document = self.board.read(self.document, whole=self.changes.moved_into_place())
             snapshot = snapshot_of(self.board, document, self.rules, check=False)
             found = judged(snapshot, evaluate(self.rules, snapshot, now, self.memo))
         except LizaError as error:

@@ -34,6 +34,7 @@ class Kind(StrEnum):
     DEGRADED = "degraded"
     RECOVERED = "recovered"
     RELOADED = "reloaded"
+    BACKEND = "backend"
     ALARM = "alarm"
     OVER = "over"
     STOPPED = "stopped"

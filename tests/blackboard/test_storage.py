@@ -15,6 +15,7 @@ from liza.blackboard import storage
 from liza.blackboard.storage import read, replace
 from liza.errors import Unreadable
 from tests.blackboard.files import as_nobody, old, public_folder
+from tests.faults.children import no_leaked_files
 
 
 @pytest.fixture
@@ -92,6 +93,21 @@ def test_a_file_moved_into_place_is_whole_and_read_at_once(state: Path, waits: M
     assert waited == []
 
 
+def test_a_version_that_was_seen_being_moved_is_read_at_once(state: Path, waits: Meanwhile) -> None:
+    waited = waits()
+    moved = storage.identity(young(state, "a: 1\n").stat())
+    assert read(str(state), whole=moved).raw == b"a: 1\n"
+    assert waited == []
+
+
+def test_a_file_that_was_written_after_it_was_moved_must_be_quiet(state: Path, waits: Meanwhile) -> None:
+    moved = storage.identity(young(state, "a: 1\n").stat())
+    young(state, "a: 1\nb:")
+    waited = waits(lambda: young(state, "a: 1\nb: 2\n"))
+    assert read(str(state), whole=moved).raw == b"a: 1\nb: 2\n"
+    assert len(waited) == 2
+
+
 def test_what_we_put_in_place_ourselves_is_read_at_once(state: Path, waits: Meanwhile) -> None:
     waited = waits()
     replace(str(old(state)), read(str(state)), b"a: 2\n")
@@ -162,6 +178,13 @@ def test_what_is_no_file_is_degraded_and_nobody_waits_for_it(tmp_path: Path) -> 
     (tmp_path / "knot").symlink_to("knot")
     unreadable(tmp_path / "knot")
     unreadable(Path("/dev/null"))
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["folder", "FIFO"])
+def test_what_is_no_file_is_not_left_open(state: Path, make: Callable[[Path], None]) -> None:
+    make(state)
+    with no_leaked_files():
+        unreadable(state)
 
 
 @pytest.fixture

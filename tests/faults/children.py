@@ -99,14 +99,19 @@ class Signal:
 
 
 class Counter:
-    """A number that all processes forked later see at once.
+    """A number that all processes forked later see at once, and with a file those that open it, too.
 
     It is stored as one machine word. struct.pack_into, the obvious way, first fills the place with zeros, and another
     process does read those now and then.
     """
 
-    def __init__(self) -> None:
-        self._shared = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("q")
+    def __init__(self, file: str | None = None) -> None:
+        if file is None:
+            self._shared = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("q")
+            return
+        with open(file, "a+b") as shared:
+            shared.truncate(mmap.PAGESIZE)
+            self._shared = memoryview(mmap.mmap(shared.fileno(), mmap.PAGESIZE)).cast("q")
 
     @property
     def value(self) -> int:

@@ -284,6 +284,19 @@ def test_a_killed_resolution_is_completed_by_the_next_one(tmp_path: Path, prepar
     survives(tmp_path, prepare, (*DECIDE, AGAIN), [(*DECIDE, LATER)], expected)
 
 
+def test_a_decision_completes_what_a_killed_trip_left_undone(tmp_path: Path) -> None:
+    """Nobody checks in between: what is entered on the blackboard is resolved, and told whole all the same."""
+
+    def expected(board: Board) -> None:
+        if board.trips:
+            one_resolved_trip_and_no_halt(board)
+        else:
+            assert board.section["status"] == "OK", "half a trip"
+            assert board.logged == [], "logged before it was entered"
+
+    survives(tmp_path, about_to_trip, (*CHECK, NOW), [(*DECIDE, AGAIN)], expected)
+
+
 def test_a_check_after_a_killed_resolution_neither_loses_it_nor_trips_again(tmp_path: Path) -> None:
     def expected(board: Board) -> None:
         (entry,) = board.trips

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from liza.rules.matching import same_key, similar_groups
+from liza.rules.matching import similar_groups
+from liza.rules.sameness import same_key
 
 
 def partition(texts: Iterable[str], similarity: float = 0.7) -> set[frozenset[str]]:

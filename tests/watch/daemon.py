@@ -7,7 +7,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -140,9 +140,16 @@ class Watched(Board):
 class Daemon:
     """A daemon in the foreground. Left behind by a failing test, it is killed where its `with` ends."""
 
-    def __init__(self, root: Path, *arguments: str, wait: str = "checked", env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *arguments: str,
+        wait: str = "checked",
+        env: dict[str, str] | None = None,
+        program: Sequence[str | Path] = (BIN / "liza",),
+    ) -> None:
         self.process = subprocess.Popen(
-            [BIN / "liza", "watch", str(root), "--json", "--interval", str(TICK), *arguments],
+            [*program, "watch", str(root), "--json", "--interval", str(TICK), *arguments],
             env={**environment(root), **(env or {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

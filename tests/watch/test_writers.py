@@ -1,12 +1,14 @@
 """Whoever writes, and however: the third of its kind halts the agents, once."""
 
 import fcntl
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.breaker.run import record
 from tests.watch.daemon import OUTAGE, RETRIES, STATE, Daemon, Watched, until
+from tests.watch.looking import Looking
 from tests.watch.writers import WRITERS, Writer, by_vim, by_yq, replaced, text_of
 
 BACKENDS = pytest.mark.parametrize("backend", [(), ("--poll",)], ids=["inotify", "polling"])
@@ -67,6 +69,19 @@ def test_a_blackboard_that_is_a_link_is_followed(tmp_path: Path) -> None:
         daemon.tells("tripped")
         tripped_once(board, daemon)
     assert board.state.is_symlink()
+
+
+def test_a_save_with_the_time_and_the_length_of_the_version_before_is_seen(tmp_path: Path) -> None:
+    """As `cp -p` or `rsync -t` leave a file, and where a replaced file's inode is given away again."""
+    board = Watched(tmp_path / "team", STATE + text_of(OUTAGE).replace("payments", "payment-", 1))
+    seen = board.state.stat()
+    with Looking(board) as looking:
+        looking.ticks(2)
+        assert not board.checkpoint.exists()
+        board.state.write_text(board.text.replace("payment-", "payments"))
+        os.utime(board.state, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+        looking.ticks(1)
+    assert board.halt["pattern"] == "external_service_outage"
 
 
 def test_the_halt_does_not_wait_for_somebody_who_holds_the_lock(board: Watched) -> None:

@@ -1,7 +1,7 @@
 """Asking the rules about loops: for the command that records an iteration, and for whoever looks at the blackboard."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -35,41 +35,46 @@ class Signal(NamedTuple):
         return self.matched and self.action == "ALERT"
 
 
-def verdict(records: Sequence[Record], rules: RuleSet, settings: Settings, now: datetime) -> Verdict:
-    snapshot = Snapshot(b"", {}, {}, (), derived={"iterations": tuple(records)})
-    return evaluate(rules_for(rules, settings), snapshot, now)
+class Judge:
+    """Asks the rules about loops, and remembers the last answer: a command needs it once more to say how near it is."""
 
+    def __init__(self, rules: RuleSet, settings: Settings, now: datetime) -> None:
+        self.rules = rules_for(rules, settings)
+        self.settings = settings
+        self.now = now
+        self._last: tuple[int, Verdict] | None = None
 
-def judge_of(rules: RuleSet, settings: Settings, now: datetime) -> Callable[[Sequence[Record]], Sequence[Match]]:
-    """What opens a loop."""
-
-    def judge(records: Sequence[Record]) -> Sequence[Match]:
-        found = verdict(records, rules, settings, now).observed
+    def __call__(self, records: Sequence[Record]) -> Sequence[Match]:
+        """What opens a loop with these iterations."""
+        found = self.verdict(records).observed
         return [match for match in found if match.rule.action == "OPEN" and match.rule.mode == "act"]
 
-    return judge
+    def verdict(self, records: Sequence[Record]) -> Verdict:
+        snapshot = Snapshot(b"", {}, {}, (), derived={"iterations": tuple(records)})
+        found = evaluate(self.rules, snapshot, self.now)
+        self._last = (len(records), found)
+        return found
 
-
-def signals(
-    name: str, loop: Mapping[str, Any], rules: RuleSet, settings: Settings, now: datetime
-) -> tuple[Signal, ...]:
-    """The rules that a loop is on its way to, the nearest first where several are."""
-    if states.status_of(loop) != states.CLOSED or loop.get("completed_at"):
-        return ()
-    found = verdict(its.derived(name, loop, settings), rules, settings, now)
-    matches = {match.rule.name: match for match in found.observed}
-    return tuple(
-        Signal(
-            each.rule.name,
-            each.value,
-            each.threshold,
-            each.rule.name in matches,
-            each.rule.action,
-            states.words(matches[each.rule.name]) if each.rule.name in matches else each.rule.description,
+    def signals(self, name: str, loop: Mapping[str, Any]) -> tuple[Signal, ...]:
+        """The rules that a loop is on its way to."""
+        if states.status_of(loop) != states.CLOSED or loop.get("completed_at"):
+            return ()
+        count = len(its.numbered(loop))
+        last = self._last[1] if self._last is not None and self._last[0] == count else None
+        found = last or self.verdict(its.derived(name, loop, self.settings))
+        matches = {match.rule.name: match for match in found.observed}
+        return tuple(
+            Signal(
+                each.rule.name,
+                each.value,
+                each.threshold,
+                each.rule.name in matches,
+                each.rule.action,
+                states.words(matches[each.rule.name]) if each.rule.name in matches else each.rule.description,
+            )
+            for each in found.progress
+            if each.value > 0
         )
-        for each in found.progress
-        if each.value > 0
-    )
 
 
 def understood(document: Document, name: str) -> Mapping[str, Any] | None:
@@ -109,7 +114,7 @@ def derive(section: Any, rules: RuleSet, environment: Mapping[str, str]) -> tupl
 def settle(section: Any, rules: RuleSet, environment: Mapping[str, str], now: datetime) -> scopes.Settled:
     """What the section is to be, as it stands."""
     settings = settings_of(rules, environment)
-    judge = judge_of(rules, settings, now)
+    judge = Judge(rules, settings, now)
     events: list[scopes.Event] = []
     archived: list[tuple[str, tuple[Mapping[str, Any], ...]]] = []
 
@@ -148,7 +153,7 @@ def causes(
         yield "loops_disabled", "", "CIRCUIT_BREAKER_DISABLED is set: no loop is ever opened"
     for _, name, loop in scopes.named(section, SCOPE.name):
         if isinstance(loop, MAPPINGS):
-            for signal in signals(name, loop, rules, settings, now):
+            for signal in Judge(rules, settings, now).signals(name, loop):
                 if signal.warns:
                     yield signal.rule, name, f"loop {name}: {signal.words}"
 

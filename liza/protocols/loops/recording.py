@@ -73,13 +73,13 @@ def record(
     _checked(name, iteration)
     error = iteration.error
     said = None if error is None else {"signature": error.signature, "file": error.file}
-    judge = judging.judge_of(rules, settings, now)
+    judge = judging.Judge(rules, settings, now)
 
     def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
         loop = judging.understood(document, name) or states.new()
         return states.recorded(name, loop, iteration.fields(now), said, settings, judge, now)
 
-    return _told(name, _change(board, name, after, now), rules, settings, now)
+    return _told(name, _change(board, name, after, now), judge)
 
 
 def reset(
@@ -92,7 +92,7 @@ def reset(
             raise unknown(document, judging.SCOPE, name)
         return states.closed(name, loop, "reset", why, now, by)
 
-    return _told(name, _change(board, name, after, now), rules, settings, now)
+    return _told(name, _change(board, name, after, now), judging.Judge(rules, settings, now))
 
 
 def probe(board: Board, name: str, rules: RuleSet, settings: Settings, now: datetime) -> Recorded:
@@ -105,7 +105,7 @@ def probe(board: Board, name: str, rules: RuleSet, settings: Settings, now: date
         is_open = states.status_of(loop) == states.OPEN
         return states.probed(name, loop, "probe", now) if is_open else Outcome(dict(loop))
 
-    return _told(name, _change(board, name, after, now), rules, settings, now)
+    return _told(name, _change(board, name, after, now), judging.Judge(rules, settings, now))
 
 
 def look(board: Board, name: str, rules: RuleSet, settings: Settings, now: datetime) -> Recorded:
@@ -116,7 +116,7 @@ def look(board: Board, name: str, rules: RuleSet, settings: Settings, now: datet
 
 def told(name: str, loop: Mapping[str, Any], rules: RuleSet, settings: Settings, now: datetime) -> Recorded:
     """A loop that was read before."""
-    return _told(name, Outcome(dict(loop)), rules, settings, now)
+    return _told(name, Outcome(dict(loop)), judging.Judge(rules, settings, now))
 
 
 def _change(
@@ -125,17 +125,17 @@ def _change(
     return change(board, judging.SCOPE, name, after, now, judging.archive)
 
 
-def _told(name: str, outcome: Outcome, rules: RuleSet, settings: Settings, now: datetime) -> Recorded:
+def _told(name: str, outcome: Outcome, judge: judging.Judge) -> Recorded:
     loop = outcome.record
     kinds = {event.kind for event in outcome.events}
     return Recorded(
         name=name,
-        status=states.effective(loop, settings, now),
+        status=states.effective(loop, judge.settings, judge.now),
         reason=str(loop.get("trigger_reason") or ""),
         loop=loop,
         opened="opened" in kinds,
         completed=bool(loop.get("completed_at")),
-        signals=judging.signals(name, loop, rules, settings, now),
+        signals=judge.signals(name, loop),
         notes=tuple(event.text for event in outcome.events if event.kind != "opened"),
     )
 

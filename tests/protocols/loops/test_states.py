@@ -35,7 +35,7 @@ class Loop(RuleBasedStateMachine):
         self.done = False
 
     def judge(self) -> states.Judge:
-        return judging.judge_of(RULES, SETTINGS, self.now)
+        return judging.Judge(RULES, SETTINGS, self.now)
 
     def take(self, outcome: Outcome) -> list[str]:
         kinds = [event.kind for event in outcome.events]

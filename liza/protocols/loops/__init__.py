@@ -1,0 +1,1 @@
+"""Loops that go nowhere: recording iterations and judging them."""

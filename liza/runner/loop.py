@@ -379,4 +379,4 @@ def _version(path: str) -> storage.Identity | None:
 
 
 def _plain(error: Error | None) -> list[str | None] | None:
-    return None if error is None else [error.signature, error.file]
+    return None if error is None else list(error)

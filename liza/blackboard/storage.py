@@ -356,7 +356,7 @@ def sweep(path: str, backups: str) -> list[str]:
         if entry.endswith(".new") or _is_ours_or_base(left, entry[len(name) + 2 : -len(".swap")]):
             _unlink(left)
         else:
-            os.makedirs(backups, exist_ok=True)
+            make_folder(backups)
             kept = os.path.join(backups, f"{name}.rescued-{time.time_ns()}")
             try:
                 os.rename(left, kept)
@@ -398,6 +398,12 @@ def _is_ours_or_base(left: str, label: str) -> bool:
 def _label(raw: bytes) -> str:
     """Enough to tell versions of one file apart in the name of a draft."""
     return f"{zlib.crc32(raw):08x}{len(raw):x}"
+
+
+def make_folder(path: str) -> None:
+    """A folder in that of the blackboard. Never that one itself: if somebody has deleted it since, it stays deleted."""
+    with suppress(FileExistsError):
+        os.mkdir(path)
 
 
 def sync_folder(path: str) -> None:

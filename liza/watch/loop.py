@@ -19,7 +19,7 @@ from liza.blackboard.storage import put
 from liza.breaker import checkpoint
 from liza.breaker.check import Check, Halted, act, judged, snapshot_of, tidy
 from liza.breaker.section import JOINED, history_of
-from liza.errors import LizaError, place
+from liza.errors import LizaError, Refused, place
 from liza.model import format_time
 from liza.notify.sender import Sender
 from liza.notify.targets import Message, targets
@@ -214,7 +214,12 @@ class Watcher:
         self.waiting = False
         if not self.lease.is_held:
             self.lease.release()
-            self.lease.take()  # the folder was deleted and came back
+            try:
+                self.lease.take()  # the folder was deleted and came back
+            except Refused:
+                if os.path.isdir(self.paths.folder):
+                    raise
+                return  # or was deleted this very moment
             self.seen, self.found, self.document = {}, None, None  # perhaps as another blackboard
         self.lease.beat()
         now = self.clock()
@@ -229,6 +234,8 @@ class Watcher:
         elif self.unchecked and self.document is not None:
             self.unchecked = False
             self.alarm_causes["problems"] = list(causes.of_problems(take(self.document)))
+        if not os.path.isdir(self.paths.folder):
+            return  # what was not found in a folder that was deleted meanwhile is nothing to be alarmed about
         self._tell_errors(now)
         self._tell_alarms(now)
         self._say_how(self._health())

@@ -9,6 +9,7 @@ import re
 from datetime import datetime
 
 from liza.blackboard.paths import Paths
+from liza.blackboard.storage import make_folder
 from liza.errors import Refused
 
 KEPT = 10
@@ -18,7 +19,7 @@ _NAME = re.compile(r"state-\d{8}T\d{6}Z\.yaml")
 def keep(paths: Paths, raw: bytes, now: datetime) -> None:
     """Keep the bytes of a blackboard that is about to change; the oldest copies go."""
     try:
-        os.makedirs(paths.backups, exist_ok=True)
+        make_folder(paths.backups)
         path = os.path.join(paths.backups, f"state-{now:%Y%m%dT%H%M%SZ}.yaml")
         draft = f"{path}.{os.getpid()}.new"
         with open(draft, "wb") as file:  # not forced to the disk: after a crash of the machine an older one will do

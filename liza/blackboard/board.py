@@ -10,6 +10,7 @@ from liza.blackboard.lock import Lock
 from liza.blackboard.paths import Paths, find
 from liza.errors import Refused, Unreadable
 
+_LOOKS = 5  # at a file that is being written, until it is the same before and after
 _PATIENCE = 30.0  # seconds; how long a change is tried against programs that replace the file without the lock
 
 
@@ -29,7 +30,7 @@ class Board:
         try:
             document = self._document(storage.read(self.paths.state, whole=whole), previous)
             if previous is not None and _shrunk(previous, document):
-                document = self._document(storage.read(self.paths.state, again=True), previous)
+                document = self._looked_at_twice(previous)
             return document
         except Unreadable as error:
             raise self._with_backup(error) from None
@@ -43,6 +44,29 @@ class Board:
             restore = f"or go back to the last copy, without what was written since: cp {copy} {self.paths.state}"
             error.hint = "; ".join(part for part in (error.hint, restore) if part)
         return error
+
+    def _looked_at_twice(self, previous: Document) -> Document:
+        """What seems to be less than it was. A writer in place may stand still half way for longer than anybody can
+        wait; but it has the file open for as long, so what is gone is only believed when nobody has."""
+        for _ in range(_LOOKS):
+            reading = storage.read(self.paths.state, again=True)
+            document = self._document(reading, previous)
+            written = _shrunk(previous, document) and self._is_being_written()
+            if storage.is_in_place(self.paths.state, reading):
+                break
+        if written:
+            raise Unreadable(
+                "there is less in it than before, and somebody still has it open for writing",
+                hint=f"see who writes it with: fuser -v {self.paths.state}",
+                file=self.paths.state,
+            )
+        return document
+
+    def _is_being_written(self) -> bool:
+        try:
+            return storage.has_writer(self.paths.state)
+        except OSError:
+            return False  # gone since, or not to be read: the next look says so
 
     def _document(self, reading: storage.Reading, previous: Document | None = None) -> Document:
         if previous is None:

@@ -105,6 +105,14 @@ def _read_once(path: str) -> tuple[bytes | None, os.stat_result]:
         os.close(fd)  # not by `open`, which refuses a folder and leaves it open
 
 
+def is_in_place(path: str, reading: Reading) -> bool:
+    """Whether the file is still the version that was read."""
+    try:
+        return identity(os.stat(path)) == reading.identity
+    except OSError:
+        return False
+
+
 def _moved_into_place(status: os.stat_result) -> bool:
     """Whether the file was renamed after its last byte was written: then it was finished before it got its name."""
     return status.st_ctime_ns > status.st_mtime_ns
@@ -113,7 +121,7 @@ def _moved_into_place(status: os.stat_result) -> bool:
 def _stays(path: str, status: os.stat_result) -> bool:
     time.sleep(QUIET)
     try:
-        return identity(os.stat(path)) == identity(status) and not _has_writer(path)
+        return identity(os.stat(path)) == identity(status) and not has_writer(path)
     except OSError:
         return False
 
@@ -175,7 +183,7 @@ class NotDurable(LizaError, OSError):
 def _inspect(swap: str, path: str, seen: Reading, ours: "Version") -> None:
     """Look at what came out of an exchange; `Changed`, and everything as it was, if nobody had seen that."""
     try:
-        if _version(swap).raw == seen.raw and not _has_writer(swap):
+        if _version(swap).raw == seen.raw and not has_writer(swap):
             return
     except FileNotFoundError:
         return  # swept away by a second holder of the lock, whose file somebody had deleted: it was what we had read
@@ -287,7 +295,7 @@ def _version(path: str) -> Version:
         os.close(fd)
 
 
-def _has_writer(path: str) -> bool:
+def has_writer(path: str) -> bool:
     """Whether anybody has the file open for writing: a program that saves in place would go on writing into a file that
     has lost its name. The kernel grants a read lease only if there is none."""
     if not hasattr(fcntl, "F_SETLEASE"):
@@ -322,7 +330,7 @@ def _put_back(swap: str, path: str, ours: Version) -> None:
                 os.rename(swap, path)  # somebody deleted what we had put there
                 return
             if _version(swap) == placed:
-                if not _has_writer(swap):
+                if not has_writer(swap):
                     _unlink(swap)
                     return
                 time.sleep(_POLL)
@@ -351,7 +359,7 @@ def sweep(path: str, backups: str) -> list[str]:
         if entry.endswith(".new") or _is_ours_or_base(left, entry[len(name) + 2 : -len(".swap")]):
             _unlink(left)
         else:
-            os.makedirs(backups, exist_ok=True)
+            make_folder(backups)
             kept = os.path.join(backups, f"{name}.rescued-{time.time_ns()}")
             try:
                 os.rename(left, kept)
@@ -387,12 +395,18 @@ def is_alive(pid: int) -> bool:
 def _is_ours_or_base(left: str, label: str) -> bool:
     """Whether a file that stayed behind is our own draft or the version it was made from: both are superseded."""
     raw = _version(left).raw
-    return raw is not None and _label(raw) in label.split("-") and not _has_writer(left)
+    return raw is not None and _label(raw) in label.split("-") and not has_writer(left)
 
 
 def _label(raw: bytes) -> str:
     """Enough to tell versions of one file apart in the name of a draft."""
     return f"{zlib.crc32(raw):08x}{len(raw):x}"
+
+
+def make_folder(path: str) -> None:
+    """A folder in that of the blackboard. Never that one itself: if somebody has deleted it since, it stays deleted."""
+    with suppress(FileExistsError):
+        os.mkdir(path)
 
 
 def sync_folder(path: str) -> None:

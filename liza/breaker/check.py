@@ -288,7 +288,7 @@ def write_report(board: Board, trip: Trip) -> None:
 def archive(board: Board, trip: Trip) -> None:
     """The same page under a name of its own, once the trip is entered and its time is settled."""
     try:
-        os.makedirs(board.paths.reports, exist_ok=True)
+        storage.make_folder(board.paths.reports)
     except OSError as error:
         raise _no_report(error, board.paths.reports) from None
     _put_report(os.path.join(board.paths.reports, report.archive_name(trip.trigger)), trip)

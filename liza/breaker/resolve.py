@@ -101,7 +101,7 @@ def _archive_if_missing(board: Board, trip: str, archived: str) -> None:
     if os.path.exists(archived) or not report.is_about(board.paths.report, trip):
         return
     with suppress(OSError):  # the page is there all the same
-        os.makedirs(board.paths.reports, exist_ok=True)
+        storage.make_folder(board.paths.reports)
         with open(board.paths.report, "rb") as file:
             storage.put(archived, file.read())
 

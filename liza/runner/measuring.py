@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from liza.blackboard.paths import Paths
-from liza.blackboard.storage import put
+from liza.blackboard.storage import make_folder, put
 from liza.runner import git
 
 
@@ -26,7 +26,9 @@ class Measured(NamedTuple):
                 if os.path.exists(self.path):
                     os.unlink(self.path)
                 return
-            os.makedirs(os.path.dirname(self.path), exist_ok=True)
+            folder = os.path.dirname(self.path)
+            for each in (os.path.dirname(folder), folder):
+                make_folder(each)
             put(self.path, json.dumps(self.now).encode())
 
 

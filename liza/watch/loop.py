@@ -17,7 +17,7 @@ from liza.blackboard.snapshot import take
 from liza.blackboard.storage import put
 from liza.breaker import checkpoint
 from liza.breaker.check import Check, Halted, act, judged, snapshot_of, tidy
-from liza.errors import LizaError
+from liza.errors import LizaError, Refused
 from liza.model import format_time
 from liza.rules.evaluate import Recall, RuleSet, evaluate
 from liza.rules.silences import entries
@@ -156,7 +156,12 @@ class Watcher:
         self.waiting = False
         if not self.lease.is_held:
             self.lease.release()
-            self.lease.take()  # the folder was deleted and came back
+            try:
+                self.lease.take()  # the folder was deleted and came back
+            except Refused:
+                if os.path.isdir(self.paths.folder):
+                    raise
+                return  # or was deleted this very moment
             self.seen, self.found, self.document, self.open = {}, None, None, {}  # perhaps as another blackboard
         self.lease.beat()
         if self.backend != self.changes.backend:
@@ -174,6 +179,8 @@ class Watcher:
         elif self.unchecked and self.document is not None:
             self.unchecked = False
             self.telling.stands("problems", causes.of_problems(take(self.document)))
+        if not os.path.isdir(self.paths.folder):
+            return  # what was not found in a folder that was deleted meanwhile is nothing to be alarmed about
         self.telling.tell_errors(now)
         self._look_for_alarms(now)
         self.telling.write_down()

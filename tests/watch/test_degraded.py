@@ -134,6 +134,27 @@ def test_half_a_file_that_parses_is_no_resolution(board: Watched) -> None:
     assert len(board.trips) == 1
 
 
+@pytest.mark.parametrize("last", ["status: TRIGGERED\n", "pattern: retry", "trip_id: ", "history:\n"])
+def test_half_of_the_section_is_no_trip_that_nobody_knows(board: Watched, last: str) -> None:
+    """The writer stands still in the middle for longer than a save takes, but it has not let go of the file."""
+    with Daemon(board.root) as daemon:
+        board.report_anomalies(*RETRIES)
+        daemon.tells("tripped")
+        before, text = board.halted(), board.text.replace("TRIGGERED  # OK, TRIGGERED", "TRIGGERED")
+        cut = text.index(last) + len(last) + (5 if last == "trip_id: " else 0)
+        with open(board.state, "w", encoding="utf-8") as file:
+            file.write(text[:cut])
+            file.flush()
+            until(lambda: "open for writing" in str(board.facts["last_error"]), "the half has been seen")
+            file.write(text[cut:])
+        until(lambda: board.facts["health"] == "ok", "it says that it can see again")
+        board.beats(3)
+        assert board.halt == before
+        assert daemon.told("resolved") == daemon.told("alarm") == []
+        assert len(daemon.told("tripped")) == 1
+    assert len(board.trips) == 1
+
+
 def test_a_bad_file_of_rules_keeps_the_last_good_ones(board: Watched) -> None:
     loose = "rules:\n  - {name: retry_cluster, condition: 'count(type=retry_loop) >= 2'}\n"
     board.rules.write_text(loose)

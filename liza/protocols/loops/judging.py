@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from liza.blackboard.document import Document
 from liza.blackboard.paths import Paths
+from liza.blackboard.storage import make_folder
 from liza.errors import Refused, Unreadable
 from liza.model import MAPPINGS, Match, Record, Snapshot, Verdict
 from liza.protocols import scopes
@@ -164,7 +165,8 @@ def archive(paths: Paths, name: str, iterations: Sequence[Mapping[str, Any]]) ->
 
     path = archive_of(paths, name)
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        for folder in (paths.runs, os.path.dirname(path)):
+            make_folder(folder)
         lines = "".join(json.dumps(each, ensure_ascii=False, default=str) + "\n" for each in iterations)
         with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(lines)

@@ -1,0 +1,92 @@
+"""The blackboard's folder is deleted while liza works on it: what is gone stays gone, and nothing ends as a bug."""
+
+import itertools
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from liza.blackboard.board import Board as Files
+from liza.blackboard.paths import Paths
+from liza.blackboard.rulesfile import read_rules
+from liza.breaker import check, checkpoint, report, resolve
+from liza.errors import LizaError
+from liza.watch import lease
+from tests.breaker.cases import RETRY
+from tests.breaker.run import Board, state
+from tests.faults import steps
+from tests.watch.daemon import RETRIES, STATE, Watched
+from tests.watch.looking import Looking
+from tests.watch.writers import text_of
+
+NOW = datetime(2025, 1, 18, 17, 30, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def _more_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "MODULES", (*steps.MODULES, check, checkpoint, report, resolve, lease))
+
+
+def about_to_trip(folder: Path) -> Board:
+    return Board(folder, state(RETRY.records))
+
+
+def quiet(folder: Path) -> Board:
+    return Board(folder, state(RETRY.records[:2]))
+
+
+def open_without_its_papers(folder: Path) -> Board:
+    """As a check leaves it that was killed after it had entered the trip."""
+    board = about_to_trip(folder)
+    judge(board)
+    for path in (*board.archived, board.report, board.log):
+        path.unlink()
+    board.reports.rmdir()
+    return board
+
+
+def judge(board: Board) -> None:
+    check.check(Files(Paths(str(board.folder))), read_rules(None), NOW)
+
+
+def decide(board: Board) -> None:
+    resolve.resolve(Files(Paths(str(board.folder))), "ADR-003 created", "alice", NOW)
+
+
+@pytest.mark.parametrize(
+    ("prepare", "work"),
+    [(about_to_trip, judge), (quiet, judge), (open_without_its_papers, judge), (open_without_its_papers, decide)],
+)
+def test_a_folder_that_is_deleted_at_any_step_does_not_come_back(
+    tmp_path: Path, prepare: Callable[[Path], Board], work: Callable[[Board], None]
+) -> None:
+    for number in itertools.count(1):
+        board = prepare(tmp_path / str(number))
+        deletion = partial(os.rename, board.folder, board.folder.with_name("away"))
+        with steps.around_each(steps.acting({number: deletion})) as taken, suppress(LizaError):
+            work(board)
+        if len(taken) < number:
+            assert number > 10, "there was hardly a step to delete it at"
+            return
+        assert not board.folder.exists(), f"it is there again after step {number}, {taken[number - 1].name}"
+
+
+def test_a_folder_that_is_deleted_while_the_daemon_looks_is_no_reason_for_an_alarm(tmp_path: Path) -> None:
+    for number in itertools.count(1):
+        board = Watched(tmp_path / str(number), STATE + text_of(RETRIES))
+        with Looking(board) as looking:
+            looking.ticks(3)
+            board.edit("max_review_cycles:   5", "max_review_cycles:   6")
+            deletion = partial(os.rename, board.folder, board.folder.with_name("away"))
+            with steps.around_each(steps.acting({number: deletion})) as taken:
+                looking.ticks(1)
+            if len(taken) < number:
+                assert number > 10, "there was hardly a step to delete it at"
+                return
+            told = [f"{each.kind}: {each.text}" for each in looking.happened if each.kind not in ("checked", "tripped")]
+            assert told == [], f"after step {number}, {taken[number - 1].name}"
+            assert not board.folder.exists(), f"it is there again after step {number}, {taken[number - 1].name}"

@@ -144,12 +144,12 @@ def check(sections: Mapping[str, Any]) -> Faults:
     checks: dict[str, Callable[[Any], Faults]] = {
         "tasks": check_tasks,
         "agents": check_agents,
-        "discovered": lambda value: _records(value, "discovered", lambda each, path: _fields(each, path, *_DISCOVERY)),
+        "discovered": lambda value: _records(value, "discovered", lambda each, path: fields(each, path, *_DISCOVERY)),
         "anomalies": lambda value: _records(value, "anomalies", check_anomaly, skip=_is_sound),
-        "claims": lambda value: _container(value, "claims"),
-        "slices": lambda value: _container(value, "slices"),
-        "loops": lambda value: _container(value, "loops"),
-        "stages": lambda value: _container(value, "stages"),
+        "claims": lambda value: container(value, "claims"),
+        "slices": lambda value: container(value, "slices"),
+        "loops": check_loops,
+        "stages": lambda value: container(value, "stages"),
         "silences": check_silences,
         "sprint": check_sprint,
         "circuit_breaker": check_breaker,
@@ -199,8 +199,8 @@ def check_tasks(value: Any) -> Faults:
     seen: dict[Any, int] = {}
 
     def task(record: Mapping[str, Any], path: Path) -> Faults:
-        yield from _fields(record, path, *_TASK)
-        yield from _one_of(record, path, "status", TASK_STATUSES)
+        yield from fields(record, path, *_TASK)
+        yield from one_of(record, path, "status", TASK_STATUSES)
         name = record.get("id")
         if isinstance(name, str | int) and seen.setdefault(name, int(path[-1])) != path[-1]:
             yield Fault((*path, "id"), f"the id {shown(name)} is also that of task number {seen[name] + 1}")
@@ -219,7 +219,7 @@ def check_agents(value: Any) -> Faults:
 def check_sprint(value: Any) -> Faults:
     yield from _one(value, ("sprint",), {}, {"id": label, "timeline": mapping, "metrics": mapping})
     if isinstance(value, Mapping) and isinstance(value.get("timeline"), Mapping):
-        yield from _fields(value["timeline"], ("sprint", "timeline"), {}, {"started": time, "ended": time})
+        yield from fields(value["timeline"], ("sprint", "timeline"), {}, {"started": time, "ended": time})
 
 
 def check_breaker(value: Any) -> Faults:
@@ -227,12 +227,12 @@ def check_breaker(value: Any) -> Faults:
     if not isinstance(value, Mapping):
         yield Fault(path, _expected({"circuit_breaker": value}, "circuit_breaker", "a mapping"))
         return
-    yield from _fields(value, path, {}, {"last_check": time, "history": listing, "current_trigger": mapping})
-    yield from _one_of(value, path, "status", ("OK", "TRIGGERED"))
+    yield from fields(value, path, {}, {"last_check": time, "history": listing, "current_trigger": mapping})
+    yield from one_of(value, path, "status", ("OK", "TRIGGERED"))
     trigger = value.get("current_trigger")
     if isinstance(trigger, Mapping):
-        yield from _fields(trigger, (*path, "current_trigger"), *_TRIGGER)
-        yield from _one_of(trigger, (*path, "current_trigger"), "severity", SEVERITIES)
+        yield from fields(trigger, (*path, "current_trigger"), *_TRIGGER)
+        yield from one_of(trigger, (*path, "current_trigger"), "severity", SEVERITIES)
     if value.get("status") == "TRIGGERED" and trigger is None:
         yield Fault((*path, "status"), "the status is TRIGGERED but there is no current_trigger")
     if value.get("status") == "OK" and trigger is not None:
@@ -242,14 +242,20 @@ def check_breaker(value: Any) -> Faults:
         yield from _one(entry, where, *_HISTORY)
         if isinstance(entry, Mapping):
             # An entry moved here by hand, as the protocol describes it, has no `result`.
-            yield from _one_of(entry, where, "result", ("OK", "TRIGGERED"), required=False)
-            yield from _one_of(entry, where, "severity", SEVERITIES, required=False)
+            yield from one_of(entry, where, "result", ("OK", "TRIGGERED"), required=False)
+            yield from one_of(entry, where, "severity", SEVERITIES, required=False)
+
+
+def check_loops(value: Any) -> Faults:
+    from liza.blackboard import schema_loops
+
+    yield from schema_loops.check(value)
 
 
 def check_silences(value: Any) -> Faults:
     from liza.rules.silences import entries
 
-    yield from _container(value, "silences")
+    yield from container(value, "silences")
     for entry in entries(value):
         if entry.fault is not None and entry.fields:
             where: Path = ("silences", entry.place)
@@ -311,7 +317,7 @@ def _records(
             yield Fault((name, index), f"a record with fields is expected, this is {shown(record)}")
 
 
-def _container(value: Any, name: str) -> Faults:
+def container(value: Any, name: str) -> Faults:
     """Records as a list or by name; what is in them is for the protocol that owns the section."""
     if isinstance(value, Mapping):
         for key, record in value.items():
@@ -323,14 +329,12 @@ def _container(value: Any, name: str) -> Faults:
 
 def _one(value: Any, path: Path, required: Mapping[str, Kind], optional: Mapping[str, Kind]) -> Faults:
     if isinstance(value, Mapping):
-        yield from _fields(value, path, required, optional)
+        yield from fields(value, path, required, optional)
     else:
         yield Fault(path, f"a mapping is expected, this is {shown(value)}")
 
 
-def _fields(
-    record: Mapping[str, Any], path: Path, required: Mapping[str, Kind], optional: Mapping[str, Kind]
-) -> Faults:
+def fields(record: Mapping[str, Any], path: Path, required: Mapping[str, Kind], optional: Mapping[str, Kind]) -> Faults:
     for name, kind in required.items():
         yield from _field(record, path, name, kind)
     for name, kind in optional.items():
@@ -352,7 +356,7 @@ def _when(record: Mapping[str, Any], path: Path) -> Faults:
         yield Fault((*path, "timestamp"), f"the time {shown(value)} has no zone", "it is read as UTC: add Z", "warning")
 
 
-def _one_of(record: Mapping[str, Any], path: Path, name: str, known: tuple[str, ...], required: bool = True) -> Faults:
+def one_of(record: Mapping[str, Any], path: Path, name: str, known: tuple[str, ...], required: bool = True) -> Faults:
     value = record.get(name)
     if value in known or (value is None and not required):
         return

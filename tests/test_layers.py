@@ -24,7 +24,10 @@ LAYERS = (
     ("notify", "rules", "blackboard"),
     ("model", "text", "errors", "templates"),
 )
-PURE = ("liza.model", "liza.text", "liza.rules", "liza.breaker.section")
+PURE = (
+    "liza.model", "liza.text", "liza.rules", "liza.breaker.section", "liza.protocols.loops.errors",
+    "liza.protocols.loops.outputs",
+)  # fmt: skip
 IMPURE = {"os", "time", "pathlib", "io", "shutil", "subprocess", "socket", "random", "secrets", "tempfile", "fcntl"}
 
 

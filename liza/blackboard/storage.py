@@ -45,6 +45,7 @@ class Reading(NamedTuple):
 
     raw: bytes
     identity: Identity
+    finished: bool = False  # it was moved into place, so nobody is in the middle of writing it
 
 
 class Changed(Exception):
@@ -62,9 +63,10 @@ def read(path: str, *, again: bool = False, whole: Identity | None = None) -> Re
     """The whole file, once it has settled; `Unreadable` where there is no file that can be read.
 
     A save in place is seen half done by whoever reads in that moment, and half a YAML file usually parses. So a young
-    file must stay the same for a while before it is believed, unless it was moved into place, which happens to
-    finished files only. `again` asks for that of any file: for one that reads like half of what it was. `whole` is the
-    version that somebody has seen being moved, where the clock of the file system is too coarse to show it.
+    file must stay the same for a while, and nobody have it open for writing, before it is believed, unless it was moved
+    into place, which happens to finished files only. `again` asks for that of any file: for one that reads like half of
+    what it was. `whole` is the version that somebody has seen being moved, where the clock of the file system is too
+    coarse to show it.
     """
     started = time.monotonic()
     while True:
@@ -79,7 +81,7 @@ def read(path: str, *, again: bool = False, whole: Identity | None = None) -> Re
             finished = whole == identity(status) or _moved_into_place(status)
             settled = not again and (finished or time.time() - status.st_mtime > YOUNG)
             if settled or _stays(path, status) or time.monotonic() - started > YOUNG:
-                return Reading(raw, identity(status))
+                return Reading(raw, identity(status), finished)
         if time.monotonic() - started > _PATIENCE:
             raise Unreadable(
                 f"it kept changing for {_PATIENCE:g} s, so no version of it could be read whole",
@@ -111,8 +113,8 @@ def _moved_into_place(status: os.stat_result) -> bool:
 def _stays(path: str, status: os.stat_result) -> bool:
     time.sleep(QUIET)
     try:
-        return identity(os.stat(path)) == identity(status)
-    except FileNotFoundError:
+        return identity(os.stat(path)) == identity(status) and not _has_writer(path)
+    except OSError:
         return False
 
 

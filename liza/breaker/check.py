@@ -225,10 +225,10 @@ def put_into_effect(board: Board, trip: Trip, now: datetime, again: Callable[[Do
     def commit(document: Document) -> bytes:
         section, _ = sections.settled(document.data.get("circuit_breaker"), now)
         other = sections.open_trigger(section)
-        standing[:] = (
-            [other] if other is not None and other.get("trip_id") not in (None, trip.trigger["trip_id"]) else []
-        )
-        outcome[:] = [None if standing else again(document)]
+        is_another = other is not None and other.get("trip_id") not in (None, trip.trigger["trip_id"])
+        outcome[:] = [None if is_another else again(document)]
+        # Also the same one, if its evidence is gone by now: it stays open until a person decides.
+        standing[:] = [other] if other is not None and other.get("trip_id") and outcome[0] is None else []
         if outcome[0] is None:
             return document.raw
         if other is not None and other.get("timestamp"):  # another check was first: it is the same trip, from then on

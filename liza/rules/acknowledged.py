@@ -96,13 +96,13 @@ def open_trigger(breaker: Any) -> Mapping[str, Any] | None:
     trigger = breaker.get("current_trigger")
     if isinstance(trigger, Mapping):
         return trigger
-    if breaker.get("status") != "TRIGGERED":
-        return None
+    certain = breaker.get("status") == "TRIGGERED"
     listed = breaker.get("history")
     for entry in reversed(listed) if isinstance(listed, list | tuple) else ():
-        if _is_trip(entry) and entry.get("resolved_at") is None:
+        # Where the status is gone, only what is certainly ours: other tools leave their entries without an end.
+        if _is_trip(entry) and entry.get("resolved_at") is None and (certain or entry.get("trip_id")):
             return {name: entry[name] for name in ("timestamp", "pattern", "severity", "trip_id") if name in entry}
-    return {"pattern": None, "severity": None}  # somebody took it away, but not the halt
+    return {"pattern": None, "severity": None} if certain else None  # somebody took it away, but not the halt
 
 
 def acknowledged_by(breaker: Any, memo: dict[Any, Any] | None = None) -> Acknowledged:

@@ -19,7 +19,7 @@ from liza.blackboard.storage import Identity, identity
 if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver
 
-PAUSES = (5.0, 60.0, 600.0, 3600.0)  # seconds before listening is tried again, the last one for ever
+PAUSES = (30.0, 300.0, 3600.0)  # seconds before listening is tried again, the last one for ever
 SILENCE = 5.0  # seconds without an event for our own heartbeat, after which nobody listens any more
 _NETWORKS = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs")
 

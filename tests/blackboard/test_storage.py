@@ -84,6 +84,31 @@ def test_a_tail_that_is_cut_off_later_is_waited_for(state: Path, waits: Meanwhil
     assert read(str(state)).raw == b"tasks: []\n"
 
 
+def test_a_file_that_somebody_has_open_for_writing_is_waited_for(state: Path, waits: Meanwhile) -> None:
+    """However long a writer rests between two of its writes, it is not done while it keeps the file open."""
+    young(state, "")
+    with state.open("r+") as file:
+
+        def go_on() -> None:
+            file.write("b: 2\n")
+            file.close()
+
+        file.write("a: 1\n")
+        file.flush()
+        waited = waits(lambda: None, lambda: None, go_on)
+        assert read(str(state)).raw == b"a: 1\nb: 2\n"
+    assert len(waited) == 4
+
+
+def test_a_file_that_somebody_keeps_open_is_believed_in_the_end(state: Path) -> None:
+    with state.open("w") as file:
+        file.write("a: 1\n")
+        file.flush()
+        started = time.monotonic()
+        assert read(str(state)).raw == b"a: 1\n"
+        assert storage.YOUNG <= time.monotonic() - started < storage.YOUNG + 1
+
+
 def test_a_file_moved_into_place_is_whole_and_read_at_once(state: Path, waits: Meanwhile) -> None:
     waited = waits()
     draft = young(state.with_suffix(".draft"), "a: 2\n")

@@ -180,6 +180,17 @@ def test_a_trigger_deleted_while_the_status_says_triggered_is_still_open_and_sta
     accepted(board)
 
 
+@pytest.mark.parametrize("status", ["TRIG", "open"])
+def test_a_trip_is_closed_by_the_word_ok_and_not_by_a_status_that_is_lost(tmp_path: Path, status: str) -> None:
+    board = tripped(tmp_path)
+    yq(board, f'.circuit_breaker.current_trigger = null | .circuit_breaker.status = "{status}"')
+    assert board.analyze(now=LATER).code == 3
+    assert [entry.get("resolved_at") for entry in board.trips] == [None]
+    assert board.checkpoint.exists()
+    assert board.resolve("ADR-003 created", now="2025-01-18T19:00:00Z").code == 0
+    accepted(board)
+
+
 def test_after_a_resolution_by_hand_new_evidence_trips(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     yq(board, MOVE, CLEAR)

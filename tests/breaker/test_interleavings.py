@@ -160,6 +160,21 @@ def test_the_third_of_its_kind_arrives_while_a_check_finds_nothing(tmp_path: Pat
     consistent(board)
 
 
+def test_the_halt_of_a_trip_that_is_open_after_all_stays(tmp_path: Path) -> None:
+    """A check looks at a stale copy, and would trip; by its commit the trip is there, and its evidence is not."""
+    board = board_with(tmp_path, *RETRY.records)
+    stale = board.text
+    assert board.analyze().code == 3
+    away = tmp_path / "away.yaml"
+    away.write_text(board.text.replace("retry_loop", "spec_changed"))
+    board.save(stale.replace("# behind the section", "# later"))
+    ran = interleaved(board, ANALYZE, COMMIT, ("mv", str(away), str(board.state)))
+    assert ran.code == 3
+    consistent(board)
+    assert board.section["status"] == "TRIGGERED"
+    assert len(board.trips) == len(board.logged) == 1
+
+
 def test_evidence_that_is_taken_back_before_the_commit_leaves_no_halt(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records)
     board.save(board.text.replace("# behind the section", "# later"))

@@ -1,13 +1,86 @@
-"""draft until the real one is merged"""
+"""Which errors the output of an iteration tells of, whatever tool wrote it.
+
+A signature is the line that names the error, as it was printed, without what a terminal or a log puts before it
+(colours, times, `E   `). Where a test runner prints the failing test on one line and what went wrong on another, the
+two are one signature, written as pytest does: `FAIL: test_total (...) - AssertionError: 3 != 4`. Comparing is the
+business of `similar(signature)`, which passes over line numbers, paths, durations and names; `subject_of` says what it
+passes over although it tells two errors apart.
+
+The primary error comes first. What ended the agent itself (an API error) goes before everything; then failing tests,
+in the words of their runner; then compilers, exceptions and programs, in the order of the output; then lines of a log;
+then what only passes on that something else failed (`make: *** Error 2`). A mere count of failures is an error only if
+nothing else is. Of exceptions that caused each other it is the last one in Python, which is the one that nobody caught,
+and the deepest cause in Java and node, where the outer ones are often wrappers without a message of their own.
+
+What an agent says about errors is no error: `outputs.text` tells what is passed over, and `outputs.streams` how the
+streams of agents are read.
+"""
 
 from typing import NamedTuple
 
+LONGEST = 500  # characters of a signature
+MOST = 200  # errors: who has more does not read them
+_HEAD, _TAIL = 2_000_000, 6_000_000  # characters that are looked at
+
 
 class Error(NamedTuple):
+    """One error: its line, and where known the place in the user's code (`src/auth.js:42`) and the failing test."""
+
     signature: str
     file: str | None = None
+    test: str | None = None
 
 
 def errors_of(output: str) -> tuple[Error, ...]:
-    line = output.strip().splitlines()[:1]
-    return (Error(line[0][:500]),) if line else ()
+    """Every error in the output of a tool or an agent, the primary one first; none if there is none. Never raises."""
+    text = output if len(output) <= _HEAD + _TAIL else f"{output[:_HEAD]}\n{output[-_TAIL:]}"
+    if "\x1b" in text:
+        from liza.protocols.loops.outputs.found import without_escapes
+
+        text = without_escapes(text)
+    if _may_hold_json(text):
+        from liza.protocols.loops.outputs.streams import found_in
+    else:
+        from liza.protocols.loops.outputs.text import found_in
+    from liza.protocols.loops.outputs.found import COUNT
+
+    found = sorted(found_in(text), key=lambda each: each.rank)
+    told: dict[tuple[str, str | None], Error] = {}
+    for each in found:
+        if each.rank == COUNT and told:
+            break
+        error = Error(one_line(each.text), one_line(each.file or "") or None, one_line(each.test or "") or None)
+        if error.signature:
+            told.setdefault((error.signature, error.file), error)
+        if len(told) == MOST or each.rank == COUNT:
+            break
+    return tuple(told.values())
+
+
+def subject_of(error: Error) -> str:
+    """What tells two errors apart that are worded alike: the failing test, or else the file and the names in quotes.
+
+    The same assertion in another test, the same mistake in another file, or another module that is missing is another
+    error: whoever mends one after the other gets somewhere. Names with digits in them may differ each time.
+    """
+    if error.test:
+        return error.test
+    import re
+
+    path, colon, line = (error.file or "").rpartition(":")
+    file = path if colon and line.isdecimal() else error.file or ""
+    quoted = re.findall(r"""["'`‘“]([^\s\d"'`‘’“”]{1,80})["'`’”]""", error.signature)
+    last = re.findall(r": ([A-Za-z_][A-Za-z_.]*)$", error.signature)
+    return " ".join([file, *quoted, *last]).strip()
+
+
+def one_line(text: str) -> str:
+    """The text on one line of printable characters. What does not print goes, so that no terminal acts on it."""
+    line = text[: 2 * LONGEST].strip()
+    if not line.isprintable():
+        line = "".join(c if c.isprintable() else " " if c.isspace() else "" for c in line)
+    return line[:LONGEST].strip()
+
+
+def _may_hold_json(text: str) -> bool:
+    return text.lstrip()[:1] in ("{", "[") or any(each in text for each in ("\n{", "\n[{", "\n[\n", "data: {"))

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from liza.model import MAPPINGS, Record
+from liza.protocols.loops.errors import Error, subject_of
 from liza.protocols.loops.settings import Settings
 
 COMPLETE = 100.0  # percent
@@ -18,8 +19,8 @@ def derived(name: str, loop: Mapping[str, Any], settings: Settings) -> list[Reco
     """The iterations of a loop with all that rules ask about."""
     errors = _errors(loop.get("error_history"))
     before = number(loop.get("progress_before")) or 0.0
-    found: list[Record] = []
-    for index, (count, entry) in enumerate(numbered(loop)):
+    found: list[dict[str, Any]] = []
+    for count, entry in numbered(loop):
         progress = number(entry.get("progress"))
         delta = None if progress is None else progress - before
         before = before if progress is None else progress
@@ -34,10 +35,14 @@ def derived(name: str, loop: Mapping[str, Any], settings: Settings) -> list[Reco
             "verified": verified(entry),
             "claimed": claimed(entry),
             "completed": completed(entry),
-            **errors.get(count, {"signature": None, "file": None}),
+            **errors.get(count, {"signature": None, "file": None, "subject": None}),
         }
-        found.append(Record("iterations", index, {**entry, **about}))
-    return found
+        found.append({**entry, **about})
+    last = found[-1]["subject"] if found else None
+    return [
+        Record("iterations", index, {**each, "like_the_last": last is not None and each["subject"] == last})
+        for index, each in enumerate(found)
+    ]
 
 
 def numbered(loop: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]:
@@ -113,7 +118,12 @@ def _errors(listed: Any) -> dict[int, dict[str, Any]]:
     """The error of each iteration; of several the first, which is the primary one."""
     found: dict[int, dict[str, Any]] = {}
     for entry in listed if isinstance(listed, list | tuple) else ():
-        if isinstance(entry, MAPPINGS) and type(entry.get("iteration")) is int:
-            about = {"signature": entry.get("signature"), "file": entry.get("file")}
-            found.setdefault(entry["iteration"], about)
+        number, signature, file, test = (
+            (entry.get(name) for name in ("iteration", "signature", "file", "test"))
+            if isinstance(entry, MAPPINGS)
+            else (None,) * 4
+        )
+        if type(number) is int and isinstance(signature, str) and number not in found:
+            error = Error(signature, file if isinstance(file, str) else None, test if isinstance(test, str) else None)
+            found[number] = {"signature": signature, "file": file, "subject": subject_of(error)}
     return found

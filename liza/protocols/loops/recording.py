@@ -72,7 +72,7 @@ def record(
     """Put one iteration on the blackboard, and judge the loop at once."""
     _checked(name, iteration)
     error = iteration.error
-    said = None if error is None else {"signature": error.signature, "file": error.file}
+    said = None if error is None else {name: value for name, value in error._asdict().items() if value is not None}
     judge = judging.Judge(rules, settings, now)
 
     def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from liza.runner import context
-from liza.runner.loop import POLL, Choice, Run
+from liza.runner.loop import POLL, Run
+from liza.runner.view import Choice
 from liza.text import printable
 
 if TYPE_CHECKING:

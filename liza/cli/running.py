@@ -20,8 +20,9 @@ from liza.protocols.loops.settings import Settings
 from liza.runner.context import described
 from liza.runner.iterating import Done
 from liza.runner.job import Job, Session
-from liza.runner.loop import Choice, Run
+from liza.runner.loop import Run
 from liza.runner.process import Interrupts, Outlet
+from liza.runner.view import Choice
 from liza.text import printable
 
 if TYPE_CHECKING:
@@ -235,12 +236,13 @@ class Lively(Plain):
         super().ended(run)
 
     def _stop(self) -> None:
-        if self._live is not None:
-            if self._held:
-                self._print(self._held)
-                self._held = b""
-            self._live.stop()
-            self._live = None
+        live, self._live = self._live, None
+        if live is not None:
+            with suppress(OSError):  # the terminal may be gone
+                if self._held:
+                    self._print(live, self._held)
+                live.stop()
+            self._held = b""
 
     def _picture(self) -> Any:
         from rich.text import Text
@@ -267,15 +269,14 @@ class Lively(Plain):
         *lines, self._held = (self._held + piece).split(b"\n")
         if len(self._held) > _LONGEST:
             lines, self._held = [*lines, self._held], b""
-        if lines:
-            self._print(b"\n".join(lines))
+        if lines and self._live is not None:
+            self._print(self._live, b"\n".join(lines))
 
-    def _print(self, raw: bytes) -> None:
+    def _print(self, live: "Live", raw: bytes) -> None:
         from rich.text import Text
 
-        assert self._live is not None
         lines = (_harmless(line) for line in raw.decode(errors="replace").split("\n"))
-        self._live.console.print(Text("\n".join(lines)), soft_wrap=True)
+        live.console.print(Text("\n".join(lines)), soft_wrap=True)
 
 
 def _harmless(line: str) -> str:

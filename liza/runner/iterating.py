@@ -169,7 +169,8 @@ def _errors(ran: Ran, answer: Answer) -> tuple[Error, ...]:
         return ()
     found = errors_of(ran.output)
     if answer.failure is not None:
-        return (Error(_line(answer.failure), None), *found)
+        failure = Error(_line(answer.failure), None)
+        return (failure, *(each for each in found if each.signature != failure.signature))
     if ran.outcome in ("timeout", "crash"):
         return (Error(f"the agent's command: {ran.note}", None), *found)
     if ran.outcome == "error" and not found:

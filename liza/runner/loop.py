@@ -8,14 +8,14 @@ iteration the files are looked for with which people stop agents.
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from liza.blackboard import storage
 from liza.blackboard.board import Board
-from liza.errors import LizaError, Unreadable
+from liza.errors import LizaError, Refused, Unreadable
 from liza.model import parse_time
 from liza.protocols.loops import recording, states
 from liza.protocols.loops.errors import Error
@@ -29,60 +29,12 @@ from liza.runner.evidence import read_plan
 from liza.runner.iterating import Done, Workplace, iterate
 from liza.runner.job import Job, Session
 from liza.runner.plan import Plan
-from liza.runner.process import Interrupts, Outlet
+from liza.runner.process import Interrupts
+from liza.runner.view import Choice, End, Totals, View
 
 POLL = 0.25  # seconds between two looks at the blackboard while we wait
 _LOOK = 2.0  # seconds after which also an unchanged blackboard is looked at: the cooldown may be over
 _REMEMBERED = 20  # iterations, for the context
-
-
-class End(NamedTuple):
-    """Why a run is over."""
-
-    status: str  # completed, stopped, open, checkpoint, interrupted
-    code: int
-    reason: str
-
-
-class Choice(NamedTuple):
-    """What a person decides about a loop that is open."""
-
-    what: str  # continue, skip, abort, retry
-    model: str | None = None
-
-
-class Totals(NamedTuple):
-    """What all iterations of a session took."""
-
-    iterations: int = 0
-    seconds: float = 0.0
-    files_changed: int = 0
-    tokens: int = 0
-    cost: float = 0.0
-
-    def plus(self, done: Done) -> "Totals":
-        return Totals(
-            self.iterations + 1,
-            self.seconds + done.ran.seconds,
-            self.files_changed + (done.iteration.files_changed or 0),
-            self.tokens + (done.answer.tokens or 0),
-            self.cost + (done.answer.cost or 0.0),
-        )
-
-
-class View(Protocol):
-    """Whoever shows a run to people, and asks them."""
-
-    outlet: Outlet
-    can_ask: bool
-
-    def began(self, job: Job, session: Session, settings: Settings) -> None: ...
-    def iterates(self, number: int, model: str | None, stands: Recorded) -> None: ...
-    def recorded(self, done: Done, stands: Recorded) -> None: ...
-    def says(self, text: str) -> None: ...
-    def tripped(self, stands: Recorded, task: str | None, error: str | None) -> None: ...
-    def choose(self, run: "Run", is_over: Callable[[], bool]) -> Choice | None: ...
-    def notify(self, stands: Recorded) -> None: ...
 
 
 class Run:
@@ -113,7 +65,8 @@ class Run:
 
     def save(self, status: str, reason: str = "") -> None:
         """All that a later run needs to go on from here."""
-        pending = None if self.pending is None else {**self.pending._asdict(), "error": _plain(self.pending.error)}
+        error = None if self.pending is None or self.pending.error is None else self.pending.error._asdict()
+        pending = None if self.pending is None else {**self.pending._asdict(), "error": error}
         self.session.save(
             {
                 "status": status,
@@ -132,6 +85,13 @@ class Run:
 
     def resume(self, facts: Mapping[str, Any]) -> None:
         """Go on where a session stopped; an iteration that could not be recorded then is recorded now."""
+        try:
+            self._resume(facts)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            hint = "start anew: liza run ... -- COMMAND"
+            raise Refused(f"the session cannot be resumed: {error!r}", hint=hint, file=self.session.folder) from None
+
+    def _resume(self, facts: Mapping[str, Any]) -> None:
         self.number = int(facts["iterations"])
         self.started = parse_time(facts["started"]) or self.started
         self.model = self.job.model if self.job.model != Job.load(facts["job"]).model else facts["model"]
@@ -140,7 +100,7 @@ class Run:
         self.escalated = facts["escalated"]
         if facts["pending"] is not None:
             error = facts["pending"]["error"]
-            self.pending = Iteration(**{**facts["pending"], "error": None if error is None else Error(*error)})
+            self.pending = Iteration(**{**facts["pending"], "error": None if error is None else Error(**error)})
 
     # --- the loop itself --------------------------------------------------------------------------------------------
 
@@ -197,8 +157,8 @@ class Run:
         self.totals = self.totals.plus(done)
         self.pending = done.iteration
         self.save("running")  # should the blackboard not take it, a later run will record it
-        stands = self._record_pending()
-        assert stands is not None
+        stands = self._record(done.iteration)
+        self.save("running")
         self.view.recorded(done, stands)
         return stands
 
@@ -209,13 +169,21 @@ class Run:
             self.view.says(f"the plan has {self.boxes - boxes} boxes less than before: {boxes} of {self.boxes}")
         self.boxes = boxes if boxes is not None else self.boxes
 
-    def _record_pending(self) -> Recorded | None:
-        if self.pending is None:
-            return None
+    def _record(self, iteration: Iteration) -> Recorded:
         now = datetime.now(UTC)
-        stands = recording.record(self.board, self.job.loop, self.pending, self.rules, self.settings, now)
+        stands = recording.record(self.board, self.job.loop, iteration, self.rules, self.settings, now)
         self.pending = None
         return stands
+
+    def _record_pending(self) -> None:
+        """What an earlier run could not record, unless it was killed right after it had."""
+        if self.pending is not None:
+            entries = self.look().loop.get("iterations") or [{}]
+            said = self.pending.fields(datetime.now(UTC))
+            del said["timestamp"]
+            if not said.items() <= entries[-1].items():
+                self._record(self.pending)
+            self.pending = None
 
     def _decided(self, done: Done, stands: Recorded) -> End | None:
         if stands.completed:
@@ -376,7 +344,3 @@ def _version(path: str) -> storage.Identity | None:
         return storage.identity(os.stat(path))
     except OSError:
         return None
-
-
-def _plain(error: Error | None) -> list[str | None] | None:
-    return None if error is None else list(error)

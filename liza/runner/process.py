@@ -12,6 +12,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from types import FrameType, TracebackType
 from typing import IO, Any, NamedTuple, Self
 
@@ -223,7 +224,7 @@ class _Passing:
             if ended is None and self._is_up(self.heard, self.limits.idle, now):
                 return "idle"
             self._pass(self._patience(now, ended))
-            self.outlet.tick()
+            self._hand_on(self.outlet.tick)
 
     @staticmethod
     def _is_up(since: float, limit: float | None, now: float) -> bool:
@@ -264,16 +265,25 @@ class _Passing:
         self.heard = time.monotonic()
         self.kept.add(piece)
         if self.outlet.show is not None:
-            self.outlet.show(piece)
+            self._hand_on(partial(self.outlet.show, piece))
         if self.through is not None:
             self.waiting += piece
 
     def _write(self) -> None:
         assert self.through is not None
+        with suppress(BlockingIOError):  # somebody has made it a pipe that never waits
+            self._hand_on(partial(self._write_some, self.through))
+
+    def _write_some(self, through: int) -> None:
+        del self.waiting[: os.write(through, self.waiting[:_SAFE])]
+
+    def _hand_on(self, work: Callable[[], None]) -> None:
+        """Whoever reads it may have gone: the one behind a pipe (`liza run ... | head`), or the terminal itself."""
         try:
-            written = os.write(self.through, self.waiting[:_SAFE])
-            del self.waiting[:written]
-        except OSError:  # whoever read it has gone, as in `liza run ... | head`
+            work()
+        except BlockingIOError:
+            raise
+        except OSError:
             self.is_read, self.through = False, None
             self.waiting.clear()
 

@@ -67,6 +67,13 @@ class Terminal:
         self.pid = 0
         return os.waitstatus_to_exitcode(status)
 
+    def hang_up(self) -> None:
+        """Close the terminal under it, as whoever closes a window does."""
+        os.close(self.fd)
+        os.waitpid(self.pid, 0)
+        self.pid = 0
+        self.fd = os.open(os.devnull, os.O_RDWR)
+
     def __enter__(self) -> Self:
         return self
 

@@ -122,7 +122,7 @@ def test_the_next_model_is_told_what_went_wrong(tmp_path: Path) -> None:
     reason = "Same error for 3 iterations: TypeError: undefined is not a function"
     assert f"- The loop was stuck with small: {reason}\n" in page
     assert "- Model: middle\n" in page
-    assert "TypeError: undefined is not a function\n" in page
+    assert "TypeError: undefined is not a function\n```\n" in page
     assert "- Iteration 3 (small): error" in page
     assert project.recorded[-1]["model"] == "middle"
 

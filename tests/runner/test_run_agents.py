@@ -276,7 +276,7 @@ def test_the_context_tells_what_went_wrong_and_what_is_near(tmp_path: Path) -> N
     page = (project.session / "context.md").read_text()
     assert page.startswith("# Iteration 2 of loop l\n\n- Task: task-1\n- Model: haiku\n")
     assert "- repeated_errors: 1 of 3 " in page
-    assert "TypeError: undefined is not a function\n" in page
+    assert "TypeError: undefined is not a function\n```\n" in page
     assert "- Iteration 1 (haiku): error, 1 file changed, " in page
 
 

@@ -1,5 +1,7 @@
 """What stops a run: people with files, with signals and with commands; and how it goes on afterwards."""
 
+import json
+import os
 import re
 import signal
 import subprocess
@@ -11,6 +13,7 @@ import pytest
 from tests.cli.run import environment, liza
 from tests.runner.projects import CLAIMS, HANGS, IDLES, WORKS, Project, alive, lines
 from tests.runner.repositories import SETTINGS
+from tests.runner.terminals import Terminal
 from tests.watch.daemon import until
 from tests.watch.writers import save
 
@@ -111,6 +114,31 @@ def test_whoever_closes_the_pipe_stops_the_run(tmp_path: Path) -> None:
     assert [each["outcome"] for each in project.recorded] == ["crash"]
 
 
+def test_a_terminal_that_is_closed_stops_the_agent_and_loses_no_record(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", f"seq 1 1000; {HANGS}")
+    with Terminal(project.folder, "run", "--loop", "l", *project.words, **SETTINGS) as terminal:
+        until(lambda: len(project.pids()) == 2, "the agent hangs")
+        terminal.hang_up()
+    until(lambda: not any(alive(pid) for pid in project.pids()), "all its processes have ended")
+    assert [each["outcome"] for each in project.recorded] == ["crash"]
+
+
+def test_a_run_that_was_killed_can_be_resumed(tmp_path: Path) -> None:
+    project = Project(
+        tmp_path / "p", f'[ -e go ] && exit; echo 1 >> work.txt; [ "$LIZA_ITERATION" = 1 ] || {{\n{HANGS}}}'
+    )
+    with project.running() as running:
+        until(lambda: len(project.pids()) == 2, "the second iteration hangs")
+        running.process.kill()
+        running.code()
+        for pid in project.pids():  # nobody is left to end them
+            os.kill(pid, signal.SIGKILL)
+    assert project.facts["status"] == "running"
+    (project.folder / "go").touch()
+    assert project.liza("run", "--resume", project.session.name, "--max", "1").code == 1
+    assert (len(project.recorded), project.facts["iterations"]) == (2, 2)
+
+
 # --- people with commands -------------------------------------------------------------------------------------------
 
 
@@ -191,6 +219,17 @@ def test_an_iteration_that_the_blackboard_does_not_take_is_recorded_when_the_run
     assert [each["files_changed"] for each in project.recorded] == [1, 2, 1]
 
 
+def test_an_iteration_is_not_recorded_twice_by_a_run_that_was_killed_right_after_recording_it(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", WORKS)
+    project.run("--max", "2")
+    last = project.recorded[-1]
+    pending = {"duration": last["duration"], "files_changed": 1, "progress": 50, "session": project.session.name}
+    facts = {**project.facts, "pending": {**pending, "completion": 50, "confidence": 0.5, "errors": 0, "error": None}}
+    (project.session / "session.json").write_text(json.dumps(facts))
+    project.liza("run", "--resume", project.session.name, "--max", "1")
+    assert [each["progress"] for each in project.recorded] == [25, 50, 75]
+
+
 def test_a_blackboard_that_cannot_be_read_begins_nothing(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", WORKS)
     project.state.write_text("{[")
@@ -232,6 +271,16 @@ def test_a_session_that_is_not_there_is_refused_with_those_that_are(tmp_path: Pa
     result = project.liza("run", "--resume", name)
     assert result.code == 1
     assert project.session.name in result.hint()
+
+
+def test_a_session_without_all_that_it_needs_is_refused(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", WORKS)
+    project.run("--max", "1")
+    whole = project.facts
+    for name, wrong in (("totals", None), ("tried", [1]), ("iterations", "many"), ("pending", {"odd": 1})):
+        (project.session / "session.json").write_text(json.dumps({**whole, name: wrong}))
+        result = project.liza("run", "--resume", project.session.name)
+        assert (result.code, "cannot be resumed" in result.err) == (1, True), name
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": 1, "job": {}}', '{"schema": 1, "job": {"loop": 1}}'])

@@ -67,6 +67,10 @@ class Paths(NamedTuple):
         return os.path.join(self.folder, "PAUSE")
 
     @property
+    def abort(self) -> str:
+        return os.path.join(self.folder, "ABORT")
+
+    @property
     def escalation(self) -> str:
         return os.path.join(self.folder, "ESCALATION")
 

@@ -18,9 +18,9 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 tools:
-	@missing=""; for tool in git jq flock vim tmux; do command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
+	@missing=""; for tool in git jq flock vim tmux dbus-daemon; do command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
 	if [ -n "$$missing" ]; then echo "The tests need these programs, which are not installed:$$missing"; \
-	echo "On Debian or Ubuntu: apt-get install git jq util-linux vim tmux"; exit 1; fi
+	echo "On Debian or Ubuntu: apt-get install git jq util-linux vim tmux dbus"; exit 1; fi
 
 demo: install
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh docs/demo.sh

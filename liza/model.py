@@ -185,6 +185,14 @@ def parse_time(value: object) -> datetime | None:
         return None
 
 
+def file_time(seconds: float) -> datetime:
+    """The time of a file, whatever number somebody has put there: beyond the calendar it is its end."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return (datetime.max if seconds > 0 else datetime.min).replace(tzinfo=UTC)
+
+
 def format_time(moment: datetime) -> str:
     """A time as liza writes it: UTC, to the second, with a Z."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -20,6 +20,12 @@ def shown(value: Any, limit: int = 60) -> str:
     return f"'{text}'"
 
 
+def one_line(value: Any, length: int = 72) -> str:
+    """One line of a text that anybody may have written, or of a value where a text is wanted."""
+    line = " ".join((value if isinstance(value, str) else shown(value))[: 4 * length + 100].split())
+    return printable(line if len(line) <= length else line[: length - 1] + "…")
+
+
 def text_of(value: Any) -> str:
     """A value where a text is wanted: as it is written, and never too long to print."""
     return value if isinstance(value, str) else shown(value)

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 import liza.rules
 from liza.blackboard.document import Document, Path, parse
 from liza.blackboard.reader import BOM
+from liza.blackboard.snapshot import located
 from liza.blackboard.storage import read
 from liza.errors import Unreadable
+from liza.model import Problem
 from liza.rules.evaluate import RuleSet
 from liza.rules.load import BadRules, Source, load
 
@@ -40,6 +42,20 @@ def read_rules(
             column=first.column,
             problems=error.problems,
         ) from None
+
+
+def notify_problems(own: str) -> tuple[Problem, ...]:
+    """What is wrong with `notify:` in a file of rules that can be read otherwise.
+
+    It keeps no rule from being judged, so it is no error of the rules; but people would wait for messages in vain.
+    """
+    from liza.notify.targets import targets
+
+    data = _source(own).data if os.path.lexists(own) else {}
+    if not data.get("notify"):
+        return ()
+    _, faults = targets(data["notify"], None, os.path.dirname(os.path.dirname(os.path.abspath(own))))
+    return located(parse(read(own).raw, own), faults)
 
 
 def _source(file: str) -> Source:

@@ -104,7 +104,7 @@ _TASK: tuple[dict[str, Kind], dict[str, Kind]] = (
     {
         "created": time, "spec_ref": text, "assigned_to": label, "iteration": whole, "review_cycles_current": whole,
         "reviewing_by": label, "review_lease_expires": time, "failed_by": listing, "blocked_reason": text,
-        "max_iterations": limit, "history": listing,
+        "max_iterations": limit, "max_review_cycles": limit, "history": listing,
     },
 )  # fmt: skip
 _AGENT: tuple[dict[str, Kind], dict[str, Kind]] = (
@@ -129,7 +129,7 @@ _HISTORY: tuple[dict[str, Kind], dict[str, Kind]] = (
 )
 _CONFIG: tuple[dict[str, Kind], dict[str, Kind]] = (
     {},
-    {"max_coder_iterations": limit, "max_review_cycles": limit, "escalation_webhook": text},
+    {"max_coder_iterations": limit, "max_review_cycles": limit},
 )
 
 
@@ -153,7 +153,7 @@ def check(sections: Mapping[str, Any]) -> Faults:
         "silences": check_silences,
         "sprint": check_sprint,
         "circuit_breaker": check_breaker,
-        "config": lambda value: _one(value, ("config",), *_CONFIG),
+        "config": check_config,
     }
     for name, checker in checks.items():
         if sections.get(name) is not None:
@@ -250,6 +250,18 @@ def check_loops(value: Any) -> Faults:
     from liza.blackboard import schema_loops
 
     yield from schema_loops.check(value)
+
+
+def check_config(value: Any) -> Faults:
+    yield from _one(value, ("config",), *_CONFIG)
+    address = value.get("escalation_webhook") if isinstance(value, Mapping) else None
+    if address is not None:
+        from liza.notify.webhook import is_address
+
+        if not is_address(address):  # without its value: what is in an address is often a secret
+            message = "escalation_webhook is no address"
+            hint = "it begins with http:// or https:// and names a host"
+            yield Fault(("config", "escalation_webhook"), message, hint)
 
 
 def check_silences(value: Any) -> Faults:

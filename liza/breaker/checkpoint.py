@@ -7,10 +7,12 @@ import stat
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from liza.blackboard.storage import is_alive
 from liza.errors import Refused
+from liza.model import file_time
 
 _TRIP = re.compile(rb"^trip: ([0-9a-f]{12})\s*$", re.MULTILINE)
 _TIME = re.compile(rb"\A(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)\s*$", re.MULTILINE)
@@ -22,6 +24,10 @@ class Checkpoint(NamedTuple):
     trip_id: str | None  # None: a human made it
     time: str | None
     mtime: float
+
+    @property
+    def since(self) -> datetime:
+        return file_time(self.mtime)
 
 
 def look(path: str) -> Checkpoint | None:

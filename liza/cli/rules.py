@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from liza.blackboard.board import Board
-from liza.blackboard.rulesfile import read_rules
+from liza.blackboard.rulesfile import notify_problems, read_rules
 from liza.breaker.check import snapshot_of
 from liza.cli import envelope, show
 from liza.cli.group import common, root_of
@@ -89,15 +89,17 @@ def check_command(ctx: click.Context, file: str | None, as_json: bool) -> int:
     rules: RuleSet | None = None
     try:
         rules = read_rules(path, must_exist=file is not None)
+        problems = list(notify_problems(path))
     except Unreadable as error:
         own = Problem(error.message, error.file or path, error.line, error.column, error.hint)
-        problems = [each._replace(file=os.path.relpath(each.file)) for each in error.problems or (own,)]
+        problems = list(error.problems or (own,))
+    problems = [each._replace(file=os.path.relpath(each.file)) for each in problems]
     if as_json:
         counts = {"rules": len(rules.rules), "disabled": len(rules.disabled)} if rules else {}
         listed = [envelope.problem_of(each) for each in problems]
         changes = list(rules.changes) if rules else []
-        envelope.write("rules check", "ok" if rules else "invalid", listed, **counts, changes=changes)
-        return 0 if rules else 1
+        envelope.write("rules check", "invalid" if problems else "ok", listed, **counts, changes=changes)
+        return 1 if problems else 0
     for problem in problems:
         where = show.bold(printable(place(problem.file, problem.line, problem.column)))
         click.echo(f"{where}{click.style('error', fg='red')}: {show.short(problem.message, _LONG)}")
@@ -110,9 +112,10 @@ def check_command(ctx: click.Context, file: str | None, as_json: bool) -> int:
         return 1
     about = name if os.path.lexists(path) else f"there is no {name}, so the shipped rules"
     disabled = f", {len(rules.disabled)} disabled" if rules.disabled else ""
-    click.echo(f"{about}: {click.style('ok', fg='green')}, {len(rules.rules)} rules in force{disabled}")
+    verdict = click.style("not all of notify can be used", fg="red") if problems else click.style("ok", fg="green")
+    click.echo(f"{about}: {verdict}, {len(rules.rules)} rules in force{disabled}")
     show.warnings(rules.changes)
-    return 0
+    return 1 if problems else 0
 
 
 @command.command("explain")

@@ -106,20 +106,27 @@ class Plain:
 
     def notify(self, stands: Recorded) -> None:
         """Tell people who are not looking; the same thing not again and again."""
+        from liza.notify.desktop import Desktop
+        from liza.notify.message import Message
         from liza.notify.sender import Sender
-        from liza.notify.targets import Desktop, Message, Target, Webhook
+        from liza.notify.targets import Target
+        from liza.notify.webhook import Webhook, is_address
 
         targets: list[Target] = [Desktop()] if self.settings.desktop else []
-        targets += [Webhook(self.settings.webhook)] if self.settings.webhook else []
+        if is_address(self.settings.webhook):
+            targets.append(Webhook(str(self.settings.webhook)))
+        elif self.settings.webhook:
+            self.says("stagnation.notifications.webhook in rules.yaml is no http address: nobody is told there")
         now = time.monotonic()
         if not targets or now - self._notified.get(stands.reason, -_QUIET) < _QUIET:
             return
         self._notified[stands.reason] = now
         if self._sender is None:
             self._sender = Sender(lambda why: self.says(f"nobody could be told: {why}"))
-            self._sender.targets = targets
+            self._sender.address(targets)
         title = f"liza: loop {stands.name} is stuck"
-        self._sender.send(Message("tripped", title, stands.reason, format_time(datetime.now(UTC)), self.paths.folder))
+        at = format_time(datetime.now(UTC))
+        self._sender.send(Message("tripped", printable(title), printable(stands.reason), at, self.paths.folder))
 
     def choose(self, run: Run, is_over: Callable[[], bool]) -> Choice | None:
         from liza.cli.menu import Menu

@@ -12,7 +12,7 @@ from liza.breaker.section import also_matched
 from liza.model import Progress, Reason, Silence, Silenced, format_time
 from liza.rules.evaluate import RuleSet
 from liza.rules.severities import SEVERITIES
-from liza.text import printable, shown
+from liza.text import one_line, printable
 
 
 def check(found: Check, rules: RuleSet, dry_run: bool) -> None:
@@ -141,8 +141,7 @@ def where(record: Any) -> str:
 
 def short(text: Any, length: int = 72) -> str:
     """One line of a text that anybody may have written."""
-    line = " ".join((text if isinstance(text, str) else shown(text))[: 4 * length + 100].split())
-    return printable(line if len(line) <= length else line[: length - 1] + "…")
+    return one_line(text, length)
 
 
 def fitted(line: str) -> str:

@@ -1,7 +1,7 @@
 """`liza status`."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import click
@@ -96,7 +96,7 @@ def _show_halt(halt: checkpoint.Checkpoint | None, trigger: Mapping[str, Any] | 
         if trigger is not None:
             show.warnings(["CHECKPOINT was removed by hand while the breaker is open: the agents are not halted"])
         return
-    since = _ago((at - datetime.fromtimestamp(halt.mtime, UTC)).total_seconds())
+    since = _ago((at - halt.since).total_seconds())
     whose = f"by trip {halt.trip_id}" if halt.trip_id else "by a person"
     click.echo(f"agents:  {click.style('halted', fg='red', bold=True)} {whose} for {since} (CHECKPOINT)")
 
@@ -121,7 +121,7 @@ def _checkpoint(halt: checkpoint.Checkpoint | None) -> dict[str, Any] | None:
     return {
         "by": "liza" if halt.trip_id else "human",
         "trip_id": halt.trip_id,
-        "since": format_time(datetime.fromtimestamp(halt.mtime, UTC)),
+        "since": format_time(halt.since),
     }
 
 

@@ -7,7 +7,7 @@ import click
 from liza.blackboard import schema
 from liza.blackboard.board import Board
 from liza.blackboard.document import parse, parse_log
-from liza.blackboard.rulesfile import read_rules
+from liza.blackboard.rulesfile import notify_problems, read_rules
 from liza.blackboard.snapshot import located, take
 from liza.blackboard.storage import read
 from liza.cli import envelope
@@ -59,6 +59,7 @@ def _check_board(board: Board) -> tuple[Checked, list[Problem]]:
         return checked, problems
     try:
         rules = read_rules(board.paths.rules)
+        problems += notify_problems(board.paths.rules)
         checked[_relative(board.paths.rules)] = {"rules": len(rules.rules), "disabled": len(rules.disabled)}
     except Unreadable as error:
         own = Problem(error.message, error.file or board.paths.rules, error.line, error.column, error.hint)

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from liza.notify.targets import Message, Target
+from liza.notify.message import Message, NotSent
+from liza.notify.targets import Target
 
 PAUSES = (1.0, 5.0, 15.0)  # seconds before each new try
 _MOST = 200  # messages that wait; more would be a flood that nobody reads
@@ -16,53 +17,102 @@ class Sender:
     """Hands messages to a thread for each place they go to."""
 
     def __init__(self, failed: Callable[[str], None], pauses: Sequence[float] = PAUSES) -> None:
-        self.targets: list[Target] = []
         self._failed = failed
         self._pauses = pauses
-        self._queues: dict[Target, queue.Queue[Message | None]] = {}
-        self._threads: list[threading.Thread] = []
+        self._lines: dict[Target, _Line] = {}
         self._stopping = threading.Event()
+
+    @property
+    def targets(self) -> list[Target]:
+        """The places that messages go to now."""
+        return [target for target, line in self._lines.items() if not line.ending]
+
+    def address(self, targets: Sequence[Target]) -> None:
+        """Send to these from now on. A place that is no longer among them still gets what waits for it."""
+        for target, line in list(self._lines.items()):
+            if target not in targets:
+                line.end()
+            if line.ending and not line.is_alive():
+                del self._lines[target]
+        for target in targets:
+            if target not in self._lines or self._lines[target].ending:
+                self._lines[target] = _Line(target, self._try, self._failed)
 
     def send(self, message: Message) -> None:
         """Hand a message over; returns at once."""
         for target in self.targets:
-            if target not in self._queues:
-                self._queues[target] = queue.Queue(_MOST)
-                thread = threading.Thread(target=self._work, args=(target,), name="notify", daemon=True)
-                self._threads.append(thread)
-                thread.start()
-            try:
-                self._queues[target].put_nowait(message)
-            except queue.Full:
-                self._failed(f"{target.name}: too many messages wait; one was dropped")
+            self._lines[target].put(message)
 
     def stop(self, patience: float = 3.0) -> None:
         """Give what waits a last chance."""
         self._stopping.set()
         end = time.monotonic() + patience
-        for waiting in self._queues.values():
-            with suppress(queue.Full):
-                waiting.put_nowait(None)
-        for thread in self._threads:
-            thread.join(max(end - time.monotonic(), 0.0))
-
-    def _work(self, target: Target) -> None:
-        while (message := self._queues[target].get()) is not None:
-            error = self._try(target, message)
-            if error is not None:
-                self._failed(f"{target.name}: {error}")
+        for line in self._lines.values():
+            line.end()
+        for line in self._lines.values():
+            line.join(max(end - time.monotonic(), 0.0))
 
     def _try(self, target: Target, message: Message) -> str | None:
         """Why a message could not be sent, or None."""
         for pause in (*self._pauses, None):
             try:
                 target.send(message)
-            except Exception as error:  # noqa: BLE001 - the network, D-Bus, a disk: whatever it is, it must not end us
-                # Only its kind: the words of an error may repeat the address, and that is a secret.
-                code = getattr(error, "code", None)
-                reason = f"{type(error).__name__}{f' {code}' if isinstance(code, int) else ''}"
-                if pause is None or self._stopping.wait(pause):
-                    return f"{reason} at {time.strftime('%FT%TZ', time.gmtime())}"
+            except NotSent as error:
+                if not error.again or pause is None or self._stopping.wait(pause):
+                    return error.why
+            except Exception as error:  # noqa: BLE001 - a bug of ours must not end the thread; only its kind: no secret
+                return type(error).__name__
             else:
                 return None
         return None
+
+
+class _Line:
+    """One place, the messages that wait for it, and the thread that sends them; begun when there is one to send."""
+
+    def __init__(
+        self, target: Target, work: Callable[[Target, Message], str | None], failed: Callable[[str], None]
+    ) -> None:
+        self.ending = False
+        self._target = target
+        self._send = work
+        self._failed = failed
+        self._waiting: queue.Queue[Message | None] = queue.Queue(_MOST)
+        self._thread: threading.Thread | None = None
+
+    def put(self, message: Message) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="notify", daemon=True)
+            self._thread.start()
+        try:
+            self._waiting.put_nowait(message)
+        except queue.Full:
+            self._failed(f"{self._target.name}: too many messages wait; one was dropped")
+
+    def end(self) -> None:
+        """Send what waits, then no more."""
+        if not self.ending:
+            self.ending = True
+            with suppress(queue.Full):
+                self._waiting.put_nowait(None)
+
+    def is_alive(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def join(self, seconds: float) -> None:
+        if self._thread is not None:
+            self._thread.join(seconds)
+            if self._thread.is_alive():
+                self._failed(f"{self._target.name}: a message was still on its way when the daemon ended")
+
+    def _work(self) -> None:
+        while (message := self._next()) is not None:
+            why = self._send(self._target, message)
+            if why is not None:
+                self._failed(f"{self._target.name}: {why} at {time.strftime('%FT%TZ', time.gmtime())}")
+
+    def _next(self) -> Message | None:
+        try:
+            return self._waiting.get(timeout=0.0 if self.ending else None)
+        except queue.Empty:
+            return None

@@ -1,129 +1,90 @@
-"""Where messages go, and how each place wants them written."""
+"""Where messages go: what `notify:` in rules.yaml and `config.escalation_webhook` ask for, and what is wrong with it.
 
-import json
+A fault keeps only its own place from being told; it names no address, because addresses hold secrets.
+"""
+
 import os
-from collections.abc import Mapping
-from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-TIMEOUT = 5.0  # seconds
-
-
-class Message(NamedTuple):
-    """What people are to be told."""
-
-    kind: str  # tripped, resolved, alarm, degraded ...
-    title: str
-    text: str
-    at: str
-    board: str
-    trip_id: str | None = None
-
-
-class Webhook(NamedTuple):
-    """An address that takes JSON by POST, in the form that its owner expects."""
-
-    url: str
-    form: str = "json"  # or slack, discord
-
-    @property
-    def name(self) -> str:
-        """Without anything that could be a secret: those are in the path, the query or before an @."""
-        parts = urlsplit(self.url)
-        return f"webhook {parts.scheme}://{parts.hostname or '?'}/…"
-
-    def send(self, message: Message) -> None:
-        from urllib.request import Request, urlopen
-
-        body = json.dumps(self._body(message)).encode()
-        headers = {"Content-Type": "application/json", "User-Agent": "liza"}
-        with urlopen(Request(self.url, body, headers), timeout=TIMEOUT) as answer:
-            answer.read(1000)
-
-    def _body(self, message: Message) -> dict[str, Any]:
-        line = f"{message.title}: {message.text}"
-        if self.form == "slack":
-            return {"text": line}
-        if self.form == "discord":
-            return {"content": line[:1900], "allowed_mentions": {"parse": []}}
-        return message._asdict()
-
-
-class File(NamedTuple):
-    """A file that gets one line of JSON a message."""
-
-    path: str
-
-    @property
-    def name(self) -> str:
-        return f"file {self.path}"
-
-    def send(self, message: Message) -> None:
-        with open(self.path, "a", encoding="utf-8") as file:
-            file.write(json.dumps(message._asdict()) + "\n")
-
-
-class Desktop(NamedTuple):
-    """The notifications of the desktop, over D-Bus; no program is started for it."""
-
-    name: str = "desktop"
-
-    def send(self, message: Message) -> None:
-        from jeepney import DBusAddress, new_method_call
-        from jeepney.io.blocking import open_dbus_connection
-
-        address = DBusAddress(
-            "/org/freedesktop/Notifications",
-            bus_name="org.freedesktop.Notifications",
-            interface="org.freedesktop.Notifications",
-        )
-        urgent = {"urgency": ("y", 2 if message.kind == "tripped" else 1)}
-        values: tuple[Any, ...] = ("liza", 0, "", message.title, message.text, [], urgent, -1)
-        connection = open_dbus_connection(bus="SESSION")
-        try:
-            connection.send_and_get_reply(new_method_call(address, "Notify", "susssasa{sv}i", values), timeout=TIMEOUT)
-        finally:
-            connection.close()
-
+from liza.blackboard.document import Path
+from liza.blackboard.schema import Fault
+from liza.notify.desktop import Desktop
+from liza.notify.file import File, is_own
+from liza.notify.webhook import FORMS, Webhook, is_address
+from liza.text import closest, shown
 
 Target = Webhook | File | Desktop
+KEYS = ("webhook", "desktop", "file")
 
 
-def targets(block: Any, config: Any, folder: str) -> tuple[list[Target], list[str]]:
-    """What `notify:` in rules.yaml and `config.escalation_webhook` ask for, and what is wrong with it."""
-    found: list[Target] = []
-    wrong: list[str] = []
-    given = dict(block) if isinstance(block, Mapping) else {}
-    hooks = given.pop("webhook", None)
-    for hook in hooks if isinstance(hooks, list) else [hooks] if hooks is not None else []:
-        url, form = (hook.get("url"), hook.get("format", "json")) if isinstance(hook, Mapping) else (hook, "json")
-        _add_webhook(found, wrong, url, form)
+def targets(block: Any, config: Any, project: str) -> tuple[list[Target], list[Fault]]:
+    """The places, each once, and the faults on their paths in rules.yaml (`notify`) and in state.yaml (`config`)."""
+    given: Mapping[str, Any] = block if isinstance(block, Mapping) else {}
     escalation = config.get("escalation_webhook") if isinstance(config, Mapping) else None
-    if escalation is not None:
-        _add_webhook(found, wrong, escalation, "json")
-    if given.pop("desktop", False) is True:
-        found.append(Desktop())
-    path = given.pop("file", None)
-    if isinstance(path, str) and path.strip():
-        found.append(File(os.path.join(folder, path)))
-    elif path is not None:
-        wrong.append("notify.file is not the path of a file")
-    wrong += [f"notify.{key} is not known: webhook, desktop and file are" for key in given]
-    return list(dict.fromkeys(found)), wrong
+    found = [
+        *_webhooks(given.get("webhook")),
+        *_webhook(escalation, ("config", "escalation_webhook")),
+        *_desktop(given.get("desktop")),
+        *_file(given.get("file"), project),
+        *_unknown(given, ("notify",), KEYS),
+    ]
+    places: dict[Target, None] = {each: None for each in found if not isinstance(each, Fault)}
+    return list(places), [each for each in found if isinstance(each, Fault)]
 
 
-def _is_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname)
-
-
-def _add_webhook(found: list[Target], wrong: list[str], url: Any, form: Any) -> None:
-    if not isinstance(url, str) or not _is_address(url):
-        wrong.append("a webhook needs an address that begins with http:// or https://")
-    elif form not in ("json", "slack", "discord"):
-        wrong.append(f"the format of a webhook is one of json, slack and discord, not {form!r}"[:120])
+def _webhooks(given: Any) -> Iterator[Target | Fault]:
+    if isinstance(given, list | tuple):
+        for index, each in enumerate(given):
+            yield from _webhook(each, ("notify", "webhook", index))
     else:
-        found.append(Webhook(url, form))
+        yield from _webhook(given, ("notify", "webhook"))
+
+
+def _webhook(given: Any, path: Path) -> Iterator[Target | Fault]:
+    if given is None:
+        return
+    details: Mapping[str, Any] = given if isinstance(given, Mapping) else {"url": given}
+    yield from _unknown(details, path, ("url", "format"))
+    form = details.get("format", "json")
+    if not is_address(details.get("url")):
+        where = (*path, "url") if isinstance(given, Mapping) else path
+        hint = "an address begins with http:// or https:// and names a host"
+        yield Fault(where, f"{'.'.join(map(str, path))} has no usable address", hint)
+    elif form not in FORMS:
+        meant = closest(form, FORMS)
+        hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(FORMS)}"
+        yield Fault((*path, "format"), f"the format of a webhook is {_shown(form)}", hint)
+    else:
+        yield Webhook(details["url"], form)
+
+
+def _desktop(given: Any) -> Iterator[Target | Fault]:
+    if given is True:
+        yield Desktop()
+    elif given not in (None, False):
+        yield Fault(("notify", "desktop"), f"notify.desktop is {_shown(given)}, expected is true or false")
+
+
+def _file(given: Any, project: str) -> Iterator[Target | Fault]:
+    if given is None:
+        return
+    usable = isinstance(given, str) and bool(given.strip()) and "\0" not in given and "://" not in given
+    if not usable or not is_own(os.path.normpath(os.path.join(project, given)), project):
+        hint = "a path like notices.jsonl, inside the project and outside .liza/"
+        yield Fault(("notify", "file"), f"notify.file is {_shown(given)}, where no messages can go", hint)
+    else:
+        yield File(os.path.normpath(given), project)
+
+
+def _unknown(given: Mapping[Any, Any], path: Path, known: tuple[str, ...]) -> Iterator[Fault]:
+    for key in given:
+        if key not in known:
+            meant = closest(key, known)
+            hint = f"did you mean {meant}?" if meant else f"known are: {', '.join(known)}"
+            yield Fault((*path, str(key)), f"the key {_shown(key)} is not known in {path[0]}", hint)
+
+
+def _shown(value: Any) -> str:
+    """What stands there, unless it is an address that went to the wrong key."""
+    return "an address" if "://" in str(value) else shown(value)

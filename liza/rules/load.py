@@ -78,8 +78,10 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
         if rule is not None and entry.fields.get("enabled") is False:
             disabled.append(rule)
         elif rule is not None and condition is not None:
+            # Whoever gives an alarm another action has made it a pattern, and is told of it as of any other.
+            only_tells = rule.name in ours and rule.action == "ALERT"
             home = homes.get(rule.name) or PROTOCOLS.get(rule.action)
-            chosen = alarms if rule.name in ours else compiled if home is None else scoped.setdefault(home, [])
+            chosen = alarms if only_tells else compiled if home is None else scoped.setdefault(home, [])
             chosen.append(Compiled(rule, condition))
     if problems:
         raise BadRules(sorted(problems, key=lambda each: (each.file, each.line or 0, each.column or 0)))

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from liza.model import format_time, parse_time
+from liza.text import one_line
 
 REMINDERS = (timedelta(hours=1), timedelta(hours=4), timedelta(hours=12), timedelta(hours=24))
 
@@ -47,8 +48,8 @@ class Alarms:
             if isinstance(told, Mapping):
                 since, last = parse_time(told.get("since")), parse_time(told.get("last"))
                 if since is not None and last is not None:
-                    times = told["times"] if isinstance(told.get("times"), int) else 1
-                    text, level = str(told.get("text")), str(told.get("level") or "")
+                    times = max(told["times"], 1) if isinstance(told.get("times"), int) else 1
+                    text, level = one_line(told.get("text"), 500), one_line(told.get("level") or "")
                     self.standing[str(name)] = Told(since, last, times, text, level)
 
     def dump(self) -> dict[str, Any]:
@@ -58,13 +59,15 @@ class Alarms:
         }
 
     def update(self, causes: list[Cause], now: datetime) -> tuple[list[str], list[str]]:
-        """What is to be told now of the causes that stand, and of those that are over."""
+        """What is to be told now of the causes that stand, and what was told of those that are over."""
         told: list[str] = []
         current = {cause.id: cause for cause in causes}
-        over = [f"{was.text} (over)" for name, was in self.standing.items() if name not in current]
+        over = [was.text for name, was in self.standing.items() if name not in current]
         self.standing = {name: was for name, was in self.standing.items() if name in current}
         for name, cause in current.items():
             was = self.standing.get(name)
+            if was is not None and was.last > now:
+                was = self.standing[name] = was._replace(since=min(was.since, now), last=now)  # a clock was wrong
             if was is None or was.level != cause.level:
                 self.standing[name] = Told(was.since if was else now, now, 1, cause.text, cause.level)
                 told.append(cause.text)

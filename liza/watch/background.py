@@ -2,6 +2,7 @@
 
 import os
 import signal
+import stat
 import sys
 import time
 from collections.abc import Callable
@@ -22,16 +23,24 @@ class Log:
     def __init__(self, path: str) -> None:
         self.path = path
 
-    def write(self, line: str) -> None:
-        """Add a line. A log that cannot be written is no reason to stop watching."""
-        with suppress(OSError):
-            try:
+    def write(self, line: str) -> str | None:
+        """Add a line; why not, if it cannot be done, which is no reason to stop watching.
+
+        Agents can write beside it: a FIFO must not make the daemon wait, nor a link let it write anywhere else.
+        """
+        try:
+            with suppress(FileNotFoundError):
                 if os.path.getsize(self.path) > LARGEST:
                     os.replace(self.path, f"{self.path}.1")
-            except FileNotFoundError:
-                pass
-            with open(self.path, "a", encoding="utf-8", errors="backslashreplace") as file:
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+            fd = os.open(self.path, flags, 0o666)
+            with open(fd, "a", encoding="utf-8", errors="backslashreplace") as file:
+                if not stat.S_ISREG(os.fstat(fd).st_mode):
+                    return "not a regular file"
                 file.write(f"{line}\n")
+        except OSError as error:
+            return error.strerror or type(error).__name__
+        return None
 
 
 def detach(work: Callable[[Callable[[str], None]], int]) -> str:

@@ -1,44 +1,72 @@
 """What is worth an alarm: the matches of the `alarms` pack, and what the files beside the blackboard say."""
 
+import hashlib
 import os
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 from liza.blackboard.paths import Paths
-from liza.breaker import checkpoint
-from liza.model import Match, Record, Snapshot, Verdict
+from liza.breaker.checkpoint import Checkpoint
+from liza.model import Match, Record, Snapshot, Verdict, file_time
 from liza.rules.evaluate import RuleSet
+from liza.rules.fields import values
+from liza.text import one_line
 from liza.watch.alarms import Cause
 
 # After so long somebody should look; from the second on it is written where a person will find it.
 WAITING = (timedelta(minutes=30), timedelta(hours=2), timedelta(hours=8))
-_SAID = ("blocked_reason", "detail", "question", "description", "assigned_to", "reviewing_by", "current_task")
+DONE = ("MERGED", "ABANDONED", "SUPERSEDED")
+_LONG = 120  # characters of what a record says that an alarm repeats
+# What an alarm says of the record behind it: the first of these fields that it has, unless the rule has its own.
+_SAID: tuple[str, ...] = ("blocked_reason", "detail", "question", "description", "what", "assigned_to")
+_SAID_BY = {
+    "coder_lease_expired": ("current_task", "lease_expires"),
+    "review_lease_expired": ("reviewing_by", "review_lease_expires"),
+    "rejected_without_coder": ("assigned_to",),
+    "review_cycles_near_limit": ("review_cycles_used",),
+    "review_cycles_used_up": ("review_cycles_used",),
+    "iterations_near_limit": ("iterations_used",),
+    "iterations_used_up": ("iterations_used",),
+    "two_coders_failed": ("failed_by",),
+    "task_reassigned": ("claimed_by",),
+    "draft_stale": ("created",),
+}
+_ALONE = ("detail", "question", "description", "what")  # texts that need no name before them
 
 
 def of_rules(verdict: Verdict) -> Iterator[Cause]:
-    """One for each group that a rule of the pack has found."""
+    """One for each group that a rule which only tells has found."""
     for match in verdict.observed:
         if match.rule.action == "ALERT":
-            yield Cause(match.rule.name, match.key or "", _words(match))
+            yield Cause(match.rule.name, _key(match.key or ""), _words(match))
+
+
+def _key(key: str) -> str:
+    """What tells two causes apart, however long an id somebody made."""
+    return key if len(key) <= _LONG else f"{key[:_LONG]} {hashlib.sha256(key.encode(errors='replace')).hexdigest()[:8]}"
 
 
 def _words(match: Match) -> str:
-    said = next((text for record in match.evidence[-1:] for text in _told_by(record)), "")
-    return ": ".join(part for part in (match.rule.summary or match.rule.description, match.key or "", said) if part)
+    fields = _SAID_BY.get(match.rule.name)
+    told = [text for record in match.evidence[-1:] for text in _told_by(record, fields or _SAID)]
+    said = ", ".join(told if fields else told[:1])
+    parts = (match.rule.summary or match.rule.description or match.rule.name, match.key or "", said)
+    return ": ".join(one_line(part, 2 * _LONG) for part in parts if part)
 
 
-def _told_by(record: Record) -> Iterator[str]:
-    for name in _SAID:
-        value = record.get(name)
-        if isinstance(value, str) and value.strip():
-            yield f"{name.replace('_', ' ')} {value}" if name not in ("detail", "question", "description") else value
+def _told_by(record: Record, fields: tuple[str, ...]) -> Iterator[str]:
+    for name in fields:
+        texts = [one_line(value, _LONG) for value in values(record.get(name)) if not isinstance(value, Mapping)]
+        said = ", ".join(text for text in texts[:5] if text)
+        if said:
+            yield said if name in _ALONE else f"{name.replace('_', ' ')} {said}"
 
 
 def of_changes(rules: RuleSet) -> Iterator[Cause]:
     """Agents can write rules.yaml, too: what it loosens is told."""
     for change in rules.changes:
-        yield Cause("rules_changed", change, f"rules.yaml: {change}")
+        yield Cause("rules_changed", _key(change), f"rules.yaml: {change}")
 
 
 def of_problems(snapshot: Snapshot) -> Iterator[Cause]:
@@ -49,49 +77,69 @@ def of_problems(snapshot: Snapshot) -> Iterator[Cause]:
         yield Cause("invalid_blackboard", "", f"the blackboard is not valid: {where}{errors[0].message}{more}")
 
 
-def of_files(paths: Paths, now: datetime) -> Iterator[Cause]:
+class Ages:
+    """How long files have been as they are. One whose time lies ahead, by a wrong clock, ages from our first look."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, tuple[float, datetime]] = {}
+
+    def since(self, path: str, now: datetime) -> datetime | None:
+        """Since when; None if there is nothing by that name."""
+        try:
+            time = os.lstat(path).st_mtime
+        except OSError:
+            return None
+        if file_time(time) <= now:
+            return file_time(time)
+        if self._first.get(path, (None, now))[0] != time:
+            self._first[path] = (time, now)
+        return min(self._first[path][1], now)
+
+
+def of_files(paths: Paths, snapshot: Snapshot, ages: Ages, now: datetime) -> Iterator[Cause]:
     """Halts that wait for a person, and a log that nobody writes."""
-    halt = checkpoint.look(paths.checkpoint)
-    if halt is not None:
-        yield from _waiting("CHECKPOINT", now - datetime.fromtimestamp(halt.mtime, UTC), WAITING)
-    paused, logged = _age(paths.pause, now), _age(paths.log, now)
+    halted, paused, logged = (ages.since(path, now) for path in (paths.checkpoint, paths.pause, paths.log))
+    if halted is not None:
+        yield from _waiting("CHECKPOINT", now - halted, WAITING)
     if paused is not None:
-        yield from _waiting("PAUSE", paused, WAITING[:2])
-    if logged is not None and logged >= WAITING[0] and halt is None and paused is None:
+        yield from _waiting("PAUSE", now - paused, WAITING[:2])
+    stopped = halted is not None or paused is not None or os.path.lexists(paths.abort)
+    if logged is not None and now - logged >= WAITING[0] and not stopped and _is_under_way(snapshot):
         yield Cause("log_stalled", "", "no entry in log.yaml for 30 minutes")
 
 
-def _age(path: str, now: datetime) -> timedelta | None:
-    try:
-        return now - datetime.fromtimestamp(os.lstat(path).st_mtime, UTC)
-    except OSError:
-        return None
+def _is_under_way(snapshot: Snapshot) -> bool:
+    """Whether anybody should be at work: nobody is missed where every task is done, or the sprint has ended."""
+    sprint = snapshot.sections.get("sprint")
+    timeline = sprint.get("timeline") if isinstance(sprint, Mapping) else None
+    ended = isinstance(timeline, Mapping) and timeline.get("ended") is not None
+    return not ended and any(task.get("status") not in DONE for task in snapshot.records("tasks"))
+
+
+def length_of(age: timedelta, limits: tuple[timedelta, ...]) -> str:
+    """The longest of these times that has passed, in words; empty before the first."""
+    passed = [int(limit.total_seconds()) // 60 for limit in limits if age >= limit]
+    if not passed:
+        return ""
+    return f"{passed[-1]} minutes" if passed[-1] < 60 else f"{passed[-1] // 60} hours"
 
 
 def _waiting(name: str, age: timedelta, limits: tuple[timedelta, ...]) -> Iterator[Cause]:
-    passed = [limit for limit in limits if age >= limit]
-    if passed:
-        minutes = int(passed[-1].total_seconds()) // 60
-        length = f"{minutes} minutes" if minutes < 60 else f"{minutes // 60} hours"
+    length = length_of(age, limits)
+    if length:
         yield Cause(f"{name.lower()}_waiting", "", f"{name} has been waiting for a person for {length}", length)
 
 
-def escalation(paths: Paths, snapshot: Snapshot, now: datetime) -> str | None:
-    """What a person should read once a CHECKPOINT has waited for hours; None while that is not so."""
-    halt = checkpoint.look(paths.checkpoint)
-    since = datetime.fromtimestamp(halt.mtime, UTC) if halt is not None else now
-    if now - since < WAITING[1]:
-        return None
-    sprint: Any = snapshot.sections.get("sprint")
-    name = sprint.get("id") if isinstance(sprint, dict) else None
-    waiting = [r for r in snapshot.records("tasks") if r.get("status") in ("CLAIMED", "READY_FOR_REVIEW", "BLOCKED")]
-    lines = [
-        f"The agents of sprint {name or '?'} have been halted since {since:%F %T} UTC.",
-        "",
-        f"Why: {paths.report}",
-        "What to do: read that page, decide, then run: liza resolve -m 'what was decided'",
-        "",
-        "Tasks that wait:" if waiting else "No task waits.",
-        *(f"- {str(task.get('id'))[:80]} ({task.get('status')})" for task in waiting[:50]),
-    ]
-    return "\n".join(lines) + "\n"
+def about_the_halt(halt: Checkpoint | None, trigger: Mapping[str, Any] | None) -> Iterator[Cause]:
+    """Where the halt and the breaker disagree, and what people may not know."""
+    if halt is None and trigger is not None:
+        yield _note("CHECKPOINT was removed by hand while the breaker is open: the agents are not halted")
+    elif halt is not None and halt.trip_id is None:
+        yield _note("the agents are halted by a CHECKPOINT that a person made")
+    elif halt is not None and trigger is None:
+        trip = f"the CHECKPOINT of trip {halt.trip_id}, which is not open"
+        yield _note(f"the agents are halted by {trip}: see liza resolve")
+
+
+def _note(text: str) -> Cause:
+    return Cause("note", text, text)

@@ -1,10 +1,11 @@
-"""What cannot be read or done at present: since when, why, and whether people know."""
+"""What cannot be read or done at present: since when, and why."""
 
-from collections.abc import Iterator
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from liza.errors import LizaError, place
+from liza.text import one_line
+from liza.watch.alarms import Alarms, Cause
 
 GRACE = 2.0  # seconds that a file may be unreadable before anybody is told: a save is not always done at once
 
@@ -14,31 +15,41 @@ class Failure(NamedTuple):
 
     since: datetime
     text: str
-    told: frozenset[str] = frozenset()  # what people have heard of it
 
 
 class Health:
-    """DEGRADED while there are errors; the last good verdict stands meanwhile."""
+    """DEGRADED while there are errors; the last good verdict stands meanwhile.
+
+    People are told of each once it has lasted for a while, reminded of it, and told when it is over, as of an alarm.
+    """
 
     def __init__(self) -> None:
         self.errors: dict[str, Failure] = {}  # by what it is that does not work
+        self._told = Alarms()
 
     @property
     def last_error(self) -> str | None:
         return next((failure.text for failure in self.errors.values()), None)
 
     def failed(self, what: str, error: LizaError, now: datetime) -> None:
-        text = place(error.file, error.line, error.column) + error.message
+        text = one_line(place(error.file, error.line, error.column) + error.message, 500)
         self.errors[what] = self.errors.get(what, Failure(now, text))._replace(text=text)
 
-    def works(self, what: str) -> str | None:
-        """What was wrong until now, if people were told of it."""
-        failure = self.errors.pop(what, None)
-        return failure.text if failure is not None and failure.told else None
+    def works(self, what: str) -> None:
+        self.errors.pop(what, None)
 
-    def lasting(self, now: datetime) -> Iterator[str]:
-        """What has been wrong for a while and is not told yet; it is taken as told from then on."""
-        for what, failure in self.errors.items():
-            if (now - failure.since).total_seconds() >= GRACE and failure.text not in failure.told:
-                self.errors[what] = failure._replace(told=failure.told | {failure.text})
-                yield failure.text
+    def update(self, now: datetime) -> tuple[list[str], list[str]]:
+        """What is to be told now of what does not work, and of what does again."""
+        lasting = [Cause(what, "", each.text) for what, each in self.errors.items() if self._lasts(what, each, now)]
+        return self._told.update(lasting, now)
+
+    def _lasts(self, what: str, failure: Failure, now: datetime) -> bool:
+        waited = (now - failure.since).total_seconds()
+        return not 0 <= waited < GRACE or what in self._told.standing  # less than nothing: the clock was set back
+
+    def load(self, facts: Any) -> None:
+        """What the daemon before us had told."""
+        self._told.load(facts)
+
+    def dump(self) -> dict[str, Any]:
+        return self._told.dump()

@@ -8,6 +8,7 @@ import contextlib
 import fcntl
 import json
 import os
+import stat
 import time
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from liza.blackboard.paths import Paths
 from liza.blackboard.storage import put
 from liza.errors import Refused
 
+LONGEST_TICK = 3600.0
 STUCK = 10.0  # seconds without a heartbeat after which a daemon is not doing its work
 _PATIENCE = 0.5  # for somebody who only looks whether the lock is taken
 _POLL = 0.02
@@ -23,6 +25,10 @@ _POLL = 0.02
 
 class Taken(Refused):
     """Another daemon watches this blackboard."""
+
+
+class FolderGone(Refused):
+    """The folder was deleted while we were about to watch it."""
 
 
 class Lease:
@@ -34,11 +40,13 @@ class Lease:
         self._told: dict[str, Any] = {}
 
     def take(self) -> None:
-        """Become the daemon of this blackboard; `Taken` if there is one."""
+        """Become the daemon of this blackboard; `Taken` if there is one, `FolderGone` if there is no folder."""
         started = time.monotonic()
         while True:
             try:
                 fd = os.open(self.paths.watch_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            except (FileNotFoundError, NotADirectoryError):
+                raise FolderGone("the folder is gone", file=self.paths.folder) from None
             except OSError as error:
                 hint = "the blackboard's folder must be writable: the daemon keeps its lock there"
                 raise Refused(
@@ -103,7 +111,10 @@ class Seen(NamedTuple):
 
     @property
     def is_stuck(self) -> bool:
-        return self.silent_for > STUCK + float(self.facts.get("interval") or 0)
+        interval = self.facts.get("interval")  # anybody may have written there
+        if not isinstance(interval, int | float) or not 0 <= interval <= LONGEST_TICK:
+            interval = 0.0
+        return self.silent_for > STUCK + interval
 
 
 def look(paths: Paths) -> Seen | None:
@@ -120,16 +131,17 @@ def look(paths: Paths) -> Seen | None:
 def told(paths: Paths) -> dict[str, Any]:
     """What the present or the last daemon said of itself."""
     try:
-        with open(paths.watch_json, encoding="utf-8") as file:
-            facts = json.load(file)
-    except (OSError, ValueError):
+        # O_NONBLOCK: a FIFO that somebody put there must not make us wait for a writer.
+        with open(os.open(paths.watch_json, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), encoding="utf-8") as file:
+            facts = json.load(file) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else {}
+    except (OSError, ValueError, RecursionError):
         return {}
     return facts if isinstance(facts, dict) else {}
 
 
 def _is_locked(path: str) -> bool:
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # also where it is somebody else's
     except OSError:
         return False
     try:

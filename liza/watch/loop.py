@@ -14,17 +14,17 @@ from liza.blackboard.document import Document
 from liza.blackboard.paths import Paths
 from liza.blackboard.rulesfile import read_rules
 from liza.blackboard.snapshot import take
-from liza.blackboard.storage import put
 from liza.breaker import checkpoint
 from liza.breaker.check import Check, Halted, act, judged, snapshot_of, tidy
-from liza.errors import LizaError, Refused
-from liza.model import format_time
+from liza.errors import LizaError
+from liza.model import Snapshot, format_time
 from liza.rules.evaluate import Recall, RuleSet, evaluate
 from liza.rules.silences import entries
-from liza.watch import causes, news, scopes
+from liza.watch import causes, escalation, news, scopes
+from liza.watch.causes import Ages
 from liza.watch.changes import Changes, versions
 from liza.watch.health import GRACE
-from liza.watch.lease import Lease
+from liza.watch.lease import FolderGone, Lease
 from liza.watch.telling import Happening, Kind, Telling
 
 REFRESH = 60.0  # seconds between two entries of last_check
@@ -73,17 +73,19 @@ class Watcher:
         self.foreign = False  # somebody else has changed the blackboard since it was last entered that it was checked
         self.due: datetime | None = None
         self.aged: datetime | None = None
+        self.ages = Ages()
+        self.ticked = clock()
         self.unchecked = False  # whether the records are in order: looked at when there is time
 
     # --- living -----------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Watch until somebody says stop."""
-        while not os.path.isdir(self.paths.folder) and not self.stopping:
+        while not self.stopping and not self._takes():
             self._wait_for_the_folder()
         if self.stopping:
+            self.lease.release()
             return
-        self.lease.take()
         try:
             tidy(self.board)
             self.changes.start()
@@ -109,6 +111,7 @@ class Watcher:
             self.tick()
         finally:
             self.telling.stop()
+            self.telling.write_down("stopped")
             self.lease.release()
 
     def stop(self) -> None:
@@ -120,6 +123,14 @@ class Watcher:
         """From a signal handler: read the rules again."""
         self.reload = True
         self.changes.wake()
+
+    def _takes(self) -> bool:
+        """Become the daemon of this blackboard, if there is one now."""
+        if not os.path.isdir(self.paths.folder):
+            return False
+        with suppress(FolderGone):
+            self.lease.take()
+        return self.lease.is_held
 
     def _wait_for_the_folder(self) -> None:
         if not self.waiting:
@@ -149,50 +160,56 @@ class Watcher:
 
     def tick(self) -> None:
         """Look whether anything has changed, and judge it if so."""
-        if not os.path.isdir(self.paths.folder):
-            self._wait_for_the_folder()
-            self.lease.release()
-            return
-        self.waiting = False
         if not self.lease.is_held:
-            self.lease.release()
-            try:
-                self.lease.take()  # the folder was deleted and came back
-            except Refused:
-                if os.path.isdir(self.paths.folder):
-                    raise
-                return  # or was deleted this very moment
+            self.lease.release()  # the folder was deleted
+            if not self._takes():
+                self._wait_for_the_folder()
+                return
             self.seen, self.found, self.document, self.open = {}, None, None, {}  # perhaps as another blackboard
+        self.waiting = False
         self.lease.beat()
         if self.backend != self.changes.backend:
             self.backend = self.changes.backend
             self.telling.tell(Kind.BACKEND, f"watching by {self.backend} from now on")
         now = self.clock()
+        if now < self.ticked:
+            self._clock_was_set_back(now)
+        self.ticked = now
+        try:
+            self._look_if_due(now)
+            if not os.path.isdir(self.paths.folder):
+                return  # what was not found in a folder that was deleted meanwhile is nothing to be alarmed about
+            self._look_for_alarms(now)
+            self.telling.works("liza")
+        except Exception as error:  # noqa: BLE001 - a bug of ours, and a breaker that is gone breaks nothing
+            # It is told, and tried again, with nothing that it may have come from.
+            self.telling.failed("liza", LizaError(f"a bug in liza: {type(error).__name__}: {error}"), now)
+            self.document, self.memo = None, {Recall: Recall()}
+            self._at(now, RETRY)
+        self.telling.tell_errors(now)
+        self.telling.write_down()
+
+    def _look_if_due(self, now: datetime) -> None:
         there = versions(self.paths)
         if self.reload or there[self.paths.rules] != self.seen.get(self.paths.rules):
-            self._reload()
+            self._reload(now)
         timed_out = self.due is not None and now >= self.due
         if there != self.seen or timed_out:
             self.seen = there
             self.due = None
-            self._look_safely(now)
+            self._look(now)
         elif self.unchecked and self.document is not None:
             self.unchecked = False
             self.telling.stands("problems", causes.of_problems(take(self.document)))
-        if not os.path.isdir(self.paths.folder):
-            return  # what was not found in a folder that was deleted meanwhile is nothing to be alarmed about
-        self.telling.tell_errors(now)
-        self._look_for_alarms(now)
-        self.telling.write_down()
 
-    def _reload(self) -> None:
+    def _reload(self, now: datetime) -> None:
         self.reload = False
         first = self.rules is None
         try:
             self.rules = read_rules(self.paths.rules)
             self.memo = {Recall: Recall()}
         except LizaError as error:
-            self.telling.failed("rules", error)  # the last good ones stay in force
+            self.telling.failed("rules", error, now)  # the last good ones stay in force
             if first:
                 self.rules = read_rules(None)
             return
@@ -201,16 +218,6 @@ class Watcher:
             self.telling.tell(Kind.RELOADED, f"{len(self.rules.rules)} rules in force")
         self.telling.stands("rules", causes.of_changes(self.rules))
 
-    def _look_safely(self, now: datetime) -> None:
-        """Whatever is wrong with us must not end the watch: it is told, and tried again."""
-        try:
-            self._look(now)
-        except Exception as error:  # noqa: BLE001 - a bug of ours, and a breaker that is gone breaks nothing
-            bug = LizaError(f"a bug in liza: {type(error).__name__}: {error}"[:300])
-            self.telling.failed("blackboard", bug)
-            self.document, self.memo = None, {Recall: Recall()}
-            self._at(now, RETRY)
-
     def _look(self, now: datetime) -> None:
         assert self.rules is not None
         try:
@@ -218,7 +225,7 @@ class Watcher:
             snapshot = snapshot_of(self.board, document, self.rules, check=False)
             found = judged(snapshot, evaluate(self.rules, snapshot, now, self.memo))
         except LizaError as error:
-            self.telling.failed("blackboard", error)
+            self.telling.failed("blackboard", error, now)
             self._at(now, GRACE)
             return
         self.foreign = self.foreign or _is_foreign(self.document, document)
@@ -243,7 +250,7 @@ class Watcher:
                 found = act(self.board, self.rules, found, document, now, enter=enter)
             self.telling.works("blackboard")
         except LizaError as error:
-            self.telling.failed("blackboard", error)
+            self.telling.failed("blackboard", error, now)
             self._at(now, RETRY)
             if isinstance(error, Halted):
                 found = found._replace(trigger=error.trigger, tripped=True)
@@ -267,7 +274,8 @@ class Watcher:
         for each in news.of_check(before, found, observe=self.options.observe):
             self.telling.tell(*each)
         halt = checkpoint.look(self.paths.checkpoint)
-        self.telling.stands("halt", news.about_the_halt(halt, found.trigger))
+        self.telling.stands("halt", causes.about_the_halt(halt, found.trigger))
+        self.telling.stands("own alarms", causes.of_rules(found.verdict))
 
     def _see_to_scopes(self, document: Document, now: datetime) -> None:
         """The narrower scopes come after the sprint's: a halt of everybody waits for none of them."""
@@ -275,7 +283,7 @@ class Watcher:
         try:
             now_open = scopes.open_trips(self.board, self.rules, document, now, self.options.observe)
         except LizaError as error:
-            self.telling.failed("scopes", error)
+            self.telling.failed("scopes", error, now)
             self._at(now, RETRY)
             return
         self.telling.works("scopes")
@@ -290,14 +298,17 @@ class Watcher:
         if self.aged is None or (now - self.aged).total_seconds() >= AGING or now < self.aged:
             self.aged = now
             snapshot = take(self.document, check=False)
-            self.telling.stands("files", causes.of_files(self.paths, now))
+            self.telling.stands("files", causes.of_files(self.paths, snapshot, self.ages, now))
             self.telling.stands("alarms", causes.of_rules(evaluate(self.rules.only_alarms(), snapshot, now)))
             self.telling.stands("scopes", scopes.causes(snapshot, self.rules, now))
-            text = causes.escalation(self.paths, snapshot, now)
-            if text is not None and not os.path.lexists(self.paths.escalation):
-                with suppress(OSError):
-                    put(self.paths.escalation, text.encode())
+            self._escalate(snapshot, now)
         self.telling.tell_alarms(now)
+
+    def _escalate(self, snapshot: Snapshot, now: datetime) -> None:
+        halt = checkpoint.look(self.paths.checkpoint)
+        since = self.ages.since(self.paths.checkpoint, now)
+        trigger = self.found.trigger if self.found is not None else None
+        self.telling.not_done(escalation.update(self.paths, escalation.page(halt, since, trigger, snapshot, now)))
 
     # --- when to look again -----------------------------------------------------------------------------------------
 
@@ -305,6 +316,12 @@ class Watcher:
         """Look again after so long, or sooner."""
         moment = now + timedelta(seconds=max(seconds, 0.0))
         self.due = moment if self.due is None else min(self.due, moment)
+
+    def _clock_was_set_back(self, now: datetime) -> None:
+        """Nothing is to wait until the clock is again where it was."""
+        self.aged = None
+        self.due = now if self.due is not None else None
+        self.entered = min(self.entered, now) if self.entered is not None else None
 
     def _see_to_time(self, now: datetime) -> None:
         """Some things change by time alone: a silence ends, a lease expires."""

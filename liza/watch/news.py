@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from liza.breaker.check import Check
-from liza.breaker.checkpoint import Checkpoint
 from liza.breaker.section import JOINED, history_of
-from liza.watch.alarms import Cause
+from liza.model import Progress, Reason
 from liza.watch.telling import Kind, News
 
 
@@ -19,9 +18,8 @@ def of_check(before: Check | None, found: Check, *, observe: bool) -> Iterator[N
         yield News(Kind.TRIPPED, f"{trigger.get('pattern')} ({trigger.get('severity')}){verb}", _id(trigger))
     elif was is not None and trigger is None:
         yield News(Kind.RESOLVED, _resolution(found, was), _id(was))
-    elif observe and found.verdict.matches and not (before and before.verdict.matches):
-        names = ", ".join(dict.fromkeys(match.rule.name for match in found.verdict.matches))
-        yield News(Kind.TRIPPED, f"{names} would trip (only observing)")
+    elif observe and (names := [name for name in _matching(found) if before is None or name not in _matching(before)]):
+        yield News(Kind.TRIPPED, f"{', '.join(names)} would trip (only observing)")
     elif before is None or _counts(before) != _counts(found):
         yield News(Kind.CHECKED, _nearest(found))
     for note in found.notes:
@@ -44,21 +42,6 @@ def of_scopes(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[N
     yield from (News(Kind.RESOLVED, text, trip_id) for trip_id, text in before.items() if trip_id not in after)
 
 
-def about_the_halt(halt: Checkpoint | None, trigger: Mapping[str, Any] | None) -> Iterator[Cause]:
-    """Where the halt and the breaker disagree, and what people may not know."""
-    if halt is None and trigger is not None:
-        yield _note("CHECKPOINT was removed by hand while the breaker is open: the agents are not halted")
-    elif halt is not None and halt.trip_id is None:
-        yield _note("the agents are halted by a CHECKPOINT that a person made")
-    elif halt is not None and trigger is None:
-        trip = f"the CHECKPOINT of trip {halt.trip_id}, which is not open"
-        yield _note(f"the agents are halted by {trip}: see liza resolve")
-
-
-def _note(text: str) -> Cause:
-    return Cause("note", text, text)
-
-
 def _id(trigger: Mapping[str, Any]) -> str:
     return str(trigger.get("trip_id") or trigger.get("timestamp"))
 
@@ -70,11 +53,19 @@ def _resolution(found: Check, trigger: Mapping[str, Any]) -> str:
     return f"{trigger.get('pattern')} by hand"
 
 
+def _matching(found: Check) -> list[str]:
+    return list(dict.fromkeys(match.rule.name for match in found.verdict.matches))
+
+
 def _counts(found: Check) -> list[tuple[str, float, str | None]]:
     return [(each.rule.name, each.value, each.key) for each in found.verdict.progress]
 
 
 def _nearest(found: Check) -> str:
     """How things stand, in a line: the patterns that are on their way."""
-    near = [f"{p.rule.name} {p.value:g} of {p.threshold:g}" for p in found.verdict.progress if p.value > 0]
-    return ", ".join(near) or "no pattern in sight"
+    return ", ".join(_near(each) for each in found.verdict.progress if each.value > 0) or "no pattern in sight"
+
+
+def _near(each: Progress) -> str:
+    words = {Reason.OBSERVED: " (only observed)", Reason.SILENCED: " (silenced)"}
+    return f"{each.rule.name} {each.value:g} of {each.threshold:g}{words.get(each.reason, '')}"

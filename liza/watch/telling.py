@@ -5,6 +5,7 @@ What has been told is kept in `.liza/watch.json`, and is there before a message 
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -12,15 +13,18 @@ from typing import Any, NamedTuple
 from liza.blackboard.paths import Paths
 from liza.errors import LizaError
 from liza.model import format_time
+from liza.notify.message import Message
 from liza.notify.sender import Sender
-from liza.notify.targets import Message, targets
-from liza.text import printable
+from liza.notify.targets import targets
+from liza.text import one_line
 from liza.watch.alarms import Alarms, Cause
 from liza.watch.background import Log
 from liza.watch.health import Health
 from liza.watch.lease import Lease, told
 
 _MARKS = 200  # trips whose messages are remembered
+_LONG = 500  # characters of anything that is told: some of it is text that agents wrote
+_AT_ONCE = 10  # alarms of one look that a message lists; a board that is in trouble must not send a hundred messages
 
 
 class Kind(StrEnum):
@@ -41,10 +45,11 @@ class Kind(StrEnum):
 
 
 _WORTH_A_MESSAGE = (Kind.TRIPPED, Kind.RESOLVED, Kind.ALARM, Kind.DEGRADED, Kind.RECOVERED)
+_WORTH_A_LINE = (*_WORTH_A_MESSAGE, Kind.OVER)  # in alerts.log
 
 
 class Happening(NamedTuple):
-    """Something to tell."""
+    """Something to tell, on one line, and printable."""
 
     at: datetime
     kind: Kind
@@ -79,7 +84,8 @@ class Telling:
         self._alarms = Alarms()
         self._causes: dict[str, list[Cause]] = {}  # by where they were seen
         self._alerts = Log(paths.alerts)
-        self._sender = Sender(self._not_sent)
+        self._sender = Sender(self.not_done)
+        self._places: list[str] | None = None  # whom we tell, by name; None: nobody knows yet
         self._unsent: str | None = None
         self._marks: list[str] = []  # trips that people were told of, or at least were to be
 
@@ -87,8 +93,11 @@ class Telling:
         """What the daemon before us had told already."""
         facts = told(self._paths)
         self._alarms.load(facts.get("alarms"))
-        marks = facts.get("notified")
+        self.health.load(facts.get("errors"))
+        marks, places = facts.get("notified"), facts.get("places")
         self._marks = [str(mark) for mark in marks] if isinstance(marks, list) else []
+        known = isinstance(places, list) and all(isinstance(place, str) for place in places)
+        self._places = [one_line(place, _LONG) for place in places] if known and places is not None else None
 
     def write_down(self, health: str | None = None) -> None:
         """Say in `watch.json` how we do, if that has changed."""
@@ -96,7 +105,9 @@ class Telling:
             **self._about_us(),
             health=health or ("degraded" if self.health.errors else "ok"),
             last_error=self.health.last_error,
+            errors=self.health.dump(),
             alarms=self._alarms.dump(),
+            places=self._places,
             notified=self._marks,
             not_sent=self._unsent,
         )
@@ -109,31 +120,61 @@ class Telling:
 
     def tell(self, kind: Kind, text: str, trip_id: str | None = None) -> None:
         """Tell of something: here, and what people should know also where they will find it."""
-        happening = Happening(self._clock(), kind, text)
-        self._tell(happening)
-        if kind not in _WORTH_A_MESSAGE:
-            return
-        if trip_id is not None:
+        self._tell_all(kind, [text], trip_id)
+
+    def _tell_all(self, kind: Kind, texts: list[str], trip_id: str | None = None) -> None:
+        """Tell of several things at once: each on its own line, all in one message."""
+        at = self._clock()
+        lines = [one_line(text, _LONG) for text in texts]
+        for line in lines:
+            with suppress(OSError):  # a terminal or a reader that is gone is no reason to tell nobody else
+                self._tell(Happening(at, kind, line))
+        if trip_id is not None and kind in _WORTH_A_MESSAGE:
             if self.was_told(kind, trip_id):
                 return
             self._marks = [*self._marks[-_MARKS:], _mark(kind, trip_id)]
             self.write_down()  # marked before it is sent: at most once, whatever happens in between
-        self._alerts.write(f"{format_time(happening.at)}  {kind:<9}  {printable(' '.join(text.split()))[:1000]}")
-        board = os.path.dirname(os.path.abspath(self._paths.folder))
-        title = f"liza: {kind} in {os.path.basename(board)}"
-        self._sender.send(Message(str(kind), title, printable(text)[:1000], format_time(happening.at), board, trip_id))
+        for line in lines if kind in _WORTH_A_LINE else ():
+            why = self._alerts.write(f"{format_time(at)}  {kind:<9}  {line}")
+            self._unsent = f"alerts.log: {why}" if why is not None else self._unsent
+        if lines and kind in _WORTH_A_MESSAGE:
+            self._sender.send(self._message(at, kind, lines, trip_id))
+
+    def _message(self, at: datetime, kind: Kind, lines: list[str], trip_id: str | None) -> Message:
+        name = one_line(os.path.basename(self._project))
+        what = str(kind) if len(lines) == 1 else f"{len(lines)} {kind}s"
+        more = [f"and {len(lines) - _AT_ONCE} more: see .liza/alerts.log"] if len(lines) > _AT_ONCE else []
+        text = "\n".join((*lines[:_AT_ONCE], *more))
+        return Message(str(kind), f"liza: {what} in {name}", text, format_time(at), self._project, trip_id)
 
     def was_told(self, kind: Kind, trip_id: str) -> bool:
         return _mark(kind, trip_id) in self._marks
 
     def address(self, notify: Any, config: Any) -> None:
-        """Whom to tell from now on, as rules.yaml and the blackboard have it."""
-        folder = os.path.dirname(os.path.abspath(self._paths.folder))
-        self._sender.targets, wrong = targets(notify, config, folder)
-        self.stands("notify", [Cause("notify", text, f"rules.yaml: {text}") for text in wrong])
+        """Whom to tell from now on, as rules.yaml and the blackboard have it.
 
-    def _not_sent(self, why: str) -> None:
-        self._unsent = why  # from the sender's thread; it is written down at the next tick
+        Agents can write both: whoever is no longer told hears of that, and so do those who are from now on.
+        """
+        places, faults = targets(notify, config, self._project)
+        files = {"notify": "rules.yaml", "config": "state.yaml"}
+        texts = [f"{files[str(fault.path[0])]}: {fault.message}" for fault in faults]
+        self.stands("notify", [Cause("notify", text, text) for text in texts])
+        before, names = self._sender.targets, [one_line(place.name, _LONG) for place in places]
+        if set(before) == set(places) and self._places == names:
+            return
+        known, self._places = self._places, names
+        self._sender.address([*before, *places])
+        if known is not None and (known != names or before):  # before the first look, only the names are known
+            self.tell(Kind.ALARM, _change_of_places(known, names))
+        self._sender.address(places)
+
+    def not_done(self, why: str | None) -> None:
+        """People should know of something that did not reach them; it is written down at the next tick."""
+        self._unsent = why or self._unsent
+
+    @property
+    def _project(self) -> str:
+        return os.path.dirname(os.path.abspath(self._paths.folder))
 
     # --- for as long as it stands -----------------------------------------------------------------------------------
 
@@ -147,25 +188,30 @@ class Telling:
     def tell_alarms(self, now: datetime) -> None:
         """Tell of each cause once for as long as it stands, and once when it is over."""
         found, over = self._alarms.update([each for some in self._causes.values() for each in some], now)
-        for text in found:
-            self.tell(Kind.ALARM, text)
-        for text in over:
-            self.tell(Kind.OVER, text)
+        self._tell_all(Kind.ALARM, found)
+        self._tell_all(Kind.OVER, [f"{text} (over)" for text in over])
 
-    def failed(self, what: str, error: LizaError) -> None:
+    def failed(self, what: str, error: LizaError, now: datetime) -> None:
         """`what` cannot be read or done. A save is not always done at once, so it is told only if it lasts."""
-        self.health.failed(what, error, self._clock())
+        self.health.failed(what, error, now)
 
     def works(self, what: str) -> None:
-        """It can; told if people know that it could not."""
-        text = self.health.works(what)
-        if text is not None:
-            self.tell(Kind.RECOVERED, f"it can be read again ({text})")
+        """It can be."""
+        self.health.works(what)
 
     def tell_errors(self, now: datetime) -> None:
-        for text in self.health.lasting(now):
-            self.tell(Kind.DEGRADED, text)
+        """Tell of what has not worked for a while, and of what does again."""
+        found, over = self.health.update(now)
+        self._tell_all(Kind.DEGRADED, found)
+        self._tell_all(Kind.RECOVERED, [f"it works again; it was: {text}" for text in over])
 
 
 def _mark(kind: Kind, trip_id: str) -> str:
     return f"{kind} {trip_id}"
+
+
+def _change_of_places(before: list[str], after: list[str]) -> str:
+    gone, new = ([name for name in one if name not in other] for one, other in ((before, after), (after, before)))
+    parts = [f"no longer {', '.join(gone)}"] if gone else []
+    parts += [f"now also {', '.join(new)}"] if new else []
+    return f"whom to tell was changed: {'; '.join(parts) or 'another address of the same host'}"

@@ -97,7 +97,7 @@ def test_a_webhook_that_does_not_answer_stops_nothing(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES, rules=rules)
     result = project.run("--on-stagnation", "alert", "--max", "4")
     assert result.code == 1
-    assert "nobody could be told: webhook http://127.0.0.1/…" in result.err
+    assert "nobody could be told: webhook http://127.0.0.1:9/…" in result.err
 
 
 # --- escalate -------------------------------------------------------------------------------------------------------

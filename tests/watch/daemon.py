@@ -64,7 +64,7 @@ def until(holds: Callable[[], Any], what: str = "it is so", patience: float = PA
 def environment(root: Path) -> dict[str, str]:
     """As a person's shell has it, with nothing of liza's in it, and without a desktop to send anything to."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("LIZA_", "DBUS_"))}
-    return {**clean, "XDG_STATE_HOME": str(root / "state")}
+    return {**clean, "XDG_STATE_HOME": str(root / "state"), "XDG_RUNTIME_DIR": str(root / "none")}
 
 
 class Watched(Board):

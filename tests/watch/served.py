@@ -16,13 +16,15 @@ class Hooks:
         self.url = url
         self.bodies: list[dict[str, Any]] = []
         self.paths: list[str] = []
+        self.headers: list[dict[str, str]] = []
+        self.asked = 0  # also what was answered with an error
 
     def of(self, kind: str) -> list[dict[str, Any]]:
         return [body for body in self.bodies if body.get("kind") == kind]
 
 
 @contextmanager
-def webhook(*answers: int) -> Iterator[Hooks]:
+def webhook(*answers: int, location: str = "") -> Iterator[Hooks]:
     """A server that answers with these codes, the last one for ever."""
     codes = list(answers or (204,))
 
@@ -32,10 +34,19 @@ def webhook(*answers: int) -> Iterator[Hooks]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             code = codes.pop(0) if len(codes) > 1 else codes[0]
+            hooks.asked += 1
             if code < 300:
                 hooks.paths.append(self.path)
+                hooks.headers.append(dict(self.headers))
                 hooks.bodies.append(body)
             self.send_response(code)
+            if location:
+                self.send_header("Location", location)
+            self.end_headers()
+
+        def do_GET(self) -> None:
+            hooks.asked += 1
+            self.send_response(200)
             self.end_headers()
 
         def log_message(self, *_: Any) -> None:

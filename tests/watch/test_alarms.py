@@ -107,38 +107,8 @@ def test_a_lease_that_expires_is_told_after_its_grace(board: Watched) -> None:
         looking.ticks(2)
         assert looking.after(seconds=170) == []
         assert looking.after(seconds=20) == [
-            "alarm: An agent has not renewed its lease for two minutes after its end: coder-7"
+            f"alarm: An agent has not renewed its lease for two minutes after its end: coder-7: lease expires {ends}"
         ]
-
-
-def test_a_checkpoint_that_waits_is_told_of_three_times_and_escalated(board: Watched) -> None:
-    board.report_anomalies(*RETRIES)
-    with Daemon(board.root, wait="tripped") as daemon:
-        board.halted()
-        for hours, words in ((0.6, "30 minutes"), (2.1, "2 hours"), (8.1, "8 hours")):
-            aged(board.checkpoint, hours=hours)
-            assert daemon.tells("alarm") == f"CHECKPOINT has been waiting for a person for {words}"
-            board.beats(2)
-            assert board.escalation.exists() == (hours > 1)
-        assert board.resolve().code == 0
-        daemon.tells("resolved")
-        daemon.tells("over")
-    text = board.escalation.read_text()
-    assert "sprint-4" in text
-    assert "task-2 (CLAIMED)" in text
-    assert "liza resolve" in text
-    assert sum("waiting" in line for line in alarms(board)) == 3
-
-
-def test_a_halt_that_is_resolved_is_no_longer_escalated(board: Watched) -> None:
-    board.checkpoint.touch()
-    with Daemon(board.root, wait="alarm") as daemon:
-        aged(board.checkpoint, hours=3)
-        daemon.tells("alarm", "2 hours")
-        until(board.escalation.exists, "it is escalated")
-        board.checkpoint.unlink()
-        daemon.tells("over", "2 hours")
-        assert daemon.stop() == 0
 
 
 def test_a_pause_that_nobody_ends_is_told_of(board: Watched) -> None:
@@ -149,18 +119,41 @@ def test_a_pause_that_nobody_ends_is_told_of(board: Watched) -> None:
         until(lambda: alarms(board) == ["PAUSE has been waiting for a person for 30 minutes"], "it is written down")
 
 
-def test_a_log_that_nobody_writes_is_told_of_unless_the_agents_are_halted(board: Watched) -> None:
+def stalled(board: Watched) -> None:
     board.log.write_text("- {timestamp: 2025-01-18T14:32:00Z, agent: coder-1, action: began}\n")
     aged(board.log, minutes=31)
+
+
+def test_a_log_that_nobody_writes_is_told_of(board: Watched) -> None:
+    stalled(board)
     with Daemon(board.root, wait="alarm") as daemon:
         until(lambda: alarms(board) == ["no entry in log.yaml for 30 minutes"], "it is written down")
         with open(board.log, "a", encoding="utf-8") as file:
             file.write("- {timestamp: 2025-01-18T15:32:00Z, agent: coder-1, action: ended}\n")
-        daemon.tells("over")
-        aged(board.log, minutes=31)
-        daemon.tells("alarm", "30 minutes")
-        board.checkpoint.touch()
-        daemon.tells("over", "30 minutes")
+        assert daemon.tells("over") == "no entry in log.yaml for 30 minutes (over)"
+
+
+@pytest.mark.parametrize("name", ["CHECKPOINT", "PAUSE", "ABORT"])
+def test_where_agents_are_to_stand_still_nobody_misses_their_entries(board: Watched, name: str) -> None:
+    stalled(board)
+    with Looking(board) as looking:
+        looking.ticks(2)
+        (board.folder / name).touch()
+        looking.ticks(2, 10)
+        assert looking.told("over") == ["no entry in log.yaml for 30 minutes (over)"]
+
+
+@pytest.mark.parametrize(
+    "state",
+    [STATE.replace("CLAIMED", "MERGED"), STATE.replace("started:", "ended: 2025-01-18T17:00:00Z, started:")],
+    ids=["every task is done", "the sprint has ended"],
+)
+def test_where_nobody_is_at_work_nobody_is_missed(board: Watched, state: str) -> None:
+    save(board.state, state)
+    stalled(board)
+    with Looking(board) as looking:
+        looking.ticks(3, 10)
+        assert looking.told("alarm") == []
 
 
 @pytest.mark.parametrize(
@@ -211,6 +204,102 @@ def test_a_halt_left_after_a_resolution_by_hand_is_told_once_and_stands(board: W
         said = [text for text in looking.told("alarm") if "CHECKPOINT of trip" in text]
         assert len(said) == 1
         assert not [text for text in looking.told("over") if "CHECKPOINT of trip" in text]
+
+
+OWN = """\
+rules:
+  - {name: own_alert, description: Notes pile up, condition: 'count(type=note, per(task)) >= 1', action: ALERT}
+"""
+
+
+def test_a_rule_of_ones_own_that_only_tells_is_told_as_any_other(board: Watched) -> None:
+    with Looking(board) as looking:
+        looking.ticks(2)
+        save(board.rules, OWN)
+        looking.ticks(3, 10)
+        assert looking.told("alarm") == ["Notes pile up: task-1: began"]
+        board.rules.unlink()
+        looking.ticks(2)
+        assert looking.told("over") == ["Notes pile up: task-1: began (over)"]
+
+
+def test_a_rule_that_is_only_observed_is_said_to_be_so_and_is_no_alarm(board: Watched) -> None:
+    save(board.rules, OWN.replace("action: ALERT", "severity: SPEC_FLAW, mode: observe"))
+    with Looking(board) as looking:
+        looking.ticks(2)
+        assert looking.told("checked") == ["own_alert 1 of 1 (only observed)"]
+        assert looking.told("alarm") == []
+
+
+def test_an_alarm_that_somebody_made_a_reason_to_halt_halts(board: Watched) -> None:
+    save(board.rules, "rules: [{name: task_blocked, action: CHECKPOINT, severity: SCOPE_FLAW}]\n")
+    with Looking(board) as looking:
+        looking.ticks(2)
+        save(board.state, BLOCKED)
+        looking.ticks(2)
+        assert looking.told("tripped") == ["task_blocked (SCOPE_FLAW)"]
+        assert board.halt["pattern"] == "task_blocked"
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ("review_cycles_current: 3", "A task is near its limit of review cycles: task-2: review cycles used 3 of 5"),
+        ("iteration: 10", "A task has no iteration left: task-2: iterations used 10 of 10"),
+        ("iteration: 3, max_iterations: 4", "A task is near its limit of iterations: task-2: iterations used 3 of 4"),
+        ("failed_by: [c-1, c-2]", "Two agents have failed at one task: task-2: failed by c-1, c-2"),
+        (
+            "history: [{event: claimed, agent: c-2}, {event: claimed, agent: c-1}]",
+            "A task went from one agent to another: task-2: claimed by c-2, c-1",
+        ),
+    ],
+)
+def test_an_alarm_says_what_it_is_about(board: Watched, fields: str, words: str) -> None:
+    save(
+        board.state,
+        STATE.replace("  - id: task-2\n    status:   CLAIMED", f"  - {{id: task-2, status: CLAIMED, {fields}}}"),
+    )
+    with Looking(board) as looking:
+        looking.ticks(2)
+        assert looking.told("alarm") == [words]
+
+
+# --- clocks ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_clock_that_is_set_back_delays_no_alarm_and_no_reminder(board: Watched) -> None:
+    save(board.state, BLOCKED)
+    with Looking(board) as looking:
+        looking.ticks(2)
+        looking.now -= timedelta(days=400)
+        looking.ticks(2)
+        assert any("(still, since " in text for text in looking.after(minutes=61))
+
+
+def test_a_clock_that_is_set_back_does_not_hide_that_nothing_can_be_read(board: Watched) -> None:
+    with Looking(board) as looking:
+        looking.ticks(2)
+        save(board.state, "anomalies: [\n")
+        looking.ticks(1)
+        looking.now -= timedelta(days=400)
+        looking.ticks(2)
+        assert len(looking.told("degraded")) == 1
+        save(board.state, STATE)
+        looking.ticks(2)
+        assert len(looking.told("recovered")) == 1
+
+
+def test_a_clock_that_is_set_back_does_not_keep_a_failed_write_from_being_tried_again(board: Watched) -> None:
+    with Looking(board) as looking:
+        looking.ticks(2)
+        reports = board.folder / "reports"
+        reports.touch()  # the report cannot be kept
+        board.report_anomalies(*RETRIES)
+        looking.ticks(2)
+        reports.unlink()
+        looking.now -= timedelta(days=400)
+        looking.ticks(3)
+        assert len(board.archived) == 1
 
 
 def test_a_halt_of_ours_that_is_just_taken_away_is_never_taken_for_a_persons(board: Watched) -> None:

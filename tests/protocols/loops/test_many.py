@@ -68,3 +68,11 @@ def test_analyze_opens_it_as_the_daemon_does(loops: Loops) -> None:
     assert (ran.code, "loop nightly is OPEN: No progress for 3 iterations" in ran.out) == (0, True)
     assert loops.at("nightly")["status"] == "OPEN"
     assert "loop_opened" in loops.actions
+
+
+def test_status_shows_a_loop_that_is_stopped_and_halts_nobody_for_it(loops: Loops) -> None:
+    loops.codes("--files-changed 0", "--files-changed 0", "--files-changed 0")
+    ran = loops.run("status")
+    assert ran.code == 0
+    assert "stopped: loop coder-1 is OPEN: No progress for 3 iterations\n" in ran.out
+    assert loops.run("status", "--json").json["stopped"] == ["loop coder-1 is OPEN: No progress for 3 iterations"]

@@ -1,0 +1,75 @@
+"""The notifications of the desktop, over D-Bus; no program is started for it."""
+
+import os
+from typing import Any, NamedTuple
+
+from liza.notify.message import TIMEOUT, Message, NotSent
+
+_WHERE = "org.freedesktop.Notifications"
+
+
+class Desktop(NamedTuple):
+    """Whoever shows notifications on the bus of this session."""
+
+    name: str = "desktop"
+
+    def send(self, message: Message) -> None:
+        from jeepney import DBusErrorResponse
+
+        try:
+            connection = _connected()
+        except Exception as error:  # noqa: BLE001 - the parser of addresses, the socket, the greeting: all the same to us
+            raise NotSent(f"no session bus ({type(error).__name__})", again=True) from None
+        try:
+            marked_up = "body-markup" in _ask(connection, "GetCapabilities", None, ())[0]
+            text = _escaped(message.text) if marked_up else message.text
+            urgent = {"urgency": ("y", 2 if message.kind == "tripped" else 1)}
+            values: tuple[Any, ...] = ("liza", 0, "", message.title, text, [], urgent, -1)
+            _ask(connection, "Notify", "susssasa{sv}i", values)
+        except DBusErrorResponse as error:
+            raise NotSent(f"nobody shows it ({error.name.rpartition('.')[2]})", again=True) from None
+        except OSError as error:
+            raise NotSent(f"no answer ({type(error).__name__}), so it may be shown", again=False) from None
+        finally:
+            connection.close()
+
+
+def _connected() -> Any:
+    """A connection to the bus; a `TimeoutError` from one that takes the connection and never greets."""
+    from jeepney.bus import get_bus
+    from jeepney.io.blocking import DBusConnection, prep_socket
+
+    class Impatient(DBusConnection):  # type: ignore[misc, unused-ignore]
+        """Waits for nothing without end, as jeepney does for the greeting."""
+
+        def receive(self, *, timeout: float | None = None) -> Any:
+            return super().receive(timeout=TIMEOUT if timeout is None else timeout)
+
+    socket = prep_socket(get_bus(_address()), timeout=TIMEOUT)
+    try:
+        return Impatient(socket)
+    except BaseException:
+        socket.close()
+        raise
+
+
+def _ask(connection: Any, method: str, signature: str | None, values: tuple[Any, ...]) -> Any:
+    """What it answers; `DBusErrorResponse` where that is an error, which jeepney gives back like any other answer."""
+    from jeepney import DBusAddress, new_method_call
+    from jeepney.wrappers import unwrap_msg
+
+    address = DBusAddress("/" + _WHERE.replace(".", "/"), bus_name=_WHERE, interface=_WHERE)
+    call = new_method_call(address, method, signature, values)
+    return unwrap_msg(connection.send_and_get_reply(call, timeout=TIMEOUT))
+
+
+def _address() -> str:
+    """A daemon started over ssh or by cron has no address in its environment; the bus is there all the same."""
+    given = os.environ.get("DBUS_SESSION_BUS_ADDRESS")
+    runtime = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
+    return given or f"unix:path={runtime}/bus"
+
+
+def _escaped(text: str) -> str:
+    """Agents' text is no markup: a notification with a link or a picture of theirs is theirs."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,107 @@
+"""A webhook: an address that takes JSON by POST, in the form that its owner expects.
+
+What is sent may hold text that agents wrote, so nothing in it calls anybody by name, links or shows a picture.
+"""
+
+import json
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from liza.notify.message import TIMEOUT, Message, NotSent
+
+FORMS = ("json", "slack", "discord")
+_BUSY = (429, 500, 502, 503, 504)  # answers that say: not now
+_DISCORD = 2000  # characters that it takes
+_SLACK = 4000  # as many as it shows in one piece
+_MARKS = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_~|[]()<>#:@-"})
+
+
+class Webhook(NamedTuple):
+    """Where to, and in which form; `is_address` must hold for the first."""
+
+    url: str
+    form: str = "json"
+
+    @property
+    def name(self) -> str:
+        """Without anything that could be a secret: those are in the path, the query or before an @."""
+        parts = urlsplit(self.url)
+        port = f":{parts.port}" if parts.port is not None else ""
+        return f"webhook {parts.scheme}://{parts.hostname}{port}/…"
+
+    def send(self, message: Message) -> None:
+        from http.client import HTTPException
+        from urllib.error import HTTPError, URLError
+        from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+        class Stay(HTTPRedirectHandler):
+            """Follows nobody: a POST that is redirected arrives as a GET without its body, and seems to be sent."""
+
+            def redirect_request(self, *_: Any) -> None:
+                return None
+
+        address, headers = _with_credentials(self.url)
+        body = json.dumps(self.body(message)).encode()
+        try:
+            with build_opener(Stay).open(Request(address, body, headers), timeout=TIMEOUT):
+                pass
+        except HTTPError as error:
+            error.close()
+            raise NotSent(f"it answered {error.code}", again=error.code in _BUSY) from None
+        except URLError as error:  # before anything was sent: no such host, nobody there, a certificate
+            why = error.reason if isinstance(error.reason, Exception) else error
+            raise NotSent(f"no connection ({type(why).__name__})", again=True) from None
+        except (OSError, HTTPException) as error:
+            raise NotSent(f"no answer ({type(error).__name__}), so it may have arrived", again=False) from None
+
+    def body(self, message: Message) -> dict[str, Any]:
+        line = f"{message.title}: {message.text}"
+        if self.form == "slack":
+            plain = {"mrkdwn": False, "link_names": False, "unfurl_links": False, "unfurl_media": False}
+            return {"text": _slack(_cut(line, _SLACK)), **plain}
+        if self.form == "discord":
+            return {"content": _discord(line), "allowed_mentions": {"parse": []}, "flags": 4}  # 4: no previews of links
+        return message._asdict()
+
+
+def is_address(url: Any) -> bool:
+    """Whether something can be the address of a webhook."""
+    if not isinstance(url, str) or not url.isascii() or not url.isprintable() or " " in url:
+        return False
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # an unfinished bracket, or a port that is none
+        return False
+
+
+def _with_credentials(url: str) -> tuple[str, dict[str, str]]:
+    """The address without a name and password, which go into a header: urllib takes them for part of the host."""
+    headers = {"Content-Type": "application/json", "User-Agent": "liza"}
+    parts = urlsplit(url)
+    if "@" not in parts.netloc:
+        return url, headers
+    from base64 import b64encode
+    from urllib.parse import unquote
+
+    given, _, host = parts.netloc.rpartition("@")
+    headers["Authorization"] = f"Basic {b64encode(unquote(given).encode()).decode()}"
+    return parts._replace(netloc=host).geturl(), headers
+
+
+def _slack(line: str) -> str:
+    """`<!channel>`, `<@U123>` and links are written with these three; nothing else is special."""
+    return line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _discord(line: str) -> str:
+    """Every mark of its markup escaped, and no half of an escape where it has to be cut."""
+    escaped = line.translate(_MARKS)
+    while len(escaped) > _DISCORD:
+        line = _cut(line, len(line) - max((len(escaped) - _DISCORD) // 2, 1))
+        escaped = line.translate(_MARKS)
+    return escaped
+
+
+def _cut(line: str, length: int) -> str:
+    return line if len(line) <= length else f"{line[: length - 1]}…"

@@ -1,0 +1,95 @@
+"""Notifications of the desktop, over a real bus."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from liza.notify.desktop import Desktop
+from liza.notify.message import Message, NotSent
+from tests.notify.bus import mute_bus, notifications, session_bus
+from tests.watch.daemon import RETRIES, Daemon, Watched, until
+
+HELLO = Message(
+    "tripped", "liza: tripped in team", "retry_cluster (ARCHITECTURE_FLAW)", "2025-01-18T14:32:00Z", "/team"
+)
+MARKUP = '<a href="http://evil">look</a> & <img src="file:///x"/>'
+
+
+@pytest.fixture
+def bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    with session_bus(tmp_path / "run") as address:
+        monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", address)
+        yield address
+
+
+def refused() -> NotSent:
+    with pytest.raises(NotSent) as error:
+        Desktop().send(HELLO)
+    return error.value
+
+
+def test_a_message_is_shown(bus: str) -> None:
+    with notifications(bus) as shown:
+        Desktop().send(HELLO)
+        Desktop().send(HELLO._replace(kind="alarm"))
+    assert shown.notices == [(HELLO.title, HELLO.text, 2), (HELLO.title, HELLO.text, 1)]
+
+
+def test_what_agents_wrote_is_no_markup_where_there_is_any(bus: str) -> None:
+    with notifications(bus, can=("body", "body-markup")) as shown:
+        Desktop().send(HELLO._replace(text=MARKUP))
+    assert shown.notices[0][1] == '&lt;a href="http://evil"&gt;look&lt;/a&gt; &amp; &lt;img src="file:///x"/&gt;'
+
+
+def test_where_there_is_no_markup_the_text_is_shown_as_it_is(bus: str) -> None:
+    with notifications(bus) as shown:
+        Desktop().send(HELLO._replace(text=MARKUP))
+    assert shown.notices[0][1] == MARKUP
+
+
+def test_a_bus_on_which_nobody_shows_anything_is_not_taken_for_sent(bus: str) -> None:
+    error = refused()
+    assert (error.why, error.again) == ("nobody shows it (ServiceUnknown)", True)
+
+
+def test_an_error_for_an_answer_is_not_taken_for_sent(bus: str) -> None:
+    with notifications(bus, error="org.freedesktop.DBus.Error.LimitsExceeded"):
+        assert refused().why == "nobody shows it (LimitsExceeded)"
+
+
+def test_no_answer_may_mean_that_it_is_shown(bus: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("liza.notify.desktop.TIMEOUT", 0.2)
+    with notifications(bus, silent=True):
+        error = refused()
+    assert (error.why, error.again) == ("no answer (TimeoutError), so it may be shown", False)
+
+
+def test_a_bus_that_never_greets_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("liza.notify.desktop.TIMEOUT", 0.2)
+    with mute_bus(tmp_path) as address:
+        monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", address)
+        assert refused().why == "no session bus (TimeoutError)"
+
+
+@pytest.mark.parametrize("address", ["", "unix:path=/nowhere/at/all", "tcp:host=localhost", "nonsense"])
+def test_without_a_bus_it_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", address)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    error = refused()
+    assert error.why.startswith("no session bus (")
+    assert error.again
+
+
+def test_a_daemon_without_an_address_finds_the_bus_of_its_user(bus: str, tmp_path: Path) -> None:
+    """As one that was started over ssh or by cron."""
+    board = Watched(tmp_path / "team", rules="notify: {desktop: true}\n")
+    with notifications(bus) as shown:
+        with Daemon(board.root, env={"XDG_RUNTIME_DIR": str(tmp_path / "run")}) as daemon:
+            board.report_anomalies(*RETRIES)
+            until(lambda: shown.notices, "the notification is shown")
+            assert daemon.stop() == 0
+        with Daemon(board.root, wait="tripped", env={"DBUS_SESSION_BUS_ADDRESS": bus}) as daemon:
+            board.beats(3)
+            assert daemon.stop() == 0
+    assert shown.notices == [("liza: tripped in team", "retry_cluster (ARCHITECTURE_FLAW)", 2)]

@@ -1,0 +1,85 @@
+"""Whom `notify:` names, and all that can be wrong with it."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from liza.notify.desktop import Desktop
+from liza.notify.file import File
+from liza.notify.targets import targets
+from liza.notify.webhook import Webhook
+
+SECRET = "T0K3N-s3cr3t"
+URL = f"https://hooks.example.com/{SECRET}"
+
+
+def test_all_kinds_of_places_are_found_and_each_once() -> None:
+    block = {"webhook": [URL, {"url": URL}, {"url": URL, "format": "slack"}], "desktop": True, "file": "./told.jsonl"}
+    found, faults = targets(block, {"escalation_webhook": URL}, "/team")
+    assert found == [Webhook(URL), Webhook(URL, "slack"), Desktop(), File("told.jsonl", "/team")]
+    assert faults == []
+
+
+@pytest.mark.parametrize("block", [{}, None, {"webhook": None, "desktop": False, "file": None}, {"webhook": []}])
+def test_nobody_may_be_named(block: Any) -> None:
+    assert targets(block, {"escalation_webhook": None}, "/team") == ([], [])
+
+
+WRONG: list[tuple[dict[str, Any], tuple[Any, ...], str, str]] = [
+    ({"webhok": URL}, ("notify", "webhok"), "the key 'webhok' is not known", "did you mean webhook?"),
+    ({"mail": URL}, ("notify", "mail"), "the key 'mail' is not known", "known are: webhook, desktop, file"),
+    ({"webhook": f"ftp://{SECRET}"}, ("notify", "webhook"), "notify.webhook has no usable address", "http://"),
+    ({"webhook": [URL, 5]}, ("notify", "webhook", 1), "notify.webhook.1 has no usable address", "http://"),
+    ({"webhook": {"format": "slack"}}, ("notify", "webhook", "url"), "notify.webhook has no usable", "http://"),
+    ({"webhook": {"url": URL, "format": "slac"}}, ("notify", "webhook", "format"), "is 'slac'", "did you mean slack?"),
+    ({"webhook": {"url": URL, "format": ["x"]}}, ("notify", "webhook", "format"), "is a list", "json, slack, discord"),
+    ({"webhook": [{"url": URL, "to": "#ops"}]}, ("notify", "webhook", 0, "to"), "the key 'to' is not known", "url"),
+    ({"desktop": "yes"}, ("notify", "desktop"), "notify.desktop is 'yes', expected is true or false", ""),
+    ({"file": 5}, ("notify", "file"), "notify.file is 5", "inside the project"),
+    ({"file": ""}, ("notify", "file"), "notify.file is ''", "inside the project"),
+    ({"file": "/etc/passwd"}, ("notify", "file"), "notify.file is '/etc/passwd'", "inside the project"),
+    ({"file": "../.bashrc"}, ("notify", "file"), "notify.file is '../.bashrc'", "inside the project"),
+    ({"file": ".liza/state.yaml"}, ("notify", "file"), "notify.file is '.liza/state.yaml'", "outside .liza/"),
+    ({"file": "."}, ("notify", "file"), "notify.file is '.'", "inside the project"),
+]
+
+
+@pytest.mark.parametrize(("block", "path", "message", "hint"), WRONG, ids=[str(path[1:]) for _, path, *_ in WRONG])
+def test_what_is_wrong_is_said_with_its_place_and_without_its_address(
+    block: dict[str, Any], path: tuple[Any, ...], message: str, hint: str
+) -> None:
+    (fault,) = targets(block, None, "/team")[1]
+    assert fault.path == path
+    assert message in fault.message
+    assert hint in (fault.hint or "")
+    assert SECRET not in f"{fault.message}{fault.hint}"
+
+
+def test_one_fault_keeps_no_other_place_from_being_told() -> None:
+    found, faults = targets({"webhook": ["nowhere", URL], "desktop": 1, "file": "told.jsonl"}, None, "/team")
+    assert found == [Webhook(URL), File("told.jsonl", "/team")]
+    assert len(faults) == 2
+
+
+def test_the_address_on_the_blackboard_is_checked_as_well() -> None:
+    (fault,) = targets({}, {"escalation_webhook": f"ftp://{SECRET}"}, "/team")[1]
+    assert fault.path == ("config", "escalation_webhook")
+    assert SECRET not in fault.message
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.just(URL),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["url", "format", "x"]), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["webhook", "desktop", "file", "other"]), VALUES), VALUES)
+def test_whatever_stands_there_is_a_place_or_a_fault_and_never_an_error(block: dict[str, Any], config: Any) -> None:
+    found, faults = targets(block, config, "/team")
+    assert all(place.name for place in found)
+    assert SECRET not in "".join([place.name for place in found] + [fault.message for fault in faults])

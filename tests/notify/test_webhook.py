@@ -1,0 +1,182 @@
+"""What a webhook is sent, in which form, and what is made of its answer."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from liza.notify.message import Message, NotSent
+from liza.notify.webhook import Webhook, is_address
+from tests.watch.served import dead, hanging, webhook
+
+SECRET = "T0K3N-s3cr3t"
+HELLO = Message(
+    "tripped", "liza: tripped in team", "retry_cluster (ARCHITECTURE_FLAW)", "2025-01-18T14:32:00Z", "/team"
+)
+ODD = HELLO._replace(text="<!channel> <@U1> <http://evil|click> @everyone @here <@&5> [x](http://evil) *b* `c` & \\")
+
+
+def refused(url: str) -> NotSent:
+    """Why a message cannot be sent there."""
+    with pytest.raises(NotSent) as error:
+        Webhook(url).send(HELLO)
+    return error.value
+
+
+# --- forms ----------------------------------------------------------------------------------------------------------
+
+
+def test_as_json_all_fields_are_sent() -> None:
+    with webhook() as hooks:
+        Webhook(f"{hooks.url}/hook").send(HELLO)
+    assert hooks.bodies == [HELLO._asdict()]
+    assert hooks.headers[0]["Content-Type"] == "application/json"
+
+
+def test_a_chat_gets_one_line_with_the_title() -> None:
+    with webhook() as hooks:
+        Webhook(hooks.url, "slack").send(HELLO)
+        Webhook(hooks.url, "discord").send(HELLO)
+    slack, discord = hooks.bodies
+    assert slack["text"] == "liza: tripped in team: retry_cluster (ARCHITECTURE_FLAW)"
+    assert discord["content"] == r"liza\: tripped in team\: retry\_cluster \(ARCHITECTURE\_FLAW\)"
+
+
+def test_what_agents_wrote_calls_nobody_in_slack() -> None:
+    body = Webhook("http://host", "slack").body(ODD)
+    assert not {"<", ">"} & set(body["text"])
+    assert "&lt;!channel&gt;" in body["text"]
+    assert "&amp; \\" in body["text"]
+    assert (body["mrkdwn"], body["link_names"], body["unfurl_links"]) == (False, False, False)
+
+
+def test_what_agents_wrote_calls_nobody_in_discord() -> None:
+    body = Webhook("http://host", "discord").body(ODD)
+    assert body["allowed_mentions"] == {"parse": []}
+    assert r"\@everyone" in body["content"]
+    assert r"\[x\]\(http\://evil\)" in body["content"]
+
+
+@given(st.text(alphabet=st.sampled_from("ab\\`*_@<>[]()"), min_size=0, max_size=5000))
+def test_a_long_text_for_discord_is_cut_and_no_escape_is_halved(text: str) -> None:
+    content = Webhook("http://host", "discord").body(HELLO._replace(text=text))["content"]
+    assert len(content) <= 2000
+    plain = content.replace("\\\\", "").removesuffix("…")
+    assert not plain.endswith("\\")
+
+
+def test_a_name_and_password_in_the_address_become_a_header() -> None:
+    with webhook() as hooks:
+        host = hooks.url.removeprefix("http://")
+        Webhook(f"http://ann:p%40ss@{host}/hook").send(HELLO)
+    assert hooks.headers[0]["Authorization"] == "Basic YW5uOnBAc3M="
+    assert hooks.paths == ["/hook"]
+
+
+# --- answers --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", [429, 500, 502, 503, 504])
+def test_not_now_is_worth_another_try(code: int) -> None:
+    with webhook(code) as hooks:
+        error = refused(hooks.url)
+    assert (error.why, error.again) == (f"it answered {code}", True)
+
+
+@pytest.mark.parametrize("code", [400, 401, 403, 404, 410])
+def test_no_is_not_worth_another_try(code: int) -> None:
+    with webhook(code) as hooks:
+        error = refused(hooks.url)
+    assert (error.why, error.again) == (f"it answered {code}", False)
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_a_redirection_is_not_followed_and_not_taken_for_sent(code: int) -> None:
+    with webhook() as other, webhook(code, location=other.url) as hooks:
+        error = refused(hooks.url)
+    assert error.why == f"it answered {code}"
+    assert other.asked == 0
+
+
+def test_where_nobody_listens_another_try_is_worth_it() -> None:
+    error = refused(dead())
+    assert (error.why, error.again) == ("no connection (ConnectionRefusedError)", True)
+
+
+def test_a_host_that_does_not_exist_is_said_without_its_address() -> None:
+    error = refused(f"http://no-such-host.invalid/{SECRET}")
+    assert (error.why, error.again) == ("no connection (gaierror)", True)
+
+
+def test_a_place_that_does_not_speak_tls_is_no_connection() -> None:
+    with webhook() as hooks:
+        error = refused(f"{hooks.url.replace('http', 'https')}/{SECRET}")
+    assert error.again
+    assert error.why in ("no connection (SSLError)", "no connection (ConnectionResetError)")
+    assert hooks.bodies == []
+
+
+def test_no_answer_may_mean_that_it_arrived_so_it_is_not_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("liza.notify.webhook.TIMEOUT", 0.2)
+    with hanging() as url:
+        error = refused(url)
+    assert (error.why, error.again) == ("no answer (TimeoutError), so it may have arrived", False)
+
+
+def test_a_connection_that_is_cut_may_mean_that_it_arrived() -> None:
+    with cutting() as url:
+        error = refused(url)
+    assert error.why.startswith("no answer (")
+    assert not error.again
+
+
+@contextmanager
+def cutting() -> Iterator[str]:
+    """An address that reads what is sent and hangs up."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def hang_up() -> None:
+            connection, _ = listening.accept()
+            connection.recv(1 << 16)
+            connection.close()
+
+        thread = threading.Thread(target=hang_up)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/{SECRET}"
+        thread.join()
+
+
+# --- addresses ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://h", "https://hooks.example.com/services/T/B/x", "http://[::1]:8080/x", "http://a:b@h:1/?k=v#f",
+    ],
+)  # fmt: skip
+def test_what_can_be_an_address(url: str) -> None:
+    assert is_address(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "", "h", "ftp://h/", "file:///etc/passwd", "http://", "http:///x", "http://[x", "http://h:99999/", "http://h:x/",
+        "http://h/a b", "http://h/\n", "http://h/ü", None, 5, ["http://h"], {"url": "http://h"}, "http://h:0/",
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_what_cannot_be_an_address(url: object) -> None:
+    assert not is_address(url)
+
+
+@given(st.text())
+def test_whatever_is_taken_for_an_address_has_a_name_without_its_secrets(text: str) -> None:
+    url = f"https://{SECRET}@host/{SECRET}?{text}"
+    if is_address(url):
+        assert Webhook(url).name == "webhook https://host/…"

@@ -1,0 +1,106 @@
+"""Agents can write beside the blackboard: whatever they put there, the daemon neither waits for it nor follows it."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+
+from liza.blackboard.paths import Paths
+from liza.cli.watch import daemon_of, described
+from liza.model import file_time
+from tests.watch.daemon import RETRIES, STATE, Daemon, Watched, in_background, run, until
+from tests.watch.looking import Looking
+
+BLOCKED = STATE.replace("status:   CLAIMED", "status: BLOCKED")
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Watched:
+    return Watched(tmp_path / "team", BLOCKED)
+
+
+def as_fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def as_folder(path: Path) -> None:
+    path.mkdir()
+
+
+def as_link(path: Path) -> None:
+    path.symlink_to(path.parent.parent / "elsewhere")
+
+
+KINDS: dict[str, Callable[[Path], None]] = {"fifo": as_fifo, "folder": as_folder, "link": as_link}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_halts_and_ends_well_whatever_stands_in_place_of_its_files(board: Watched, kind: str) -> None:
+    for name in ("alerts.log", "watch.json", "ESCALATION"):
+        KINDS[kind](board.folder / name)
+    with Daemon(board.root, wait="alarm") as daemon:
+        board.report_anomalies(*RETRIES)
+        daemon.tells("tripped")
+        board.halted()
+        assert run(board.root, "watch", "--status").code == 0
+        assert run(board.root, "status").code == 3
+        assert daemon.stop() == 0
+    assert not (board.root / "elsewhere").exists(), "nothing is written through a link"
+
+
+def test_alarms_that_cannot_be_written_down_are_not_lost_without_a_word(board: Watched) -> None:
+    as_fifo(board.alerts_log)
+    with Daemon(board.root, wait="alarm") as daemon:
+        assert until(lambda: board.facts["not_sent"], "it is said") == "alerts.log: No such device or address"
+        assert daemon.stop() == 0
+
+
+def test_a_log_of_its_own_that_is_a_fifo_does_not_stop_the_one_in_the_background(board: Watched) -> None:
+    as_fifo(board.folder / "watch.log")
+    with in_background(board) as started:
+        assert started.code == 0
+        board.report_anomalies(*RETRIES)
+        board.halted()
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        "", "garbage", "[]", "null", '{"interval": "x"}', '{"interval": [1]}', '{"interval": NaN}',
+        '{"pid": "a\\u001b[31m", "backend": [1], "started": 5, "checks": "y", "health": {}}', '{"checks": 1e999}',
+        '{"alarms": {"a": 5, "b": {"since": 1}}, "last_error": {"a": 1}, "not_sent": [1], "places": {"x": 1}}',
+        '{"alarms": {"a": {"since": "2025-01-18T10:00:00Z", "last": "2025-01-18T10:00:00Z", "times": -7}}}',
+        '{"notified": {"a": 1}, "alarms": [1], "errors": "x", "places": [5, null]}', "[" * 5000,
+    ],
+)  # fmt: skip
+def test_whatever_watch_json_says_it_is_no_error(board: Watched, facts: str) -> None:
+    board.watch_json.write_text(facts)
+    paths = Paths(str(board.folder))
+    assert click.unstyle(described(paths)).isprintable()
+    with Looking(board) as looking:  # which remembers what stands there
+        assert click.unstyle(described(paths)).isprintable()
+        assert daemon_of(paths)["state"] == "running"
+        looking.ticks(2)
+        assert looking.told("alarm") == ["A task is blocked: task-2"]
+
+
+@pytest.mark.parametrize("interval", ["1e999", "NaN", "99999", '"x"'])
+def test_one_that_is_stuck_cannot_be_made_to_seem_alive(board: Watched, interval: str) -> None:
+    with Looking(board):
+        board.watch_json.write_text(f'{{"interval": {interval}}}')
+        os.utime(board.watch_lock, (0, 0))
+        assert daemon_of(Paths(str(board.folder)))["state"] == "stuck"
+
+
+def test_a_time_that_no_clock_shows_is_no_error(board: Watched) -> None:
+    """A file system may hold more than the calendar; what it holds here goes far enough to try the commands."""
+    assert file_time(1e15) > file_time(1e10) > file_time(-1e10) > file_time(-1e15)
+    for path in (board.checkpoint, board.folder / "PAUSE", board.log):
+        path.touch()
+        os.utime(path, (1 << 33, 1 << 33))
+    with Looking(board) as looking:
+        looking.ticks(2)
+        assert "the agents are halted by a CHECKPOINT that a person made" in looking.told("alarm")
+    assert run(board.root, "status").code == 3

@@ -1,0 +1,91 @@
+"""What agents write reaches people on one line, short and harmless, wherever it is told."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.watch.daemon import STATE, Daemon, Watched, until
+from tests.watch.looking import Looking
+from tests.watch.served import webhook
+from tests.watch.writers import save
+
+NASTY = "no\x1b[2J access\n2026-01-01T00:00:00Z  resolved   all is well\u202e\r\x00" + "x" * (1 << 20)
+
+
+def blocked(reason: str, name: str = "task-2") -> str:
+    task = f"id: {json.dumps(name)}\n    status: BLOCKED\n    blocked_reason: {json.dumps(reason)}"
+    return STATE.replace("id: task-2\n    status:   CLAIMED", task)
+
+
+def is_harmless(text: str) -> bool:
+    return text.isprintable() and len(text) <= 1000
+
+
+@pytest.mark.parametrize("where", ["reason", "id"])
+def test_a_megabyte_with_escapes_is_one_short_line_everywhere(tmp_path: Path, where: str) -> None:
+    state = blocked(NASTY) if where == "reason" else blocked("no access", NASTY)
+    with webhook() as plain, webhook() as slack, webhook() as discord:
+        hooks = [plain.url, {"url": slack.url, "format": "slack"}, {"url": discord.url, "format": "discord"}]
+        board = Watched(tmp_path / "team", state, f"notify: {json.dumps({'webhook': hooks, 'file': 'told.jsonl'})}\n")
+        with Daemon(board.root, wait="alarm") as daemon:
+            until(lambda: plain.bodies and slack.bodies and discord.bodies, "the messages have come")
+            assert daemon.stop() == 0
+    (told,) = board.alerts
+    assert is_harmless(told)
+    assert all(is_harmless(text) for _, text in daemon.events)
+    assert all(is_harmless(each) for each in (plain.bodies[0]["text"], slack.bodies[0]["text"]))
+    assert is_harmless(discord.bodies[0]["content"])
+    assert len(board.watch_json.read_bytes()) < 5000
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(min_size=1, max_size=50), st.text(max_size=400))
+def test_no_text_makes_a_second_line(tmp_path: Path, name: str, reason: str) -> None:
+    board = Watched(tmp_path / f"team-{len(list(tmp_path.iterdir()))}", blocked(reason, name))
+    with Looking(board) as looking:
+        looking.ticks(2)
+    assert all(is_harmless(line) for line in board.alerts_log.read_text().split("\n"))
+    assert all(is_harmless(each.text) for each in looking.happened)
+
+
+def test_two_long_names_that_begin_alike_are_two_causes(tmp_path: Path) -> None:
+    names = ["x" * 300 + end for end in ("a", "b")]
+    more = "".join(f"  - {{id: {name}, status: BLOCKED}}\n" for name in names)
+    board = Watched(tmp_path / "team", STATE.replace("sprint:\n", f"{more}sprint:\n"))
+    with Looking(board) as looking:
+        looking.ticks(2)
+        assert len(looking.told("alarm")) == 2
+
+
+# --- many at once ---------------------------------------------------------------------------------------------------
+
+
+def test_many_alarms_of_one_look_are_one_message(tmp_path: Path) -> None:
+    more = "".join(f"  - {{id: more-{n:03}, status: BLOCKED}}\n" for n in range(300))
+    with webhook() as hooks:
+        board = Watched(
+            tmp_path / "team",
+            STATE.replace("sprint:\n", f"{more}sprint:\n"),
+            f"notify: {{webhook: '{hooks.url}'}}\n",
+        )
+        with Daemon(board.root, wait="alarm") as daemon:
+            until(lambda: hooks.bodies, "the message has come")
+            assert daemon.stop() == 0
+    (body,) = hooks.bodies
+    assert body["title"] == "liza: 300 alarms in team"
+    assert body["text"].splitlines()[0] == "A task is blocked: more-000"
+    assert body["text"].splitlines()[-1] == "and 290 more: see .liza/alerts.log"
+    assert len(body["text"].splitlines()) == 11
+    assert len(board.alerts) == 300
+
+
+def test_what_stands_and_what_changes_are_told_apart(tmp_path: Path) -> None:
+    board = Watched(tmp_path / "team", blocked("no access"))
+    with Looking(board) as looking:
+        looking.ticks(2)
+        save(board.state, blocked("still no access"))
+        looking.ticks(3)
+        assert looking.told("alarm") == ["A task is blocked: task-2: blocked reason no access"]

@@ -466,3 +466,17 @@ def test_a_trip_that_another_command_made_is_told(board: Watched) -> None:
         board.beats(3)
         assert len(daemon.told("tripped")) == 1
     assert len(board.trips) == 1
+
+
+def test_a_resolution_is_no_alarm_about_its_halt(board: Watched) -> None:
+    """The blackboard is written, and then the halt is taken away: whoever looks in between sees them disagree."""
+    board.report_anomalies(*RETRIES)
+    with Looking(board) as looking:
+        looking.ticks(2)
+        halt = board.checkpoint.read_bytes()
+        assert board.resolve().code == 0
+        board.checkpoint.write_bytes(halt)
+        looking.ticks(1)
+        board.checkpoint.unlink()
+        looking.ticks(5)
+        assert looking.told("alarm") == looking.told("over") == []

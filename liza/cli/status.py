@@ -7,11 +7,12 @@ from typing import Any
 import click
 
 from liza.blackboard.board import Board
+from liza.blackboard.paths import Paths
 from liza.blackboard.rulesfile import read_rules
 from liza.breaker import checkpoint
 from liza.breaker import section as sections
 from liza.breaker.check import check
-from liza.cli import envelope, show, watch
+from liza.cli import daemon, envelope, show
 from liza.cli.group import common, root_of
 from liza.cli.options import moment
 from liza.model import format_time, parse_time
@@ -58,19 +59,20 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
             silences=[envelope.plain(entry.fields) for entry in silences],
             silenced=[envelope.silenced(each) for each in found.verdict.silenced],
             rule_changes=list(rules.changes),
-            daemon=watch.daemon_of(board.paths),
+            daemon=daemon.as_json(board.paths),
         )
         return code
     if found.trigger is not None:
         show.trigger(found.trigger, "TRIGGERED")
         click.echo(f"  open for {_ago(_age(found.trigger.get('timestamp'), at))}")
     else:
-        click.echo(f"breaker: {click.style('OK', fg='green', bold=True)}{_last_check(section, at)}")
+        click.echo(f"breaker: {click.style('OK', fg='green', bold=True)}{_last_check(section, board.paths, at)}")
     if found.verdict.matches and found.trigger is None:
         names = ", ".join(dict.fromkeys(match.rule.name for match in found.verdict.matches))
         show.warnings([f"{names} matches now: the next check trips (liza analyze)"])
     _show_halt(halt, found.trigger, at)
-    click.echo(f"daemon:  {watch.described(board.paths)}")
+    for line in daemon.lines(board.paths):
+        click.echo(line)
     click.echo("patterns:")
     show.patterns(found.verdict.progress)
     if recent:
@@ -82,6 +84,7 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     for each in silences:
         if each.silence is not None and each.silence.id not in hushing:
             click.echo(f"silence in force: {show.silence(each.silence)}")
+    show.warnings(daemon.warnings(board.paths))
     show.warnings(f"rules.yaml: {change}" for change in rules.changes)
     show.warnings(found.verdict.warnings)
     if found.snapshot.problems:
@@ -101,9 +104,12 @@ def _show_halt(halt: checkpoint.Checkpoint | None, trigger: Mapping[str, Any] | 
     click.echo(f"agents:  {click.style('halted', fg='red', bold=True)} {whose} for {since} (CHECKPOINT)")
 
 
-def _last_check(section: Any, at: datetime) -> str:
-    last = section.get("last_check") if isinstance(section, Mapping) else None
-    return f", last check {_ago(_age(last, at))} ago" if last else ", never checked"
+def _last_check(section: Any, paths: Paths, at: datetime) -> str:
+    """The last on the blackboard, or of the daemon, which enters only some of its checks there."""
+    entered = section.get("last_check") if isinstance(section, Mapping) else None
+    times = [parse_time(time) for time in (entered, daemon.facts_of(paths)[1].get("last_check"))]
+    ages = [(at - time).total_seconds() for time in times if time is not None]
+    return f", last check {_ago(max(min(ages), 0.0))} ago" if ages else ", never checked"
 
 
 def _history_line(entry: Mapping[str, Any]) -> str:

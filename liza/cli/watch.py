@@ -4,33 +4,23 @@ import gc
 import os
 import signal
 import sys
-from collections import deque
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from shutil import get_terminal_size
+from datetime import UTC, datetime
 from typing import Any
 
 import click
 
 from liza.blackboard.paths import FOLDER, Paths, find
-from liza.cli import envelope, show
+from liza.cli import daemon, envelope, show
 from liza.cli.group import common, root_of
+from liza.cli.live import View
 from liza.errors import LizaError, NoBlackboard, WrongUsage
-from liza.model import format_time, parse_time
+from liza.model import format_time
 from liza.text import printable
 from liza.watch import background
-from liza.watch.lease import Seen, look, told
+from liza.watch.lease import Taken
 from liza.watch.loop import Options, Watcher
 from liza.watch.telling import Happening, Kind
-
-_COLOURS = {
-    Kind.TRIPPED: "red",
-    Kind.DEGRADED: "red",
-    Kind.ALARM: "yellow",
-    Kind.RESOLVED: "green",
-    Kind.RECOVERED: "green",
-}
-_LAST = 6  # happenings that the view keeps
 
 
 @click.command("watch")
@@ -112,12 +102,22 @@ def _watch(watcher: Watcher) -> int:
 def _foreground(paths: Paths, options: Options, as_json: bool) -> int:
     if as_json or not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
         return _watch(Watcher(paths, options, _json_line if as_json else _line))
-    view = _View()
-    view.watcher = Watcher(paths, options, view.happened)
+    view = View()
+    view.watcher = watcher = Watcher(paths, options, view.happened, looked=view.draw)
+
+    def suspend(*_: Any) -> None:
+        view.hide()
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    signal.signal(signal.SIGTSTP, suspend)
+    for number in (signal.SIGWINCH, signal.SIGCONT):
+        signal.signal(number, lambda *_: watcher.changes.wake())
     try:
-        return _watch(view.watcher)
+        return _watch(watcher)
     finally:
-        view.end()
+        view.hide()
+        for each in view.last:
+            _line(each)  # what happened stays on the terminal
 
 
 def _start(paths: Paths, options: Options, as_json: bool) -> int:
@@ -133,8 +133,11 @@ def _start(paths: Paths, options: Options, as_json: bool) -> int:
 
         try:
             return _watch(Watcher(paths, options, tell))
+        except Taken as error:
+            say(error.message)  # the log is that of the one which has it
+            return error.exit_code
         except LizaError as error:
-            say(f"{error.message}")
+            say(error.message)
             log.write(f"{format_time(datetime.now(UTC))}  ended      {error.message}")
             return error.exit_code
         except Exception as error:  # noqa: BLE001 - nobody sees its traceback: it must be in the log
@@ -185,41 +188,15 @@ def _stop(paths: Paths, as_json: bool) -> int:
 
 
 def _status(paths: Paths, as_json: bool) -> int:
-    seen = look(paths)
+    seen, facts = daemon.facts_of(paths)
+    word = daemon.state(seen, facts)
     if as_json:
-        facts = seen.facts if seen else told(paths)
-        envelope.write("watch", state(seen), pid=seen.pid if seen else None, daemon=facts)
+        envelope.write("watch", word, pid=seen.pid if seen else None, daemon=facts)
     else:
-        click.echo(f"daemon:  {described(paths)}")
-        if seen is not None and seen.facts.get("last_error"):
-            show.warnings([str(seen.facts["last_error"])])
-    return {"running": 0, "degraded": 4, "stuck": 4}.get(state(seen), 1)
-
-
-def state(seen: Seen | None) -> str:
-    """The daemon in a word: running, degraded, stuck or not running."""
-    if seen is None:
-        return "not running"
-    return "stuck" if seen.is_stuck else "degraded" if seen.facts.get("health") == "degraded" else "running"
-
-
-def described(paths: Paths) -> str:
-    """The daemon in a line, for people."""
-    seen = look(paths)
-    if seen is None:
-        facts = told(paths)
-        if not facts:
-            return "none (liza watch --background)"
-        how = "ended" if facts.get("health") == "stopped" else click.style("is gone", fg="red", bold=True)
-        return f"process {show.short(facts.get('pid'))} {how} (liza watch --background)"
-    colour = "green" if state(seen) == "running" else "red"
-    parts = [f"process {seen.pid}", show.short(seen.facts.get("backend") or "?")]
-    started = parse_time(seen.facts.get("started"))
-    parts += [f"for {show.span(datetime.now(UTC) - started)}"] if started else []
-    parts += [f"{show.number(seen.facts['checks'], 'check')}"] if isinstance(seen.facts.get("checks"), int) else []
-    parts += ["only observing"] if seen.facts.get("observe") else []
-    parts += [f"no heartbeat for {show.span(timedelta(seconds=seen.silent_for))}"] if seen.is_stuck else []
-    return f"{click.style(state(seen), fg=colour, bold=True)}, {', '.join(parts)}"
+        for line in daemon.lines(paths):
+            click.echo(line)
+        show.warnings(daemon.warnings(paths))
+    return {"running": 0, "degraded": 4, "stuck": 4}.get(word, 1)
 
 
 def _print_unit(paths: Paths) -> int:
@@ -253,56 +230,3 @@ def _line(happening: Happening) -> None:
 def _json_line(happening: Happening) -> None:
     envelope.write("watch", str(happening.kind), at=format_time(happening.at), text=happening.text)
     sys.stdout.flush()
-
-
-class _View:
-    """A picture of how things stand, drawn over itself whenever something happens."""
-
-    def __init__(self) -> None:
-        self.watcher: Watcher | None = None
-        self.last: deque[Happening] = deque(maxlen=_LAST)
-        self.drawn: list[str] = []
-
-    def happened(self, happening: Happening) -> None:
-        self.last.append(happening)
-        self.draw()
-
-    def draw(self) -> None:
-        width, height = get_terminal_size()
-        rows = height - 1  # more would scroll, and then nothing is where it was
-        lines = [show.fitted(line) for line in self._lines()][:rows]
-        if os.environ.get("NO_COLOR"):
-            lines = [click.unstyle(line) for line in lines]
-        # A terminal that has become narrower has broken the lines that stand there.
-        tall = min(sum(1 + max(len(line) - 1, 0) // width for line in self.drawn), height - 1)
-        up = f"\x1b[{tall}A" if tall else ""
-        sys.stdout.write(up + "".join(f"\r\x1b[K{line}\n" for line in lines) + "\x1b[J")
-        sys.stdout.flush()
-        self.drawn = [click.unstyle(line) for line in lines]
-
-    def _lines(self) -> list[str]:
-        watcher = self.watcher
-        found = watcher.found if watcher is not None else None
-        lines = [show.bold("liza watch") + (f"  {printable(watcher.paths.folder)}" if watcher else "")]
-        error = watcher.telling.health.last_error if watcher is not None else None
-        if error is not None:
-            lines.append(f"{show.bold('DEGRADED', 'red')}: {show.short(error, 200)}")
-        if found is not None:
-            lines += show.state(found)
-            lines += show.pattern_lines(found.verdict.progress)
-        lines += [""] + [self._told(each) for each in self.last]
-        return lines
-
-    def _told(self, each: Happening) -> str:
-        word = click.style(f"{each.kind:<9}", fg=_COLOURS.get(each.kind))
-        return f"  {each.at:%H:%M:%S}  {word}  {show.short(each.text, 200)}"
-
-    def end(self) -> None:
-        sys.stdout.write("\n")
-
-
-def daemon_of(paths: Paths) -> dict[str, Any]:
-    """The daemon for the JSON of `liza status`."""
-    seen = look(paths)
-    facts = seen.facts if seen is not None else told(paths)
-    return {"state": state(seen), "pid": seen.pid if seen else None, "backend": facts.get("backend")}

@@ -20,6 +20,7 @@ class Cause(NamedTuple):
     key: str
     text: str
     level: str = ""  # it is told again when this rises
+    patience: float = 0.0  # seconds that it must stand before it is told: somebody may be in the middle of something
 
     @property
     def id(self) -> str:
@@ -41,6 +42,7 @@ class Alarms:
 
     def __init__(self) -> None:
         self.standing: dict[str, Told] = {}
+        self._seen: dict[str, datetime] = {}  # since when each cause stands, told or not
 
     def load(self, facts: Any) -> None:
         """What the daemon before us had told."""
@@ -62,6 +64,8 @@ class Alarms:
         """What is to be told now of the causes that stand, and what was told of those that are over."""
         told: list[str] = []
         current = {cause.id: cause for cause in causes}
+        self._seen = {name: min(self._seen.get(name, now), now) for name in current}
+        current = {name: each for name, each in current.items() if self._has_patience_ended(each, now)}
         over = [was.text for name, was in self.standing.items() if name not in current]
         self.standing = {name: was for name, was in self.standing.items() if name in current}
         for name, cause in current.items():
@@ -75,3 +79,6 @@ class Alarms:
                 self.standing[name] = Told(was.since, now, was.times + 1, cause.text, cause.level)
                 told.append(f"{cause.text} (still, since {format_time(was.since)})")
         return told, over
+
+    def _has_patience_ended(self, cause: Cause, now: datetime) -> bool:
+        return cause.id in self.standing or (now - self._seen[cause.id]).total_seconds() >= cause.patience

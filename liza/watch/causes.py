@@ -17,6 +17,7 @@ from liza.watch.alarms import Cause
 # After so long somebody should look; from the second on it is written where a person will find it.
 WAITING = (timedelta(minutes=30), timedelta(hours=2), timedelta(hours=8))
 DONE = ("MERGED", "ABANDONED", "SUPERSEDED")
+_PATIENCE = 2.0  # seconds between two steps of one decision: `liza resolve` writes, and then lets the agents go on
 _LONG = 120  # characters of what a record says that an alarm repeats
 # What an alarm says of the record behind it: the first of these fields that it has, unless the rule has its own.
 _SAID: tuple[str, ...] = ("blocked_reason", "detail", "question", "description", "what", "assigned_to")
@@ -142,4 +143,4 @@ def about_the_halt(halt: Checkpoint | None, trigger: Mapping[str, Any] | None) -
 
 
 def _note(text: str) -> Cause:
-    return Cause("note", text, text)
+    return Cause("note", text, text, patience=_PATIENCE)

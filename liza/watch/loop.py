@@ -49,10 +49,12 @@ class Watcher:
         options: Options,
         tell: Callable[[Happening], None],
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        looked: Callable[[], None] = lambda: None,
     ) -> None:
         self.paths = paths
         self.options = options
         self.clock = clock
+        self.looked = looked  # called after each look, also one that found nothing
         self.board = Board(paths)
         self.lease = Lease(paths)
         self.changes = Changes(paths, poll=options.poll)
@@ -95,6 +97,7 @@ class Watcher:
             self.telling.tell(Kind.STARTED, f"watching {self.paths.folder} {how}")
             while not self.stopping:
                 self.tick()
+                self.looked()
                 self.changes.wait(self._patience())
         finally:
             self.changes.stop()
@@ -136,6 +139,7 @@ class Watcher:
         if not self.waiting:
             self.waiting = True
             self.telling.tell(Kind.WAITING, f"there is no {self.paths.folder} yet")
+        self.looked()
         self.changes.wait(self.options.interval)
 
     def _patience(self) -> float:

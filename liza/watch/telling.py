@@ -17,7 +17,7 @@ from liza.notify.message import Message
 from liza.notify.sender import Sender
 from liza.notify.targets import targets
 from liza.text import one_line
-from liza.watch.alarms import Alarms, Cause
+from liza.watch.alarms import Alarms, Cause, Told
 from liza.watch.background import Log
 from liza.watch.health import Health
 from liza.watch.lease import Lease, told
@@ -98,6 +98,11 @@ class Telling:
         self._marks = [str(mark) for mark in marks] if isinstance(marks, list) else []
         known = isinstance(places, list) and all(isinstance(place, str) for place in places)
         self._places = [one_line(place, _LONG) for place in places] if known and places is not None else None
+
+    @property
+    def standing(self) -> dict[str, Told]:
+        """The alarms that people know of and that are not over."""
+        return self._alarms.standing
 
     def write_down(self, health: str | None = None) -> None:
         """Say in `watch.json` how we do, if that has changed."""

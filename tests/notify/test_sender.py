@@ -16,9 +16,9 @@ HELLO = Message("alarm", "liza: alarm in team", "A task is blocked", "2025-01-18
 SOON = (0.01, 0.01)
 
 
-def ours() -> int:
-    """How many threads of senders there are."""
-    return sum(thread.name == "notify" for thread in threading.enumerate())
+def since(before: set[threading.Thread]) -> int:
+    """How many threads there are that were not there before."""
+    return len(set(threading.enumerate()) - before)
 
 
 def failures() -> tuple[list[str], Callable[[str], None]]:
@@ -98,15 +98,15 @@ def test_a_flood_is_dropped_and_said() -> None:
 
 def test_a_place_that_is_no_longer_named_gets_what_waits_and_its_thread_ends(tmp_path: Path) -> None:
     _, fail = failures()
-    before = ours()
+    before = set(threading.enumerate())
     sender = Sender(fail)
     for number in range(30):
         sender.address([File(f"told-{number}", str(tmp_path))])
         sender.send(HELLO)
     until(lambda: len(list(tmp_path.iterdir())) == 30, "each was told")
-    until(lambda: ours() == before + 1, "only the last one still has a thread")
+    until(lambda: since(before) == 1, "only the last one still has a thread")
     sender.stop()
-    until(lambda: ours() == before, "and then none")
+    until(lambda: since(before) == 0, "and then none")
 
 
 def test_a_place_that_comes_back_is_told_again(tmp_path: Path) -> None:

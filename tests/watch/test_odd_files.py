@@ -8,7 +8,7 @@ import click
 import pytest
 
 from liza.blackboard.paths import Paths
-from liza.cli.watch import daemon_of, described
+from liza.cli.daemon import as_json, lines, warnings
 from liza.model import file_time
 from tests.watch.daemon import RETRIES, STATE, Daemon, Watched, in_background, run, until
 from tests.watch.looking import Looking
@@ -78,10 +78,10 @@ def test_a_log_of_its_own_that_is_a_fifo_does_not_stop_the_one_in_the_background
 def test_whatever_watch_json_says_it_is_no_error(board: Watched, facts: str) -> None:
     board.watch_json.write_text(facts)
     paths = Paths(str(board.folder))
-    assert click.unstyle(described(paths)).isprintable()
+    assert all(click.unstyle(line).isprintable() for line in (*lines(paths), *warnings(paths)))
     with Looking(board) as looking:  # which remembers what stands there
-        assert click.unstyle(described(paths)).isprintable()
-        assert daemon_of(paths)["state"] == "running"
+        assert all(click.unstyle(line).isprintable() for line in (*lines(paths), *warnings(paths)))
+        assert as_json(paths)["state"] == "running"
         looking.ticks(2)
         assert looking.told("alarm") == ["A task is blocked: task-2"]
 
@@ -91,7 +91,7 @@ def test_one_that_is_stuck_cannot_be_made_to_seem_alive(board: Watched, interval
     with Looking(board):
         board.watch_json.write_text(f'{{"interval": {interval}}}')
         os.utime(board.watch_lock, (0, 0))
-        assert daemon_of(Paths(str(board.folder)))["state"] == "stuck"
+        assert as_json(Paths(str(board.folder)))["state"] == "stuck"
 
 
 def test_a_time_that_no_clock_shows_is_no_error(board: Watched) -> None:
@@ -101,6 +101,6 @@ def test_a_time_that_no_clock_shows_is_no_error(board: Watched) -> None:
         path.touch()
         os.utime(path, (1 << 33, 1 << 33))
     with Looking(board) as looking:
-        looking.ticks(2)
+        looking.ticks(4)
         assert "the agents are halted by a CHECKPOINT that a person made" in looking.told("alarm")
     assert run(board.root, "status").code == 3

@@ -1,0 +1,80 @@
+"""The daemon of a blackboard as others see it: what `liza watch --status` and `liza status` say of it."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import click
+
+from liza.blackboard.paths import Paths
+from liza.cli import show
+from liza.model import parse_time
+from liza.text import one_line
+from liza.watch.lease import Seen, look, told
+
+_ALARMS = 10
+
+
+def state(seen: Seen | None, facts: Mapping[str, Any]) -> str:
+    """The daemon in a word: running, degraded, stuck, gone (it ended without a word), or not running."""
+    if seen is None:
+        return "gone" if facts and facts.get("health") != "stopped" else "not running"
+    return "stuck" if seen.is_stuck else "degraded" if facts.get("health") == "degraded" else "running"
+
+
+def facts_of(paths: Paths) -> tuple[Seen | None, dict[str, Any]]:
+    """The daemon, if there is one, and what it or the last one said of itself."""
+    seen = look(paths)
+    return seen, seen.facts if seen is not None else told(paths)
+
+
+def lines(paths: Paths) -> Iterator[str]:
+    """The daemon for people, and what it would have them know."""
+    seen, facts = facts_of(paths)
+    yield f"daemon:  {_described(seen, facts)}"
+    if seen is None:
+        return
+    alarms = facts.get("alarms")
+    standing = [each for each in alarms.values() if isinstance(each, Mapping)] if isinstance(alarms, Mapping) else []
+    if standing:
+        yield f"alarms:  {show.number(len(standing), 'alarm')} (.liza/alerts.log has all)"
+    for each in standing[-_ALARMS:]:
+        since = parse_time(each.get("since"))
+        age = f" (for {show.span(datetime.now(UTC) - since)})" if since is not None else ""
+        yield f"  {one_line(each.get('text'), 110)}{age}"
+
+
+def warnings(paths: Paths) -> Iterator[str]:
+    """What is wrong with it, and what to do about it."""
+    seen, facts = facts_of(paths)
+    if seen is not None and seen.is_stuck:
+        yield f"it does nothing: kill -9 {seen.pid}, then start another: liza watch --background"
+    if seen is not None and facts.get("last_error"):
+        yield one_line(facts["last_error"], 300)
+    if facts.get("not_sent"):
+        yield f"not told: {one_line(facts['not_sent'], 200)}"
+
+
+def _described(seen: Seen | None, facts: Mapping[str, Any]) -> str:
+    word = state(seen, facts)
+    if seen is None:
+        if not facts:
+            return "none (liza watch --background)"
+        how = "ended" if word == "not running" else show.bold("is gone", "red")
+        return f"process {one_line(facts.get('pid'))} {how} (liza watch --background)"
+    parts = [f"process {seen.pid}", one_line(facts.get("backend") or "?")]
+    started, checks = parse_time(facts.get("started")), facts.get("checks")
+    parts += [f"for {show.span(datetime.now(UTC) - started)}"] if started is not None else []
+    parts += [show.number(checks, "check")] if isinstance(checks, int) else []
+    parts += ["only observing"] if facts.get("observe") else []
+    parts += [f"no heartbeat for {show.span(timedelta(seconds=seen.silent_for))}"] if seen.is_stuck else []
+    colour = "green" if word == "running" else "red"
+    return f"{click.style(word, fg=colour, bold=True)}, {', '.join(parts)}"
+
+
+def as_json(paths: Paths) -> dict[str, Any]:
+    """The daemon in the JSON of `liza status`."""
+    seen, facts = facts_of(paths)
+    names = ("backend", "health", "last_check", "last_error", "not_sent")
+    known = {name: facts.get(name) for name in names}
+    return {"state": state(seen, facts), "pid": seen.pid if seen is not None else None, **known}

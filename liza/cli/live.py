@@ -1,0 +1,123 @@
+"""The picture that `liza watch` draws on a terminal: how things stand, drawn anew only when that has changed."""
+
+import os
+import sys
+from collections import deque
+from contextlib import suppress
+
+import click
+
+from liza.breaker import checkpoint
+from liza.cli import show
+from liza.text import one_line, printable
+from liza.watch.loop import Watcher
+from liza.watch.telling import Happening, Kind
+
+COLOURS = {
+    Kind.TRIPPED: "red",
+    Kind.DEGRADED: "red",
+    Kind.ALARM: "yellow",
+    Kind.RESOLVED: "green",
+    Kind.RECOVERED: "green",
+}
+_LAST = 50  # happenings that are kept; as many are shown as there is room for
+_ALARMS = 5
+# A screen of its own, so that nothing scrolls away; no cursor; and what is too long for a line ends with the line.
+_BEGIN = "\x1b[?1049h\x1b[?25l\x1b[?7l"
+_END = "\x1b[?7h\x1b[?25h\x1b[?1049l"
+
+
+class View:
+    """A screen of the terminal, for as long as it is open."""
+
+    def __init__(self) -> None:
+        self.watcher: Watcher | None = None
+        self.last: deque[Happening] = deque(maxlen=_LAST)
+        self._drawn = ""
+
+    def happened(self, happening: Happening) -> None:
+        if happening.kind is not Kind.CHECKED:  # the patterns show that
+            self.last.append(happening)
+
+    def draw(self) -> None:
+        """Show how things stand, if that is not what is shown; the size of the terminal is part of it."""
+        width, height = _size()
+        lines = [_cut(line, width) for line in self.lines(width, height)]
+        if os.environ.get("NO_COLOR"):
+            lines = [click.unstyle(line) for line in lines]
+        picture = f"{width}x{height}" + "\n".join(lines)
+        if picture != self._drawn:
+            begin = "" if self._drawn else _BEGIN
+            rows = "".join(f"\x1b[{row};1H\x1b[0m\x1b[2K{line}" for row, line in enumerate(lines, 1))
+            _write(f"{begin}{rows}\x1b[0m" + "\n\r\x1b[2K" * (height - len(lines)))
+            self._drawn = picture
+
+    def hide(self) -> None:
+        """Give the terminal back, as it was."""
+        if self._drawn:
+            self._drawn = ""
+            _write(_END)
+
+    def lines(self, width: int, height: int) -> list[str]:
+        """What there is to see, the most important first; what happened last is at the bottom."""
+        head, patterns = self._head(), self._patterns()
+        room = height - len(head) - 2
+        if len(patterns) > max(room, 0):
+            patterns = [line for line in patterns if "○" not in line][: max(room, 0)]
+        room = height - len(head) - len(patterns) - 1
+        told = [_told(each, width) for each in list(self.last)[-room:]] if room > 0 else []
+        return [*head, *patterns, *([""] if told else []), *told][:height]
+
+    def _head(self) -> list[str]:
+        watcher = self.watcher
+        if watcher is None:
+            return [show.bold("liza watch")]
+        lines = [f"{show.bold('liza watch')}  {printable(watcher.paths.folder)}", *self._state(watcher)]
+        seen = watcher.found.verdict.checked_at if watcher.found is not None else None
+        parts = [watcher.changes.backend, f"process {os.getpid()}", f"{show.number(watcher.checks, 'check')}"]
+        parts += [f"last change {seen.astimezone():%H:%M:%S}"] if seen is not None else []
+        parts += ["only observing"] if watcher.options.observe else []
+        error = watcher.telling.health.last_error
+        lines.append(f"watch:   {one_line(', '.join(parts), 200)}")
+        lines += [f"{show.bold('DEGRADED', 'red')}: {error}"] if error is not None else []
+        standing = list(watcher.telling.standing.values())
+        lines += [f"alarms:  {len(standing)}"] if standing else []
+        lines += [f"  {click.style('!', fg='yellow')} {each.text}" for each in standing[-_ALARMS:]]
+        return lines
+
+    def _state(self, watcher: Watcher) -> list[str]:
+        if watcher.found is None:
+            return []
+        halted = checkpoint.look(watcher.paths.checkpoint) is not None
+        agents = show.bold("halted", "red") + " (CHECKPOINT)" if halted else "free to work"
+        return [*show.state(watcher.found), f"agents:  {agents}"]
+
+    def _patterns(self) -> list[str]:
+        found = self.watcher.found if self.watcher is not None else None
+        return [] if found is None else show.pattern_lines(found.verdict.progress)
+
+
+def _size() -> tuple[int, int]:
+    """As it is now: COLUMNS and LINES in the environment are those of when the shell began."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno())
+    except (OSError, ValueError):
+        return 80, 24
+
+
+def _cut(line: str, width: int) -> str:
+    plain = click.unstyle(line)
+    return line if len(plain) <= width else plain[: max(width - 1, 0)] + "…"
+
+
+def _told(each: Happening, width: int) -> str:
+    word = click.style(f"{each.kind:<9}", fg=COLOURS.get(each.kind))
+    return f"  {each.at.astimezone():%H:%M:%S}  {word}  {one_line(each.text, max(width, 20))}"
+
+
+def _write(text: str) -> None:
+    """At once, and past the buffer: a signal may come in the middle of it. A terminal that is gone ends nothing."""
+    data = text.encode(errors="replace")
+    with suppress(OSError):
+        while data:
+            data = data[os.write(sys.stdout.fileno(), data) :]

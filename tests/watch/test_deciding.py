@@ -1,0 +1,157 @@
+"""People decide, by command or by hand: the daemon tells of it, and does not fight it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.watch.daemon import OUTAGE, RETRIES, Daemon, Watched, until
+from tests.watch.looking import Looking
+from tests.watch.writers import save, yq
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Watched:
+    return Watched(tmp_path / "team")
+
+
+def test_a_resolution_by_command_is_told_and_respected(board: Watched) -> None:
+    with Daemon(board.root) as daemon:
+        board.report_anomalies(*RETRIES)
+        daemon.tells("tripped")
+        board.halted()
+        assert board.resolve("use a queue").code == 0
+        assert daemon.tells("resolved") == "retry_cluster by alice: use a queue"
+        board.beats(3)
+        assert not board.checkpoint.exists()
+        assert board.section["status"] == "OK"
+        assert len(daemon.told("tripped")) == 1
+        board.report_anomalies(*OUTAGE)
+        assert "external_service_outage" in daemon.tells("tripped")
+    assert len(board.trips) == 2
+
+
+def test_a_resolution_by_hand_is_told_and_respected(board: Watched) -> None:
+    with Daemon(board.root) as daemon:
+        board.report_anomalies(*RETRIES)
+        daemon.tells("tripped")
+        trip = board.halted()["trip"]
+        board.checkpoint.unlink()
+        yq(
+            board.state,
+            '.circuit_breaker.history += [.circuit_breaker.current_trigger + {"result": "TRIGGERED", '
+            '"resolution": "use a queue", "resolved_at": "2025-01-18T18:00:00Z", "resolved_by": "bob"}] '
+            '| .circuit_breaker.status = "OK" | .circuit_breaker.current_trigger = null',
+        )
+        assert "use a queue" in daemon.tells("resolved")
+        board.beats(3)
+        assert not board.checkpoint.exists()
+        assert len(daemon.told("tripped")) == 1
+    (entry,) = board.trips
+    assert (entry["trip_id"], entry["resolution"], entry["resolved_by"]) == (trip, "use a queue", "bob")
+
+
+def test_a_resolution_by_changing_the_status_is_told_with_an_alarm(board: Watched) -> None:
+    with Daemon(board.root) as daemon:
+        board.report_anomalies(*RETRIES)
+        daemon.tells("tripped")
+        board.halted()
+        board.checkpoint.unlink()
+        board.edit("status: TRIGGERED", "status: OK")
+        daemon.tells("resolved")
+        assert "nobody wrote down how" in daemon.tells("alarm")
+        board.beats(3)
+        assert not board.checkpoint.exists()
+        assert len(daemon.told("tripped")) == 1
+    assert board.section["current_trigger"] is None
+    assert [entry["resolved_by"] for entry in board.trips] == ["by hand"]
+
+
+def test_a_checkpoint_removed_by_hand_while_open_stays_away_with_an_alarm(board: Watched) -> None:
+    with Daemon(board.root) as daemon:
+        board.report_anomalies(*RETRIES)
+        daemon.tells("tripped")
+        board.halted()
+        board.checkpoint.unlink()
+        assert "removed by hand" in daemon.tells("alarm")
+        board.beats(3)
+        assert not board.checkpoint.exists()
+        assert board.section["status"] == "TRIGGERED"
+        assert len(daemon.told("alarm")) == 1
+        board.report_anomalies(*OUTAGE)  # evidence that the trigger did not have
+        until(board.checkpoint.exists, "the agents are halted again")
+        until(lambda: board.trigger.get("also_matched") == ["external_service_outage"], "the trigger tells of it")
+    assert len(board.trips) == 1
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_checkpoint_that_a_person_made_is_never_touched(board: Watched, moment: str) -> None:
+    if moment == "before":
+        board.checkpoint.touch()
+    with Daemon(board.root) as daemon:
+        board.checkpoint.touch()
+        assert "a person made" in daemon.tells("alarm")
+        made = board.checkpoint.stat()
+        board.report_anomalies(*RETRIES)
+        daemon.tells("tripped")
+        board.halt_is_logged()
+        assert board.resolve().code == 0
+        daemon.tells("resolved")
+        board.beats(3)
+        assert (board.checkpoint.read_bytes(), board.checkpoint.stat().st_ino) == (b"", made.st_ino)
+    assert sum("a person made" in line for line in board.alerts) == 1
+
+
+def test_a_stale_copy_saved_over_a_trigger_trips_again_once_under_the_same_id(board: Watched) -> None:
+    with Daemon(board.root) as daemon:
+        board.report_anomalies(*RETRIES)
+        stale = board.text
+        daemon.tells("tripped")
+        first = board.halted()
+        before = board.checkpoint.stat().st_mtime_ns
+        save(board.state, stale)
+        until(lambda: board.section["status"] == "TRIGGERED", "the trip has come back")
+        board.beats(3)
+        assert board.halt == first
+        assert board.checkpoint.stat().st_mtime_ns == before
+        assert daemon.stop() == 0
+    assert [entry["trip_id"] for entry in board.trips] == [first["trip"]]
+    assert len(board.logged) == len(board.archived) == 1
+    assert len(daemon.told("tripped")) == 1
+    assert daemon.told("resolved") == []
+
+
+def test_a_stale_copy_saved_while_no_daemon_looked_trips_again_under_the_same_id(board: Watched) -> None:
+    with Daemon(board.root) as daemon:
+        board.report_anomalies(*RETRIES)
+        stale = board.text
+        daemon.tells("tripped")
+        first = board.halted()
+        daemon.kill()
+    save(board.state, stale)
+    with Daemon(board.root, wait="tripped"):
+        until(lambda: board.section["status"] == "TRIGGERED", "the trip has come back")
+    assert board.halt == first
+    assert len(board.trips) == len(board.logged) == 1
+
+
+def test_a_trip_that_another_command_made_is_told(board: Watched) -> None:
+    with Daemon(board.root) as daemon:
+        assert board.run("trip", "-m", "the staging database is gone").code in (0, 3)
+        daemon.tells("tripped")
+        board.beats(3)
+        assert len(daemon.told("tripped")) == 1
+    assert len(board.trips) == 1
+
+
+def test_a_resolution_is_no_alarm_about_its_halt(board: Watched) -> None:
+    """The blackboard is written, and then the halt is taken away: whoever looks in between sees them disagree."""
+    board.report_anomalies(*RETRIES)
+    with Looking(board) as looking:
+        looking.ticks(2)
+        halt = board.checkpoint.read_bytes()
+        assert board.resolve().code == 0
+        board.checkpoint.write_bytes(halt)
+        looking.ticks(1)
+        board.checkpoint.unlink()
+        looking.ticks(5)
+        assert looking.told("alarm") == looking.told("over") == []

@@ -1,11 +1,13 @@
 """Which errors an output tells of: on outputs of many tools, and line by line where a single line decides."""
 
 import json
+import os
 import subprocess
 import sys
 
 import pytest
 
+import liza
 from liza.protocols.loops.errors import LONGEST, MOST, Error, errors_of
 from tests.protocols.loops.samples import SAMPLES, Sample
 
@@ -21,6 +23,23 @@ def test_there_are_many_samples_of_both_kinds() -> None:
     assert len(quiet) >= 30
     assert [name for name in quiet if SAMPLES[name].errors] == []
     assert [name for name in SAMPLES if name not in quiet and not SAMPLES[name].errors] == []
+
+
+SOURCES = sorted(
+    os.path.join(folder, name)
+    for folder, _, names in os.walk(os.path.dirname(liza.__file__))
+    for name in names
+    if name.endswith((".py", ".yaml"))
+)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=[os.path.basename(path) for path in SOURCES])
+def test_source_code_tells_of_no_error(path: str) -> None:
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    numbered = "".join(f"{number:6}\t{line}\n" for number, line in enumerate(text.splitlines(), 1))
+    found = "".join(f"{path}:{number}:{line}\n" for number, line in enumerate(text.splitlines(), 1))
+    assert [errors_of(each) for each in (text, numbered, found)] == [(), (), ()]
 
 
 def signatures(output: str) -> list[str]:

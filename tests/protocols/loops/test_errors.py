@@ -98,6 +98,14 @@ def test_what_is_no_error(line: str) -> None:
     assert errors_of(f"Building\n{line}\nAll is well.\n") == ()
 
 
+def test_what_a_diff_shows_is_no_error_and_what_follows_it_is() -> None:
+    hunk = "@@ -1,2 +1,2 @@\n src/a.ts(3,5): error TS2322: old\n-a\n+b\n"
+    fenced = "```diff\n src/a.ts(3,5): error TS2322: old\n-a\n+b\n```\n"
+    for diff in (hunk, fenced):
+        assert errors_of(diff) == ()
+        assert signatures(f"{diff}src/a.ts(3,5): error TS2322: new\n") == ["src/a.ts(3,5): error TS2322: new"]
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -203,6 +211,14 @@ def test_an_error_that_make_ignores_is_none() -> None:
     )
 
 
+def test_tests_that_fail_with_the_same_error_are_told_one_by_one() -> None:
+    output = " FAIL  a.test.ts > one\n FAIL  a.test.ts > two\nTypeError: no\n ❯ a.ts:3:5\n"
+    assert errors_of(output) == (
+        Error("FAIL  a.test.ts > one - TypeError: no", "a.ts:3", "a.test.ts > one"),
+        Error("FAIL  a.test.ts > two - TypeError: no", "a.ts:3", "a.test.ts > two"),
+    )
+
+
 # --- streams of agents ------------------------------------------------------------------------------------------------
 
 
@@ -236,14 +252,24 @@ def test_an_agents_words_count_only_if_it_ran_nothing() -> None:
     assert signatures(_run(1, "make", "ok\n") + words) == []
 
 
+def test_the_texts_of_an_object_are_read_in_their_order() -> None:
+    texts = {"stdout": "error: one", "stderr": "error: two", "output": "error: three", "log": "error: four"}
+    assert signatures(json.dumps(texts)) == ["error: one", "error: two", "error: three", "error: four"]
+
+
 @pytest.mark.parametrize("cut", [1, 3, 17])
 def test_a_line_of_json_that_was_cut_off_is_read_as_far_as_it_goes(cut: int) -> None:
     line = _run(1, "make", "fine\n" * 100 + "a.c:3:5: error: no\n" + "fine\n" * 100)
     assert signatures(line[: -cut - 1]) == ["a.c:3:5: error: no"]
 
 
-def test_a_megabyte_of_json_on_one_line() -> None:
-    line = json.dumps({"stdout": "fine\n" * 200_000 + "a.c:3:5: error: no\n"})
+def test_an_error_at_the_very_beginning_of_a_text_that_was_cut_off() -> None:
+    assert signatures('{"stdout": "a.c:3:5: error: no\\nfine\\nfi') == ["a.c:3:5: error: no"]
+
+
+@pytest.mark.parametrize("lines", [200_000, 2_000_000])
+def test_megabytes_of_json_on_one_line(lines: int) -> None:
+    line = json.dumps({"stdout": "fine\n" * lines + "a.c:3:5: error: no\n"})
     assert errors_of(line) == (Error("a.c:3:5: error: no", "a.c:3"),)
 
 

@@ -111,7 +111,7 @@ def _test(node: Object, file: str | None) -> list[Found] | None:
 
 def _diagnostic(node: Object, file: str | None) -> list[Found] | None:
     """What a compiler or linter says of a place, or a line of a log. Its level decides."""
-    level = next((node[key] for key in _LEVELS if isinstance(node.get(key), str | int)), None)
+    level = next((node[key] for key in _LEVELS if isinstance(node.get(key), str | int) and node[key] is not True), None)
     message = _worded(node)
     placed = file_of(node) or (file if "ruleId" in node or "line" in node else None)
     if level is None and not ("code" in node and "filename" in node and "location" in node):

@@ -17,9 +17,8 @@ Object = Mapping[str, Any]
 
 _TRIES = 3  # that may fail to find a value over several lines: each can take the time of reading all that follows
 _ENOUGH = 1_000  # lines that are no JSON although they begin like it: the rest is read as plain text
-_SHORT = 300  # characters: a shorter line of JSON was not cut off
+_LONG = 5_000  # characters: a longer line may be the rest of one in JSON
 _START = r"[ \t]*(?:data: )?(?=\{\s*(?:$|[\"}])|\[\s*(?:$|[\[{\"\]]))"
-_STRING = r'"([^"\\]*(?:\\.[^"\\]*)*)'
 # What a tool was given, or has shown of files, tells of no error, whatever it says.
 _GIVEN = frozenset(
     ("input", "arguments", "prompt", "old_string", "new_string", "file_text", "patch", "diff", "fix", "source", "error",
@@ -69,7 +68,7 @@ def _parts(text: str) -> Iterator[Any]:
         end = end if end >= 0 else len(text)
         started = compiled(_START).match(text, at, end) if text[at] in "{[d \t" else None
         if started is None:
-            yield text[at:end]
+            yield _unquoted(text[at:end]) if end - at > _LONG else text[at:end]
         else:
             try:
                 if failed < _TRIES:
@@ -79,17 +78,16 @@ def _parts(text: str) -> Iterator[Any]:
                 yield value
             except (ValueError, RecursionError):
                 failed += 1
-                yield from _pieces(text[at:end])
+                yield _unquoted(text[at:end])
         at = end + 1
     yield text[at:]
 
 
-def _pieces(line: str) -> Iterator[str]:
-    """The texts in a line of JSON that was cut off, or a line that only looked like one."""
-    yield line[:_SHORT]
-    for found in compiled(_STRING).finditer(line) if len(line) > _SHORT else ():
-        if "\\n" in found[1]:
-            yield found[1].replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
+def _unquoted(line: str) -> str:
+    """The texts in a line of JSON of which the beginning or the end was cut off, each from a line of its own."""
+    for quoted, plain in (('":"', '":\n'), ('": "', '":\n'), ("\\n", "\n"), ("\\t", "\t"), ('\\"', '"')):
+        line = line.replace(quoted, plain)
+    return line
 
 
 class _Stream:
@@ -122,9 +120,9 @@ class _Stream:
                 if told is None:
                     file = objects.file_of(node) or file
                     pending += [(each, file) for key, each in reversed(node.items()) if key not in _GIVEN]
-                    # The text of a report that also comes in parts would tell everything twice.
-                    texts = _TEXTS if not node.get("assertionResults") else ()
-                    self.others += [e for key in texts if isinstance(node.get(key), str) for e in in_text(node[key])]
+                    if not node.get("assertionResults"):  # the text of a report tells again what its parts tell
+                        texts = [each for key, each in node.items() if key in _TEXTS and isinstance(each, str)]
+                        self.others += [each for text in texts for each in in_text(text)]
 
     def _is_agents(self, node: Object) -> bool:
         """Take in what a coding agent said, ran or came to; False if the object is something else."""

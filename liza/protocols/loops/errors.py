@@ -16,6 +16,7 @@ What an agent says about errors is no error: `outputs.text` tells what is passed
 streams of agents are read.
 """
 
+import re
 from typing import NamedTuple
 
 LONGEST = 500  # characters of a signature
@@ -65,8 +66,6 @@ def subject_of(error: Error) -> str:
     """
     if error.test:
         return error.test
-    import re
-
     path, colon, line = (error.file or "").rpartition(":")
     file = path if colon and line.isdecimal() else error.file or ""
     quoted = re.findall(r"""["'`‘“]([^\s\d"'`‘’“”]{1,80})["'`’”]""", error.signature)

@@ -1,11 +1,13 @@
 """Which errors an output tells of: on outputs of many tools, and line by line where a single line decides."""
 
 import json
+import os
 import subprocess
 import sys
 
 import pytest
 
+import liza
 from liza.protocols.loops.errors import LONGEST, MOST, Error, errors_of
 from tests.protocols.loops.samples import SAMPLES, Sample
 
@@ -21,6 +23,23 @@ def test_there_are_many_samples_of_both_kinds() -> None:
     assert len(quiet) >= 30
     assert [name for name in quiet if SAMPLES[name].errors] == []
     assert [name for name in SAMPLES if name not in quiet and not SAMPLES[name].errors] == []
+
+
+SOURCES = sorted(
+    os.path.join(folder, name)
+    for folder, _, names in os.walk(os.path.dirname(liza.__file__))
+    for name in names
+    if name.endswith((".py", ".yaml"))
+)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=[os.path.basename(path) for path in SOURCES])
+def test_source_code_tells_of_no_error(path: str) -> None:
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    numbered = "".join(f"{number:6}\t{line}\n" for number, line in enumerate(text.splitlines(), 1))
+    found = "".join(f"{path}:{number}:{line}\n" for number, line in enumerate(text.splitlines(), 1))
+    assert [errors_of(each) for each in (text, numbered, found)] == [(), (), ()]
 
 
 def signatures(output: str) -> list[str]:
@@ -77,6 +96,14 @@ def signatures(output: str) -> list[str]:
 def test_what_is_no_error(line: str) -> None:
     assert errors_of(line) == ()
     assert errors_of(f"Building\n{line}\nAll is well.\n") == ()
+
+
+def test_what_a_diff_shows_is_no_error_and_what_follows_it_is() -> None:
+    hunk = "@@ -1,2 +1,2 @@\n src/a.ts(3,5): error TS2322: old\n-a\n+b\n"
+    fenced = "```diff\n src/a.ts(3,5): error TS2322: old\n-a\n+b\n```\n"
+    for diff in (hunk, fenced):
+        assert errors_of(diff) == ()
+        assert signatures(f"{diff}src/a.ts(3,5): error TS2322: new\n") == ["src/a.ts(3,5): error TS2322: new"]
 
 
 @pytest.mark.parametrize(
@@ -184,6 +211,14 @@ def test_an_error_that_make_ignores_is_none() -> None:
     )
 
 
+def test_tests_that_fail_with_the_same_error_are_told_one_by_one() -> None:
+    output = " FAIL  a.test.ts > one\n FAIL  a.test.ts > two\nTypeError: no\n ❯ a.ts:3:5\n"
+    assert errors_of(output) == (
+        Error("FAIL  a.test.ts > one - TypeError: no", "a.ts:3", "a.test.ts > one"),
+        Error("FAIL  a.test.ts > two - TypeError: no", "a.ts:3", "a.test.ts > two"),
+    )
+
+
 # --- streams of agents ------------------------------------------------------------------------------------------------
 
 
@@ -217,14 +252,24 @@ def test_an_agents_words_count_only_if_it_ran_nothing() -> None:
     assert signatures(_run(1, "make", "ok\n") + words) == []
 
 
+def test_the_texts_of_an_object_are_read_in_their_order() -> None:
+    texts = {"stdout": "error: one", "stderr": "error: two", "output": "error: three", "log": "error: four"}
+    assert signatures(json.dumps(texts)) == ["error: one", "error: two", "error: three", "error: four"]
+
+
 @pytest.mark.parametrize("cut", [1, 3, 17])
 def test_a_line_of_json_that_was_cut_off_is_read_as_far_as_it_goes(cut: int) -> None:
     line = _run(1, "make", "fine\n" * 100 + "a.c:3:5: error: no\n" + "fine\n" * 100)
     assert signatures(line[: -cut - 1]) == ["a.c:3:5: error: no"]
 
 
-def test_a_megabyte_of_json_on_one_line() -> None:
-    line = json.dumps({"stdout": "fine\n" * 200_000 + "a.c:3:5: error: no\n"})
+def test_an_error_at_the_very_beginning_of_a_text_that_was_cut_off() -> None:
+    assert signatures('{"stdout": "a.c:3:5: error: no\\nfine\\nfi') == ["a.c:3:5: error: no"]
+
+
+@pytest.mark.parametrize("lines", [200_000, 2_000_000])
+def test_megabytes_of_json_on_one_line(lines: int) -> None:
+    line = json.dumps({"stdout": "fine\n" * lines + "a.c:3:5: error: no\n"})
     assert errors_of(line) == (Error("a.c:3:5: error: no", "a.c:3"),)
 
 

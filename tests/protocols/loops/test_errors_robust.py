@@ -107,6 +107,8 @@ HOSTILE = {
     "names": ("a.b.c.d." * 230 + "Error\n") * 1_000,
     "braces": "{\n" * 700_000,
     "nested": "[" * 1_000_000,
+    "a deep object": '{"content":' * 900 + '"error: x"' + "}" * 900,
+    "a deep call": '{"type": "tool_use", "id": "a", "input": ' + "[" * 900 + "]" * 900 + "}",
     "open objects": '{"a": [\n' * 200_000,
     "cut objects": '{"a": "b\\nc' + "x" * 300 + "\n" * 5_000,
     "lines of JSON": '{"level": "info", "msg": "error: none of it"}\n' * 40_000,

@@ -9,6 +9,7 @@ from liza.protocols.loops.outputs.text import found_in as in_text
 Object = Mapping[str, Any]
 
 _MESSAGES = ("message", "msg", "@message", "summary", "detail", "description", "reason", "title", "text", "error")
+_BLOCKS = ("text", "content", "message", "output", "stdout")
 _CODES = ("code", "ruleId", "rule", "type", "name", "status")
 _STACKS = ("rendered", "stack", "stack_trace", "traceback", "exc_info", "longrepr", "exception")
 _LEVELS = ("severity", "level", "@level", "levelname", "log.level", "lvl")
@@ -33,22 +34,15 @@ def read(node: Object, file: str | None) -> list[Found] | None:
     return None
 
 
-def text_of(value: Any) -> str:
-    """A text, or the texts in a list of blocks."""
+def text_of(value: Any, deep: int = 6) -> str:
+    """A text, or the texts in a list of blocks. What is deeper than blocks go is not looked at."""
     if isinstance(value, str):
         return value
-    if isinstance(value, Mapping):
-        return text_of(
-            next((value[key] for key in ("text", "content", "message", "output", "stdout") if key in value), None)
-        )
-    if isinstance(value, list):
-        return "\n".join(text_of(each) for each in value if isinstance(each, str | Mapping) and not _is_list(each))
+    if isinstance(value, Mapping) and deep:
+        return text_of(next((value[key] for key in _BLOCKS if value.get(key)), None), deep - 1)
+    if isinstance(value, list) and deep:
+        return "\n".join(text for each in value if (text := text_of(each, deep - 1)))
     return ""
-
-
-def _is_list(value: Any) -> bool:
-    """Whether a block is itself made of blocks, which may go on without end."""
-    return isinstance(value, Mapping) and any(isinstance(each, list) for each in value.values())
 
 
 def first_line(text: str) -> str:
@@ -117,7 +111,7 @@ def _test(node: Object, file: str | None) -> list[Found] | None:
 
 def _diagnostic(node: Object, file: str | None) -> list[Found] | None:
     """What a compiler or linter says of a place, or a line of a log. Its level decides."""
-    level = next((node[key] for key in _LEVELS if isinstance(node.get(key), str | int)), None)
+    level = next((node[key] for key in _LEVELS if isinstance(node.get(key), str | int) and node[key] is not True), None)
     message = _worded(node)
     placed = file_of(node) or (file if "ruleId" in node or "line" in node else None)
     if level is None and not ("code" in node and "filename" in node and "location" in node):

@@ -11,6 +11,7 @@ from liza.protocols.loops.outputs.traces import exception, traceback
 
 _FAR = 300  # lines between a test's name and its error, at most
 _NEAR = 60
+_DEEP = 12  # suites in each other
 
 
 def _first(lines: Lines, start: int, stop: int) -> tuple[str, int]:
@@ -65,12 +66,11 @@ def vitest(lines: Lines, at: int) -> Read:
     found = compiled(header).match(lines[at][:LINE])
     if found is None:
         return None
-    start = at + 1
-    while start < len(lines) and compiled(header).match(lines[start][:LINE]):
-        start += 1  # several tests with one error
+    start = _until(lines, at + 1, rf"(?!{header})")  # several tests may have one error
     message, here = _first(lines, start, start + 4)
     where = in_frames(lines, here, _until(lines, here + 1, rf"⎯|{header}"))
-    return [Found(TEST, f"{lines[at].strip()} - {message}", where, found["test"])], here + 1
+    headers = ((line, compiled(header).match(line[:LINE])) for line in lines[at:start])
+    return [Found(TEST, f"{line.strip()} - {message}", where, each["test"]) for line, each in headers if each], here + 1
 
 
 def mocha(lines: Lines, at: int) -> Read:
@@ -82,8 +82,10 @@ def mocha(lines: Lines, at: int) -> Read:
     here = _until(lines, at + 1, number)
     while here < len(lines) and (found := compiled(number).match(lines[here][:LINE])):
         test, here = found["test"], here + 1
-        while here < len(lines) and not test.endswith(":") and lines[here].strip():
-            test, here = f"{test} {lines[here].strip()}", here + 1
+        for line in lines[here : here + _DEEP]:
+            if test.endswith(":") or not line.strip():
+                break
+            test, here = f"{test} {line.strip()}", here + 1
         message, here = _first(lines, here, here + 4)
         stop = _until(lines, here + 1, number)
         told.append(Found(TEST, f"{test.rstrip(':')} - {message}", in_frames(lines, here, stop), test.rstrip(":")))

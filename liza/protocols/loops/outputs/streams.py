@@ -17,9 +17,8 @@ Object = Mapping[str, Any]
 
 _TRIES = 3  # that may fail to find a value over several lines: each can take the time of reading all that follows
 _ENOUGH = 1_000  # lines that are no JSON although they begin like it: the rest is read as plain text
-_SHORT = 300  # characters: a shorter line of JSON was not cut off
+_LONG = 5_000  # characters: a longer line may be the rest of one in JSON
 _START = r"[ \t]*(?:data: )?(?=\{\s*(?:$|[\"}])|\[\s*(?:$|[\[{\"\]]))"
-_STRING = r'"([^"\\]*(?:\\.[^"\\]*)*)'
 # What a tool was given, or has shown of files, tells of no error, whatever it says.
 _GIVEN = frozenset(
     ("input", "arguments", "prompt", "old_string", "new_string", "file_text", "patch", "diff", "fix", "source", "error",
@@ -32,7 +31,9 @@ _LOOKING = frozenset(
      "apply_patch")
 )  # fmt: skip
 _CALLS = ("tool_use", "tool_call", "function_call", "server_tool_use")
-_RESULTS = ("tool_result", "function_call_output", "tool", "web_search_tool_result")
+_RESULTS = ("tool_result", "function_call_output", "web_search_tool_result")
+_IDS = ("tool_use_id", "call_id", "tool_call_id", "tool_id", "id")
+_ANSWERS = ("content", "output", "result", "text", "error")
 _RUNS = ("command_execution", "local_shell_call")
 _WORDS = ("text", "agent_message", "assistant_message", "assistant", "output_text")
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning", "todo_list", "file_change", "system", "user_message")
@@ -67,7 +68,7 @@ def _parts(text: str) -> Iterator[Any]:
         end = end if end >= 0 else len(text)
         started = compiled(_START).match(text, at, end) if text[at] in "{[d \t" else None
         if started is None:
-            yield text[at:end]
+            yield _unquoted(text[at:end]) if end - at > _LONG else text[at:end]
         else:
             try:
                 if failed < _TRIES:
@@ -77,17 +78,16 @@ def _parts(text: str) -> Iterator[Any]:
                 yield value
             except (ValueError, RecursionError):
                 failed += 1
-                yield from _pieces(text[at:end])
+                yield _unquoted(text[at:end])
         at = end + 1
     yield text[at:]
 
 
-def _pieces(line: str) -> Iterator[str]:
-    """The texts in a line of JSON that was cut off, or a line that only looked like one."""
-    yield line[:_SHORT]
-    for found in compiled(_STRING).finditer(line) if len(line) > _SHORT else ():
-        if "\\n" in found[1]:
-            yield found[1].replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
+def _unquoted(line: str) -> str:
+    """The texts in a line of JSON of which the beginning or the end was cut off, each from a line of its own."""
+    for quoted, plain in (('":"', '":\n'), ('": "', '":\n'), ("\\n", "\n"), ("\\t", "\t"), ('\\"', '"')):
+        line = line.replace(quoted, plain)
+    return line
 
 
 class _Stream:
@@ -120,50 +120,50 @@ class _Stream:
                 if told is None:
                     file = objects.file_of(node) or file
                     pending += [(each, file) for key, each in reversed(node.items()) if key not in _GIVEN]
-                    # The text of a report that also comes in parts would tell everything twice.
-                    texts = _TEXTS if not node.get("assertionResults") else ()
-                    self.others += [e for key in texts if isinstance(node.get(key), str) for e in in_text(node[key])]
+                    if not node.get("assertionResults"):  # the text of a report tells again what its parts tell
+                        texts = [each for key, each in node.items() if key in _TEXTS and isinstance(each, str)]
+                        self.others += [each for text in texts for each in in_text(text)]
 
     def _is_agents(self, node: Object) -> bool:
         """Take in what a coding agent said, ran or came to; False if the object is something else."""
-        kind = node.get("type") or node.get("role")
+        kind, role = node.get("type"), node.get("role")
+        said = node.get("text") or node.get("content")
         if isinstance(node.get("Action"), str) and "Package" in node:
             self._printed.append(objects.text_of(node.get("Output")))
         elif kind in _CALLS or isinstance(node.get("function"), dict):
             self._call(node)
-        elif kind in _RESULTS or node.get("isError") is True or (node.get("is_error") is True and kind != "result"):
-            self._result(node)
-        elif kind in _RUNS:
-            command = objects.text_of(node.get("command"))
-            text = objects.text_of(node.get("aggregated_output") or node.get("output"))
-            self._run(f"{kind} {command}", text, node.get("exit_code") not in (0, None))
         elif kind == "result":
             self._end(node)
-        elif kind in _WORDS and isinstance(node.get("text") or node.get("content"), str):
-            self._words.append(node.get("text") or node["content"])
+        elif kind in _RESULTS or role == "tool" or True in (node.get("is_error"), node.get("isError")):
+            self._result(node)
+        elif kind in _RUNS:
+            text = objects.text_of(node.get("aggregated_output") or node.get("output"))
+            self._run(objects.text_of(node.get("command")), text, node.get("exit_code") not in (0, None))
+        elif True in (node.get("is_api_error_message"), node.get("isApiErrorMessage")):
+            self.others.append(Found(ENDED, objects.first_line(objects.text_of(node.get("message")))))
+        elif kind == "item.completed" and isinstance(node.get("item"), dict) and node["item"].get("type") == "error":
+            self.others.append(Found(LOGGED, objects.first_line(objects.text_of(node["item"]))))  # it went on
+        elif (kind in _WORDS or role == "assistant") and isinstance(said, str):
+            self._words.append(said)
         else:
-            return kind in _THOUGHTS or (
-                kind in ("user", "system", "developer") and isinstance(node.get("content"), str)
-            )
+            return kind in _THOUGHTS or (role in ("user", "system", "developer") and isinstance(said, str))
         return True
 
     def _call(self, node: Object) -> None:
         function = node["function"] if isinstance(node.get("function"), dict) else node
-        given = function.get("input", function.get("arguments"))
-        name = objects.text_of(function.get("name"))
-        for key in ("id", "call_id"):
-            if isinstance(node.get(key), str):
-                self._calls[node[key]] = (name, f"{name} {json.dumps(given, sort_keys=True, default=str)[:2000]}")
+        name = objects.text_of(function.get("name") or function.get("tool_name"))
+        given = next((function[key] for key in ("input", "arguments", "parameters") if key in function), None)
+        try:
+            call = f"{name} {json.dumps(given, sort_keys=True)[:2000]}"
+        except RecursionError:
+            return  # then it is never the same as another
+        self._calls |= {node[key]: (name, call) for key in _IDS if isinstance(node.get(key), str)}
 
     def _result(self, node: Object) -> None:
-        number = next(
-            (node[key] for key in ("tool_use_id", "call_id", "tool_call_id") if isinstance(node.get(key), str)), ""
-        )
-        name, call = self._calls.get(number, ("", number or f"the {len(self._runs)}th"))
-        bad = node.get("is_error") is True or node.get("isError") is True
-        text = objects.text_of(
-            next((node[key] for key in ("content", "output", "result", "text") if key in node), None)
-        )
+        number = next((node[key] for key in _IDS if isinstance(node.get(key), str)), f"number {len(self._runs)}")
+        name, call = self._calls.get(number, ("", number))
+        bad = True in (node.get("is_error"), node.get("isError")) or node.get("status") == "error"
+        text = objects.text_of(next((node[key] for key in _ANSWERS if node.get(key)), None))
         if bad or name.lower() not in _LOOKING:
             self._run(call, text, bad)
 
@@ -171,19 +171,17 @@ class _Stream:
         """What a tool answered; the same call later on takes the place of the earlier one."""
         found = in_text(text)
         if bad and not found:
-            found = [
-                Found(LOGGED, objects.first_line(text.replace("<tool_use_error>", "").replace("</tool_use_error>", "")))
-            ]
+            found = [Found(LOGGED, objects.first_line(compiled(r"</?tool_use_error>").sub("", text[:20_000])))]
         self._runs.pop(call, None)
         self._runs[call] = found
 
     def _end(self, node: Object) -> None:
         """What the agent came to. If it failed, that is the reason why nothing else was done."""
-        subtype = objects.text_of(node.get("subtype"))
-        text = objects.text_of(node.get("result") or node.get("error") or node.get("errors"))
-        if node.get("is_error") is True or subtype.startswith("error"):
+        status = objects.text_of(node.get("subtype") or node.get("status"))
+        text = objects.text_of(next((node[key] for key in ("result", "error", "errors") if node.get(key)), None))
+        if node.get("is_error") is True or status.startswith("error"):
             found = in_text(text)
-            first = found[0].text if found else objects.first_line(text) or subtype
+            first = found[0].text if found else objects.first_line(text) or status
             self.others.append(Found(ENDED, first, found[0].file if found else None))
         else:
             self._words.append(text)

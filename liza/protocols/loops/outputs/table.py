@@ -97,7 +97,7 @@ COMPILERS = _rows(
     ("go, race", "data race", r"WARNING: DATA RACE$"),
     ("maven", ":[", r"\[ERROR\] (?P<file>\S+\.(?:java|kt|scala)):\[(?P<line>\d+),\d+\] .*"),
     ("kotlin", "e: ", r"e: (?:file://)?(?P<file>[^\s:]+):(?P<line>\d+):\d+:? .*"),
-    ("linker", "undefined reference", r".*\bundefined reference to .*"),
+    ("linker", "undefined reference", r"\S+: ?.*\bundefined reference to [`'‘\"].*"),
     ("eslint", " error ", r"\s+(?P<line>\d+):\d+\s+error\s+\S.*"),
     ("assert of C", "assertion", rf"\S+: {_AT}: .*\bAssertion .* failed\.?$"),
     ("sanitizer", "sanitizer", r"==\d+==\s?ERROR: .*"),

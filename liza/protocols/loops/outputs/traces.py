@@ -19,6 +19,7 @@ from liza.protocols.loops.outputs.found import (
 _LONG_TRACE = 400  # lines: a recursion is told in fewer
 _TRACEBACK = "Traceback (most recent call last):"
 _PYTHON_FRAME = r"\s*(?:[|+] *)*File \"(?P<file>[^\"]+)\", line (?P<line>\d+)"
+_ABOVE = r"(?P<file>(?!node:)(?:[A-Za-z]:)?[^\s:]+\.\w+):(?P<line>\d+)$"
 _CHAINED = ("The above exception was the direct cause", "During handling of the above exception")
 _NAME = r"(?:[A-Za-z_$][\w$]*(?:\.|::|/))*(?:[A-Z][\w$]*)?(?:Error|Exception|Failure|Fault|Rejection|Interrupt|Timeout)"
 _EXCEPTION = (
@@ -31,21 +32,8 @@ _CAUSE = r"\s*(?:Caused by|\[cause\]|Suppressed): (?P<text>\S.*)"
 _LEAF = r"[\s|+-]*-{4,} \d+ -{4,}"
 _GROUP = "ExceptionGroup"
 _NO_MESSAGE_ENDS = (";", ",", "{", "(", "\\", " ... ok", " passed")  # code, or the name of a test that passed
-_NOTHING = (
-    "none",
-    "null",
-    "nil",
-    "false",
-    "0",
-    "undefined",
-    "n/a",
-    "ok",
-    "no error",
-    "no errors",
-    "[]",
-    "{}",
-    '""',
-    "''",
+_NOTHING = frozenset(
+    ("none", "null", "nil", "false", "0", "undefined", "n/a", "ok", "no error", "no errors", "[]", "{}", '""', "''")
 )
 
 
@@ -77,11 +65,11 @@ def traceback(lines: Lines, at: int) -> Read:
 def _one_traceback(lines: Lines, at: int) -> tuple[list[Found], int] | None:
     indent = lines[at].find("Exception Group " + _TRACEBACK)
     indent = indent if indent >= 0 else lines[at].find(_TRACEBACK)
-    if indent < 0 or at + 1 >= len(lines) or compiled(_PYTHON_FRAME).search(lines[at + 1][:600]) is None:
+    if indent < 0 or at + 1 >= len(lines) or compiled(_PYTHON_FRAME).search(lines[at + 1][:LINE]) is None:
         return None
     file = other = None
     for i in range(at + 1, min(at + _LONG_TRACE, len(lines))):
-        frame = compiled(_PYTHON_FRAME).search(lines[i][:600]) if 'File "' in lines[i] else None
+        frame = compiled(_PYTHON_FRAME).search(lines[i][:LINE]) if 'File "' in lines[i] else None
         if frame:
             file, other = (place(frame), other) if is_users(frame["file"]) else (file, place(frame))
         elif (text := lines[i][indent:]) and not text[0].isspace():
@@ -147,12 +135,9 @@ def _first_frame(lines: Lines, start: int) -> int | None:
     for i in range(start, min(start + 12, len(lines))):
         if is_frame(lines[i]):
             return i
-        if compiled(_EXCEPTION).match(lines[i][:500]) or "Traceback (most" in lines[i]:
+        if compiled(_EXCEPTION).match(lines[i][:LINE]) or "Traceback (most" in lines[i]:
             break
     return None
-
-
-_ABOVE = r"(?P<file>(?!node:)(?:[A-Za-z]:)?[^\s:]+\.\w+):(?P<line>\d+)$"
 
 
 def _near(lines: Lines, at: int) -> str | None:

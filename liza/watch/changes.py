@@ -7,7 +7,8 @@ and not a halt. Where there are no events at all, that look is all there is.
 
 import logging
 import os
-import threading
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from liza.blackboard.paths import Paths
@@ -25,7 +26,8 @@ class Changes:
     def __init__(self, paths: Paths, *, poll: bool = False) -> None:
         self.paths = paths
         self.why_polling = "as asked for" if poll else network(paths.folder)
-        self._wake = threading.Event()
+        # Not a threading.Event: a signal handler that sets one waits for ever if it interrupted its `wait`.
+        self._wakes: SimpleQueue[None] = SimpleQueue()
         self._moved = False  # the last that was seen of state.yaml is that a finished file was moved there
         self._observer: BaseObserver | None = None
         self._watched: tuple[int, int] | None = None
@@ -63,7 +65,7 @@ class Changes:
                 if state in touched:
                     changes._moved = event.event_type == "moved" and touched[-1] == state
                 if not names.isdisjoint(touched):
-                    changes._wake.set()
+                    changes.wake()
 
         observer = Observer()
         observer.daemon = True
@@ -77,13 +79,15 @@ class Changes:
         return moved
 
     def wake(self) -> None:
-        """From a signal handler: do not wait any longer."""
-        self._wake.set()
+        """From a signal handler, or another thread: do not wait any longer."""
+        self._wakes.put(None)
 
     def wait(self, seconds: float) -> None:
         """Until something may have changed, or so long."""
-        self._wake.wait(seconds)
-        self._wake.clear()
+        with suppress(Empty):
+            self._wakes.get(timeout=seconds)
+            while True:  # they all mean the same
+                self._wakes.get_nowait()
         if self._observer is None:
             self.start()  # the folder may be there by now
         elif not all(thread.is_alive() for thread in (self._observer, *self._observer.emitters)):

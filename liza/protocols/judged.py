@@ -21,7 +21,10 @@ from liza.rules.evaluate import RuleSet
 
 # The section of each protocol, the stream of its records, and where it is at home. A module is loaded when its section
 # is on the blackboard.
-PROTOCOLS = {"loops": ("iterations", "liza.protocols.loops.judging")}
+PROTOCOLS = {
+    "loops": ("iterations", "liza.protocols.loops.judging"),
+    "claims": ("rounds", "liza.protocols.disputes.judging"),
+}
 
 
 Environment = Mapping[str, str]
@@ -52,8 +55,15 @@ def settle(
 
 
 def _changes(document: Document, name: str, rules: RuleSet, environment: Environment, now: datetime) -> bool:
-    section = document.data[name]
-    return _module(name).settle(section, rules, environment, now).section is not section
+    return _settled(document, name, rules, environment, now).section is not document.data[name]
+
+
+def _settled(document: Document, name: str, rules: RuleSet, environment: Environment, now: datetime) -> scopes.Settled:
+    """What a section is to be; a protocol that looks at others, too, names them."""
+    protocol = _module(name)
+    beside = {each: document.data.get(each) for each in getattr(protocol, "BESIDE", ())}
+    found: scopes.Settled = protocol.settle(document.data.get(name), rules, environment, now, **beside)
+    return found
 
 
 def _settle(
@@ -63,7 +73,7 @@ def _settle(
     last: list[scopes.Settled] = []
 
     def revised(document: Document) -> bytes:
-        last[:] = [protocol.settle(document.data.get(name), rules, environment, now)]
+        last[:] = [_settled(document, name, rules, environment, now)]
         raw = edit.replace_section(document, name, last[0].section) if last[0].events else document.raw
         if raw != document.raw:
             backups.keep(board.paths, document.raw, now)

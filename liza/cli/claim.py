@@ -1,0 +1,137 @@
+"""`liza claim`: a claim is added, reviewed round by round, and decided about."""
+
+import math
+from typing import Any
+
+import click
+
+from liza.blackboard.board import Board
+from liza.blackboard.rulesfile import read_rules
+from liza.cli import claim_words
+from liza.cli.group import common, root_of
+from liza.cli.options import moment, words
+from liza.errors import WrongUsage
+from liza.protocols.disputes import recording
+from liza.protocols.disputes.claims import Fields, Round
+from liza.protocols.disputes.recording import Context
+from liza.protocols.disputes.rounds import Objection
+from liza.text import shown
+
+
+@click.group("claim")
+@common
+def command() -> None:
+    """Record the review of claims, and freeze one when its review cannot agree."""
+
+
+def plain(function: Any) -> Any:
+    """The options that every command about claims takes."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+        click.option("--now", metavar="TIME", help="As if it were this time."),
+    ):
+        function = option(function)
+    return click.pass_context(common(function))
+
+
+def context_of(ctx: click.Context, now: str | None) -> Context:
+    board = Board.find(root_of(ctx))
+    return Context(board, read_rules(board.paths.rules), moment(now))
+
+
+@command.command("add")
+@click.argument("name", metavar="ID")
+@click.option("--text", metavar="TEXT", required=True, help="What is claimed; - or @FILE reads it.")
+@click.option("--confidence", metavar="C", help="How sure it is: a number, or a word.")
+@click.option("--stage", metavar="STAGE", help="The stage it belongs to.")
+@click.option("--evidence", metavar="REF", multiple=True, help="What it rests on.")
+@click.option("--depends-on", metavar="ID", multiple=True, help="A claim it depends on.")
+@plain
+def add_command(
+    ctx: click.Context, name: str, text: str, confidence: str | None, stage: str | None, evidence: tuple[str, ...],
+    depends_on: tuple[str, ...], now: str | None, as_json: bool,
+) -> int:  # fmt: skip
+    """Put a claim on the blackboard.
+
+    \b
+    Example:
+      liza claim add C-001 --text "GC content explains the effect" --confidence 0.7 --stage S2
+    """
+    fields = Fields(
+        words(text, "--text"),
+        confidence_of(confidence),
+        stage,
+        depends_on or None,
+        tuple(words(each, "--evidence") for each in evidence) or None,
+    )
+    done = recording.add(context_of(ctx, now), name, fields)
+    return claim_words.tell("claim add", done, as_json)
+
+
+@command.command("round")
+@click.argument("name", metavar="ID")
+@click.option("--objection", metavar="TEXT", multiple=True, help="What the reviewer objects; - or @FILE reads it.")
+@click.option("--objection-id", metavar="X", multiple=True, help="What that objection is called, one for each.")
+@click.option("--response", metavar="TEXT", multiple=True, help="What the researcher answers to it.")
+@click.option("--evidence", metavar="REF", multiple=True, help="Evidence that the researcher presents.")
+@click.option("--test", "tests", metavar="NAME", multiple=True, help="A test that was run, with its result.")
+@click.option("--confidence", metavar="C", help="The confidence from now on.")
+@click.option("--text", metavar="TEXT", help="The claim from now on.")
+@click.option("--cycle", metavar="N", type=click.IntRange(0), help="The cycle; default: the last one that was named.")
+@click.option("--reviewer", metavar="NAME", help="Who objects.")
+@plain
+def round_command(
+    ctx: click.Context, name: str, objection: tuple[str, ...], objection_id: tuple[str, ...],
+    response: tuple[str, ...], evidence: tuple[str, ...], tests: tuple[str, ...], confidence: str | None,
+    text: str | None, cycle: int | None, reviewer: str | None, now: str | None, as_json: bool,
+) -> int:  # fmt: skip
+    """Record one round of review, and judge the claim at once.
+
+    Objection and response come in pairs; a round may have several. The same objection in the third round in which
+    nothing changes (no new evidence, no other test, confidence or text) freezes the claim. Exit code 0 if review may
+    go on, 3 if the claim is frozen.
+
+    \b
+    Example:
+      liza claim round C-001 --cycle 4 --objection "You must run the confounder harness" \\
+        --response "The dataset lacks GC annotation" --evidence data/README.md
+    """
+    given = Round(
+        _pairs(objection, response, objection_id),
+        tuple(words(each, "--evidence") for each in evidence),
+        tuple(words(each, "--test") for each in tests),
+        confidence_of(confidence),
+        words(text, "--text") if text is not None else None,
+        cycle,
+        reviewer,
+    )
+    done = recording.review(context_of(ctx, now), name, given)
+    return claim_words.tell("claim round", done, as_json)
+
+
+def _pairs(said: tuple[str, ...], answers: tuple[str, ...], labels: tuple[str, ...]) -> tuple[Objection, ...]:
+    example = "for example: --objection A --response X --objection B --response Y"
+    if not said or len(said) != len(answers):
+        raise WrongUsage(f"{len(said)} of --objection and {len(answers)} of --response, not in pairs", hint=example)
+    if labels and len(labels) != len(said):
+        hint = "give one for each --objection, '' where it has none"
+        raise WrongUsage(f"{len(labels)} of --objection-id for {len(said)} of --objection", hint=hint)
+    return tuple(
+        Objection(words(text, "--objection"), words(answer, "--response"), label.strip() or None)
+        for text, answer, label in zip(said, answers, labels or ("",) * len(said), strict=True)
+    )
+
+
+def confidence_of(text: str | None) -> Any:
+    """A number as one; a word as it is."""
+    if text is None:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if math.isfinite(number):
+        return int(number) if number.is_integer() and "." not in text else number
+    if not text.strip() or not text.isprintable() or len(text) > 40 or text.strip().lower() in ("nan", "inf", "-inf"):
+        raise WrongUsage(f"--confidence is {shown(text)}", hint="a number like 0.7, or a word like high, is expected")
+    return text.strip()

@@ -13,6 +13,7 @@ from typing import Any
 from liza.blackboard import backups, edit
 from liza.blackboard.board import Board
 from liza.blackboard.document import Document
+from liza.blackboard.schema import Fault
 from liza.errors import LizaError
 from liza.model import Record
 from liza.protocols import scopes
@@ -59,11 +60,15 @@ def _changes(document: Document, name: str, rules: RuleSet, environment: Environ
 
 
 def _settled(document: Document, name: str, rules: RuleSet, environment: Environment, now: datetime) -> scopes.Settled:
-    """What a section is to be; a protocol that looks at others, too, names them."""
-    protocol = _module(name)
-    beside = {each: document.data.get(each) for each in getattr(protocol, "BESIDE", ())}
-    found: scopes.Settled = protocol.settle(document.data.get(name), rules, environment, now, **beside)
+    """What a section is to be."""
+    beside = _beside(name, document.data)
+    found: scopes.Settled = _module(name).settle(document.data.get(name), rules, environment, now, **beside)
     return found
+
+
+def _beside(name: str, sections: Mapping[str, Any]) -> dict[str, Any]:
+    """The other sections that a protocol looks at."""
+    return {each: sections.get(each) for each in getattr(_module(name), "BESIDE", ())}
 
 
 def _settle(
@@ -102,6 +107,13 @@ def causes(
     for name in PROTOCOLS:
         if sections.get(name):
             try:
-                yield from _module(name).causes(sections[name], rules, environment, now)
+                yield from _module(name).causes(sections[name], rules, environment, now, **_beside(name, sections))
             except LizaError as error:
                 yield f"{name}_not_judged", "", f"{name} cannot be judged: {error.message}"
+
+
+def faults(sections: Mapping[str, Any], rules: RuleSet) -> Iterator[Fault]:
+    """What is wrong with the records of protocols that check theirs."""
+    for name in PROTOCOLS:
+        if sections.get(name) and hasattr(_module(name), "faults"):
+            yield from _module(name).faults(sections[name], rules, _beside(name, sections))

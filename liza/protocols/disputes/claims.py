@@ -38,8 +38,15 @@ class Fields(NamedTuple):
         return {name: list(value) if isinstance(value, tuple) else value for name, value in said if value is not None}
 
 
-def new(fields: Fields, now: datetime) -> Claim:
-    return {"status": OPEN, **fields.given(), "created": format_time(now), "rounds": []}
+def new(name: str, fields: Fields, now: datetime) -> Outcome:
+    claim = {"status": OPEN, **fields.given(), "created": format_time(now), "rounds": []}
+    return Outcome(claim, (Event("claim", name, "added", f"claim {name} was added: {brief(fields.text)}"),))
+
+
+def brief(text: Any) -> str:
+    """The beginning of a text on one line, for the log."""
+    line = " ".join(str(text)[:1000].split())
+    return line if len(line) <= 200 else line[:199] + "…"
 
 
 def with_round(claim: Mapping[str, Any], given: Round, now: datetime) -> Claim:

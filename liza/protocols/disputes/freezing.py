@@ -7,7 +7,7 @@ dispute; it holds a digest of everything that must not change, and it is there a
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +21,7 @@ OPEN, ACCEPTED, KILLED, DISPUTED = "OPEN", "ACCEPTED", "KILLED", "DISPUTED"
 STATUSES = (OPEN, ACCEPTED, KILLED, DISPUTED)
 TRIGGERS = ("stage_transition", "new_data", "cross_model_audit")
 FROZEN = ("text", "confidence", "evidence", "rounds")
+LISTS = ("rounds", "history", "reexamine")
 POSITIONS = ("dispute_reason", "researcher_position")
 # What stands beside the claim's own fields while it is in dispute, and goes into its history afterwards.
 BOOKKEEPING = (*POSITIONS, "also_disputed", "dispute_cycle", "disputed_at", "previous_status")
@@ -34,6 +35,13 @@ def status_of(claim: Mapping[str, Any]) -> str | None:
     if status is None:
         return OPEN
     return status.strip().upper() or OPEN if isinstance(status, str) else None
+
+
+def faults_of(claim: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The fields without which a claim cannot be judged, and what each should be."""
+    yield from ((field, "a list") for field in LISTS if not isinstance(claim.get(field), list | None))
+    if status_of(claim) is None:
+        yield "status", "a word"
 
 
 def is_frozen(claim: Mapping[str, Any]) -> bool:
@@ -88,17 +96,24 @@ def digests(claim: Mapping[str, Any]) -> dict[str, str]:
 
 def violations(claim: Mapping[str, Any]) -> tuple[str, ...]:
     """What somebody changed by hand though the claim is frozen; none where it is not, or nobody did."""
+    return tuple(said for _, said in broken(claim))
+
+
+def broken(claim: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The same, each with the field that it is about."""
     found = open_dispute(claim)
     if found is None:
-        return ()
+        return
     entry = found[1]
     kept = entry.get("frozen")
-    said = ["was resolved without a rationale"] if entry.get("resolved_at") else []
+    if entry.get("resolved_at"):
+        yield "history", "its dispute was resolved without a rationale"
     if status_of(claim) != DISPUTED:
-        said.append(f"the status was changed to {shown(claim.get('status'))}")
+        yield "status", f"the status was changed to {shown(claim.get('status'))}"
     if not isinstance(kept, MAPPINGS):
-        return (*said, "the digest of what is frozen was removed")
-    return (*said, *(f"{name} was changed" for name, is_now in digests(claim).items() if kept.get(name) != is_now))
+        yield "history", "the digest of what is frozen was removed"
+        return
+    yield from ((name, f"{name} was changed") for name, is_now in digests(claim).items() if kept.get(name) != is_now)
 
 
 # --- into the freeze ------------------------------------------------------------------------------------------------
@@ -171,6 +186,7 @@ def thawed(
         "outcome": status,
         **({"violated": list(broken)} if broken else {}),
         **{key: claim[key] for key in BOOKKEEPING if key in claim},
+        **({"baseline": claim["baseline"]} if claim.get("baseline") else {}),
         "rounds": claim.get("rounds") or [],
     }
     kept = {key: value for key, value in claim.items() if key not in (*BOOKKEEPING, "reexamine", "history")}

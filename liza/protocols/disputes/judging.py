@@ -6,6 +6,7 @@ from typing import Any
 
 from liza.blackboard.document import Document
 from liza.blackboard.paths import Paths
+from liza.blackboard.schema import Fault
 from liza.errors import Unreadable
 from liza.model import MAPPINGS, Match, Progress, Record, Snapshot, Verdict
 from liza.protocols import scopes
@@ -15,12 +16,11 @@ from liza.protocols.disputes import rounds as its
 from liza.protocols.disputes.claims import cycle_of
 from liza.protocols.disputes.rounds import Objection
 from liza.protocols.disputes.settings import Settings, rules_for, settings_of
-from liza.protocols.disputes.stages import current
+from liza.protocols.disputes.stages import closed_over, current
 from liza.rules.evaluate import RuleSet, evaluate
 
 SCOPE = scopes.Scope("claim", "claims")
 BESIDE = ("stages",)  # the section that is looked at, too
-LISTS = ("rounds", "history", "reexamine")
 
 Judge = Callable[[Sequence[Record]], Sequence[Match]]
 
@@ -97,19 +97,12 @@ def understood(document: Document, name: str) -> Mapping[str, Any] | None:
     if found is None:
         return None
     where, claim = found
-    for field, expected in faults_of(claim):
+    for field, expected in freezing.faults_of(claim):
         line, column = document.locate((SCOPE.section, where, field)) or (None, None)
         hint = f"write {field} of claim {name} as {expected}; until then nothing can be done to it"
         message = f"{field} of claim {name} is not {expected}"
         raise Unreadable(message, hint=hint, file=document.file, line=line, column=column)
     return claim
-
-
-def faults_of(claim: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The fields without which a claim cannot be judged, and what each should be."""
-    yield from ((field, "a list") for field in LISTS if not isinstance(claim.get(field), list | None))
-    if freezing.status_of(claim) is None:
-        yield "status", "a word"
 
 
 # --- for whoever looks at all of them -------------------------------------------------------------------------------
@@ -120,7 +113,7 @@ def derive(section: Any, rules: RuleSet, environment: Mapping[str, str]) -> tupl
     settings = settings_of(rules)
     found: list[Record] = []
     for _, name, claim in scopes.named(section, SCOPE.name):
-        if isinstance(claim, MAPPINGS) and not freezing.is_frozen(claim) and not list(faults_of(claim)):
+        if isinstance(claim, MAPPINGS) and not freezing.is_frozen(claim) and not list(freezing.faults_of(claim)):
             judged = freezing.status_of(claim) != freezing.KILLED
             found += its.derived(name, claim, settings.matching) if judged else []
     return tuple(record._replace(key=index) for index, record in enumerate(found))
@@ -136,13 +129,58 @@ def settle(
     events: list[scopes.Event] = []
 
     def change(name: str, claim: Mapping[str, Any]) -> Mapping[str, Any]:
-        if list(faults_of(claim)):
+        if list(freezing.faults_of(claim)):
             return claim  # it cannot be judged, which `validate`, `status` and the daemon say
         outcome = settled(name, claim, settings, judge, stage, now)
         events.extend(outcome.events)
         return outcome.record
 
     return scopes.Settled(scopes.each(section, SCOPE.name, change), tuple(events))
+
+
+def settled_section(document: Document, rules: RuleSet, now: datetime) -> Any:
+    """The claims as they are once everything is judged; nothing is written."""
+    return settle(document.data.get(SCOPE.section), rules, {}, now, document.data.get("stages")).section
+
+
+def open_trips(section: Any, rules: RuleSet, environment: Mapping[str, str], now: datetime) -> dict[str, str]:
+    """The claims that are in dispute, each with the objection; also one whose status somebody has rewritten."""
+    found: dict[str, str] = {}
+    for where, name, claim in scopes.named(section, SCOPE.name):
+        if isinstance(claim, MAPPINGS) and freezing.is_frozen(claim):
+            entry = freezing.open_dispute(claim)
+            since = entry[1].get("timestamp") if entry is not None else freezing.DISPUTED
+            why = claim.get("dispute_reason")
+            reason = " ".join(why[:2000].split())[:300] if isinstance(why, str) else "its status says so"
+            found[f"claim {name or where} {since}"] = f"claim {name or where} is {freezing.DISPUTED}: {reason}"
+    return found
+
+
+def causes(
+    section: Any, rules: RuleSet, environment: Mapping[str, str], now: datetime, stages: Any = None
+) -> Iterator[tuple[str, str, str]]:
+    """Frozen claims that somebody changed, claims that wait to be re-examined, and those that cannot be judged."""
+    if (over := closed_over(stages, section, settings_of(rules).last_stage)) is not None:
+        listed = "; ".join(str(each) for each in over[1])[:300]
+        yield "stage_closed_over_dispute", over[0], f"stage {over[0]} is closed over a dispute: {listed}"
+    for where, label, claim in scopes.named(section, SCOPE.name):
+        name = label or str(where)
+        if not isinstance(claim, MAPPINGS):
+            continue
+        for field, expected in freezing.faults_of(claim):
+            yield "claim_not_judged", name, f"claim {name} cannot be judged: {field} is not {expected}"
+        for each in freezing.violations(claim):
+            yield "claim_freeze_violated", f"{name} {each}", f"claim {name} is frozen, and {each} by hand"
+        if marks := freezing.marks_of(claim):
+            why = ", ".join(str(each.get("detail") or each.get("trigger")) for each in marks)[:300]
+            yield "claim_reexamine", name, f"claim {name} is to be re-examined: {why}"
+
+
+def faults(section: Any, rules: RuleSet, beside: Mapping[str, Any]) -> Iterator[Fault]:
+    """All that is wrong with the section."""
+    from liza.protocols.disputes import checking  # few look that closely
+
+    yield from checking.faults(section, rules, beside)
 
 
 def archive(paths: Paths, name: str, records: Sequence[Mapping[str, Any]]) -> None:

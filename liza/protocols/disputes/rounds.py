@@ -172,11 +172,21 @@ def state_changes(claim: Mapping[str, Any]) -> list[tuple[str, ...]]:
     return _walk(claim)[0]
 
 
+def all_rounds(claim: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], tuple[str, ...]]]:
+    """Every round that there was, those of earlier disputes first, each with what changed."""
+    found: list[tuple[Mapping[str, Any], tuple[str, ...]]] = []
+    history = _records(claim.get("history"))
+    for index, past in enumerate(history):
+        then = {"history": history[:index], "rounds": past.get("rounds"), "baseline": past.get("baseline")}
+        found += zip(rounds_of(then), state_changes(then), strict=True)
+    return [*found, *zip(rounds_of(claim), state_changes(claim), strict=True)]
+
+
 def unsaid(claim: Mapping[str, Any], text: Any, confidence: Any, evidence: Sequence[Any]) -> dict[str, Any]:
     """What of these the record of a claim has not said yet: it is for the next round to say."""
     known = _walk(claim)[1]
     found = {name: value for name, value in (("text", text), ("confidence", confidence)) if known.is_other(name, value)}
-    new = [each for each in evidence if same_key(_named(each)) not in known.evidence]
+    new = [each for each in evidence if same_key(named(each)) not in known.evidence]
     return found | ({"evidence": new} if new else {})
 
 
@@ -219,11 +229,11 @@ def references(entries: Sequence[Mapping[str, Any]], *names: str) -> Iterator[st
         for name in names:
             value = entry.get(name)
             for each in value if isinstance(value, list | tuple) else (value,):
-                if each is not None and (key := same_key(_named(each))):
+                if each is not None and (key := same_key(named(each))):
                     yield key
 
 
-def _named(value: Any) -> str:
+def named(value: Any) -> str:
     """A reference as a text; people also write `{name: harness, result: failed}`."""
     if isinstance(value, MAPPINGS):
         return " ".join(f"{key}={text_of(inner)}" for key, inner in value.items())

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import shlex
 import sys
 from collections.abc import Mapping
@@ -64,9 +65,14 @@ class Claims:
     def text(self) -> str:
         return self.state.read_text(encoding="utf-8")
 
+    @property
+    def of_others(self) -> bytes:
+        """What stands on the board before any section of ours."""
+        return re.split(rb"(?:^|\n)(?:claims|stages|circuit_breaker):", self.state.read_bytes())[0].rstrip()
+
     def run(self, *words: str, stdin: bytes = b"") -> Ran:
         """Any command; what others have on the board stays byte for byte, and nothing acts on a terminal."""
-        before = self.state.read_bytes().partition(b"\nclaims:")[0].partition(b"\nstages:")[0].rstrip()
+        before = self.of_others
         out, err = io.StringIO(), io.StringIO()
         typed = io.TextIOWrapper(io.BytesIO(stdin))
         clean = {key: value for key, value in os.environ.items() if not key.startswith("LIZA_")}
@@ -80,7 +86,7 @@ class Claims:
         ran = Ran(code, out.getvalue(), err.getvalue())
         assert code != BUG, ran.err
         assert controls(ran.out + ran.err) == [], "a raw control character was printed"
-        assert self.state.read_bytes().partition(b"\nclaims:")[0].partition(b"\nstages:")[0].rstrip() == before
+        assert self.of_others == before
         return ran
 
     def at_once(self, *words: str, stdin: bytes = b"") -> Ran:

@@ -8,7 +8,7 @@ import click
 from liza.cli import envelope, show
 from liza.protocols.disputes import freezing
 from liza.protocols.disputes import rounds as its
-from liza.protocols.disputes.recording import Done, ways_out
+from liza.protocols.disputes.guarding import Done, ways_out
 from liza.text import printable
 
 _NAMES = {"evidence": "new evidence", "test": "a test", "confidence": "another confidence", "text": "another text"}
@@ -56,6 +56,7 @@ def lines_of(command: str, done: Done) -> list[str]:
     seen = f": {f'a state change ({changed})' if changed else 'no state change'}" if last else ""
     lines = [f"claim {name}: {show.bold(printable(done.status))}{where}{seen}"]
     lines += [f"  {show.short(event.text, 200)}" for event in done.events]
+    lines += ["  it was so already, nothing is changed"] if last is None and not done.events else []
     for each in done.near:
         about = (each.key or "").removeprefix(f"{done.name} / ")
         lines.append(f"  {each.rule.name} {each.value:g} of {each.threshold:g}: {show.short(about)}")
@@ -65,10 +66,13 @@ def lines_of(command: str, done: Done) -> list[str]:
 def frozen_lines(done: Done) -> list[str]:
     """Loud: what was said on both sides, and how the claim gets out."""
     claim = done.claim
-    word = show.bold(freezing.DISPUTED, "red")
-    why = [event.text for event in done.events if event.kind == "disputed"]
-    said = why[0].partition(": ")[2] if why else str(claim.get("dispute_reason") or "its status says so")
-    lines = [f"claim {printable(done.name)}: {word} {show.short(said, 300)}"]
+    entry = (freezing.open_dispute(claim) or (0, {}))[1]
+    by = (
+        f" ({show.short(entry['rule'])}, {show.number(len(its.rounds_of(claim)), 'round')})"
+        if entry.get("rule")
+        else ""
+    )
+    lines = [f"claim {printable(done.name)}: {show.bold(freezing.DISPUTED, 'red')}{by}"]
     lines += [
         f"  reviewer:   {show.short(claim.get('dispute_reason') or '?', 300)}",
         f"  researcher: {show.short(claim.get('researcher_position') or '?', 300)}",

@@ -1,45 +1,17 @@
-"""`liza claim`: a claim is added, reviewed round by round, and decided about."""
-
-import math
-from typing import Any
+"""`liza claim add`, `round` and `edit`."""
 
 import click
 
-from liza.blackboard.board import Board
-from liza.blackboard.rulesfile import read_rules
-from liza.cli import claim_words
-from liza.cli.group import common, root_of
-from liza.cli.options import moment, words
+from liza.cli.claim.options import confidence_of, context_of, plain
+from liza.cli.claim.words import tell
+from liza.cli.options import person, words
 from liza.errors import WrongUsage
-from liza.protocols.disputes import recording
+from liza.protocols.disputes import deciding, recording
 from liza.protocols.disputes.claims import Fields, Round
-from liza.protocols.disputes.recording import Context
 from liza.protocols.disputes.rounds import Objection
-from liza.text import shown
 
 
-@click.group("claim")
-@common
-def command() -> None:
-    """Record the review of claims, and freeze one when its review cannot agree."""
-
-
-def plain(function: Any) -> Any:
-    """The options that every command about claims takes."""
-    for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-        click.option("--now", metavar="TIME", help="As if it were this time."),
-    ):
-        function = option(function)
-    return click.pass_context(common(function))
-
-
-def context_of(ctx: click.Context, now: str | None) -> Context:
-    board = Board.find(root_of(ctx))
-    return Context(board, read_rules(board.paths.rules), moment(now))
-
-
-@command.command("add")
+@click.command("add")
 @click.argument("name", metavar="ID")
 @click.option("--text", metavar="TEXT", required=True, help="What is claimed; - or @FILE reads it.")
 @click.option("--confidence", metavar="C", help="How sure it is: a number, or a word.")
@@ -65,10 +37,10 @@ def add_command(
         tuple(words(each, "--evidence") for each in evidence) or None,
     )
     done = recording.add(context_of(ctx, now), name, fields)
-    return claim_words.tell("claim add", done, as_json)
+    return tell("claim add", done, as_json)
 
 
-@command.command("round")
+@click.command("round")
 @click.argument("name", metavar="ID")
 @click.option("--objection", metavar="TEXT", multiple=True, help="What the reviewer objects; - or @FILE reads it.")
 @click.option("--objection-id", metavar="X", multiple=True, help="What that objection is called, one for each.")
@@ -106,7 +78,7 @@ def round_command(
         reviewer,
     )
     done = recording.review(context_of(ctx, now), name, given)
-    return claim_words.tell("claim round", done, as_json)
+    return tell("claim round", done, as_json)
 
 
 def _pairs(said: tuple[str, ...], answers: tuple[str, ...], labels: tuple[str, ...]) -> tuple[Objection, ...]:
@@ -122,16 +94,30 @@ def _pairs(said: tuple[str, ...], answers: tuple[str, ...], labels: tuple[str, .
     )
 
 
-def confidence_of(text: str | None) -> Any:
-    """A number as one; a word as it is."""
-    if text is None:
-        return None
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if math.isfinite(number):
-        return int(number) if number.is_integer() and "." not in text else number
-    if not text.strip() or not text.isprintable() or len(text) > 40 or text.strip().lower() in ("nan", "inf", "-inf"):
-        raise WrongUsage(f"--confidence is {shown(text)}", hint="a number like 0.7, or a word like high, is expected")
-    return text.strip()
+@click.command("edit")
+@click.argument("name", metavar="ID")
+@click.option("--text", metavar="TEXT", help="The claim from now on; - or @FILE reads it.")
+@click.option("--confidence", metavar="C", help="The confidence from now on.")
+@click.option("--stage", metavar="STAGE", help="The stage it belongs to.")
+@click.option("--depends-on", metavar="ID", multiple=True, help="All claims it depends on from now on.")
+@click.option("--by", metavar="NAME", help="Who edits; default: the user of this machine.")
+@plain
+def edit_command(
+    ctx: click.Context, name: str, text: str | None, confidence: str | None, stage: str | None,
+    depends_on: tuple[str, ...], by: str | None, now: str | None, as_json: bool,
+) -> int:  # fmt: skip
+    """Change a claim between two rounds. Another text or confidence is a state change in the next round.
+
+    \b
+    Example:
+      liza claim edit C-001 --text "GC content explains the effect in cohort A" --confidence 0.5
+    """
+    fields = Fields(
+        words(text, "--text") if text is not None else None, confidence_of(confidence), stage, depends_on or None
+    )
+    if not fields.given():
+        raise WrongUsage("there is nothing to change", hint="give --text, --confidence, --stage or --depends-on")
+    return tell("claim edit", deciding.edit(context_of(ctx, now), name, fields, person(by)), as_json)
+
+
+COMMANDS = (add_command, round_command, edit_command)

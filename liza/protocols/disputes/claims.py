@@ -53,9 +53,9 @@ def with_round(claim: Mapping[str, Any], given: Round, now: datetime) -> Claim:
     """After one more round.
 
     A round says what the record has not said of text, confidence and evidence, so that what somebody changed since the
-    last one, with a command or by hand, is seen in it. How all that was before the first round is its baseline.
+    last one, with a command or by hand, is seen in it. What no round has said so far is the claim's baseline.
     """
-    if not isinstance(claim.get("baseline"), MAPPINGS) and not its.rounds_of(claim):
+    if not isinstance(claim.get("baseline"), MAPPINGS):
         claim = {**claim, "baseline": its.baseline(claim)}
     after = {name: own if (own := getattr(given, name)) is not None else claim.get(name) for name in its.VALUES}
     known = its.evidence_of(claim)

@@ -194,7 +194,7 @@ def thawed(
         **kept,
         "status": status,
         "rounds": [],
-        "baseline": baseline(claim),
+        "baseline": baseline({**claim, "rounds": [], "history": []}),
         **({"human_override_rationale": rationale} if how == "human_override" else {}),
         "history": [*history_of(claim)[:place], done, *history_of(claim)[place + 1 :]],
     }

@@ -26,7 +26,7 @@ def stage_held(context: Context, name: str) -> Held | None:
     """Whether a stage may not close; None if it may."""
     document = context.board.read()
     section = document.data.get("stages")
-    found = scopes.find(section, stages.called(section, name), stages.SCOPE.name)
+    found = scopes.find(section, stages.called(section, name, context.settings.last_stage), stages.SCOPE.name)
     if found is not None and str(found[1].get("status") or "").strip().upper() == "BLOCKED":
         return f"stage {name} is {found[1]['status']}", "see: liza stage list"
     if not stages.is_last(name, context.settings.last_stage):

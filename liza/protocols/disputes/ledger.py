@@ -12,6 +12,7 @@ from liza.text import printable, text_of
 
 LONGEST = 20_000  # characters of one field
 _MARKUP = str.maketrans({sign: f"\\{sign}" for sign in "\\`*[]|~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
+_ITEM = _MARKUP | {ord(sign): f"\\{sign}" for sign in ";,"}
 _EMPHASIS = re.compile(r"(?<!\w)_|_(?!\w)")  # an underscore inside a word is none, and stays readable
 _MARKER = re.compile(r"(\s*)([-+=#]|\d+(?=[.)]))")  # what begins a list, a heading or a ruler
 # The names of the fields, in their order; those of a list are written once for each.
@@ -122,7 +123,7 @@ def heading(text: str) -> str:
 
 def item(text: str) -> str:
     """The same for one of several that may stand on one line: what would part them is escaped, too."""
-    return re.sub("[;,]", r"\\\g<0>", plain(text))
+    return _escaped(" ".join(text[:LONGEST].split()), _ITEM)
 
 
 def lines_of(text: str) -> str:
@@ -132,8 +133,8 @@ def lines_of(text: str) -> str:
     return "\\\n".join([first, *(f"  {_MARKER.sub(_harmless, line, count=1)}" for line in rest)]) + more
 
 
-def _escaped(text: str) -> str:
-    return _EMPHASIS.sub(r"\\_", printable(text).translate(_MARKUP))
+def _escaped(text: str, signs: Mapping[int, str] = _MARKUP) -> str:
+    return _EMPHASIS.sub(r"\\_", printable(text).translate(signs))
 
 
 def _harmless(found: re.Match[str]) -> str:

@@ -241,9 +241,11 @@ def named(value: Any) -> str:
 
 
 def baseline(claim: Mapping[str, Any]) -> dict[str, Any]:
-    """How a claim is before its rounds are counted."""
-    said = {name: claim[name] for name in VALUES if claim.get(name) is not None}
-    return said | ({"evidence": evidence} if (evidence := evidence_of(claim)) else {})
+    """How a claim was before its rounds, as far as these do not say so themselves."""
+    known = _walk({**claim, "baseline": None})[1]
+    said = {name: claim[name] for name in VALUES if claim.get(name) is not None and known.values[name] is None}
+    evidence = [each for each in evidence_of(claim) if same_key(named(each)) not in known.evidence]
+    return said | ({"evidence": evidence} if evidence else {})
 
 
 def evidence_of(claim: Mapping[str, Any]) -> list[Any]:

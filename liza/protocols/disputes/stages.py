@@ -36,9 +36,9 @@ def is_last(name: str, last: str) -> bool:
     return same_key(name) == same_key(last)
 
 
-def called(section: Any, name: str) -> str:
-    """The name of a stage as the blackboard has it; `s5` is not another stage than `S5`."""
-    names = [label for _, label, _ in scopes.named(section, SCOPE.name)]
+def called(section: Any, name: str, last: str) -> str:
+    """The name of a stage as the blackboard or the settings have it; `s5` is not another stage than `S5`."""
+    names = [*(label for _, label, _ in scopes.named(section, SCOPE.name)), last]
     return next((label for label in names if same_key(label) == same_key(name)), name)
 
 

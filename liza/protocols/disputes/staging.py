@@ -55,7 +55,8 @@ def advance(context: Context, name: str) -> Staged:
 
     def after(document: Document) -> tuple[Any, Any, tuple[Event, ...]]:
         section = document.data.get("stages")
-        moved = stages.advanced(section, stages.called(section, name), context.now)
+        known = stages.called(section, name, context.settings.last_stage)
+        moved = stages.advanced(section, known, context.now)
         claims, events = _settled(context, document, moved.section)
         return moved.section, claims, (*moved.events, *events)
 
@@ -93,7 +94,7 @@ def close(context: Context, name: str, by: str) -> Staged:
     def after(document: Document) -> tuple[Any, Any, tuple[Event, ...]]:
         blocked.clear()
         section = document.data.get("stages")
-        known = stages.called(section, name)
+        known = stages.called(section, name, context.settings.last_stage)
         if not stages.is_last(name, context.settings.last_stage):
             moved = stages.closed(section, known, by, context.now)
             return moved.section, document.data.get("claims"), moved.events

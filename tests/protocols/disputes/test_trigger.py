@@ -263,3 +263,25 @@ def test_a_rule_of_ones_own_can_freeze_a_claim_too(lab: Claims) -> None:
     lab.add()
     assert lab.codes("A", "B", "C", "D") == [0, 0, 0, 3]
     assert (lab.at()["dispute_reason"], lab.disputes()[0]["rule"]) == ("D", "endless")
+
+
+# --- rounds that others wrote, and then a command -------------------------------------------------------------------
+
+OTHERS = {
+    "nothing but objections": "- {objection: A}\n- {objection: A}\n",
+    "a confidence in each": "- {objection: A, confidence: 0.7}\n- {objection: A, confidence: 0.7}\n",
+    "evidence of the claim": "- {objection: A}\n- {objection: A, response: see a.csv}\n",
+}
+
+
+@pytest.mark.parametrize("rounds", OTHERS.values(), ids=OTHERS)
+def test_a_command_goes_on_where_others_began(lab: Claims, rounds: str) -> None:
+    lines = "".join(f"      {line}\n" for line in rounds.splitlines())
+    fields = "    text: x\n    confidence: 0.7\n    evidence: [a.csv]\n"
+    lab.write(f"version: 1\nclaims:\n  C-001:\n{fields}    rounds:\n{lines}")
+    assert lab.codes("A --evidence a.csv") == [3]
+
+
+def test_what_others_wrote_and_the_command_changes_is_seen(lab: Claims) -> None:
+    lab.write("version: 1\nclaims:\n  C-001:\n    text: x\n    rounds:\n    - {objection: A}\n    - {objection: A}\n")
+    assert lab.codes("A --text y", "A", "A", "A") == [0, 0, 0, 3]

@@ -11,7 +11,7 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 
 from liza.blackboard import emit
-from liza.blackboard.reader import decode
+from liza.blackboard.reader import BadYaml, decode, load
 from liza.blackboard.spans import CannotCut
 from liza.blackboard.values import common_ends, identical
 
@@ -27,11 +27,14 @@ def changes(raw: bytes, start: int, end: int, old: Any, new: Any) -> list[Change
     text = decode(raw[start:end])
     found: list[Change] = []
     try:
-        _compare(YAML(typ="rt", pure=True).compose(text), old, new, found)
+        _compare(YAML(typ="rt", pure=True).compose(text), old, new, found, text)
     except (YAMLError, CannotCut) as error:
         if "#" in text:
             raise CannotCut("it is written in flow style with comments inside", start) from error
         return [(start, end, emit.flow(new))]
+
+    if any(not changed for _, _, changed in found) and not _is(_applied(text, found), new):
+        return [(start, end, emit.flow(new))]  # a field without a value, perhaps: what is cut out took a comma too many
 
     def byte(index: int) -> int:
         return start + len(text[:index].encode())
@@ -39,22 +42,35 @@ def changes(raw: bytes, start: int, end: int, old: Any, new: Any) -> list[Change
     return [(byte(begin), byte(finish), changed) for begin, finish, changed in found]
 
 
-def _compare(node: Node, old: Any, new: Any, found: list[Change]) -> None:
+def _compare(node: Node, old: Any, new: Any, found: list[Change], text: str) -> None:
     if identical(old, new):
         return
     if isinstance(node, MappingNode) and isinstance(new, dict) and old and new:
-        _compare_fields(node, old, new, found)
+        _compare_fields(node, old, new, found, text)
     elif isinstance(node, SequenceNode) and isinstance(new, list) and old and new:
-        _compare_items(node, old, new, found)
+        _compare_items(node, old, new, found, text)
     else:
         found.append((node.start_mark.index, node.end_mark.index, emit.flow(new)))
 
 
-def _compare_fields(node: MappingNode, old: dict[str, Any], new: dict[str, Any], found: list[Change]) -> None:
-    if len(node.value) != len(old) or not old.keys() <= new.keys():
-        raise CannotCut("a field is to be taken out of a flow mapping", 0)
-    for (_, value), key in zip(node.value, old, strict=True):
-        _compare(value, old[key], new[key], found)
+def _compare_fields(
+    node: MappingNode, old: dict[str, Any], new: dict[str, Any], found: list[Change], text: str
+) -> None:
+    if len(node.value) != len(old) or old.keys().isdisjoint(new.keys()):
+        raise CannotCut("none of its fields stays", 0)
+    kept = [key in new for key in old]
+    first = kept.index(True)
+    for place, ((name, value), key) in enumerate(zip(node.value, old, strict=True)):
+        if key in new:
+            _compare(value, old[key], new[key], found, text)
+            continue
+        if place < first:  # those at the beginning take the comma behind them along, all others the one before
+            begin, finish = name.start_mark.index, node.value[place + 1][0].start_mark.index
+        else:
+            begin, finish = node.value[place - 1][1].end_mark.index, value.end_mark.index
+        if "#" in text[begin : name.start_mark.index] + text[value.end_mark.index : finish]:
+            raise CannotCut("a comment stands between two fields of which one is to go", 0)
+        found.append((begin, finish, ""))
     added = emit.flow({key: value for key, value in new.items() if key not in old})[1:-1]
     if added:
         last = node.value[-1][1]
@@ -63,13 +79,26 @@ def _compare_fields(node: MappingNode, old: dict[str, Any], new: dict[str, Any],
         found.append((end, end, gap + added))
 
 
-def _compare_items(node: SequenceNode, old: list[Any], new: list[Any], found: list[Change]) -> None:
+def _applied(text: str, found: list[Change]) -> str:
+    for begin, finish, changed in sorted(found, reverse=True):
+        text = text[:begin] + changed + text[finish:]
+    return text
+
+
+def _is(text: str, value: Any) -> bool:
+    try:
+        return identical(load(f"k: {text}"), {"k": value})
+    except BadYaml:
+        return False
+
+
+def _compare_items(node: SequenceNode, old: list[Any], new: list[Any], found: list[Change], text: str) -> None:
     head, tail = common_ends(old, new)
     if len(node.value) != len(old) or len(new) < len(old):
         raise CannotCut("an item is to be taken out of a flow list", 0)
     paired = len(old) - head - tail
     for index in range(head, head + paired):
-        _compare(node.value[index], old[index], new[index], found)
+        _compare(node.value[index], old[index], new[index], found, text)
     added = "".join(", " + emit.flow(value) for value in new[head + paired : len(new) - tail])
     if added:
         if head + paired == 0:

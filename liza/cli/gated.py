@@ -12,12 +12,10 @@ from liza.protocols import scopes
 if TYPE_CHECKING:
     from liza.blackboard.board import Board
 
-# The section of each scope, and the statuses in which nothing may be done to it.
+# The section of each other scope, and the statuses in which nothing may be done to it.
 _SCOPES = {
-    "claim": ("claims", ("DISPUTED",)),
     "slice": ("slices", ("STOPPED", "ARCH_STOP")),
     "loop": ("loops", ("OPEN",)),
-    "stage": ("stages", ("BLOCKED",)),
 }
 
 
@@ -62,6 +60,11 @@ def _scoped(wanted: Mapping[str, str], root: str | None) -> int:
     board = Board.find(root)
     data = board.read().data
     for scope, name in wanted.items():
+        if scope in ("claim", "stage"):
+            held = _disputed(board, scope, name)
+            if held is not None:
+                return gate.stop(*held)
+            continue
         section, stopped = _SCOPES[scope]
         found = scopes.find(data.get(section), name, scope)
         if found is None:
@@ -75,6 +78,18 @@ def _scoped(wanted: Mapping[str, str], root: str | None) -> int:
 def _status(record: Mapping[str, Any], scope: str, name: str, stopped: tuple[str, ...]) -> str | None:
     status = record.get("status")
     return f"{scope} {name} is {status}" if status in stopped else None
+
+
+def _disputed(board: "Board", scope: str, name: str) -> tuple[str, str] | None:
+    """A dispute freezes its claim, and keeps the last stage from closing."""
+    from datetime import UTC, datetime
+
+    from liza.blackboard.rulesfile import read_rules
+    from liza.protocols.disputes import gating
+    from liza.protocols.disputes.guarding import Context
+
+    context = Context(board, read_rules(board.paths.rules), datetime.now(UTC))
+    return gating.claim_held(context, name) if scope == "claim" else gating.stage_held(context, name)
 
 
 def _loop(board: "Board", name: str) -> str | None:

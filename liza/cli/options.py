@@ -31,6 +31,30 @@ def person(name: str | None) -> str:
         return f"uid {os.getuid()}"
 
 
+def words(text: str, option: str) -> str:
+    """What an option says in words: - is standard input, @FILE the text of a file, all else the words themselves.
+
+    Bytes that are not UTF-8 stay visible as escapes; the line break at the end goes, as in a shell's $(...).
+    """
+    import sys
+
+    if text == "-":
+        raw = sys.stdin.buffer.read()
+    elif text.startswith("@"):
+        try:
+            with open(text[1:], "rb") as file:
+                raw = file.read()
+        except OSError as error:
+            hint = f"a text that begins with @ comes by standard input: printf %s '@...' | liza ... {option} -"
+            raise WrongUsage(f"{option} names the file {text[1:]!r}: {error.strerror}", hint=hint) from None
+    else:
+        raw = os.fsencode(text)
+    said = raw.decode(errors="backslashreplace").rstrip("\n")
+    if not said.strip():
+        raise WrongUsage(f"{option} is empty", hint=f"say it in words: {option} TEXT   (or {option} @FILE)")
+    return said
+
+
 def adjusted(rules: RuleSet, exact: bool, window: str | None) -> RuleSet:
     """The rules as --exact and --window ask for them."""
     if window is not None:

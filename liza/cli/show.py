@@ -68,7 +68,7 @@ def pattern_lines(progress: Iterable[Progress]) -> list[str]:
     """The same, as lines that fit the terminal."""
     rows = list(progress)
     width = max((len(each.rule.name) for each in rows), default=0)
-    room = max(_columns() - width - 17, 20)
+    room = max(columns() - width - 17, 20)
     lines = []
     for each in rows:
         about = _about(each)
@@ -100,7 +100,7 @@ def silence(each: Silence) -> str:
     return f"{short(each.rule)} ({short(about)}) {said} [{short(each.id)}]"
 
 
-def _columns() -> int:
+def columns() -> int:
     """The width of the terminal; where the output goes elsewhere, lines may be as long as they are."""
     from shutil import get_terminal_size
 
@@ -147,7 +147,7 @@ def short(text: Any, length: int = 72) -> str:
 def fitted(line: str) -> str:
     """A line cut to the width of the terminal; one that has to be cut loses its colours."""
     plain = click.unstyle(line)
-    return line if len(plain) <= _columns() else plain[: _columns() - 1] + "…"
+    return line if len(plain) <= columns() else plain[: columns() - 1] + "…"
 
 
 def number(count: int, noun: str) -> str:

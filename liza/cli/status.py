@@ -1,5 +1,6 @@
 """`liza status`."""
 
+import os
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -15,7 +16,10 @@ from liza.breaker.check import check
 from liza.cli import daemon, envelope, show
 from liza.cli.group import common, root_of
 from liza.cli.options import moment
+from liza.errors import LizaError
 from liza.model import format_time, parse_time
+from liza.protocols import judged
+from liza.rules.evaluate import RuleSet
 from liza.rules.silences import entries
 from liza.text import printable
 
@@ -45,6 +49,7 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     section = found.snapshot.sections.get("circuit_breaker")
     recent = [dict(entry) for entry in sections.history_of(section)[-RECENT:] if isinstance(entry, Mapping)]
     silences = [entry for entry in entries(found.snapshot.sections.get("silences")) if entry.in_force(at)]
+    stopped, concerns = _scopes(found.snapshot.sections, rules, at)
     code = 3 if found.trigger is not None or halt is not None else 0
     if as_json:
         envelope.write(
@@ -59,6 +64,8 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
             silences=[envelope.plain(entry.fields) for entry in silences],
             silenced=[envelope.silenced(each) for each in found.verdict.silenced],
             rule_changes=list(rules.changes),
+            stopped=stopped,
+            concerns=concerns,
             daemon=daemon.as_json(board.paths),
         )
         return code
@@ -73,6 +80,9 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     _show_halt(halt, found.trigger, at)
     for line in daemon.lines(board.paths):
         click.echo(line)
+    for text in stopped:
+        click.echo(f"{show.bold('stopped', 'red')}: {show.short(text, 160)}")
+    show.warnings(concerns)
     click.echo("patterns:")
     show.patterns(found.verdict.progress)
     if recent:
@@ -91,6 +101,15 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
         count = len(found.snapshot.problems)
         show.warnings([f"{count} problem{'s' if count > 1 else ''} on the blackboard: see liza validate"])
     return code
+
+
+def _scopes(sections: Mapping[str, Any], rules: RuleSet, at: datetime) -> tuple[list[str], list[str]]:
+    """The claims, slices and loops that are stopped, and what people should know of the others."""
+    concerns = [text for _, _, text in judged.causes(sections, rules, os.environ, at)]
+    try:
+        return list(judged.open_trips(sections, rules, os.environ, at).values()), concerns
+    except LizaError:
+        return [], concerns  # what cannot be judged is among them
 
 
 def _show_halt(halt: checkpoint.Checkpoint | None, trigger: Mapping[str, Any] | None, at: datetime) -> None:

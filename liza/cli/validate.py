@@ -6,7 +6,7 @@ import click
 
 from liza.blackboard import schema
 from liza.blackboard.board import Board
-from liza.blackboard.document import parse, parse_log
+from liza.blackboard.document import Document, parse, parse_log
 from liza.blackboard.rulesfile import notify_problems, read_rules
 from liza.blackboard.snapshot import located, take
 from liza.blackboard.storage import read
@@ -14,6 +14,8 @@ from liza.cli import envelope
 from liza.cli.group import common, root_of
 from liza.errors import Unreadable, place
 from liza.model import Problem, Snapshot
+from liza.protocols.judged import PROTOCOLS, faults
+from liza.rules.evaluate import RuleSet
 from liza.text import printable
 
 
@@ -48,15 +50,17 @@ Checked = dict[str, dict[str, int]]
 
 
 def _check_board(board: Board) -> tuple[Checked, list[Problem]]:
-    snapshot = take(board.read())
+    document = board.read()
+    snapshot = take(document)
     checked = {_relative(board.paths.state): _counts(snapshot)}
     problems = list(snapshot.problems)
     if os.path.exists(board.paths.log):
         log, more = _check_file(board.paths.log)
         checked |= log
         problems += more
+    rules = None
     if not os.path.lexists(board.paths.rules):
-        return checked, problems
+        return checked, [*problems, *_of_protocols(document)]
     try:
         rules = read_rules(board.paths.rules)
         problems += notify_problems(board.paths.rules)
@@ -64,7 +68,14 @@ def _check_board(board: Board) -> tuple[Checked, list[Problem]]:
     except Unreadable as error:
         own = Problem(error.message, error.file or board.paths.rules, error.line, error.column, error.hint)
         problems += error.problems or (own,)
-    return checked, problems
+    return checked, [*problems, *_of_protocols(document, rules)]
+
+
+def _of_protocols(document: Document, rules: RuleSet | None = None) -> tuple[Problem, ...]:
+    """What the owners of claims, slices and loops find wrong with them."""
+    if not any(document.data.get(name) for name in PROTOCOLS):
+        return ()
+    return located(document, faults(document.data, rules or read_rules(None)))
 
 
 def _check_file(file: str) -> tuple[Checked, list[Problem]]:
@@ -72,8 +83,9 @@ def _check_file(file: str) -> tuple[Checked, list[Problem]]:
     if os.path.basename(file) == "log.yaml":
         log = parse_log(raw, file)
         return {_relative(file): {"entries": len(log.data)}}, list(located(log, schema.check_log(log.data)))
-    snapshot = take(parse(raw, file))
-    return {_relative(file): _counts(snapshot)}, list(snapshot.problems)
+    document = parse(raw, file)
+    snapshot = take(document)
+    return {_relative(file): _counts(snapshot)}, [*snapshot.problems, *_of_protocols(document)]
 
 
 def _counts(snapshot: Snapshot) -> dict[str, int]:

@@ -1,6 +1,7 @@
 """One record of a narrower scope changed in one step: under the lock, with a backup, and with a line in the log."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -60,8 +61,12 @@ def unknown(document: Document, scope: scopes.Scope, name: str) -> Refused:
     return Refused(f"there is no {scope.name} {shown(name)}", hint=hint, file=document.file)
 
 
+# What people should hear of even where no daemon tells them, and the daemon's word for it.
+_LOUD = {"disputed": "tripped", "resolved": "resolved"}
+
+
 def log(paths: Paths, events: Sequence[scopes.Event], now: datetime) -> None:
-    """One line a decision."""
+    """One line a decision; what is loud is an alert as well."""
     if not events:
         return
     from liza.blackboard.logfile import append_entry
@@ -71,3 +76,18 @@ def log(paths: Paths, events: Sequence[scopes.Event], now: datetime) -> None:
         if event.task is not None:
             entry["task"] = event.task
         append_entry(paths, {**entry, "detail": event.text})
+    _alert(paths, [event for event in events if event.kind in _LOUD], now)
+
+
+def _alert(paths: Paths, events: Sequence[scopes.Event], now: datetime) -> None:
+    """A line in `alerts.log`, as the daemon writes it; where one is at work, that is for it to do."""
+    from liza.blackboard.lock import holder
+    from liza.text import printable
+
+    if not events or holder(paths.watch_lock) is not None:
+        return
+    lines = [
+        f"{format_time(now)}  {_LOUD[each.kind]:<9}  {printable(' '.join(each.text.split()))[:1000]}" for each in events
+    ]
+    with suppress(OSError), open(paths.alerts, "a", encoding="utf-8", errors="backslashreplace") as file:
+        file.write("".join(f"{line}\n" for line in lines))

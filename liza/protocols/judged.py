@@ -13,6 +13,7 @@ from typing import Any
 from liza.blackboard import backups, edit
 from liza.blackboard.board import Board
 from liza.blackboard.document import Document
+from liza.blackboard.schema import Fault
 from liza.errors import LizaError
 from liza.model import Record
 from liza.protocols import scopes
@@ -21,7 +22,10 @@ from liza.rules.evaluate import RuleSet
 
 # The section of each protocol, the stream of its records, and where it is at home. A module is loaded when its section
 # is on the blackboard.
-PROTOCOLS = {"loops": ("iterations", "liza.protocols.loops.judging")}
+PROTOCOLS = {
+    "loops": ("iterations", "liza.protocols.loops.judging"),
+    "claims": ("rounds", "liza.protocols.disputes.judging"),
+}
 
 
 Environment = Mapping[str, str]
@@ -52,8 +56,19 @@ def settle(
 
 
 def _changes(document: Document, name: str, rules: RuleSet, environment: Environment, now: datetime) -> bool:
-    section = document.data[name]
-    return _module(name).settle(section, rules, environment, now).section is not section
+    return _settled(document, name, rules, environment, now).section is not document.data[name]
+
+
+def _settled(document: Document, name: str, rules: RuleSet, environment: Environment, now: datetime) -> scopes.Settled:
+    """What a section is to be."""
+    beside = _beside(name, document.data)
+    found: scopes.Settled = _module(name).settle(document.data.get(name), rules, environment, now, **beside)
+    return found
+
+
+def _beside(name: str, sections: Mapping[str, Any]) -> dict[str, Any]:
+    """The other sections that a protocol looks at."""
+    return {each: sections.get(each) for each in getattr(_module(name), "BESIDE", ())}
 
 
 def _settle(
@@ -63,7 +78,7 @@ def _settle(
     last: list[scopes.Settled] = []
 
     def revised(document: Document) -> bytes:
-        last[:] = [protocol.settle(document.data.get(name), rules, environment, now)]
+        last[:] = [_settled(document, name, rules, environment, now)]
         raw = edit.replace_section(document, name, last[0].section) if last[0].events else document.raw
         if raw != document.raw:
             backups.keep(board.paths, document.raw, now)
@@ -92,6 +107,13 @@ def causes(
     for name in PROTOCOLS:
         if sections.get(name):
             try:
-                yield from _module(name).causes(sections[name], rules, environment, now)
+                yield from _module(name).causes(sections[name], rules, environment, now, **_beside(name, sections))
             except LizaError as error:
                 yield f"{name}_not_judged", "", f"{name} cannot be judged: {error.message}"
+
+
+def faults(sections: Mapping[str, Any], rules: RuleSet) -> Iterator[Fault]:
+    """What is wrong with the records of protocols that check theirs."""
+    for name in PROTOCOLS:
+        if sections.get(name) and hasattr(_module(name), "faults"):
+            yield from _module(name).faults(sections[name], rules, _beside(name, sections))

@@ -1,7 +1,8 @@
-"""The blocks of `rules.yaml` that set up the loops protocol: which keys there are, and what may stand behind each.
+"""The blocks of `rules.yaml` that set up the protocols: which keys there are, and what may stand behind each.
 
     stagnation: {threshold, action, signals, escalation, notifications}
     circuit_breaker: {max_loops_no_progress, stagnation_threshold, ..., projects}
+    disputes: {circuit_breaker_rounds, matching, last_stage}
 
 Only what one block says by itself is checked here; what the environment and the options make of it is worked out by
 the protocol.
@@ -60,7 +61,12 @@ SIGNALS = (
 MODELS = ("haiku", "sonnet", "opus")
 _STAGNATION = ("threshold", "action", "signals", "escalation", "notifications")
 
-KEYS = ("stagnation", "circuit_breaker")
+KEYS = ("stagnation", "circuit_breaker")  # of loops
+ALL = (*KEYS, "disputes")
+
+ROUNDS = Limit(3, 2, 100)  # of one objection without a state change
+MATCHING = ("same", "similar")
+LAST_STAGE = "S5"
 
 
 class Fault(NamedTuple):
@@ -71,7 +77,8 @@ class Fault(NamedTuple):
 
 def faults(key: str, block: Mapping[str, Any]) -> Iterator[Fault]:
     """All that is wrong with a block."""
-    yield from _stagnation(block) if key == "stagnation" else _circuit_breaker(block)
+    checks = {"stagnation": _stagnation, "circuit_breaker": _circuit_breaker, "disputes": _disputes}
+    yield from checks[key](block)
 
 
 def _circuit_breaker(block: Mapping[str, Any]) -> Iterator[Fault]:
@@ -121,6 +128,19 @@ def _stagnation(block: Mapping[str, Any]) -> Iterator[Fault]:
     yield from _signals(block.get("signals"), (*path, "signals"))
     yield from _mapping(block.get("escalation"), (*path, "escalation"), {"enabled": _flag, "model_progression": _names})
     yield from _mapping(block.get("notifications"), (*path, "notifications"), {"desktop": _flag, "webhook": _text})
+
+
+def _disputes(block: Mapping[str, Any]) -> Iterator[Fault]:
+    kinds = {"circuit_breaker_rounds": _rounds, "matching": _matching, "last_stage": _text}
+    yield from _mapping(block, ("disputes",), kinds)
+
+
+def _rounds(value: Any) -> str | None:
+    return ROUNDS.fault(value) if type(value) is int else f"a whole number from {ROUNDS.least} to {ROUNDS.most}"
+
+
+def _matching(value: Any) -> str | None:
+    return None if value in MATCHING else f"one of: {', '.join(MATCHING)}"
 
 
 def _signals(signals: Any, path: Path) -> Iterator[Fault]:
@@ -182,3 +202,14 @@ def changes(blocks: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
             if value is not None and value != shipped.get(name, LIMITS[name].default):
                 was = shipped.get(name, LIMITS[name].default)
                 yield f"circuit_breaker.projects.{shown(project)}.{name} is {value or 'off'}, shipped is {was}"
+    yield from _changed_disputes(blocks.get("disputes") or {})
+
+
+def _changed_disputes(block: Mapping[str, Any]) -> Iterator[str]:
+    rounds, stage = block.get("circuit_breaker_rounds"), block.get("last_stage")
+    if rounds not in (None, ROUNDS.default):
+        yield f"disputes.circuit_breaker_rounds is {rounds}, shipped is {ROUNDS.default}"
+    if block.get("matching") not in (None, MATCHING[0]):
+        yield f"disputes.matching is '{block['matching']}', shipped is '{MATCHING[0]}'"
+    if stage not in (None, LAST_STAGE):
+        yield f"disputes.last_stage is {shown(stage)}, shipped is '{LAST_STAGE}'"

@@ -29,7 +29,7 @@ RULE_KEYS = (*_TEXTS, *_WORDS, "window", "params", "enabled")
 # The blocks that other parts of liza read are known here, so that one file can hold everything.
 FILE_KEYS: dict[str, type[Any]] = {
     "window": str, "rules": list, "params": dict, "matching": str, "profile": str,
-    "notify": dict, "stagnation": dict, "circuit_breaker": dict, "alarms": bool, "protocol": str,
+    "notify": dict, "stagnation": dict, "circuit_breaker": dict, "alarms": bool, "protocol": str, "disputes": dict,
 }  # fmt: skip
 
 _KINDS: dict[type[Any], str] = {str: "a word", list: "a list", dict: "a mapping", bool: "true or false"}
@@ -88,7 +88,7 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
     settings: dict[str, Any] = {}
     for file in (*files, *([mine] if mine else [])):
         settings |= {key: file.data[key] for key in ("window", "matching") if key in file.data}
-    settled = {key: mine.data[key] for key in blocks.KEYS if key in mine.data} if mine else {}
+    settled = {key: mine.data[key] for key in blocks.ALL if key in mine.data} if mine else {}
     changes = [*_changed_settings(files, mine), *_changed_rules(shipped, everything)] if mine else []
     return RuleSet(
         tuple(compiled),
@@ -226,7 +226,7 @@ class _File:
             self.wrong((key,), f"matching is {shown(value)}, expected is similar or exact", meant)
         elif key == "params":
             self.data[key] = self.params((key,), value)
-        elif key in blocks.KEYS and (found := list(blocks.faults(key, value))):
+        elif key in blocks.ALL and (found := list(blocks.faults(key, value))):
             for fault in found:
                 self.wrong(fault.path, fault.message, fault.hint)
         else:
@@ -288,6 +288,9 @@ class _File:
                 found[name] = float(number)
             else:
                 self.wrong((*path, name), f"{whose}the param {name} is {shown(number)}, expected is a number")
+            if name == "circuit_breaker_rounds" and found.get(name, blocks.ROUNDS.least) < blocks.ROUNDS.least:
+                expected = f"at least {blocks.ROUNDS.least}: one round is no repetition"
+                self.wrong((*path, name), f"{whose}the param {name} is {shown(number)}, expected is {expected}")
         return found
 
 

@@ -247,3 +247,36 @@ def test_a_section_in_plain_block_style_can_get_any_value(history: list[Any]) ->
     document = parse(PLAIN.encode(), "state.yaml")
     new = edit.replace_section(document, "circuit_breaker", {"history": history}).decode()
     assert identical(in_both_parsers(new), {"a": 1, "circuit_breaker": {"history": history}, "b": 2})
+
+
+# --- fields that go, in brackets ------------------------------------------------------------------------------------
+
+BRACKETS = {
+    "the first": ("{a:  1 , b:   [x,  y], c: 3}", {"b": ["x", "y"], "c": 3}, "{b:   [x,  y], c: 3}"),
+    "one between": ("{a:  1 , b:   [x,  y], c: 3}", {"a": 1, "c": 3}, "{a:  1, c: 3}"),
+    "the last": ("{a:  1 , b:   'q', c: 3}", {"a": 1, "b": "q"}, "{a:  1 , b:   'q'}"),
+    "two at the start": ("{a: 1, b: 2,   c: 3 }", {"c": 3}, "{c: 3 }"),
+    "two at the end": ("{a:  1, b: 2, c: 3 }", {"a": 1}, "{a:  1 }"),
+    "one for another": ("{a:  1, b: 2 }", {"a": 1, "d": 4}, "{a:  1, d: 4 }"),
+    "deeper down": ("[{a: {b:  1, c: 2}, d:   x}]", [{"a": {"b": 1}, "d": "x"}], "[{a: {b:  1}, d:   x}]"),
+    "a hash in what goes": ("{a:  1, b: 'x # y', c:  3}", {"a": 1, "c": 3}, "{a:  1, c:  3}"),
+    "one without a value": ("{a:  1, b: , c: 3}", {"a": 1, "c": 3}, None),
+    "all of them": ("{a:  1}", {"b": 2}, None),
+}
+
+
+@pytest.mark.parametrize(("before", "value", "after"), BRACKETS.values(), ids=BRACKETS)
+def test_a_field_is_taken_out_of_brackets_and_the_others_stay_as_they_are(
+    before: str, value: Any, after: str | None
+) -> None:
+    raw = edit.replace_section(parse(f"k: {before}  # kept\n".encode(), "f"), "k", value)
+    assert parse(raw, "f").data == {"k": value}
+    assert b"  # kept\n" in raw
+    if after is not None:
+        assert raw == f"k: {after}  # kept\n".encode()
+
+
+def test_a_comment_between_fields_in_brackets_is_never_taken_along() -> None:
+    document = parse(b"k: {a: 1,  # one\n    b: 2,  # two\n    c: 3}\n", "f")
+    with pytest.raises(Refused, match="comments inside"):
+        edit.replace_section(document, "k", {"a": 1, "c": 3})

@@ -1,0 +1,45 @@
+"""What the commands about claims and stages take, and what they work with."""
+
+import math
+from typing import Any
+
+import click
+
+from liza.blackboard.board import Board
+from liza.blackboard.rulesfile import read_rules
+from liza.cli.group import common, root_of
+from liza.cli.options import moment
+from liza.errors import WrongUsage
+from liza.protocols.disputes.guarding import Context
+from liza.text import shown
+
+
+def plain(function: Any) -> Any:
+    """The options that every such command takes."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+        click.option("--now", metavar="TIME", help="As if it were this time."),
+    ):
+        function = option(function)
+    return click.pass_context(common(function))
+
+
+def context_of(ctx: click.Context, now: str | None) -> Context:
+    """The blackboard, the rules in force on it, and the time."""
+    board = Board.find(root_of(ctx))
+    return Context(board, read_rules(board.paths.rules), moment(now))
+
+
+def confidence_of(text: str | None) -> Any:
+    """A number as one; a word as it is."""
+    if text is None:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if math.isfinite(number):
+        return int(number) if number.is_integer() and "." not in text else number
+    if not text.strip() or not text.isprintable() or len(text) > 40 or text.strip().lower() in ("nan", "inf", "-inf"):
+        raise WrongUsage(f"--confidence is {shown(text)}", hint="a number like 0.7, or a word like high, is expected")
+    return text.strip()

@@ -1,0 +1,187 @@
+"""`liza claim list`, `show`, `ledger`, `summary` and `import`."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from liza.cli import envelope, show
+from liza.cli.claim import showing
+from liza.cli.claim.options import context_of, plain
+from liza.cli.claim.words import facts
+from liza.cli.options import words
+from liza.errors import LizaError, Refused, WrongUsage, place
+from liza.model import MAPPINGS
+from liza.protocols import scopes
+from liza.protocols.changing import Outcome
+from liza.protocols.disputes import freezing, guarding, importing, judging, ledger, recording, stages, summary
+from liza.protocols.disputes.guarding import Context, Done
+from liza.text import printable
+
+
+def _all(context: Context, section: Any) -> tuple[list[Done], list[LizaError]]:
+    """Every claim, and what is wrong with those that cannot be understood."""
+    found: list[Done] = []
+    wrong: list[LizaError] = []
+    for where, label, claim in scopes.named(section, judging.SCOPE.name):
+        name = label or f"number {where + 1 if isinstance(where, int) else where}"
+        faults = [f"{field} is not {expected}" for field, expected in freezing.faults_of(claim)] if isinstance(
+            claim, MAPPINGS
+        ) else ["it is not a record"]  # fmt: skip
+        if faults:
+            wrong.append(LizaError(f"claim {name} cannot be judged: {faults[0]}", hint="see: liza validate"))
+        else:
+            found.append(guarding.done(context, name, Outcome(dict(claim))))
+    return found, wrong
+
+
+@click.command("list")
+@plain
+def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
+    """List the claims, those in dispute first.
+
+    Exit code 3 if one is in dispute, 4 if one cannot be judged.
+
+    \b
+    Example:
+      liza claim list
+    """
+    context = context_of(ctx, now)
+    found, wrong = _all(context, context.board.read().data.get(judging.SCOPE.section))
+    found.sort(key=lambda each: not each.frozen)
+    disputed = any(each.frozen for each in found)
+    if as_json:
+        rows = [{"claim": each.name, **facts(each)} for each in found]
+        problems = [envelope.problem_of(each) for each in wrong]
+        envelope.write("claim list", "disputed" if disputed else "ok", problems, claims=rows)
+    else:
+        showing.table(found)
+        show.warnings(error.message for error in wrong)
+    return 4 if wrong else 3 if disputed else 0
+
+
+@click.command("show")
+@click.argument("name", metavar="ID")
+@plain
+def show_command(ctx: click.Context, name: str, now: str | None, as_json: bool) -> int:
+    """Show a claim: what it says, how it stands, and in dispute both positions side by side, as they were written.
+
+    Exit code 3 if it is in dispute.
+
+    \b
+    Example:
+      liza claim show C-001
+    """
+    context = context_of(ctx, now)
+    claim = guarding.known(context.board.read(), name)
+    done = guarding.done(context, name, Outcome(dict(claim)))
+    if as_json:
+        envelope.write("claim show", "disputed" if done.frozen else "ok", claim=name, **facts(done))
+    else:
+        for line in showing.page(done):
+            click.echo(line)
+    return 3 if done.frozen else 0
+
+
+@click.command("ledger")
+@click.option("--format", "form", metavar="md|json", default="md", help="Markdown (default), or JSON.")
+@plain
+def ledger_command(ctx: click.Context, form: str, now: str | None, as_json: bool) -> int:
+    """Print all claims as a ledger. Claims in dispute are named first, and tagged.
+
+    \b
+    Example:
+      liza claim ledger > LEDGER.md
+    """
+    if form not in ("md", "json"):
+        raise WrongUsage(f"--format is {form!r}", hint="one of: md, json")
+    context = context_of(ctx, now)
+    data = context.board.read().data
+    listed = _listed(data.get(judging.SCOPE.section))
+    stage = stages.current(data.get("stages"))
+    if as_json or form == "json":
+        rows = [{"id": name, "tags": list(ledger.tags(claim)), **claim} for name, claim in listed]
+        disputed = [name for name, claim in listed if freezing.is_frozen(claim)]
+        envelope.write("claim ledger", "ok", stage=stage, disputed=disputed, claims=rows)
+    else:
+        click.echo(ledger.markdown(listed, stage), nl=False)
+    return 0
+
+
+def _listed(section: Any) -> list[tuple[str, Mapping[str, Any]]]:
+    return [
+        (name, claim) for _, name, claim in scopes.named(section, judging.SCOPE.name) if isinstance(claim, MAPPINGS)
+    ]
+
+
+@click.command("summary")
+@click.option("--cycle", metavar="N", type=click.IntRange(0), help="Which cycle; default: the last one.")
+@plain
+def summary_command(ctx: click.Context, cycle: int | None, now: str | None, as_json: bool) -> int:
+    """Say what happened in a cycle: disputes first, then what was reviewed and decided.
+
+    \b
+    Example:
+      liza claim summary --cycle 4
+    """
+    context = context_of(ctx, now)
+    document = context.board.read()
+    chosen = cycle if cycle is not None else guarding.cycle_on(document)
+    if chosen is None:
+        raise Refused(
+            "no round says in which cycle it was", hint="record rounds with: liza claim round ID --cycle N ..."
+        )
+    found = summary.summary_of(_listed(document.data.get(judging.SCOPE.section)), chosen)
+    if as_json:
+        envelope.write(
+            "claim summary",
+            "ok",
+            cycle=chosen,
+            disputes=[showing.dispute(each) for each in found.disputes],
+            resolved=[{"claim": name, **entry} for name, entry in found.resolved],
+            reviewed=[{"claim": name, "rounds": n, "changes": list(some)} for name, n, some in found.reviewed],
+            decided=[{"claim": name, **entry} for name, entry in found.decided],
+        )
+    else:
+        click.echo(summary.markdown(found), nl=False)
+    return 0
+
+
+@click.command("import")
+@click.argument("file", metavar="LEDGER.md")
+@plain
+def import_command(ctx: click.Context, file: str, now: str | None, as_json: bool) -> int:
+    """Read the claims of a Markdown ledger; the file stays as it is.
+
+    A claim is a heading with its id (## C-001) and fields below it (- **Text:** ...). What cannot be read is said line
+    by line. A claim that is on the blackboard already stays as it is there.
+
+    \b
+    Example:
+      liza claim import LEDGER.md
+    """
+    context = context_of(ctx, now)
+    read = importing.read(words("-" if file == "-" else f"@{file}", "LEDGER.md"), file)
+    if not read.claims:
+        first = read.problems[0] if read.problems else None
+        hint = "a claim begins with a line like: ## C-001   (and has a line like: - **Text:** ...)"
+        raise Refused("there is no claim in it", hint=hint, file=file, line=first.line if first else None)
+    done = recording.import_claims(context, read.claims, os.path.basename(file))
+    problems = [envelope.problem_of(each) for each in read.problems]
+    if as_json:
+        envelope.write("claim import", "ok", problems, **done._asdict())
+        return 0
+    for each in read.problems:
+        click.echo(printable(f"{place(each.file, each.line, each.column)}{each.message}"), err=True)
+        if each.hint:
+            click.echo(f"  hint: {printable(each.hint)}", err=True)
+    click.echo(f"{show.number(len(done.added), 'claim')} added: {show.short(', '.join(done.added) or 'none', 400)}")
+    if done.known:
+        click.echo(f"on the blackboard already, left as they are: {show.short(', '.join(done.known), 400)}")
+    if done.disputed:
+        click.echo(f"in dispute, and frozen: {show.short(', '.join(done.disputed), 400)}")
+    return 0
+
+
+COMMANDS = (list_command, show_command, ledger_command, summary_command, import_command)

@@ -1,0 +1,119 @@
+"""`liza stage advance`, `data`, `close` and `list`."""
+
+import click
+
+from liza.cli import envelope, show
+from liza.cli.claim.options import context_of, plain
+from liza.cli.group import common
+from liza.cli.options import person, words
+from liza.protocols.disputes import stages, staging
+from liza.protocols.disputes.guarding import ways_out
+from liza.protocols.disputes.staging import Blocked, Staged
+from liza.text import printable
+
+
+@click.group("stage")
+@common
+def command() -> None:
+    """Take a pipeline of claims from stage to stage."""
+
+
+@command.command("advance")
+@click.argument("name", metavar="STAGE")
+@plain
+def advance_command(ctx: click.Context, name: str, now: str | None, as_json: bool) -> int:
+    """Go on to STAGE. Every claim in dispute is to be re-examined then.
+
+    \b
+    Example:
+      liza stage advance S3
+    """
+    return _tell("stage advance", staging.advance(context_of(ctx, now), name), as_json)
+
+
+@command.command("data")
+@click.argument("reference", metavar="REF")
+@click.option("--for", "only", metavar="ID", multiple=True, help="A claim it is for; default: all in dispute.")
+@plain
+def data_command(ctx: click.Context, reference: str, only: tuple[str, ...], now: str | None, as_json: bool) -> int:
+    """Say that data or a tool has become available: claims in dispute are to be re-examined.
+
+    \b
+    Example:
+      liza stage data data/gc_annotation.tsv --for C-001
+    """
+    return _tell("stage data", staging.add_data(context_of(ctx, now), words(reference, "REF"), only), as_json)
+
+
+@command.command("close")
+@click.argument("name", metavar="STAGE")
+@click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
+@plain
+def close_command(ctx: click.Context, name: str, by: str | None, now: str | None, as_json: bool) -> int:
+    """Close STAGE. The last one does not close while any claim is in dispute: exit code 3.
+
+    \b
+    Example:
+      liza stage close S5
+    """
+    try:
+        return _tell("stage close", staging.close(context_of(ctx, now), name, person(by)), as_json)
+    except Blocked as error:
+        if as_json:
+            raise
+        _blocked(error)
+        return error.exit_code
+
+
+def _blocked(error: Blocked) -> None:
+    """All of them, each with its ways out."""
+    count = show.number(len(error.found), "claim")
+    said = f"stage {printable(error.stage)} does not close, {count} in dispute"
+    click.echo(f"{show.bold('BLOCKED', 'red')}: {said}", err=True)
+    for each in error.found:
+        click.echo(f"  {show.bold(printable(str(each)))}", err=True)
+        for way in ways_out(each.name):
+            click.echo(f"    {printable(way)}", err=True)
+
+
+def _tell(called: str, staged: Staged, as_json: bool) -> int:
+    waiting = [event.name for event in staged.events if event.kind == "marked"]
+    if as_json:
+        told = [event.text for event in staged.events]
+        envelope.write(called, "ok", stage=stages.current(staged.stages), events=told, reexamine=waiting)
+        return 0
+    for event in staged.events:
+        click.echo(show.short(event.text, 300))
+    if not staged.events:
+        click.echo("it was so already, nothing is changed")
+    for name in waiting:
+        click.echo(f"  liza claim show {printable(name)}")
+    return 0
+
+
+@command.command("list")
+@plain
+def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
+    """Show the stages, and what keeps the last one from closing.
+
+    \b
+    Example:
+      liza stage list
+    """
+    context = context_of(ctx, now)
+    document = context.board.read()
+    listed = list(stages.statuses(document.data.get("stages")))
+    found = stages.blockers(document.data.get("claims"))
+    last = context.settings.last_stage
+    if as_json:
+        rows = [{"stage": name, "status": status} for name, status in listed]
+        envelope.write("stage list", "ok", stages=rows, last_stage=last, blocked_by=[each.name for each in found])
+        return 0
+    for name, status in listed:
+        click.echo(
+            f"{show.short(name, 40):<12}  {printable(status)}{'  (the last one)' if stages.is_last(name, last) else ''}"
+        )
+    if not listed:
+        click.echo("no stage has been entered yet: liza stage advance S1")
+    show.warnings(f"stage {last} does not close: claim {each}" for each in found)
+    return 0

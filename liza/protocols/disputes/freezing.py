@@ -1,0 +1,275 @@
+"""The freeze of one claim: how it begins, what shows that somebody changed the claim all the same, and how it ends.
+
+Only decisions: a claim is what stands on the blackboard under its id, and each function says what is to stand there
+next. Whatever people put beside our fields stays. While a claim is frozen the last entry of its history is the open
+dispute; it holds a digest of everything that must not change, and it is there also where somebody rewrote the status.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from liza.model import MAPPINGS, format_time
+from liza.protocols.changing import Outcome
+from liza.protocols.disputes.rounds import Objection, baseline
+from liza.protocols.scopes import Event
+from liza.text import shown
+
+OPEN, ACCEPTED, KILLED, DISPUTED = "OPEN", "ACCEPTED", "KILLED", "DISPUTED"
+STATUSES = (OPEN, ACCEPTED, KILLED, DISPUTED)
+TRIGGERS = ("stage_transition", "new_data", "cross_model_audit")
+FROZEN = ("text", "confidence", "evidence", "rounds")
+LISTS = ("rounds", "history", "reexamine")
+POSITIONS = ("dispute_reason", "researcher_position")
+# What stands beside the claim's own fields while it is in dispute, and goes into its history afterwards.
+BOOKKEEPING = (*POSITIONS, "also_disputed", "dispute_cycle", "disputed_at", "previous_status")
+
+Claim = dict[str, Any]
+
+
+def status_of(claim: Mapping[str, Any]) -> str | None:
+    """What a claim's status says; None where it is no word at all, and then nobody knows what was meant."""
+    status = claim.get("status")
+    if status is None:
+        return OPEN
+    return status.strip().upper() or OPEN if isinstance(status, str) else None
+
+
+def faults_of(claim: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The fields without which a claim cannot be judged, and what each should be."""
+    yield from ((field, "a list") for field in LISTS if not isinstance(claim.get(field), list | None))
+    if status_of(claim) is None:
+        yield "status", "a word"
+
+
+def is_frozen(claim: Mapping[str, Any]) -> bool:
+    return status_of(claim) == DISPUTED or open_dispute(claim) is not None
+
+
+def history_of(claim: Mapping[str, Any]) -> list[Any]:
+    listed = claim.get("history")
+    return list(listed) if isinstance(listed, list | tuple) else []
+
+
+def disputes_of(claim: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]:
+    """Every dispute that there was, with its place in the history."""
+    entries = enumerate(history_of(claim))
+    return [(i, each) for i, each in entries if isinstance(each, MAPPINGS) and each.get("event") == "disputed"]
+
+
+def open_dispute(claim: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]] | None:
+    """The dispute that nobody has resolved. One that was ended without a word of why is not resolved."""
+    found = disputes_of(claim)
+    return found[-1] if found and not (found[-1][1].get("resolved_at") and _said(found[-1][1], "rationale")) else None
+
+
+def _said(record: Mapping[str, Any], name: str) -> str:
+    value = record.get(name)
+    return value if isinstance(value, str) and value.strip() else ""
+
+
+# --- what must not change -------------------------------------------------------------------------------------------
+
+
+def digest(value: Any) -> str:
+    """The same for the same value, however it is written down."""
+    text = json.dumps(_plain(value), sort_keys=True, ensure_ascii=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _plain(value: Any) -> Any:
+    """Another program that writes the file may write 1.0 for 1, and an empty list for none."""
+    if isinstance(value, MAPPINGS):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value] or None
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return shown(value) if isinstance(value, int) and value.bit_length() > 1000 else value
+
+
+def digests(claim: Mapping[str, Any]) -> dict[str, str]:
+    return {name: digest(claim.get(name)) for name in (*FROZEN, *POSITIONS)}
+
+
+def violations(claim: Mapping[str, Any]) -> tuple[str, ...]:
+    """What somebody changed by hand though the claim is frozen; none where it is not, or nobody did."""
+    return tuple(said for _, said in broken(claim))
+
+
+def broken(claim: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The same, each with the field that it is about."""
+    found = open_dispute(claim)
+    if found is None:
+        return
+    entry = found[1]
+    kept = entry.get("frozen")
+    if entry.get("resolved_at"):
+        yield "history", "its dispute was resolved without a rationale"
+    if status_of(claim) != DISPUTED:
+        yield "status", f"the status was changed to {shown(claim.get('status'))}"
+    if not isinstance(kept, MAPPINGS):
+        yield "history", "the digest of what is frozen was removed"
+        return
+    yield from ((name, f"{name} was changed") for name, is_now in digests(claim).items() if kept.get(name) != is_now)
+
+
+# --- into the freeze ------------------------------------------------------------------------------------------------
+
+
+def disputed(
+    name: str, claim: Mapping[str, Any], rule: str, why: str, unresolved: Sequence[Objection],
+    cycle: Any, stage: str | None, now: datetime,
+) -> Outcome:  # fmt: skip
+    """After a trip: both positions stand there as they were written, and nothing else of the claim is touched."""
+    first, others = unresolved[0], unresolved[1:]
+    result = {
+        **{key: value for key, value in claim.items() if key != "history"},
+        "status": DISPUTED,
+        "dispute_reason": first.text,
+        "researcher_position": first.response,
+        **({"also_disputed": [_position(each) for each in others]} if others else {}),
+        "dispute_cycle": cycle,
+        "disputed_at": format_time(now),
+        "previous_status": claim.get("status") or OPEN,
+    }
+    said = f"claim {name} is {DISPUTED}: {why}"
+    return Outcome(_with_entry(result, claim, rule, stage, now), (Event("claim", name, "disputed", said),))
+
+
+def _position(objection: Objection) -> dict[str, Any]:
+    said = {"id": objection.id, "objection": objection.text, "response": objection.response}
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def adopted(name: str, claim: Mapping[str, Any], stage: str | None, now: datetime) -> Outcome:
+    """A person wrote DISPUTED: from now on the claim is guarded like any other."""
+    before = claim.get("previous_status") or OPEN
+    fields = {key: value for key, value in claim.items() if key != "history"}
+    result = _with_entry({**fields, "previous_status": before}, claim, "by hand", stage, now)
+    why = _said(claim, "dispute_reason") or "its status was set by hand"
+    return Outcome(result, (Event("claim", name, "disputed", f"claim {name} is {DISPUTED}: {why}"),))
+
+
+def _with_entry(
+    result: Mapping[str, Any], claim: Mapping[str, Any], rule: str, stage: str | None, now: datetime
+) -> Claim:
+    entry = {
+        "event": "disputed",
+        "timestamp": format_time(now),
+        "rule": rule,
+        **({"stage": stage} if stage else {}),
+        "frozen": digests(result),
+    }
+    return {**result, "history": [*history_of(claim), entry]}
+
+
+# --- out of it ------------------------------------------------------------------------------------------------------
+
+
+def thawed(
+    name: str, claim: Mapping[str, Any], how: str, status: str, rationale: str, by: str, now: datetime,
+    **more: Any,
+) -> Outcome:  # fmt: skip
+    """The end of a dispute. It goes into the history as a whole, its rounds with it, so that counting starts anew."""
+    place, entry = open_dispute(claim) or (len(history_of(claim)), {"event": "disputed", "timestamp": None})
+    broken = violations(claim)
+    done = {
+        **entry,
+        "resolution": how,
+        "rationale": rationale,
+        **more,
+        "resolved_by": by,
+        "resolved_at": format_time(now),
+        "outcome": status,
+        **({"violated": list(broken)} if broken else {}),
+        **{key: claim[key] for key in BOOKKEEPING if key in claim},
+        **({"baseline": claim["baseline"]} if claim.get("baseline") else {}),
+        "rounds": claim.get("rounds") or [],
+    }
+    kept = {key: value for key, value in claim.items() if key not in (*BOOKKEEPING, "reexamine", "history")}
+    result = {
+        **kept,
+        "status": status,
+        "rounds": [],
+        "baseline": baseline({**claim, "rounds": [], "history": []}),
+        **({"human_override_rationale": rationale} if how == "human_override" else {}),
+        "history": [*history_of(claim)[:place], done, *history_of(claim)[place + 1 :]],
+    }
+    said = f"claim {name} is {status} ({how.replace('_', ' ')} by {by}): {rationale}"
+    return Outcome(result, (Event("claim", name, "resolved", said),))
+
+
+def before(claim: Mapping[str, Any]) -> str:
+    """The status that a claim had before it was frozen."""
+    status = claim.get("previous_status")
+    if not isinstance(status, str) or status.strip().upper() in ("", DISPUTED, KILLED):
+        return OPEN
+    return status
+
+
+def overridden(name: str, claim: Mapping[str, Any], now: datetime) -> Outcome | None:
+    """A person gave the claim another status by hand and wrote down why, as the protocol asks; None if not so."""
+    status, why = status_of(claim), _said(claim, "human_override_rationale")
+    used = [entry.get("rationale") for _, entry in disputes_of(claim)]
+    if status in (DISPUTED, None) or not why or why in used:
+        return None
+    return thawed(name, claim, "human_override", str(claim.get("status") or OPEN), why, "hand", now)
+
+
+# --- while it lasts -------------------------------------------------------------------------------------------------
+
+
+def marked(name: str, claim: Mapping[str, Any], trigger: str, detail: str, now: datetime) -> Outcome:
+    """It is to be re-examined. A mark that says the same is there once."""
+    marks = [each for each in marks_of(claim) if trigger != "stage_transition" or each.get("trigger") != trigger]
+    if any((each.get("trigger"), each.get("detail")) == (trigger, detail) for each in marks):
+        return Outcome(dict(claim))
+    mark = {"trigger": trigger, "detail": detail, "timestamp": format_time(now)}
+    said = f"claim {name} is to be re-examined ({trigger.replace('_', ' ')}): {detail}"
+    return Outcome({**claim, "reexamine": [*marks, mark]}, (Event("claim", name, "marked", said),))
+
+
+def marks_of(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    listed = claim.get("reexamine")
+    return [each for each in listed if isinstance(each, MAPPINGS)] if isinstance(listed, list | tuple) else []
+
+
+def moved_on(name: str, claim: Mapping[str, Any], stage: str, now: datetime) -> Outcome:
+    """The pipeline is in another stage than when the dispute was last looked at."""
+    found = open_dispute(claim)
+    if found is None or not stage or found[1].get("stage") == stage:
+        return Outcome(dict(claim))
+    place, entry = found
+    since = entry.get("stage")
+    detail = f"stage {stage}" + (f", it was {since}" if since else "")
+    history = history_of(claim)
+    history[place] = {**entry, "stage": stage}
+    return marked(name, {**claim, "history": history}, "stage_transition", detail, now)
+
+
+def reexamined(
+    name: str, claim: Mapping[str, Any], trigger: str, resolved: bool, note: str, by: str, now: datetime
+) -> Outcome:
+    """After somebody looked at it again: either the objection is dealt with, or the claim stays as it is."""
+    place, entry = open_dispute(claim) or (len(history_of(claim)), {"event": "disputed", "timestamp": None})
+    looked = {
+        "trigger": trigger,
+        "outcome": "resolved" if resolved else "unresolved",
+        "note": note,
+        "by": by,
+        "timestamp": format_time(now),
+    }
+    listed = entry.get("reexaminations")
+    looks = [*(listed if isinstance(listed, list | tuple) else ()), looked]
+    history = [*history_of(claim)[:place], {**entry, "reexaminations": looks}, *history_of(claim)[place + 1 :]]
+    left = [each for each in marks_of(claim) if each.get("trigger") != trigger]
+    result = {key: value for key, value in claim.items() if key != "reexamine"} | {"history": history}
+    said = f"claim {name} was re-examined ({trigger.replace('_', ' ')} by {by}), {looked['outcome']}: {note}"
+    event = Event("claim", name, "reexamined", said)
+    if not resolved:
+        return Outcome(result | ({"reexamine": left} if left else {}), (event,))
+    done = thawed(name, result, "reexamined", before(claim), note, by, now, trigger=trigger)
+    return done._replace(events=(event, *done.events))

@@ -1,0 +1,38 @@
+"""What keeps an agent from going on with a claim or a stage, for the hooks that ask before every action.
+
+Nothing is written: what a round that somebody wrote by hand has come to is worked out, and frozen by whoever may.
+"""
+
+from liza.protocols import scopes
+from liza.protocols.disputes import freezing, judging, stages
+from liza.protocols.disputes.guarding import Context, ways_out
+
+Held = tuple[str, str]  # why, and what to do
+
+
+def claim_held(context: Context, name: str) -> Held | None:
+    """Whether a claim is in dispute; None if work on it may go on."""
+    document = context.board.read()
+    judging.understood(document, name)
+    found = scopes.find(judging.settled_section(document, context.rules, context.now), name, judging.SCOPE.name)
+    if found is None or not freezing.is_frozen(found[1]):
+        return None
+    broken = "".join(f", and {each} by hand" for each in freezing.violations(found[1]))
+    why = " ".join(str(found[1].get("dispute_reason") or "its status says so").split())[:200]
+    return f"claim {name} is {freezing.DISPUTED}{broken}: {why}", f"leave it, or: {'; '.join(ways_out(name))}"
+
+
+def stage_held(context: Context, name: str) -> Held | None:
+    """Whether a stage may not close; None if it may."""
+    document = context.board.read()
+    section = document.data.get("stages")
+    found = scopes.find(section, stages.called(section, name, context.settings.last_stage), stages.SCOPE.name)
+    if found is not None and str(found[1].get("status") or "").strip().upper() == "BLOCKED":
+        return f"stage {name} is {found[1]['status']}", "see: liza stage list"
+    if not stages.is_last(name, context.settings.last_stage):
+        return None
+    blockers = stages.blockers(judging.settled_section(document, context.rules, context.now))
+    if not blockers:
+        return None
+    listed = "; ".join(str(each) for each in blockers)
+    return f"stage {name} does not close: {listed}", f"ways out: {'; '.join(ways_out(blockers[0].name))}"

@@ -1,0 +1,148 @@
+"""What all commands about claims have in common: one claim is changed under the lock, and a frozen one is guarded."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from shlex import quote
+from typing import Any, NamedTuple
+
+from liza.blackboard.board import Board
+from liza.blackboard.document import Document
+from liza.errors import Refused
+from liza.model import MAPPINGS, Progress
+from liza.protocols import scopes
+from liza.protocols.changing import Outcome, change, unknown
+from liza.protocols.disputes import claims, freezing, judging
+from liza.protocols.disputes import rounds as its
+from liza.protocols.disputes.settings import Settings, settings_of
+from liza.protocols.disputes.stages import current
+from liza.rules.evaluate import RuleSet
+from liza.text import shown
+
+
+class Context(NamedTuple):
+    """What every command works with."""
+
+    board: Board
+    rules: RuleSet
+    now: datetime
+
+    @property
+    def settings(self) -> Settings:
+        return settings_of(self.rules)
+
+
+class Done(NamedTuple):
+    """A claim after something was done to it, or as it is now."""
+
+    name: str
+    claim: Mapping[str, Any]
+    events: tuple[scopes.Event, ...] = ()
+    changes: tuple[str, ...] = ()  # what the last round was seen to change
+    near: tuple[Progress, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def status(self) -> str:
+        return str(self.claim.get("status") or freezing.OPEN)
+
+    @property
+    def frozen(self) -> bool:
+        return freezing.is_frozen(self.claim)
+
+    @property
+    def tripped(self) -> bool:
+        """Just now."""
+        return any(event.kind == "disputed" for event in self.events)
+
+
+class Frozen(Refused):
+    """The claim is in dispute, so nothing is done to it but by one of the ways out."""
+
+    exit_code = 3
+    status = "disputed"
+
+    def __init__(self, name: str, claim: Mapping[str, Any], verb: str) -> None:
+        since = (found[1] if (found := freezing.open_dispute(claim)) else {}).get("timestamp")
+        why = claim.get("dispute_reason") or "its status says so"
+        said = f"claim {name} is frozen, {verb}: {freezing.DISPUTED}{f' since {since}' if since else ''}"
+        super().__init__(f"{said} ({shown(why, 200)})", hint=f"ways out: {'; '.join(ways_out(name))}")
+        self.fields = {"claim": name, "ways_out": list(ways_out(name))}
+
+
+def ways_out(name: str) -> tuple[str, str, str]:
+    """The three commands that end a dispute."""
+    resolve = f"liza claim resolve {quote(name)}"
+    return f"{resolve} --new-data REF", f"{resolve} --drop -m WHY", f"{resolve} --override STATUS -m WHY --by NAME"
+
+
+# --- changing one -----------------------------------------------------------------------------------------------------
+
+
+def on_living(context: Context, name: str, verb: str, after: Callable[[Document, Mapping[str, Any]], Outcome]) -> Done:
+    """Change a claim that is not frozen. One that only turns out to be in dispute now is frozen first, and refused."""
+    refused: list[Frozen] = []
+
+    def guarded(document: Document, claim: Mapping[str, Any] | None) -> Outcome:
+        refused.clear()
+        first = settled(context, document, name, known(document, name))
+        if freezing.is_frozen(first.record):
+            refused.append(Frozen(name, first.record, verb))
+            return first
+        then = after(document, first.record)
+        return Outcome(then.record, first.events + then.events)
+
+    outcome = changed(context, name, guarded)
+    if refused:
+        raise refused[0]
+    return done(context, name, outcome)
+
+
+def settled(context: Context, document: Document, name: str, claim: Mapping[str, Any]) -> Outcome:
+    settings = context.settings
+    judge = judging.judge_of(context.rules, settings, context.now)
+    return judging.settled(name, claim, settings, judge, current(document.data.get("stages")), context.now)
+
+
+def changed(context: Context, name: str, after: Callable[[Document, Mapping[str, Any] | None], Outcome]) -> Outcome:
+    return change(context.board, judging.SCOPE, name, after, context.now)
+
+
+def done(context: Context, name: str, outcome: Outcome) -> Done:
+    claim = outcome.record
+    changes = its.state_changes(claim)
+    return Done(
+        name=name,
+        claim=claim,
+        events=outcome.events,
+        changes=changes[-1] if changes else (),
+        near=judging.nearness(name, claim, context.rules, context.settings, context.now),
+        notes=context.settings.notes,
+    )
+
+
+# --- what a command may ask for -------------------------------------------------------------------------------------
+
+
+def known(document: Document, name: str) -> Mapping[str, Any]:
+    claim = judging.understood(document, name)
+    if claim is None:
+        raise unknown(document, judging.SCOPE, name)
+    return claim
+
+
+def must_be_there(document: Document, names: tuple[str, ...]) -> None:
+    for name in names:
+        if scopes.find(document.data.get(judging.SCOPE.section), name, judging.SCOPE.name) is None:
+            raise unknown(document, judging.SCOPE, name)
+
+
+def living(name: str, claim: Mapping[str, Any]) -> None:
+    if freezing.status_of(claim) == freezing.KILLED:
+        hint = "add it anew under another id: liza claim add ID --text TEXT"
+        raise Refused(f"claim {name} was killed, nothing more is done to it", hint=hint)
+
+
+def cycle_on(document: Document) -> int | None:
+    """The last cycle that any claim on the blackboard has seen."""
+    found = scopes.named(document.data.get(judging.SCOPE.section), judging.SCOPE.name)
+    return claims.latest_cycle([claim for _, _, claim in found if isinstance(claim, MAPPINGS)])

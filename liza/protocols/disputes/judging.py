@@ -1,0 +1,187 @@
+"""Asking the rules about claims: for the command that records a round, and for whoever looks at the blackboard."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from liza.blackboard.document import Document
+from liza.blackboard.paths import Paths
+from liza.blackboard.schema import Fault
+from liza.errors import Unreadable
+from liza.model import MAPPINGS, Match, Progress, Record, Snapshot, Verdict
+from liza.protocols import scopes
+from liza.protocols.changing import Outcome
+from liza.protocols.disputes import freezing
+from liza.protocols.disputes import rounds as its
+from liza.protocols.disputes.claims import cycle_of
+from liza.protocols.disputes.rounds import Objection
+from liza.protocols.disputes.settings import Settings, rules_for, settings_of
+from liza.protocols.disputes.stages import closed_over, current
+from liza.rules.evaluate import RuleSet, evaluate
+
+SCOPE = scopes.Scope("claim", "claims")
+BESIDE = ("stages",)  # the section that is looked at, too
+
+Judge = Callable[[Sequence[Record]], Sequence[Match]]
+
+
+def verdict(records: Sequence[Record], rules: RuleSet, settings: Settings, now: datetime) -> Verdict:
+    snapshot = Snapshot(b"", {}, {}, (), derived={"rounds": tuple(records)})
+    return evaluate(rules_for(rules, settings), snapshot, now)
+
+
+def judge_of(rules: RuleSet, settings: Settings, now: datetime) -> Judge:
+    """What freezes a claim."""
+
+    def judge(records: Sequence[Record]) -> Sequence[Match]:
+        found = verdict(records, rules, settings, now).observed
+        return [match for match in found if match.rule.action == "FREEZE" and match.rule.mode == "act"]
+
+    return judge
+
+
+def nearness(
+    name: str, claim: Mapping[str, Any], rules: RuleSet, settings: Settings, now: datetime
+) -> tuple[Progress, ...]:
+    """How near the rules are to freezing a claim."""
+    records = its.derived(name, claim, settings.matching) if not freezing.is_frozen(claim) else []
+    return tuple(each for each in verdict(records, rules, settings, now).progress if each.value > 0) if records else ()
+
+
+# --- one claim ------------------------------------------------------------------------------------------------------
+
+
+def settled(
+    name: str, claim: Mapping[str, Any], settings: Settings, judge: Judge, stage: str | None, now: datetime
+) -> Outcome:
+    """What a claim is to be, as it stands: the same for whoever looks, and nothing more when it is asked again."""
+    if freezing.open_dispute(claim) is not None:
+        by_hand = freezing.overridden(name, claim, now)
+        return by_hand if by_hand is not None else freezing.moved_on(name, claim, stage or "", now)
+    status = freezing.status_of(claim)
+    if status == freezing.DISPUTED:
+        return freezing.adopted(name, claim, stage, now)
+    if status in (freezing.KILLED, None):
+        return Outcome(dict(claim))
+    records = its.derived(name, claim, settings.matching)
+    matches = judge(records) if records else ()
+    if not matches:
+        return Outcome(dict(claim))
+    unresolved = _unresolved(name, matches, records)
+    why = words(matches[0], unresolved[0].text)
+    return freezing.disputed(name, claim, matches[0].rule.name, why, unresolved, cycle_of(claim), stage, now)
+
+
+def _unresolved(name: str, matches: Sequence[Match], records: Sequence[Record]) -> list[Objection]:
+    """The objections that tripped, as the last round has them, with the last answer that there was to each."""
+    answers: dict[str, str | None] = {}
+    last: dict[str, Objection] = {}
+    for record in records:
+        last = dict(zip(record.fields["objection"] or (), record.fields["said"], strict=True))
+        answers |= {called: each.response for called, each in last.items() if each.response is not None}
+    keys = [match.key for match in matches if match.key]
+    wanted = {key[len(name) + 3 :] for key in keys if key.startswith(f"{name} / ")}
+    chosen = [called for called in last if called in wanted] or list(last)
+    return [last[called]._replace(response=answers.get(called)) for called in chosen] or [Objection("")]
+
+
+def words(match: Match, objection: str) -> str:
+    """The reason in the words of the rule."""
+    template = match.rule.summary or match.rule.description or match.rule.name
+    return template.replace("{count}", f"{match.value:g}").replace("{text}", " ".join(objection[:2000].split())[:300])
+
+
+def understood(document: Document, name: str) -> Mapping[str, Any] | None:
+    """The claim by that id; `Unreadable` where its record cannot be understood, and then nothing is done to it."""
+    found = scopes.find(document.data.get(SCOPE.section), name, SCOPE.name)
+    if found is None:
+        return None
+    where, claim = found
+    for field, expected in freezing.faults_of(claim):
+        line, column = document.locate((SCOPE.section, where, field)) or (None, None)
+        hint = f"write {field} of claim {name} as {expected}; until then nothing can be done to it"
+        message = f"{field} of claim {name} is not {expected}"
+        raise Unreadable(message, hint=hint, file=document.file, line=line, column=column)
+    return claim
+
+
+# --- for whoever looks at all of them -------------------------------------------------------------------------------
+
+
+def derive(section: Any, rules: RuleSet, environment: Mapping[str, str]) -> tuple[Record, ...]:
+    """The rounds that rules see: those of claims that are neither frozen nor killed."""
+    settings = settings_of(rules)
+    found: list[Record] = []
+    for _, name, claim in scopes.named(section, SCOPE.name):
+        if isinstance(claim, MAPPINGS) and not freezing.is_frozen(claim) and not list(freezing.faults_of(claim)):
+            judged = freezing.status_of(claim) != freezing.KILLED
+            found += its.derived(name, claim, settings.matching) if judged else []
+    return tuple(record._replace(key=index) for index, record in enumerate(found))
+
+
+def settle(
+    section: Any, rules: RuleSet, environment: Mapping[str, str], now: datetime, stages: Any = None
+) -> scopes.Settled:
+    """What the section is to be, as it stands; `stages` is the section of that name."""
+    settings = settings_of(rules)
+    judge = judge_of(rules, settings, now)
+    stage = current(stages)
+    events: list[scopes.Event] = []
+
+    def change(name: str, claim: Mapping[str, Any]) -> Mapping[str, Any]:
+        if list(freezing.faults_of(claim)):
+            return claim  # it cannot be judged, which `validate`, `status` and the daemon say
+        outcome = settled(name, claim, settings, judge, stage, now)
+        events.extend(outcome.events)
+        return outcome.record
+
+    return scopes.Settled(scopes.each(section, SCOPE.name, change), tuple(events))
+
+
+def settled_section(document: Document, rules: RuleSet, now: datetime) -> Any:
+    """The claims as they are once everything is judged; nothing is written."""
+    return settle(document.data.get(SCOPE.section), rules, {}, now, document.data.get("stages")).section
+
+
+def open_trips(section: Any, rules: RuleSet, environment: Mapping[str, str], now: datetime) -> dict[str, str]:
+    """The claims that are in dispute, each with the objection; also one whose status somebody has rewritten."""
+    found: dict[str, str] = {}
+    for where, name, claim in scopes.named(section, SCOPE.name):
+        if isinstance(claim, MAPPINGS) and freezing.is_frozen(claim):
+            entry = freezing.open_dispute(claim)
+            since = entry[1].get("timestamp") if entry is not None else freezing.DISPUTED
+            why = claim.get("dispute_reason")
+            reason = " ".join(why[:2000].split())[:300] if isinstance(why, str) else "its status says so"
+            found[f"claim {name or where} {since}"] = f"claim {name or where} is {freezing.DISPUTED}: {reason}"
+    return found
+
+
+def causes(
+    section: Any, rules: RuleSet, environment: Mapping[str, str], now: datetime, stages: Any = None
+) -> Iterator[tuple[str, str, str]]:
+    """Frozen claims that somebody changed, claims that wait to be re-examined, and those that cannot be judged."""
+    if (over := closed_over(stages, section, settings_of(rules).last_stage)) is not None:
+        listed = "; ".join(str(each) for each in over[1])[:300]
+        yield "stage_closed_over_dispute", over[0], f"stage {over[0]} is closed over a dispute: {listed}"
+    for where, label, claim in scopes.named(section, SCOPE.name):
+        name = label or str(where)
+        if not isinstance(claim, MAPPINGS):
+            continue
+        for field, expected in freezing.faults_of(claim):
+            yield "claim_not_judged", name, f"claim {name} cannot be judged: {field} is not {expected}"
+        for each in freezing.violations(claim):
+            yield "claim_freeze_violated", f"{name} {each}", f"claim {name} is frozen, and {each} by hand"
+        if marks := freezing.marks_of(claim):
+            why = ", ".join(str(each.get("detail") or each.get("trigger")) for each in marks)[:300]
+            yield "claim_reexamine", name, f"claim {name} is to be re-examined: {why}"
+
+
+def faults(section: Any, rules: RuleSet, beside: Mapping[str, Any]) -> Iterator[Fault]:
+    """All that is wrong with the section."""
+    from liza.protocols.disputes import checking  # few look that closely
+
+    yield from checking.faults(section, rules, beside)
+
+
+def archive(paths: Paths, name: str, records: Sequence[Mapping[str, Any]]) -> None:
+    """Nothing of a claim ever leaves the blackboard."""

@@ -1,0 +1,272 @@
+"""What follows from the rounds of a claim, worked out before any rule is asked and never read from the file.
+
+An agent may write `changed: true` beside a round, or declare new evidence that is none. A state change is what can be
+seen: a reference or a test that the record did not have before, another confidence, another text. And two objections
+are the same by their ids, or else by what they say, in whatever words the next round is written.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
+from typing import Any, NamedTuple
+
+from liza.model import MAPPINGS, Record
+from liza.rules.matching import same_key, similar_groups
+from liza.text import text_of
+
+SIMILARITY = 0.7
+VALUES = ("text", "confidence")
+
+
+class Objection(NamedTuple):
+    """What a reviewer says against a claim, and what the researcher answers; both as they were written."""
+
+    text: str
+    response: str | None = None
+    id: str | None = None
+
+
+def derived(name: str, claim: Mapping[str, Any], matching: str) -> list[Record]:
+    """The rounds of a claim with all that rules ask about."""
+    entries = rounds_of(claim)
+    said = [objections(entry) for entry in entries]
+    names = identities([each for some in said for each in some], matching)
+    found: list[Record] = []
+    for index, (entry, some, changes) in enumerate(zip(entries, said, state_changes(claim), strict=True)):
+        about = {
+            "claim": name,
+            "details": None,  # nothing is looked up there: whatever an agent put into it is not what was seen
+            "said": some,
+            "objection": [names[each] for each in some] or None,
+            "changes": list(changes),
+            "changed": bool(changes),
+        }
+        found.append(Record("rounds", index, {**entry, **about}))
+    return found
+
+
+def rounds_of(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The rounds since the claim was last unfrozen; what is no record counts for nothing."""
+    return _records(claim.get("rounds"))
+
+
+def past_rounds(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The rounds of earlier disputes."""
+    return [entry for past in _records(claim.get("history")) for entry in _records(past.get("rounds"))]
+
+
+def _records(value: Any) -> list[Mapping[str, Any]]:
+    return [each for each in value if isinstance(each, MAPPINGS)] if isinstance(value, list | tuple) else []
+
+
+# --- objections -----------------------------------------------------------------------------------------------------
+
+
+def objections(entry: Mapping[str, Any]) -> tuple[Objection, ...]:
+    """The objections of a round, with the response to each: `objection` where there is one, `objections` for several.
+
+    One without a word and without an id is none.
+    """
+    found = list(_listed(entry.get("objections")))
+    texts, answers = (_each(entry.get(name)) for name in ("objection", "response"))
+    ids = _each(entry.get("objection_id"))
+    for index in range(max(len(texts), len(ids))):
+        text, answer, label = (each[index] if index < len(each) else None for each in (texts, answers, ids))
+        found.append(Objection(_text(text), None if answer is None else text_of(answer), _text(label).strip() or None))
+    return tuple(each for each in found if each.text.strip() or each.id)
+
+
+def _listed(value: Any) -> Iterator[Objection]:
+    for each in value if isinstance(value, list | tuple) else ():
+        if isinstance(each, MAPPINGS):
+            said = each.get("objection") if each.get("objection") is not None else each.get("text")
+            answer = each.get("response")
+            label = _text(each.get("id")).strip() or None
+            yield Objection(_text(said), None if answer is None else text_of(answer), label)
+        elif each is not None and not isinstance(each, list | tuple):
+            yield Objection(text_of(each))
+
+
+def _each(value: Any) -> Sequence[Any]:
+    """A value, or each of several; a mapping says nothing that could be compared."""
+    if isinstance(value, list | tuple):
+        return [each for each in value if not isinstance(each, MAPPINGS)]
+    return () if value is None or isinstance(value, MAPPINGS) else (value,)
+
+
+def _text(value: Any) -> str:
+    return "" if value is None or isinstance(value, MAPPINGS) else text_of(value)
+
+
+def identities(said: Sequence[Objection], matching: str) -> dict[Objection, str]:
+    """What each objection is called among all of a claim: two have the same name if they are the same objection.
+
+    An id is what counts where there is one. One without an id is taken for that of which it repeats the words.
+    """
+    groups = _groups([each.text for each in said if each.text.strip()], matching)
+    ids: dict[Any, set[str]] = {}  # of each text that somebody gave an id
+    first: dict[Any, str] = {}  # the words in which each was said first
+    for each in said:
+        if each.id is not None:
+            first.setdefault(("id", same_key(each.id)), f"{each.id}: {each.text}" if each.text.strip() else each.id)
+            if each.text.strip():
+                ids.setdefault(groups[each.text], set()).add(same_key(each.id))
+        else:
+            first.setdefault(("text", groups[each.text]), each.text)
+    names: dict[Objection, str] = {}
+    for each in said:
+        if each.id is not None:
+            names[each] = first["id", same_key(each.id)]
+            continue
+        known = ids.get(groups[each.text], set())
+        names[each] = first["id", next(iter(known))] if len(known) == 1 else first["text", groups[each.text]]
+    return names
+
+
+def _groups(texts: Sequence[str], matching: str) -> Mapping[str, Any]:
+    if matching == "exact":
+        return {text: text for text in texts}
+    if matching == "similar":
+        return similar_groups(texts, SIMILARITY)
+    return {text: same_key(text) for text in texts}
+
+
+# --- state changes --------------------------------------------------------------------------------------------------
+
+
+class _Known:
+    """What the record of a claim has said so far."""
+
+    def __init__(self, claim: Mapping[str, Any]) -> None:
+        past = past_rounds(claim)
+        self.evidence = set(references([_baseline(claim), *past], "evidence"))
+        self.tests = set(references(past, "test", "tests"))
+        self.values = {name: _value(_baseline(claim).get(name)) for name in VALUES}
+        self.begun = bool(past)
+
+    def is_other(self, name: str, value: Any) -> bool:
+        """Whether a text or a confidence is not what was said last."""
+        return _value(value) is not None and _value(value) != self.values[name]
+
+    def take(self, entry: Mapping[str, Any]) -> set[str]:
+        """What an entry says that was not known; it is from now on.
+
+        Where nothing was known of the text or the confidence, the first round says how it was; a later one that is
+        the first to name it has changed it.
+        """
+        changes = set()
+        for kind, names in (("evidence", ("evidence",)), ("test", ("test", "tests"))):
+            known = self.evidence if kind == "evidence" else self.tests
+            new = set(references([entry], *names)) - known
+            known |= new
+            changes |= {kind} if new else set()
+        for name, before in self.values.items():
+            value = _value(entry.get(name))
+            if value is not None:
+                changes |= {name} if value != before and (before is not None or self.begun) else set()
+                self.values[name] = value
+        return changes
+
+
+def state_changes(claim: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """For each round what changed with it, or since the round before: evidence, test, text, confidence."""
+    return _walk(claim)[0]
+
+
+def all_rounds(claim: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], tuple[str, ...]]]:
+    """Every round that there was, those of earlier disputes first, each with what changed."""
+    found: list[tuple[Mapping[str, Any], tuple[str, ...]]] = []
+    history = _records(claim.get("history"))
+    for index, past in enumerate(history):
+        then = {"history": history[:index], "rounds": past.get("rounds"), "baseline": past.get("baseline")}
+        found += zip(rounds_of(then), state_changes(then), strict=True)
+    return [*found, *zip(rounds_of(claim), state_changes(claim), strict=True)]
+
+
+def unsaid(claim: Mapping[str, Any], text: Any, confidence: Any, evidence: Sequence[Any]) -> dict[str, Any]:
+    """What of these the record of a claim has not said yet: it is for the next round to say."""
+    known = _walk(claim)[1]
+    found = {name: value for name, value in (("text", text), ("confidence", confidence)) if known.is_other(name, value)}
+    new = [each for each in evidence if same_key(named(each)) not in known.evidence]
+    return found | ({"evidence": new} if new else {})
+
+
+def _walk(claim: Mapping[str, Any]) -> tuple[list[tuple[str, ...]], _Known]:
+    known = _Known(claim)
+    pending = edits_of(claim)
+    found: list[tuple[str, ...]] = []
+    for index, entry in enumerate(rounds_of(claim)):
+        changes: set[str] = set()
+        while pending and _place(pending[0]) <= index:
+            changes |= known.take(pending.pop(0))
+        changes |= known.take(entry)
+        known.begun = True
+        found.append(tuple(sorted(changes)))
+    for edit in pending:
+        known.take(edit)
+    return found, known
+
+
+def _place(edit: Mapping[str, Any]) -> int:
+    """Behind how many of the present rounds an edit was made."""
+    after = edit.get("after")
+    return after if type(after) is int else 0
+
+
+def edits_of(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The edits between the present rounds: those since the last dispute."""
+    since: list[Mapping[str, Any]] = []
+    for entry in _records(claim.get("history")):
+        if entry.get("event") == "disputed":
+            since = []
+        elif entry.get("event") == "edited":
+            since.append(entry)
+    return since
+
+
+def references(entries: Sequence[Mapping[str, Any]], *names: str) -> Iterator[str]:
+    """What is named as evidence or as a test, as it is compared: an empty word names nothing."""
+    for entry in entries:
+        for name in names:
+            value = entry.get(name)
+            for each in value if isinstance(value, list | tuple) else (value,):
+                if each is not None and (key := same_key(named(each))):
+                    yield key
+
+
+def named(value: Any) -> str:
+    """A reference as a text; people also write `{name: harness, result: failed}`."""
+    if isinstance(value, MAPPINGS):
+        return " ".join(f"{key}={text_of(inner)}" for key, inner in value.items())
+    return text_of(value)
+
+
+def baseline(claim: Mapping[str, Any]) -> dict[str, Any]:
+    """How a claim was before its rounds, as far as these do not say so themselves."""
+    known = _walk({**claim, "baseline": None})[1]
+    said = {name: claim[name] for name in VALUES if claim.get(name) is not None and known.values[name] is None}
+    evidence = [each for each in evidence_of(claim) if same_key(named(each)) not in known.evidence]
+    return said | ({"evidence": evidence} if evidence else {})
+
+
+def evidence_of(claim: Mapping[str, Any]) -> list[Any]:
+    """What a claim rests on; a single reference need not be a list."""
+    value = claim.get("evidence")
+    return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
+
+
+def _baseline(claim: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = claim.get("baseline")
+    return found if isinstance(found, MAPPINGS) else {}
+
+
+def _value(value: Any) -> Any:
+    """A text or a confidence as it is compared: white space and case make no other text, and 0.70 is 0.7."""
+    if isinstance(value, (bool, list, tuple, *MAPPINGS)) or value is None:
+        return None
+    try:
+        number = float(value)
+        if isfinite(number):
+            return number
+    except (ValueError, OverflowError):
+        pass  # a word, or a number beyond all measure
+    return same_key(text_of(value)) or None

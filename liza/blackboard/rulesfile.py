@@ -11,7 +11,7 @@ from liza.errors import Unreadable
 from liza.rules.evaluate import RuleSet
 from liza.rules.load import BadRules, Source, load
 
-PACKS = ("systemic", "alarms", "loops")
+PACKS = ("systemic", "alarms", "loops", "attempts")
 
 
 def read_rules(

@@ -23,6 +23,7 @@ COMMANDS = (
     Command("silence", "deciding", "liza.cli.silence", "Let a known match pass for some hours."),
     Command("log", "recording", "liza.cli.log", "Put an anomaly or a log entry on the blackboard."),
     Command("loop", "recording", "liza.cli.loop", "Record the iterations of a loop; stop it when it goes nowhere."),
+    Command("attempt", "recording", "liza.cli.attempt", "Record attempts at tests; stop a slice that gets nowhere."),
     Command("rules", "rules", "liza.cli.rules", "See the rules, check them, ask why, and try them out."),
     Command("init", "setting up", "liza.cli.init", "Make a blackboard in this folder."),
     Command("validate", "setting up", "liza.cli.validate", "Check the blackboard and list all that is wrong with it."),

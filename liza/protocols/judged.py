@@ -21,7 +21,10 @@ from liza.rules.evaluate import RuleSet
 
 # The section of each protocol, the stream of its records, and where it is at home. A module is loaded when its section
 # is on the blackboard.
-PROTOCOLS = {"loops": ("iterations", "liza.protocols.loops.judging")}
+PROTOCOLS = {
+    "loops": ("iterations", "liza.protocols.loops.judging"),
+    "slices": ("attempts", "liza.protocols.attempts.judging"),
+}
 
 
 Environment = Mapping[str, str]

@@ -25,6 +25,7 @@ LOADED = (
     "status",
     "trip",
     "validate",
+    "attempt",
 )
 
 

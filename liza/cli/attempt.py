@@ -12,13 +12,13 @@ from liza.cli.options import moment, person
 from liza.errors import LizaError, Refused
 from liza.model import MAPPINGS
 from liza.protocols import scopes
-from liza.protocols.attempts import judging, recording, texts
+from liza.protocols.attempts import judging, recording, reports, texts
 from liza.protocols.attempts import records as rec
 from liza.protocols.attempts.recording import Recorded
 from liza.protocols.attempts.states import Attempt
 
 # Commands that live in modules of their own, which are loaded when they are called.
-_ELSEWHERE: dict[str, tuple[str, str]] = {}
+_ELSEWHERE = {"diagnose": "attempt_reset"}
 
 
 class _Family(click.Group):
@@ -30,7 +30,7 @@ class _Family(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _ELSEWHERE:
             return super().get_command(ctx, cmd_name)
-        found: click.Command = getattr(import_module(f"liza.cli.{_ELSEWHERE[cmd_name][0]}"), _ELSEWHERE[cmd_name][1])
+        found: click.Command = getattr(import_module(f"liza.cli.{_ELSEWHERE[cmd_name]}"), cmd_name)
         return found
 
 
@@ -170,11 +170,12 @@ def _one(
     rules = attempted.in_force(board.paths)
     name = texts.written(name)
     files = attempted.relative(files, os.path.dirname(os.path.abspath(board.paths.folder)))
+    whole = reports.error_file(board.paths, name, error) if len(error) > texts.ERROR else None
     attempt = Attempt(
         test=None if test is None else texts.written(test),
         result=result,
         strategy=texts.short(texts.written(strategy)),
-        error=texts.kept(error, None),
+        error=texts.kept(error, whole),
         said=texts.summary(error),
         files=files,
     )

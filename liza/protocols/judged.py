@@ -76,6 +76,8 @@ def _settle(
 
     board.change(revised)
     log(board.paths, last[0].events, now)
+    if last[0].events and hasattr(protocol, "follow_up"):  # paperwork that no trip waits for
+        protocol.follow_up(board.paths, last[0])
     return last[0].events
 
 

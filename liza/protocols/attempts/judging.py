@@ -140,6 +140,16 @@ def causes(
             yield "scope_violated", name, f"slice {name} changed files outside its scope: {', '.join(files[:5])}"
 
 
+def follow_up(paths: Paths, done: scopes.Settled) -> None:
+    """Write the reports on slices that were stopped just now; one that cannot be written is written later."""
+    from liza.protocols.attempts.reports import write_missing
+
+    stopped = {event.name for event in done.events if event.kind == "stopped"}
+    for _, name, record in scopes.named(done.section, SCOPE.name):
+        if name in stopped and isinstance(record, MAPPINGS):
+            write_missing(paths, name, record)
+
+
 def archive(paths: Paths, name: str, entries: Sequence[Mapping[str, Any]]) -> None:
     """Keep attempts that leave the blackboard, one JSON object a line; a crash may keep one twice, and loses none."""
     import json

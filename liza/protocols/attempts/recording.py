@@ -49,7 +49,7 @@ def start(
         return states.started(name, before[0], test, strategy, checkpoint, judge, now)
 
     outcome = _change(board, name, after, now)
-    return told(name, outcome, rules, now, _repeats(before[0], [strategy]))
+    return _told(board, name, outcome, rules, now, _repeats(before[0], [strategy]))
 
 
 def record(board: Board, name: str, attempts: Sequence[Attempt], rules: RuleSet, now: datetime) -> Recorded:
@@ -67,7 +67,7 @@ def record(board: Board, name: str, attempts: Sequence[Attempt], rules: RuleSet,
 
     outcome = _change(board, name, after, now)
     tried = [each.strategy for each in attempts if each.result == rec.FAILED]
-    return told(name, outcome, rules, now, _repeats(before[0], tried))
+    return _told(board, name, outcome, rules, now, _repeats(before[0], tried))
 
 
 def arch_stop(board: Board, name: str, why: str, by: str | None, rules: RuleSet, now: datetime) -> Recorded:
@@ -78,7 +78,7 @@ def arch_stop(board: Board, name: str, why: str, by: str | None, rules: RuleSet,
         record = judging.understood(document, name) or states.new(name)
         return states.arch_stopped(name, record, why, by, now)
 
-    return told(name, _change(board, name, after, now), rules, now)
+    return _told(board, name, _change(board, name, after, now), rules, now)
 
 
 def look(board: Board, name: str, rules: RuleSet, now: datetime) -> Recorded:
@@ -93,6 +93,18 @@ def look(board: Board, name: str, rules: RuleSet, now: datetime) -> Recorded:
 def judged(name: str, record: Mapping[str, Any], rules: RuleSet, now: datetime) -> Recorded:
     """A slice that was read before, as the next one to write it would find it."""
     return told(name, states.settled(name, record, judging.judge_of(rules, now), now), rules, now)
+
+
+def _told(
+    board: Board, name: str, outcome: Outcome, rules: RuleSet, now: datetime, warnings: Sequence[str] = ()
+) -> Recorded:
+    """With the paperwork of a trip, which comes after the slice is stopped and keeps nothing from being said."""
+    wrong: list[str] = []
+    if rec.trip_of(outcome.record) is not None:
+        from liza.protocols.attempts.reports import write_missing
+
+        wrong = write_missing(board.paths, name, outcome.record)
+    return told(name, outcome, rules, now, [*wrong, *warnings])
 
 
 def told(name: str, outcome: Outcome, rules: RuleSet, now: datetime, warnings: Sequence[str] = ()) -> Recorded:

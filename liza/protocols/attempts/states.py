@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from liza.model import MAPPINGS, Match, Record, format_time
 from liza.protocols.attempts import records as rec
+from liza.protocols.attempts.naming import file_name
 from liza.protocols.attempts.records import ACTIVE, ARCH_STOP, FAILED, PASSED, REFUSED, STOPPED, Slice
 from liza.protocols.changing import Outcome
 from liza.protocols.scopes import Event
@@ -18,6 +19,7 @@ from liza.text import shown, text_of
 
 KEPT = 100  # attempts that stay on the blackboard
 RUNS = 20  # finished runs that its history keeps
+DIAGNOSTICS = ".liza/diagnostics"
 
 Judge = Callable[[Sequence[Record]], Sequence[Match]]
 
@@ -198,12 +200,17 @@ def _stopped(name: str, record: Mapping[str, Any], matches: Sequence[Match], now
     """After a trip: every rule that matched, in pack order, which puts the test before the slice."""
     first = matches[0]
     reason = "; ".join(dict.fromkeys(words(match) for match in matches))
+    runs = len(rec.list_of(record, "history"))  # what nobody listed looks the same each time
+    identity = trip_id(f"{first.rule.name} {runs}", first.new, first.threshold)
     trip = {
         "stopped": format_time(now),
-        "trip_id": trip_id(first.rule.name, first.new, first.threshold, len(rec.list_of(record, "history"))),
+        "trip_id": identity,
         "rules": list(dict.fromkeys(match.rule.name for match in matches)),
         "reason": reason,
-        "tests": list(_tests_to_report(name, record, matches)),
+        "reports": [
+            {"test": test, "file": f"{DIAGNOSTICS}/{file_name(name)}/{identity}-{file_name(test)}.yaml"}
+            for test in _tests_to_report(name, record, matches)
+        ],
     }
     said = f"slice {name} is STOPPED: {reason}"
     stopped = {**_counted(name, dict(record)), "status": STOPPED, "current_trip": trip}
@@ -235,7 +242,7 @@ def arch_stopped(name: str, record: Mapping[str, Any], why: str, by: str | None,
     said = {"stopped": format_time(now), "rules": ["arch_stop"], "reason": why, **({"by": by} if by else {})}
     trip = rec.trip_of(record)
     if trip is not None:
-        said |= {key: trip[key] for key in ("trip_id", "tests", "reports") if key in trip}
+        said |= {key: trip[key] for key in ("trip_id", "reports") if key in trip}
         said["rules"] = ["arch_stop", *(rule for rule in rec.list_of(trip, "rules"))]
     text = f"slice {name} is ARCH_STOP: {why}"
     return Outcome({**record, "status": ARCH_STOP, "current_trip": said}, (Event("slice", name, "arch_stopped", text),))

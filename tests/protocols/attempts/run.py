@@ -75,6 +75,19 @@ class Slices:
     def results(self, name: str = "S-1") -> list[str]:
         return [each["result"] for each in self.at(name)["attempts"]]
 
+    def reported(self, name: str = "S-1") -> list[str]:
+        """The tests of which the open trip has a report, each of which is there."""
+        entries = self.at(name)["current_trip"].get("reports", [])
+        assert [entry["file"] for entry in entries if not (self.root / entry["file"]).is_file()] == []
+        return [entry["test"] for entry in entries]
+
+    def report(self, test: str, name: str = "S-1") -> dict[str, Any]:
+        """The report on a test as another program reads it."""
+        entry = next(entry for entry in self.at(name)["current_trip"]["reports"] if entry["test"] == test)
+        found = ruamel_value((self.root / entry["file"]).read_bytes())
+        assert isinstance(found, dict)
+        return found
+
     @property
     def actions(self) -> list[str]:
         return [entry["action"] for entry in ruamel_value(self.log.read_bytes())] if self.log.exists() else []

@@ -1,12 +1,11 @@
 """`liza attempt`: a test that is worked on, and what comes of it, until the slice is done or stopped."""
 
-import os
 from importlib import import_module
 
 import click
 
 from liza.blackboard.board import Board
-from liza.cli import attempted, envelope, show
+from liza.cli import attempted, envelope, show, worksite
 from liza.cli.group import common, root_of
 from liza.cli.options import moment, person
 from liza.errors import LizaError, Refused
@@ -18,7 +17,7 @@ from liza.protocols.attempts.recording import Recorded
 from liza.protocols.attempts.states import Attempt
 
 # Commands that live in modules of their own, which are loaded when they are called.
-_ELSEWHERE = {"diagnose": "attempt_reset"}
+_ELSEWHERE = {"diagnose": "attempt_reset", "reset": "attempt_reset"}
 
 
 class _Family(click.Group):
@@ -48,11 +47,14 @@ def command() -> None:
 @click.option("--slice", "name", metavar="S", required=True, help="The slice of work.")
 @click.option("--test", metavar="NAME", required=True, help="The exact name of the test.")
 @click.option("--strategy", metavar="TEXT", default="", help="What is going to be tried.")
+@click.option("--workdir", metavar="DIR", help="The git work tree; default: the one around this folder or the .liza/.")
 @click.option("--now", metavar="TIME", help="As if it were this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
 @click.pass_context
-def start_command(ctx: click.Context, name: str, test: str, strategy: str, now: str | None, as_json: bool) -> int:
+def start_command(
+    ctx: click.Context, name: str, test: str, strategy: str, workdir: str | None, now: str | None, as_json: bool
+) -> int:
     """Begin to work on a test. The first time, where the slice begins is kept as its checkpoint.
 
     Exit code 0 if work may begin, 3 if the slice is stopped.
@@ -63,11 +65,13 @@ def start_command(ctx: click.Context, name: str, test: str, strategy: str, now: 
     """
     board = Board.find(root_of(ctx))
     rules = attempted.in_force(board.paths)
-    name, test = texts.written(name), texts.written(test)
-    done = recording.start(board, name, test, texts.written(strategy), None, rules, moment(now))
-    said = (
-        [] if done.is_stopped else [f"test {show.short(test, 200)}: {attempted.streak(done, test)} of {rec.PER_TEST}"]
-    )
+    name, test, strategy = (texts.written(each) for each in (name, test, strategy))
+    here = worksite.arrive(board, name, workdir)
+    done = recording.start(board, name, test, texts.short(strategy), here.checkpoint, rules, moment(now))
+    here.leave(done)
+    done = done._replace(warnings=(*here.notes, *done.warnings))
+    count = f"{attempted.streak(done, test)} of {rec.PER_TEST}"
+    said = [] if done.is_stopped else [f"test {show.short(test, 200)}: {count}"]
     return attempted.tell("attempt start", done, as_json, said, test_name=test)
 
 
@@ -169,7 +173,7 @@ def _one(
     board = Board.find(root_of(ctx))
     rules = attempted.in_force(board.paths)
     name = texts.written(name)
-    files = attempted.relative(files, os.path.dirname(os.path.abspath(board.paths.folder)))
+    here = worksite.resume(board, name, files, measure=result == rec.FAILED)
     whole = reports.error_file(board.paths, name, error) if len(error) > texts.ERROR else None
     attempt = Attempt(
         test=None if test is None else texts.written(test),
@@ -177,9 +181,10 @@ def _one(
         strategy=texts.short(texts.written(strategy)),
         error=texts.kept(error, whole),
         said=texts.summary(error),
-        files=files,
+        files=here.files,
     )
     done = recording.record(board, name, [attempt], rules, moment(now))
+    here.leave(done)
     return attempted.tell(f"attempt {verb}", done, as_json, _said(done, attempt), test_name=attempt.test)
 
 

@@ -1,6 +1,5 @@
 """How slices look on a terminal and in JSON, and what the options of `liza attempt` mean."""
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -72,15 +71,6 @@ def files_of(named: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
     if more and not named:
         raise WrongUsage(f"{more[0]!r} is not expected here", hint="name the files that were changed behind --files")
     return tuple(texts.written(each) for each in (*named, *more))
-
-
-def relative(files: Sequence[str], top: str) -> tuple[str, ...]:
-    """Paths as they stand in the work tree; one from elsewhere stays as it was given."""
-    found = []
-    for file in files:
-        path = os.path.relpath(os.path.abspath(file), os.path.abspath(top))
-        found.append(file if path.startswith("..") else path)
-    return tuple(dict.fromkeys(found))
 
 
 # --- printing -------------------------------------------------------------------------------------------------------

@@ -43,14 +43,14 @@ def alerts(name: str, record: Mapping[str, Any], rules: RuleSet, now: datetime) 
     return [(match.rule.name, states.words(match)) for match in found if match.rule.action == "ALERT"]
 
 
-def understood(document: Document, name: str) -> Mapping[str, Any] | None:
+def understood(document: Document, name: str, *, of_status: bool = True) -> Mapping[str, Any] | None:
     """The slice by that name; `Unreadable` where its record cannot be understood, and then it counts as stopped."""
     found = scopes.find(document.data.get(SCOPE.section), name, SCOPE.name)
     if found is None:
         return None
     where, record = found
     wrong = fault(record)
-    if wrong is None:
+    if wrong is None or (wrong[0] == "status" and not of_status):
         return record
     field, message, hint = wrong
     line, column = document.locate((SCOPE.section, where, field)) or (None, None)

@@ -81,6 +81,30 @@ def arch_stop(board: Board, name: str, why: str, by: str | None, rules: RuleSet,
     return _told(board, name, _change(board, name, after, now), rules, now)
 
 
+def reset(
+    board: Board, name: str, guidance: str | None, by: str, rolled_back: Mapping[str, Any] | None, rules: RuleSet,
+    now: datetime,
+) -> Recorded:  # fmt: skip
+    """Set all counters of a slice to 0; its finished attempts are in its history afterwards."""
+
+    def after(document: Document, record: Mapping[str, Any] | None) -> Outcome:
+        if record is None:
+            raise unknown(document, judging.SCOPE, name)
+        judging.understood(document, name, of_status=False)  # a reset mends a status that is not known
+        return states.reset(name, record, "reset", guidance, by, now, rolled_back)
+
+    return told(name, _change(board, name, after, now), rules, now)
+
+
+def find(board: Board, name: str) -> Mapping[str, Any]:
+    """The slice by that name, as it stands."""
+    document = board.read()
+    record = judging.understood(document, name, of_status=False)
+    if record is None:
+        raise unknown(document, judging.SCOPE, name)
+    return record
+
+
 def look(board: Board, name: str, rules: RuleSet, now: datetime) -> Recorded:
     """A slice as it is now, with what the rules say of what others wrote into it."""
     document = board.read()

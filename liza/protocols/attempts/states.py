@@ -256,8 +256,8 @@ def reset(
     rolled_back: Mapping[str, Any] | None = None,
 ) -> Outcome:  # fmt: skip
     """After a reset: every counter is 0, the finished attempts are in the history, and the checkpoint is the same."""
-    if is_untouched(record) and not rolled_back:
-        return Outcome(dict(record))
+    if is_untouched(record):
+        return Outcome(_went_back(record, rolled_back) if rolled_back else dict(record))
     counts = rec.counts_of(name, record)
     trip = dict(rec.trip_of(record) or {})
     end = {"reset": format_time(now), "how": how, "by": by, "guidance": guidance, "rolled_back": rolled_back}
@@ -283,6 +283,15 @@ def reset(
     older = tuple(each for each in runs[:-RUNS] if isinstance(each, MAPPINGS))
     said = f"slice {name} is ACTIVE again ({how}{f' by {by}' if by else ''}){f': {guidance}' if guidance else ''}"
     return Outcome(fresh, (Event("slice", name, "reset", said),), older)
+
+
+def _went_back(record: Mapping[str, Any], rolled_back: Mapping[str, Any]) -> Slice:
+    """A slice that was reset before, and whose work tree followed later."""
+    runs = rec.list_of(record, "history")
+    if runs and isinstance(runs[-1], MAPPINGS):
+        runs[-1] = {**runs[-1], "rolled_back": dict(rolled_back)}
+    tests = [_afresh(each, record) for each in rec.list_of(record, "tests")]
+    return {**record, "tests": tests, **({"history": runs} if runs else {})}
 
 
 def is_untouched(record: Mapping[str, Any]) -> bool:

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
+from unicodedata import normalize
 
 from liza.protocols.attempts.records import FAILED, records_of
-from liza.rules.matching import same_key
 
 ERROR = 20_000  # characters of a test's last error that stay on the blackboard; the whole is kept in a file then
 LINE = 500  # of a strategy, and of what is said of one attempt
@@ -52,16 +52,21 @@ def short(text: str, limit: int = LINE) -> str:
 
 def repeated(strategy: str, record: Mapping[str, Any]) -> str | None:
     """The documented strategy of a failed attempt that this one repeats: in this run, or in one before a reset."""
-    wanted = same_key(strategy)
+    wanted = _words(strategy)
     if not wanted:
         return None
     from rapidfuzz.fuzz import ratio
 
     for earlier in _strategies(record):
-        known = same_key(earlier)
+        known = _words(earlier)
         if wanted == known or (_digits(wanted) == _digits(known) and ratio(wanted, known) >= 100 * ALIKE):
             return earlier
     return None
+
+
+def _words(text: str) -> str:
+    """A strategy without what makes no difference: case, white space, punctuation, the width of letters."""
+    return " ".join(re.findall(r"\w+", normalize("NFKC", text).casefold()))
 
 
 def _digits(text: str) -> list[str]:

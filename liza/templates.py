@@ -1,6 +1,14 @@
-"""The files of `templates/`: at the top of the source tree, inside the package once it is installed."""
+"""The files of `templates/`: at the top of the source tree, inside the package once it is installed.
+
+Own ones from LIZA_TEMPLATES take their place. Agents may have written those, so every template runs in a sandbox.
+"""
 
 import os
+
+TYPE_CHECKING = False  # not typing's, which not every caller has loaded yet
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
 
 def text(name: str) -> str:
@@ -13,3 +21,20 @@ def path(name: str) -> str:
     here = os.path.dirname(os.path.abspath(__file__))
     installed = os.path.join(here, "templates", name)
     return installed if os.path.exists(installed) else os.path.join(os.path.dirname(here), "templates", name)
+
+
+def own(name: str) -> str | None:
+    """The path of somebody's own template in place of a shipped one."""
+    folder = os.environ.get("LIZA_TEMPLATES")
+    file = os.path.join(folder or "", name)
+    return file if folder and os.path.exists(file) else None
+
+
+def fill(template: str, facts: "Mapping[str, Any]", filters: "Mapping[str, Callable[..., Any]]") -> str:
+    """The text of a template with the facts in it; whatever the template does wrong is an exception."""
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
+    environment.filters.update(filters)
+    return environment.from_string(template).render(facts)

@@ -13,7 +13,7 @@ from liza.model import Problem
 from liza.rules.evaluate import RuleSet
 from liza.rules.load import BadRules, Source, load
 
-PACKS = ("systemic", "alarms", "loops", "disputes")
+PACKS = ("systemic", "alarms", "loops", "disputes", "attempts")
 
 
 def read_rules(

@@ -4,7 +4,6 @@ Everything in it that agents wrote is untrusted: it is cut, kept on one line, an
 markup. The template may be somebody's own, so it runs in a sandbox.
 """
 
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -52,23 +51,14 @@ def render(
     facts = _facts(trigger, matches, snapshot, rule_changes)
     facts["silenced"] = [_silenced(each) for each in silenced[:ROWS]]
     facts["left_out"]["silenced"] = max(len(silenced) - ROWS, 0)
-    own = os.path.join(os.environ.get("LIZA_TEMPLATES") or "", TEMPLATE)
-    if os.environ.get("LIZA_TEMPLATES") and os.path.exists(own):
+    own = templates.own(TEMPLATE)
+    if own is not None:
         try:
             with open(own, encoding="utf-8") as file:
-                return _fill_in(file.read(), facts)
+                return templates.fill(file.read(), facts, {"cell": cell})
         except Exception as error:  # noqa: BLE001 - whatever somebody's template does, there is a report
             facts["rule_changes"].append(f"the template {own} failed, so this is the shipped one: {error}")
-    return _fill_in(templates.text(TEMPLATE), facts)
-
-
-def _fill_in(template: str, facts: Mapping[str, Any]) -> str:
-    from jinja2 import StrictUndefined
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-    environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
-    environment.filters["cell"] = cell
-    return environment.from_string(template).render(facts)
+    return templates.fill(templates.text(TEMPLATE), facts, {"cell": cell})
 
 
 def _facts(

@@ -26,6 +26,7 @@ COMMANDS = (
     Command("run", "recording", "liza.cli.run", "Run an agent's command again and again, until it is done or stuck."),
     Command("claim", "recording", "liza.cli.claim", "Record the review of a claim; freeze it when it cannot agree."),
     Command("stage", "recording", "liza.cli.stage", "Take a pipeline of claims from stage to stage."),
+    Command("attempt", "recording", "liza.cli.attempt", "Record attempts at tests; stop a slice that gets nowhere."),
     Command("rules", "rules", "liza.cli.rules", "See the rules, check them, ask why, and try them out."),
     Command("init", "setting up", "liza.cli.init", "Make a blackboard in this folder."),
     Command("validate", "setting up", "liza.cli.validate", "Check the blackboard and list all that is wrong with it."),

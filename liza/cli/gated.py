@@ -17,6 +17,7 @@ _SCOPES = {
     "slice": ("slices", ("STOPPED", "ARCH_STOP")),
     "loop": ("loops", ("OPEN",)),
 }
+_FAMILIES = {"slice": "attempt"}  # the commands of a scope that are not called like it
 
 
 @click.command("gate")
@@ -69,9 +70,10 @@ def _scoped(wanted: Mapping[str, str], root: str | None) -> int:
         found = scopes.find(data.get(section), name, scope)
         if found is None:
             continue  # what is not on the blackboard has nothing against it
-        why = _loop(board, name) if scope == "loop" else _status(found[1], scope, name, stopped)
+        judges = {"loop": _loop, "slice": _slice}  # what the status alone does not say
+        why = judges[scope](board, name) if scope in judges else _status(found[1], scope, name, stopped)
         if why is not None:
-            return gate.stop(why, f"see why with: liza status; then: liza {scope} --help")
+            return gate.stop(why, f"see why with: liza status; then: liza {_FAMILIES.get(scope, scope)} --help")
     return gate.GO_ON
 
 
@@ -104,3 +106,14 @@ def _loop(board: "Board", name: str) -> str | None:
     found = look(board, name, rules, settings, datetime.now(UTC))
     is_open = found.status == states.OPEN and not settings.disabled
     return f"loop {name} is OPEN: {found.reason}" if is_open else None
+
+
+def _slice(board: "Board", name: str) -> str | None:
+    """A slice that others wrote, and nobody has judged yet, is stopped by what stands there."""
+    from datetime import UTC, datetime
+
+    from liza.blackboard.rulesfile import read_rules
+    from liza.protocols.attempts.recording import look
+
+    found = look(board, name, read_rules(board.paths.rules), datetime.now(UTC))
+    return f"slice {name} is {found.status}: {found.reason}" if found.is_stopped else None

@@ -10,7 +10,7 @@ from liza.errors import LizaError, Unreadable, WrongUsage, place
 
 BUG = 70
 INTERRUPTED = 130
-_FAMILIES = ("log", "loop", "silence", "rules", "claim", "stage")  # commands that are called by two words
+_FAMILIES = ("log", "loop", "attempt", "silence", "rules", "claim", "stage")  # commands that are called by two words
 
 
 def main() -> int:

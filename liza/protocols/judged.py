@@ -25,6 +25,7 @@ from liza.rules.evaluate import RuleSet
 PROTOCOLS = {
     "loops": ("iterations", "liza.protocols.loops.judging"),
     "claims": ("rounds", "liza.protocols.disputes.judging"),
+    "slices": ("attempts", "liza.protocols.attempts.judging"),
 }
 
 
@@ -88,6 +89,8 @@ def _settle(
 
     board.change(revised)
     log(board.paths, last[0].events, now)
+    if last[0].events and hasattr(protocol, "follow_up"):  # paperwork that no trip waits for
+        protocol.follow_up(board.paths, last[0])
     return last[0].events
 
 

@@ -30,6 +30,7 @@ RULE_KEYS = (*_TEXTS, *_WORDS, "window", "params", "enabled")
 FILE_KEYS: dict[str, type[Any]] = {
     "window": str, "rules": list, "params": dict, "matching": str, "profile": str,
     "notify": dict, "stagnation": dict, "circuit_breaker": dict, "alarms": bool, "protocol": str, "disputes": dict,
+    "fixed": list,
 }  # fmt: skip
 
 _KINDS: dict[type[Any], str] = {str: "a word", list: "a list", dict: "a mapping", bool: "true or false"}
@@ -59,9 +60,11 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
     files = [_File(source) for source in packs]
     shipped = _merged(files)
     mine = _File(own) if own is not None else None
-    for key in ("alarms", "protocol"):
+    for key in ("alarms", "protocol", "fixed"):
         if mine is not None and key in mine.data:
             mine.wrong((key,), f"the key '{key}' is for packs", "give the rule an action: ALERT, FREEZE, STOP or OPEN")
+    if mine is not None:
+        _keep_fixed(files, mine)
     everything = _merged([*files, *([mine] if mine else [])])
     problems = [problem for file in [*files, *([mine] if mine else [])] for problem in file.problems]
     compiled: list[Compiled] = []
@@ -101,6 +104,16 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
         {home: tuple(rules) for home, rules in scoped.items()},
         settled,
     )
+
+
+def _keep_fixed(files: "Sequence[_File]", mine: "_File") -> None:
+    """Some rules are the protocol itself: a file that changes one is refused, whatever it says."""
+    fixed = {name for file in files for name in file.data.get("fixed") or ()}
+    for index, given in mine.rules:
+        if given["name"] in fixed:
+            message = f"the rule {given['name']} cannot be changed or disabled: it is part of its protocol, as it is"
+            hint = "take it out of this file; a rule of your own, under another name, may stop earlier"
+            mine.wrong(("rules", index, "name"), message, hint)
 
 
 class _Entry(NamedTuple):

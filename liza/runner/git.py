@@ -19,7 +19,7 @@ from liza.blackboard.paths import FOLDER
 
 TIME_LIMIT = 30.0  # seconds for one question to git
 
-_QUIETLY = (
+QUIETLY = (
     "--no-optional-locks",
     "--no-pager",
     "-c", "core.fsmonitor=false",
@@ -90,6 +90,15 @@ def changed(before: Snapshot | None, after: Snapshot | None) -> frozenset[str] |
     if not found and (before.unknown or after.unknown):
         return None
     return frozenset(found)
+
+
+def touched(before: Snapshot | None, after: Snapshot | None) -> frozenset[str] | None:
+    """The absolute paths whose content is different: to commit what was there before touches nothing."""
+    paths = changed(before, after)
+    if paths is None or before is None:
+        return None
+    known = {os.path.join(top, name): each for top, tree in before.trees.items() for name, each in tree.dirty.items()}
+    return frozenset(path for path in paths if path not in known or known[path] != _content(path))
 
 
 def _between(top: str, old: Tree, new: Tree, left_out: tuple[str, ...]) -> set[str]:
@@ -208,13 +217,10 @@ def ask(folder: str, *words: str, limit: int | None = None) -> bytes | None:
     import subprocess
     import threading
 
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT}
-    environment |= {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1",
-                    "GIT_LITERAL_PATHSPECS": "1"}  # fmt: skip
     try:
         process = subprocess.Popen(
-            ["git", *_QUIETLY, "-C", folder, *words],
-            env=environment,
+            ["git", *QUIETLY, "-C", folder, *words],
+            env={**environment(), "GIT_LITERAL_PATHSPECS": "1"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -245,6 +251,12 @@ def ask(folder: str, *words: str, limit: int | None = None) -> bytes | None:
         raise
     finally:
         timer.cancel()
+
+
+def environment() -> dict[str, str]:
+    """What git is started with: nothing of another repository's, nobody to ask, no lock that is not needed."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT}
+    return {**kept, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
 
 
 # --- between two calls ----------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ LOADED = (
     "status",
     "trip",
     "validate",
+    "attempt",
 )
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from liza.model import Problem
 from liza.protocols.disputes import freezing
 from liza.protocols.disputes.ledger import NAMES, NOT_READ
-from liza.rules.matching import same_key
+from liza.rules.sameness import same_key
 from liza.text import closest, shown
 
 _HEADING = re.compile(r"(#{1,6})\s+(.*?)(?:\s+#+)?\s*")

@@ -10,7 +10,8 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from liza.model import MAPPINGS, Record
-from liza.rules.matching import same_key, similar_groups
+from liza.rules.matching import similar_groups
+from liza.rules.sameness import same_key
 from liza.text import text_of
 
 SIMILARITY = 0.7

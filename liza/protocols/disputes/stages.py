@@ -9,7 +9,7 @@ from liza.model import MAPPINGS, format_time
 from liza.protocols import scopes
 from liza.protocols.disputes import freezing
 from liza.protocols.scopes import Event
-from liza.rules.matching import same_key
+from liza.rules.sameness import same_key
 
 SCOPE = scopes.Scope("stage", "stages")
 ACTIVE, PASSED, CLOSED = "ACTIVE", "PASSED", "CLOSED"

@@ -1,0 +1,108 @@
+"""Where a slice is worked on: the work tree that a command is about, what was changed in it, and where it began.
+
+This joins git, which knows the work tree, to the blackboard, which knows the slice.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from liza.blackboard.board import Board
+from liza.blackboard.paths import Paths
+from liza.errors import LizaError, Refused
+from liza.model import MAPPINGS
+from liza.protocols.attempts import judging
+from liza.protocols.attempts import records as rec
+from liza.protocols.attempts.recording import Recorded
+from liza.protocols.attempts.states import Checkpoint
+from liza.runner import checkpoints, touched, worktree
+
+
+class Site(NamedTuple):
+    """What a command has found out before the blackboard is changed."""
+
+    folder: str
+    checkpoint: Checkpoint | None = None
+    notes: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    seen: touched.Touched | None = None
+
+    def leave(self, done: Recorded) -> None:
+        """Keep what the next attempt is compared with; and no checkpoint that the slice does not have."""
+        if self.seen is not None and not done.is_stopped:
+            self.seen.keep()
+        about = done.record.get("checkpoint")
+        used = about.get("ref") if isinstance(about, MAPPINGS) else None
+        if self.checkpoint is not None and self.checkpoint.ref not in (None, used):
+            checkpoints.forget(self.folder, str(self.checkpoint.ref))
+
+
+def root_of(paths: Paths) -> str:
+    """The folder that has the `.liza/`."""
+    return os.path.dirname(os.path.abspath(paths.folder))
+
+
+def arrive(board: Board, name: str, workdir: str | None) -> Site:
+    """Before a test is started: where the slice begins, if this is its beginning."""
+    record = _record(board, name)
+    if workdir is not None and not os.path.isdir(workdir):
+        raise Refused(f"--workdir {workdir} is no folder", hint="name a folder in the git work tree")
+    folder = _folder(board.paths, record, workdir)
+    if rec.status_of(record) != rec.ACTIVE:
+        return Site(folder)
+    root = root_of(board.paths)
+    begins = not rec.list_of(record, "attempts") and not record.get("checkpoint")
+    late = bool(rec.list_of(record, "attempts")) and not record.get("checkpoint") and not record.get("checkpoint_tag")
+    found = checkpoints.capture(folder, root, name) if begins else checkpoints.light(folder, root)
+    notes = found.notes if begins else ()
+    if late:
+        notes = (
+            "no checkpoint: attempts were recorded before the first start, so what is there now is not where it began",
+        )
+    return Site(folder, found.checkpoint, notes, (), touched.since_last(board.paths, name, folder))
+
+
+def resume(board: Board, name: str, files: Sequence[str], *, measure: bool) -> Site:
+    """After a test was run: which files the attempt changed, as it says or as git does."""
+    record = _record(board, name)
+    folder = _folder(board.paths, record, None)
+    if not measure or rec.status_of(record) != rec.ACTIVE:
+        return Site(folder, files=_relative(files, folder, board.paths))
+    seen = touched.since_last(board.paths, name, folder)
+    named = _relative(files, folder, board.paths) if files else seen.files or ()
+    return Site(folder, files=named, seen=seen)
+
+
+def look_around(board: Board, name: str) -> None:
+    """What is there now is what the next attempt is compared with."""
+    touched.since_last(board.paths, name, _folder(board.paths, _record(board, name), None)).keep()
+
+
+def _record(board: Board, name: str) -> Mapping[str, Any]:
+    """The slice as it is; nothing, where that cannot be said: the change that follows says why."""
+    try:
+        return judging.understood(board.read(), name) or {}
+    except LizaError:
+        return {"status": rec.STOPPED}
+
+
+def _folder(paths: Paths, record: Mapping[str, Any], workdir: str | None) -> str:
+    """The work tree of a slice: that of its checkpoint, else the one around us, else the one around the blackboard."""
+    about = record.get("checkpoint")
+    recorded = about.get("work_tree") if isinstance(about, MAPPINGS) else None
+    if workdir is not None:
+        return os.path.abspath(workdir)
+    if isinstance(recorded, str) and os.path.isdir(os.path.join(root_of(paths), recorded)):
+        return os.path.normpath(os.path.join(root_of(paths), recorded))
+    return os.getcwd() if worktree.find(os.getcwd()) is not None else root_of(paths)
+
+
+def _relative(files: Sequence[str], folder: str, paths: Paths) -> tuple[str, ...]:
+    """Paths as they stand in the work tree; one from elsewhere stays as it was given."""
+    tree = worktree.find(folder) if files else None
+    top = os.path.realpath(tree.top if tree is not None else root_of(paths))
+    found = []
+    for file in files:
+        path = os.path.relpath(os.path.join(os.path.realpath(os.getcwd()), file), top)
+        found.append(file if path.startswith("../") else path)
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,167 @@
+"""Asking the rules about slices: for the command that records an attempt, and for whoever looks at the blackboard."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from liza.blackboard.document import Document
+from liza.blackboard.paths import Paths
+from liza.errors import Refused, Unreadable
+from liza.model import MAPPINGS, Match, Record, Snapshot
+from liza.protocols import scopes
+from liza.protocols.attempts import records as rec
+from liza.protocols.attempts import states
+from liza.protocols.attempts.naming import file_name
+from liza.rules.evaluate import RuleSet, evaluate
+
+SCOPE = scopes.Scope("slice", "slices")
+
+
+def _observed(records: Sequence[Record], rules: RuleSet, now: datetime) -> Sequence[Match]:
+    """What holds of the attempts of one slice. Silences are not asked: these rules are not for silencing."""
+    snapshot = Snapshot(b"", {}, {}, (), derived={"attempts": tuple(records)})
+    chosen = RuleSet(tuple(rules.scoped.get("attempts", ())), window="all", exact=rules.exact)
+    return evaluate(chosen, snapshot, now).observed
+
+
+def judge_of(rules: RuleSet, now: datetime) -> states.Judge:
+    """What stops a slice."""
+
+    def judge(records: Sequence[Record]) -> Sequence[Match]:
+        found = _observed(records, rules, now)
+        return [match for match in found if match.rule.action == "STOP" and match.rule.mode == "act"]
+
+    return judge
+
+
+def alerts(name: str, record: Mapping[str, Any], rules: RuleSet, now: datetime) -> list[tuple[str, str]]:
+    """What is worth telling of a slice that is not stopped: the rule, and in words."""
+    if rec.status_of(record) != rec.ACTIVE:
+        return []
+    found = _observed(rec.derived(name, record), rules, now)
+    return [(match.rule.name, states.words(match)) for match in found if match.rule.action == "ALERT"]
+
+
+def understood(document: Document, name: str, *, of_status: bool = True) -> Mapping[str, Any] | None:
+    """The slice by that name; `Unreadable` where its record cannot be understood, and then it counts as stopped."""
+    found = scopes.find(document.data.get(SCOPE.section), name, SCOPE.name)
+    if found is None:
+        return None
+    where, record = found
+    wrong = fault(record)
+    if wrong is None or (wrong[0] == "status" and not of_status):
+        return record
+    field, message, hint = wrong
+    line, column = document.locate((SCOPE.section, where, field)) or (None, None)
+    hint = f"{hint}; until then slice {name} counts as stopped"
+    raise Unreadable(f"slice {name}: {message}", hint=hint, file=document.file, line=line, column=column)
+
+
+def fault(record: Mapping[str, Any]) -> tuple[str, str, str] | None:
+    """What keeps a slice from being judged: the field, what is wrong, and what mends it."""
+    for field in rec.LISTS:
+        if not isinstance(record.get(field), list | None):
+            return field, f"{field} is not a list", f"write {field} as a list, each item behind '- '"
+    if record.get("status") not in (None, *rec.STATUSES):
+        return "status", "its status is not known", f"one of: {', '.join(rec.STATUSES)}"
+    return None
+
+
+# --- for whoever looks at all of them -------------------------------------------------------------------------------
+
+
+def derive(section: Any, rules: RuleSet, environment: Mapping[str, str]) -> tuple[Record, ...]:
+    """The attempts that rules see: those of slices that are not stopped."""
+    found: list[Record] = []
+    for _, name, record in scopes.named(section, SCOPE.name):
+        if isinstance(record, MAPPINGS) and rec.status_of(record) == rec.ACTIVE:
+            found += rec.derived(name, record)
+    return tuple(record._replace(key=index) for index, record in enumerate(found))
+
+
+def settle(section: Any, rules: RuleSet, environment: Mapping[str, str], now: datetime) -> scopes.Settled:
+    """What the section is to be, as it stands."""
+    judge = judge_of(rules, now)
+    events: list[scopes.Event] = []
+    archived: list[tuple[str, tuple[Mapping[str, Any], ...]]] = []
+
+    def change(name: str, record: Mapping[str, Any]) -> Mapping[str, Any]:
+        if fault(record) is not None:
+            return record  # it cannot be judged, which `validate` and `status` say
+        outcome = states.settled(name, record, judge, now)
+        events.extend(outcome.events)
+        archived.extend([(name, outcome.archived)] if outcome.archived else [])
+        return outcome.record
+
+    return scopes.Settled(scopes.each(section, SCOPE.name, change), tuple(events), tuple(archived))
+
+
+def open_trips(section: Any, rules: RuleSet, environment: Mapping[str, str], now: datetime) -> dict[str, str]:
+    """The slices that are stopped, each with its reason."""
+    return {
+        f"slice {name} {_since(record)}": f"slice {name} is {_status(record)}: {reason(record)}"
+        for _, name, record in scopes.named(section, SCOPE.name)
+        if isinstance(record, MAPPINGS) and rec.status_of(record) != rec.ACTIVE
+    }
+
+
+def _since(record: Mapping[str, Any]) -> str:
+    trip = rec.trip_of(record) or {}
+    return str(trip.get("trip_id") or trip.get("stopped") or record.get("status"))
+
+
+def _status(record: Mapping[str, Any]) -> str:
+    return rec.status_of(record)
+
+
+def reason(record: Mapping[str, Any]) -> str:
+    """Why a slice is stopped."""
+    if record.get("status") not in (None, *rec.STATUSES):
+        return f"its status is {record.get('status')!r}, which is not known"
+    return str((rec.trip_of(record) or {}).get("reason") or "by hand")
+
+
+def causes(
+    section: Any, rules: RuleSet, environment: Mapping[str, str], now: datetime
+) -> Iterator[tuple[str, str, str]]:
+    """What people should know of slices that go on: tests that cannot be run, and files that nobody may change."""
+    for _, name, record in scopes.named(section, SCOPE.name):
+        if not isinstance(record, MAPPINGS):
+            continue
+        wrong = fault(record)
+        if wrong is not None:
+            yield "slice_not_judged", name, f"slice {name} cannot be judged: {wrong[1]}"
+            continue
+        for rule, text in alerts(name, record, rules, now):
+            yield rule, name, f"slice {name}: {text}"
+        files = [str(each.get("file")) for each in rec.records_of(record, "scope_violations")]
+        if files:
+            yield "scope_violated", name, f"slice {name} changed files outside its scope: {', '.join(files[:5])}"
+
+
+def follow_up(paths: Paths, done: scopes.Settled) -> None:
+    """Write the reports on slices that were stopped just now; one that cannot be written is written later."""
+    from liza.protocols.attempts.reports import write_missing
+
+    stopped = {event.name for event in done.events if event.kind == "stopped"}
+    for _, name, record in scopes.named(done.section, SCOPE.name):
+        if name in stopped and isinstance(record, MAPPINGS):
+            write_missing(paths, name, record)
+
+
+def archive(paths: Paths, name: str, entries: Sequence[Mapping[str, Any]]) -> None:
+    """Keep attempts that leave the blackboard, one JSON object a line; a crash may keep one twice, and loses none."""
+    import json
+
+    path = os.path.join(paths.runs, "slices", f"{file_name(name)}.jsonl")
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        lines = "".join(json.dumps(each, ensure_ascii=False, default=str) + "\n" for each in entries)
+        with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(lines)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        hint = f"make room or permission for {path}"
+        raise Refused(f"older attempts could not be kept: {error.strerror}; nothing was changed", hint=hint) from None

@@ -1,0 +1,162 @@
+"""Slices on the blackboard: a test that is started, the attempts at it, each in one change under the lock."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from liza.blackboard.board import Board
+from liza.blackboard.document import Document
+from liza.protocols.attempts import judging, states, texts
+from liza.protocols.attempts import records as rec
+from liza.protocols.attempts.naming import checked_slice, checked_test
+from liza.protocols.attempts.states import Attempt, Checkpoint
+from liza.protocols.changing import Outcome, change, unknown
+from liza.protocols.scopes import Event
+from liza.rules.evaluate import RuleSet
+
+
+class Recorded(NamedTuple):
+    """A slice after something was done to it, or as it is now."""
+
+    name: str
+    status: str
+    reason: str
+    record: Mapping[str, Any]
+    counts: rec.Counts
+    events: tuple[Event, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def is_stopped(self) -> bool:
+        return self.status != rec.ACTIVE
+
+    def did(self, kind: str) -> bool:
+        """Whether that happened to it just now."""
+        return any(event.kind == kind for event in self.events)
+
+
+def start(
+    board: Board, name: str, test: str, strategy: str, checkpoint: Checkpoint | None, rules: RuleSet, now: datetime
+) -> Recorded:
+    """Begin to work on a test; the first time, with where the slice began."""
+    checked_slice(name)
+    checked_test(test)
+    judge = judging.judge_of(rules, now)
+    before: list[Mapping[str, Any]] = []
+
+    def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
+        before[:] = [judging.understood(document, name) or states.new(name)]
+        return states.started(name, before[0], test, strategy, checkpoint, judge, now)
+
+    outcome = _change(board, name, after, now)
+    return _told(board, name, outcome, rules, now, _repeats(before[0], [strategy]))
+
+
+def record(board: Board, name: str, attempts: Sequence[Attempt], rules: RuleSet, now: datetime) -> Recorded:
+    """Put what came of one run of tests on the blackboard, and judge the slice at once."""
+    checked_slice(name)
+    for each in attempts:
+        if each.test is not None:
+            checked_test(each.test)
+    judge = judging.judge_of(rules, now)
+    before: list[Mapping[str, Any]] = []
+
+    def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
+        before[:] = [judging.understood(document, name) or states.new(name)]
+        return states.recorded(name, before[0], attempts, judge, now)
+
+    outcome = _change(board, name, after, now)
+    tried = [each.strategy for each in attempts if each.result == rec.FAILED]
+    return _told(board, name, outcome, rules, now, _repeats(before[0], tried))
+
+
+def arch_stop(board: Board, name: str, why: str, by: str | None, rules: RuleSet, now: datetime) -> Recorded:
+    """Stop a slice because its work needs another architecture; one that nobody has begun, too."""
+    checked_slice(name)
+
+    def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
+        record = judging.understood(document, name) or states.new(name)
+        return states.arch_stopped(name, record, why, by, now)
+
+    return _told(board, name, _change(board, name, after, now), rules, now)
+
+
+def reset(
+    board: Board, name: str, guidance: str | None, by: str, rolled_back: Mapping[str, Any] | None, rules: RuleSet,
+    now: datetime,
+) -> Recorded:  # fmt: skip
+    """Set all counters of a slice to 0; its finished attempts are in its history afterwards."""
+
+    def after(document: Document, record: Mapping[str, Any] | None) -> Outcome:
+        if record is None:
+            raise unknown(document, judging.SCOPE, name)
+        judging.understood(document, name, of_status=False)  # a reset mends a status that is not known
+        return states.reset(name, record, "reset", guidance, by, now, rolled_back)
+
+    return told(name, _change(board, name, after, now), rules, now)
+
+
+def find(board: Board, name: str) -> Mapping[str, Any]:
+    """The slice by that name, as it stands."""
+    document = board.read()
+    record = judging.understood(document, name, of_status=False)
+    if record is None:
+        raise unknown(document, judging.SCOPE, name)
+    return record
+
+
+def look(board: Board, name: str, rules: RuleSet, now: datetime) -> Recorded:
+    """A slice as it is now, with what the rules say of what others wrote into it."""
+    document = board.read()
+    record = judging.understood(document, name)
+    if record is None:
+        raise unknown(document, judging.SCOPE, name)
+    return judged(name, record, rules, now)
+
+
+def judged(name: str, record: Mapping[str, Any], rules: RuleSet, now: datetime) -> Recorded:
+    """A slice that was read before, as the next one to write it would find it."""
+    return told(name, states.settled(name, record, judging.judge_of(rules, now), now), rules, now)
+
+
+def _told(
+    board: Board, name: str, outcome: Outcome, rules: RuleSet, now: datetime, warnings: Sequence[str] = ()
+) -> Recorded:
+    """With the paperwork of a trip, which comes after the slice is stopped and keeps nothing from being said."""
+    wrong: list[str] = []
+    if rec.trip_of(outcome.record) is not None:
+        from liza.protocols.attempts.reports import write_missing
+
+        wrong = write_missing(board.paths, name, outcome.record)
+    return told(name, outcome, rules, now, [*wrong, *warnings])
+
+
+def told(name: str, outcome: Outcome, rules: RuleSet, now: datetime, warnings: Sequence[str] = ()) -> Recorded:
+    record = outcome.record
+    alerts = [text for _, text in judging.alerts(name, record, rules, now)]
+    status = rec.status_of(record)
+    return Recorded(
+        name=name,
+        status=status,
+        reason=judging.reason(record) if status != rec.ACTIVE else "",
+        record=record,
+        counts=rec.counts_of(name, record),
+        events=outcome.events,
+        warnings=(*warnings, *alerts),
+    )
+
+
+def _repeats(record: Mapping[str, Any], strategies: Sequence[str]) -> list[str]:
+    """What was tried before without success should not be tried again."""
+    found = ((each, texts.repeated(each, record)) for each in dict.fromkeys(strategies) if each.strip())
+    return [
+        f"this strategy was tried before and failed: {texts.short(earlier, 200)}"
+        for _, earlier in found
+        if earlier is not None
+    ]
+
+
+def _change(
+    board: Board, name: str, after: Callable[[Document, Mapping[str, Any] | None], Outcome], now: datetime
+) -> Outcome:
+    return change(board, judging.SCOPE, name, after, now, judging.archive)

@@ -1,0 +1,257 @@
+"""Going back to where a slice began: the plan that people read, and carrying it out.
+
+Nothing is lost by it: what is in the work tree is saved first, as a commit under `refs/liza/`, and so are ignored files
+that stand where others are put back. A `.liza/` is never touched, nor a repository inside the work tree.
+"""
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from liza.errors import Refused
+from liza.model import MAPPINGS
+from liza.protocols.attempts import records as rec
+from liza.protocols.attempts.naming import file_name
+from liza.runner import checkpoints, git, worktree
+from liza.runner.worktree import Change, WorkTree
+
+COMMITS = 50  # that a plan lists
+
+
+class Target(NamedTuple):
+    """What is put back."""
+
+    commit: str | None  # the branch is there afterwards; None where there was no commit yet
+    content: str  # the commit that has the files
+    staged: str | None  # what was staged; None if nothing was, beyond the commit
+
+
+class Plan(NamedTuple):
+    """What a rollback would do."""
+
+    tree: WorkTree
+    target: Target
+    saved: str  # the reference that keeps what is there now
+    message: str
+    paths: tuple[str, ...]
+    forced: tuple[str, ...]  # ignored files that stand in the way
+    changes: tuple[Change, ...]  # from where the slice began to now
+    commits: tuple[str, ...]  # that leave the branch
+    notes: tuple[str, ...]
+
+    @property
+    def is_needed(self) -> bool:
+        return bool(self.changes or self.commits or self.tree.commit != self.target.commit)
+
+
+def plan(record: Mapping[str, Any], name: str, root: str, now: datetime) -> Plan:
+    """How to go back; `Refused` where that cannot be done, with what to do about it."""
+    tree, target = beginning(record, name, root)
+    busy = worktree.unfinished(tree)
+    if busy is not None:
+        hint = f"finish or abort it first: git -C {shlex.quote(tree.top)} status"
+        raise Refused(f"{tree.top} is in the middle of {busy}; nothing was changed", hint=hint)
+    _is_on_its_branch(tree, record, name)
+    if git.ask(tree.top, "config", "--bool", "core.sparseCheckout") == b"true\n":
+        hint = f"git -C {shlex.quote(tree.top)} sparse-checkout disable"
+        raise Refused(f"{tree.top} is checked out in part only; nothing was changed", hint=hint)
+    with worktree.aside(tree, keep=False) as (index, objects):
+        seen = worktree.present(tree, index, objects)
+        changes = worktree.changes(tree, target.content, seen.content, objects)
+        forced = tuple(_in_the_way(tree, changes))
+        if forced:
+            seen = worktree.present(tree, index, objects, forced)
+            changes = worktree.changes(tree, target.content, seen.content, objects)
+    return Plan(
+        tree=tree,
+        target=target,
+        saved=_free_name(tree, f"{checkpoints.REFS}/saved/{file_name(name)}/{now:%Y%m%dT%H%M%SZ}"),
+        message=f"liza: slice {name} before it was rolled back",
+        paths=worktree.everything(tree),
+        forced=forced,
+        changes=tuple(changes),
+        commits=tuple(_commits(tree, target.commit)),
+        notes=tuple(_notes(tree, target, changes)),
+    )
+
+
+def beginning(record: Mapping[str, Any], name: str, root: str) -> tuple[WorkTree, Target]:
+    """Where a slice is worked on, and what was there when it began."""
+    tree = _tree(record, name, root)
+    return tree, _target(tree, record, name)
+
+
+def _tree(record: Mapping[str, Any], name: str, root: str) -> WorkTree:
+    about = record.get("checkpoint")
+    given = about.get("work_tree") if isinstance(about, MAPPINGS) else None
+    folder = os.path.normpath(os.path.join(root, given if isinstance(given, str) else "."))
+    tree = worktree.find(folder) if os.path.isdir(folder) else None
+    if tree is None:
+        hint = "restore it, or go back by hand and reset without --rollback"
+        raise Refused(f"{folder}, where slice {name} is worked on, is no git work tree", hint=hint)
+    return tree
+
+
+def _target(tree: WorkTree, record: Mapping[str, Any], name: str) -> Target:
+    about = record.get("checkpoint")
+    placed: Mapping[str, Any] = about if isinstance(about, MAPPINGS) else {}
+    tags = [record.get("checkpoint_tag"), *(test.get("checkpoint_tag") for _, test in rec.tests_of(record))]
+    tag = next((each for each in tags if isinstance(each, str) and each.strip()), None)
+    ref = placed.get("ref")
+    kept = _commit(tree, ref) if isinstance(ref, str) and ref.startswith(f"{checkpoints.REFS}/") else None
+    if not record.get("checkpoint_tag") and kept is not None:
+        return Target(None, kept, None)  # there was no commit yet
+    if tag is None:
+        hint = f"write the commit to go back to as checkpoint_tag of slice {name} into .liza/state.yaml"
+        raise Refused(f"slice {name} has no checkpoint: no test was started before the first attempt", hint=hint)
+    commit = _commit(tree, tag)
+    if commit is None:
+        hint = f"get it back with git fetch, or write another checkpoint_tag of slice {name} into .liza/state.yaml"
+        raise Refused(f"the checkpoint {tag[:60]!r} of slice {name} is no commit in {tree.top}", hint=hint)
+    parents = (git.ask(tree.top, "rev-parse", f"{kept}^@") or b"").decode().split() if kept is not None else []
+    if kept is None or kept == commit or parents[:1] != [commit]:
+        if placed.get("dirty") is True:
+            hint = f"git -C {shlex.quote(tree.top)} for-each-ref {checkpoints.REFS}"
+            raise Refused(f"slice {name} began with changes that nobody committed, and they are gone", hint=hint)
+        return Target(commit, commit, None)
+    return Target(commit, kept, parents[1] if len(parents) > 1 else None)
+
+
+def _commit(tree: WorkTree, name: str) -> str | None:
+    if name.startswith("-") or not name.isprintable():
+        return None
+    answer = git.ask(tree.top, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    return None if answer is None else answer.decode().strip()
+
+
+def _is_on_its_branch(tree: WorkTree, record: Mapping[str, Any], name: str) -> None:
+    """Another branch is not for moving: it may be somebody else's work."""
+    about = record.get("checkpoint")
+    if not isinstance(about, MAPPINGS) or "branch" not in about or about["branch"] == tree.branch:
+        return
+    began = about["branch"]
+    there = f"on the branch {tree.branch}" if tree.branch else "on no branch"
+    words = ["git", "-C", tree.top, "switch", *([str(began)] if began else ["--detach"])]
+    raise Refused(
+        f"slice {name} began {f'on the branch {began}' if began else 'on no branch'}, but {tree.top} is {there}; "
+        "nothing was changed",
+        hint=shlex.join(words),
+    )
+
+
+def _in_the_way(tree: WorkTree, changes: Sequence[Change]) -> Iterator[str]:
+    """Files that git ignores, and that stand where something is put back: they are saved, too."""
+    seen = {change.path for change in changes if change.status != "D"}
+    found: dict[str, None] = {}
+    for change in changes:
+        if change.status == "D":
+            found |= dict.fromkeys(path for path in _standing(tree.top, change.path) if path not in seen)
+    yield from found
+
+
+def _standing(top: str, path: str) -> Iterator[str]:
+    parts = path.split("/")
+    for above in ("/".join(parts[:n]) for n in range(1, len(parts))):
+        full = os.path.join(top, above)
+        if os.path.islink(full) or (os.path.lexists(full) and not os.path.isdir(full)):
+            yield above
+            return
+    here = os.path.join(top, path)
+    if os.path.isdir(here) and not os.path.islink(here):
+        for folder, folders, files in os.walk(here):
+            if ".git" in folders or ".git" in files:
+                hint = f"move {folder} away first"
+                raise Refused(f"a repository stands where {path} is to be put back: {folder}", hint=hint)
+            links = [each for each in folders if os.path.islink(os.path.join(folder, each))]
+            yield from (os.path.relpath(os.path.join(folder, each), top) for each in (*files, *links))
+    elif os.path.lexists(here):
+        yield path
+
+
+def _free_name(tree: WorkTree, ref: str) -> str:
+    number, name = 1, ref
+    while _commit(tree, name) is not None:
+        number += 1
+        name = f"{ref}-{number}"
+    return name
+
+
+def _commits(tree: WorkTree, since: str | None) -> Iterator[str]:
+    if tree.commit is None or tree.commit == since:
+        return
+    span = [f"{since}..HEAD"] if since is not None else ["HEAD"]
+    answer = git.ask(tree.top, "log", "--format=%h %s", f"--max-count={COMMITS}", *span) or b""
+    yield from (os.fsdecode(line) for line in answer.splitlines())
+
+
+def _notes(tree: WorkTree, target: Target, changes: Sequence[Change]) -> Iterator[str]:
+    for change in changes:
+        if change.is_repository:
+            mend = shlex.join(["git", "submodule", "update", "--init", change.path])
+            yield f"the submodule {change.path} is left as it is: {mend}"
+    if target.commit is not None and tree.commit is not None:
+        base = (git.ask(tree.top, "merge-base", target.commit, tree.commit) or b"").decode().strip()
+        if base != target.commit:
+            yield "the checkpoint is not among the commits of the branch: it was rebased or amended since"
+
+
+# --- in words -------------------------------------------------------------------------------------------------------
+
+
+def commands(plan: Plan) -> list[str]:
+    """The plan as a person would type it: the very commands that are run."""
+    tree, target = plan.tree, plan.target
+    paths = shlex.join(plan.paths)
+    forced = shlex.join([f":(top,literal){path}" for path in plan.forced])
+    parent = "-p HEAD " if tree.commit else ""
+    return [
+        f"cd {shlex.quote(tree.top)}",
+        "staged=$(git write-tree)",
+        'export GIT_INDEX_FILE="$(git rev-parse --absolute-git-dir)/liza-index"',
+        'git read-tree "$staged"',
+        f"git add --all -- {paths}",
+        *([f"git add --force -- {forced}"] if plan.forced else []),
+        f'saved=$(git commit-tree {parent}-m {shlex.quote(plan.message)} "$(git write-tree)")',
+        'rm "$GIT_INDEX_FILE" && unset GIT_INDEX_FILE',
+        f'git update-ref {plan.saved} "$saved"',
+        'git read-tree "$saved"',
+        f"git restore --source={target.content} --staged --worktree -- {paths}",
+        *_last(plan),
+    ]
+
+
+def _last(plan: Plan) -> list[str]:
+    target = plan.target
+    if target.commit is None:
+        return ["git update-ref -d HEAD", "git read-tree --empty"]
+    return [f"git reset --soft {target.commit}", f"git read-tree {target.staged or target.commit}"]
+
+
+def way_back(plan: Plan) -> str:
+    """The command that brings back what a rollback put away."""
+    words = ["git", "-C", plan.tree.top, "restore", f"--source={plan.saved}", "--worktree", "--", *plan.paths]
+    return shlex.join(words)
+
+
+# --- doing it -------------------------------------------------------------------------------------------------------
+
+
+def carry_out(plan: Plan) -> str:
+    """Save what is there, then go back; the commit that keeps it. What fails in between says how to go on."""
+    tree, target = plan.tree, plan.target
+    with worktree.aside(tree, keep=True) as (index, _):
+        seen = worktree.present(tree, index, None, plan.forced)
+    saved = checkpoints.commit(tree, seen, plan.message)
+    worktree.command(tree.top, "update-ref", plan.saved, saved)
+    try:
+        worktree.command(tree.top, "read-tree", saved)
+        worktree.command(tree.top, "restore", f"--source={target.content}", "--staged", "--worktree", "--", *plan.paths)
+        for line in _last(plan):
+            worktree.command(tree.top, *line.split()[1:])
+    except Refused as error:
+        hint = f"all that was there is kept: {way_back(plan)}"
+        raise Refused(f"the rollback is not complete: {error.message}", hint=hint) from None
+    git.ask(tree.top, "update-index", "-q", "--refresh")
+    return saved

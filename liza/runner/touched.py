@@ -1,0 +1,53 @@
+"""Which files an attempt touched, and which a slice has touched since it began: git is asked, nothing is guessed."""
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from liza.blackboard.paths import Paths
+from liza.blackboard.storage import put
+from liza.protocols.attempts.naming import file_name
+from liza.runner import git, rollback, worktree
+
+
+class Touched(NamedTuple):
+    """The files that differ from the last time; None where nobody can know."""
+
+    files: tuple[str, ...] | None
+    path: str
+    now: Any  # a snapshot as JSON, or None
+
+    def keep(self) -> None:
+        """For the next attempt to be compared with; one that cannot be kept makes that unknown, and nothing worse."""
+        with suppress(OSError):
+            if self.now is not None:
+                os.makedirs(os.path.dirname(self.path), exist_ok=True)
+                put(self.path, json.dumps(self.now).encode())
+            elif os.path.exists(self.path):
+                os.unlink(self.path)
+
+
+def since_last(paths: Paths, name: str, folder: str) -> Touched:
+    """What changed in a work tree since a test of this slice was started or attempted."""
+    path = os.path.join(paths.runs, "slices", f"{file_name(name)}.snapshot.json")
+    now = git.snapshot([folder])
+    before = None
+    with suppress(OSError, ValueError), open(path, encoding="utf-8") as file:
+        before = git.load(json.load(file))
+    if now is None or before is None or now.trees.keys() != before.trees.keys():
+        return Touched(None, path, None if now is None else git.dump(now))
+    top = next(iter(now.trees))
+    found = git.touched(before, now)
+    files = None if found is None else tuple(sorted(os.path.relpath(each, top) for each in found))
+    return Touched(files, path, git.dump(now))
+
+
+def since_start(record: Mapping[str, Any], name: str, root: str) -> tuple[str, tuple[str, ...]]:
+    """The work tree of a slice, and what differs in it from where the slice began, committed or not."""
+    tree, target = rollback.beginning(record, name, root)
+    with worktree.aside(tree, keep=False) as (index, objects):
+        seen = worktree.present(tree, index, objects)
+        changes = worktree.changes(tree, target.content, seen.content, objects)
+    return tree.top, tuple(change.path for change in changes)

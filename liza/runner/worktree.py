@@ -1,0 +1,154 @@
+"""A work tree of git that slices are worked on in: where it is, what is in it now, and commands that change it.
+
+What is in it is a tree object: every file that git would track, whatever is staged, without a `.liza/` anywhere and
+without repositories inside. It is made beside the index of the repository, which stays as it is.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from liza.blackboard.paths import FOLDER
+from liza.errors import Refused
+from liza.runner import git
+
+TIME_LIMIT = 600.0  # seconds for one command: a large work tree is read whole
+# Everything but blackboards; they are never read, saved or put back.
+EVERYTHING = (":/", f":(exclude,top,glob)**/{FOLDER}", f":(exclude,top,glob)**/{FOLDER}/**")
+_AUTHOR = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in
+           (("NAME", "liza"), ("EMAIL", "liza@localhost"))}  # fmt: skip
+_UNFINISHED = {
+    "MERGE_HEAD": "a merge", "rebase-merge": "a rebase", "rebase-apply": "a rebase", "REVERT_HEAD": "a revert",
+    "CHERRY_PICK_HEAD": "a cherry-pick", "BISECT_LOG": "a bisect",
+}  # fmt: skip
+
+
+class WorkTree(NamedTuple):
+    """A work tree as it was found."""
+
+    top: str
+    git_dir: str
+    commit: str | None  # None before the first
+    branch: str | None  # None where HEAD is detached
+
+
+def find(folder: str) -> WorkTree | None:
+    """The work tree that a folder is in; None where there is none, or no git."""
+    top, git_dir = _said(folder, "rev-parse", "--show-toplevel"), _said(folder, "rev-parse", "--absolute-git-dir")
+    if not top or not git_dir:
+        return None
+    commit = _said(top, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    return WorkTree(top, git_dir, commit, _said(top, "symbolic-ref", "--quiet", "--short", "HEAD"))
+
+
+def _said(folder: str, *words: str) -> str | None:
+    answer = git.ask(folder, *words)
+    return None if answer is None else os.fsdecode(answer.removesuffix(b"\n"))
+
+
+def command(top: str, *words: str, index: str | None = None, objects: str | None = None) -> str:
+    """What git says; `Refused` with the reason it gives, where it fails."""
+    environment = {**git.environment(), **_AUTHOR}
+    if index is not None:
+        environment["GIT_INDEX_FILE"] = index
+    if objects is not None:
+        environment |= {"GIT_OBJECT_DIRECTORY": objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES": _objects(top)}
+    try:
+        done = subprocess.run(
+            ["git", *git.QUIETLY, "-c", "advice.addEmbeddedRepo=false", "-c", "core.safecrlf=false", "-C", top, *words],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=TIME_LIMIT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise Refused(f"git {words[0]} took longer than {TIME_LIMIT:g} s", hint=f"see: git -C {top} status") from None
+    except OSError as error:
+        raise Refused(f"git could not be started: {error.strerror}", hint="install git") from None
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        why = next((line for line in said if line.startswith(("fatal:", "error:"))), said[-1] if said else "no reason")
+        raise Refused(f"git {words[0]} failed in {top}: {why}", hint=f"see: git -C {top} status")
+    return os.fsdecode(done.stdout)
+
+
+def _objects(top: str) -> str:
+    answer = git.ask(top, "rev-parse", "--git-path", "objects")
+    path = os.fsdecode((answer or b"").removesuffix(b"\n"))
+    quoted = path if os.path.isabs(path) else os.path.join(top, path)
+    return f'"{quoted}"' if quoted.startswith('"') or ":" in quoted else quoted
+
+
+def unfinished(tree: WorkTree) -> str | None:
+    """What is in the middle of being done in a work tree, in which nothing may be put back."""
+    for name, what in _UNFINISHED.items():
+        if os.path.lexists(os.path.join(tree.git_dir, name)):
+            return what
+    conflicts = git.ask(tree.top, "ls-files", "--unmerged", limit=1)
+    return "a merge with conflicts" if conflicts else None
+
+
+def everything(tree: WorkTree) -> tuple[str, ...]:
+    """The paths that are saved and put back. A repository inside the work tree is somebody else's."""
+    answer = git.ask(tree.top, "status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames") or b""
+    inside = [line[2:-1] for line in answer.split(b"\0") if line.startswith(b"? ") and line.endswith(b"/")]
+    return (*EVERYTHING, *(f":(exclude,top,literal){os.fsdecode(path)}" for path in inside))
+
+
+class Present(NamedTuple):
+    """What is in a work tree now, as tree objects."""
+
+    content: str
+    staged: str | None  # None in the middle of a merge
+
+
+@contextmanager
+def aside(tree: WorkTree, *, keep: bool) -> Iterator[tuple[str, str | None]]:
+    """An index of one's own, and a place for objects; what is not to be kept leaves no trace in the repository."""
+    with TemporaryDirectory(prefix="liza-", dir=tree.git_dir if keep else None) as folder:
+        objects = None
+        if not keep:
+            objects = os.path.join(folder, "objects")
+            os.mkdir(objects)
+        yield os.path.join(folder, "index"), objects
+
+
+def present(tree: WorkTree, index: str, objects: str | None, forced: Sequence[str] = ()) -> Present:
+    """What is in a work tree now; `forced` are paths that count although git is told to ignore them."""
+    with suppress(FileNotFoundError):  # nothing was ever staged
+        # With its time: by that git tells which files may have changed in the moment in which it was written.
+        shutil.copy2(os.path.join(tree.git_dir, "index"), index)
+    try:
+        staged: str | None = command(tree.top, "write-tree", index=index, objects=objects).strip()
+    except Refused:
+        staged = None  # conflicts: a path has several contents at once
+    command(tree.top, "add", "--all", "--", *everything(tree), index=index, objects=objects)
+    for at in range(0, len(forced), 500):
+        paths = [f":(top,literal){path}" for path in forced[at : at + 500]]
+        command(tree.top, "add", "--force", "--", *paths, index=index, objects=objects)
+    return Present(command(tree.top, "write-tree", index=index, objects=objects).strip(), staged)
+
+
+class Change(NamedTuple):
+    """A path in which two trees differ: A added, M modified, D deleted, T another type."""
+
+    status: str
+    path: str
+    is_repository: bool = False
+
+
+def changes(tree: WorkTree, old: str, new: str, objects: str | None = None) -> list[Change]:
+    """The paths in which the new tree differs from the old one, blackboards left out."""
+    words = ("diff-tree", "-r", "-z", "--no-renames", "--ignore-submodules=none", old, new)
+    parts = command(tree.top, *words, objects=objects).split("\0")
+    found = []
+    for about, path in zip(parts[0::2], parts[1::2], strict=False):
+        old_mode, new_mode, _, _, status = about.lstrip(":").split(" ")
+        if FOLDER not in path.split("/"):
+            found.append(Change(status[0], path, "160000" in (old_mode, new_mode)))
+    return found

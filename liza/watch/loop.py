@@ -113,6 +113,8 @@ class Watcher:
         self.notified: list[str] = []  # trips that people were told of, or at least were to be
         self.alerts = Log(paths.alerts)
         self.unchecked = False  # whether the records are in order: looked at when there is time
+        self.odd: tuple[tuple[str, ...], datetime] = ((), self.started)  # what is odd about the halt, and since when
+        self.odd_grace = GRACE
 
     # --- living -----------------------------------------------------------------------------------------------------
 
@@ -140,6 +142,7 @@ class Watcher:
 
     def once(self) -> None:
         """One look, and what follows from it."""
+        self.odd_grace = 0.0
         self.lease.take()
         try:
             self._remember()
@@ -330,8 +333,8 @@ class Watcher:
     def _tell_what_changed(self, before: Check | None, found: Check) -> None:
         was = before.trigger if before is not None else None
         trigger = found.trigger
-        if before is None:
-            self._tell_what_was_resolved(found)
+        if before is None or (was is not None and trigger is not None):
+            self._tell_what_was_resolved(found)  # while nobody watched, or since the last look, and tripped again
         if trigger is not None and (was is None or was.get("trip_id") != trigger.get("trip_id")):
             verb = "" if found.tripped else " (found open)"
             what = f"{trigger.get('pattern')} ({trigger.get('severity')}){verb}"
@@ -343,8 +346,9 @@ class Watcher:
             self.tell(Kind.TRIPPED, f"{names} would trip (only observing)")
         elif before is None or _counts(before) != _counts(found):
             self.tell(Kind.CHECKED, _nearest(found))
-        standing = list(_about_the_halt(checkpoint.look(self.paths.checkpoint), trigger))
-        self.alarm_causes["notes"] = [Cause("note", note, note) for note in standing]
+        odd = tuple(_about_the_halt(checkpoint.look(self.paths.checkpoint), trigger))
+        if odd != self.odd[0]:
+            self.odd = (odd, self.clock())
         for note in found.notes:
             if "CHECKPOINT" not in note:  # that stands, and is told for as long as it does
                 self.tell(Kind.CHECKED if JOINED in note else Kind.ALARM, note)
@@ -361,6 +365,10 @@ class Watcher:
         """Tell of each cause once, for as long as it stands."""
         if self.document is None or self.rules is None:
             return
+        # Whoever trips or decides writes the blackboard and CHECKPOINT one after the other, and we may look in between.
+        odd, since = self.odd
+        if not odd or (now - since).total_seconds() >= self.odd_grace:
+            self.alarm_causes["notes"] = [Cause("note", note, note) for note in odd]
         if self.aged is None or (now - self.aged).total_seconds() >= AGING or now < self.aged:
             self.aged = now
             self.alarm_causes["files"] = list(causes.of_files(self.paths, now))

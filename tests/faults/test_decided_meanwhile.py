@@ -1,4 +1,4 @@
-"""A person decides while the daemon looks, at any step of that: nobody stays halted."""
+"""A person decides while the daemon looks, at any step of that: nobody stays halted, and nobody is alarmed."""
 
 import itertools
 import json
@@ -56,7 +56,9 @@ def more_evidence(board: Watched) -> None:
 
 
 @pytest.mark.parametrize("edit", [a_harmless_edit, more_evidence])
-def test_a_decision_at_any_step_of_a_look_leaves_nobody_halted(tmp_path: Path, edit: Callable[[Watched], None]) -> None:
+def test_a_decision_at_any_step_of_a_look_alarms_nobody_and_leaves_nobody_halted(
+    tmp_path: Path, edit: Callable[[Watched], None]
+) -> None:
     for number in itertools.count(1):
         board = Watched(tmp_path / str(number), STATE + text_of(RETRIES))
         with Looking(board) as looking:
@@ -69,6 +71,8 @@ def test_a_decision_at_any_step_of_a_look_leaves_nobody_halted(tmp_path: Path, e
                 return
             looking.ticks(3)
             where = f"decided before step {number}, {taken[number - 1].name}"
+            assert [text for text in looking.told("alarm") if "new evidence" not in text] == [], where
+            assert [text for text in looking.told("resolved") if "use a queue" in text] != [], where
             assert board.checkpoint.exists() == (board.section["status"] == "TRIGGERED"), where
             marks = json.loads(board.watch_json.read_text())["notified"]
             assert len(marks) == len(set(marks)), where

@@ -218,6 +218,7 @@ def put_into_effect(board: Board, trip: Trip, now: datetime, again: Callable[[Do
     """
     failed: list[LizaError] = []
     _attempt(failed, lambda: checkpoint.make(board.paths.checkpoint, trip.trigger))
+    halted = not failed
     _attempt(failed, lambda: write_report(board, trip))
     outcome: list[Trip | None] = [trip]  # unless the commit says otherwise
     standing: list[Mapping[str, Any]] = []
@@ -240,12 +241,12 @@ def put_into_effect(board: Board, trip: Trip, now: datetime, again: Callable[[Do
     final = outcome[0]
     if standing:
         # Another check tripped first: its halt and its report are the ones that count.
-        checkpoint.make(board.paths.checkpoint, {**trip.trigger, **standing[0]})
+        _attempt([], lambda: _settle_halt(board, {**trip.trigger, **standing[0]}, halted))
         _restore_report(board, standing[0])
     elif final is None:
         checkpoint.remove(board.paths.checkpoint, str(trip.trigger["trip_id"]))  # the evidence is gone again
     else:
-        _attempt(failed, lambda: checkpoint.make(board.paths.checkpoint, final.trigger, settled=True))
+        _attempt(failed, lambda: _settle_halt(board, final.trigger, halted))
         if final.trigger != trip.trigger:
             _attempt(failed, lambda: write_report(board, final))
         _attempt(failed, lambda: archive(board, final))
@@ -254,6 +255,16 @@ def put_into_effect(board: Board, trip: Trip, now: datetime, again: Callable[[Do
         if failed:
             raise Halted(failed, final.trigger)
     return final
+
+
+def _settle_halt(board: Board, trigger: Mapping[str, Any], halted: bool) -> None:
+    """Have CHECKPOINT say what was entered, unless somebody has decided since: then nobody may be halted again."""
+    path = board.paths.checkpoint
+    if halted and checkpoint.look(path) is None:
+        return  # it was made, and whoever took it away since had a reason
+    made = checkpoint.make(path, trigger, settled=True)
+    if made and sections.is_decided(board.read().data.get("circuit_breaker"), trigger):
+        checkpoint.remove(path, str(trigger.get("trip_id")))
 
 
 def _attempt(failed: list[LizaError], step: Callable[[], object]) -> None:

@@ -76,5 +76,5 @@ def as_json(paths: Paths) -> dict[str, Any]:
     """The daemon in the JSON of `liza status`."""
     seen, facts = facts_of(paths)
     names = ("backend", "health", "last_check", "last_error", "not_sent")
-    known = {name: facts.get(name) for name in names}
+    known = {name: facts.get(name) for name in names} | ({} if seen is not None else {"health": None})
     return {"state": state(seen, facts), "pid": seen.pid if seen is not None else None, **known}

@@ -18,6 +18,7 @@ from liza.watch.alarms import Cause
 WAITING = (timedelta(minutes=30), timedelta(hours=2), timedelta(hours=8))
 DONE = ("MERGED", "ABANDONED", "SUPERSEDED")
 _PATIENCE = 2.0  # seconds between two steps of one decision: `liza resolve` writes, and then lets the agents go on
+_BY_HAND = 60.0  # the same, for a person who types them
 _LONG = 120  # characters of what a record says that an alarm repeats
 # What an alarm says of the record behind it: the first of these fields that it has, unless the rule has its own.
 _SAID: tuple[str, ...] = ("blocked_reason", "detail", "question", "description", "what", "assigned_to")
@@ -139,8 +140,8 @@ def about_the_halt(halt: Checkpoint | None, trigger: Mapping[str, Any] | None) -
         yield _note("the agents are halted by a CHECKPOINT that a person made")
     elif halt is not None and trigger is None:
         trip = f"the CHECKPOINT of trip {halt.trip_id}, which is not open"
-        yield _note(f"the agents are halted by {trip}: see liza resolve")
+        yield _note(f"the agents are halted by {trip}: see liza resolve", _BY_HAND)
 
 
-def _note(text: str) -> Cause:
-    return Cause("note", text, text, patience=_PATIENCE)
+def _note(text: str, patience: float = _PATIENCE) -> Cause:
+    return Cause("note", text, text, patience=patience)

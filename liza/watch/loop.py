@@ -100,10 +100,10 @@ class Watcher:
                 self.looked()
                 self.changes.wait(self._patience())
         finally:
-            self.changes.stop()
             self.telling.stop()
             self.telling.tell(Kind.STOPPED, "watching no longer")
             self.telling.write_down("stopped")
+            self.changes.stop()
             self.lease.release()
 
     def once(self) -> None:

@@ -49,7 +49,8 @@ def _id(trigger: Mapping[str, Any]) -> str:
 def _resolution(found: Check, trigger: Mapping[str, Any]) -> str:
     for entry in reversed(history_of(found.snapshot.sections.get("circuit_breaker"))):
         if isinstance(entry, Mapping) and entry.get("trip_id") == trigger.get("trip_id"):
-            return f"{trigger.get('pattern')} by {entry.get('resolved_by') or 'hand'}: {entry.get('resolution') or '?'}"
+            said = f": {entry['resolution']}" if entry.get("resolution") else ""
+            return f"{trigger.get('pattern')} by {entry.get('resolved_by') or 'hand'}{said}"
     return f"{trigger.get('pattern')} by hand"
 
 

@@ -297,6 +297,7 @@ def test_observing_it_tells_and_never_halts(board: Watched) -> None:
         before = board.state.read_bytes()
         assert "retry_cluster would trip" in daemon.tells("tripped")
         board.report_anomalies(*OUTAGE)
+        assert daemon.tells("tripped") == "external_service_outage would trip (only observing)"
         board.beats(3)
         assert board.state.read_bytes() == before + text_of(OUTAGE).encode()
         assert "only observing" in run(board.root, "watch", "--status").out

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.watch.daemon import RETRIES, STATE, Daemon, Watched, run, until
+from tests.watch.looking import Looking
 from tests.watch.writers import save, text_of
 
 BAD = STATE + "  - {type: retry_loop\nversion: 2\n"
@@ -206,3 +207,31 @@ def test_a_section_whose_name_is_no_text_is_read_again(tmp_path: Path) -> None:
         until(lambda: board.facts["checks"] == 2 or daemon.process.poll(), "it has looked")
         board.report_anomalies(*RETRIES)
         daemon.tells("tripped")
+
+
+def test_a_restart_does_not_tell_again_that_it_cannot_see(board: Watched) -> None:
+    with Daemon(board.root) as daemon:
+        save(board.state, BAD)
+        daemon.tells("degraded")
+        until(lambda: board.facts["errors"], "it is written down that people know")
+        daemon.kill()
+    with Daemon(board.root, wait="started") as daemon:
+        until(lambda: board.facts["pid"] == daemon.pid and board.facts["health"] == "degraded", "it has looked")
+        board.beats(3)
+        assert daemon.told("degraded") == daemon.told("recovered") == []
+        save(board.state, STATE)
+        daemon.tells("recovered", "state.yaml:19:5")
+    assert sum("degraded" in line for line in board.alerts) == 1
+
+
+def test_hours_without_sight_are_told_again_and_not_for_every_new_error(board: Watched) -> None:
+    with Looking(board) as looking:
+        looking.ticks(2)
+        for number in range(30):
+            save(board.state, "\n" * number + "anomalies: [\n")
+            looking.ticks(1, 10)
+        assert len(looking.told("degraded")) == 1
+        looking.after(hours=1)
+        first, second = looking.told("degraded")
+        assert "(still, since " in second
+        assert "(still, since " not in first

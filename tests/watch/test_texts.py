@@ -1,6 +1,7 @@
 """What agents write reaches people on one line, short and harmless, wherever it is told."""
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,44 @@ def test_what_stands_and_what_changes_are_told_apart(tmp_path: Path) -> None:
         save(board.state, blocked("still no access"))
         looking.ticks(3)
         assert looking.told("alarm") == ["A task is blocked: task-2: blocked reason no access"]
+
+
+# --- odd boards -----------------------------------------------------------------------------------------------------
+
+WORDS = ("BLOCKED", "CLAIMED", "2025-01-18T14:32:00Z", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00+14:00")
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats() | st.text(max_size=6)
+    | st.sampled_from(WORDS),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=4,
+)  # fmt: skip
+TASK_FIELDS = (
+    "id", "status", "created", "assigned_to", "iteration", "review_cycles_current", "reviewing_by",
+    "review_lease_expires", "failed_by", "blocked_reason", "max_iterations", "max_review_cycles", "history",
+)  # fmt: skip
+TASKS = st.lists(st.dictionaries(st.sampled_from(TASK_FIELDS), VALUES), max_size=3)
+AGENTS = st.dictionaries(st.text(max_size=3), st.dictionaries(st.sampled_from(["status", "lease_expires"]), VALUES))
+BOARDS = st.fixed_dictionaries(
+    {
+        "tasks": TASKS | VALUES,
+        "agents": AGENTS | VALUES,
+        "discovered": st.lists(st.dictionaries(st.sampled_from(["id", "urgency", "description"]), VALUES)) | VALUES,
+        "config": st.dictionaries(st.sampled_from(["max_review_cycles", "escalation_webhook"]), VALUES) | VALUES,
+        "sprint": VALUES | st.fixed_dictionaries({"id": VALUES, "timeline": VALUES}),
+    }
+)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(BOARDS)
+def test_no_board_is_too_odd_to_be_looked_at(tmp_path: Path, sections: dict[str, object]) -> None:
+    """Clocks that are wrong, fields that are missing or of another type: never a bug, and never a text out of line."""
+    board = Watched(tmp_path / f"team-{len(list(tmp_path.iterdir()))}")
+    board.save("".join(f"{name}: {json.dumps(value)}\n" for name, value in sections.items()) + "anomalies: []\n")
+    board.checkpoint.touch()
+    with Looking(board) as looking:
+        looking.now += timedelta(hours=3)
+        looking.ticks(3)
+        error = looking.watcher.telling.health.last_error
+    assert error is None or "a bug" not in error
+    assert all(is_harmless(each.text) for each in looking.happened)

@@ -272,7 +272,8 @@ class Watcher:
         return self.foreign and (now - self.entered).total_seconds() >= REFRESH
 
     def _tell_what_is_new(self, before: Check | None, found: Check) -> None:
-        if before is None:
+        if before is None or (before.trigger is not None and found.trigger is not None):
+            # Resolved while nobody watched, or since the last look, and tripped again.
             for each in news.of_absence(found, self.telling.was_told):
                 self.telling.tell(*each)
         for each in news.of_check(before, found, observe=self.options.observe):

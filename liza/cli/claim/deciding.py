@@ -71,7 +71,7 @@ def resolve_command(
     context = context_of(ctx, now)
     if new_data is not None:
         ref = words(new_data, "--new-data")
-        why = words(message, "-m") if message is not None else f"new data: {ref}"
+        why = words(message, "-m") if message is not None else ref
         done = deciding.resolve(context, name, "new_data", None, why, person(by), new_data=ref)
     else:
         why = _needed(message, "-m WHY", "why it is decided so")

@@ -5,7 +5,7 @@ import pytest
 from tests.protocols.disputes.run import HARNESS, Claims, frozen_part
 
 WAYS = {
-    "new data": (("--new-data", "gc.tsv"), "OPEN", "new_data", "new data: gc.tsv"),
+    "new data": (("--new-data", "gc.tsv"), "OPEN", "new_data", "gc.tsv"),
     "new data, with a reason": (("--new-data", "gc.tsv", "-m", "annotated"), "OPEN", "new_data", "annotated"),
     "a drop": (("--drop", "-m", "untestable"), "KILLED", "dropped", "untestable"),
     "an override": (("--override", "accepted", "-m", "ok", "--by", "ann"), "ACCEPTED", "human_override", "ok"),

@@ -24,7 +24,11 @@ LAYERS = (
     ("notify", "rules", "blackboard"),
     ("model", "text", "errors", "templates"),
 )
-PURE = ("liza.model", "liza.text", "liza.rules", "liza.breaker.section")
+_DISPUTES = ("settings", "rounds", "freezing", "claims", "depending", "stages", "ledger", "importing", "summary")
+PURE = (
+    *("liza.model", "liza.text", "liza.rules", "liza.breaker.section"),
+    *(f"liza.protocols.disputes.{name}" for name in _DISPUTES),
+)
 IMPURE = {"os", "time", "pathlib", "io", "shutil", "subprocess", "socket", "random", "secrets", "tempfile", "fcntl"}
 
 

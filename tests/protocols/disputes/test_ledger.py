@@ -197,7 +197,8 @@ def test_a_file_without_claims_is_refused(lab: Claims, tmp_path: Path, text: str
     before = lab.text
     assert lab.claim("import", str(tmp_path / "LEDGER.md")).code in (1, 2)
     assert lab.text == before
-    assert lab.claim("import", str(tmp_path / "nowhere.md")).code == 2
+    ran = lab.claim("import", str(tmp_path / "nowhere.md"))
+    assert (ran.code, "nowhere.md: it cannot be read" in ran.err) == (1, True)
 
 
 def test_a_ledger_of_ours_comes_back_as_it_was(lab: Claims, tmp_path: Path) -> None:

@@ -99,6 +99,12 @@ def test_a_status_that_cannot_be_meant_is_refused(lab: Claims, status: str) -> N
     assert lab.text == before
 
 
+def test_a_reason_may_begin_with_anybodys_name(lab: Claims) -> None:
+    lab.dispute()
+    assert lab.claim("resolve", "C-001", "--drop", "-m", "@ann says so").code == 0
+    assert lab.disputes()[0]["rationale"] == "@ann says so"
+
+
 def test_a_status_of_the_teams_own_is_fine(lab: Claims) -> None:
     lab.dispute()
     assert lab.claim("resolve", "C-001", "--override", "paper-grade", "-m", "x", "--by", "ann").code == 0

@@ -24,10 +24,13 @@ LAYERS = (
     ("notify", "rules", "blackboard"),
     ("model", "text", "errors", "templates"),
 )
+_LOOPS = ("settings", "iterations", "states", "errors", "outputs")
+_DISPUTES = ("settings", "rounds", "freezing", "claims", "depending", "stages", "ledger", "importing", "summary")
 PURE = (
-    "liza.model", "liza.text", "liza.rules", "liza.breaker.section", "liza.protocols.loops.errors",
-    "liza.protocols.loops.outputs",
-)  # fmt: skip
+    *("liza.model", "liza.text", "liza.rules", "liza.breaker.section", "liza.protocols.scopes"),
+    *(f"liza.protocols.loops.{name}" for name in _LOOPS),
+    *(f"liza.protocols.disputes.{name}" for name in _DISPUTES),
+)
 IMPURE = {"os", "time", "pathlib", "io", "shutil", "subprocess", "socket", "random", "secrets", "tempfile", "fcntl"}
 
 

@@ -49,9 +49,18 @@ def words(text: str, option: str) -> str:
             raise WrongUsage(f"{option} names the file {text[1:]!r}: {error.strerror}", hint=hint) from None
     else:
         raw = os.fsencode(text)
+    return _said(raw, option)
+
+
+def plain_words(text: str, option: str) -> str:
+    """What an option says in words, nothing of it special: a reason may begin with @somebody."""
+    return _said(os.fsencode(text), option)
+
+
+def _said(raw: bytes, option: str) -> str:
     said = raw.decode(errors="backslashreplace").rstrip("\n")
     if not said.strip():
-        raise WrongUsage(f"{option} is empty", hint=f"say it in words: {option} TEXT   (or {option} @FILE)")
+        raise WrongUsage(f"{option} is empty", hint=f"say it in words: {option} TEXT")
     return said
 
 

@@ -5,7 +5,7 @@ import click
 from liza.cli import envelope, show
 from liza.cli.claim.options import context_of, plain
 from liza.cli.group import common
-from liza.cli.options import person, words
+from liza.cli.options import person, plain_words
 from liza.protocols.disputes import stages, staging
 from liza.protocols.disputes.guarding import ways_out
 from liza.protocols.disputes.staging import Blocked, Staged
@@ -42,7 +42,7 @@ def data_command(ctx: click.Context, reference: str, only: tuple[str, ...], now:
     Example:
       liza stage data data/gc_annotation.tsv --for C-001
     """
-    return _tell("stage data", staging.add_data(context_of(ctx, now), words(reference, "REF"), only), as_json)
+    return _tell("stage data", staging.add_data(context_of(ctx, now), plain_words(reference, "REF"), only), as_json)
 
 
 @command.command("close")

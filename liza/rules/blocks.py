@@ -131,12 +131,16 @@ def _stagnation(block: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _disputes(block: Mapping[str, Any]) -> Iterator[Fault]:
-    kinds = {"circuit_breaker_rounds": _rounds, "matching": _matching, "last_stage": _text}
+    kinds = {"circuit_breaker_rounds": _rounds, "matching": _matching, "last_stage": _name}
     yield from _mapping(block, ("disputes",), kinds)
 
 
 def _rounds(value: Any) -> str | None:
     return ROUNDS.fault(value) if type(value) is int else f"a whole number from {ROUNDS.least} to {ROUNDS.most}"
+
+
+def _name(value: Any) -> str | None:
+    return None if type(value) is int else _text(value)
 
 
 def _matching(value: Any) -> str | None:

@@ -4,7 +4,7 @@ import click
 
 from liza.cli.claim.options import context_of, plain
 from liza.cli.claim.words import tell
-from liza.cli.options import person, words
+from liza.cli.options import person, plain_words
 from liza.errors import WrongUsage
 from liza.protocols.disputes import deciding, freezing
 from liza.protocols.disputes.guarding import ways_out
@@ -25,7 +25,7 @@ def promote_command(
     Example:
       liza claim promote C-002 -m "replicated in cohort B"
     """
-    why = words(message, "-m") if message is not None else None
+    why = plain_words(message, "-m") if message is not None else None
     return tell("claim promote", deciding.promote(context_of(ctx, now), name, status, why, person(by)), as_json)
 
 
@@ -41,7 +41,7 @@ def kill_command(ctx: click.Context, name: str, message: str, by: str | None, no
     Example:
       liza claim kill C-003 -m "the effect vanishes in cohort B"
     """
-    done = deciding.kill(context_of(ctx, now), name, words(message, "-m"), person(by))
+    done = deciding.kill(context_of(ctx, now), name, plain_words(message, "-m"), person(by))
     return tell("claim kill", done, as_json)
 
 
@@ -70,8 +70,8 @@ def resolve_command(
         raise WrongUsage("exactly one of --new-data, --drop and --override ends a dispute", hint=hint)
     context = context_of(ctx, now)
     if new_data is not None:
-        ref = words(new_data, "--new-data")
-        why = words(message, "-m") if message is not None else f"new data: {ref}"
+        ref = plain_words(new_data, "--new-data")
+        why = plain_words(message, "-m") if message is not None else ref
         done = deciding.resolve(context, name, "new_data", None, why, person(by), new_data=ref)
     else:
         why = _needed(message, "-m WHY", "why it is decided so")
@@ -84,7 +84,7 @@ def resolve_command(
 def _needed(text: str | None, option: str, what: str) -> str:
     if text is None or not text.strip():
         raise WrongUsage(f"{option} is missing: {what}", hint=f"add it to the command: {option}")
-    return words(text, option.split()[0])
+    return plain_words(text, option.split()[0])
 
 
 @click.command("reexamine")

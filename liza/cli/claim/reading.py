@@ -1,6 +1,7 @@
 """`liza claim list`, `show`, `ledger`, `summary` and `import`."""
 
 import os
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,6 @@ from liza.cli import envelope, show
 from liza.cli.claim import showing
 from liza.cli.claim.options import context_of, plain
 from liza.cli.claim.words import facts
-from liza.cli.options import words
 from liza.errors import LizaError, Refused, WrongUsage, place
 from liza.model import MAPPINGS
 from liza.protocols import scopes
@@ -162,7 +162,7 @@ def import_command(ctx: click.Context, file: str, now: str | None, as_json: bool
       liza claim import LEDGER.md
     """
     context = context_of(ctx, now)
-    read = importing.read(words("-" if file == "-" else f"@{file}", "LEDGER.md"), file)
+    read = importing.read(_text_of(file), file)
     if not read.claims:
         first = read.problems[0] if read.problems else None
         hint = "a claim begins with a line like: ## C-001   (and has a line like: - **Text:** ...)"
@@ -182,6 +182,18 @@ def import_command(ctx: click.Context, file: str, now: str | None, as_json: bool
     if done.disputed:
         click.echo(f"in dispute, and frozen: {show.short(', '.join(done.disputed), 400)}")
     return 0
+
+
+def _text_of(file: str) -> str:
+    try:
+        if file == "-":
+            return sys.stdin.buffer.read().decode(errors="backslashreplace")
+        with open(file, "rb") as opened:
+            return opened.read().decode(errors="backslashreplace")
+    except OSError as error:
+        raise Refused(
+            f"it cannot be read: {error.strerror}", hint="name a Markdown file with claims", file=file
+        ) from None
 
 
 COMMANDS = (list_command, show_command, ledger_command, summary_command, import_command)

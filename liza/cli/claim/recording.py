@@ -4,7 +4,7 @@ import click
 
 from liza.cli.claim.options import confidence_of, context_of, plain
 from liza.cli.claim.words import tell
-from liza.cli.options import person, words
+from liza.cli.options import person, plain_words, words
 from liza.errors import WrongUsage
 from liza.protocols.disputes import deciding, recording
 from liza.protocols.disputes.claims import Fields, Round
@@ -34,7 +34,7 @@ def add_command(
         confidence_of(confidence),
         stage,
         depends_on or None,
-        tuple(words(each, "--evidence") for each in evidence) or None,
+        tuple(plain_words(each, "--evidence") for each in evidence) or None,
     )
     done = recording.add(context_of(ctx, now), name, fields)
     return tell("claim add", done, as_json)
@@ -70,8 +70,8 @@ def round_command(
     """
     given = Round(
         _pairs(objection, response, objection_id),
-        tuple(words(each, "--evidence") for each in evidence),
-        tuple(words(each, "--test") for each in tests),
+        tuple(plain_words(each, "--evidence") for each in evidence),
+        tuple(plain_words(each, "--test") for each in tests),
         confidence_of(confidence),
         words(text, "--text") if text is not None else None,
         cycle,
@@ -99,7 +99,7 @@ def _pairs(said: tuple[str, ...], answers: tuple[str, ...], labels: tuple[str, .
 @click.option("--text", metavar="TEXT", help="The claim from now on; - or @FILE reads it.")
 @click.option("--confidence", metavar="C", help="The confidence from now on.")
 @click.option("--stage", metavar="STAGE", help="The stage it belongs to.")
-@click.option("--depends-on", metavar="ID", multiple=True, help="All claims it depends on from now on.")
+@click.option("--depends-on", metavar="ID", multiple=True, help="All claims it depends on from now on; '' for none.")
 @click.option("--by", metavar="NAME", help="Who edits; default: the user of this machine.")
 @plain
 def edit_command(
@@ -113,7 +113,10 @@ def edit_command(
       liza claim edit C-001 --text "GC content explains the effect in cohort A" --confidence 0.5
     """
     fields = Fields(
-        words(text, "--text") if text is not None else None, confidence_of(confidence), stage, depends_on or None
+        words(text, "--text") if text is not None else None,
+        confidence_of(confidence),
+        stage,
+        tuple(each for each in depends_on if each.strip()) if depends_on else None,
     )
     if not fields.given():
         raise WrongUsage("there is nothing to change", hint="give --text, --confidence, --stage or --depends-on")

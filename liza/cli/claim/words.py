@@ -77,6 +77,7 @@ def frozen_lines(done: Done) -> list[str]:
         f"  reviewer:   {show.short(claim.get('dispute_reason') or '?', 300)}",
         f"  researcher: {show.short(claim.get('researcher_position') or '?', 300)}",
     ]
+    lines += [f"  {show.short(event.text, 200)}" for event in done.events if event.kind != "disputed"]
     lines += [f"  {show.bold('!', 'yellow')} {printable(each)} by hand" for each in freezing.violations(claim)]
     lines += ["  It is frozen, all other claims go on. Ways out:"]
     return lines + [f"    {printable(each)}" for each in ways_out(done.name)]

@@ -128,7 +128,7 @@ def disputed(
     result = {
         **{key: value for key, value in claim.items() if key != "history"},
         "status": DISPUTED,
-        "dispute_reason": first.text,
+        "dispute_reason": first.text or first.id or "",
         "researcher_position": first.response,
         **({"also_disputed": [_position(each) for each in others]} if others else {}),
         "dispute_cycle": cycle,

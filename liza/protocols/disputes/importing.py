@@ -26,6 +26,7 @@ _FIELD = re.compile(
     re.VERBOSE,
 )
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])|&(lt|gt|amp);")
+_BETWEEN = re.compile(r"(?<!\\)(?<!&lt)(?<!&gt)(?<!&amp)[;,](?=\s|$)")  # two references on one line
 _ENTITIES = {"lt": "<", "gt": ">", "amp": "&"}
 _OTHER_NAMES = {"claim": "text", "statement": "text", "dependencies": "depends_on", "depends": "depends_on",
                 "objection": "dispute_reason", "position": "researcher_position"}  # fmt: skip
@@ -119,7 +120,7 @@ class _Reader:
             meant = closest(label, tuple(NAMES.values()))
             self.wrong(number, f"the field {shown(label)} is not known", f"did you mean {meant}?" if meant else None)
         elif field in _LISTS:
-            parts = [_plain(each.strip()) for each in re.split(r"(?<!\\)[;,](?=\s|$)", text)]
+            parts = [_plain(each.strip()) for each in _BETWEEN.split(text)]
             self.claim.setdefault(field, []).extend(each for each in parts if each)
         elif field == "status" and not _is_status(text.strip()):
             self.wrong(number, f"{shown(text)} is not a status", f"one of: {', '.join(freezing.STATUSES)}")

@@ -25,16 +25,17 @@ BESIDE = ("stages",)  # the section that is looked at, too
 Judge = Callable[[Sequence[Record]], Sequence[Match]]
 
 
-def verdict(records: Sequence[Record], rules: RuleSet, settings: Settings, now: datetime) -> Verdict:
-    snapshot = Snapshot(b"", {}, {}, (), derived={"rounds": tuple(records)})
-    return evaluate(rules_for(rules, settings), snapshot, now)
+def verdict(records: Sequence[Record], rules: RuleSet, now: datetime) -> Verdict:
+    """What rules about claims say of some rounds."""
+    return evaluate(rules, Snapshot(b"", {}, {}, (), derived={"rounds": tuple(records)}), now)
 
 
 def judge_of(rules: RuleSet, settings: Settings, now: datetime) -> Judge:
     """What freezes a claim."""
+    own = rules_for(rules, settings)
 
     def judge(records: Sequence[Record]) -> Sequence[Match]:
-        found = verdict(records, rules, settings, now).observed
+        found = verdict(records, own, now).observed
         return [match for match in found if match.rule.action == "FREEZE" and match.rule.mode == "act"]
 
     return judge
@@ -45,7 +46,9 @@ def nearness(
 ) -> tuple[Progress, ...]:
     """How near the rules are to freezing a claim."""
     records = its.derived(name, claim, settings.matching) if not freezing.is_frozen(claim) else []
-    return tuple(each for each in verdict(records, rules, settings, now).progress if each.value > 0) if records else ()
+    if not records:
+        return ()
+    return tuple(each for each in verdict(records, rules_for(rules, settings), now).progress if each.value > 0)
 
 
 # --- one claim ------------------------------------------------------------------------------------------------------

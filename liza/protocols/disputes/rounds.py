@@ -5,6 +5,7 @@ seen: a reference or a test that the record did not have before, another confide
 are the same by their ids, or else by what they say, in whatever words the next round is written.
 """
 
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any, NamedTuple
@@ -187,7 +188,7 @@ def unsaid(claim: Mapping[str, Any], text: Any, confidence: Any, evidence: Seque
     """What of these the record of a claim has not said yet: it is for the next round to say."""
     known = _walk(claim)[1]
     found = {name: value for name, value in (("text", text), ("confidence", confidence)) if known.is_other(name, value)}
-    new = [each for each in evidence if same_key(named(each)) not in known.evidence]
+    new = [each for each in evidence if plain_key(named(each)) not in known.evidence]
     return found | ({"evidence": new} if new else {})
 
 
@@ -230,7 +231,7 @@ def references(entries: Sequence[Mapping[str, Any]], *names: str) -> Iterator[st
         for name in names:
             value = entry.get(name)
             for each in value if isinstance(value, list | tuple) else (value,):
-                if each is not None and (key := same_key(named(each))):
+                if each is not None and (key := plain_key(named(each))):
                     yield key
 
 
@@ -245,7 +246,7 @@ def baseline(claim: Mapping[str, Any]) -> dict[str, Any]:
     """How a claim was before its rounds, as far as these do not say so themselves."""
     known = _walk({**claim, "baseline": None})[1]
     said = {name: claim[name] for name in VALUES if claim.get(name) is not None and known.values[name] is None}
-    evidence = [each for each in evidence_of(claim) if same_key(named(each)) not in known.evidence]
+    evidence = [each for each in evidence_of(claim) if plain_key(named(each)) not in known.evidence]
     return said | ({"evidence": evidence} if evidence else {})
 
 
@@ -255,13 +256,21 @@ def evidence_of(claim: Mapping[str, Any]) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
 
 
+def plain_key(text: str) -> str:
+    """A text or a reference as it is compared: case, white space and a full stop at its end make no other one.
+
+    Signs do, unlike in an objection: CD4+ is not CD4-, and neither is a B+ a B-.
+    """
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).strip(" .,;:!?'\"`“”‘’")
+
+
 def _baseline(claim: Mapping[str, Any]) -> Mapping[str, Any]:
     found = claim.get("baseline")
     return found if isinstance(found, MAPPINGS) else {}
 
 
 def _value(value: Any) -> Any:
-    """A text or a confidence as it is compared: white space and case make no other text, and 0.70 is 0.7."""
+    """A text or a confidence as it is compared; 0.70 is 0.7."""
     if isinstance(value, (bool, list, tuple, *MAPPINGS)) or value is None:
         return None
     try:
@@ -270,4 +279,4 @@ def _value(value: Any) -> Any:
             return number
     except (ValueError, OverflowError):
         pass  # a word, or a number beyond all measure
-    return same_key(text_of(value)) or None
+    return plain_key(text_of(value)) or None

@@ -1,5 +1,6 @@
 """How claims are judged: the block `disputes:` of rules.yaml, and the params of the rules themselves."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from liza.rules.blocks import LAST_STAGE, MATCHING, ROUNDS
@@ -7,6 +8,7 @@ from liza.rules.conditions import Condition
 from liza.rules.evaluate import Compiled, RuleSet
 
 ROUNDS_PARAM = "circuit_breaker_rounds"
+RULE = "gossip_loop"
 
 
 class Settings(NamedTuple):
@@ -22,14 +24,21 @@ def settings_of(rules: RuleSet) -> Settings:
     block = rules.blocks.get("disputes") or {}
     own = [params[ROUNDS_PARAM] for each in _rules(rules) if ROUNDS_PARAM in (params := each.condition.params)]
     rounds = block.get(ROUNDS_PARAM) or (own[0] if own else ROUNDS.default)
-    notes: list[str] = []
-    if rounds > ROUNDS.default:
-        said = f"{ROUNDS_PARAM} is {rounds:g}: raising it is discouraged"
-        notes.append(f"{said}, what {ROUNDS.default} rounds do not settle {rounds:g} will not settle either")
-    if any(rule.name == "gossip_loop" for rule in rules.disabled):
-        notes.append("gossip_loop is disabled in rules.yaml: no claim is frozen by it")
     matching = "exact" if rules.exact else block.get("matching") or MATCHING[0]
-    return Settings(rounds, matching, block.get("last_stage") or LAST_STAGE, tuple(notes))
+    found = Settings(rounds, matching, str(block.get("last_stage") or LAST_STAGE))
+    return found._replace(notes=tuple(_notes(rules, found)))
+
+
+def _notes(rules: RuleSet, settings: Settings) -> Iterator[str]:
+    for each in rules_for(rules, settings).rules:
+        asked = each.condition.threshold
+        if each.rule.name == RULE and asked > ROUNDS.default:
+            said = f"{ROUNDS_PARAM} is {asked:g}: raising it is discouraged"
+            yield f"{said}, what {ROUNDS.default} rounds do not settle {asked:g} will not settle either"
+        if each.rule.name == RULE and each.rule.mode == "observe":
+            yield f"{RULE} only observes: no claim is frozen by it"
+    if any(rule.name == RULE for rule in rules.disabled):
+        yield f"{RULE} is disabled in rules.yaml: no claim is frozen by it"
 
 
 def rules_for(rules: RuleSet, settings: Settings) -> RuleSet:

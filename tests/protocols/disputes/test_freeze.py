@@ -68,6 +68,14 @@ def test_a_claim_that_depends_on_it_is_not_frozen_and_not_promoted_meanwhile(lab
     assert lab.claim("promote", "C-003").code == 0
 
 
+def test_a_claim_that_no_longer_depends_on_it_can_be_promoted(lab: Claims) -> None:
+    lab.add()
+    lab.add("C-002", "--depends-on", "C-001")
+    lab.dispute()
+    assert lab.claim("edit", "C-002", "--depends-on", "").code == 0
+    assert lab.claim("promote", "C-002").code == 0
+
+
 def test_claims_that_depend_on_each_other_in_a_circle_can_be_promoted(lab: Claims) -> None:
     lab.add("C-001")
     lab.add("C-002", "--depends-on", "C-001")

@@ -1,5 +1,7 @@
 """Claims as people write them: lists and mappings, ids that are numbers, fields that are missing or strange."""
 
+import re
+
 import pytest
 
 from tests.protocols.disputes.run import Claims, json_of
@@ -175,3 +177,17 @@ def test_adding_the_same_claim_again_changes_nothing_and_another_text_is_refused
     assert (ran.code, "liza claim edit C-001" in ran.err) == (1, True)
     assert lab.text == before
     assert lab.claim("add", "C-002", "--text", "x", "--depends-on", "C-9").code == 1
+
+
+def test_every_command_has_help_with_an_example_and_takes_root(lab: Claims) -> None:
+    verbs = {
+        "claim": "add round edit promote kill resolve reexamine list show ledger summary import",
+        "stage": "advance data close list",
+    }
+    for family, listed in verbs.items():
+        names = listed.split()
+        shown = lab.run(family, "--help").out
+        assert all(re.search(rf"^  {name} ", shown, re.MULTILINE) for name in names)
+        for name in names:
+            ran = lab.run(family, name, "--help")
+            assert (ran.code, "--root" in ran.out, "\n    liza " in ran.out) == (0, True, True), name

@@ -70,6 +70,12 @@ def test_its_name_is_a_setting(lab: Claims) -> None:
     assert "disputes.last_stage is 'Synthesis', shipped is 'S5'" in lab.run("status").out
 
 
+def test_its_name_may_be_a_number(lab: Claims) -> None:
+    lab.write_rules("disputes: {last_stage: 5}\n")
+    lab.dispute()
+    assert [lab.stage("close", name).code for name in ("5", "4")] == [3, 0]
+
+
 def test_what_is_asked_is_the_ledger_and_not_a_summary_that_leaves_the_claim_out(lab: Claims) -> None:
     lab.add("C-002")
     lab.codes("A --cycle 9", name="C-002")

@@ -34,6 +34,8 @@ SEQUENCES: dict[str, tuple[list[str], list[int]]] = {
     "the same evidence again": (["A --evidence a", "A --evidence A", "A --evidence a", "A"], [0, 0, 0, 3]),
     "the same test again": (["A --test t", "A --test t", "A --test t", "A"], [0, 0, 0, 3]),
     "the same confidence": (["A --confidence 0.5", "A --confidence 0.50", "A --confidence .5"], [0, 0, 3]),
+    "a sign makes another confidence": (["A --confidence B+", "A --confidence B-", "A", "A", "A"], [0, 0, 0, 0, 3]),
+    "and another text": (["A --text CD4+", "A --text CD4-", "A", "A", "A"], [0, 0, 0, 0, 3]),
     "the same text": (["A --text x", "A --text 'X '", "A --text x", "A"], [0, 0, 0, 3]),
 }
 
@@ -219,6 +221,14 @@ def test_the_number_of_rounds_is_a_setting_that_is_not_raised_in_silence(lab: Cl
     assert "circuit_breaker_rounds is 5, shipped is 3" in lab.run("status").out
 
 
+def test_a_number_that_is_written_into_the_rule_itself_is_not_raised_in_silence_either(lab: Claims) -> None:
+    condition = "streak(rounds, per(claim), same(objection), changed=false) >= 4"
+    lab.write_rules(f"rules: [{{name: gossip_loop, condition: '{condition}'}}]\n")
+    lab.add()
+    assert "circuit_breaker_rounds is 4: raising it is discouraged" in lab.round("A").err
+    assert lab.codes("A", "A", "A") == [0, 0, 3]
+
+
 def test_fewer_rounds_are_fine(lab: Claims) -> None:
     lab.write_rules("disputes: {circuit_breaker_rounds: 2}\n")
     lab.add()
@@ -252,7 +262,8 @@ def test_a_rule_that_is_disabled_or_only_observes_freezes_nothing_and_that_is_sa
     assert "gossip_loop is disabled" in lab.round("A").err
     assert lab.codes("A", "A", "A") == [0] * 3
     lab.write_rules("rules: [{name: gossip_loop, mode: observe}]\n")
-    assert lab.codes("A") == [0]
+    ran = lab.round("A")
+    assert (ran.code, "gossip_loop only observes" in ran.err) == (0, True)
     lab.write_rules("# as shipped\n")
     assert lab.codes("A") == [3]
 

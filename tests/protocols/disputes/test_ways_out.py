@@ -5,7 +5,7 @@ import pytest
 from tests.protocols.disputes.run import HARNESS, Claims, frozen_part
 
 WAYS = {
-    "new data": (("--new-data", "gc.tsv"), "OPEN", "new_data", "new data: gc.tsv"),
+    "new data": (("--new-data", "gc.tsv"), "OPEN", "new_data", "gc.tsv"),
     "new data, with a reason": (("--new-data", "gc.tsv", "-m", "annotated"), "OPEN", "new_data", "annotated"),
     "a drop": (("--drop", "-m", "untestable"), "KILLED", "dropped", "untestable"),
     "an override": (("--override", "accepted", "-m", "ok", "--by", "ann"), "ACCEPTED", "human_override", "ok"),
@@ -97,6 +97,12 @@ def test_a_status_that_cannot_be_meant_is_refused(lab: Claims, status: str) -> N
     before = lab.text
     assert lab.claim("resolve", "C-001", "--override", status, "-m", "x", "--by", "ann").code == 1
     assert lab.text == before
+
+
+def test_a_reason_may_begin_with_anybodys_name(lab: Claims) -> None:
+    lab.dispute()
+    assert lab.claim("resolve", "C-001", "--drop", "-m", "@ann says so").code == 0
+    assert lab.disputes()[0]["rationale"] == "@ann says so"
 
 
 def test_a_status_of_the_teams_own_is_fine(lab: Claims) -> None:

@@ -13,6 +13,7 @@ from liza.errors import Refused, Unreadable, WrongUsage
 from liza.protocols.attempts import records as rec
 from liza.protocols.attempts import texts
 from liza.protocols.attempts.recording import Recorded
+from liza.protocols.attempts.states import Attempt
 from liza.rules.evaluate import RuleSet
 from liza.text import printable
 
@@ -112,6 +113,18 @@ def facts(done: Recorded) -> dict[str, Any]:
         "justifications": rec.list_of(record, "justifications"),
         "resets": len(rec.list_of(record, "history")),
     }
+
+
+def said(done: Recorded, attempt: Attempt) -> str:
+    """What one attempt came to, in a line."""
+    about = f"test {show.short(attempt.test, 200)}" if attempt.test is not None else "the tests"
+    if done.refused:
+        return f"{about}: refused and not counted, because the slice is stopped"
+    if attempt.result == rec.INFRA:
+        return f"{about}: could not be run, which counts as no attempt"
+    if attempt.result == rec.PASSED:
+        return f"{about}: passed, 0 of {rec.PER_TEST}"
+    return f"{about}: failed, {streak(done, attempt.test or '')} of {rec.PER_TEST}"
 
 
 def streak(done: Recorded, test: str) -> int:

@@ -54,7 +54,7 @@ def arrive(board: Board, name: str, workdir: str | None) -> Site:
     begins = not rec.list_of(record, "attempts") and not record.get("checkpoint")
     late = bool(rec.list_of(record, "attempts")) and not record.get("checkpoint") and not record.get("checkpoint_tag")
     found = checkpoints.capture(folder, root, name) if begins else checkpoints.light(folder, root)
-    notes = found.notes if begins else ()
+    notes = found.notes if begins and not rec.tests_of(record) else ()
     if late:
         notes = (
             "no checkpoint: attempts were recorded before the first start, so what is there now is not where it began",

@@ -25,6 +25,7 @@ class Recorded(NamedTuple):
     counts: rec.Counts
     events: tuple[Event, ...] = ()
     warnings: tuple[str, ...] = ()
+    refused: bool = False  # what was to be recorded just now
 
     @property
     def is_stopped(self) -> bool:
@@ -67,7 +68,9 @@ def record(board: Board, name: str, attempts: Sequence[Attempt], rules: RuleSet,
 
     outcome = _change(board, name, after, now)
     tried = [each.strategy for each in attempts if each.result == rec.FAILED]
-    return _told(board, name, outcome, rules, now, _repeats(before[0], tried))
+    done = _told(board, name, outcome, rules, now, _repeats(before[0], tried))
+    last = rec.records_of(outcome.record, "attempts")[-len(attempts) :] if attempts else []
+    return done._replace(refused=any(each.get("result") == rec.REFUSED for each in last))
 
 
 def arch_stop(board: Board, name: str, why: str, by: str | None, rules: RuleSet, now: datetime) -> Recorded:

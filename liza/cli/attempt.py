@@ -17,7 +17,10 @@ from liza.protocols.attempts.recording import Recorded
 from liza.protocols.attempts.states import Attempt
 
 # Commands that live in modules of their own, which are loaded when they are called.
-_ELSEWHERE = {"diagnose": "attempt_reset", "reset": "attempt_reset", "junit": "attempt_run", "exec": "attempt_run"}
+_ELSEWHERE = {
+    "diagnose": "attempt_reset", "reset": "attempt_reset", "junit": "attempt_run", "exec": "attempt_run",
+    "scope": "attempt_scope", "justify": "attempt_scope",
+}  # fmt: skip
 
 
 class _Family(click.Group):

@@ -138,7 +138,8 @@ def lines_of(done: Recorded) -> list[str]:
     total = f"{done.counts.failed} of {rec.PER_SLICE} failures"
     infra = f", {show.number(done.counts.infra, 'infrastructure error')}" if done.counts.infra else ""
     if not done.is_stopped:
-        return [f"slice {name}: {status}, {total}{infra}"]
+        outside = [f"  outside its scope, and not justified: {show.short(each, 200)}" for each in violations(done)]
+        return [f"slice {name}: {status}, {total}{infra}", *outside]
     lines = [f"slice {name}: {status}: {show.short(done.reason, 400)}"]
     for report in rec.records_of(rec.trip_of(done.record) or {}, "reports"):
         state = (
@@ -147,8 +148,13 @@ def lines_of(done: Recorded) -> list[str]:
             else f"to be filled in by whoever worked on it: {ask(done.name, report)}"
         )
         lines.append(f"  report: {show.short(report.get('file'), 200)} ({state})")
+    lines += [f"  outside its scope: {show.short(each, 200)}" for each in violations(done)]
     lines.append(f"  a person decides: liza attempt reset --slice {quoted(done.name)} -m 'guidance' [--rollback]")
     return lines
+
+
+def violations(done: Recorded) -> list[str]:
+    return [str(each.get("file")) for each in rec.records_of(done.record, "scope_violations")]
 
 
 def ask(name: str, report: Mapping[str, Any]) -> str:

@@ -17,7 +17,10 @@ from liza.protocols.attempts.recording import Recorded
 from liza.protocols.attempts.states import Attempt
 
 # Commands that live in modules of their own, which are loaded when they are called.
-_ELSEWHERE = {"diagnose": "attempt_reset", "reset": "attempt_reset"}
+_ELSEWHERE = {
+    "diagnose": "attempt_reset", "reset": "attempt_reset", "junit": "attempt_run", "exec": "attempt_run",
+    "scope": "attempt_scope", "justify": "attempt_scope",
+}  # fmt: skip
 
 
 class _Family(click.Group):
@@ -29,7 +32,7 @@ class _Family(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _ELSEWHERE:
             return super().get_command(ctx, cmd_name)
-        found: click.Command = getattr(import_module(f"liza.cli.{_ELSEWHERE[cmd_name]}"), cmd_name)
+        found: click.Command = getattr(import_module(f"liza.cli.{_ELSEWHERE[cmd_name]}"), f"{cmd_name}_command")
         return found
 
 
@@ -185,19 +188,7 @@ def _one(
     )
     done = recording.record(board, name, [attempt], rules, moment(now))
     here.leave(done)
-    return attempted.tell(f"attempt {verb}", done, as_json, _said(done, attempt), test_name=attempt.test)
-
-
-def _said(done: Recorded, attempt: Attempt) -> list[str]:
-    last = (rec.records_of(done.record, "attempts") or [{}])[-1]
-    about = f"test {show.short(attempt.test, 200)}" if attempt.test is not None else "the tests"
-    if last.get("result") == rec.REFUSED:
-        return [f"{about}: refused and not counted, because the slice is stopped"]
-    if attempt.result == rec.INFRA:
-        return [f"{about}: could not be run, which counts as no attempt"]
-    if attempt.result == rec.PASSED:
-        return [f"{about}: passed, 0 of {rec.PER_TEST}"]
-    return [f"{about}: failed, {attempted.streak(done, attempt.test or '')} of {rec.PER_TEST}"]
+    return attempted.tell(f"attempt {verb}", done, as_json, [attempted.said(done, attempt)], test_name=attempt.test)
 
 
 @command.command("arch-stop")

@@ -29,7 +29,7 @@ ROWS = 40  # files of a plan that are listed
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
 @click.pass_context
-def diagnose(
+def diagnose_command(
     ctx: click.Context,
     name: str,
     test: str | None,
@@ -82,7 +82,7 @@ def diagnose(
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
 @click.pass_context
-def reset(
+def reset_command(
     ctx: click.Context,
     name: str,
     message: str | None,

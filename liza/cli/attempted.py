@@ -13,6 +13,7 @@ from liza.errors import Refused, Unreadable, WrongUsage
 from liza.protocols.attempts import records as rec
 from liza.protocols.attempts import texts
 from liza.protocols.attempts.recording import Recorded
+from liza.protocols.attempts.states import Attempt
 from liza.rules.evaluate import RuleSet
 from liza.text import printable
 
@@ -114,6 +115,18 @@ def facts(done: Recorded) -> dict[str, Any]:
     }
 
 
+def said(done: Recorded, attempt: Attempt) -> str:
+    """What one attempt came to, in a line."""
+    about = f"test {show.short(attempt.test, 200)}" if attempt.test is not None else "the tests"
+    if done.refused:
+        return f"{about}: refused and not counted, because the slice is stopped"
+    if attempt.result == rec.INFRA:
+        return f"{about}: could not be run, which counts as no attempt"
+    if attempt.result == rec.PASSED:
+        return f"{about}: passed, 0 of {rec.PER_TEST}"
+    return f"{about}: failed, {streak(done, attempt.test or '')} of {rec.PER_TEST}"
+
+
 def streak(done: Recorded, test: str) -> int:
     return done.counts.streaks.get(test, 0)
 
@@ -125,7 +138,8 @@ def lines_of(done: Recorded) -> list[str]:
     total = f"{done.counts.failed} of {rec.PER_SLICE} failures"
     infra = f", {show.number(done.counts.infra, 'infrastructure error')}" if done.counts.infra else ""
     if not done.is_stopped:
-        return [f"slice {name}: {status}, {total}{infra}"]
+        outside = [f"  outside its scope, and not justified: {show.short(each, 200)}" for each in violations(done)]
+        return [f"slice {name}: {status}, {total}{infra}", *outside]
     lines = [f"slice {name}: {status}: {show.short(done.reason, 400)}"]
     for report in rec.records_of(rec.trip_of(done.record) or {}, "reports"):
         state = (
@@ -134,8 +148,13 @@ def lines_of(done: Recorded) -> list[str]:
             else f"to be filled in by whoever worked on it: {ask(done.name, report)}"
         )
         lines.append(f"  report: {show.short(report.get('file'), 200)} ({state})")
+    lines += [f"  outside its scope: {show.short(each, 200)}" for each in violations(done)]
     lines.append(f"  a person decides: liza attempt reset --slice {quoted(done.name)} -m 'guidance' [--rollback]")
     return lines
+
+
+def violations(done: Recorded) -> list[str]:
+    return [str(each.get("file")) for each in rec.records_of(done.record, "scope_violations")]
 
 
 def ask(name: str, report: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from liza.blackboard.board import Board
 from liza.blackboard.paths import Paths
 from liza.errors import LizaError, Refused
 from liza.model import MAPPINGS
-from liza.protocols.attempts import judging
+from liza.protocols.attempts import judging, texts
 from liza.protocols.attempts import records as rec
 from liza.protocols.attempts.recording import Recorded
 from liza.protocols.attempts.states import Checkpoint
@@ -54,7 +54,7 @@ def arrive(board: Board, name: str, workdir: str | None) -> Site:
     begins = not rec.list_of(record, "attempts") and not record.get("checkpoint")
     late = bool(rec.list_of(record, "attempts")) and not record.get("checkpoint") and not record.get("checkpoint_tag")
     found = checkpoints.capture(folder, root, name) if begins else checkpoints.light(folder, root)
-    notes = found.notes if begins else ()
+    notes = found.notes if begins and not rec.tests_of(record) else ()
     if late:
         notes = (
             "no checkpoint: attempts were recorded before the first start, so what is there now is not where it began",
@@ -71,6 +71,19 @@ def resume(board: Board, name: str, files: Sequence[str], *, measure: bool) -> S
     seen = touched.since_last(board.paths, name, folder)
     named = _relative(files, folder, board.paths) if files else seen.files or ()
     return Site(folder, files=named, seen=seen)
+
+
+def named(board: Board, record: Mapping[str, Any], files: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """The top of the work tree, or what stands for it, and files as they are called from there."""
+    folder = _folder(board.paths, record, None)
+    tree = worktree.find(folder)
+    top = tree.top if tree is not None else root_of(board.paths)
+    return top, _relative([texts.written(file) for file in files], folder, board.paths)
+
+
+def changed(board: Board, name: str, record: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
+    """The work tree of a slice, and what it has changed since it began."""
+    return touched.since_start(record, name, root_of(board.paths))
 
 
 def look_around(board: Board, name: str) -> None:

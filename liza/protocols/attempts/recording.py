@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 
 from liza.blackboard.board import Board
 from liza.blackboard.document import Document
-from liza.protocols.attempts import judging, states, texts
+from liza.protocols.attempts import judging, scope, states, texts
 from liza.protocols.attempts import records as rec
 from liza.protocols.attempts.naming import checked_slice, checked_test
 from liza.protocols.attempts.states import Attempt, Checkpoint
 from liza.protocols.changing import Outcome, change, unknown
 from liza.protocols.scopes import Event
 from liza.rules.evaluate import RuleSet
+from liza.text import shown
 
 
 class Recorded(NamedTuple):
@@ -25,6 +26,7 @@ class Recorded(NamedTuple):
     counts: rec.Counts
     events: tuple[Event, ...] = ()
     warnings: tuple[str, ...] = ()
+    refused: bool = False  # what was to be recorded just now
 
     @property
     def is_stopped(self) -> bool:
@@ -67,7 +69,9 @@ def record(board: Board, name: str, attempts: Sequence[Attempt], rules: RuleSet,
 
     outcome = _change(board, name, after, now)
     tried = [each.strategy for each in attempts if each.result == rec.FAILED]
-    return _told(board, name, outcome, rules, now, _repeats(before[0], tried))
+    done = _told(board, name, outcome, rules, now, _repeats(before[0], tried))
+    last = rec.records_of(outcome.record, "attempts")[-len(attempts) :] if attempts else []
+    return done._replace(refused=any(each.get("result") == rec.REFUSED for each in last))
 
 
 def arch_stop(board: Board, name: str, why: str, by: str | None, rules: RuleSet, now: datetime) -> Recorded:
@@ -94,6 +98,36 @@ def reset(
         return states.reset(name, record, "reset", guidance, by, now, rolled_back)
 
     return told(name, _change(board, name, after, now), rules, now)
+
+
+def justify(
+    board: Board, name: str, file: str, test: str, reason: str, relationship: str, now: datetime
+) -> Mapping[str, Any]:
+    """Record why a file outside the scope has to be changed."""
+    checked_slice(name)
+
+    def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
+        record = judging.understood(document, name, of_status=False) or states.new(name)
+        said = f"slice {name} may change {shown(file, 200)}: {reason}"
+        changed = scope.justified(record, file, test, reason, relationship, now)
+        return Outcome(changed, (Event("slice", name, "justified", said),))
+
+    return _change(board, name, after, now).record
+
+
+def violate(board: Board, name: str, files: Sequence[str], now: datetime) -> Mapping[str, Any]:
+    """Record which changed files are outside the scope and not justified; none takes back what was recorded before."""
+
+    def after(document: Document, record: Mapping[str, Any] | None) -> Outcome:
+        if record is None:
+            raise unknown(document, judging.SCOPE, name)
+        known = {each.get("file") for each in rec.records_of(record, "scope_violations")}
+        new = [file for file in files if file not in known]
+        said = f"slice {name} changed files outside its scope: {', '.join(shown(file) for file in new[:10])}"
+        events = (Event("slice", name, "scope_violated", said),) if new else ()
+        return Outcome(scope.violated(record, files, now), events)
+
+    return _change(board, name, after, now).record
 
 
 def find(board: Board, name: str) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from liza.model import MAPPINGS, Match, Record, format_time
 from liza.protocols.attempts import records as rec
 from liza.protocols.attempts.naming import file_name
-from liza.protocols.attempts.records import ACTIVE, ARCH_STOP, FAILED, PASSED, REFUSED, STOPPED, Slice
+from liza.protocols.attempts.records import ACTIVE, ARCH_STOP, FAILED, OBSERVED, PASSED, REFUSED, STOPPED, Slice
 from liza.protocols.changing import Outcome
 from liza.protocols.scopes import Event
 from liza.rules.acknowledged import trip_id
@@ -111,7 +111,8 @@ def recorded(name: str, record: Mapping[str, Any], attempts: Sequence[Attempt], 
     slice_ = before.record
     stopped = rec.status_of(slice_) != ACTIVE
     for attempt in attempts:
-        slice_ = _refused(slice_, attempt, now) if stopped else _attempted(slice_, attempt, now)
+        refused = stopped and attempt.result != OBSERVED
+        slice_ = _refused(slice_, attempt, now) if refused else _attempted(slice_, attempt, now)
     slice_, older = _trimmed(_counted(name, slice_))
     after = Outcome(slice_) if stopped else settled(name, slice_, judge, now)
     return Outcome(after.record, before.events + after.events, before.archived + older + after.archived)

@@ -54,7 +54,7 @@ class Slices:
     def attempt(self, verb: str, *words: str, cwd: Path | None = None) -> Ran:
         """`liza attempt VERB`, a minute after the last one."""
         self.now += timedelta(minutes=1)
-        return self.run("attempt", verb, *words, "--now", f"{self.now:%Y-%m-%dT%H:%M:%SZ}", cwd=cwd)
+        return self.run("attempt", verb, "--now", f"{self.now:%Y-%m-%dT%H:%M:%SZ}", *words, cwd=cwd)
 
     def does(self, *steps: str, name: str = "S-1") -> list[int]:
         """The exit codes of steps, each a verb and a test: `fail a`, `pass b`, `infra a`, `start c`."""

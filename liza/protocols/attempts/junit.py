@@ -1,0 +1,310 @@
+"""Reports of test runners in the JUnit format, as they are found in the wild.
+
+A report may be large and anybody's: it is read in pieces, no tree of it is made, and what a hostile one could do
+(entities that grow, files of ours that it names) is forbidden. A failure is a test that ran; an error is one that did
+not, and so is a suite that could not be loaded, which some runners report as a failure of that suite.
+"""
+
+import codecs
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, NamedTuple
+
+from liza.errors import Refused
+from liza.protocols.attempts.records import FAILED, INFRA, PASSED
+
+SKIPPED = "skipped"
+NAMED = 20  # tests that are named where only their number matters
+TEXT = 4_000_000  # characters of what a test said that are kept
+BRIEF = 500  # the same of a test that nobody asked about
+_PIECE = 1 << 18
+
+_INVALID = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_REFERENCE = re.compile(r"&#(?:x([0-9a-fA-F]{1,8})|([0-9]{1,10}));")
+_ENCODING = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,40})["']""")
+_SEPARATORS = re.compile(r"\.py::|::|[\s./\\#$\u203a>]+")
+_PARAMETERS = re.compile(r"(?:\([^()]*\))?(?:\[.*\])?$", re.DOTALL)
+_HOOK = re.compile(r'"(?:before|after) (?:all|each)" hook')  # mocha has no other word for it
+_ROOTS = ("testsuites", "testsuite")
+
+
+class Outcome(NamedTuple):
+    """What came of a test that was asked for."""
+
+    result: str  # failed, passed, infra or skipped
+    text: str = ""  # what the runner said
+
+
+class Totals(NamedTuple):
+    """How many tests of a report were what."""
+
+    passed: int = 0
+    failed: int = 0
+    errors: int = 0
+    skipped: int = 0
+
+    @property
+    def all(self) -> int:
+        return sum(self)
+
+
+class Report(NamedTuple):
+    """One or several reports of one run, as far as somebody asked for them."""
+
+    found: Mapping[str, Outcome]  # by the name that was asked for
+    several: Mapping[str, Sequence[str]]  # names that fit different tests, with those
+    others: Totals  # of the tests that nobody asked for
+    failing: tuple[str, ...]  # some of them
+    broken: tuple[str, ...]  # what was said by what could not be run, and belongs to no test that was asked for
+
+    @property
+    def is_broken(self) -> bool:
+        return bool(self.broken)
+
+
+def read(files: Sequence[str], names: Iterable[str]) -> Report:
+    """What the reports of one run say of the tests with these names; `Refused` where one is no report."""
+    collected = _Collected(tuple(dict.fromkeys(names)))
+    for file in files:
+        try:
+            with open(file, "rb") as stream:
+                _parse(stream, file, collected)
+        except OSError as error:
+            hint = "name a report that the test runner wrote, like: pytest --junitxml=report.xml"
+            raise Refused(f"it could not be read: {error.strerror}", hint=hint, file=file) from None
+    return collected.report()
+
+
+def _parse(stream: BinaryIO, file: str, collected: "_Collected") -> None:
+    from xml.etree.ElementTree import ParseError
+
+    from defusedxml import DefusedXmlException
+    from defusedxml.ElementTree import DefusedXMLParser
+
+    parser = DefusedXMLParser(target=_Target(collected, file), forbid_dtd=True)
+    try:
+        for piece in _cleaned(_decoded(stream)):
+            parser.feed(piece)
+        parser.close()
+    except DefusedXmlException as error:
+        hint = "no test runner writes that: see where the file is from"
+        message = f"it declares entities or a document type ({type(error).__name__}), which is not allowed here"
+        raise Refused(message, hint=hint, file=file) from None
+    except ParseError as error:
+        line, column = error.position
+        hint = "run the tests again; a runner that was killed leaves half a report"
+        said = str(error).partition(": ")[0]
+        raise Refused(f"it is no whole XML: {said}", hint=hint, file=file, line=line, column=column + 1) from None
+
+
+def _decoded(stream: BinaryIO) -> Iterator[str]:
+    """The text of a report, in the encoding that it says; bytes that are none of it become a mark."""
+    piece = stream.read(_PIECE)
+    marks = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+    encoding = next((name for mark, name in marks if piece.startswith(mark)), None)
+    if encoding is None:
+        declared = _ENCODING.match(piece)
+        encoding = declared[1].decode() if declared else "utf-8"
+    try:
+        decoder = codecs.getincrementaldecoder(encoding)("replace")
+    except LookupError:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    while piece:
+        yield decoder.decode(piece)
+        piece = stream.read(_PIECE)
+    yield decoder.decode(b"", final=True)
+
+
+def _cleaned(pieces: Iterator[str]) -> Iterator[str]:
+    """Without characters that XML does not have, raw or as references: runners pass on whatever a test prints."""
+    rest = ""
+    for piece in pieces:
+        text = rest + piece
+        cut = text.rfind("&", max(len(text) - 12, 0))
+        text, rest = (text[:cut], text[cut:]) if cut >= 0 and ";" not in text[cut:] else (text, "")
+        yield _REFERENCE.sub(_valid, _INVALID.sub("\ufffd", text))
+    yield rest
+
+
+def _valid(reference: re.Match[str]) -> str:
+    number = int(reference[1], 16) if reference[1] else int(reference[2])
+    fine = number in (9, 10, 13) or 0x20 <= number < 0xD800 or 0xE000 <= number < 0xFFFE or 0xFFFF < number < 0x110000
+    return reference[0] if fine else "\ufffd"
+
+
+# --- what is in it --------------------------------------------------------------------------------------------------
+
+
+class _Case:
+    """A test while its element is read."""
+
+    def __init__(self, attributes: Mapping[str, str], suite: str) -> None:
+        self.name = attributes.get("name", "")
+        self.group = attributes.get("classname", "")
+        self.file = attributes.get("file", "")
+        self.is_suite = self.name in (suite, self.group) and self.name == suite
+        self.meant: tuple[list[str], list[str]] = ([], [])
+        self.kinds: set[str] = set()
+        self.message = ""
+        self.text: list[str] = []
+        self.length = 0
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        return self.file, self.group, self.name
+
+    @property
+    def result(self) -> str:
+        if self.kinds & {"failure", "error"} and (self.is_suite or _HOOK.search(self.name)):
+            return INFRA
+        if "failure" in self.kinds:
+            return FAILED
+        return INFRA if "error" in self.kinds else SKIPPED if "skipped" in self.kinds else PASSED
+
+    @property
+    def said(self) -> str:
+        text = "".join(self.text).strip("\n")
+        return text if not self.message or self.message.strip() in text else f"{self.message}\n{text}".strip("\n")
+
+
+class _Target:
+    """Takes what the parser finds, one element after the other, and keeps none of it."""
+
+    def __init__(self, collected: "_Collected", file: str) -> None:
+        self.collected = collected
+        self.file = file
+        self.depth = 0
+        self.suites: list[str] = []
+        self.case: _Case | None = None
+        self.most = 0
+        self.inside: int | None = None  # the depth of the failure or error whose text is being read
+        self.errors = 0  # that the suites count
+        self.seen = 0
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        tag = tag.rpartition("}")[2]
+        if self.depth == 0 and tag not in _ROOTS:
+            hint = "JUnit XML is expected, whose root is <testsuites> or <testsuite>"
+            raise Refused(f"its root is <{tag[:60]}>, so it is no JUnit report", hint=hint, file=self.file)
+        self.depth += 1
+        if tag in _ROOTS:
+            self.suites.append(attributes.get("name", ""))
+            if self.depth == 1 or len(self.suites) == 2:
+                self.errors = max(self.errors, _number(attributes.get("errors")))
+        elif tag == "testcase" and self.case is None:
+            self.case = _Case(attributes, self.suites[-1] if self.suites else "")
+            self.case.meant = self.collected.meant(self.case)
+            self.most = TEXT if any(self.case.meant) else BRIEF
+        elif self.case is not None and tag in ("failure", "error", "skipped") and self.inside is None:
+            if tag != "skipped" and not self.case.kinds:
+                self.case.message = attributes.get("message", "")[: self.most]
+                self.inside = self.depth
+            self.case.kinds.add(tag)
+
+    def data(self, text: str) -> None:
+        if self.inside is not None and self.case is not None and self.case.length < self.most:
+            self.case.text.append(text[: self.most - self.case.length])
+            self.case.length += len(text)
+
+    def end(self, tag: str) -> None:
+        tag = tag.rpartition("}")[2]
+        if self.inside == self.depth:
+            self.inside = None
+        if tag == "testcase" and self.case is not None and self.inside is None:
+            self.seen += self.case.result == INFRA
+            self.collected.add(self.case)
+            self.case = None
+        elif tag in _ROOTS and self.suites:
+            self.suites.pop()
+        self.depth -= 1
+
+    def close(self) -> None:
+        if self.errors > self.seen:
+            self.collected.broken.append("the test runner reports errors, and no test in which they were")
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text is not None and text.isdecimal() and len(text) < 10 else 0
+
+
+# --- which test is meant --------------------------------------------------------------------------------------------
+
+
+def _key(name: str) -> str:
+    """A test's name without what runners write differently: separators, and characters that do not print."""
+    plain = "".join(char for char in name if (char.isprintable() or char.isspace()) and char != "\ufffd")
+    return " ".join(part for part in _SEPARATORS.split(plain) if part)
+
+
+class _Collected:
+    """What was found of the tests that were asked for, and how many others there were."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+        self.keys = [(key, name) for name in names if (key := _key(name))]
+        self.ends = tuple({key.rpartition(" ")[2] for key, _ in self.keys})
+        self.exact: dict[str, dict[Any, Outcome]] = {}
+        self.loose: dict[str, dict[Any, Outcome]] = {}
+        self.counts = dict.fromkeys((PASSED, FAILED, INFRA, SKIPPED), 0)
+        self.failing: list[str] = []
+        self.broken: list[str] = []
+
+    def meant(self, case: _Case) -> tuple[list[str], list[str]]:
+        """The names that are a test's own, and those that are the end of its whole name."""
+        plain = case.name.isprintable() and "\ufffd" not in case.name
+        if plain and not any(end in case.name for end in self.ends):
+            return [], []  # nearly all of a large report
+        bare = _PARAMETERS.sub("", case.name) or case.name
+        keys = set()
+        for name in {case.name, bare}:
+            keys |= {_key(name), _key(f"{case.group}::{name}"), _key(f"{case.file}::{name}")}
+        if case.group and case.name.endswith(f" {case.group}"):
+            keys.add(_key(case.group))  # mocha: the title alone, behind those of its suites
+        exact = [name for key, name in self.keys if key in keys]
+        whole = [_key(f"{case.group}::{name}") for name in (case.name, bare)]
+        loose = [
+            name for key, name in self.keys if name not in exact and any(each.endswith(f" {key}") for each in whole)
+        ]
+        return exact, loose
+
+    def add(self, case: _Case) -> None:
+        exact, loose = case.meant
+        outcome = Outcome(case.result, case.said if case.result in (FAILED, INFRA) else "")
+        for names, place in ((exact, self.exact), (loose, self.loose)):
+            for name in names:
+                outcomes = place.setdefault(name, {})
+                outcomes[case.identity] = _later(outcomes.get(case.identity), outcome)
+        if exact or loose:
+            return
+        self.counts[outcome.result] += 1
+        if outcome.result == FAILED and len(self.failing) < NAMED:
+            self.failing.append(case.name[:200])
+        if outcome.result == INFRA and len(self.broken) < NAMED:
+            self.broken.append(f"{case.name}: {case.said}"[: 4 * BRIEF])
+
+    def report(self) -> Report:
+        found: dict[str, Outcome] = {}
+        several: dict[str, Sequence[str]] = {}
+        for name in self.names:
+            outcomes = self.exact.get(name) or self.loose.get(name) or {}
+            places = {(file, group, _PARAMETERS.sub("", test)) for file, group, test in outcomes}
+            if len(places) > 1:
+                several[name] = sorted("::".join(filter(None, place)) for place in places)[:NAMED]
+            elif outcomes:
+                found[name] = _worst(outcomes.values())
+        passed, failed, errors, skipped = (self.counts[kind] for kind in (PASSED, FAILED, INFRA, SKIPPED))
+        others = Totals(passed, failed, errors, skipped)
+        return Report(found, several, others, tuple(self.failing), tuple(self.broken))
+
+
+def _later(before: Outcome | None, now: Outcome) -> Outcome:
+    """The same test once more: run again, it is what it was last. An error after a failure is of its tidying up."""
+    if before is not None and (now.result == SKIPPED or (before.result == FAILED and now.result == INFRA)):
+        return before
+    return now
+
+
+def _worst(outcomes: Iterable[Outcome]) -> Outcome:
+    """Of a test with parameters: it fails if it fails with any."""
+    order = (FAILED, INFRA, PASSED, SKIPPED)
+    return min(outcomes, key=lambda each: order.index(each.result))

@@ -1,0 +1,110 @@
+"""Running tests: the command as it is given, what it prints passed on, and the report that it writes."""
+
+import glob
+import os
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from tempfile import TemporaryDirectory
+from typing import BinaryIO, NamedTuple
+
+from liza.errors import Refused
+
+PLACE = "{report}"  # in a word of the command: the path of the report
+VARIABLE = "LIZA_JUNIT"  # the same for a script
+TAIL = 20_000  # bytes of what was printed last that are kept
+_OPTIONS = {
+    "pytest": ("--junitxml={report}",),
+    "py.test": ("--junitxml={report}",),
+    "gotestsum": ("--junitfile={report}",),
+    "vitest": ("--reporter=default", "--reporter=junit", "--outputFile.junit={report}"),
+}
+
+
+class Ran(NamedTuple):
+    """What came of a run."""
+
+    code: int
+    tail: str  # of what was printed
+    reports: tuple[str, ...]  # that were written by it
+    folder: TemporaryDirectory[str]  # which has one of them; gone when this is
+
+
+def run(command: Sequence[str], written_to: Sequence[str], out: BinaryIO) -> Ran:
+    """Run a command and pass on what it prints; `Refused` where it cannot be started at all.
+
+    `written_to` are the files that it writes reports to by itself, or patterns of them; only those written by this run
+    count. Without any, it is told where to write one.
+    """
+    folder = TemporaryDirectory(prefix="liza-report-")
+    report = os.path.join(folder.name, "report.xml")
+    words = command if written_to else told(command)
+    words = [word.replace(PLACE, report) for word in words]
+    began = time.time()
+    try:
+        process = subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, VARIABLE: report},
+        )
+    except (OSError, ValueError) as error:
+        folder.cleanup()
+        why = getattr(error, "strerror", None) or str(error)
+        hint = "give the command that runs the tests behind --, as you would type it"
+        raise Refused(f"{words[0]} could not be started: {why}", hint=hint) from None
+    tail = _passed_on(process, out)
+    code = process.wait()
+    named = [file for pattern in written_to for file in sorted(glob.glob(pattern, recursive=True))] or [report]
+    return Ran(code, tail.decode("utf-8", "backslashreplace"), tuple(_written_since(named, began)), folder)
+
+
+def told(command: Sequence[str]) -> list[str]:
+    """The command with the option that makes its runner write a report, where we know the runner."""
+    words = list(command)
+    if any(PLACE in word for word in words):
+        return words
+    names = [os.path.basename(word) for word in words]
+    for name, options in _OPTIONS.items():
+        if name not in names[:4]:  # also behind python -m, npx or uv run
+            continue
+        if any(word.split("=")[0] == options[-1].split("=")[0] for word in words):
+            hint = "name the report that it writes with --report FILE"
+            raise Refused(f"the command says itself where {name} writes its report", hint=hint)
+        at = words.index("--") if "--" in words and name == "gotestsum" else len(words)
+        return [*words[:at], *options, *words[at:]]
+    return words
+
+
+def _passed_on(process: "subprocess.Popen[bytes]", out: BinaryIO) -> bytes:
+    """What a process prints goes to `out` at once; its end is kept. Interrupted, it is waited for: it was, too."""
+    tail = b""
+    assert process.stdout is not None
+    with process.stdout as stream:
+        while True:
+            try:
+                piece = os.read(stream.fileno(), 1 << 16)
+            except KeyboardInterrupt:
+                with suppress(KeyboardInterrupt):
+                    process.wait(10)
+                process.kill()
+                process.wait()
+                raise
+            if not piece:
+                return tail
+            tail = (tail + piece)[-TAIL:]
+            with suppress(OSError):  # whoever read it has gone, and the tests are still worth running
+                out.write(piece)
+                out.flush()
+
+
+def _written_since(files: Sequence[str], began: float) -> list[str]:
+    """Of these files, those of this run: a report of an earlier one says nothing of it."""
+    found = []
+    for file in dict.fromkeys(files):
+        with suppress(OSError):
+            if os.stat(file).st_mtime >= int(began):  # some file systems keep whole seconds
+                found.append(file)
+    return found

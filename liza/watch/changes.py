@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from liza.blackboard.paths import Paths
@@ -34,7 +35,8 @@ class Changes:
         self._pauses = pauses
         self._failures = 0  # since it last went well for a while
         self._again = 0.0  # when to try to listen again
-        self._wake = threading.Event()
+        # Not an Event: a signal handler that sets it waits for ever where it interrupts one who is about to wait on it.
+        self._wake: SimpleQueue[None] = SimpleQueue()
         self._moved: Identity | None = None  # the version of state.yaml that was last seen being moved into place
         self._observer: BaseObserver | None = None
         self._threads: list[threading.Thread] = []  # of watchdog
@@ -95,7 +97,7 @@ class Changes:
                 if event.event_type == "moved" and touched[-1] == state:
                     changes._moved = _version(changes.paths.state)
                 if not names.isdisjoint(touched):
-                    changes._wake.set()
+                    changes.wake()
 
         observer = Observer()
         observer.daemon = True
@@ -117,14 +119,17 @@ class Changes:
         return self._moved
 
     def wake(self) -> None:
-        """From a signal handler: do not wait any longer."""
-        self._wake.set()
+        """Also from a signal handler, at whatever moment it comes: do not wait any longer."""
+        if self._wake.empty():
+            self._wake.put(None)
 
     def wait(self, seconds: float) -> None:
         """Until something may have changed, or so long. Between two of these the daemon shows once that it is alive."""
         self._beats += 1
-        self._wake.wait(seconds)
-        self._wake.clear()
+        with suppress(Empty):
+            self._wake.get(timeout=seconds)
+            for _ in range(self._wake.qsize()):
+                self._wake.get_nowait()
         if self._observer is None:
             self.start()  # the folder may be there by now, or it is time to try again
         elif _folder(self.paths.folder) != self._watched:

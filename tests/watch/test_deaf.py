@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from liza.blackboard import storage
 from liza.blackboard.paths import Paths
 from liza.watch import changes
 from liza.watch.changes import Changes
+from tests.faults.children import Child
 from tests.watch import faulty
 from tests.watch.daemon import OUTAGE, RETRIES, STATE, Daemon, Watched, run, until
 from tests.watch.writers import Writer, in_place_without_lock, replaced, text_of
@@ -169,6 +171,35 @@ def _waits(board: Watched, listening: Changes, seconds: float = 0.02) -> str:
     board.watch_lock.touch()
     listening.wait(seconds)
     return listening.backend
+
+
+# --- signals --------------------------------------------------------------------------------------------------------
+
+
+def test_a_signal_is_taken_at_whatever_moment_it_comes(board: Watched) -> None:
+    """Between any two lines of the wait, also where what it waits on is just being looked after."""
+    listening = Changes(Paths(str(board.folder)), poll=True)
+
+    def wait() -> int:
+        moments = 0
+
+        def trace(*_: object) -> Any:
+            nonlocal moments
+            moments += 1
+            sys.settrace(None)
+            listening.wake()  # as the handler of a signal does
+            sys.settrace(trace)
+            return trace
+
+        sys.settrace(trace)
+        for _ in range(20):
+            listening.wait(0.01)
+        sys.settrace(None)
+        return moments
+
+    with Child(wait) as child:
+        until(lambda: not child.runs(), "it has waited to the end", patience=10)
+        assert child.result() > 100
 
 
 # --- too many -------------------------------------------------------------------------------------------------------

@@ -82,7 +82,9 @@ def test_what_is_still_on_its_way_at_the_end_is_said() -> None:
         sender.address([Webhook(slow)])
         sender.send(HELLO)
         sender.stop(0.1)
-    assert failed == [f"webhook {slow.removesuffix('/hangs')}/…: a message was still on its way when the daemon ended"]
+        assert failed == [
+            f"webhook {slow.removesuffix('/hangs')}/…: a message was still on its way when the daemon ended"
+        ]
 
 
 def test_a_flood_is_dropped_and_said() -> None:

@@ -21,9 +21,9 @@ def since(before: set[threading.Thread]) -> int:
     return len(set(threading.enumerate()) - before)
 
 
-def failures() -> tuple[list[str], Callable[[str], None]]:
+def failures() -> tuple[list[str], Callable[[str, str | None], None]]:
     failed: list[str] = []
-    return failed, failed.append
+    return failed, lambda place, why: failed.append(f"{place}: {why}") if why is not None else None
 
 
 def test_messages_arrive_in_their_order() -> None:

@@ -33,7 +33,9 @@ def test_a_trip_and_its_resolution_are_one_message_each(tmp_path: Path) -> None:
     message = hooks.bodies[0]
     assert sorted(message) == ["at", "board", "kind", "text", "title", "trip_id"]
     assert message["trip_id"] == trip
-    assert message["text"] == "retry_cluster (ARCHITECTURE_FLAW)"
+    what, todo = message["text"].splitlines()
+    assert what == "retry_cluster (ARCHITECTURE_FLAW)"
+    assert todo.endswith("then run: liza resolve -m 'what was decided'")
     assert message["title"] == "liza: tripped in team"
     assert message["board"] == str(board.root)
     assert set(hooks.paths) == {"/hook"}
@@ -280,3 +282,15 @@ def test_where_nobody_is_named_it_is_said_how(tmp_path: Path) -> None:
     said = run(Watched(tmp_path / "team").root, "watch", "--test-message")
     assert said.code == 1
     assert "hint: name whom to tell in .liza/rules.yaml" in said.err
+
+
+def test_what_did_not_arrive_is_forgotten_once_that_place_is_reached(tmp_path: Path) -> None:
+    with webhook(404, 204) as hooks:
+        board = team(tmp_path, json.dumps({"webhook": hooks.url}))
+        with Daemon(board.root) as daemon:
+            board.report_anomalies(*RETRIES)
+            until(lambda: "it answered 404" in str(board.facts["not_sent"]), "it is written down")
+            assert board.resolve().code == 0
+            until(lambda: hooks.of("resolved"), "the message has come")
+            until(lambda: board.facts["not_sent"] is None, "all is well")
+            assert daemon.stop() == 0

@@ -13,7 +13,7 @@ from liza.errors import Refused
 FILES = ("state.yaml", "log.yaml", "rules.yaml")
 # What lies in .liza/ for a while or is made anew: locks, the daemon's own files, halts, drafts of an interrupted write.
 IGNORED = (
-    ".liza/*.lock", ".liza/watch.json", ".liza/watch.log*", ".liza/alerts.log", ".liza/CHECKPOINT", ".liza/PAUSE",
+    ".liza/*.lock", ".liza/watch.json", ".liza/watch.log*", ".liza/alerts.log*", ".liza/CHECKPOINT", ".liza/PAUSE",
     ".liza/ABORT", ".liza/ESCALATION", ".liza/runs/", ".liza/backups/", ".liza/.*.new", ".liza/.*.swap",
 )  # fmt: skip
 

@@ -41,7 +41,7 @@ def lines(paths: Paths) -> Iterator[str]:
     for each in standing[-_ALARMS:]:
         since = parse_time(each.get("since"))
         age = f" (for {show.span(datetime.now(UTC) - since)})" if since is not None else ""
-        yield f"  {one_line(each.get('text'), 110)}{age}"
+        yield f"  {one_line(each.get('text'), 200)}{age}"
 
 
 def warnings(paths: Paths) -> Iterator[str]:

@@ -94,15 +94,17 @@ def check_command(ctx: click.Context, file: str | None, as_json: bool) -> int:
         own = Problem(error.message, error.file or path, error.line, error.column, error.hint)
         problems = list(error.problems or (own,))
     problems = [each._replace(file=os.path.relpath(each.file)) for each in problems]
+    errors = sum(each.level == "error" for each in problems)
     if as_json:
         counts = {"rules": len(rules.rules), "disabled": len(rules.disabled)} if rules else {}
         listed = [envelope.problem_of(each) for each in problems]
         changes = list(rules.changes) if rules else []
-        envelope.write("rules check", "invalid" if problems else "ok", listed, **counts, changes=changes)
-        return 1 if problems else 0
+        envelope.write("rules check", "invalid" if errors else "ok", listed, **counts, changes=changes)
+        return 1 if errors else 0
     for problem in problems:
         where = show.bold(printable(place(problem.file, problem.line, problem.column)))
-        click.echo(f"{where}{click.style('error', fg='red')}: {show.short(problem.message, _LONG)}")
+        level = click.style(problem.level, fg="red" if problem.level == "error" else "yellow")
+        click.echo(f"{where}{level}: {show.short(problem.message, _LONG)}")
         if problem.hint:
             click.echo(f"  hint: {show.short(problem.hint, _LONG)}")
     name = printable(os.path.relpath(path))
@@ -112,10 +114,10 @@ def check_command(ctx: click.Context, file: str | None, as_json: bool) -> int:
         return 1
     about = name if os.path.lexists(path) else f"there is no {name}, so the shipped rules"
     disabled = f", {len(rules.disabled)} disabled" if rules.disabled else ""
-    verdict = click.style("not all of notify can be used", fg="red") if problems else click.style("ok", fg="green")
+    verdict = click.style("not all of notify can be used", fg="red") if errors else click.style("ok", fg="green")
     click.echo(f"{about}: {verdict}, {len(rules.rules)} rules in force{disabled}")
     show.warnings(rules.changes)
-    return 1 if problems else 0
+    return 1 if errors else 0
 
 
 @command.command("explain")

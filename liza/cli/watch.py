@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from liza.blackboard.paths import FOLDER, Paths, find
-from liza.cli import daemon, envelope, show
+from liza.cli import daemon, envelope, reaching, show
 from liza.cli.group import common, root_of
 from liza.cli.live import View
 from liza.errors import LizaError, NoBlackboard, WrongUsage
@@ -32,6 +32,7 @@ from liza.watch.telling import Happening, Kind
 @click.option("--poll", is_flag=True, help="Look at the files every tick; do not rely on events.")
 @click.option("--interval", metavar="SECONDS", type=float, default=1.0, show_default=True, help="Length of a tick.")
 @click.option("--observe", is_flag=True, help="Judge and tell, never halt.")
+@click.option("--test-message", is_flag=True, help="Send a message to everybody named under notify: in rules.yaml.")
 @click.option("--print-unit", is_flag=True, help="Print a systemd user unit for this blackboard.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: one object a line, or the answer of --status.")
 @common
@@ -46,6 +47,7 @@ def command(
     poll: bool,
     interval: float,
     observe: bool,
+    test_message: bool,
     print_unit: bool,
     as_json: bool,
 ) -> int:
@@ -60,13 +62,17 @@ def command(
       liza watch --status
       liza watch --stop
     """
-    if sum((detached, stop, status, once, print_unit)) > 1:
-        raise WrongUsage("only one of --background, --stop, --status, --once and --print-unit at a time")
+    if sum((detached, stop, status, once, test_message, print_unit)) > 1:
+        raise WrongUsage(
+            "only one of --background, --stop, --status, --once, --test-message and --print-unit at a time"
+        )
     if not 0.05 <= interval <= 3600:
         raise WrongUsage(f"--interval is {interval:g}", hint="between 0.05 and 3600 seconds")
-    paths = find(directory or root_of(ctx)) if once else _paths(directory or root_of(ctx))
+    paths = find(directory or root_of(ctx)) if once or test_message else _paths(directory or root_of(ctx))
     if print_unit:
         return _print_unit(paths)
+    if test_message:
+        return reaching.run(paths, as_json)
     if stop:
         return _stop(paths, as_json)
     if status:

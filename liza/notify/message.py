@@ -6,7 +6,7 @@ TIMEOUT = 5.0  # seconds that any place has to answer
 
 
 class Message(NamedTuple):
-    """What people are to be told. Its texts are on one line and printable, whoever wrote them."""
+    """What people are to be told. Its lines are short and printable, whoever wrote them."""
 
     kind: str  # tripped, resolved, alarm, degraded ...
     title: str

@@ -12,12 +12,14 @@ from liza.notify.targets import Target
 PAUSES = (1.0, 5.0, 15.0)  # seconds before each new try
 _MOST = 200  # messages that wait; more would be a flood that nobody reads
 
+Outcome = Callable[[str, str | None], None]  # the name of a place, and why it was not told; None if it was
+
 
 class Sender:
     """Hands messages to a thread for each place they go to."""
 
-    def __init__(self, failed: Callable[[str], None], pauses: Sequence[float] = PAUSES) -> None:
-        self._failed = failed
+    def __init__(self, outcome: Outcome, pauses: Sequence[float] = PAUSES) -> None:
+        self._outcome = outcome
         self._pauses = pauses
         self._lines: dict[Target, _Line] = {}
         self._stopping = threading.Event()
@@ -36,7 +38,7 @@ class Sender:
                 del self._lines[target]
         for target in targets:
             if target not in self._lines or self._lines[target].ending:
-                self._lines[target] = _Line(target, self._try, self._failed)
+                self._lines[target] = _Line(target, self._try, self._outcome)
 
     def send(self, message: Message) -> None:
         """Hand a message over; returns at once."""
@@ -70,13 +72,11 @@ class Sender:
 class _Line:
     """One place, the messages that wait for it, and the thread that sends them; begun when there is one to send."""
 
-    def __init__(
-        self, target: Target, work: Callable[[Target, Message], str | None], failed: Callable[[str], None]
-    ) -> None:
+    def __init__(self, target: Target, work: Callable[[Target, Message], str | None], outcome: Outcome) -> None:
         self.ending = False
         self._target = target
         self._send = work
-        self._failed = failed
+        self._outcome = outcome
         self._waiting: queue.Queue[Message | None] = queue.Queue(_MOST)
         self._thread: threading.Thread | None = None
 
@@ -87,7 +87,7 @@ class _Line:
         try:
             self._waiting.put_nowait(message)
         except queue.Full:
-            self._failed(f"{self._target.name}: too many messages wait; one was dropped")
+            self._outcome(self._target.name, "too many messages wait; one was dropped")
 
     def end(self) -> None:
         """Send what waits, then no more."""
@@ -103,13 +103,13 @@ class _Line:
         if self._thread is not None:
             self._thread.join(seconds)
             if self._thread.is_alive():
-                self._failed(f"{self._target.name}: a message was still on its way when the daemon ended")
+                self._outcome(self._target.name, "a message was still on its way when the daemon ended")
 
     def _work(self) -> None:
         while (message := self._next()) is not None:
             why = self._send(self._target, message)
-            if why is not None:
-                self._failed(f"{self._target.name}: {why} at {time.strftime('%FT%TZ', time.gmtime())}")
+            at = time.strftime("%FT%TZ", time.gmtime())
+            self._outcome(self._target.name, None if why is None else f"{why} at {at}")
 
     def _next(self) -> Message | None:
         try:

@@ -45,9 +45,15 @@ def _webhook(given: Any, path: Path) -> Iterator[Target | Fault]:
     if given is None:
         return
     details: Mapping[str, Any] = given if isinstance(given, Mapping) else {"url": given}
-    yield from _unknown(details, path, ("url", "format"))
-    form = details.get("format", "json")
-    if not is_address(details.get("url")):
+    yield from _unknown(details, path, ("url", "env", "format"))
+    form, url, variable = details.get("format", "json"), details.get("url"), details.get("env")
+    if url is None and isinstance(variable, str):
+        url = os.environ.get(variable)
+        if url is None:  # not here, but perhaps where the daemon runs
+            hint = "set it where the daemon is started: an address in a variable is in no file that others can read"
+            yield Fault((*path, "env"), f"the environment has no {shown(variable)}", hint, "warning")
+            return
+    if not is_address(url):
         where = (*path, "url") if isinstance(given, Mapping) else path
         hint = "an address begins with http:// or https:// and names a host"
         yield Fault(where, f"{'.'.join(map(str, path))} has no usable address", hint)
@@ -56,7 +62,7 @@ def _webhook(given: Any, path: Path) -> Iterator[Target | Fault]:
         hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(FORMS)}"
         yield Fault((*path, "format"), f"the format of a webhook is {_shown(form)}", hint)
     else:
-        yield Webhook(details["url"], form)
+        yield Webhook(str(url), form)
 
 
 def _desktop(given: Any) -> Iterator[Target | Fault]:

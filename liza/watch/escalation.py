@@ -27,7 +27,7 @@ def update(paths: Paths, text: str | None) -> str | None:
             with suppress(FileNotFoundError):
                 os.unlink(paths.escalation)
     except OSError as error:
-        return f"ESCALATION: {error.strerror}"
+        return error.strerror or type(error).__name__
     return None
 
 

@@ -313,7 +313,8 @@ class Watcher:
         halt = checkpoint.look(self.paths.checkpoint)
         since = self.ages.since(self.paths.checkpoint, now)
         trigger = self.found.trigger if self.found is not None else None
-        self.telling.not_done(escalation.update(self.paths, escalation.page(halt, since, trigger, snapshot, now)))
+        text = escalation.page(halt, since, trigger, snapshot, now)
+        self.telling.outcome("ESCALATION", escalation.update(self.paths, text))
 
     # --- when to look again -----------------------------------------------------------------------------------------
 

@@ -8,6 +8,10 @@ from liza.breaker.section import JOINED, history_of
 from liza.model import Progress, Reason
 from liza.watch.telling import Kind, News
 
+_TODO = (
+    "The agents are halted. Read .liza/circuit_breaker_report.md, decide, then run: liza resolve -m 'what was decided'"
+)
+
 
 def of_check(before: Check | None, found: Check, *, observe: bool) -> Iterator[News]:
     """What is new about the sprint's breaker."""
@@ -15,7 +19,7 @@ def of_check(before: Check | None, found: Check, *, observe: bool) -> Iterator[N
     trigger = found.trigger
     if trigger is not None and (was is None or was.get("trip_id") != trigger.get("trip_id")):
         verb = "" if found.tripped else " (found open)"
-        yield News(Kind.TRIPPED, f"{trigger.get('pattern')} ({trigger.get('severity')}){verb}", _id(trigger))
+        yield News(Kind.TRIPPED, f"{trigger.get('pattern')} ({trigger.get('severity')}){verb}", _id(trigger), _TODO)
     elif was is not None and trigger is None:
         yield News(Kind.RESOLVED, _resolution(found, was), _id(was))
     elif observe and (names := [name for name in _matching(found) if before is None or name not in _matching(before)]):

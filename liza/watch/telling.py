@@ -62,6 +62,7 @@ class News(NamedTuple):
     kind: Kind
     text: str
     trip_id: str | None = None
+    todo: str = ""  # for those who get a message, and are not looking
 
 
 class Telling:
@@ -84,9 +85,9 @@ class Telling:
         self._alarms = Alarms()
         self._causes: dict[str, list[Cause]] = {}  # by where they were seen
         self._alerts = Log(paths.alerts)
-        self._sender = Sender(self.not_done)
+        self._sender = Sender(self.outcome)
         self._places: list[str] | None = None  # whom we tell, by name; None: nobody knows yet
-        self._unsent: str | None = None
+        self._unsent: dict[str, str] = {}  # what did not reach people, by the place where they should have found it
         self._marks: list[str] = []  # trips that people were told of, or at least were to be
 
     def remember(self) -> None:
@@ -114,7 +115,7 @@ class Telling:
             alarms=self._alarms.dump(),
             places=self._places,
             notified=self._marks,
-            not_sent=self._unsent,
+            not_sent="; ".join(f"{place}: {why}" for place, why in self._unsent.copy().items()) or None,
         )
 
     def stop(self, patience: float = 3.0) -> None:
@@ -123,11 +124,11 @@ class Telling:
 
     # --- at once ----------------------------------------------------------------------------------------------------
 
-    def tell(self, kind: Kind, text: str, trip_id: str | None = None) -> None:
-        """Tell of something: here, and what people should know also where they will find it."""
-        self._tell_all(kind, [text], trip_id)
+    def tell(self, kind: Kind, text: str, trip_id: str | None = None, todo: str = "") -> None:
+        """Tell of something: here, and what people should know also where they will find it, with what to do."""
+        self._tell_all(kind, [text], trip_id, todo)
 
-    def _tell_all(self, kind: Kind, texts: list[str], trip_id: str | None = None) -> None:
+    def _tell_all(self, kind: Kind, texts: list[str], trip_id: str | None = None, todo: str = "") -> None:
         """Tell of several things at once: each on its own line, all in one message."""
         at = self._clock()
         lines = [one_line(text, _LONG) for text in texts]
@@ -140,16 +141,15 @@ class Telling:
             self._marks = [*self._marks[-_MARKS:], _mark(kind, trip_id)]
             self.write_down()  # marked before it is sent: at most once, whatever happens in between
         for line in lines if kind in _WORTH_A_LINE else ():
-            why = self._alerts.write(f"{format_time(at)}  {kind:<9}  {line}")
-            self._unsent = f"alerts.log: {why}" if why is not None else self._unsent
+            self.outcome("alerts.log", self._alerts.write(f"{format_time(at)}  {kind:<9}  {line}"))
         if lines and kind in _WORTH_A_MESSAGE:
-            self._sender.send(self._message(at, kind, lines, trip_id))
+            self._sender.send(self._message(at, kind, lines, trip_id, todo))
 
-    def _message(self, at: datetime, kind: Kind, lines: list[str], trip_id: str | None) -> Message:
+    def _message(self, at: datetime, kind: Kind, lines: list[str], trip_id: str | None, todo: str) -> Message:
         name = one_line(os.path.basename(self._project))
         what = str(kind) if len(lines) == 1 else f"{len(lines)} {kind}s"
         more = [f"and {len(lines) - _AT_ONCE} more: see .liza/alerts.log"] if len(lines) > _AT_ONCE else []
-        text = "\n".join((*lines[:_AT_ONCE], *more))
+        text = "\n".join((*lines[:_AT_ONCE], *more, *([todo] if todo else [])))
         return Message(str(kind), f"liza: {what} in {name}", text, format_time(at), self._project, trip_id)
 
     def was_told(self, kind: Kind, trip_id: str) -> bool:
@@ -173,9 +173,12 @@ class Telling:
             self.tell(Kind.ALARM, _change_of_places(known, names))
         self._sender.address(places)
 
-    def not_done(self, why: str | None) -> None:
-        """People should know of something that did not reach them; it is written down at the next tick."""
-        self._unsent = why or self._unsent
+    def outcome(self, place: str, why: str | None) -> None:
+        """Why people were not told at a place, or None if they were. Also from other threads; the next tick tells."""
+        if why is not None:
+            self._unsent[one_line(place, _LONG)] = why
+        else:
+            self._unsent.pop(one_line(place, _LONG), None)
 
     @property
     def _project(self) -> str:

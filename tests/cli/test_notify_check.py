@@ -56,6 +56,14 @@ def test_what_is_right_is_no_problem(project: Path) -> None:
     assert liza(project, "rules", "check").code == liza(project, "validate").code == 0
 
 
+def test_a_variable_that_is_not_set_here_may_be_set_elsewhere(project: Path) -> None:
+    (project / ".liza" / "rules.yaml").write_text("notify:\n  webhook: {env: NOT_SET_ANYWHERE}\n")
+    for words in (("rules", "check"), ("validate",)):
+        said = liza(project, *words)
+        assert said.code == 0
+        assert ".liza/rules.yaml:2:3: warning: the environment has no 'NOT_SET_ANYWHERE'" in said.out
+
+
 def test_the_address_on_the_blackboard_is_looked_at_by_validate(project: Path) -> None:
     (project / ".liza" / "rules.yaml").unlink()
     state = project / ".liza" / "state.yaml"

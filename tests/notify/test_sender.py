@@ -21,9 +21,9 @@ def since(before: set[threading.Thread]) -> int:
     return len(set(threading.enumerate()) - before)
 
 
-def failures() -> tuple[list[str], Callable[[str], None]]:
+def failures() -> tuple[list[str], Callable[[str, str | None], None]]:
     failed: list[str] = []
-    return failed, failed.append
+    return failed, lambda place, why: failed.append(f"{place}: {why}") if why is not None else None
 
 
 def test_messages_arrive_in_their_order() -> None:
@@ -82,7 +82,9 @@ def test_what_is_still_on_its_way_at_the_end_is_said() -> None:
         sender.address([Webhook(slow)])
         sender.send(HELLO)
         sender.stop(0.1)
-    assert failed == [f"webhook {slow.removesuffix('/hangs')}/…: a message was still on its way when the daemon ended"]
+        assert failed == [
+            f"webhook {slow.removesuffix('/hangs')}/…: a message was still on its way when the daemon ended"
+        ]
 
 
 def test_a_flood_is_dropped_and_said() -> None:

@@ -57,6 +57,22 @@ def test_what_is_wrong_is_said_with_its_place_and_without_its_address(
     assert SECRET not in f"{fault.message}{fault.hint}"
 
 
+def test_an_address_may_be_in_the_environment_and_in_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEAM_HOOK", URL)
+    block = {"webhook": {"env": "TEAM_HOOK", "format": "slack"}}
+    assert targets(block, None, "/team") == ([Webhook(URL, "slack")], [])
+    monkeypatch.delenv("TEAM_HOOK")
+    (fault,) = targets(block, None, "/team")[1]
+    assert (fault.path, fault.message) == (("notify", "webhook", "env"), "the environment has no 'TEAM_HOOK'")
+    assert fault.level == "warning"
+
+
+def test_a_variable_that_holds_something_else_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEAM_HOOK", SECRET)
+    (fault,) = targets({"webhook": {"env": "TEAM_HOOK"}}, None, "/team")[1]
+    assert SECRET not in f"{fault.message}{fault.hint}"
+
+
 def test_one_fault_keeps_no_other_place_from_being_told() -> None:
     found, faults = targets({"webhook": ["nowhere", URL], "desktop": 1, "file": "told.jsonl"}, None, "/team")
     assert found == [Webhook(URL), File("told.jsonl", "/team")]

@@ -33,7 +33,9 @@ def test_a_trip_and_its_resolution_are_one_message_each(tmp_path: Path) -> None:
     message = hooks.bodies[0]
     assert sorted(message) == ["at", "board", "kind", "text", "title", "trip_id"]
     assert message["trip_id"] == trip
-    assert message["text"] == "retry_cluster (ARCHITECTURE_FLAW)"
+    what, todo = message["text"].splitlines()
+    assert what == "retry_cluster (ARCHITECTURE_FLAW)"
+    assert todo.endswith("then run: liza resolve -m 'what was decided'")
     assert message["title"] == "liza: tripped in team"
     assert message["board"] == str(board.root)
     assert set(hooks.paths) == {"/hook"}
@@ -241,3 +243,54 @@ def test_a_desktop_that_is_not_there_delays_nothing(tmp_path: Path) -> None:
             until(lambda: hooks.of("tripped"), "the others are told")
             assert daemon.stop() == 0
     assert "desktop: " in str(board.facts["not_sent"])
+
+
+# --- a message to try it --------------------------------------------------------------------------------------------
+
+
+def test_a_message_to_try_it_goes_to_everybody_and_each_outcome_is_said(tmp_path: Path) -> None:
+    with webhook() as good, webhook(404) as bad:
+        notify = {"webhook": [f"{good.url}/{SECRET}", f"{bad.url}/{SECRET}"], "file": "told.jsonl"}
+        board = team(tmp_path, json.dumps(notify))
+        said = run(board.root, "watch", "--test-message")
+    assert said.code == 1
+    assert said.out.splitlines() == [
+        f"webhook {good.url}/…: sent",
+        f"webhook {bad.url}/…: it answered 404",
+        "file told.jsonl: sent",
+    ]
+    assert [body["kind"] for body in good.bodies] == ["test"]
+    assert json.loads((board.root / "told.jsonl").read_text())["title"] == "liza: test in team"
+    assert not board.watch_lock.exists()
+
+
+def test_a_message_to_try_it_tells_what_cannot_be_used(tmp_path: Path) -> None:
+    board = team(tmp_path, json.dumps({"webhook": f"ftp://{SECRET}", "file": "told.jsonl"}))
+    said = run(board.root, "watch", "--test-message", "--json")
+    assert (said.code, said.json["status"]) == (1, "not sent")
+    assert said.json["places"] == [{"place": "file told.jsonl", "sent": True, "why": None}]
+    assert said.json["problems"][0]["message"] == "notify.webhook has no usable address"
+    assert SECRET not in said.out
+
+
+def test_where_everybody_is_reached_it_is_said_so(tmp_path: Path) -> None:
+    said = run(team(tmp_path, "{file: told.jsonl}").root, "watch", "--test-message", "--json")
+    assert (said.code, said.json["status"]) == (0, "sent")
+
+
+def test_where_nobody_is_named_it_is_said_how(tmp_path: Path) -> None:
+    said = run(Watched(tmp_path / "team").root, "watch", "--test-message")
+    assert said.code == 1
+    assert "hint: name whom to tell in .liza/rules.yaml" in said.err
+
+
+def test_what_did_not_arrive_is_forgotten_once_that_place_is_reached(tmp_path: Path) -> None:
+    with webhook(404, 204) as hooks:
+        board = team(tmp_path, json.dumps({"webhook": hooks.url}))
+        with Daemon(board.root) as daemon:
+            board.report_anomalies(*RETRIES)
+            until(lambda: "it answered 404" in str(board.facts["not_sent"]), "it is written down")
+            assert board.resolve().code == 0
+            until(lambda: hooks.of("resolved"), "the message has come")
+            until(lambda: board.facts["not_sent"] is None, "all is well")
+            assert daemon.stop() == 0

@@ -13,7 +13,7 @@ from typing import Any
 
 from liza.model import MAPPINGS, format_time
 from liza.protocols.changing import Outcome
-from liza.protocols.disputes.rounds import Objection, baseline
+from liza.protocols.disputes.rounds import Objection, baseline, records
 from liza.protocols.scopes import Event
 from liza.text import shown
 
@@ -252,8 +252,7 @@ def marked(name: str, claim: Mapping[str, Any], trigger: str, detail: str, now: 
 
 
 def marks_of(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    listed = claim.get("reexamine")
-    return [each for each in listed if isinstance(each, MAPPINGS)] if isinstance(listed, list | tuple) else []
+    return records(claim.get("reexamine"))
 
 
 def moved_on(name: str, claim: Mapping[str, Any], stage: str, now: datetime) -> Outcome:

@@ -49,7 +49,12 @@ def check(board: Board, rules: RuleSet, now: datetime, *, dry_run: bool = False)
     if dry_run:
         return found
     found = act(board, rules, found, document, now)  # first: a halt of everybody waits for no narrower scope
-    return found._replace(scoped=settle(board, document, rules, os.environ, now))
+    try:
+        return found._replace(scoped=settle(board, document, rules, os.environ, now))
+    except LizaError as error:
+        if found.trigger is None:
+            raise
+        return found._replace(notes=(*found.notes, error.message))  # that everybody is halted is the news
 
 
 def judged(snapshot: Snapshot, verdict: Verdict) -> Check:

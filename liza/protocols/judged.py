@@ -14,7 +14,7 @@ from liza.blackboard import backups, edit
 from liza.blackboard.board import Board
 from liza.blackboard.document import Document
 from liza.blackboard.schema import Fault
-from liza.errors import LizaError
+from liza.errors import LizaError, Unreadable
 from liza.model import Record
 from liza.protocols import scopes
 from liza.protocols.changing import log
@@ -48,12 +48,29 @@ def derived(sections: Mapping[str, Any], rules: RuleSet, environment: Environmen
 def settle(
     board: Board, document: Document, rules: RuleSet, environment: Environment, now: datetime
 ) -> tuple[scopes.Event, ...]:
-    """Put into effect what the rules say of each claim, slice and loop; what happened by that."""
+    """Put into effect what the rules say of each claim, slice and loop; what happened by that.
+
+    `NotSettled` where that cannot be done for one kind; the others are settled all the same.
+    """
     happened: list[scopes.Event] = []
+    failed: list[NotSettled] = []
     for name in PROTOCOLS:
-        if document.data.get(name) and _changes(document, name, rules, environment, now):
-            happened += _settle(board, name, rules, environment, now)
+        try:
+            if document.data.get(name) and _changes(document, name, rules, environment, now):
+                happened += _settle(board, name, rules, environment, now)
+        except LizaError as error:
+            failed.append(NotSettled(name, error))
+    if failed:
+        raise failed[0]
     return tuple(happened)
+
+
+class NotSettled(Unreadable):
+    """What the rules say of single claims, slices or loops is not in effect: DEGRADED, whatever the sprint does."""
+
+    def __init__(self, name: str, error: LizaError) -> None:
+        message = f"{name} could not be judged: {error.message}"
+        super().__init__(message, hint=error.hint, file=error.file, line=error.line, column=error.column)
 
 
 def _changes(document: Document, name: str, rules: RuleSet, environment: Environment, now: datetime) -> bool:

@@ -26,9 +26,9 @@ def _all(context: Context, section: Any) -> tuple[list[Done], list[LizaError]]:
     wrong: list[LizaError] = []
     for where, label, claim in scopes.named(section, judging.SCOPE.name):
         name = label or f"number {where + 1 if isinstance(where, int) else where}"
-        faults = [f"{field} is not {expected}" for field, expected in freezing.faults_of(claim)] if isinstance(
-            claim, MAPPINGS
-        ) else ["it is not a record"]  # fmt: skip
+        faults = ["it is not a record"]
+        if isinstance(claim, MAPPINGS):
+            faults = [f"{field} is not {expected}" for field, expected in freezing.faults_of(claim)]
         if faults:
             wrong.append(LizaError(f"claim {name} cannot be judged: {faults[0]}", hint="see: liza validate"))
         else:

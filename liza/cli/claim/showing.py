@@ -95,21 +95,19 @@ def _dispute(claim: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     reviewers = [each.get("reviewer") for each in its.rounds_of(claim) if each.get("reviewer")]
     who = show.short(reviewers[-1], 30) if reviewers else "the reviewer"
-    pairs = [tuple(text_of(claim.get(each) or "(not said)") for each in freezing.POSITIONS)]
-    for other in claim.get("also_disputed") or ():
-        if isinstance(other, MAPPINGS):
-            pairs.append((text_of(other.get("objection") or ""), text_of(other.get("response") or "(not said)")))
-    yield from side_by_side((f"{who} objects", "the researcher answers"), [(one, two) for one, two in pairs])
+    said = [(claim.get("dispute_reason"), claim.get("researcher_position"))]
+    said += [(each.get("objection"), each.get("response")) for each in its.records(claim.get("also_disputed"))]
+    pairs = [(text_of(one or "(not said)"), text_of(other or "(not said)")) for one, other in said]
+    yield from side_by_side((f"{who} objects", "the researcher answers"), pairs)
     yield ""
     yield from (
         f"{show.bold('!', 'yellow')} it is frozen, and {printable(each)} by hand" for each in freezing.violations(claim)
     )
     for mark in freezing.marks_of(claim):
         yield f"to be re-examined ({show.short(mark.get('trigger'))}): {show.short(mark.get('detail'), 200)}"
-    for look in entry.get("reexaminations") or ():
-        if isinstance(look, MAPPINGS):
-            said = f"{look.get('timestamp')}  {look.get('outcome')} by {look.get('by')}: {look.get('note')}"
-            yield f"re-examined {show.short(said, 200)}"
+    for look in its.records(entry.get("reexaminations")):
+        found = f"{look.get('timestamp')}  {look.get('outcome')} by {look.get('by')}: {look.get('note')}"
+        yield f"re-examined {show.short(found, 200)}"
 
 
 def _rounds(done: Done) -> Iterator[str]:

@@ -67,11 +67,8 @@ def frozen_lines(done: Done) -> list[str]:
     """Loud: what was said on both sides, and how the claim gets out."""
     claim = done.claim
     entry = (freezing.open_dispute(claim) or (0, {}))[1]
-    by = (
-        f" ({show.short(entry['rule'])}, {show.number(len(its.rounds_of(claim)), 'round')})"
-        if entry.get("rule")
-        else ""
-    )
+    count = show.number(len(its.rounds_of(claim)), "round")
+    by = f" ({show.short(entry['rule'])}, {count})" if entry.get("rule") else ""
     lines = [f"claim {printable(done.name)}: {show.bold(freezing.DISPUTED, 'red')}{by}"]
     lines += [
         f"  reviewer:   {show.short(claim.get('dispute_reason') or '?', 300)}",

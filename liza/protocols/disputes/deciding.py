@@ -77,7 +77,8 @@ def resolve(context: Context, name: str, how: str, status: str | None, rationale
             _resolved_already(name, claim, how, wanted)
             return first
         outcome = wanted if wanted is not None else freezing.before(claim)
-        said = {**more, "resolved_cycle": guarding.cycle_on(document)}
+        cycle = guarding.cycle_on(document)
+        said = more | ({"resolved_cycle": cycle} if cycle is not None else {})
         then = freezing.thawed(name, claim, how, outcome, rationale.strip(), by, context.now, **said)
         return Outcome(then.record, first.events + then.events)
 

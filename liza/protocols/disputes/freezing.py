@@ -13,7 +13,7 @@ from typing import Any
 
 from liza.model import MAPPINGS, format_time
 from liza.protocols.changing import Outcome
-from liza.protocols.disputes.rounds import Objection, baseline
+from liza.protocols.disputes.rounds import Objection, baseline, records
 from liza.protocols.scopes import Event
 from liza.text import shown
 
@@ -174,7 +174,9 @@ def thawed(
     **more: Any,
 ) -> Outcome:  # fmt: skip
     """The end of a dispute. It goes into the history as a whole, its rounds with it, so that counting starts anew."""
-    place, entry = open_dispute(claim) or (len(history_of(claim)), {"event": "disputed", "timestamp": None})
+    found = disputes_of(claim)
+    ours = found and (open_dispute(claim) is not None or is_left_over(claim))
+    place, entry = found[-1] if ours else (len(history_of(claim)), {"event": "disputed", "timestamp": None})
     broken = violations(claim)
     done = {
         **entry,
@@ -210,13 +212,30 @@ def before(claim: Mapping[str, Any]) -> str:
     return status
 
 
-def overridden(name: str, claim: Mapping[str, Any], now: datetime) -> Outcome | None:
-    """A person gave the claim another status by hand and wrote down why, as the protocol asks; None if not so."""
-    status, why = status_of(claim), _said(claim, "human_override_rationale")
-    used = [entry.get("rationale") for _, entry in disputes_of(claim)]
-    if status in (DISPUTED, None) or not why or why in used:
+def is_left_over(claim: Mapping[str, Any]) -> bool:
+    """Whether the last dispute is resolved, and what belongs to it still stands beside the claim's own fields."""
+    found = disputes_of(claim)
+    since = found[-1][1].get("timestamp") if found else None
+    return since is not None and open_dispute(claim) is None and claim.get("disputed_at") == since
+
+
+def decided_by_hand(name: str, claim: Mapping[str, Any], now: datetime) -> Outcome | None:
+    """A person gave the claim another status and wrote down why, here or in the history; None if that is not so.
+
+    What is left to do is done as by command: the dispute goes into the history as a whole, and into the log.
+    """
+    status = claim.get("status") or OPEN
+    if status_of(claim) in (DISPUTED, None):
         return None
-    return thawed(name, claim, "human_override", str(claim.get("status") or OPEN), why, "hand", now)
+    if is_left_over(claim):
+        entry = disputes_of(claim)[-1][1]
+        how, by = (_said(entry, "resolution") or "by_hand"), (_said(entry, "resolved_by") or "hand")
+        return thawed(name, claim, how, str(status), _said(entry, "rationale"), by, now)
+    why = _said(claim, "human_override_rationale")
+    used = [entry.get("rationale") for _, entry in disputes_of(claim)]
+    if open_dispute(claim) is None or not why or why in used:
+        return None
+    return thawed(name, claim, "human_override", str(status), why, "hand", now)
 
 
 # --- while it lasts -------------------------------------------------------------------------------------------------
@@ -233,8 +252,7 @@ def marked(name: str, claim: Mapping[str, Any], trigger: str, detail: str, now: 
 
 
 def marks_of(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    listed = claim.get("reexamine")
-    return [each for each in listed if isinstance(each, MAPPINGS)] if isinstance(listed, list | tuple) else []
+    return records(claim.get("reexamine"))
 
 
 def moved_on(name: str, claim: Mapping[str, Any], stage: str, now: datetime) -> Outcome:

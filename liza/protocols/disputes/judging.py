@@ -58,9 +58,11 @@ def settled(
     name: str, claim: Mapping[str, Any], settings: Settings, judge: Judge, stage: str | None, now: datetime
 ) -> Outcome:
     """What a claim is to be, as it stands: the same for whoever looks, and nothing more when it is asked again."""
+    by_hand = freezing.decided_by_hand(name, claim, now)
+    if by_hand is not None:
+        return by_hand
     if freezing.open_dispute(claim) is not None:
-        by_hand = freezing.overridden(name, claim, now)
-        return by_hand if by_hand is not None else freezing.moved_on(name, claim, stage or "", now)
+        return freezing.moved_on(name, claim, stage or "", now)
     status = freezing.status_of(claim)
     if status == freezing.DISPUTED:
         return freezing.adopted(name, claim, stage, now)

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from liza.model import MAPPINGS
 from liza.protocols.disputes import depending, freezing
 from liza.protocols.disputes import rounds as its
 from liza.text import printable, text_of
@@ -90,10 +89,8 @@ def _fields(claim: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _others(claim: Mapping[str, Any]) -> Iterator[str]:
-    listed = claim.get("also_disputed")
-    for each in listed if isinstance(listed, list) else ():
-        if isinstance(each, MAPPINGS):
-            yield f"{text_of(each.get('objection'))}\n{text_of(each.get('response'))}"
+    for each in its.records(claim.get("also_disputed")):
+        yield f"{text_of(each.get('objection'))}\n{text_of(each.get('response'))}"
 
 
 def past(entry: Mapping[str, Any]) -> str:

@@ -48,15 +48,16 @@ def derived(name: str, claim: Mapping[str, Any], matching: str) -> list[Record]:
 
 def rounds_of(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The rounds since the claim was last unfrozen; what is no record counts for nothing."""
-    return _records(claim.get("rounds"))
+    return records(claim.get("rounds"))
 
 
 def past_rounds(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The rounds of earlier disputes."""
-    return [entry for past in _records(claim.get("history")) for entry in _records(past.get("rounds"))]
+    return [entry for past in records(claim.get("history")) for entry in records(past.get("rounds"))]
 
 
-def _records(value: Any) -> list[Mapping[str, Any]]:
+def records(value: Any) -> list[Mapping[str, Any]]:
+    """Those of a list that have fields."""
     return [each for each in value if isinstance(each, MAPPINGS)] if isinstance(value, list | tuple) else []
 
 
@@ -177,7 +178,7 @@ def state_changes(claim: Mapping[str, Any]) -> list[tuple[str, ...]]:
 def all_rounds(claim: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], tuple[str, ...]]]:
     """Every round that there was, those of earlier disputes first, each with what changed."""
     found: list[tuple[Mapping[str, Any], tuple[str, ...]]] = []
-    history = _records(claim.get("history"))
+    history = records(claim.get("history"))
     for index, past in enumerate(history):
         then = {"history": history[:index], "rounds": past.get("rounds"), "baseline": past.get("baseline")}
         found += zip(rounds_of(then), state_changes(then), strict=True)
@@ -217,7 +218,7 @@ def _place(edit: Mapping[str, Any]) -> int:
 def edits_of(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The edits between the present rounds: those since the last dispute."""
     since: list[Mapping[str, Any]] = []
-    for entry in _records(claim.get("history")):
+    for entry in records(claim.get("history")):
         if entry.get("event") == "disputed":
             since = []
         elif entry.get("event") == "edited":

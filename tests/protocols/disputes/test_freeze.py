@@ -209,6 +209,21 @@ def test_a_human_override_by_hand_with_its_rationale_is_recognised(lab: Claims) 
     assert lab.stage("close", "S5").code == 0
 
 
+def test_a_resolution_that_a_person_writes_into_the_history_is_completed_and_logged(lab: Claims) -> None:
+    lab.dispute()
+    decided = "resolved_at: 2025-01-18T13:00:00Z\n        rationale: withdrawn\n        resolved_by: ann"
+    lab.edit("        rule: gossip_loop", f"        rule: gossip_loop\n        {decided}")
+    lab.edit("    status: DISPUTED", "    status: KILLED")
+    lab.run("analyze")
+    (dispute,) = lab.disputes()
+    assert (dispute["rationale"], dispute["resolved_by"], dispute["outcome"]) == ("withdrawn", "ann", "KILLED")
+    assert (len(dispute["rounds"]), lab.at()["rounds"], "dispute_reason" in lab.at()) == (3, [], False)
+    assert lab.actions.count("claim_resolved") == 1
+    before = lab.text.partition("circuit_breaker:")[0]
+    lab.run("analyze")
+    assert lab.text.partition("circuit_breaker:")[0] == before
+
+
 def test_the_rationale_of_an_earlier_override_does_not_open_a_later_dispute(lab: Claims) -> None:
     lab.dispute()
     assert lab.claim("resolve", "C-001", "--override", "OPEN", "-m", "go on", "--by", "ann").code == 0

@@ -191,3 +191,37 @@ def test_every_command_has_help_with_an_example_and_takes_root(lab: Claims) -> N
         for name in names:
             ran = lab.run(family, name, "--help")
             assert (ran.code, "--root" in ran.out, "\n    liza " in ran.out) == (0, True, True), name
+
+
+# --- what cannot be written -----------------------------------------------------------------------------------------
+
+ROUNDS_OF_A = "rounds: [{objection: A}, {objection: A}, {objection: A}]"
+SHARED = f"""\
+version: 1
+base: &shared
+  text: x
+  {ROUNDS_OF_A}
+claims:
+  C-001: *shared
+loops:
+  nightly: {{status: CLOSED, iterations: [{{files_changed: 0}}, {{files_changed: 0}}, {{files_changed: 0}}]}}
+"""
+DETAILS = "reporter: r, type: retry_loop, details: {count: 3, error_pattern: x}"
+RETRIES = "".join(f"- {{timestamp: 2025-01-18T1{n}:00:00Z, task: t{n}, {DETAILS}}}\n" for n in range(3))
+
+
+def test_a_claim_that_cannot_be_written_is_not_said_to_be_fine_and_keeps_no_loop_from_being_judged(lab: Claims) -> None:
+    lab.write(f"{SHARED}anomalies: []\n")
+    ran = lab.run("analyze")
+    assert (ran.code, "claims could not be judged" in ran.err, "hint: " in ran.err) == (4, True, True)
+    assert "nightly: {status: OPEN" in lab.text
+    assert "C-001: *shared\n" in lab.text
+    assert lab.round("A").code == 1
+    assert lab.stage("close", "S5").code == 1
+
+
+def test_nor_does_it_hide_that_everybody_is_halted(lab: Claims) -> None:
+    lab.write(f"{SHARED}anomalies:\n{RETRIES}")
+    ran = lab.run("analyze", "--now", "2025-01-18T20:00:00Z")
+    assert (ran.code, "claims could not be judged" in ran.out) == (3, True)
+    assert lab.checkpoint.exists()

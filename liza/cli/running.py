@@ -122,7 +122,7 @@ class Plain:
             return
         self._notified[stands.reason] = now
         if self._sender is None:
-            self._sender = Sender(lambda why: self.says(f"nobody could be told: {why}"))
+            self._sender = Sender(lambda why, _: self.says(f"nobody could be told: {why}"))
             self._sender.address(targets)
         title = f"liza: loop {stands.name} is stuck"
         at = format_time(datetime.now(UTC))

@@ -122,11 +122,15 @@ class Plain:
             return
         self._notified[stands.reason] = now
         if self._sender is None:
-            self._sender = Sender(lambda why, _: self.says(f"nobody could be told: {why}"))
+            self._sender = Sender(self._not_told)
             self._sender.address(targets)
         title = f"liza: loop {stands.name} is stuck"
         at = format_time(datetime.now(UTC))
         self._sender.send(Message("tripped", printable(title), printable(stands.reason), at, self.paths.folder))
+
+    def _not_told(self, place: str, why: str | None) -> None:
+        if why is not None:
+            self.says(f"nobody could be told: {place}: {why}")
 
     def choose(self, run: Run, is_over: Callable[[], bool]) -> Choice | None:
         from liza.cli.menu import Menu

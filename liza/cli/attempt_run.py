@@ -85,6 +85,7 @@ def _import(
     **more: Any,
 ) -> int:
     rules = attempted.in_force(board.paths)
+    report = _observed(report, asked)
     outcomes = {test: report.found[test] for test in asked.counted if test in report.found}
     if not outcomes and report.broken:  # what could not be loaded is what these tests are in
         outcomes = {test: Outcome(rec.INFRA, "\n".join(report.broken)) for test in asked.counted}
@@ -107,6 +108,16 @@ def _import(
     return attempted.tell(
         f"attempt {verb}", done, as_json, said, counted=told, observed=report.others._asdict(), **more
     )
+
+
+def _observed(report: Report, asked: _Asked) -> Report:
+    """The tests that the slice has, and nobody is at work on, are others as well."""
+    idle = [report.found[test] for test in asked.known if test not in asked.counted and test in report.found]
+    results = [each.result for each in idle]
+    more = (results.count(each) for each in (rec.PASSED, rec.FAILED, rec.INFRA, junit.SKIPPED))
+    others = junit.Totals(*(known + extra for known, extra in zip(report.others, more, strict=True)))
+    broken = [each.text or "a test could not be run" for each in idle if each.result == rec.INFRA]
+    return report._replace(others=others, broken=(*report.broken, *broken))
 
 
 def _attempt(board: Board, name: str, test: str, outcome: Outcome, strategy: str, files: tuple[str, ...]) -> Attempt:

@@ -64,6 +64,8 @@ def arrive(board: Board, name: str, workdir: str | None) -> Site:
 
 def resume(board: Board, name: str, files: Sequence[str], *, measure: bool) -> Site:
     """After a test was run: which files the attempt changed, as it says or as git does."""
+    if not measure and not files:
+        return Site(root_of(board.paths))
     record = _record(board, name)
     folder = _folder(board.paths, record, None)
     if not measure or rec.status_of(record) != rec.ACTIVE:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from liza.blackboard.document import Document
 from liza.blackboard.paths import Paths
@@ -14,6 +14,9 @@ from liza.protocols.attempts import records as rec
 from liza.protocols.attempts import states
 from liza.protocols.attempts.naming import file_name
 from liza.rules.evaluate import RuleSet, evaluate
+
+if TYPE_CHECKING:
+    from liza.blackboard.schema import Fault
 
 SCOPE = scopes.Scope("slice", "slices")
 
@@ -135,6 +138,10 @@ def causes(
             continue
         for rule, text in alerts(name, record, rules, now):
             yield rule, name, f"slice {name}: {text}"
+        told, listed = rec.counts_of(name, record).failed, rec.listed_counts(record).failed
+        if told > listed:
+            text = f"slice {name}: its counters tell of {told} failures, but {listed} are listed; the higher one counts"
+            yield "attempts_not_listed", name, text
         files = [str(each.get("file")) for each in rec.records_of(record, "scope_violations")]
         if files:
             yield "scope_violated", name, f"slice {name} changed files outside its scope: {', '.join(files[:5])}"
@@ -148,6 +155,13 @@ def follow_up(paths: Paths, done: scopes.Settled) -> None:
     for _, name, record in scopes.named(done.section, SCOPE.name):
         if name in stopped and isinstance(record, MAPPINGS):
             write_missing(paths, name, record)
+
+
+def faults(section: Any, rules: RuleSet, beside: Mapping[str, Any]) -> "Iterator[Fault]":
+    """What is wrong with the slices, for `validate`."""
+    from liza.protocols.attempts import checking
+
+    return checking.faults(section)
 
 
 def archive(paths: Paths, name: str, entries: Sequence[Mapping[str, Any]]) -> None:

@@ -89,6 +89,13 @@ def derived(name: str, record: Mapping[str, Any]) -> list[Record]:
     ]
 
 
+def with_unlisted(record: Mapping[str, Any]) -> Slice:
+    """The same with failures that only the counters told of in the list, where the next ones are added."""
+    entries = [each for each in records_of(record, "attempts") if each.get("result") in COUNTED]
+    missing = [dict(each) for each in _unlisted(record, entries)]
+    return {**record, "attempts": [*missing, *list_of(record, "attempts")]} if missing else dict(record)
+
+
 def _unlisted(record: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     """Failures that only the counters tell of, as if they had come first."""
     listed = _counted(entries)

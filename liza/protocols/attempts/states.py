@@ -108,7 +108,7 @@ def _is_placed(record: Mapping[str, Any]) -> bool:
 def recorded(name: str, record: Mapping[str, Any], attempts: Sequence[Attempt], judge: Judge, now: datetime) -> Outcome:
     """After one run of tests: all that came of it is counted, and then it is judged once."""
     before = settled(name, record, judge, now)
-    slice_ = before.record
+    slice_ = rec.with_unlisted(before.record)
     stopped = rec.status_of(slice_) != ACTIVE
     for attempt in attempts:
         refused = stopped and attempt.result != OBSERVED

@@ -144,7 +144,7 @@ class _Known:
         self.evidence = set(references([_baseline(claim), *past], "evidence"))
         self.tests = set(references(past, "test", "tests"))
         self.values = {name: _value(_baseline(claim).get(name)) for name in VALUES}
-        self.begun = bool(past)
+        self.begun = bool(past) or isinstance(claim.get("baseline"), MAPPINGS)
 
     def is_other(self, name: str, value: Any) -> bool:
         """Whether a text or a confidence is not what was said last."""
@@ -153,8 +153,8 @@ class _Known:
     def take(self, entry: Mapping[str, Any]) -> set[str]:
         """What an entry says that was not known; it is from now on.
 
-        Where nothing was known of the text or the confidence, the first round says how it was; a later one that is
-        the first to name it has changed it.
+        Without a baseline the first round says how the text and the confidence were; what is the first to name one
+        later has changed it.
         """
         changes = set()
         for kind, names in (("evidence", ("evidence",)), ("test", ("test", "tests"))):
@@ -244,9 +244,15 @@ def named(value: Any) -> str:
 
 
 def baseline(claim: Mapping[str, Any]) -> dict[str, Any]:
-    """How a claim was before its rounds, as far as these do not say so themselves."""
+    """How a claim was before its rounds. Where others wrote these, the first one says so, else the claim as it is."""
     known = _walk({**claim, "baseline": None})[1]
-    said = {name: claim[name] for name in VALUES if claim.get(name) is not None and known.values[name] is None}
+    first = next(iter(rounds_of(claim)), {})
+    said: dict[str, Any] = {}
+    for name in VALUES:
+        if _value(first.get(name)) is not None:
+            said[name] = first[name]
+        elif claim.get(name) is not None and known.values[name] is None:
+            said[name] = claim[name]
     evidence = [each for each in evidence_of(claim) if plain_key(named(each)) not in known.evidence]
     return said | ({"evidence": evidence} if evidence else {})
 

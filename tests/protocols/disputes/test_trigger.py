@@ -182,6 +182,13 @@ def test_evidence_that_the_claim_came_with_is_nothing_new(lab: Claims) -> None:
     assert lab.codes(*["A --evidence a.csv"] * 3) == [0, 0, 3]
 
 
+def test_a_first_confidence_is_a_change_and_so_is_a_first_text(lab: Claims) -> None:
+    lab.add()
+    assert lab.codes("A --confidence 0.5", "A", "A", "A") == [0, 0, 0, 3]
+    lab.write(f"{lab.text}  C-002: {{}}\n")
+    assert lab.codes("A --text x", "A", "A", "A", name="C-002") == [0, 0, 0, 3]
+
+
 def test_a_change_is_said_where_it_is_seen(lab: Claims) -> None:
     lab.add("C-001", "--confidence", "0.5")
     answer = json_of(lab.round("A", words="--evidence e --test t --confidence 0.4 --text new --json"))

@@ -222,6 +222,7 @@ def put_into_effect(board: Board, trip: Trip, now: datetime, again: Callable[[Do
     A step that fails does not keep the next ones from being done; `Halted` tells about it at the end.
     """
     failed: list[LizaError] = []
+    halts = [trip.trigger]
     _attempt(failed, lambda: checkpoint.make(board.paths.checkpoint, trip.trigger))
     halted = not failed
     _attempt(failed, lambda: write_report(board, trip))
@@ -235,41 +236,38 @@ def put_into_effect(board: Board, trip: Trip, now: datetime, again: Callable[[Do
         outcome[:] = [None if is_another else again(document)]
         # Also the same one, if its evidence is gone by now: it stays open until a person decides.
         standing[:] = [other] if other is not None and other.get("trip_id") and outcome[0] is None else []
-        if outcome[0] is None:
+        if (entered := outcome[0]) is None:
+            if standing:  # its halt and its report are the ones that count
+                name_halt({**trip.trigger, **standing[0]})
             return document.raw
         if other is not None and other.get("timestamp"):  # another check was first: it is the same trip, from then on
-            outcome[0] = outcome[0]._replace(trigger={**outcome[0].trigger, "timestamp": other["timestamp"]})
-        new = sections.tripped(section, outcome[0].trigger, outcome[0].evidence, now)
+            outcome[0] = entered = entered._replace(trigger={**entered.trigger, "timestamp": other["timestamp"]})
+        name_halt(entered.trigger)
+        if entered.trigger != trip.trigger:  # no trip is entered that people cannot read about
+            _attempt(failed, lambda: write_report(board, entered))
+        new = sections.tripped(section, entered.trigger, entered.evidence, now)
         return edit.replace_section(document, "circuit_breaker", new)
+
+    def name_halt(trigger: Mapping[str, Any]) -> None:
+        # Under the lock, and not afterwards: whoever has decided by then must not find the agents halted again.
+        if not halted or checkpoint.look(board.paths.checkpoint) is not None:  # else somebody has taken it away
+            halts.append(trigger)
+            _attempt(failed, lambda: checkpoint.make(board.paths.checkpoint, trigger, settled=True))
 
     _attempt(failed, lambda: board.change(commit))
     final = outcome[0]
     if standing:
-        # Another check tripped first: its halt and its report are the ones that count.
-        _attempt([], lambda: _settle_halt(board, {**trip.trigger, **standing[0]}, halted))
         _restore_report(board, standing[0])
     elif final is None:
-        checkpoint.remove(board.paths.checkpoint, str(trip.trigger["trip_id"]))  # the evidence is gone again
+        for each in halts:  # the evidence is gone again
+            checkpoint.remove(board.paths.checkpoint, str(each["trip_id"]))
     else:
-        _attempt(failed, lambda: _settle_halt(board, final.trigger, halted))
-        if final.trigger != trip.trigger:
-            _attempt(failed, lambda: write_report(board, final))
         _attempt(failed, lambda: archive(board, final))
         what = f"{final.trigger.get('pattern')} ({final.trigger.get('severity')})"
         _attempt(failed, lambda: log_once(board, final.trigger, "tripped", what, now))
         if failed:
             raise Halted(failed, final.trigger)
     return final
-
-
-def _settle_halt(board: Board, trigger: Mapping[str, Any], halted: bool) -> None:
-    """Have CHECKPOINT say what was entered, unless somebody has decided since: then nobody may be halted again."""
-    path = board.paths.checkpoint
-    if halted and checkpoint.look(path) is None:
-        return  # it was made, and whoever took it away since had a reason
-    made = checkpoint.make(path, trigger, settled=True)
-    if made and sections.is_decided(board.read().data.get("circuit_breaker"), trigger):
-        checkpoint.remove(path, str(trigger.get("trip_id")))
 
 
 def _attempt(failed: list[LizaError], step: Callable[[], object]) -> None:
@@ -378,6 +376,8 @@ def _still_open(board: Board, rules: RuleSet, found: Check, now: datetime, enter
         trigger |= {"also_matched": list(names)} if names else {}
         trip = Trip(trigger, matches, found.snapshot, {**known, **more}, rules.changes, found.verdict.silenced)
         _attempt([], lambda: archive(board, trip))  # before the commit: a crash behind it would leave the old one
+        if checkpoint.look(board.paths.checkpoint) is None and not _is_open(board.read(), trigger):
+            return check(board, rules, now)  # it was not taken away by hand: somebody has decided
         if put_into_effect(board, trip, now, lambda document: trip if _is_open(document, trigger) else None) is None:
             return check(board, rules, now)  # resolved meanwhile
         notes.append(f"new evidence since the trip: {', '.join(more)}")

@@ -59,8 +59,8 @@ def _head(path: str) -> bytes | None:
         os.close(fd)
 
 
-def make(path: str, trigger: Mapping[str, Any], settled: bool = False) -> bool:
-    """Halt the agents; whether there was anything to do. Waits for nobody: no lock, and the file appears whole.
+def make(path: str, trigger: Mapping[str, Any], settled: bool = False) -> None:
+    """Halt the agents. Waits for nobody: no lock, and the file appears whole under its name.
 
     Once the trip is `settled` on the blackboard, the file says the same time as that.
 
@@ -68,13 +68,13 @@ def make(path: str, trigger: Mapping[str, Any], settled: bool = False) -> bool:
     """
     there = look(path)
     if there is not None and there.trip_id is None:
-        return False
+        return
     if (
         there is not None
         and there.trip_id == trigger["trip_id"]
         and (not settled or there.time == trigger["timestamp"])
     ):
-        return False
+        return
     text = (
         f"{trigger['timestamp']}\n"
         f"pattern: {trigger['pattern']}\n"
@@ -96,7 +96,7 @@ def make(path: str, trigger: Mapping[str, Any], settled: bool = False) -> bool:
         # A halt is worth more than what is written in it: an empty file stops the agents as well.
         with suppress(OSError):
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666))
-            return True
+            return
         raise Refused(
             f"the agents could not be halted: {error.strerror}",
             hint=f"stop them yourself, then make room or permission for {path}",
@@ -105,7 +105,6 @@ def make(path: str, trigger: Mapping[str, Any], settled: bool = False) -> bool:
     finally:
         with suppress(FileNotFoundError):
             os.unlink(fresh)
-    return True
 
 
 def _put(fresh: str, path: str, replaces: bool) -> None:

@@ -11,8 +11,8 @@ from liza.model import format_time
 from liza.rules.acknowledged import open_trigger, same_trip
 
 __all__ = [
-    "also_matched", "checked", "completed", "entry_of", "history_of", "is_decided", "looked_at", "open_trigger",
-    "resolved", "settled", "tripped",
+    "also_matched", "checked", "completed", "entry_of", "history_of", "looked_at", "open_trigger", "resolved",
+    "settled", "tripped",
 ]  # fmt: skip
 
 Section = dict[str, Any]
@@ -31,12 +31,6 @@ def entry_of(section: Any, trigger: Mapping[str, Any]) -> int | None:
         if isinstance(entry, Mapping) and _is_open(entry) and same_trip(entry, trigger):
             return index
     return None
-
-
-def is_decided(section: Any, trigger: Mapping[str, Any]) -> bool:
-    """Whether a human has decided on a trip."""
-    entries = [entry for entry in history_of(section) if isinstance(entry, Mapping) and same_trip(entry, trigger)]
-    return any(entry.get("resolved_at") is not None for entry in entries)
 
 
 def _is_open(entry: Mapping[str, Any]) -> bool:

@@ -26,17 +26,23 @@ def _more_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steps, "MODULES", (*steps.MODULES, check, checkpoint, report, lease))
 
 
-def deciding(board: Watched, looking: Looking, number: int) -> steps.Around:
+class Decision:
     """Just before the step of that number a person decides, or as soon after it as the lock is free."""
-    paths, done = Paths(str(board.folder)), list[bool]()
 
-    def around(step: steps.Step, call: Callable[[], Any]) -> Any:
-        if step.number >= number and not done and _is_free(paths.lock):
-            done.append(True)
-            resolve(Board(paths), "use a queue", "alice", looking.now)
+    def __init__(self, board: Watched, looking: Looking, number: int) -> None:
+        self.board, self.looking, self.number = board, looking, number
+        self.trip = board.halt["trip"]
+        self.is_made = False
+        self.is_undone = False  # whether its trip has halted the agents once more, if only for a moment
+
+    def __call__(self, step: steps.Step, call: Callable[[], Any]) -> Any:
+        paths = Paths(str(self.board.folder))
+        if step.number >= self.number and not self.is_made and _is_free(paths.lock):
+            self.is_made = True
+            resolve(Board(paths), "use a queue", "alice", self.looking.now)
+        found = checkpoint.look(paths.checkpoint)
+        self.is_undone |= self.is_made and found is not None and found.trip_id == self.trip
         return call()
-
-    return around
 
 
 def _is_free(lock: str) -> bool:
@@ -59,16 +65,18 @@ def more_evidence(board: Watched) -> None:
 def test_a_decision_at_any_step_of_a_look_alarms_nobody_and_leaves_nobody_halted(
     tmp_path: Path, edit: Callable[[Watched], None]
 ) -> None:
+    undone: list[str] = []
     for number in itertools.count(1):
         board = Watched(tmp_path / str(number), STATE + text_of(RETRIES))
         with Looking(board) as looking:
             looking.ticks(3)
             edit(board)
-            with steps.around_each(deciding(board, looking, number)) as taken:
+            decision = Decision(board, looking, number)
+            with steps.around_each(decision) as taken:
                 looking.ticks(1)
             if len(taken) < number:
-                assert number > 10, "there was hardly a step to decide at"
-                return
+                break
+            undone += [taken[number - 1].name] if decision.is_undone else []
             looking.ticks(3)
             where = f"decided before step {number}, {taken[number - 1].name}"
             assert [text for text in looking.told("alarm") if "new evidence" not in text] == [], where
@@ -76,3 +84,6 @@ def test_a_decision_at_any_step_of_a_look_alarms_nobody_and_leaves_nobody_halted
             assert board.checkpoint.exists() == (board.section["status"] == "TRIGGERED"), where
             marks = json.loads(board.watch_json.read_text())["notified"]
             assert len(marks) == len(set(marks)), where
+    assert number > 10, "there was hardly a step to decide at"
+    # The halt waits for no lock, so a decision can fall between the last look and the halt; not much earlier.
+    assert len(undone) <= 5, f"halted again for a moment after a decision before each of {undone}"

@@ -297,6 +297,36 @@ def test_a_decision_completes_what_a_killed_trip_left_undone(tmp_path: Path) -> 
     survives(tmp_path, about_to_trip, (*CHECK, NOW), [(*DECIDE, AGAIN)], expected)
 
 
+def test_a_decision_completes_a_killed_trip_that_another_pattern_had_overtaken(tmp_path: Path) -> None:
+    """Between the halt and the commit an agent reports what makes an earlier pattern whole: the trip is on that one."""
+    found: list[str] = []
+    for number in itertools.count(1):
+        board = Board(tmp_path / str(number), state([*RETRY.records[:2], *ASSUMPTION.records]))
+        step = killed(board, (*CHECK, NOW), _overtaken(board, before(number)))
+        if step is None:
+            break
+        with blaming(f"killed before {step}", found):
+            never_open_without_a_halt(board)
+            board.run(*DECIDE, AGAIN)
+            if board.trips:
+                assert board.trips[0]["pattern"] == RETRY.pattern
+                one_resolved_trip_and_no_halt(board)
+    assert number > 20, "there was hardly a step to be killed at"
+    if found:
+        pytest.fail("\n".join(found), pytrace=False)
+
+
+def _overtaken(board: Board, is_it: Callable[[steps.Step], bool]) -> Callable[[steps.Step], bool]:
+    left = [RETRY.records[2]]
+
+    def at(step: steps.Step) -> bool:
+        if left and step.name == "open" and str(step.arguments[0]).endswith("state.yaml.lock"):
+            board.add(left.pop())
+        return is_it(step)
+
+    return at
+
+
 def test_a_check_after_a_killed_resolution_neither_loses_it_nor_trips_again(tmp_path: Path) -> None:
     def expected(board: Board) -> None:
         (entry,) = board.trips

@@ -1,12 +1,17 @@
-"""Budgets: `make test` looks at a few hundred generated cases, `make faults` at many thousands."""
+"""Budgets: `make test` looks at some dozens of generated cases a property, `make faults` at many hundreds."""
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
 _SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
-for name, examples in {"quick": 100, "thorough": 1_500}.items():
+for name, examples in {"quick": 60, "thorough": 1_500}.items():
     settings.register_profile(
         name, max_examples=examples, deadline=None, suppress_health_check=_SLOW_IS_FINE, print_blob=True
     )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+# Whoever runs the tests in the background has these ignored, and every process that a test starts would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -1,0 +1,42 @@
+"""What daemons that came and went leave behind: files, messages, and a name for each."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.faults.soaking.figures import Figures
+from tests.faults.soaking.keeper import Life
+from tests.watch.daemon import Watched
+
+_FILES = {
+    "state.yaml", "state.yaml.lock", "log.yaml", "rules.yaml", "circuit_breaker_report.md", "CHECKPOINT", "alerts.log",
+    "watch.json", "watch.lock", "reports", "backups", "ESCALATION",
+}  # fmt: skip
+
+
+def leftovers(board: Watched) -> list[str]:
+    """Files beside those that a blackboard has; below `state` only a bug of liza's writes anything."""
+    found = [path for path in board.folder.iterdir() if path.name not in _FILES]
+    for folder in (board.folder / "reports", board.folder / "backups"):
+        found += [path for path in folder.glob("*") if path.name.startswith(".")]
+    found += [path for path in (board.root / "state").rglob("*") if path.is_file()]
+    return [f"left behind: {path.relative_to(board.root)}" for path in sorted(found)]
+
+
+def trips_told_twice(notices: Path) -> list[str]:
+    """Messages about one trip that were sent more than once, however often the daemon was started anew."""
+    lines = notices.read_text(encoding="utf-8").splitlines() if notices.exists() else []
+    messages = [json.loads(line) for line in lines]
+    told = Counter((each["kind"], each["trip_id"]) for each in messages if each["trip_id"])
+    return [f"{kind} {trip}: told {count} times" for (kind, trip), count in told.items() if count > 1]
+
+
+def life_figures(lives: Sequence[Life], figures: Figures) -> None:
+    figures.add(
+        daemons_started=len(lives),
+        daemons_killed=len(lives) - 1,
+        seconds_watched=round(sum(each.ended - each.began for each in lives)),
+    )
+    for each in lives:
+        figures.at_most("MB of a daemon at most", each.megabytes)

@@ -119,15 +119,16 @@ class Changes:
         return self._moved
 
     def wake(self) -> None:
-        """From a signal handler, or another thread: do not wait any longer."""
-        self._wakes.put(None)
+        """From a signal handler, at whatever moment it comes, or another thread: do not wait any longer."""
+        if self._wakes.empty():
+            self._wakes.put(None)
 
     def wait(self, seconds: float) -> None:
         """Until something may have changed, or so long. Between two of these the daemon shows once that it is alive."""
         self._beats += 1
         with suppress(Empty):
             self._wakes.get(timeout=seconds)
-            while True:  # they all mean the same
+            for _ in range(self._wakes.qsize()):  # they all mean the same, and more may come for ever
                 self._wakes.get_nowait()
         if self._observer is None:
             self.start()  # the folder may be there by now, or it is time to try again

@@ -1,100 +1,108 @@
-"""The races of the tests, over and over with other seeds: `python -m tests.faults.soak MINUTES [SEED]`.
+"""Faults for as long as one likes, in phases: `python -m tests.faults.soak MINUTES [SEED [PHASE]]`.
 
-Prints its figures at the end. Exits with 1 if anything was ever wrong, and says with which seed it can be seen again.
+Prints its figures at the end. Exits with 1 if anything was ever wrong, and says with which seed it can be seen again;
+chance decides what is done, and the machine still decides when.
 """
 
-import os
 import random
 import shutil
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from tests.faults import boards, crowd, race
 from tests.faults.children import no_leaked_files
+from tests.faults.idle import idle
+from tests.faults.soaking.broken import broken_files
+from tests.faults.soaking.figures import Figures
+from tests.faults.soaking.locked import locked_writers
+from tests.faults.soaking.rounds import many_loggers, many_writers, unlocked_writer
+from tests.faults.soaking.unlocked import a_long_life, unlocked_writers
 
-Round = Callable[[Path, random.Random, Counter[str]], list[str]]
-
-
-def unlocked_writer(folder: Path, chance: random.Random, figures: Counter[str]) -> list[str]:
-    paths = boards.make(folder)
-    outcome = race.run(paths, chance.randrange(500, 4_000), chance.getrandbits(32), race.as_it_is)
-    figures["versions saved without the lock"] += outcome.versions
-    figures["appends beside them"] += len(outcome.written)
-    figures["attempts that met one of them"] += outcome.attempts - len(outcome.written)
-    figures["of those, seen by the other side while undone"] += outcome.undone
-    losses = [f"{detector}: {each}" for detector, found in outcome.losses().items() for each in found]
-    return losses + _strays(paths.folder)
+Round = Callable[[Path, random.Random, float, Figures], list[str]]
 
 
-def many_writers(folder: Path, chance: random.Random, figures: Counter[str]) -> list[str]:
-    paths = boards.make(folder)
-    writing = _random_crowd(chance)
-    deaths = chance.randrange(20)
-    figures["anomalies appended by many"] += sum(writing.expected.values())
-    figures["writers killed"] += deaths
-    return crowd.write_state(paths, writing, deaths) + _strays(paths.folder)
+def idleness(folder: Path, chance: random.Random, seconds: float, figures: Figures) -> list[str]:
+    """Half of the time for each way to see changes."""
+    found = []
+    for options in ((), ("--poll",)):
+        outcome = idle(folder / "-".join(("team", *options)), seconds / 2, *options)
+        print(f"  {outcome}", flush=True)
+        found += outcome.wrong
+    return found
 
 
-def many_loggers(folder: Path, chance: random.Random, figures: Counter[str]) -> list[str]:
-    paths = boards.make(folder)
-    writing = _random_crowd(chance)
-    figures["log entries appended by many"] += sum(writing.expected.values())
-    return crowd.write_log(paths, writing) + _strays(paths.folder)
+class Phase(NamedTuple):
+    """Rounds of one kind or of several in turn, for a share of the whole time."""
+
+    rounds: tuple[Round, ...]
+    share: float
+    longest: float  # seconds of one round
 
 
-def _random_crowd(chance: random.Random) -> crowd.Crowd:
-    return crowd.Crowd(chance.randint(1, 8), chance.randint(1, 100), chance.randint(0, 4), chance.randint(1, 50))
+PHASES = {
+    "idle": Phase((idleness,), 0.1, 600.0),
+    "locked": Phase((locked_writers,), 0.25, 40.0),
+    "unlocked": Phase((unlocked_writers,), 0.2, 30.0),
+    "broken": Phase((broken_files,), 0.25, 60.0),
+    "long": Phase((a_long_life,), 0.1, 180.0),
+    "without": Phase((unlocked_writer, many_writers, many_loggers), 0.1, 1.0),
+}
 
 
-def _strays(folder: str) -> list[str]:
-    expected = {"state.yaml", "state.yaml.lock", "log.yaml"}
-    return [f"left behind: {name}" for name in sorted(set(os.listdir(folder)) - expected)]
-
-
-def soak(minutes: float, seed: int) -> int:
-    rounds: tuple[Round, ...] = (unlocked_writer, many_writers, many_loggers)
-    figures: Counter[str] = Counter()
-    wrong: list[str] = []
-    started = time.monotonic()
-    while time.monotonic() < started + minutes * 60:
-        one = rounds[seed % len(rounds)]
-        folder = Path(tempfile.mkdtemp(prefix=f"liza-soak-{seed}-"))
-        try:
-            with no_leaked_files():
-                found = one(folder, random.Random(seed), figures)
-        except AssertionError as error:
-            found = [str(error)]
-        figures[f"rounds of {one.__name__}"] += 1
-        if found:
-            wrong += [f"seed {seed}, {one.__name__}, {folder}: {each}" for each in found]
-        else:
-            shutil.rmtree(folder)
-        seed += 1
-    _print(time.monotonic() - started, figures, wrong)
+def soak(minutes: float, seed: int, names: Sequence[str] = tuple(PHASES)) -> int:
+    """Each of these phases for its share of the time; the exit code."""
+    figures, wrong, began = Figures(), list[str](), time.monotonic()
+    whole = sum(PHASES[name].share for name in names)
+    for name in names:
+        phase = PHASES[name]
+        end = time.monotonic() + minutes * 60 * phase.share / whole
+        number = 0
+        while number == 0 or time.monotonic() < end - 1:
+            one = phase.rounds[number % len(phase.rounds)]
+            found = _round(one, seed + number, min(phase.longest, end - time.monotonic()), figures)
+            wrong += [f"{name}, seed {seed + number}: {each}" for each in found]
+            number += 1
+        print(f"{name}: {number} rounds, {len(wrong)} violations so far", flush=True)
+    _print(time.monotonic() - began, figures, wrong)
     return 1 if wrong else 0
 
 
-def _print(seconds: float, figures: Counter[str], wrong: list[str]) -> None:
+def _round(one: Round, seed: int, seconds: float, figures: Figures) -> list[str]:
+    folder = Path(tempfile.mkdtemp(prefix=f"liza-soak-{seed}-"))
+    try:
+        with no_leaked_files():
+            found = one(folder, random.Random(seed), max(seconds, 1.0), figures)
+    except AssertionError as error:
+        found = [str(error)]
+    if found:
+        return [f"{one.__name__}, {folder}: {each}" for each in found]
+    shutil.rmtree(folder)
+    return []
+
+
+def _print(seconds: float, figures: Figures, wrong: Sequence[str]) -> None:
     print(f"{seconds / 60:10.1f} minutes")
-    for name, count in sorted(figures.items()):
-        print(f"{count:10,} {name}")
+    for line in figures.lines():
+        print(line)
     print(f"{len(wrong):10,} violations")
     for each in wrong:
         print(f"  {each}")
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: Sequence[str]) -> int:
     try:
         minutes, seed = float(arguments[0]), int(arguments[1]) if len(arguments) > 1 else random.getrandbits(24)
+        names = arguments[2:] or tuple(PHASES)
+        if not set(names) <= set(PHASES):
+            raise ValueError
     except (IndexError, ValueError):
-        print(__doc__, file=sys.stderr)
+        print(__doc__, f"Phases: {', '.join(PHASES)}", file=sys.stderr)
         return 2
     print(f"beginning with seed {seed}", flush=True)
-    return soak(minutes, seed)
+    return soak(minutes, seed, names)
 
 
 if __name__ == "__main__":

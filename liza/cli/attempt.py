@@ -177,7 +177,8 @@ def _one(
     rules = attempted.in_force(board.paths)
     name = texts.written(name)
     here = worksite.resume(board, name, files, measure=result == rec.FAILED)
-    whole = reports.error_file(board.paths, name, error) if len(error) > texts.ERROR else None
+    long = result == rec.FAILED and len(error) > texts.ERROR
+    whole = reports.error_file(board.paths, name, error) if long else None
     attempt = Attempt(
         test=None if test is None else texts.written(test),
         result=result,

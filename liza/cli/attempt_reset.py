@@ -12,7 +12,10 @@ from liza.cli import attempted, envelope, show, worksite
 from liza.cli.group import common, root_of
 from liza.cli.options import moment, person
 from liza.errors import LizaError, Refused
+from liza.model import MAPPINGS
+from liza.protocols import scopes
 from liza.protocols.attempts import briefing, diagnosis, recording, reports, states, texts
+from liza.protocols.attempts import records as rec
 from liza.runner import rollback
 from liza.runner.rollback import Plan
 from liza.text import printable
@@ -144,11 +147,23 @@ def _planned(
 ) -> tuple[Plan | None, str | None]:
     """How to go back. Whoever wants to is told why it cannot be done; all others are told in one line."""
     try:
-        return rollback.plan(record, name, worksite.root_of(board.paths), at), None
+        plan = rollback.plan(record, name, worksite.root_of(board.paths), at)
+        return plan._replace(notes=(*plan.notes, *_beside(board, name, record))), None
     except LizaError as error:
         if go_back:
             raise
         return None, error.message
+
+
+def _beside(board: Board, name: str, record: Mapping[str, Any]) -> Iterator[str]:
+    """Slices that somebody is at work on in the same work tree: what they changed goes back, too."""
+    about = record.get("checkpoint")
+    place = about.get("work_tree") if isinstance(about, MAPPINGS) else None
+    for _, other, entry in scopes.named(board.read().data.get("slices"), "slice"):
+        begun = entry.get("checkpoint") if isinstance(entry, MAPPINGS) else None
+        same = isinstance(begun, MAPPINGS) and begun.get("work_tree") == place
+        if other != name and same and rec.open_tests(entry):
+            yield f"slice {other} is worked on in the same work tree: what it changed goes back, too"
 
 
 def _plan_lines(plan: Plan | None, why_not: str | None, rolled_back: Mapping[str, Any] | None) -> Iterator[str]:

@@ -53,7 +53,7 @@ def capture(folder: str, root: str, name: str) -> Captured:
 
 
 def _content(tree: WorkTree, message: str) -> str:
-    with worktree.aside(tree, keep=True) as (index, _):
+    with worktree.aside(keep=True) as (index, _):
         found = worktree.present(tree, index, None)
     return commit(tree, found, message)
 

@@ -57,7 +57,7 @@ def plan(record: Mapping[str, Any], name: str, root: str, now: datetime) -> Plan
     if git.ask(tree.top, "config", "--bool", "core.sparseCheckout") == b"true\n":
         hint = f"git -C {shlex.quote(tree.top)} sparse-checkout disable"
         raise Refused(f"{tree.top} is checked out in part only; nothing was changed", hint=hint)
-    with worktree.aside(tree, keep=False) as (index, objects):
+    with worktree.aside(keep=False) as (index, objects):
         seen = worktree.present(tree, index, objects)
         changes = worktree.changes(tree, target.content, seen.content, objects)
         forced = tuple(_in_the_way(tree, changes))
@@ -241,7 +241,7 @@ def way_back(plan: Plan) -> str:
 def carry_out(plan: Plan) -> str:
     """Save what is there, then go back; the commit that keeps it. What fails in between says how to go on."""
     tree, target = plan.tree, plan.target
-    with worktree.aside(tree, keep=True) as (index, _):
+    with worktree.aside(keep=True) as (index, _):
         seen = worktree.present(tree, index, None, plan.forced)
     saved = checkpoints.commit(tree, seen, plan.message)
     worktree.command(tree.top, "update-ref", plan.saved, saved)

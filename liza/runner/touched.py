@@ -47,7 +47,7 @@ def since_last(paths: Paths, name: str, folder: str) -> Touched:
 def since_start(record: Mapping[str, Any], name: str, root: str) -> tuple[str, tuple[str, ...]]:
     """The work tree of a slice, and what differs in it from where the slice began, committed or not."""
     tree, target = rollback.beginning(record, name, root)
-    with worktree.aside(tree, keep=False) as (index, objects):
+    with worktree.aside(keep=False) as (index, objects):
         seen = worktree.present(tree, index, objects)
         changes = worktree.changes(tree, target.content, seen.content, objects)
     return tree.top, tuple(change.path for change in changes)

@@ -108,9 +108,9 @@ class Present(NamedTuple):
 
 
 @contextmanager
-def aside(tree: WorkTree, *, keep: bool) -> Iterator[tuple[str, str | None]]:
+def aside(*, keep: bool) -> Iterator[tuple[str, str | None]]:
     """An index of one's own, and a place for objects; what is not to be kept leaves no trace in the repository."""
-    with TemporaryDirectory(prefix="liza-", dir=tree.git_dir if keep else None) as folder:
+    with TemporaryDirectory(prefix="liza-") as folder:
         objects = None
         if not keep:
             objects = os.path.join(folder, "objects")

@@ -9,7 +9,7 @@ from liza.blackboard.document import Document
 from liza.blackboard.paths import Paths
 from liza.errors import Refused, Unreadable
 from liza.model import MAPPINGS, Match, Record, Snapshot
-from liza.protocols import scopes
+from liza.protocols import changing, scopes
 from liza.protocols.attempts import records as rec
 from liza.protocols.attempts import states
 from liza.protocols.attempts.naming import file_name
@@ -59,6 +59,14 @@ def understood(document: Document, name: str, *, of_status: bool = True) -> Mapp
     line, column = document.locate((SCOPE.section, where, field)) or (None, None)
     hint = f"{hint}; until then slice {name} counts as stopped"
     raise Unreadable(f"slice {name}: {message}", hint=hint, file=document.file, line=line, column=column)
+
+
+def unknown(document: Document, name: str) -> Refused:
+    """There is no such slice."""
+    error = changing.unknown(document, SCOPE, name)
+    if not (error.hint or "").startswith("did you mean"):
+        error.hint = "see which there are with: liza attempt status"
+    return error
 
 
 def fault(record: Mapping[str, Any]) -> tuple[str, str, str] | None:

@@ -10,7 +10,7 @@ from liza.protocols.attempts import judging, scope, states, texts
 from liza.protocols.attempts import records as rec
 from liza.protocols.attempts.naming import checked_slice, checked_test
 from liza.protocols.attempts.states import Attempt, Checkpoint
-from liza.protocols.changing import Outcome, change, unknown
+from liza.protocols.changing import Outcome, change
 from liza.protocols.scopes import Event
 from liza.rules.evaluate import RuleSet
 from liza.text import shown
@@ -93,7 +93,7 @@ def reset(
 
     def after(document: Document, record: Mapping[str, Any] | None) -> Outcome:
         if record is None:
-            raise unknown(document, judging.SCOPE, name)
+            raise judging.unknown(document, name)
         judging.understood(document, name, of_status=False)  # a reset mends a status that is not known
         return states.reset(name, record, "reset", guidance, by, now, rolled_back)
 
@@ -120,7 +120,7 @@ def violate(board: Board, name: str, files: Sequence[str], now: datetime) -> Map
 
     def after(document: Document, record: Mapping[str, Any] | None) -> Outcome:
         if record is None:
-            raise unknown(document, judging.SCOPE, name)
+            raise judging.unknown(document, name)
         known = {each.get("file") for each in rec.records_of(record, "scope_violations")}
         new = [file for file in files if file not in known]
         said = f"slice {name} changed files outside its scope: {', '.join(shown(file) for file in new[:10])}"
@@ -135,7 +135,7 @@ def find(board: Board, name: str) -> Mapping[str, Any]:
     document = board.read()
     record = judging.understood(document, name, of_status=False)
     if record is None:
-        raise unknown(document, judging.SCOPE, name)
+        raise judging.unknown(document, name)
     return record
 
 
@@ -144,7 +144,7 @@ def look(board: Board, name: str, rules: RuleSet, now: datetime) -> Recorded:
     document = board.read()
     record = judging.understood(document, name)
     if record is None:
-        raise unknown(document, judging.SCOPE, name)
+        raise judging.unknown(document, name)
     return judged(name, record, rules, now)
 
 

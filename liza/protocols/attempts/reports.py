@@ -18,7 +18,7 @@ from liza.protocols.attempts import diagnosis, judging, scoping
 from liza.protocols.attempts import records as rec
 from liza.protocols.attempts.diagnosis import Report
 from liza.protocols.attempts.naming import file_name
-from liza.protocols.changing import Outcome, change, unknown
+from liza.protocols.changing import Outcome, change
 from liza.protocols.scopes import Event
 from liza.text import printable, shown, text_of
 
@@ -148,7 +148,7 @@ def find(board: Board, name: str, test: str | None) -> tuple[Report, str]:
     document = board.read()
     record = judging.understood(document, name)
     if record is None:
-        raise unknown(document, judging.SCOPE, name)
+        raise judging.unknown(document, name)
     entry = _meant(record, name, test)
     write_missing(board.paths, name, record)
     known = read(board.paths, entry) or _known(board.paths, name, record, text_of(entry.get("test")))
@@ -206,7 +206,7 @@ def fill_in(
 
     def after(document: Document, record: Mapping[str, Any] | None) -> Outcome:
         if record is None:
-            raise unknown(document, judging.SCOPE, name)
+            raise judging.unknown(document, name)
         return _completed(name, record, done, by)
 
     change(board, judging.SCOPE, name, after, now)

@@ -12,6 +12,7 @@ from liza.model import MAPPINGS, Match, Record, format_time
 from liza.protocols.attempts import records as rec
 from liza.protocols.attempts.naming import file_name
 from liza.protocols.attempts.records import ACTIVE, ARCH_STOP, FAILED, OBSERVED, PASSED, REFUSED, STOPPED, Slice
+from liza.protocols.attempts.texts import short
 from liza.protocols.changing import Outcome
 from liza.protocols.scopes import Event
 from liza.rules.acknowledged import trip_id
@@ -19,6 +20,7 @@ from liza.text import shown, text_of
 
 KEPT = 100  # attempts that stay on the blackboard
 RUNS = 20  # finished runs that its history keeps
+SAID = 10  # reasons of one trip that are told; all are in its reports
 DIAGNOSTICS = ".liza/diagnostics"
 
 Judge = Callable[[Sequence[Record]], Sequence[Match]]
@@ -200,7 +202,9 @@ def settled(name: str, record: Mapping[str, Any], judge: Judge, now: datetime) -
 def _stopped(name: str, record: Mapping[str, Any], matches: Sequence[Match], now: datetime) -> Outcome:
     """After a trip: every rule that matched, in pack order, which puts the test before the slice."""
     first = matches[0]
-    reason = "; ".join(dict.fromkeys(words(match) for match in matches))
+    reasons = list(dict.fromkeys(words(match) for match in matches))
+    more = [f"and {len(reasons) - SAID} more"] if len(reasons) > SAID else []
+    reason = "; ".join([*reasons[:SAID], *more])
     runs = len(rec.list_of(record, "history"))  # what nobody listed looks the same each time
     identity = trip_id(f"{first.rule.name} {runs}", first.new, first.threshold)
     trip = {
@@ -282,7 +286,8 @@ def reset(
         "history": runs[-RUNS:],
     }
     older = tuple(each for each in runs[:-RUNS] if isinstance(each, MAPPINGS))
-    said = f"slice {name} is ACTIVE again ({how}{f' by {by}' if by else ''}){f': {guidance}' if guidance else ''}"
+    whose = f"{how} by {by}" if by else how
+    said = f"slice {name} is ACTIVE again ({whose}){f': {short(guidance)}' if guidance else ''}"
     return Outcome(fresh, (Event("slice", name, "reset", said),), older)
 
 

@@ -23,7 +23,7 @@ tools:
 	echo "On Debian or Ubuntu: apt-get install git jq util-linux vim tmux dbus"; exit 1; fi
 
 demo: install
-	@PATH="$(CURDIR)/$(BIN):$$PATH" sh docs/demo.sh
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh docs/demo/run.sh
 
 test: install tools
 	$(BIN)/ruff check .

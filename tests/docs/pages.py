@@ -17,6 +17,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -75,6 +76,7 @@ class Place:
         self.folder = repository(folder / "project")
         self.said = folder
         self.boards = 0
+        self.sockets = tempfile.TemporaryDirectory()  # the path of a socket must be short
 
     def tries(self, block: Block) -> None:
         """Put a block to its use; the assertion that fails says what came of it."""
@@ -93,8 +95,9 @@ class Place:
         shell = ["sh", "-eu" if block.exit is None else "-u", "-c"]
         words = shell if block.kind == "sh" else [sys.executable, "-W", "error", "-c"]
         done = subprocess.run(
-            [*words, block.text], cwd=self.folder, env=self._environment(), capture_output=True, timeout=60, check=False
-        )
+            [*words, block.text], cwd=self.folder, env=self._environment(), stdin=subprocess.DEVNULL,
+            capture_output=True, timeout=60, check=False,
+        )  # fmt: skip
         (self.said / "out").write_bytes(done.stdout)
         (self.said / "err").write_bytes(done.stderr)
         said = f"line {block.line}: {done.returncode}\n{block.text}{done.stdout.decode()}{done.stderr.decode()}"
@@ -103,7 +106,8 @@ class Place:
 
     def _environment(self) -> dict[str, str]:
         files = {"OUT": str(self.said / "out"), "ERR": str(self.said / "err"), "EXAMPLE": str(ROOT / ".liza.example")}
-        return environment(self.said, **SETTINGS, **files, PYTEST_ADDOPTS="-p no:cacheprovider -p no:xdist")
+        more = {"TMUX_TMPDIR": self.sockets.name, "PYTEST_ADDOPTS": "-p no:cacheprovider -p no:xdist"}
+        return environment(self.said, **SETTINGS, **files, **more)
 
     def _yaml(self, block: Block) -> None:
         keys = set(ruamel_value(block.text.encode()))
@@ -127,6 +131,8 @@ class Place:
             assert block.file is not None, f"line {block.line}: YAML of no known use must be named: <!-- file: NAME -->"
 
     def close(self) -> None:
-        """No daemon that a page starts outlives it."""
+        """No daemon and no terminal that a page starts outlives it."""
+        subprocess.run(["tmux", "kill-server"], env=self._environment(), stderr=subprocess.DEVNULL, check=False)
+        self.sockets.cleanup()
         if os.path.isdir(self.folder / ".liza"):
             liza(self.folder, "watch", "--stop")

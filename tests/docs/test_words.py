@@ -1,22 +1,32 @@
 """What the pages say in words holds, too: the names, options, numbers and verdicts that no block shows."""
 
+import builtins
+import inspect
 import re
+from importlib import import_module
 from pathlib import Path
 
 import click
 import pytest
 
+import liza.api as liza_api
+from liza.blackboard.recording import Added
 from liza.blackboard.rulesfile import read_rules
+from liza.breaker.check import Check
+from liza.breaker.resolve import Resolution
 from liza.cli.group import liza
+from liza.errors import LizaError
 from liza.protocols.attempts import diagnosis
+from liza.protocols.gating import Gate
+from liza.protocols.loops.recording import Recorded
 from liza.rules import blocks
 from liza.rules.matching import similar_groups
 from liza.runner.signs import claims_done
 from tests.blackboard.oracle import ruamel_value
 from tests.docs import pages
 
-ATTEMPTS, LOOPS, RULES, RUN = (
-    (pages.ROOT / "docs" / f"{name}.md").read_text() for name in ("attempts", "loops", "rules", "run")
+API, ATTEMPTS, LOOPS, RULES, RUN = (
+    (pages.ROOT / "docs" / f"{name}.md").read_text() for name in ("api", "attempts", "loops", "rules", "run")
 )
 COMMON = {"--root", "--debug", "--json", "--now"}
 PAIRS = re.findall(r"^\| `(.+?)` \| `(.+?)` \| (together|apart): ", RULES, re.MULTILINE)
@@ -119,3 +129,39 @@ def test_the_options_that_run_names_exist() -> None:
     found = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", RUN))
     assert found - options("run") == set()
     assert len(found) > 10
+
+
+# --- the Python API -------------------------------------------------------------------------------------------------
+
+
+def test_api_shows_every_function_with_its_own_arguments() -> None:
+    for name in ("analyze", "record", "gate", "loop", "resolve"):
+        (written,) = re.findall(rf"^\| `{name}\((.*?)\)` \|", API, re.MULTILINE)
+        parameters = inspect.signature(getattr(liza_api, name)).parameters.values()
+        own = inspect.Signature([each.replace(annotation=each.empty) for each in parameters])
+        assert str(own) == f"({written})"
+
+
+def test_api_has_a_row_for_everything_that_an_iteration_may_tell() -> None:
+    table = API.partition("| argument |")[2].partition("\n\n")[0]
+    known = set(inspect.signature(liza_api.Loop.record).parameters) - {"self", "now"}
+    assert set(re.findall(r"`([a-z_]+)`", table)) - {"ok", "error", "timeout", "crash"} == known - {"error"}
+    assert "`error`" in table
+
+
+@pytest.mark.parametrize("fact", [Check, Gate, Added, Resolution, Recorded], ids=lambda fact: fact.__name__)
+def test_api_has_a_row_for_every_field_of_what_is_returned(fact: type[tuple[object, ...]]) -> None:
+    table = API.partition(f"**`{fact.__name__}`**")[2].partition("\n\n**`")[0]
+    rows = re.findall(r"^\| (`.*?`) \| ", table, re.MULTILINE)
+    listed = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    own = {name for name, value in vars(fact).items() if isinstance(value, property)}
+    assert listed == set(getattr(fact, "_fields")) | own  # noqa: B009
+
+
+def test_the_errors_are_what_api_says_they_are() -> None:
+    rows = re.findall(r"^\| `(liza\.\S+)\.(\w+)` \| `(\w+)` \|", API, re.MULTILINE)
+    assert len(rows) == 5
+    for module, name, builtin in rows:
+        error = getattr(import_module(module), name)
+        assert issubclass(error, LizaError)
+        assert issubclass(error, getattr(builtins, builtin))

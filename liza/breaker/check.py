@@ -31,12 +31,17 @@ AGENT = "liza"
 class Check(NamedTuple):
     """What one check came to."""
 
-    verdict: Verdict
-    snapshot: Snapshot
+    verdict: Verdict  # all matches, and how near every other rule is
+    snapshot: Snapshot  # the blackboard that was judged
     trigger: Mapping[str, Any] | None  # the open trip, if there is one now
     tripped: bool  # by this check
     notes: tuple[str, ...] = ()  # what was found or done besides
     scoped: tuple[Event, ...] = ()  # what happened to single claims, slices and loops
+
+    @property
+    def is_open(self) -> bool:
+        """The breaker is open; after a dry run also if the next check would open it."""
+        return self.trigger is not None or bool(self.verdict.matches)
 
 
 def check(board: Board, rules: RuleSet, now: datetime, *, dry_run: bool = False) -> Check:

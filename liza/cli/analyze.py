@@ -48,19 +48,18 @@ def command(
     rules = read_rules(rules_file or board.paths.rules, must_exist=rules_file is not None)
     rules = adjusted(rules, exact, window)
     found = check(board, rules, moment(now), dry_run=dry_run)
-    is_open = found.trigger is not None or bool(dry_run and found.verdict.matches)
     if as_json:
-        _json(found, is_open)
+        _json(found)
     elif not quiet:
         show.check(found, rules, dry_run)
-    return 3 if is_open else 0
+    return 3 if found.is_open else 0
 
 
-def _json(found: Check, is_open: bool) -> None:
+def _json(found: Check) -> None:
     verdict = found.verdict
     envelope.write(
         "analyze",
-        "triggered" if is_open else "ok",
+        "triggered" if found.is_open else "ok",
         [envelope.problem_of(problem) for problem in found.snapshot.problems],
         checked_at=format_time(verdict.checked_at),
         window=verdict.window,

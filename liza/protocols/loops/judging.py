@@ -17,6 +17,7 @@ from liza.protocols.loops.settings import Settings, rules_for, settings_of
 from liza.rules.evaluate import RuleSet, evaluate
 
 SCOPE = scopes.Scope("loop", "loops")
+DISABLED = "CIRCUIT_BREAKER_DISABLED is set: no loop is ever opened"
 LISTS = ("iterations", "error_history", "history")
 
 
@@ -34,6 +35,21 @@ class Signal(NamedTuple):
     def warns(self) -> bool:
         """It holds, and only tells."""
         return self.matched and self.action == "ALERT"
+
+
+def in_force(paths: Paths, options: Mapping[str, Any] | None = None) -> tuple[RuleSet, Settings]:
+    """The rules and the numbers for loops, as the files, the environment and `options` have them."""
+    from liza.blackboard.rulesfile import read_rules
+
+    rules = read_rules(paths.rules, config=os.environ.get("CIRCUIT_CONFIG") or None)
+    return rules, settings_of(rules, os.environ, options)
+
+
+def oddities(settings: Settings) -> Iterator[str]:
+    """What is to be said about the numbers each time, above all that they are turned off."""
+    yield from settings.notes
+    if settings.disabled:
+        yield DISABLED
 
 
 class Judge:
@@ -151,7 +167,7 @@ def causes(
     """Loops that have run for long, and a breaker that is turned off."""
     settings = settings_of(rules, environment)
     if settings.disabled:
-        yield "loops_disabled", "", "CIRCUIT_BREAKER_DISABLED is set: no loop is ever opened"
+        yield "loops_disabled", "", DISABLED
     for _, name, loop in scopes.named(section, SCOPE.name):
         if isinstance(loop, MAPPINGS):
             for signal in Judge(rules, settings, now).signals(name, loop):

@@ -13,9 +13,13 @@ from liza.protocols.loops import iterations as its
 from liza.protocols.loops import judging, states
 from liza.protocols.loops.settings import Settings
 from liza.rules.evaluate import RuleSet
+from liza.text import shown
 
 if TYPE_CHECKING:
     from liza.protocols.loops.errors import Error
+
+
+_MOST = 1e12  # of anything that is counted
 
 
 class Iteration(NamedTuple):
@@ -145,3 +149,7 @@ def _checked(name: str, iteration: Iteration) -> None:
         raise Refused(f"{name!r} is no name for a loop", hint="a short name on one line, like coder-1")
     if iteration.outcome not in its.OUTCOMES:
         raise Refused(f"the outcome {iteration.outcome!r} is not known", hint=f"one of: {', '.join(its.OUTCOMES)}")
+    for field, most in (("progress", its.COMPLETE), ("files_changed", _MOST), ("tokens", _MOST), ("duration", _MOST)):
+        number = getattr(iteration, field)
+        if number is not None and not (type(number) in (int, float) and 0 <= number <= most):
+            raise Refused(f"{field} is {shown(number)}", hint=f"a number from 0 to {most:g} is expected")

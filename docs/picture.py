@@ -1,6 +1,6 @@
 """Draws docs/trip.svg, the picture in the README: `python docs/picture.py`. What it shows is what liza really printed.
 
-The commands run on a terminal of their own, on a copy of the example blackboard; rich turns what they wrote into an SVG.
+The commands run on a terminal of their own, on a copy of the example blackboard; rich makes an SVG of what they wrote.
 """
 
 import os
@@ -29,11 +29,7 @@ COMMANDS = (
     'liza resolve -m "ADR-003: nested entities are flattened on import" --by alice',
     "liza-gate && echo the agents go on",
 )
-THEME = TerminalTheme(
-    (13, 17, 23),
-    (201, 209, 217),
-    [(13, 17, 23), (255, 123, 114), (63, 185, 80), (210, 153, 34), (88, 166, 255), (188, 140, 255), (57, 197, 207), (201, 209, 217)],
-)  # fmt: skip
+COLORS = ("0d1117", "ff7b72", "3fb950", "d29922", "58a6ff", "bc8cff", "39c5cf", "c9d1d9")
 # Rich's own frame without the fonts that it would have a browser fetch: the picture speaks to nobody.
 FRAME = """\
 <svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg" role="img">
@@ -45,7 +41,9 @@ FRAME = """\
 {styles}
 </style>
 <defs>
-<clipPath id="{unique_id}-clip-terminal"><rect x="0" y="0" width="{terminal_width}" height="{terminal_height}"/></clipPath>
+<clipPath id="{unique_id}-clip-terminal">
+<rect x="0" y="0" width="{terminal_width}" height="{terminal_height}"/>
+</clipPath>
 {lines}
 </defs>
 {chrome}
@@ -84,9 +82,11 @@ def _typed(command: str, folder: str) -> str:
 
 
 def picture(text: str) -> str:
+    colors = [(color[0], color[1], color[2]) for color in map(bytes.fromhex, COLORS)]
+    theme = TerminalTheme(colors[0], colors[-1], colors)
     console = Console(record=True, width=WIDTH, file=StringIO(), force_terminal=True)
     console.print(Text.from_ansi(text), soft_wrap=False)
-    return console.export_svg(title="a trip, and what follows", theme=THEME, code_format=FRAME, unique_id="trip")
+    return console.export_svg(title="a trip, and what follows", theme=theme, code_format=FRAME, unique_id="trip")
 
 
 if __name__ == "__main__":

@@ -25,8 +25,9 @@ from liza.runner.signs import claims_done
 from tests.blackboard.oracle import ruamel_value
 from tests.docs import pages
 
-API, ATTEMPTS, LOOPS, RULES, RUN = (
-    (pages.ROOT / "docs" / f"{name}.md").read_text() for name in ("api", "attempts", "loops", "rules", "run")
+API, ATTEMPTS, LOOPS, PROTOCOLS, RULES, RUN = (
+    (pages.ROOT / "docs" / f"{name}.md").read_text()
+    for name in ("api", "attempts", "loops", "protocols", "rules", "run")
 )
 COMMON = {"--root", "--debug", "--json", "--now"}
 PAIRS = re.findall(r"^\| `(.+?)` \| `(.+?)` \| (together|apart): ", RULES, re.MULTILINE)
@@ -165,3 +166,22 @@ def test_the_errors_are_what_api_says_they_are() -> None:
         error = getattr(import_module(module), name)
         assert issubclass(error, LizaError)
         assert issubclass(error, getattr(builtins, builtin))
+
+
+# --- protocols ------------------------------------------------------------------------------------------------------
+
+
+def test_protocols_names_every_rule() -> None:
+    rules = read_rules(None)
+    found = {each.rule.name for each in rules.rules if each.rule.action == "CHECKPOINT"}
+    found |= {each.rule.name for pack in ("disputes", "attempts", "loops") for each in rules.scoped[pack]}
+    assert len(found) >= 21
+    assert {name for name in found if f"`{name}`" not in PROTOCOLS} == set()
+
+
+@pytest.mark.parametrize("family", ["attempt", "claim", "loop", "stage"])
+def test_protocols_names_every_command(family: str) -> None:
+    (verbs,) = re.findall(rf"`liza\s{family}\s([a-z-]+(?:\|[a-z-]+)+)`", PROTOCOLS)
+    group = named(family)
+    assert isinstance(group, click.Group)
+    assert set(verbs.split("|")) == set(group.list_commands(click.Context(group)))

@@ -11,7 +11,7 @@ import pytest
 
 from liza.cli.group import liza as program
 from liza.watch.telling import Kind
-from tests.cli.run import LIZA, environment, new_board
+from tests.cli.run import environment, installed, liza, new_board
 from tests.docs import contract
 from tests.docs.contract import ERRORS, SECTIONS, Error, Reader, command_of, reachable, spread
 from tests.runner.repositories import SETTINGS, repository
@@ -31,6 +31,7 @@ class Story:
         self.seen: dict[str, set[str]] = {}
         self.errors: list[Error] = []
         self.env: dict[str, str] = dict(SETTINGS)
+        self.run = liza  # or `installed`, for what needs a fresh start
 
     def asks(self, key: str, *words: str, stdin: str = "", code: int | None = None) -> dict[str, Any]:
         """The answer of the command that `key` names; without words the key is all of it."""
@@ -42,17 +43,12 @@ class Story:
         called = command_of(key).split() + [word for word in key.split() if word.startswith("--")]
         separator = words.index("--") if "--" in words else len(words)
         arguments = [*called, *words[:separator], "--json", *words[separator:]]
-        done = subprocess.run(
-            [LIZA, *arguments], cwd=self.folder, env=environment(self.folder, **self.env), input=stdin,
-            capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
-        assert code is None or done.returncode == code, (arguments, done)
-        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        done = self.run(self.folder, *arguments, stdin=stdin, **self.env)
+        assert code is None or done.code == code, (arguments, done)
+        answers = [json.loads(line) for line in done.out.splitlines()]
         assert answers, (arguments, done)
         for answer in answers:
-            self._holds(
-                key if ":" not in key else _of_run(answer), answer, done.returncode, f"liza {' '.join(arguments)}"
-            )
+            self._holds(key if ":" not in key else _of_run(answer), answer, done.code, f"liza {' '.join(arguments)}")
         assert self.reader.faults == []
         return answers
 
@@ -109,6 +105,7 @@ def test_watching(story: Story) -> None:
     assert story.asks("analyze", code=0)["silenced"]
     story.asks("status", code=0)
     story.asks("silence list")
+    (folder / ".liza" / "rules.yaml").write_text("rules: [{name: retry_cluster, mode: observe}]\n")
     story.asks("replay", "--set", "retry_cluster.threshold=1")
     story.asks("silence expire", "silence-1")
     story.lines("watch --once", code=3)
@@ -141,6 +138,7 @@ def test_watching(story: Story) -> None:
 
 
 def test_the_daemon(story: Story) -> None:
+    story.run = installed
     story.asks("init")
     story.asks("watch --status", code=1)
     story.asks("watch --stop", code=0)
@@ -320,6 +318,7 @@ def test_errors(story: Story) -> None:
     (story.folder / ".liza" / "state.yaml").write_text("a: [\n")
     story.asks("status", code=4)
     (story.folder / "sitecustomize.py").write_text("import liza.blackboard.paths as paths\npaths.find = None\n")
+    story.run = installed
     story.env |= {"PYTHONPATH": str(story.folder), "XDG_STATE_HOME": str(story.folder)}
     story.asks("validate", code=70)
     assert {error.status for error in story.errors} == {error.status for error in ERRORS} - {"disputed"}

@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 BENCH_STAMP := .venv/.installed-for-bench
 
-.PHONY: install demo test fmt faults bench soak clean tools
+.PHONY: install demo test fmt faults bench soak dist clean tools
 
 install: $(STAMP)
 
@@ -52,6 +52,15 @@ bench: $(BENCH_STAMP)
 SOAK_MINUTES ?= 30
 soak: install tools
 	$(BIN)/python -m tests.faults.soak $(SOAK_MINUTES)
+
+# What is uploaded: built by tools in a venv of their own, checked, and tried where nothing of this folder is near.
+dist: install
+	$(PYTHON) -m venv build/tools
+	build/tools/bin/python -m pip install --quiet --upgrade pip build twine
+	rm -rf dist
+	build/tools/bin/python -m build --outdir dist .
+	build/tools/bin/twine check --strict dist/*
+	$(BIN)/python -m tests.dist dist
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info

@@ -295,8 +295,7 @@ class Halted(LizaError, RuntimeError):
         rest = [Problem(each.message, each.file or file, each.line, each.column, each.hint) for each in failed]
         super().__init__(said, file=file, problems=[first, *rest])
         self.trigger = trigger
-        names = ("timestamp", "pattern", "severity", "report_file", "trip_id")
-        self.fields = {"trigger": {name: trigger.get(name) for name in names}}
+        self.fields = {"trigger": sections.told(trigger)}
 
 
 def write_report(board: Board, trip: Trip) -> None:

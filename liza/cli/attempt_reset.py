@@ -193,11 +193,21 @@ def _plan_lines(plan: Plan | None, why_not: str | None, rolled_back: Mapping[str
     yield from (f"  {printable(note)}" for note in plan.notes)
 
 
-def _plan_facts(plan: Plan | None, why_not: str | None, rolled_back: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _plan_facts(plan: Plan | None, why_not: str | None, rolled_back: Mapping[str, Any] | None) -> dict[str, Any]:
     if plan is None:
-        return {"possible": False, "reason": why_not}
+        nothing = dict.fromkeys(("done", "work_tree", "to", "way_back"))
+        return {
+            "possible": False,
+            "reason": why_not,
+            **nothing,
+            "commands": [],
+            "changes": [],
+            "commits": [],
+            "notes": [],
+        }
     return {
         "possible": True,
+        "reason": None,
         "done": rolled_back,
         "work_tree": plan.tree.top,
         "to": plan.target.commit or plan.target.content,

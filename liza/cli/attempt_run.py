@@ -203,9 +203,8 @@ def exec_command(
     rules, at = attempted.in_force(board.paths), moment(now)
     before = _stopped(board, name, asked, rules, at)
     if before is not None:
-        return attempted.tell(
-            "attempt exec", before, as_json, ["not run, because the slice is stopped"], exit_code=None
-        )
+        why = ["not run, because the slice is stopped"]
+        return attempted.tell("attempt exec", before, as_json, why, counted={}, observed=None, exit_code=None)
     sys.stdout.flush()
     here = worksite.resume(board, name, (), measure=True)  # before the tests write files of their own
     ran = testing.run(words, written_to, sys.stderr.buffer if as_json else sys.stdout.buffer)

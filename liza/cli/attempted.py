@@ -82,7 +82,7 @@ def tell(command: str, done: Recorded, as_json: bool, said: Sequence[str] = (), 
     code = 3 if done.is_stopped else 0
     if as_json:
         problems = [{"message": each, "level": "warning"} for each in done.warnings]
-        envelope.write(command, done.status, problems, **facts(done), **more)
+        envelope.write(command, "stopped" if code else "ok", problems, **facts(done), **more)
         return code
     for line in (*said, *lines_of(done)):
         click.echo(line)

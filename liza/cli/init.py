@@ -28,7 +28,7 @@ def command(ctx: click.Context, goal: str | None, as_json: bool) -> int:
     if as_json:
         from liza.cli import envelope
 
-        envelope.write("init", "created", files=files, gitignore_missing=made.gitignore_missing)
+        envelope.write("init", "created", files=files, gitignore_missing=made.gitignore_missing, above=made.above)
         return 0
     for file in files:
         click.echo(f"created {printable(file)}")

@@ -132,8 +132,9 @@ def tell(command: str, done: Recorded, settings: Settings, as_json: bool) -> int
 
         envelope.write(
             command,
-            done.status,
+            "open" if code else "ok",
             loop=done.name,
+            loop_status=done.status,
             reason=done.reason,
             loop_count=done.loop.get("loop_count"),
             consecutive_no_progress_loops=done.loop.get("consecutive_no_progress_loops"),

@@ -139,11 +139,17 @@ def _list(ctx: click.Context, now: str | None, as_json: bool, called: str) -> in
     opened = any(row.status == states.OPEN for row in rows) and not settings.disabled
     if as_json:
         listed = [
-            {"loop": row.name, "status": row.status, "reason": row.reason, "loop_count": row.loop.get("loop_count")}
+            {
+                "loop": row.name,
+                "loop_status": row.status,
+                "reason": row.reason,
+                "loop_count": row.loop.get("loop_count"),
+            }
             for row in rows
         ]
         problems = [envelope.problem_of(each) for each in wrong]
-        envelope.write(called, "open" if opened else "ok", problems, loops=listed, at=format_time(at))
+        status = "degraded" if wrong else "open" if opened else "ok"
+        envelope.write(called, status, problems, loops=listed, at=format_time(at))
     else:
         _table(rows)
     return 4 if wrong else 3 if opened else 0

@@ -158,7 +158,12 @@ def _report_bug(error: Exception, arguments: list[str]) -> None:
     from liza.text import printable
 
     kept = _save_traceback(arguments)
-    print(f"liza: a bug in liza: {type(error).__name__}: {printable(str(error))[:200]}", file=sys.stderr)
+    said = f"a bug in liza: {type(error).__name__}: {printable(str(error))[:200]}"
+    print(f"liza: {said}", file=sys.stderr)
+    if "--json" in _own(arguments):
+        from liza.cli import envelope
+
+        envelope.write(_command_of(arguments), "bug", [{"message": said, "hint": kept and f"see {kept}"}])
     if "--debug" in arguments or kept is None:
         _print_traceback()
     if kept is not None:

@@ -96,7 +96,7 @@ def check_command(ctx: click.Context, file: str | None, as_json: bool) -> int:
     problems = [each._replace(file=os.path.relpath(each.file)) for each in problems]
     errors = sum(each.level == "error" for each in problems)
     if as_json:
-        counts = {"rules": len(rules.rules), "disabled": len(rules.disabled)} if rules else {}
+        counts = {"rules": len(rules.rules) if rules else None, "disabled": len(rules.disabled) if rules else None}
         listed = [envelope.problem_of(each) for each in problems]
         changes = list(rules.changes) if rules else []
         envelope.write("rules check", "invalid" if errors else "ok", listed, **counts, changes=changes)
@@ -291,7 +291,8 @@ def _explain_json(found: Explanation, missed: bool) -> None:
         groups=groups,
         not_counted=dict(Counter(each.why for each in found.uncounted)),
         silenced=[envelope.silenced(each) for each in found.verdict.silenced],
-        **({"missed": listed, "near": [each._asdict() for each in found.near]} if missed else {}),
+        missed=listed if missed else None,
+        near=[each._asdict() for each in found.near] if missed else None,
     )
 
 

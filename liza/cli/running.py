@@ -197,7 +197,7 @@ class Json(Plain):
             files_changed=done.iteration.files_changed,
             claims_done=done.iteration.claims_done,
             evidence=dict(done.iteration.evidence),
-            circuit=stands.status,
+            loop_status=stands.status,
             reason=stands.reason,
             completed=stands.completed,
         )

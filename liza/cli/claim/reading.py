@@ -54,7 +54,8 @@ def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     if as_json:
         rows = [{"claim": each.name, **facts(each)} for each in found]
         problems = [envelope.problem_of(each) for each in wrong]
-        envelope.write("claim list", "disputed" if disputed else "ok", problems, claims=rows)
+        status = "degraded" if wrong else "disputed" if disputed else "ok"
+        envelope.write("claim list", status, problems, claims=rows)
     else:
         showing.table(found)
         show.warnings(error.message for error in wrong)

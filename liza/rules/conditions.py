@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from liza.model import Record
 from liza.rules.fields import OPERATORS, World, lookup, passes, values
-from liza.rules.language import Aggregate, All, Comparison, Distinct, Field, Metric, Node, Not, Param
+from liza.rules.tree import Aggregate, All, Comparison, Distinct, Field, Metric, Node, Not, Param
 from liza.text import text_of
 
 Key = tuple[Any, ...]

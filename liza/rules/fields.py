@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from liza.model import MAPPINGS, Record, parse_time
-from liza.rules.language import Aggregate, Field, Filter
+from liza.rules.tree import Aggregate, Field, Filter
 from liza.text import shown
 
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {

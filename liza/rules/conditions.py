@@ -298,9 +298,9 @@ def _partition(
     grouped = _grouped(aggregate, records, world, condition)
     partitions: dict[Key, Grouped] = {(): grouped} if grouped and not aggregate.per else {}
     if aggregate.per:
-        for record, groups in grouped:
-            for per in _combinations([values(lookup(record, each)) for each in aggregate.per]):
-                partitions.setdefault(per, []).append((record, groups))
+        for member, keys in zip(grouped, world.per(aggregate.stream, aggregate.per, records), strict=True):
+            for per in keys:
+                partitions.setdefault(per, []).append(member)
     found: dict[Key, tuple[str, list[Member], Sequence[str]]] = {}
     for per, members in partitions.items():
         for group, chosen, texts_in in (_streaks if aggregate.kind == "streak" else _groups)(members):
@@ -315,14 +315,6 @@ def _commonest(texts_in: Iterable[str]) -> str:
     if len(counted) == 1:
         return next(iter(counted))
     return min(counted, key=lambda text: (-counted[text], text))
-
-
-def _combinations(columns: Sequence[Sequence[Any]]) -> list[Key]:
-    """One key for each way to take a value of each field; none where a field is absent, which never equals absent."""
-    keys: list[Key] = [()]
-    for column in columns:
-        keys = [(*key, value) for key in keys for value in dict.fromkeys(map(text_of, column))]
-    return keys
 
 
 def _groups(members: Grouped) -> Iterator[tuple[Any, list[Member], list[str]]]:

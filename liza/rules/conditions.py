@@ -30,7 +30,7 @@ class Outcome(NamedTuple):
     value: float  # of the comparison that held, or else of the first
     threshold: float
     key: str | None  # the group as people call it
-    behind: "tuple[Key, tuple[Counts, ...]]"  # where its evidence is; few of a thousand groups are asked for it
+    behind: tuple[Key, tuple["Counts", ...]]  # where its evidence is; few of a thousand groups are asked for it
 
     @property
     def evidence(self) -> tuple[Record, ...]:

@@ -117,16 +117,7 @@ def _keep_fixed(files: "Sequence[_File]", mine: "_File") -> None:
             mine.wrong(("rules", index, "name"), message, hint)
 
 
-class _Entry(NamedTuple):
-    """A rule as the files together have it, and where it was written last."""
-
-    fields: Mapping[str, Any]
-    params: Mapping[str, float]
-    file: "_File"
-    place: int  # among the rules of that file
-
-
-def _merged(files: "Sequence[_File]") -> dict[str, _Entry]:
+def _merged(files: "Sequence[_File]") -> "dict[str, _Entry]":
     """Later files change what earlier ones say, key by key. In one file a rule's own param beats the file's."""
     found: dict[str, _Entry] = {}
     for file in files:
@@ -148,7 +139,7 @@ def _changed_settings(files: "Sequence[_File]", mine: "_File") -> Iterator[str]:
         yield "matching is 'exact': texts must be equal to be the same"
 
 
-def _changed_rules(shipped: Mapping[str, _Entry], now: Mapping[str, _Entry]) -> Iterator[str]:
+def _changed_rules(shipped: "Mapping[str, _Entry]", now: "Mapping[str, _Entry]") -> Iterator[str]:
     """What a blackboard's own file does to the shipped rules: nobody should have to find that out."""
     for name, before in shipped.items():
         fields, defaults = now[name].fields, Rule._field_defaults
@@ -168,7 +159,7 @@ def _plain(value: Any) -> Any:
     return " ".join(value.split()) if isinstance(value, str) else value
 
 
-def _compile(entry: _Entry, shipped: Sequence[str]) -> tuple[Rule | None, Condition | None, list[Problem]]:
+def _compile(entry: "_Entry", shipped: Sequence[str]) -> tuple[Rule | None, Condition | None, list[Problem]]:
     fields, file = entry.fields, entry.file
     path: Path = ("rules", entry.place)
     problems: list[Problem] = []
@@ -316,6 +307,15 @@ class _File:
                 expected = f"at least {blocks.ROUNDS.least}: one round is no repetition"
                 self.wrong((*path, name), f"{whose}the param {name} is {shown(number)}, expected is {expected}")
         return found
+
+
+class _Entry(NamedTuple):
+    """A rule as the files together have it, and where it was written last."""
+
+    fields: Mapping[str, Any]
+    params: Mapping[str, float]
+    file: _File
+    place: int  # among the rules of that file
 
 
 def is_window(value: Any) -> bool:

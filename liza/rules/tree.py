@@ -3,7 +3,12 @@
 Apart from the parser, so that judging with the shipped rules does not load it: their trees are in `shipped`.
 """
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    Node: TypeAlias = "Comparison | All | Any_ | Not"
+else:
+    Node = Any  # a name in quotes is compiled whenever liza starts, which takes longer than all the rest of this module
 
 
 class BadCondition(ValueError):
@@ -87,15 +92,12 @@ class Comparison(NamedTuple):
 
 
 class All(NamedTuple):
-    parts: "tuple[Node, ...]"
+    parts: tuple[Node, ...]
 
 
 class Any_(NamedTuple):  # noqa: N801 - `Any` is typing's
-    parts: "tuple[Node, ...]"
+    parts: tuple[Node, ...]
 
 
 class Not(NamedTuple):
-    part: "Node"
-
-
-Node = Comparison | All | Any_ | Not
+    part: Node

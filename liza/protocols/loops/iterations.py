@@ -10,6 +10,7 @@ from typing import Any
 from liza.model import MAPPINGS, Record
 from liza.protocols.loops.errors import Error, subject_of
 from liza.protocols.loops.settings import Settings
+from liza.rules.blocks import LIMITS
 
 COMPLETE = 100.0  # percent
 OUTCOMES = ("ok", "error", "timeout", "crash")
@@ -43,6 +44,17 @@ def derived(name: str, loop: Mapping[str, Any], settings: Settings) -> list[Reco
         Record("iterations", index, {**each, "like_the_last": last is not None and each["subject"] == last})
         for index, each in enumerate(found)
     ]
+
+
+def counted(name: str, loop: Mapping[str, Any], settings: Settings) -> list[Record]:
+    """The same behind those that loop_count tells of and nobody has written down, or somebody took away: of these it is
+    only known that they were. As many as the limits of loops look at."""
+    known = derived(name, loop, settings)
+    unknown = min(count_of(loop) - len(known), LIMITS["absolute_max_loops"].most)
+    if unknown <= 0:
+        return known
+    blanks = [Record("iterations", index, {"loop": name}) for index in range(unknown)]
+    return blanks + [record._replace(key=index) for index, record in enumerate(known, unknown)]
 
 
 def listed(loop: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -152,15 +152,15 @@ def settled(name: str, loop: Mapping[str, Any], settings: Settings, judge: Judge
         return closed(name, loop, "by hand", None, now)  # somebody changed the status, and that was all
     if status == HALF_OPEN:
         return _after_probe(name, loop, settings, now)
-    last = its.newest(loop)
-    if status == OPEN or last is None or loop.get("completed_at"):
+    last = its.newest(loop) or {}
+    if status == OPEN or loop.get("completed_at") or not its.count_of(loop):
         return Outcome(dict(loop))
     if its.completed(last):  # before any limit: work that is done is done
         done = {**loop, "completed_at": last.get("timestamp") or format_time(now)}
         return Outcome(done, (Event("loop", name, "completed", f"loop {name} is completed", _task(last)),))
     if judge is None or settings.disabled:
         return Outcome(dict(loop))
-    matches = judge(its.derived(name, loop, settings))
+    matches = judge(its.counted(name, loop, settings))
     if not matches:
         return Outcome(dict(loop))
     # The first in pack order is the reason.

@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 BENCH_STAMP := .venv/.installed-for-bench
 
-.PHONY: install demo test fmt faults bench soak dist clean tools
+.PHONY: install demo test fmt packs faults bench soak dist clean tools
 
 install: $(STAMP)
 
@@ -34,6 +34,10 @@ test: install tools
 fmt: install
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# After a condition in a pack, or the language, has changed.
+packs: install
+	$(BIN)/python -m tests.rules.shipped
 
 # What takes longer: kill -9, races, full disks, and the generated cases with a large budget.
 faults: install tools

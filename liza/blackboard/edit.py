@@ -25,14 +25,14 @@ from liza.errors import Refused, Unreadable
 WHOLE_SECTION = 1 << 16
 
 
-_QUOTED = re.compile(rb"""\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*'""", re.DOTALL)
+_QUOTED = rb"""(?s:\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*')"""
 _COMMENT = re.compile(rb"[ \t]+#")
 _TRIES = 16  # how many of the hashes behind a collection in brackets may be the one that begins a comment
 # An anchor and an alias of it somewhere: a change at one place may then mean a change at another.
 # Written with the sign first and what stands before it looked back at, so that the search skips to the signs.
 _BEFORE = rb"(?:(?<=[:\-?,\[{\n] %b)|(?<=[,\[{\n]%b)|(?<=[ \t][ \t]%b)|(?<=\t%b))[\w-]"
-_ANCHOR = re.compile(b"&" + _BEFORE.replace(b"%b", b"&"))
-_ALIAS = re.compile(rb"\*" + _BEFORE.replace(b"%b", rb"\*"))
+_ANCHOR = b"&" + _BEFORE.replace(b"%b", b"&")
+_ALIAS = rb"\*" + _BEFORE.replace(b"%b", rb"\*")
 
 
 class Splice(NamedTuple):
@@ -263,7 +263,7 @@ class _Draft:
         if first < line_end:
             start, end = self.inline(part, old)
             opens = self.raw[start : start + 1]
-            if opens in (b"[", b"{") and re.search(rb"\s#", _QUOTED.sub(b"", self.raw[start:end])):
+            if opens in (b"[", b"{") and re.search(rb"\s#", re.sub(_QUOTED, b"", self.raw[start:end])):
                 raise CannotCut("a comment stands inside its brackets", start)
             if "\n" in text.lstrip("\n") and text.startswith(" ") and self.raw[end:line_end].strip():
                 text = " " + emit.flow(new)  # the lines of a literal block cannot stand before a comment
@@ -298,9 +298,9 @@ class _Draft:
         """The span of a value that begins on its key's line, a comment behind it left out."""
         start = part.value + len(self.raw[part.value : part.end]) - len(self.raw[part.value : part.end].lstrip(b" \t"))
         end = start + len(self.raw[start : self.end_of(part, part.column + 1)].rstrip())
-        if quoted := _QUOTED.match(self.raw, start, end):
-            return start, quoted.end()
         opens = self.raw[start : start + 1]
+        if opens in (b'"', b"'") and (quoted := re.match(_QUOTED, self.raw[start:end])):
+            return start, start + quoted.end()
         if opens not in (b"[", b"{") and isinstance(old, dict | list):
             return start, end  # the first of several lines in block style, behind a dash
         if opens not in (b"[", b"{"):
@@ -331,7 +331,7 @@ def _proven(document: Document, changes: Mapping[str, Any], draft: _Draft, raw: 
     stand, or an anchor is used somewhere else.
     """
     meant = {**document.data, **changes}
-    if draft.new_sections or (_ANCHOR.search(document.raw) and _ALIAS.search(document.raw)):
+    if draft.new_sections or _has_aliases(document.raw):
         return _parses_to(raw, meant)
     try:
         return all(
@@ -341,6 +341,10 @@ def _proven(document: Document, changes: Mapping[str, Any], draft: _Draft, raw: 
         )
     except BadYaml:
         return _parses_to(raw, meant)  # an alias to an anchor outside the changed part, perhaps
+
+
+def _has_aliases(raw: bytes) -> bool:
+    return b"&" in raw and b"*" in raw and bool(re.search(_ANCHOR, raw) and re.search(_ALIAS, raw))
 
 
 def _changed_text(document: Document, name: str, new: Any, draft: _Draft, raw: bytes) -> tuple[bytes, Any]:

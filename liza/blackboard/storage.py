@@ -251,15 +251,18 @@ def _keep_owner(fd: int, status: os.stat_result) -> None:
 
 def _exchange(one: str, other: str) -> bool:
     """Swap two names in one step; False where the kernel or the file system cannot."""
-    import ctypes
+    import _ctypes  # what `ctypes` is made of: that one takes five times as long to import, for types nobody needs here
+
+    class Function(_ctypes.CFuncPtr):
+        _flags_ = _ctypes.FUNCFLAG_CDECL | _ctypes.FUNCFLAG_USE_ERRNO
 
     try:
-        rename = ctypes.CDLL(None, use_errno=True).renameat2
-    except (AttributeError, OSError):
+        rename = Function(_ctypes.dlsym(_ctypes.dlopen(None, 0), "renameat2"))  # type: ignore[arg-type] # None: what is loaded already
+    except OSError:
         return False
     if rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0:
         return True
-    code = ctypes.get_errno()
+    code = _ctypes.get_errno()
     if code in (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP):
         return False
     raise OSError(code, os.strerror(code), one)

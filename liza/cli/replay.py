@@ -14,9 +14,8 @@ from liza.cli import envelope, show
 from liza.cli.group import common, root_of
 from liza.cli.options import adjusted
 from liza.errors import Refused, WrongUsage
-from liza.model import format_time, parse_time
+from liza.model import format_time, parse_duration, parse_time
 from liza.rules.evaluate import RuleSet
-from liza.rules.language import parse_duration
 from liza.rules.variations import BadSetting, varied
 from liza.text import printable
 from liza.trials.playback import RECORD, RESOLVE, Played, Trip, play

@@ -17,7 +17,7 @@ from liza.model import Problem, Rule, format_time
 from liza.rules.evaluate import Compiled, RuleSet, stream
 from liza.rules.explain import Comparison, Explanation, Group, compare, details, explain
 from liza.rules.fields import lookup, values
-from liza.rules.language import Grouping
+from liza.rules.tree import Grouping
 from liza.text import closest, printable, text_of
 
 _RECORDS = 12  # of a group that are shown

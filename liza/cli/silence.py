@@ -12,9 +12,9 @@ from liza.cli import envelope, show
 from liza.cli.group import common, root_of
 from liza.cli.options import moment, person
 from liza.errors import LizaError, Refused, WrongUsage
+from liza.model import parse_duration
 from liza.rules.evaluate import RuleSet, stream
 from liza.rules.fields import lookup
-from liza.rules.language import parse_duration
 from liza.rules.silences import Entry, entries, field
 from liza.text import closest, printable
 

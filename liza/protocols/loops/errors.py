@@ -79,9 +79,12 @@ def subject_of(error: Error) -> str:
         return error.test
     path, colon, line = (error.file or "").rpartition(":")
     file = path if colon and line.isdecimal() else error.file or ""
-    quoted = re.findall(r"""["'`‘“]([^\s\d"'`‘’“”]{1,80})["'`’”]""", error.signature)
-    last = re.findall(r": ([A-Za-z_][A-Za-z_.]*)$", error.signature)
-    return " ".join([file, *quoted, *last]).strip()
+    quoted: list[str] = []
+    if any(mark in error.signature for mark in "\"'`‘“"):
+        quoted = re.findall(r"""["'`‘“]([^\s\d"'`‘’“”]{1,80})["'`’”]""", error.signature)
+    _, colon, word = error.signature.rpartition(": ")
+    is_name = word.isascii() and word.replace("_", "x").replace(".", "x").isalpha() and not word.startswith(".")
+    return " ".join([file, *quoted, *([word] if colon and is_name else [])]).strip()
 
 
 def one_line(text: str) -> str:

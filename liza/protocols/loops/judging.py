@@ -76,9 +76,8 @@ class Judge:
         """The rules that a loop is on its way to."""
         if states.status_of(loop) != states.CLOSED or loop.get("completed_at"):
             return ()
-        count = len(its.numbered(loop))
-        last = self._last[1] if self._last is not None and self._last[0] == count else None
-        found = last or self.verdict(its.derived(name, loop, self.settings))
+        last = self._last[1] if self._last is not None and self._last[0] == its.count_of(loop) else None
+        found = last or self.verdict(its.counted(name, loop, self.settings))
         matches = {match.rule.name: match for match in found.observed}
         return tuple(
             Signal(

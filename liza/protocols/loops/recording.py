@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from liza.blackboard.board import Board
 from liza.blackboard.document import Document
@@ -11,12 +11,10 @@ from liza.model import format_time
 from liza.protocols.changing import Outcome, change, unknown
 from liza.protocols.loops import iterations as its
 from liza.protocols.loops import judging, states
+from liza.protocols.loops.errors import Error
 from liza.protocols.loops.settings import Settings
 from liza.rules.evaluate import RuleSet
 from liza.text import shown
-
-if TYPE_CHECKING:
-    from liza.protocols.loops.errors import Error
 
 
 _MOST = 1e12  # of anything that is counted
@@ -28,7 +26,7 @@ class Iteration(NamedTuple):
     task: str | None = None
     progress: float | None = None
     files_changed: int | None = None
-    error: "Error | None" = None
+    error: Error | None = None
     claims_done: bool = False
     evidence: Mapping[str, bool] = {}
     test_only: bool | None = None

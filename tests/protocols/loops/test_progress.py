@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.protocols.loops.run import Loops
+from tests.protocols.loops.run import STATE, Loops
 
 
 def percent(*progress: float) -> list[str]:
@@ -49,6 +49,20 @@ def test_the_absolute_limit_stops_a_loop_that_gets_on(loops: Loops) -> None:
     assert loops.codes(*percent(*range(4, 84, 4))) == [0] * 19 + [3]
     assert loops.at()["trigger_reason"] == "Absolute max: 20 loops"
     assert loops.at()["consecutive_no_progress_loops"] == 0
+
+
+@pytest.mark.parametrize("iterations", ["[]", "null", "[{iteration: 19, files_changed: 1}]"])
+def test_iterations_count_that_nobody_wrote_down(loops: Loops, iterations: str) -> None:
+    loops.write(f"{STATE}loops:\n  coder-1: {{status: CLOSED, loop_count: 19, iterations: {iterations}}}\n")
+    ran = loops.record("--progress", "50", "--files-changed", "1")
+    assert (ran.code, loops.at()["trigger_reason"]) == (3, "Absolute max: 20 loops")
+
+
+def test_so_they_do_for_whoever_looks_at_the_blackboard(loops: Loops) -> None:
+    loops.write(f"{STATE}loops:\n  coder-1: {{status: CLOSED, loop_count: 25}}\n  late: {{loop_count: 8}}\n")
+    assert "loop coder-1 is OPEN: Absolute max: 25 loops" in loops.run("analyze").out
+    assert loops.at("late") == {"loop_count": 8}
+    assert "Warning: 8 loops" in loops.loop("status", "late").out
 
 
 def test_completion_is_judged_before_the_absolute_limit(loops: Loops) -> None:

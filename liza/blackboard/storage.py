@@ -16,6 +16,7 @@ import zlib
 from contextlib import suppress
 from typing import NamedTuple
 
+from liza.blackboard.filesystem import exchange
 from liza.errors import LizaError, Refused, Unreadable
 
 YOUNG = 0.25  # seconds; an older file is not in the middle of being saved
@@ -23,8 +24,6 @@ QUIET = 0.03  # a file written in place has settled after this long without a ch
 _PATIENCE = 2.0  # for a file that changes under every read
 
 _POLL = 0.002
-_AT_FDCWD = -100
-_RENAME_EXCHANGE = 2
 
 
 class Identity(NamedTuple):
@@ -152,7 +151,7 @@ def replace(path: str, seen: Reading, raw: bytes) -> None:
     try:
         ours = _write_new(fresh, path, raw)
         os.rename(fresh, swap)
-        exchanged = _exchange(swap, path)
+        exchanged = exchange(swap, path)
     except BaseException as error:
         _unlink(fresh)
         _unlink(swap)
@@ -249,22 +248,6 @@ def _keep_owner(fd: int, status: os.stat_result) -> None:
         os.fchown(fd, -1, status.st_gid)
 
 
-def _exchange(one: str, other: str) -> bool:
-    """Swap two names in one step; False where the kernel or the file system cannot."""
-    import ctypes
-
-    try:
-        rename = ctypes.CDLL(None, use_errno=True).renameat2
-    except (AttributeError, OSError):
-        return False
-    if rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0:
-        return True
-    code = ctypes.get_errno()
-    if code in (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP):
-        return False
-    raise OSError(code, os.strerror(code), one)
-
-
 def _check_and_rename(swap: str, path: str, base: Identity) -> None:
     """The best there is without an exchange. It can lose a version that is written between the two calls."""
     try:
@@ -325,7 +308,7 @@ def _put_back(swap: str, path: str, ours: Version) -> None:
         while True:
             returning = _version(swap)
             try:
-                _exchange(swap, path)
+                exchange(swap, path)
             except FileNotFoundError:
                 os.rename(swap, path)  # somebody deleted what we had put there
                 return

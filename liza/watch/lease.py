@@ -12,7 +12,7 @@ import stat
 import time
 from typing import Any, NamedTuple
 
-from liza.blackboard.lock import holder
+from liza.blackboard.lock import holder, is_locked
 from liza.blackboard.paths import Paths
 from liza.blackboard.storage import put
 from liza.errors import Refused
@@ -119,7 +119,7 @@ class Seen(NamedTuple):
 
 def look(paths: Paths) -> Seen | None:
     """The daemon that watches now, or None."""
-    if not _is_locked(paths.watch_lock):
+    if not is_locked(paths.watch_lock):
         return None
     try:
         beat = os.stat(paths.watch_lock).st_mtime
@@ -137,17 +137,3 @@ def told(paths: Paths) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return facts if isinstance(facts, dict) else {}
-
-
-def _is_locked(path: str) -> bool:
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # also where it is somebody else's
-    except OSError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-    return False

@@ -196,12 +196,12 @@ def as_it_is() -> Iterator[None]:
 @contextmanager
 def check_then_rename() -> Iterator[None]:
     """As where the kernel cannot exchange: the file is looked at, then replaced."""
-    real = storage._exchange
-    storage._exchange = lambda *_: False
+    real = storage.exchange
+    storage.exchange = lambda *_: False
     try:
         yield
     finally:
-        storage._exchange = real
+        storage.exchange = real
 
 
 @contextmanager

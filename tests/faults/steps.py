@@ -65,7 +65,7 @@ def around_each(around: Around) -> Iterator[list[Step]]:
         for library in (os, fcntl):
             if library.__name__ in module.__dict__:
                 put(module, library.__name__, _Stepped(library, stepped))
-    put(storage, "_exchange", stepped("exchange", storage._exchange))
+    put(storage, "exchange", stepped("exchange", storage.exchange))
     try:
         yield taken
     finally:

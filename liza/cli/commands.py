@@ -18,6 +18,9 @@ COMMANDS = (
     Command("status", "watching", "liza.cli.status", "Show the breaker, and how near each pattern is."),
     Command("gate", "watching", "liza.cli.gated", "For agents' hooks: may work go on? Exit code 0 or 2."),
     Command("replay", "watching", "liza.cli.replay", "Play the records back: when would each rule have tripped?"),
+    Command(
+        "doctor", "watching", "liza.cli.doctor", "See whether liza can do its work here, and what mends what is wrong."
+    ),
     Command("resolve", "deciding", "liza.cli.resolve", "Record the decision on a trip, and let the agents go on."),
     Command("trip", "deciding", "liza.cli.trip", "Stop the sprint by hand."),
     Command("silence", "deciding", "liza.cli.silence", "Let a known match pass for some hours."),

@@ -10,6 +10,7 @@ import json
 import os
 import stat
 import time
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from liza.blackboard.lock import holder, is_locked
@@ -137,3 +138,16 @@ def told(paths: Paths) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return facts if isinstance(facts, dict) else {}
+
+
+def state(seen: Seen | None, facts: Mapping[str, Any]) -> str:
+    """The daemon in a word: running, degraded, stuck, gone (it ended without a word), or not running."""
+    if seen is None:
+        return "gone" if facts and facts.get("health") != "stopped" else "not running"
+    return "stuck" if seen.is_stuck else "degraded" if facts.get("health") == "degraded" else "running"
+
+
+def facts_of(paths: Paths) -> tuple[Seen | None, dict[str, Any]]:
+    """The daemon, if there is one, and what it or the last one said of itself."""
+    seen = look(paths)
+    return seen, seen.facts if seen is not None else told(paths)

@@ -16,7 +16,7 @@ import zlib
 from contextlib import suppress
 from typing import NamedTuple
 
-from liza.blackboard.filesystem import exchange
+from liza.blackboard import filesystem
 from liza.errors import LizaError, Refused, Unreadable
 
 YOUNG = 0.25  # seconds; an older file is not in the middle of being saved
@@ -151,7 +151,7 @@ def replace(path: str, seen: Reading, raw: bytes) -> None:
     try:
         ours = _write_new(fresh, path, raw)
         os.rename(fresh, swap)
-        exchanged = exchange(swap, path)
+        exchanged = filesystem.exchange(swap, path)
     except BaseException as error:
         _unlink(fresh)
         _unlink(swap)
@@ -308,7 +308,7 @@ def _put_back(swap: str, path: str, ours: Version) -> None:
         while True:
             returning = _version(swap)
             try:
-                exchange(swap, path)
+                filesystem.exchange(swap, path)
             except FileNotFoundError:
                 os.rename(swap, path)  # somebody deleted what we had put there
                 return

@@ -1,11 +1,11 @@
-"""`liza doctor`."""
+"""`liza doctor`. What reads the blackboard is not imported here: it may be what is missing."""
 
 from collections.abc import Iterable
 from typing import Any
 
 import click
 
-from liza.cli import envelope, show
+from liza.cli import envelope
 from liza.cli.group import common, root_of
 from liza.cli.options import moment
 from liza.doctor.examine import examine, exit_code, mended
@@ -74,5 +74,5 @@ def _print(found: Iterable[Finding]) -> None:
         before = each.about
     wrong = sum(each.level in (Level.ERROR, Level.DEGRADED) for each in found)
     warnings = sum(each.level is Level.WARNING for each in found)
-    verdict = show.bold("to mend", "red") if wrong else show.bold("well", "green")
-    click.echo(f"{verdict}: {show.number(wrong, 'error')}, {show.number(warnings, 'warning')}")
+    verdict = click.style("to mend", fg="red", bold=True) if wrong else click.style("well", fg="green", bold=True)
+    click.echo(f"{verdict}: {wrong} error{'s'[: wrong != 1]}, {warnings} warning{'s'[: warnings != 1]}")

@@ -32,7 +32,7 @@ def blackboard(paths: Paths, now: datetime) -> Iterator[Finding]:
 
 def _places(paths: Paths) -> Iterator[Finding]:
     """Names that something else has taken: nothing could be written there on the day it has to be."""
-    if not os.access(paths.folder, os.W_OK | os.X_OK):
+    if not os.access(paths.folder, os.W_OK | os.X_OK, effective_ids=True):
         text, hint = "you may not write in it", f"chmod u+rwx {paths.folder}   (or ask its owner)"
         yield Finding("blackboard", Level.ERROR, text, hint, paths.folder)
     for folder in (paths.reports, paths.backups, paths.runs):

@@ -35,16 +35,17 @@ def examine(root: str | None, now: datetime) -> list[Finding]:
     except LizaError as error:
         found += of_error("blackboard", error)
     if paths is not None:
-        for about, module in _HERE.items():
-            found += _look(about, module, paths, now)
-    for about, module in _ANYWHERE.items():
-        found += _look(about, module, paths, now)
+        for about in _HERE:
+            found += look(about, paths, now)
+    for about in _ANYWHERE:
+        found += look(about, paths, now)
     return found
 
 
-def _look(about: str, module: str, paths: Paths | None, now: datetime) -> Iterable[Finding]:
+def look(about: str, paths: Paths | None, now: datetime) -> list[Finding]:
+    """All there is to say of one thing; where it cannot be looked at, that."""
     try:
-        return list(getattr(import_module(module), about)(paths, now))
+        return list(getattr(import_module((_HERE | _ANYWHERE)[about]), about)(paths, now))
     except LizaError as error:
         return of_error(about, error)
     except ImportError as error:

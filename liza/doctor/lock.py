@@ -21,7 +21,7 @@ def lock(paths: Paths, now: datetime) -> Iterator[Finding]:
     elif not os.path.isfile(paths.lock):
         text, hint = "it is no regular file, so nobody can take the lock", f"mv {paths.lock} {paths.lock}.odd"
         yield Finding("lock", Level.ERROR, text, hint, paths.lock)
-    elif not os.access(paths.lock, os.R_OK | os.W_OK):
+    elif not os.access(paths.lock, os.R_OK | os.W_OK, effective_ids=True):
         text, hint = "you may not write it, so you cannot take the lock", f"sudo chmod a+rw {paths.lock}"
         yield Finding("lock", Level.ERROR, text, hint, paths.lock)
     elif _stays_locked(paths.lock):

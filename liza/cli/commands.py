@@ -33,5 +33,6 @@ COMMANDS = (
     Command("rules", "rules", "liza.cli.rules", "See the rules, check them, ask why, and try them out."),
     Command("init", "setting up", "liza.cli.init", "Make a blackboard in this folder."),
     Command("validate", "setting up", "liza.cli.validate", "Check the blackboard and list all that is wrong with it."),
+    Command("completion", "setting up", "liza.cli.completion", "Print the script for TAB in bash, zsh or fish."),
 )
 GROUPS = ("watching", "deciding", "recording", "rules", "setting up")

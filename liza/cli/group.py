@@ -1,13 +1,16 @@
 """The `liza` command: its help, and loading the command that was asked for and no other."""
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from liza import __version__
 from liza.cli.commands import COMMANDS, GROUPS
 from liza.text import closest, shown
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _TABLE = {command.name: command for command in COMMANDS}
 
@@ -27,10 +30,17 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in _TABLE and not args[0].startswith("-"):
+        if args and args[0] not in _TABLE and not args[0].startswith("-") and not ctx.resilient_parsing:
             meant = closest(args[0], self.list_commands(ctx))
             ctx.fail(f"there is no command {shown(args[0])}." + (f" Did you mean {meant!r}?" if meant else ""))
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem[str]]":
+        """Names from the table: click would load every command to see whether it is hidden."""
+        from click.shell_completion import CompletionItem
+
+        names = [CompletionItem(each.name, help=each.help) for each in COMMANDS if each.name.startswith(incomplete)]
+        return names + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for group in GROUPS:

@@ -19,7 +19,7 @@ COMMANDS = (
     Command("gate", "watching", "liza.cli.gated", "For agents' hooks: may work go on? Exit code 0 or 2."),
     Command("replay", "watching", "liza.cli.replay", "Play the records back: when would each rule have tripped?"),
     Command(
-        "doctor", "watching", "liza.cli.doctor", "See whether liza can do its work here, and what mends what is wrong."
+        "doctor", "watching", "liza.cli.doctor", "See whether liza can do its work here; what mends what is wrong."
     ),
     Command("resolve", "deciding", "liza.cli.resolve", "Record the decision on a trip, and let the agents go on."),
     Command("trip", "deciding", "liza.cli.trip", "Stop the sprint by hand."),

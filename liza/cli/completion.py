@@ -20,9 +20,10 @@ SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(SHELLS))
 @common
 def command(shell: str) -> int:
-    """Print the script that completes liza's commands, options and names when you press TAB.
+    """Print the script for TAB in bash, zsh or fish.
 
-    It needs to be installed once; a new shell has it then. For zsh, the folder must be in its fpath before compinit.
+    TAB then completes commands, options, and the names of loops, claims, slices, tasks and rules. The script needs to
+    be installed once; a new shell has it then. For zsh, the folder must be in its fpath before compinit.
 
     \b
     Examples:

@@ -30,7 +30,7 @@ _STATUS = {0: "ok", 1: "unwell", 4: "degraded"}
 @common
 @click.pass_context
 def command(ctx: click.Context, fix: bool, now: str | None, as_json: bool) -> int:
-    """See whether liza can do its work here, and what mends what is wrong.
+    """See whether liza can do its work here; what mends what is wrong.
 
     Looks at the blackboard, its rules and lock, the daemon, the file system, the clock, and what is installed. Writes
     nothing, but for two empty files that it makes in .liza/ for a moment. Exit code 0 if all is well or there are only

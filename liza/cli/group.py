@@ -15,7 +15,20 @@ if TYPE_CHECKING:
 _TABLE = {command.name: command for command in COMMANDS}
 
 
-class LazyGroup(click.Group):
+class Family(click.Group):
+    """Commands that are called by a word behind this one's; a wrong one is told with the one that was meant."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        known = self.list_commands(ctx)
+        if args and args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
+            meant = closest(args[0], known)
+            ctx.fail(f"there is no command {shown(args[0])}." + (f" Did you mean {meant!r}?" if meant else ""))
+        return super().resolve_command(ctx, args)
+
+
+class LazyGroup(Family):
     """Knows its commands by name only, until one is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -26,14 +39,6 @@ class LazyGroup(click.Group):
             return None
         command: click.Command = import_module(_TABLE[cmd_name].module).command
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in _TABLE and not args[0].startswith("-") and not ctx.resilient_parsing:
-            meant = closest(args[0], self.list_commands(ctx))
-            ctx.fail(f"there is no command {shown(args[0])}." + (f" Did you mean {meant!r}?" if meant else ""))
-        return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem[str]]":
         """Names from the table: click would load every command to see whether it is hidden."""

@@ -122,8 +122,8 @@ def _with_click(arguments: list[str]) -> int:
         error.show()
         return 2
     except click.UsageError as error:
-        hint = f"see: {error.ctx.command_path} --help" if error.ctx else "see: liza --help"
-        raise WrongUsage(error.format_message(), hint=hint) from None
+        called = error.ctx.command_path if error.ctx else f"liza {_command_of(arguments)}".removesuffix(" liza")
+        raise WrongUsage(error.format_message(), hint=f"see: {called} --help") from None
     except click.Abort:
         raise KeyboardInterrupt from None
 

@@ -39,7 +39,7 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     cannot be judged.
 
     \b
-    Example:
+    Examples:
       liza status --json | jq .trigger
     """
     at = moment(now)

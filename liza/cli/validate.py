@@ -25,7 +25,7 @@ def command(ctx: click.Context, file: str | None, as_json: bool) -> int:
     perhaps warnings, 1 if there are errors, 4 if a file cannot be read at all.
 
     \b
-    Example:
+    Examples:
       liza validate --json | jq '.problems[].message'
     """
     found = validity.of_file(file) if file is not None else validity.of_board(Board.find(root_of(ctx)))

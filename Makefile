@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 BENCH_STAMP := .venv/.installed-for-bench
 
-.PHONY: install demo test fmt faults bench soak clean tools
+.PHONY: install demo test fmt help faults bench soak clean tools
 
 install: $(STAMP)
 
@@ -34,6 +34,10 @@ test: install tools
 fmt: install
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# Write down anew what every `--help` says, after a change that was meant: tests/cli/help is read by people and compared.
+help: install
+	$(BIN)/python -m tests.cli.help
 
 # What takes longer: kill -9, races, full disks, and the generated cases with a large budget.
 faults: install tools

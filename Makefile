@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 BENCH_STAMP := .venv/.installed-for-bench
 
-.PHONY: install demo test fmt packs faults bench soak dist clean tools
+.PHONY: install demo test fmt packs help faults bench soak dist clean tools
 
 install: $(STAMP)
 
@@ -38,6 +38,10 @@ fmt: install
 # After a condition in a pack, or the language, has changed.
 packs: install
 	$(BIN)/python -m tests.rules.shipped
+
+# Write down anew what every `--help` says, after a change that was meant: tests/cli/help is read by people and compared.
+help: install
+	$(BIN)/python -m tests.cli.help
 
 # What takes longer: kill -9, races, full disks, and the generated cases with a large budget.
 faults: install tools

@@ -19,7 +19,7 @@ MODULES = {
 # From the top to the bottom; a module may import from its own layer and from those below.
 LAYERS = (
     ("cli",),
-    ("api",),
+    ("api", "doctor"),
     ("watch", "runner", "trials"),
     ("breaker", "protocols"),
     ("notify", "rules", "blackboard"),

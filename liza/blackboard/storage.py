@@ -16,6 +16,7 @@ import zlib
 from contextlib import suppress
 from typing import NamedTuple
 
+from liza.blackboard import filesystem
 from liza.errors import LizaError, Refused, Unreadable
 
 YOUNG = 0.25  # seconds; an older file is not in the middle of being saved
@@ -23,8 +24,6 @@ QUIET = 0.03  # a file written in place has settled after this long without a ch
 _PATIENCE = 2.0  # for a file that changes under every read
 
 _POLL = 0.002
-_AT_FDCWD = -100
-_RENAME_EXCHANGE = 2
 
 
 class Identity(NamedTuple):
@@ -152,7 +151,7 @@ def replace(path: str, seen: Reading, raw: bytes) -> None:
     try:
         ours = _write_new(fresh, path, raw)
         os.rename(fresh, swap)
-        exchanged = _exchange(swap, path)
+        exchanged = filesystem.exchange(swap, path)
     except BaseException as error:
         _unlink(fresh)
         _unlink(swap)
@@ -249,25 +248,6 @@ def _keep_owner(fd: int, status: os.stat_result) -> None:
         os.fchown(fd, -1, status.st_gid)
 
 
-def _exchange(one: str, other: str) -> bool:
-    """Swap two names in one step; False where the kernel or the file system cannot."""
-    import _ctypes  # what `ctypes` is made of: that one takes five times as long to import, for types nobody needs here
-
-    class Function(_ctypes.CFuncPtr):
-        _flags_ = _ctypes.FUNCFLAG_CDECL | _ctypes.FUNCFLAG_USE_ERRNO
-
-    try:
-        rename = Function(_ctypes.dlsym(_ctypes.dlopen(None, 0), "renameat2"))  # type: ignore[arg-type] # None: what is loaded already
-    except OSError:
-        return False
-    if rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0:
-        return True
-    code = _ctypes.get_errno()
-    if code in (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP):
-        return False
-    raise OSError(code, os.strerror(code), one)
-
-
 def _check_and_rename(swap: str, path: str, base: Identity) -> None:
     """The best there is without an exchange. It can lose a version that is written between the two calls."""
     try:
@@ -328,7 +308,7 @@ def _put_back(swap: str, path: str, ours: Version) -> None:
         while True:
             returning = _version(swap)
             try:
-                _exchange(swap, path)
+                filesystem.exchange(swap, path)
             except FileNotFoundError:
                 os.rename(swap, path)  # somebody deleted what we had put there
                 return

@@ -19,7 +19,7 @@ from liza.model import format_time
 @click.option("--exact", is_flag=True, help="Only equal texts are the same; no similarity.")
 @click.option("--window", metavar="W", help="Which anomalies count: current_sprint, all, 24h, last 50.")
 @click.option("--rules", "rules_file", metavar="FILE", help="Another file in place of .liza/rules.yaml.")
-@click.option("--now", metavar="TIME", help="Judge as if it were this time.")
+@click.option("--now", metavar="TIME", help="As if it were this time.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing; the exit code says it.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
@@ -41,7 +41,7 @@ def command(
     Exit code 0 if all is well, 3 if the breaker is open, 4 if it could not be judged.
 
     \b
-    Example:
+    Examples:
       liza analyze --dry-run
     """
     board = Board.find(directory or root_of(ctx))

@@ -6,7 +6,7 @@ import click
 
 from liza.blackboard.board import Board
 from liza.cli import attempted, envelope, show, worksite
-from liza.cli.group import common, root_of
+from liza.cli.group import Family, common, root_of
 from liza.cli.options import moment, person
 from liza.errors import LizaError, Refused
 from liza.model import MAPPINGS
@@ -23,7 +23,7 @@ _ELSEWHERE = {
 }  # fmt: skip
 
 
-class _Family(click.Group):
+class _Family(Family):
     """Knows some of its commands by name only."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -39,10 +39,15 @@ class _Family(click.Group):
 @click.group("attempt", cls=_Family)
 @common
 def command() -> None:
-    """Record attempts at tests: three failures of one test or seven in a slice stop it.
+    """Record attempts at tests; stop a slice that gets nowhere.
 
     What stops a slice, the first that applies: an agent's arch-stop, a test that failed three times, seven failures in
     all. Bugs, gaps and blockers on the way are mended without asking, as long as none of these applies.
+
+    \b
+    Examples:
+      liza attempt start --slice S-3 --test test_conflict_on_duplicate_email
+      liza attempt status --slice S-3
     """
 
 
@@ -63,7 +68,7 @@ def start_command(
     Exit code 0 if work may begin, 3 if the slice is stopped.
 
     \b
-    Example:
+    Examples:
       liza attempt start --slice S-3 --test test_conflict_on_duplicate_email
     """
     board = Board.find(root_of(ctx))
@@ -102,13 +107,14 @@ def fail_command(
     now: str | None,
     as_json: bool,
 ) -> int:
-    """A test was run and failed: that counts for the test and for its slice.
+    """A test was run and failed.
 
+    That counts for the test and for its slice.
     Exit code 0 if work may go on, 3 if the slice is stopped. After that an attempt is recorded as refused, and not
     counted.
 
     \b
-    Example:
+    Examples:
       liza attempt fail --slice S-3 --test test_x --strategy "check before insert" --error-file out.txt --files src/a.ts
     """
     text = attempted.error_of(error, error_file)
@@ -124,10 +130,12 @@ def fail_command(
 @common
 @click.pass_context
 def pass_command(ctx: click.Context, name: str, test: str, now: str | None, as_json: bool) -> int:
-    """A test was run and passed: its count is 0 again, that of the slice stays.
+    """A test was run and passed.
+
+    Its count is 0 again, that of the slice stays.
 
     \b
-    Example:
+    Examples:
       liza attempt pass --slice S-3 --test test_conflict_on_duplicate_email
     """
     return _one(ctx, "pass", name, rec.PASSED, test, "", "", (), now, as_json)
@@ -151,10 +159,12 @@ def infra_command(
     now: str | None,
     as_json: bool,
 ) -> int:
-    """A test could not be run: no attempt, and counted apart. Told if it happens again.
+    """A test could not be run.
+
+    That is no attempt, and counted apart; told if it happens again.
 
     \b
-    Example:
+    Examples:
       liza attempt infra --slice S-3 --test test_x --error "ModuleNotFoundError: No module named 'psycopg'"
     """
     text = attempted.error_of(error, error_file)
@@ -203,12 +213,12 @@ def _one(
 def arch_stop_command(
     ctx: click.Context, name: str, message: str, by: str | None, now: str | None, as_json: bool
 ) -> int:
-    """Stop the slice at once: it cannot be done without another architecture.
+    """Stop the slice at once: it needs another architecture.
 
     This goes before every count: do not use up the attempts first. Exit code 3.
 
     \b
-    Example:
+    Examples:
       liza attempt arch-stop --slice S-3 -m "needs a table that no contract has"
     """
     if not message.strip():
@@ -228,12 +238,13 @@ def arch_stop_command(
 @common
 @click.pass_context
 def status_command(ctx: click.Context, name: str | None, now: str | None, as_json: bool) -> int:
-    """Show how the slices stand: their tests, their attempts, and what they wait for.
+    """Show how the slices stand.
 
+    Their tests, their attempts, and what they wait for.
     Exit code 3 if a slice that is shown is stopped, 4 if one cannot be understood.
 
     \b
-    Example:
+    Examples:
       liza attempt status --slice S-3
     """
     board = Board.find(root_of(ctx))

@@ -47,7 +47,7 @@ def diagnose_command(
     was outside the scope. Exit code 0 if the report is complete, 1 if something is missing, and then nothing changes.
 
     \b
-    Example:
+    Examples:
       liza attempt diagnose --slice S-3 > report.yaml
       liza attempt diagnose --slice S-3 --from report.yaml
     """
@@ -102,7 +102,7 @@ def reset_command(
     slice that was reset already prints it again.
 
     \b
-    Example:
+    Examples:
       liza attempt reset --slice S-3 -m "the contract means 'email_already_exists'" --rollback
     """
     board = Board.find(root_of(ctx))

@@ -53,7 +53,7 @@ def junit_command(
     stopped.
 
     \b
-    Example:
+    Examples:
       pytest --junitxml=report.xml; liza attempt junit report.xml --slice S-3 --strategy "check before insert"
     """
     board = Board.find(root_of(ctx))
@@ -192,7 +192,7 @@ def exec_command(
     even run.
 
     \b
-    Example:
+    Examples:
       liza attempt exec --slice S-3 --strategy "check before insert" -- pytest tests/test_users.py
     """
     from liza.runner import testing

@@ -41,14 +41,14 @@ def scope_command(
     now: str | None,
     as_json: bool,
 ) -> int:
-    """Say whether files are in the scope of a slice, and which rule decides.
+    """Say whether files are in the scope of a slice, and why.
 
     The rules, in their order: files_in_scope of the slice, which alone counts where it is given; its contracts;
     packages and deliverables of its entry in GRAPH.json; a justification. Exit code 0 if all are in scope, 1 if not.
     With --changed a file outside that nobody justified is a scope violation: it is recorded, and the exit code is 3.
 
     \b
-    Example:
+    Examples:
       liza attempt scope --slice S-3 src/shared/errors.ts
     """
     if not files and not changed:
@@ -116,12 +116,13 @@ def justify_command(
     now: str | None,
     as_json: bool,
 ) -> int:
-    """Record why a file outside the scope has to be changed. All four are needed.
+    """Record why a file outside the scope has to be changed.
 
+    All four options are needed.
     A change for which no honest justification can be written must not be made: liza attempt arch-stop.
 
     \b
-    Example:
+    Examples:
       liza attempt justify --slice S-3 --file src/shared/errors.ts --test test_conflict \\
         --reason "only the factory makes the error's shape" --relationship "contract C-12 names that shape"
     """

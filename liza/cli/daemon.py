@@ -10,22 +10,9 @@ from liza.blackboard.paths import Paths
 from liza.cli import show
 from liza.model import parse_time
 from liza.text import one_line
-from liza.watch.lease import Seen, look, told
+from liza.watch.lease import Seen, facts_of, state
 
 _ALARMS = 10
-
-
-def state(seen: Seen | None, facts: Mapping[str, Any]) -> str:
-    """The daemon in a word: running, degraded, stuck, gone (it ended without a word), or not running."""
-    if seen is None:
-        return "gone" if facts and facts.get("health") != "stopped" else "not running"
-    return "stuck" if seen.is_stuck else "degraded" if facts.get("health") == "degraded" else "running"
-
-
-def facts_of(paths: Paths) -> tuple[Seen | None, dict[str, Any]]:
-    """The daemon, if there is one, and what it or the last one said of itself."""
-    seen = look(paths)
-    return seen, seen.facts if seen is not None else told(paths)
 
 
 def lines(paths: Paths) -> Iterator[str]:

@@ -20,7 +20,7 @@ def command(ctx: click.Context, /, **scopes: str | None) -> int:
     Exit code 0 says go on, also where there is no blackboard. Everything else is 2, with the reason on standard error.
 
     \b
-    Example:
+    Examples:
       liza gate || exit 2
     """
     try:

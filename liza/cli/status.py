@@ -22,6 +22,7 @@ from liza.protocols import judged
 from liza.rules.evaluate import RuleSet
 from liza.rules.silences import entries
 from liza.text import printable
+from liza.watch.lease import facts_of
 
 RECENT = 5
 
@@ -38,7 +39,7 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     cannot be judged.
 
     \b
-    Example:
+    Examples:
       liza status --json | jq .trigger
     """
     at = moment(now)
@@ -126,7 +127,7 @@ def _show_halt(halt: checkpoint.Checkpoint | None, trigger: Mapping[str, Any] | 
 def _last_check(section: Any, paths: Paths, at: datetime) -> str:
     """The last on the blackboard, or of the daemon, which enters only some of its checks there."""
     entered = section.get("last_check") if isinstance(section, Mapping) else None
-    times = [parse_time(time) for time in (entered, daemon.facts_of(paths)[1].get("last_check"))]
+    times = [parse_time(time) for time in (entered, facts_of(paths)[1].get("last_check"))]
     ages = [(at - time).total_seconds() for time in times if time is not None]
     return f", last check {_ago(max(min(ages), 0.0))} ago" if ages else ", never checked"
 

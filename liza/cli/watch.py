@@ -18,7 +18,7 @@ from liza.errors import LizaError, NoBlackboard, WrongUsage
 from liza.model import format_time
 from liza.text import printable
 from liza.watch import background
-from liza.watch.lease import Taken
+from liza.watch.lease import Taken, facts_of, state
 from liza.watch.loop import Options, Watcher
 from liza.watch.telling import Happening, Kind
 
@@ -194,8 +194,8 @@ def _stop(paths: Paths, as_json: bool) -> int:
 
 
 def _status(paths: Paths, as_json: bool) -> int:
-    seen, facts = daemon.facts_of(paths)
-    word = daemon.state(seen, facts)
+    seen, facts = facts_of(paths)
+    word = state(seen, facts)
     if as_json:
         envelope.write("watch", word, pid=seen.pid if seen else None, daemon=facts)
     else:

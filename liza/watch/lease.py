@@ -10,9 +10,10 @@ import json
 import os
 import stat
 import time
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from liza.blackboard.lock import holder
+from liza.blackboard.lock import holder, is_locked
 from liza.blackboard.paths import Paths
 from liza.blackboard.storage import put
 from liza.errors import Refused
@@ -119,7 +120,7 @@ class Seen(NamedTuple):
 
 def look(paths: Paths) -> Seen | None:
     """The daemon that watches now, or None."""
-    if not _is_locked(paths.watch_lock):
+    if not is_locked(paths.watch_lock):
         return None
     try:
         beat = os.stat(paths.watch_lock).st_mtime
@@ -139,15 +140,14 @@ def told(paths: Paths) -> dict[str, Any]:
     return facts if isinstance(facts, dict) else {}
 
 
-def _is_locked(path: str) -> bool:
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # also where it is somebody else's
-    except OSError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-    return False
+def state(seen: Seen | None, facts: Mapping[str, Any]) -> str:
+    """The daemon in a word: running, degraded, stuck, gone (it ended without a word), or not running."""
+    if seen is None:
+        return "gone" if facts and facts.get("health") != "stopped" else "not running"
+    return "stuck" if seen.is_stuck else "degraded" if facts.get("health") == "degraded" else "running"
+
+
+def facts_of(paths: Paths) -> tuple[Seen | None, dict[str, Any]]:
+    """The daemon, if there is one, and what it or the last one said of itself."""
+    seen = look(paths)
+    return seen, seen.facts if seen is not None else told(paths)

@@ -32,15 +32,6 @@ def test_help_shows_the_commands_in_their_groups(tmp_path: Path) -> None:
     assert "Exit codes" in result.out
 
 
-@pytest.mark.parametrize("words", [["log"], ["log", "anomaly"], ["log", "entry"], ["init"], ["validate"]])
-def test_every_command_has_help_with_an_example_and_takes_root(tmp_path: Path, words: list[str]) -> None:
-    result = installed(tmp_path, *words, "--help")
-    assert (result.code, result.err) == (0, "")
-    assert "--root" in result.out
-    assert words == ["log"] or "Example:" in result.out
-    assert "Example:" not in result.out or "\n    liza " in result.out, "the example stands on a line of its own"
-
-
 # --- finding the blackboard -----------------------------------------------------------------------------------------
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-from liza.blackboard import board, lock, logfile, storage
+from liza.blackboard import board, filesystem, lock, logfile, storage
 from tests.faults.children import Child
 
 MODULES = (board, lock, logfile, storage)
@@ -65,7 +65,7 @@ def around_each(around: Around) -> Iterator[list[Step]]:
         for library in (os, fcntl):
             if library.__name__ in module.__dict__:
                 put(module, library.__name__, _Stepped(library, stepped))
-    put(storage, "_exchange", stepped("exchange", storage._exchange))
+    put(filesystem, "exchange", stepped("exchange", filesystem.exchange))
     try:
         yield taken
     finally:

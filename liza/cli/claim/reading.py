@@ -44,7 +44,7 @@ def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     Exit code 3 if one is in dispute, 4 if one cannot be judged.
 
     \b
-    Example:
+    Examples:
       liza claim list
     """
     context = context_of(ctx, now)
@@ -66,12 +66,12 @@ def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
 @click.argument("name", metavar="ID")
 @plain
 def show_command(ctx: click.Context, name: str, now: str | None, as_json: bool) -> int:
-    """Show a claim: what it says, how it stands, and in dispute both positions side by side, as they were written.
+    """Show a claim: what it says, and how it stands.
 
-    Exit code 3 if it is in dispute.
+    In dispute both positions are side by side, as they were written. Exit code 3 if it is in dispute.
 
     \b
-    Example:
+    Examples:
       liza claim show C-001
     """
     context = context_of(ctx, now)
@@ -92,7 +92,7 @@ def ledger_command(ctx: click.Context, form: str, now: str | None, as_json: bool
     """Print all claims as a ledger. Claims in dispute are named first, and tagged.
 
     \b
-    Example:
+    Examples:
       liza claim ledger > LEDGER.md
     """
     if form not in ("md", "json"):
@@ -120,10 +120,12 @@ def _listed(section: Any) -> list[tuple[str, Mapping[str, Any]]]:
 @click.option("--cycle", metavar="N", type=click.IntRange(0), help="Which cycle; default: the last one.")
 @plain
 def summary_command(ctx: click.Context, cycle: int | None, now: str | None, as_json: bool) -> int:
-    """Say what happened in a cycle: disputes first, then what was reviewed and decided.
+    """Say what happened in a cycle of review.
+
+    Disputes first, then what was reviewed and decided.
 
     \b
-    Example:
+    Examples:
       liza claim summary --cycle 4
     """
     context = context_of(ctx, now)
@@ -159,7 +161,7 @@ def import_command(ctx: click.Context, file: str, now: str | None, as_json: bool
     by line. A claim that is on the blackboard already stays as it is there.
 
     \b
-    Example:
+    Examples:
       liza claim import LEDGER.md
     """
     context = context_of(ctx, now)

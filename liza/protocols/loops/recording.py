@@ -16,7 +16,6 @@ from liza.protocols.loops.settings import Settings
 from liza.rules.evaluate import RuleSet
 from liza.text import shown
 
-
 _MOST = 1e12  # of anything that is counted
 
 

@@ -8,8 +8,10 @@ from typing import Any
 import click
 
 from liza.blackboard.board import Board
-from liza.cli import attempted, envelope, show, worksite
-from liza.cli.group import common, root_of
+from liza.cli import envelope, show
+from liza.cli.attempt import words, worksite
+from liza.cli.attempt.options import in_force, plain
+from liza.cli.group import root_of
 from liza.cli.options import moment, person
 from liza.errors import LizaError, Refused
 from liza.model import MAPPINGS
@@ -28,10 +30,7 @@ ROWS = 40  # files of a plan that are listed
 @click.option("--test", metavar="NAME", help="The test; needed if there are reports on several.")
 @click.option("--from", "source", metavar="FILE", help="The fields to fill in, as YAML or JSON; - is standard input.")
 @click.option("--by", metavar="NAME", help="Who fills it in; default: the user of this machine.")
-@click.option("--now", metavar="TIME", help="As if it were this time.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@plain
 def diagnose_command(
     ctx: click.Context,
     name: str,
@@ -71,7 +70,7 @@ def diagnose_command(
         return 0
     click.echo(f"complete: {printable(file)}")
     show.warnings(ignored)
-    click.echo(f"  a person decides: liza attempt reset --slice {attempted.quoted(name)} -m 'guidance' [--rollback]")
+    click.echo(f"  a person decides: liza attempt reset --slice {words.quoted(name)} -m 'guidance' [--rollback]")
     return 0
 
 
@@ -81,10 +80,7 @@ def diagnose_command(
 @click.option("--rollback", "go_back", is_flag=True, help="Also go back to where the slice began.")
 @click.option("--prompt", "only_prompt", is_flag=True, help="Print nothing but the <prior_attempts> block.")
 @click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
-@click.option("--now", metavar="TIME", help="As if it were this time.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@plain
 def reset_command(
     ctx: click.Context,
     name: str,
@@ -95,7 +91,7 @@ def reset_command(
     now: str | None,
     as_json: bool,
 ) -> int:
-    """Set the counters of a slice to 0, so that somebody else can try.
+    """Set the counters of a slice to 0. Then somebody else can try.
 
     Its finished attempts are kept in its history, and its checkpoint stays. Without --rollback the work tree is left
     alone, and the plan to go back is printed. What the next one has to know is printed as a <prior_attempts> block; a
@@ -106,11 +102,11 @@ def reset_command(
       liza attempt reset --slice S-3 -m "the contract means 'email_already_exists'" --rollback
     """
     board = Board.find(root_of(ctx))
-    rules, at, name = attempted.in_force(board.paths), moment(now), texts.written(name)
+    rules, at, name = in_force(board.paths), moment(now), texts.written(name)
     record = recording.find(board, name)
     untouched = states.is_untouched(record)
     if not untouched and not (message or "").strip():
-        hint = f"liza attempt reset --slice {attempted.quoted(name)} -m 'what to do differently'"
+        hint = f"liza attempt reset --slice {words.quoted(name)} -m 'what to do differently'"
         raise Refused(f"a reset of slice {name} needs guidance for whoever works on it next", hint=hint)
     plan, why_not = _planned(board, name, record, at, go_back)
     rolled_back = None
@@ -128,9 +124,9 @@ def reset_command(
         return 0
     if as_json:
         facts = _plan_facts(plan, why_not, rolled_back)
-        return attempted.tell("attempt reset", done, True, prior_attempts=block, rollback=facts)
+        return words.tell("attempt reset", done, True, prior_attempts=block, rollback=facts)
     said = ["nothing was to be reset"] if untouched and rolled_back is None else []
-    code = attempted.tell("attempt reset", done, False, said)
+    code = words.tell("attempt reset", done, False, said)
     for line in _plan_lines(plan, why_not, rolled_back):
         click.echo(line)
     click.echo(f"\n{block}" if block else "", nl=False)
@@ -172,7 +168,7 @@ def _plan_lines(plan: Plan | None, why_not: str | None, rolled_back: Mapping[str
         return
     if rolled_back is not None:
         yield f"rolled back to {str(rolled_back['to'])[:12]}; what was there is kept as {plan.saved}"
-        yield f"  look at it: git -C {attempted.quoted(plan.tree.top)} show --stat {plan.saved}"
+        yield f"  look at it: git -C {words.quoted(plan.tree.top)} show --stat {plan.saved}"
         yield f"  bring it back: {printable(rollback.way_back(plan))}"
         yield from (f"  {printable(note)}" for note in plan.notes)
         return
@@ -182,9 +178,9 @@ def _plan_lines(plan: Plan | None, why_not: str | None, rolled_back: Mapping[str
     yield "to roll back: the same with --rollback, or by hand:"
     yield from (f"  {printable(line)}" for line in rollback.commands(plan))
     yield "what would leave the work tree, kept in refs/liza/:"
-    words = {"A": "added, would be removed", "D": "deleted, would come back"}
+    kinds = {"A": "added, would be removed", "D": "deleted, would come back"}
     yield from (
-        f"  {words.get(each.status, 'changed, would be changed back')}: {show.short(each.path, 120)}"
+        f"  {kinds.get(each.status, 'changed, would be changed back')}: {show.short(each.path, 120)}"
         for each in plan.changes[:ROWS]
     )
     if len(plan.changes) > ROWS:

@@ -20,7 +20,7 @@ YAML = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
 
 
 def run(folder: Path, text: str) -> tuple[int, str]:
-    env = environment(folder, **SETTINGS, PYTEST_ADDOPTS="-p no:cacheprovider -p no:xdist")
+    env = environment(folder, **SETTINGS, PYTEST_ADDOPTS="-p no:cacheprovider", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     done = subprocess.run(
         ["sh", "-u", "-c", text], cwd=folder, env=env, capture_output=True, text=True, timeout=60, check=False
     )

@@ -1,5 +1,6 @@
 """`liza gate` with options: `--root`, or for one claim, slice, loop or stage. The bare form is in `gate.py`."""
 
+import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ _SCOPES = {
     "slice": ("slices", ("STOPPED", "ARCH_STOP")),
     "loop": ("loops", ("OPEN",)),
 }
-_FAMILIES = {"slice": "attempt"}  # the commands of a scope that are not called like it
+_SEE = {"slice": "liza attempt status --slice", "loop": "liza loop status"}  # why, and what is to be done
 
 
 @click.command("gate")
@@ -73,7 +74,7 @@ def _scoped(wanted: Mapping[str, str], root: str | None) -> int:
         judges = {"loop": _loop, "slice": _slice}  # what the status alone does not say
         why = judges[scope](board, name) if scope in judges else _status(found[1], scope, name, stopped)
         if why is not None:
-            return gate.stop(why, f"see why with: liza status; then: liza {_FAMILIES.get(scope, scope)} --help")
+            return gate.stop(why, f"see what it waits for: {_SEE[scope]} {shlex.quote(name)}")
     return gate.GO_ON
 
 

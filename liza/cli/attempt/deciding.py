@@ -61,8 +61,9 @@ def diagnose_command(
         else:
             click.echo(_printed(reports.rendered(report)), nl=False)
         return 1 if missing else 0
-    answer = reports.answer_of(_read(source), source)
-    report, file = reports.fill_in(board, name, test, answer, source, person(by), moment(now))
+    origin = "standard input" if source == "-" else source
+    answer = reports.answer_of(_read(source), origin)
+    report, file = reports.fill_in(board, name, test, answer, origin, person(by), moment(now))
     ignored = list(diagnosis.misspelt(answer))
     if as_json:
         problems = [{"message": each, "level": "warning"} for each in ignored]
@@ -109,17 +110,22 @@ def reset_command(
         hint = f"liza attempt reset --slice {words.quoted(name)} -m 'what to do differently'"
         raise Refused(f"a reset of slice {name} needs guidance for whoever works on it next", hint=hint)
     plan, why_not = _planned(board, name, record, at, go_back)
-    rolled_back = None
-    if go_back and plan is not None and plan.is_needed:
-        commit = rollback.carry_out(plan)
-        rolled_back = {"to": plan.target.commit or plan.target.content, "saved": plan.saved, "commit": commit}
+    rolled_back = _carried_out(plan) if go_back and plan is not None and plan.is_needed else None
     guidance = texts.written(message)[: 4 * texts.ERROR] if message else None
-    done = recording.reset(board, name, guidance, person(by), rolled_back, rules, at)
-    worksite.look_around(board, name)
+    try:
+        done = recording.reset(board, name, guidance, person(by), rolled_back, rules, at)
+        worksite.look_around(board, name)
+    except BaseException as error:  # whatever it is, nobody is left without what was in the work tree
+        _tell_rolled_back(plan, rolled_back)
+        if isinstance(error, LizaError) and rolled_back is not None:
+            error.fields["rollback"] = _plan_facts(plan, None, rolled_back)
+        raise
     as_begun = plan is not None and (rolled_back is not None or not plan.is_needed)
     block, wrong = _briefing(board, name, done.record, as_begun)
     done = done._replace(warnings=(*done.warnings, *([wrong] if wrong else [])))
     if only_prompt:
+        _tell_rolled_back(plan, rolled_back)
+        show.warnings(done.warnings, err=True)
         click.echo(block, nl=False)
         return 0
     if as_json:
@@ -131,6 +137,18 @@ def reset_command(
         click.echo(line)
     click.echo(f"\n{block}" if block else "", nl=False)
     return code
+
+
+def _carried_out(plan: Plan) -> dict[str, Any]:
+    commit = rollback.carry_out(plan)
+    return {"to": plan.target.commit or plan.target.content, "saved": plan.saved, "commit": commit}
+
+
+def _tell_rolled_back(plan: Plan | None, rolled_back: Mapping[str, Any] | None) -> None:
+    """Where the failed work is kept, beside what is printed for a program."""
+    if rolled_back is not None:
+        for line in _plan_lines(plan, None, rolled_back):
+            click.echo(line, err=True)
 
 
 def _briefing(board: Board, name: str, record: Mapping[str, Any], as_begun: bool) -> tuple[str, str | None]:

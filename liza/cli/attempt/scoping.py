@@ -90,6 +90,8 @@ def _print(found: Sequence[Decision], name: str, violated: Sequence[str]) -> Non
     if violated:
         click.echo(f"{show.bold('scope violated', 'red')}: if no honest justification can be written, stop:")
         click.echo(f"  liza attempt arch-stop --slice {words.quoted(name)} -m 'why the scope does not do'")
+    if any(each.rule == scope.UNKNOWN for each in found):
+        click.echo("  say what it may change: files_in_scope of the slice, its contracts, or GRAPH.json")
     if any(not each.in_scope for each in found):
         options = "--file F --test NAME --reason R --relationship T"
         click.echo(f"  justify a file: liza attempt justify --slice {words.quoted(name)} {options}")

@@ -79,12 +79,9 @@ def lines_of(done: Recorded) -> list[str]:
         return [f"slice {name}: {status}, {total}{infra}", *outside]
     lines = [f"slice {name}: {status}: {show.short(done.reason, 400)}"]
     for report in rec.records_of(rec.trip_of(done.record) or {}, "reports"):
-        state = (
-            "complete"
-            if report.get("complete") is True
-            else f"to be filled in by whoever worked on it: {ask(done.name, report)}"
-        )
-        lines.append(f"  report: {show.short(report.get('file'), 200)} ({state})")
+        is_complete = report.get("complete") is True
+        lines.append(f"  report: {show.short(report.get('file'), 200)}{' (complete)' if is_complete else ''}")
+        lines += [] if is_complete else [f"    whoever worked on it fills it in: {ask(done.name, report)}"]
     lines += [f"  outside its scope: {show.short(each, 200)}" for each in violations(done)]
     lines.append(f"  a person decides: liza attempt reset --slice {quoted(done.name)} -m 'guidance' [--rollback]")
     return lines

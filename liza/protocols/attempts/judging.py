@@ -148,7 +148,9 @@ def causes(
             yield rule, name, f"slice {name}: {text}"
         told, listed = rec.counts_of(name, record).failed, rec.listed_counts(record).failed
         if told > listed:
-            text = f"slice {name}: its counters tell of {told} failures, but {listed} are listed; the higher one counts"
+            text = (
+                f"slice {name}: its counters tell of {told} failures, its attempts of {listed}; the higher one counts"
+            )
             yield "attempts_not_listed", name, text
         files = [str(each.get("file")) for each in rec.records_of(record, "scope_violations")]
         if files:

@@ -197,7 +197,10 @@ def fill_in(
         hint = f"add what is missing to {source}, or say why it does not apply under not_applicable, by its name"
         problems[-1] = problems[-1]._replace(hint=hint)
         raise Refused(f"the report is not complete: {'; '.join(said)}", hint=hint, file=source, problems=problems)
-    path = os.path.join(os.path.dirname(os.path.abspath(board.paths.folder)), file)
+    path = _path(board.paths, {"file": file})
+    if path is None:
+        hint = f"correct the file of that report under slice {name} in .liza/state.yaml"
+        raise Refused(f"{shown(file)} is not in .liza/diagnostics/, where reports are", hint=hint)
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         storage.put(path, rendered(done).encode())

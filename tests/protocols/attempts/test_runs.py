@@ -249,6 +249,21 @@ def test_a_run_without_a_report_is_infrastructure(slices: Slices, script: str, s
     assert said in slices.at()["attempts"][0]["error"]
 
 
+def test_a_blackboard_that_the_tests_deleted_stays_deleted(slices: Slices) -> None:
+    long = f"<testsuite><testcase name='a'><failure>{'x' * 30_000}</failure></testcase></testsuite>"
+    (slices.root / "long.xml").write_text(long)
+    words = [str(BIN / "liza"), "attempt", "exec", "--slice", "S-1", "--test", "a", "--", "sh", "-c"]
+    done = subprocess.run(
+        [*words, "rm -r .liza; cp long.xml {report}"],
+        cwd=slices.root,
+        env=environment(slices.root),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, "state.yaml" in done.stderr, slices.folder.exists()) == (1, True, False), done.stderr
+
+
 def test_a_command_that_cannot_be_started_is_no_attempt(slices: Slices) -> None:
     slices.does("start a")
     for words in (["no-such-program"], [str(slices.root)], [""]):

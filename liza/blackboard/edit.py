@@ -208,11 +208,13 @@ class _Draft:
 
     def change_fields(self, part: Part, old: dict[str, Any], new: dict[str, Any]) -> None:
         parts = self.document.parts(part, old)
-        for index, each in enumerate(parts):
+        first = next(index for index, each in enumerate(parts) if each.key in new)
+        self.remove(parts, 0, first)
+        for index, each in enumerate(parts[first:], first):
             if each.key in new:
                 self.change(each, old[each.key], new[each.key])
             else:
-                self.remove(parts, index)
+                self.remove(parts, index, index + 1)
         added = [emit.field(key, value, parts[0].column) for key, value in new.items() if key not in old]
         if added:
             indent = " " * parts[0].column
@@ -226,8 +228,7 @@ class _Draft:
         paired = min(len(old), len(new)) - head - tail
         for index in range(head, head + paired):
             self.change(parts[index], old[index], new[index])
-        for index in range(head + paired, len(old) - tail):
-            self.remove(parts, index)
+        self.remove(parts, head + paired, len(old) - tail)
         column = parts[0].column
         added = [emit.item(value, column) for value in new[head + paired : len(new) - tail]]
         if not added:
@@ -243,17 +244,23 @@ class _Draft:
             self.lines(self.end_of(parts[head + paired - 1], column), indent + f"\n{indent}".join(added) + "\n")
         )
 
-    def remove(self, parts: list[Part], index: int) -> None:
-        """Take a field or item out by its lines; the first one of a list item shares its line with the dash."""
-        part = parts[index]
-        begin = self.raw.rfind(b"\n", 0, part.start) + 1
-        end = self.end_of(part, part.column + 1)
-        if self.raw[begin : part.start].strip():
-            following = parts[index + 1].start if index + 1 < len(parts) else end
-            if self.raw[end:following].strip():
-                raise CannotCut("a comment stands between two fields of which the first is to go", part.start)
-            begin, end = part.start, following
-        self.put(begin, end, "")
+    def remove(self, parts: list[Part], start: int, stop: int) -> None:
+        """Take fields or items that follow each other out by their lines.
+
+        The first one of a list item shares its line with the dash, behind which the first that stays has to stand.
+        """
+        gone = parts[start:stop]
+        ends = [self.end_of(part, part.column + 1) for part in gone]
+        begins = [self.raw.rfind(b"\n", 0, part.start) + 1 for part in gone]
+        if not gone or not self.raw[begins[0] : gone[0].start].strip():
+            for begin, end in zip(begins, ends, strict=True):
+                self.put(begin, end, "")
+            return
+        following = [part.start for part in parts[start + 1 : stop + 1]]  # one stays at least: else all is replaced
+        for end, after in zip(ends, following, strict=True):
+            if self.raw[end:after].strip():
+                raise CannotCut("a comment stands between two fields of which the first is to go", gone[0].start)
+        self.put(gone[0].start, following[-1], "")
 
     def replace(self, part: Part, old: Any, new: Any) -> None:
         """Put another value behind a key or a dash. A comment on that line stays there."""

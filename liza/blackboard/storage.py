@@ -392,6 +392,12 @@ def make_folder(path: str) -> None:
         os.mkdir(path)
 
 
+def make_folders(*paths: str) -> None:
+    """Folders one inside the other, the outer one in that of the blackboard."""
+    for path in paths:
+        make_folder(path)
+
+
 def sync_folder(path: str) -> None:
     fd = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

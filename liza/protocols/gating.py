@@ -85,7 +85,7 @@ def _loop(board: Board, name: str, now: datetime, notes: list[str]) -> Held | No
     notes += judging.oddities(settings)
     found = look(board, name, rules, settings, now)
     is_open = found.status == states.OPEN and not settings.disabled
-    return (f"loop {name} is OPEN: {found.reason}", _hint("loop")) if is_open else None
+    return (f"loop {name} is OPEN: {found.reason}", _hint("loop status", name)) if is_open else None
 
 
 def _slice(board: Board, name: str, now: datetime, notes: list[str]) -> Held | None:
@@ -97,8 +97,14 @@ def _slice(board: Board, name: str, now: datetime, notes: list[str]) -> Held | N
     if judging.understood(board.read(), name) is None:
         return None  # what is not on the blackboard has nothing against it
     found = look(board, name, read_rules(board.paths.rules), now)
-    return (f"slice {name} is {found.status}: {found.reason}", _hint("attempt")) if found.is_stopped else None
+    return (
+        (f"slice {name} is {found.status}: {found.reason}", _hint("attempt status --slice", name))
+        if found.is_stopped
+        else None
+    )
 
 
-def _hint(family: str) -> str:
-    return f"see why with: liza status; then: liza {family} --help"
+def _hint(command: str, name: str) -> str:
+    from shlex import quote
+
+    return f"see what it waits for: liza {command} {quote(name)}"

@@ -106,7 +106,11 @@ class Place:
 
     def _environment(self) -> dict[str, str]:
         files = {"OUT": str(self.said / "out"), "ERR": str(self.said / "err"), "EXAMPLE": str(ROOT / ".liza.example")}
-        more = {"TMUX_TMPDIR": self.sockets.name, "PYTEST_ADDOPTS": "-p no:cacheprovider -p no:xdist"}
+        more = {
+            "TMUX_TMPDIR": self.sockets.name,
+            "PYTEST_ADDOPTS": "-p no:cacheprovider",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        }
         return environment(self.said, **SETTINGS, **files, **more)
 
     def _yaml(self, block: Block) -> None:

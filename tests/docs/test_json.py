@@ -231,7 +231,7 @@ def test_attempts(story: Story) -> None:
     story.asks("init")
     (story.folder / "test_it.py").write_text("def test_ok(): pass\n\ndef test_bad(): assert 500 == 409\n")
     bad = ["--slice", "S-1", "--test", "test_bad"]
-    story.env["PYTEST_ADDOPTS"] = "-p no:cacheprovider -p no:xdist"
+    story.env |= {"PYTEST_ADDOPTS": "-p no:cacheprovider", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     story.asks("attempt status", code=0)
     story.asks("attempt start", *bad)
     story.asks("attempt fail", *bad, "--error", "assert 500 == 409")

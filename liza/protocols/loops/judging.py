@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 from liza.blackboard.document import Document
 from liza.blackboard.paths import Paths
-from liza.blackboard.storage import make_folder
-from liza.errors import Refused, Unreadable
+from liza.errors import Unreadable
 from liza.model import MAPPINGS, Match, Record, Snapshot, Verdict
-from liza.protocols import scopes
+from liza.protocols import changing, scopes
 from liza.protocols.loops import iterations as its
 from liza.protocols.loops import states
 from liza.protocols.loops.settings import Settings, rules_for, settings_of
@@ -175,21 +174,8 @@ def causes(
 
 
 def archive(paths: Paths, name: str, iterations: Sequence[Mapping[str, Any]]) -> None:
-    """Keep iterations that leave the blackboard, one JSON object a line; a crash may keep one twice, and loses none."""
-    import json
-
-    path = archive_of(paths, name)
-    try:
-        for folder in (paths.runs, os.path.dirname(path)):
-            make_folder(folder)
-        lines = "".join(json.dumps(each, ensure_ascii=False, default=str) + "\n" for each in iterations)
-        with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(lines)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        hint = f"make room or permission for {path}"
-        raise Refused(f"older iterations could not be kept: {error.strerror}; nothing was changed", hint=hint) from None
+    """Keep iterations that leave the blackboard."""
+    changing.keep(paths, archive_of(paths, name), "iterations", iterations)
 
 
 def archive_of(paths: Paths, name: str) -> str:

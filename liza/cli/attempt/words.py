@@ -1,80 +1,17 @@
-"""How slices look on a terminal and in JSON, and what the options of `liza attempt` mean."""
+"""How slices look on a terminal and in JSON."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
-from liza.blackboard.paths import Paths
-from liza.blackboard.rulesfile import read_rules
 from liza.cli import envelope, show
-from liza.errors import Refused, Unreadable, WrongUsage
 from liza.protocols.attempts import records as rec
-from liza.protocols.attempts import texts
 from liza.protocols.attempts.recording import Recorded
 from liza.protocols.attempts.states import Attempt
-from liza.rules.evaluate import RuleSet
 from liza.text import printable
 
-MOST = 8 << 20  # bytes of an error's text that are read: its two ends, where it is longer
 _COLOURS = {rec.ACTIVE: "green", rec.STOPPED: "red", rec.ARCH_STOP: "red"}
-
-
-def in_force(paths: Paths) -> RuleSet:
-    """The rules in force. What stops a slice is fixed, so a file that cannot be used keeps no failure from counting."""
-    try:
-        return read_rules(paths.rules)
-    except Unreadable as error:
-        print(f"liza: warning: {printable(str(error))}", file=sys.stderr)
-        print("  hint: the shipped rules judge until it is mended; see: liza rules check", file=sys.stderr)
-        return read_rules(None)
-
-
-# --- options --------------------------------------------------------------------------------------------------------
-
-
-def error_of(text: str | None, file: str | None) -> str:
-    """What --error or --error-file gives; `-` is standard input for both."""
-    if text is not None and file is not None:
-        raise WrongUsage("--error and --error-file are both given", hint="give one of them")
-    if text == "-" or file == "-":
-        return decoded(_ends(sys.stdin.buffer))
-    if file is not None:
-        try:
-            with open(file, "rb") as opened:
-                return decoded(_ends(opened))
-        except OSError as error:
-            hint = "name a file with the output of the test runner, or - for standard input"
-            raise Refused(f"it could not be read: {error.strerror}", hint=hint, file=file) from None
-    return texts.written(text or "")
-
-
-def decoded(raw: bytes) -> str:
-    return raw.decode("utf-8", "backslashreplace")
-
-
-def _ends(stream: Any) -> bytes:
-    """All of a stream, or its two ends: a runner that prints for ever must not fill the memory."""
-    head: bytes = stream.read(MOST // 2)
-    tail = b""
-    left_out = 0
-    while piece := stream.read(1 << 20):
-        tail += piece
-        if len(tail) > MOST:
-            left_out += len(tail) - MOST // 2
-            tail = tail[-MOST // 2 :]
-    return head + (b"\n[... %d bytes are left out here ...]\n" % left_out if left_out else b"") + tail
-
-
-def files_of(named: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
-    """The files behind --files, which may be followed by several."""
-    if more and not named:
-        raise WrongUsage(f"{more[0]!r} is not expected here", hint="name the files that were changed behind --files")
-    return tuple(texts.written(each) for each in (*named, *more))
-
-
-# --- printing -------------------------------------------------------------------------------------------------------
 
 
 def tell(command: str, done: Recorded, as_json: bool, said: Sequence[str] = (), **more: Any) -> int:
@@ -142,12 +79,9 @@ def lines_of(done: Recorded) -> list[str]:
         return [f"slice {name}: {status}, {total}{infra}", *outside]
     lines = [f"slice {name}: {status}: {show.short(done.reason, 400)}"]
     for report in rec.records_of(rec.trip_of(done.record) or {}, "reports"):
-        state = (
-            "complete"
-            if report.get("complete") is True
-            else f"to be filled in by whoever worked on it: {ask(done.name, report)}"
-        )
-        lines.append(f"  report: {show.short(report.get('file'), 200)} ({state})")
+        is_complete = report.get("complete") is True
+        lines.append(f"  report: {show.short(report.get('file'), 200)}{' (complete)' if is_complete else ''}")
+        lines += [] if is_complete else [f"    whoever worked on it fills it in: {ask(done.name, report)}"]
     lines += [f"  outside its scope: {show.short(each, 200)}" for each in violations(done)]
     lines.append(f"  a person decides: liza attempt reset --slice {quoted(done.name)} -m 'guidance' [--rollback]")
     return lines

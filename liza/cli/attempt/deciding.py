@@ -8,8 +8,10 @@ from typing import Any
 import click
 
 from liza.blackboard.board import Board
-from liza.cli import attempted, envelope, show, worksite
-from liza.cli.group import common, root_of
+from liza.cli import envelope, show
+from liza.cli.attempt import words, worksite
+from liza.cli.attempt.options import in_force, plain
+from liza.cli.group import root_of
 from liza.cli.options import moment, person
 from liza.errors import LizaError, Refused
 from liza.model import MAPPINGS
@@ -28,10 +30,7 @@ ROWS = 40  # files of a plan that are listed
 @click.option("--test", metavar="NAME", help="The test; needed if there are reports on several.")
 @click.option("--from", "source", metavar="FILE", help="The fields to fill in, as YAML or JSON; - is standard input.")
 @click.option("--by", metavar="NAME", help="Who fills it in; default: the user of this machine.")
-@click.option("--now", metavar="TIME", help="As if it were this time.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@plain
 def diagnose_command(
     ctx: click.Context,
     name: str,
@@ -62,8 +61,9 @@ def diagnose_command(
         else:
             click.echo(_printed(reports.rendered(report)), nl=False)
         return 1 if missing else 0
-    answer = reports.answer_of(_read(source), source)
-    report, file = reports.fill_in(board, name, test, answer, source, person(by), moment(now))
+    origin = "standard input" if source == "-" else source
+    answer = reports.answer_of(_read(source), origin)
+    report, file = reports.fill_in(board, name, test, answer, origin, person(by), moment(now))
     ignored = list(diagnosis.misspelt(answer))
     if as_json:
         problems = [{"message": each, "level": "warning"} for each in ignored]
@@ -71,7 +71,7 @@ def diagnose_command(
         return 0
     click.echo(f"complete: {printable(file)}")
     show.warnings(ignored)
-    click.echo(f"  a person decides: liza attempt reset --slice {attempted.quoted(name)} -m 'guidance' [--rollback]")
+    click.echo(f"  a person decides: liza attempt reset --slice {words.quoted(name)} -m 'guidance' [--rollback]")
     return 0
 
 
@@ -81,10 +81,7 @@ def diagnose_command(
 @click.option("--rollback", "go_back", is_flag=True, help="Also go back to where the slice began.")
 @click.option("--prompt", "only_prompt", is_flag=True, help="Print nothing but the <prior_attempts> block.")
 @click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
-@click.option("--now", metavar="TIME", help="As if it were this time.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@plain
 def reset_command(
     ctx: click.Context,
     name: str,
@@ -95,7 +92,7 @@ def reset_command(
     now: str | None,
     as_json: bool,
 ) -> int:
-    """Set the counters of a slice to 0, so that somebody else can try.
+    """Set the counters of a slice to 0. Then somebody else can try.
 
     Its finished attempts are kept in its history, and its checkpoint stays. Without --rollback the work tree is left
     alone, and the plan to go back is printed. What the next one has to know is printed as a <prior_attempts> block; a
@@ -106,35 +103,52 @@ def reset_command(
       liza attempt reset --slice S-3 -m "the contract means 'email_already_exists'" --rollback
     """
     board = Board.find(root_of(ctx))
-    rules, at, name = attempted.in_force(board.paths), moment(now), texts.written(name)
+    rules, at, name = in_force(board.paths), moment(now), texts.written(name)
     record = recording.find(board, name)
     untouched = states.is_untouched(record)
     if not untouched and not (message or "").strip():
-        hint = f"liza attempt reset --slice {attempted.quoted(name)} -m 'what to do differently'"
+        hint = f"liza attempt reset --slice {words.quoted(name)} -m 'what to do differently'"
         raise Refused(f"a reset of slice {name} needs guidance for whoever works on it next", hint=hint)
     plan, why_not = _planned(board, name, record, at, go_back)
-    rolled_back = None
-    if go_back and plan is not None and plan.is_needed:
-        commit = rollback.carry_out(plan)
-        rolled_back = {"to": plan.target.commit or plan.target.content, "saved": plan.saved, "commit": commit}
+    rolled_back = _carried_out(plan) if go_back and plan is not None and plan.is_needed else None
     guidance = texts.written(message)[: 4 * texts.ERROR] if message else None
-    done = recording.reset(board, name, guidance, person(by), rolled_back, rules, at)
-    worksite.look_around(board, name)
+    try:
+        done = recording.reset(board, name, guidance, person(by), rolled_back, rules, at)
+        worksite.look_around(board, name)
+    except BaseException as error:  # whatever it is, nobody is left without what was in the work tree
+        _tell_rolled_back(plan, rolled_back)
+        if isinstance(error, LizaError) and rolled_back is not None:
+            error.fields["rollback"] = _plan_facts(plan, None, rolled_back)
+        raise
     as_begun = plan is not None and (rolled_back is not None or not plan.is_needed)
     block, wrong = _briefing(board, name, done.record, as_begun)
     done = done._replace(warnings=(*done.warnings, *([wrong] if wrong else [])))
     if only_prompt:
+        _tell_rolled_back(plan, rolled_back)
+        show.warnings(done.warnings, err=True)
         click.echo(block, nl=False)
         return 0
     if as_json:
         facts = _plan_facts(plan, why_not, rolled_back)
-        return attempted.tell("attempt reset", done, True, prior_attempts=block, rollback=facts)
+        return words.tell("attempt reset", done, True, prior_attempts=block, rollback=facts)
     said = ["nothing was to be reset"] if untouched and rolled_back is None else []
-    code = attempted.tell("attempt reset", done, False, said)
+    code = words.tell("attempt reset", done, False, said)
     for line in _plan_lines(plan, why_not, rolled_back):
         click.echo(line)
     click.echo(f"\n{block}" if block else "", nl=False)
     return code
+
+
+def _carried_out(plan: Plan) -> dict[str, Any]:
+    commit = rollback.carry_out(plan)
+    return {"to": plan.target.commit or plan.target.content, "saved": plan.saved, "commit": commit}
+
+
+def _tell_rolled_back(plan: Plan | None, rolled_back: Mapping[str, Any] | None) -> None:
+    """Where the failed work is kept, beside what is printed for a program."""
+    if rolled_back is not None:
+        for line in _plan_lines(plan, None, rolled_back):
+            click.echo(line, err=True)
 
 
 def _briefing(board: Board, name: str, record: Mapping[str, Any], as_begun: bool) -> tuple[str, str | None]:
@@ -172,7 +186,7 @@ def _plan_lines(plan: Plan | None, why_not: str | None, rolled_back: Mapping[str
         return
     if rolled_back is not None:
         yield f"rolled back to {str(rolled_back['to'])[:12]}; what was there is kept as {plan.saved}"
-        yield f"  look at it: git -C {attempted.quoted(plan.tree.top)} show --stat {plan.saved}"
+        yield f"  look at it: git -C {words.quoted(plan.tree.top)} show --stat {plan.saved}"
         yield f"  bring it back: {printable(rollback.way_back(plan))}"
         yield from (f"  {printable(note)}" for note in plan.notes)
         return
@@ -182,9 +196,9 @@ def _plan_lines(plan: Plan | None, why_not: str | None, rolled_back: Mapping[str
     yield "to roll back: the same with --rollback, or by hand:"
     yield from (f"  {printable(line)}" for line in rollback.commands(plan))
     yield "what would leave the work tree, kept in refs/liza/:"
-    words = {"A": "added, would be removed", "D": "deleted, would come back"}
+    kinds = {"A": "added, would be removed", "D": "deleted, would come back"}
     yield from (
-        f"  {words.get(each.status, 'changed, would be changed back')}: {show.short(each.path, 120)}"
+        f"  {kinds.get(each.status, 'changed, would be changed back')}: {show.short(each.path, 120)}"
         for each in plan.changes[:ROWS]
     )
     if len(plan.changes) > ROWS:

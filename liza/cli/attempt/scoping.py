@@ -5,8 +5,10 @@ from collections.abc import Sequence
 import click
 
 from liza.blackboard.board import Board
-from liza.cli import attempted, envelope, show, worksite
-from liza.cli.group import common, root_of
+from liza.cli import envelope, show
+from liza.cli.attempt import words, worksite
+from liza.cli.attempt.options import of_slice, plain
+from liza.cli.group import root_of
 from liza.cli.options import moment
 from liza.errors import Refused, WrongUsage
 from liza.protocols.attempts import judging, recording, scope, scoping, texts
@@ -25,13 +27,10 @@ _WORDS = {
 
 @click.command("scope")
 @click.argument("files", metavar="FILE...", nargs=-1)
-@click.option("--slice", "name", metavar="S", required=True, help="The slice of work.")
+@of_slice
 @click.option("--changed", is_flag=True, help="Ask git what the slice has changed since it began.")
 @click.option("--graph", metavar="FILE", help="The GRAPH.json; default: beside the .liza/, or in .greenlight/.")
-@click.option("--now", metavar="TIME", help="As if it were this time.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@plain
 def scope_command(
     ctx: click.Context,
     files: tuple[str, ...],
@@ -90,22 +89,21 @@ def _print(found: Sequence[Decision], name: str, violated: Sequence[str]) -> Non
             click.echo(f"{click.style('outside', fg='red')}: {file} ({each.rule})")
     if violated:
         click.echo(f"{show.bold('scope violated', 'red')}: if no honest justification can be written, stop:")
-        click.echo(f"  liza attempt arch-stop --slice {attempted.quoted(name)} -m 'why the scope does not do'")
+        click.echo(f"  liza attempt arch-stop --slice {words.quoted(name)} -m 'why the scope does not do'")
+    if any(each.rule == scope.UNKNOWN for each in found):
+        click.echo("  say what it may change: files_in_scope of the slice, its contracts, or GRAPH.json")
     if any(not each.in_scope for each in found):
-        words = "--file F --test NAME --reason R --relationship T"
-        click.echo(f"  justify a file: liza attempt justify --slice {attempted.quoted(name)} {words}")
+        options = "--file F --test NAME --reason R --relationship T"
+        click.echo(f"  justify a file: liza attempt justify --slice {words.quoted(name)} {options}")
 
 
 @click.command("justify")
-@click.option("--slice", "name", metavar="S", required=True, help="The slice of work.")
+@of_slice
 @click.option("--file", metavar="F", required=True, help="The file outside the scope.")
 @click.option("--test", metavar="NAME", required=True, help="The failing test that requires the change.")
 @click.option("--reason", metavar="R", required=True, help="Why the test cannot pass without it.")
 @click.option("--relationship", metavar="T", required=True, help="What the file has to do with the slice's contracts.")
-@click.option("--now", metavar="TIME", help="As if it were this time.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@plain
 def justify_command(
     ctx: click.Context,
     name: str,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from liza.blackboard.board import Board
-from liza.cli import attempted, worksite
+from liza.cli.attempt import words, worksite
+from liza.cli.attempt.options import in_force, of_slice, plain
 from liza.cli.group import common, root_of
 from liza.cli.options import moment
 from liza.errors import Refused
@@ -30,13 +31,10 @@ class _Asked(NamedTuple):
 
 @click.command("junit")
 @click.argument("files", metavar="REPORT.xml...", nargs=-1, required=True)
-@click.option("--slice", "name", metavar="S", required=True, help="The slice of work.")
+@of_slice
 @click.option("--test", "tests", metavar="NAME", multiple=True, help="A test that counts, also if it was not started.")
 @click.option("--strategy", metavar="TEXT", default="", help="What was tried; default: what start was told.")
-@click.option("--now", metavar="TIME", help="As if it were this time.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@plain
 def junit_command(
     ctx: click.Context,
     files: tuple[str, ...],
@@ -84,7 +82,7 @@ def _import(
     here: worksite.Site | None = None,
     **more: Any,
 ) -> int:
-    rules = attempted.in_force(board.paths)
+    rules = in_force(board.paths)
     report = _observed(report, asked)
     outcomes = {test: report.found[test] for test in asked.counted if test in report.found}
     if not outcomes and report.broken:  # what could not be loaded is what these tests are in
@@ -105,9 +103,7 @@ def _import(
     done = done._replace(warnings=(*_warnings(asked, report, outcomes, name), *done.warnings))
     said = [_said(done, attempt) for attempt in attempts]
     told = {test: outcome.result for test, outcome in outcomes.items()}
-    return attempted.tell(
-        f"attempt {verb}", done, as_json, said, counted=told, observed=report.others._asdict(), **more
-    )
+    return words.tell(f"attempt {verb}", done, as_json, said, counted=told, observed=report.others._asdict(), **more)
 
 
 def _observed(report: Report, asked: _Asked) -> Report:
@@ -152,21 +148,21 @@ def _warnings(asked: _Asked, report: Report, outcomes: dict[str, Outcome], name:
         found.append(f"{test} is not in the report, so it does not count")
     for test in asked.known:
         if test not in asked.counted and report.found.get(test, Outcome("")).result == rec.FAILED:
-            start = f"liza attempt start --slice {attempted.quoted(name)} --test {attempted.quoted(test)}"
+            start = f"liza attempt start --slice {words.quoted(name)} --test {words.quoted(test)}"
             found.append(f"{test} fails, and nobody is at work on it, so that does not count: {start}")
     return found
 
 
 def _said(done: recording.Recorded, attempt: Attempt) -> str:
     if attempt.result != rec.OBSERVED:
-        return attempted.said(done, attempt)
-    words = [f"{attempt.more[word]} {word}" for word in junit.Totals._fields if word in attempt.more]
-    return f"observed, and counted for nothing: {', '.join(words)}"
+        return words.said(done, attempt)
+    counts = [f"{attempt.more[word]} {word}" for word in junit.Totals._fields if word in attempt.more]
+    return f"observed, and counted for nothing: {', '.join(counts)}"
 
 
 @click.command("exec", context_settings={"allow_interspersed_args": False})
-@click.argument("words", metavar="-- COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
-@click.option("--slice", "name", metavar="S", required=True, help="The slice of work.")
+@click.argument("run", metavar="-- COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
+@of_slice
 @click.option("--test", "tests", metavar="NAME", multiple=True, help="A test that counts, also if it was not started.")
 @click.option("--strategy", metavar="TEXT", default="", help="What was tried; default: what start was told.")
 @click.option("--report", "written_to", metavar="FILE", multiple=True, help="Where the runner writes; also a pattern.")
@@ -176,7 +172,7 @@ def _said(done: recording.Recorded, attempt: Attempt) -> str:
 @click.pass_context
 def exec_command(
     ctx: click.Context,
-    words: tuple[str, ...],
+    run: tuple[str, ...],
     name: str,
     tests: tuple[str, ...],
     strategy: str,
@@ -200,14 +196,14 @@ def exec_command(
     board = Board.find(root_of(ctx))
     name = texts.written(name)
     asked = _asked(board, name, tests)
-    rules, at = attempted.in_force(board.paths), moment(now)
+    rules, at = in_force(board.paths), moment(now)
     before = _stopped(board, name, asked, rules, at)
     if before is not None:
         why = ["not run, because the slice is stopped"]
-        return attempted.tell("attempt exec", before, as_json, why, counted={}, observed=None, exit_code=None)
+        return words.tell("attempt exec", before, as_json, why, counted={}, observed=None, exit_code=None)
     sys.stdout.flush()
     here = worksite.resume(board, name, (), measure=True)  # before the tests write files of their own
-    ran = testing.run(words, written_to, sys.stderr.buffer if as_json else sys.stdout.buffer)
+    ran = testing.run(run, written_to, sys.stderr.buffer if as_json else sys.stdout.buffer)
     with ran.folder:
         report = _report(ran, asked)
     said, source = texts.written(strategy), written_to[0] if written_to else ""

@@ -67,7 +67,7 @@ def session() -> str:
 def _typed(command: str, folder: str) -> str:
     terminal, side = pty.openpty()
     ioctl(side, TIOCSWINSZ, struct.pack("HHHH", 40, WIDTH, 0, 0))
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("LIZA_", "NO_COLOR"))}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("LIZA_", "NO_COLOR", "COLUMNS"))}
     env = {**clean, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "TERM": "xterm-256color"}
     process = subprocess.Popen(["sh", "-c", command], cwd=folder, env=env, stdin=side, stdout=side, stderr=side)
     os.close(side)

@@ -46,12 +46,18 @@ def command(ctx: click.Context, fix: bool, now: str | None, as_json: bool) -> in
         found = mended(found)
     code = exit_code(found)
     if as_json:
-        listed = [_as_json(each) for each in found]
-        problems = [each for each in listed if each["level"] not in (Level.OK, Level.FIXED)]
-        envelope.write("doctor", _STATUS[code], problems, findings=listed)
+        wrong = [each for each in found if each.level not in (Level.OK, Level.FIXED)]
+        problems = [_problem(each) for each in wrong]
+        envelope.write("doctor", _STATUS[code], problems, findings=[_as_json(each) for each in found])
     else:
         _print(found)
     return code
+
+
+def _problem(finding: Finding) -> dict[str, Any]:
+    level = "warning" if finding.level is Level.WARNING else "error"
+    names = ("file", "line", "column", "message", "hint")
+    return {**{name: getattr(finding, name) for name in names}, "level": level}
 
 
 def _as_json(finding: Finding) -> dict[str, Any]:

@@ -159,6 +159,15 @@ def test_the_daemon(story: Story) -> None:
     story.is_told("watch --status", "watch --stop", "watch --test-message", "watch --background")
 
 
+def test_the_doctor(story: Story) -> None:
+    story.asks("doctor", code=1)
+    story.asks("init")
+    story.asks("doctor", code=0)
+    (story.folder / ".liza" / "state.yaml").write_text("version: [\n")
+    story.asks("doctor", code=4)
+    story.is_told("doctor")
+
+
 def test_loops(story: Story) -> None:
     story.asks("init")
     story.asks("log entry", "--agent", "a", "--action", "claimed")

@@ -141,6 +141,9 @@ def test_a_run_that_was_not_completed_says_how_to_go_on(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     result = project.run("--max", "1")
     assert result.err.splitlines()[-1] == f"  go on with: liza run --resume {project.session.name}"
+    result = project.run("--on-stagnation", "abort")
+    going_on = result.err.splitlines()[-1].removeprefix("  go on with: ")
+    assert going_on == f"liza loop reset l && liza run --resume {project.session.name}"
 
 
 def test_json_is_one_object_an_iteration_and_one_at_the_end(tmp_path: Path) -> None:

@@ -212,7 +212,7 @@ def test_a_ends_the_run_and_leaves_the_task(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     with asked(project, "--task", "task-1") as terminal:
         terminal.types("A\n")
-        terminal.shows("go on with: liza run --resume")
+        terminal.shows("go on with: liza loop reset l && liza run --resume")
         assert terminal.code() == 3
     assert project.board["tasks"][0]["status"] == "CLAIMED"
     assert project.loop["status"] == "OPEN"

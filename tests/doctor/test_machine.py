@@ -12,7 +12,7 @@ import pytest
 from liza.blackboard.filesystem import Mount
 from liza.doctor import machine
 from liza.doctor.finding import Finding, Level
-from tests.cli.run import LIZA, liza
+from tests.cli.run import LIZA, installed
 from tests.doctor.looking import STATE, board, found, is_well, wrong
 
 # --- the file system ------------------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def test_without_what_reads_the_board_it_is_degraded_and_the_rest_is_looked_at(t
     board(tmp_path)
     (tmp_path / "yaml_rs").mkdir()
     (tmp_path / "yaml_rs" / "__init__.py").write_text("raise ImportError('broken by an upgrade')\n")
-    result = liza(tmp_path, "doctor", PYTHONPATH=str(tmp_path))
+    result = installed(tmp_path, "doctor", PYTHONPATH=str(tmp_path))
     assert (result.code, result.err) == (4, "")
     assert "it could not be looked at: broken by an upgrade" in result.out
     assert "jq is" in result.out

@@ -19,10 +19,8 @@ from ruamel.yaml.error import YAMLError
 
 from liza.breaker import check, checkpoint, report, resolve
 from liza.cli import main
-from tests.breaker import run
 from tests.breaker.cases import ASSUMPTION, RETRY
 from tests.breaker.run import LATER, NOW, Board, record, state
-from tests.breaker.served import Server
 from tests.faults import steps
 from tests.faults.children import Child
 
@@ -34,16 +32,9 @@ Prepare = Callable[[Path], Board]
 Expected = Callable[[Board], None]
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server() as serving:
-        yield serving
-
-
 @pytest.fixture(autouse=True)
-def _more_steps(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def _more_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steps, "MODULES", (*steps.MODULES, check, checkpoint, report, resolve))
-    monkeypatch.setattr(run, "SERVER", server)
 
 
 # --- killing --------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from liza.breaker.check import Check, check
 from liza.cli import envelope, show
 from liza.cli.group import common, root_of
 from liza.cli.options import adjusted, moment
+from liza.cli.waiting import Waiting
 from liza.model import format_time
 
 
@@ -47,7 +48,8 @@ def command(
     board = Board.find(directory or root_of(ctx))
     rules = read_rules(rules_file or board.paths.rules, must_exist=rules_file is not None)
     rules = adjusted(rules, exact, window)
-    found = check(board, rules, moment(now), dry_run=dry_run)
+    with Waiting("checking the blackboard"):
+        found = check(board, rules, moment(now), dry_run=dry_run)
     if as_json:
         _json(found)
     elif not quiet:

@@ -8,6 +8,7 @@ import click
 from liza.cli import envelope
 from liza.cli.group import common, root_of
 from liza.cli.options import moment
+from liza.cli.waiting import Waiting
 from liza.doctor.examine import examine, exit_code, mended
 from liza.doctor.finding import Finding, Level
 from liza.errors import place
@@ -41,9 +42,9 @@ def command(ctx: click.Context, fix: bool, now: str | None, as_json: bool) -> in
       liza doctor
       liza doctor --json | jq -r '.problems[].hint'
     """
-    found = examine(root_of(ctx), moment(now))
-    if fix:
-        found = mended(found)
+    with Waiting("looking at everything"):
+        found = examine(root_of(ctx), moment(now))
+        found = mended(found) if fix else found
     code = exit_code(found)
     if as_json:
         wrong = [each for each in found if each.level not in (Level.OK, Level.FIXED)]

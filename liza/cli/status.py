@@ -16,6 +16,7 @@ from liza.breaker.check import check
 from liza.cli import daemon, envelope, show
 from liza.cli.group import common, root_of
 from liza.cli.options import moment
+from liza.cli.waiting import Waiting
 from liza.errors import LizaError
 from liza.model import format_time, parse_time
 from liza.protocols import judged
@@ -45,7 +46,8 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     at = moment(now)
     board = Board.find(root_of(ctx))
     rules = read_rules(board.paths.rules)
-    found = check(board, rules, at, dry_run=True)
+    with Waiting("checking the blackboard"):
+        found = check(board, rules, at, dry_run=True)
     halt = checkpoint.look(board.paths.checkpoint)
     section = found.snapshot.sections.get("circuit_breaker")
     recent = [dict(entry) for entry in sections.history_of(section)[-RECENT:] if isinstance(entry, Mapping)]

@@ -7,6 +7,7 @@ import click
 from liza.blackboard.board import Board
 from liza.cli import envelope
 from liza.cli.group import common, root_of
+from liza.cli.waiting import Waiting
 from liza.errors import place
 from liza.model import Problem
 from liza.protocols import validity
@@ -28,7 +29,9 @@ def command(ctx: click.Context, file: str | None, as_json: bool) -> int:
     Examples:
       liza validate --json | jq '.problems[].message'
     """
-    found = validity.of_file(file) if file is not None else validity.of_board(Board.find(root_of(ctx)))
+    board = Board.find(root_of(ctx)) if file is None else None
+    with Waiting("reading and checking"):
+        found = validity.of_file(file or "") if board is None else validity.of_board(board)
     checked = {_relative(each): counts for each, counts in found.checked.items()}
     problems = [Problem(p.message, _relative(p.file), p.line, p.column, p.hint, p.level) for p in found.problems]
     errors = sum(problem.level == "error" for problem in problems)

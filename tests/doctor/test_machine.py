@@ -12,7 +12,7 @@ import pytest
 from liza.blackboard.filesystem import Mount
 from liza.doctor import machine
 from liza.doctor.finding import Finding, Level
-from tests.cli.run import LIZA, liza
+from tests.cli.run import LIZA, installed
 from tests.doctor.looking import STATE, board, found, is_well, wrong
 
 # --- the file system ------------------------------------------------------------------------------------------------

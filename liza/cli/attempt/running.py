@@ -12,6 +12,7 @@ from liza.cli.attempt import words, worksite
 from liza.cli.attempt.options import in_force, of_slice, plain
 from liza.cli.group import common, root_of
 from liza.cli.options import moment
+from liza.cli.waiting import Waiting
 from liza.errors import Refused
 from liza.protocols.attempts import judging, junit, recording, reports, texts
 from liza.protocols.attempts import records as rec
@@ -57,7 +58,8 @@ def junit_command(
     board = Board.find(root_of(ctx))
     name = texts.written(name)
     asked = _asked(board, name, tests)
-    report = junit.read(files, (*asked.counted, *asked.known))
+    with Waiting("reading the reports"):
+        report = junit.read(files, (*asked.counted, *asked.known))
     return _import(board, "junit", name, asked, report, texts.written(strategy), files[0], moment(now), as_json)
 
 

@@ -3,12 +3,13 @@
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from liza.blackboard import storage
 from liza.blackboard.document import Document, parse
 from liza.blackboard.lock import Lock
 from liza.blackboard.paths import Paths, find
-from liza.errors import Refused, Unreadable
+from liza.errors import LizaError, Refused, Unreadable
 
 _LOOKS = 5  # at a file that is being written, until it is the same before and after
 _PATIENCE = 30.0  # seconds; how long a change is tried against programs that replace the file without the lock
@@ -83,6 +84,12 @@ class Board:
                 file=self.paths.state,
             )
         return document
+
+    def sweep(self) -> None:
+        """Take away what an interrupted write left, as each change does; whoever has the lock now will do it then."""
+        if storage.has_left(self.paths.state):
+            with suppress(LizaError), Lock(self.paths.lock, timeout=0.0):
+                self.rescued += storage.sweep(self.paths.state, self.paths.backups)
 
     def change(self, edit: Callable[[Document], bytes]) -> tuple[Document, bytes]:
         """Put the bytes that `edit` makes of the document in its place; returns both, the old document first.

@@ -373,6 +373,15 @@ def sweep(path: str, backups: str) -> list[str]:
     return rescued
 
 
+def has_left(path: str) -> bool:
+    """Whether there is anything for `sweep` to take away, or a `replace` under way."""
+    folder, name = os.path.split(os.path.realpath(path))
+    try:
+        return any(entry.startswith(f".{name}.") and entry.endswith((".new", ".swap")) for entry in os.listdir(folder))
+    except OSError:
+        return False
+
+
 def sweep_drafts(folder: str) -> None:
     """Take away what an interrupted `put` left in a folder. Drafts of processes that still run are left to them."""
     with suppress(OSError):

@@ -48,6 +48,8 @@ def command(
     rules = read_rules(rules_file or board.paths.rules, must_exist=rules_file is not None)
     rules = adjusted(rules, exact, window)
     found = check(board, rules, moment(now), dry_run=dry_run)
+    kept = [f"a version of state.yaml that another program wrote was kept in {path}" for path in board.rescued]
+    found = found._replace(notes=(*found.notes, *kept))
     is_open = found.trigger is not None or bool(dry_run and found.verdict.matches)
     if as_json:
         _json(found, is_open)

@@ -110,6 +110,7 @@ class Watcher:
         """One look, and what follows from it."""
         self.lease.take()
         try:
+            tidy(self.board)
             self.telling.remember()
             self.tick()
         finally:
@@ -190,6 +191,9 @@ class Watcher:
             self.telling.failed("liza", LizaError(f"a bug in liza: {type(error).__name__}: {error}"), now)
             self.document, self.memo = None, {Recall: Recall()}
             self._at(now, RETRY)
+        while self.board.rescued:
+            kept = self.board.rescued.pop()
+            self.telling.tell(Kind.ALARM, f"a version of state.yaml that another program wrote was kept in {kept}")
         self.telling.tell_errors(now)
         self.telling.write_down()
 

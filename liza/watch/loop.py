@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from liza.blackboard.board import Board
+from liza.blackboard.board import BeingWritten, Board
 from liza.blackboard.document import Document
 from liza.blackboard.paths import Paths
 from liza.blackboard.rulesfile import read_rules
@@ -67,6 +67,7 @@ class Watcher:
         self.rules: RuleSet | None = None
         self.document: Document | None = None
         self.found: Check | None = None
+        self.written: datetime | None = None  # since when somebody has had the blackboard open for writing
         self.open: scopes.Open = {}  # trips of narrower scopes
         self.checks = 0
         self.seen: dict[str, Any] = {}
@@ -113,6 +114,8 @@ class Watcher:
             tidy(self.board)
             self.telling.remember()
             self.tick()
+            while self.found is None and self._waits_for_a_writer(self.ticked):
+                self.tick()
         finally:
             self.telling.stop()
             self.telling.write_down("stopped")
@@ -229,12 +232,12 @@ class Watcher:
     def _look(self, now: datetime) -> None:
         assert self.rules is not None
         try:
-            document = self.board.read(self.document, whole=self.changes.moved_into_place())
+            document = self._read(now)
             snapshot = snapshot_of(self.board, document, self.rules, check=False)
             found = judged(snapshot, evaluate(self.rules, snapshot, now, self.memo))
         except LizaError as error:
             self.telling.failed("blackboard", error, now)
-            self._at(now, GRACE)
+            self._at(now, 0.0 if self._waits_for_a_writer(now) else GRACE)
             return
         self.foreign = self.foreign or _is_foreign(self.document, document)
         before, self.document = self.found, document
@@ -248,6 +251,22 @@ class Watcher:
         self._tell_what_is_new(before, self.found)
         self._see_to_scopes(document, now)
         self._see_to_time(now)
+
+    def _read(self, now: datetime) -> Document:
+        """The blackboard, and no half of a save; but whoever keeps it open for ever does not keep us from judging."""
+        whole = self.changes.moved_into_place()
+        try:
+            document = self.board.read(self.document, whole=whole, patient=True)
+        except BeingWritten:
+            self.written = min(self.written or now, now)
+            if self._waits_for_a_writer(now):
+                raise
+            return self.board.read(self.document, whole=whole)
+        self.written = None
+        return document
+
+    def _waits_for_a_writer(self, now: datetime) -> bool:
+        return self.written is not None and (now - self.written).total_seconds() < GRACE
 
     def _act(self, found: Check, document: Document, now: datetime) -> Check:
         """Put the verdict on the sprint into effect; what could not be done is told, and tried again."""

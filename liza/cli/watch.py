@@ -166,7 +166,7 @@ def _start(paths: Paths, options: Options, as_json: bool) -> int:
         click.echo(f"watching in the background, process {pid}; log: {log}")
     else:
         where = printable(os.path.relpath(paths.folder))
-        click.echo(f"process {pid} waits in the background for {where}/ to be made (end it with: kill {pid})")
+        click.echo(f"process {pid} waits in the background for {where}/ to be made (end it with: liza watch --stop)")
     return 0
 
 
@@ -202,7 +202,7 @@ def _status(paths: Paths, as_json: bool) -> int:
         for line in daemon.lines(paths):
             click.echo(line)
         show.warnings(daemon.warnings(paths))
-    return {"running": 0, "degraded": 4, "stuck": 4}.get(word, 1)
+    return {"running": 0, "waiting": 0, "degraded": 4, "stuck": 4}.get(word, 1)
 
 
 def _print_unit(paths: Paths) -> int:

@@ -142,6 +142,7 @@ class Watcher:
     def _wait_for_the_folder(self) -> None:
         if not self.waiting:
             self.waiting = True
+            self.lease.wait_openly()
             self.telling.tell(Kind.WAITING, f"there is no {self.paths.folder} yet")
         self.looked()
         self.changes.wait(self.options.interval)
@@ -169,7 +170,7 @@ class Watcher:
     def tick(self) -> None:
         """Look whether anything has changed, and judge it if so."""
         if not self.lease.is_held:
-            self.lease.release()  # the folder was deleted
+            self.lease.drop()  # the folder was deleted
             if not self._takes():
                 self._wait_for_the_folder()
                 return

@@ -185,6 +185,31 @@ def test_in_the_background_it_waits_as_well(tmp_path: Path) -> None:
         board.halted()
 
 
+def test_one_that_waits_can_be_asked_and_ended(tmp_path: Path) -> None:
+    with in_background(tmp_path) as started:
+        pid = int(started.out.split()[1])
+        assert f"process {pid} waits in the background for .liza/ to be made" in started.out
+        asked = run(tmp_path, "watch", "--status")
+        assert (asked.code, asked.out) == (0, f"daemon:  waiting, process {pid}, for .liza/ to be made\n")
+        assert run(tmp_path, "watch", "--status", "--json").json["status"] == "waiting"
+        for second in (run(tmp_path, "watch"), run(tmp_path, "watch", "--background")):
+            assert (second.code, f"process {pid} waits for this blackboard already" in second.err) == (1, True)
+        assert run(tmp_path, "watch", "--stop").out == f"process {pid} has ended\n"
+        assert run(tmp_path, "watch", "--status").code == 1
+    assert not (tmp_path / ".liza").exists()
+
+
+def test_one_whose_blackboard_was_deleted_is_seen_to_wait(board: Watched) -> None:
+    with Daemon(board.root) as daemon:
+        deleted(board)
+        daemon.tells("waiting")
+        assert f"waiting, process {daemon.pid}, " in run(board.root, "watch", "--status").out
+        board.folder.mkdir()
+        board.save(STATE)
+        daemon.tells("checked")
+        assert f"running, process {daemon.pid}, " in run(board.root, "watch", "--status").out
+
+
 def test_it_survives_a_blackboard_that_is_deleted_and_comes_back(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         deleted(board)

@@ -161,6 +161,25 @@ def test_the_unit_for_systemd_names_the_program_and_the_folder(board: Watched) -
     assert not board.watch_lock.exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "word", "described"),
+    [
+        ("two words", '"{}two words"', "{}two words"),
+        ("100%", '"{}100%%"', "{}100%%"),
+        ("$HOME", '"{}$$HOME"', "{}$HOME"),
+        ('a "b"', '"{}a \\"b\\""', '{}a "b"'),
+        ("it's", '"{}it\'s"', "{}it's"),
+        ("back\\slash", '"{}back\\\\slash"', "{}back\\slash"),
+        ("a\nb", '"{}a\\x0ab"', "{}a\\nb"),
+    ],
+)
+def test_an_odd_folder_is_one_word_of_the_unit(tmp_path: Path, name: str, word: str, described: str) -> None:
+    board = Watched(tmp_path / name)
+    lines = run(board.root, "watch", "--print-unit").out.splitlines()
+    assert f"ExecStart={BIN / 'liza'} watch {word.format(f'{tmp_path}/')}" in lines
+    assert f"Description=liza watches the blackboard of {described.format(f'{tmp_path}/')}" in lines
+
+
 # --- before and after the blackboard --------------------------------------------------------------------------------
 
 

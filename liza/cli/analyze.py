@@ -50,6 +50,8 @@ def command(
     rules = adjusted(rules, exact, window)
     with Waiting("checking the blackboard"):
         found = check(board, rules, moment(now), dry_run=dry_run)
+    kept = [f"a version of state.yaml that another program wrote was kept in {path}" for path in board.rescued]
+    found = found._replace(notes=(*found.notes, *kept))
     if as_json:
         _json(found)
     elif not quiet:

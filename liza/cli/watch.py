@@ -222,10 +222,11 @@ def _quoted(path: str) -> str:
     if re.fullmatch(r"[\w/.,:+@=-]+", path):
         return path
     escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
-    hexed = (
-        char if char.isprintable() else "".join(f"\\x{byte:02x}" for byte in os.fsencode(char)) for char in escaped
-    )
-    return f'"{"".join(hexed)}"'
+    return f'"{"".join(char if char.isprintable() else _bytes_of(char) for char in escaped)}"'
+
+
+def _bytes_of(char: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in os.fsencode(char))
 
 
 # --- telling --------------------------------------------------------------------------------------------------------

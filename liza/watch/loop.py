@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from liza.blackboard.board import BeingWritten, Board
@@ -99,6 +100,7 @@ class Watcher:
             while not self.stopping:
                 self.tick()
                 self.looked()
+                _load_what_a_trip_needs()
                 self.changes.wait(self._patience())
         finally:
             self.telling.stop()
@@ -362,6 +364,14 @@ class Watcher:
         for entry in entries(self.document.data.get("silences")):
             if entry.silence is not None and entry.in_force(now):
                 self._at(now, (entry.silence.until - now).total_seconds())
+
+
+def _load_what_a_trip_needs() -> None:
+    """Before there is one: an upgrade in the night, or no file left to open, must not keep it from its paperwork.
+
+    Behind the first look, which may find one already. What is loaded is only looked up."""
+    for name in ("jinja2.sandbox", "rapidfuzz.distance"):
+        import_module(name)
 
 
 def _is_foreign(before: Document | None, after: Document) -> bool:

@@ -1,5 +1,6 @@
 """`liza analyze`."""
 
+import os
 from typing import Any
 
 import click
@@ -11,6 +12,7 @@ from liza.cli import envelope, show
 from liza.cli.group import common, root_of
 from liza.cli.options import adjusted, moment
 from liza.model import format_time
+from liza.protocols.judged import due
 
 
 @click.command("analyze")
@@ -47,7 +49,10 @@ def command(
     board = Board.find(directory or root_of(ctx))
     rules = read_rules(rules_file or board.paths.rules, must_exist=rules_file is not None)
     rules = adjusted(rules, exact, window)
-    found = check(board, rules, moment(now), dry_run=dry_run)
+    at = moment(now)
+    found = check(board, rules, at, dry_run=dry_run)
+    if dry_run:
+        found = found._replace(scoped=due(found.snapshot.sections, rules, os.environ, at))
     is_open = found.trigger is not None or bool(dry_run and found.verdict.matches)
     if as_json:
         _json(found, is_open)

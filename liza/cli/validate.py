@@ -14,7 +14,7 @@ from liza.cli import envelope
 from liza.cli.group import common, root_of
 from liza.errors import Unreadable, place
 from liza.model import Problem, Snapshot
-from liza.protocols.judged import PROTOCOLS, faults
+from liza.protocols.judged import PROTOCOLS, faults, missing
 from liza.rules.evaluate import RuleSet
 from liza.text import printable
 
@@ -54,6 +54,9 @@ def _check_board(board: Board) -> tuple[Checked, list[Problem]]:
     snapshot = take(document)
     checked = {_relative(board.paths.state): _counts(snapshot)}
     problems = list(snapshot.problems)
+    for text in missing(board, document.data).values():
+        hint = "put it back from .liza/backups/, or decide: liza claim resolve ID --drop -m WHY"
+        problems.append(Problem(text, board.paths.state, hint=hint))
     if os.path.exists(board.paths.log):
         log, more = _check_file(board.paths.log)
         checked |= log

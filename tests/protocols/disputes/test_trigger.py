@@ -135,6 +135,8 @@ def test_two_objections_that_trip_at_once_are_one_dispute_with_both_positions(la
     assert len(lab.disputes()) == 1
     shown = lab.run("claim", "show", "C-001").out
     assert all(text in shown for text in ("no to A", "no to B"))
+    lab.edit("        response: no to B\n    dispute_cycle", "        response: yes\n    dispute_cycle")
+    assert "also_disputed was changed by hand" in lab.run("validate").out
 
 
 # --- state changes --------------------------------------------------------------------------------------------------

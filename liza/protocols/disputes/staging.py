@@ -144,5 +144,5 @@ def _disputed(document: Document, section: Any, name: str) -> str:
 
 
 def _named(name: str) -> None:
-    if not name.strip() or name != name.strip() or not name.isprintable() or len(name) > 100:
+    if not name or name != name.strip() or name[0] == "-" or not name.isprintable() or len(name) > 100:
         raise Refused(f"{shown(name)} is no name for a stage", hint="a short name on one line, like S3")

@@ -82,7 +82,8 @@ class Claims:
             redirect_stdout(out),
             redirect_stderr(err),
         ):
-            code = liza([*words, "--root", str(self.root)])
+            options = words.index("--") if "--" in words else len(words)
+            code = liza([*words[:options], "--root", str(self.root), *words[options:]])
         ran = Ran(code, out.getvalue(), err.getvalue())
         assert code != BUG, ran.err
         assert controls(ran.out + ran.err) == [], "a raw control character was printed"

@@ -150,6 +150,13 @@ def test_an_edit_between_two_rounds_is_a_state_change_of_the_next(lab: Claims, w
     assert lab.codes("A", "A", "A", "A") == [0, 0, 0, 3]
 
 
+def test_an_edit_before_the_first_round_is_no_change_of_it(lab: Claims) -> None:
+    lab.add()
+    lab.claim("edit", "C-001", "--text", "one")
+    lab.claim("edit", "C-001", "--text", "two", "--confidence", "0.5")
+    assert lab.codes("A", "A", "A") == [0, 0, 3]
+
+
 def test_an_edit_that_changes_nothing_that_counts_is_none(lab: Claims) -> None:
     lab.add("C-001", "--confidence", "0.5")
     lab.codes("A", "A")

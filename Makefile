@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 BENCH_STAMP := .venv/.installed-for-bench
 
-.PHONY: install demo test fmt faults bench soak clean tools
+.PHONY: install demo test fmt packs help faults bench soak dist clean tools
 
 install: $(STAMP)
 
@@ -23,7 +23,7 @@ tools:
 	echo "On Debian or Ubuntu: apt-get install git jq util-linux vim tmux dbus"; exit 1; fi
 
 demo: install
-	@PATH="$(CURDIR)/$(BIN):$$PATH" sh docs/demo.sh
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh docs/demo/run.sh
 
 test: install tools
 	$(BIN)/ruff check .
@@ -34,6 +34,14 @@ test: install tools
 fmt: install
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# After a condition in a pack, or the language, has changed.
+packs: install
+	$(BIN)/python -m tests.rules.shipped
+
+# Write down anew what every `--help` says, after a change that was meant: tests/cli/help is read by people and compared.
+help: install
+	$(BIN)/python -m tests.cli.help
 
 # What takes longer: kill -9, races, full disks, and the generated cases with a large budget.
 faults: install tools
@@ -52,6 +60,15 @@ bench: $(BENCH_STAMP)
 SOAK_MINUTES ?= 30
 soak: install tools
 	$(BIN)/python -m tests.faults.soak $(SOAK_MINUTES)
+
+# What is uploaded: built by tools in a venv of their own, checked, and tried where nothing of this folder is near.
+dist: install
+	$(PYTHON) -m venv build/tools
+	build/tools/bin/python -m pip install --quiet --upgrade pip build twine
+	rm -rf dist
+	build/tools/bin/python -m build --outdir dist .
+	build/tools/bin/twine check --strict dist/*
+	$(BIN)/python -m tests.dist dist
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info

@@ -13,6 +13,7 @@ from liza.text import text_of
 
 # What mappings in facts are. Asking for the abstract Mapping costs ten times as much, a hundred thousand times.
 MAPPINGS = (dict, MappingProxyType)
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class Span(NamedTuple):
@@ -183,6 +184,16 @@ def parse_time(value: object) -> datetime | None:
         return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, OverflowError):  # the latter at either end of the calendar
         return None
+
+
+def parse_duration(text: str) -> float | None:
+    """`30m`, `2h`, `7d` in seconds; None if it is none."""
+    text = text.strip()
+    unit = "ms" if text.endswith("ms") else text[-1:]
+    number = text.removesuffix(unit)
+    whole, dot, part = number.partition(".")
+    is_number = whole.isdecimal() and (not dot or part.isdecimal())
+    return float(number) * _SECONDS[unit] if unit in _SECONDS and is_number else None
 
 
 def file_time(seconds: float) -> datetime:

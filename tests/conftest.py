@@ -3,7 +3,10 @@
 import os
 import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests import served
 
 _SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 for name, examples in {"quick": 60, "thorough": 1_500}.items():
@@ -15,3 +18,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 # Whoever runs the tests in the background has these ignored, and every process that a test starts would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+@pytest.fixture(scope="session")
+def server() -> served.Server:
+    return served.server()

@@ -19,10 +19,11 @@ MODULES = {
 # From the top to the bottom; a module may import from its own layer and from those below.
 LAYERS = (
     ("cli",),
+    ("api", "doctor"),
     ("watch", "runner", "trials"),
     ("breaker", "protocols"),
     ("notify", "rules", "blackboard"),
-    ("model", "text", "errors", "templates"),
+    ("model", "text", "errors", "templates", "halt"),
 )
 _LOOPS = ("settings", "iterations", "states", "errors", "outputs")
 _DISPUTES = ("settings", "rounds", "freezing", "claims", "depending", "stages", "ledger", "importing", "summary")

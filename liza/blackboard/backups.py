@@ -5,7 +5,6 @@ the command that restores it.
 """
 
 import os
-import re
 from datetime import datetime
 
 from liza.blackboard.paths import Paths
@@ -13,7 +12,6 @@ from liza.blackboard.storage import make_folder
 from liza.errors import Refused
 
 KEPT = 10
-_NAME = re.compile(r"state-\d{8}T\d{6}Z\.yaml")
 
 
 def keep(paths: Paths, raw: bytes, now: datetime) -> None:
@@ -43,6 +41,13 @@ def last(paths: Paths) -> str | None:
 def _all(paths: Paths) -> list[str]:
     """By name, which is by time."""
     try:
-        return sorted(name for name in os.listdir(paths.backups) if _NAME.fullmatch(name))
+        return sorted(name for name in os.listdir(paths.backups) if _is_copy(name))
     except OSError:
         return []
+
+
+def _is_copy(name: str) -> bool:
+    """Whether it is the name of a copy, and not of a draft or of something that a person put there."""
+    day, letter, hour = name.removeprefix("state-").removesuffix("Z.yaml").partition("T")
+    whole = name == f"state-{day}T{hour}Z.yaml" and letter == "T"
+    return whole and (len(day), len(hour)) == (8, 6) and (day + hour).isdecimal()

@@ -25,14 +25,14 @@ from liza.errors import Refused, Unreadable
 WHOLE_SECTION = 1 << 16
 
 
-_QUOTED = re.compile(rb"""\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*'""", re.DOTALL)
+_QUOTED = rb"""(?s:\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*')"""
 _COMMENT = re.compile(rb"[ \t]+#")
 _TRIES = 16  # how many of the hashes behind a collection in brackets may be the one that begins a comment
 # An anchor and an alias of it somewhere: a change at one place may then mean a change at another.
 # Written with the sign first and what stands before it looked back at, so that the search skips to the signs.
 _BEFORE = rb"(?:(?<=[:\-?,\[{\n] %b)|(?<=[,\[{\n]%b)|(?<=[ \t][ \t]%b)|(?<=\t%b))[\w-]"
-_ANCHOR = re.compile(b"&" + _BEFORE.replace(b"%b", b"&"))
-_ALIAS = re.compile(rb"\*" + _BEFORE.replace(b"%b", rb"\*"))
+_ANCHOR = b"&" + _BEFORE.replace(b"%b", b"&")
+_ALIAS = rb"\*" + _BEFORE.replace(b"%b", rb"\*")
 
 
 class Splice(NamedTuple):
@@ -208,11 +208,13 @@ class _Draft:
 
     def change_fields(self, part: Part, old: dict[str, Any], new: dict[str, Any]) -> None:
         parts = self.document.parts(part, old)
-        for index, each in enumerate(parts):
+        first = next(index for index, each in enumerate(parts) if each.key in new)
+        self.remove(parts, 0, first)
+        for index, each in enumerate(parts[first:], first):
             if each.key in new:
                 self.change(each, old[each.key], new[each.key])
             else:
-                self.remove(parts, index)
+                self.remove(parts, index, index + 1)
         added = [emit.field(key, value, parts[0].column) for key, value in new.items() if key not in old]
         if added:
             indent = " " * parts[0].column
@@ -226,8 +228,7 @@ class _Draft:
         paired = min(len(old), len(new)) - head - tail
         for index in range(head, head + paired):
             self.change(parts[index], old[index], new[index])
-        for index in range(head + paired, len(old) - tail):
-            self.remove(parts, index)
+        self.remove(parts, head + paired, len(old) - tail)
         column = parts[0].column
         added = [emit.item(value, column) for value in new[head + paired : len(new) - tail]]
         if not added:
@@ -243,17 +244,23 @@ class _Draft:
             self.lines(self.end_of(parts[head + paired - 1], column), indent + f"\n{indent}".join(added) + "\n")
         )
 
-    def remove(self, parts: list[Part], index: int) -> None:
-        """Take a field or item out by its lines; the first one of a list item shares its line with the dash."""
-        part = parts[index]
-        begin = self.raw.rfind(b"\n", 0, part.start) + 1
-        end = self.end_of(part, part.column + 1)
-        if self.raw[begin : part.start].strip():
-            following = parts[index + 1].start if index + 1 < len(parts) else end
-            if self.raw[end:following].strip():
-                raise CannotCut("a comment stands between two fields of which the first is to go", part.start)
-            begin, end = part.start, following
-        self.put(begin, end, "")
+    def remove(self, parts: list[Part], start: int, stop: int) -> None:
+        """Take fields or items that follow each other out by their lines.
+
+        The first one of a list item shares its line with the dash, behind which the first that stays has to stand.
+        """
+        gone = parts[start:stop]
+        ends = [self.end_of(part, part.column + 1) for part in gone]
+        begins = [self.raw.rfind(b"\n", 0, part.start) + 1 for part in gone]
+        if not gone or not self.raw[begins[0] : gone[0].start].strip():
+            for begin, end in zip(begins, ends, strict=True):
+                self.put(begin, end, "")
+            return
+        following = [part.start for part in parts[start + 1 : stop + 1]]  # one stays at least: else all is replaced
+        for end, after in zip(ends, following, strict=True):
+            if self.raw[end:after].strip():
+                raise CannotCut("a comment stands between two fields of which the first is to go", gone[0].start)
+        self.put(gone[0].start, following[-1], "")
 
     def replace(self, part: Part, old: Any, new: Any) -> None:
         """Put another value behind a key or a dash. A comment on that line stays there."""
@@ -263,7 +270,7 @@ class _Draft:
         if first < line_end:
             start, end = self.inline(part, old)
             opens = self.raw[start : start + 1]
-            if opens in (b"[", b"{") and re.search(rb"\s#", _QUOTED.sub(b"", self.raw[start:end])):
+            if opens in (b"[", b"{") and re.search(rb"\s#", re.sub(_QUOTED, b"", self.raw[start:end])):
                 raise CannotCut("a comment stands inside its brackets", start)
             if "\n" in text.lstrip("\n") and text.startswith(" ") and self.raw[end:line_end].strip():
                 text = " " + emit.flow(new)  # the lines of a literal block cannot stand before a comment
@@ -298,9 +305,9 @@ class _Draft:
         """The span of a value that begins on its key's line, a comment behind it left out."""
         start = part.value + len(self.raw[part.value : part.end]) - len(self.raw[part.value : part.end].lstrip(b" \t"))
         end = start + len(self.raw[start : self.end_of(part, part.column + 1)].rstrip())
-        if quoted := _QUOTED.match(self.raw, start, end):
-            return start, quoted.end()
         opens = self.raw[start : start + 1]
+        if opens in (b'"', b"'") and (quoted := re.match(_QUOTED, self.raw[start:end])):
+            return start, start + quoted.end()
         if opens not in (b"[", b"{") and isinstance(old, dict | list):
             return start, end  # the first of several lines in block style, behind a dash
         if opens not in (b"[", b"{"):
@@ -331,7 +338,7 @@ def _proven(document: Document, changes: Mapping[str, Any], draft: _Draft, raw: 
     stand, or an anchor is used somewhere else.
     """
     meant = {**document.data, **changes}
-    if draft.new_sections or (_ANCHOR.search(document.raw) and _ALIAS.search(document.raw)):
+    if draft.new_sections or _has_aliases(document.raw):
         return _parses_to(raw, meant)
     try:
         return all(
@@ -341,6 +348,10 @@ def _proven(document: Document, changes: Mapping[str, Any], draft: _Draft, raw: 
         )
     except BadYaml:
         return _parses_to(raw, meant)  # an alias to an anchor outside the changed part, perhaps
+
+
+def _has_aliases(raw: bytes) -> bool:
+    return b"&" in raw and b"*" in raw and bool(re.search(_ANCHOR, raw) and re.search(_ALIAS, raw))
 
 
 def _changed_text(document: Document, name: str, new: Any, draft: _Draft, raw: bytes) -> tuple[bytes, Any]:

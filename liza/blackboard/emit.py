@@ -8,7 +8,6 @@ line; ruamel.yaml takes longer to import than the whole command takes to run.)
 Callers prove the result by parsing it back, so a value that has no YAML form is found before anything is written.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +17,11 @@ from liza.text import LONG
 _PLAIN = re.compile(r"(?:[A-Za-z/]|_+[A-Za-z])[A-Za-z0-9_/.@+()\-]*(?: [A-Za-z0-9_/.@+()\-]+)*")
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 # Words that some YAML reader takes for a boolean, null or number.
-_RESERVED = re.compile(r"(?i:y|n|yes|no|on|off|true|false|null|nan|inf)")
+_RESERVED = ("y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf")
+_ESCAPES = {code: f"\\u{code:04x}" for code in range(32)} | {
+    ord(char): escape
+    for char, escape in zip('"\\\n\r\t\b\f', ('\\"', "\\\\", "\\n", "\\r", "\\t", "\\b", "\\f"), strict=True)
+}
 MAX_KEY = 120  # YAML wants an implicit key within 1,024 characters; nobody reads one of more than this
 
 
@@ -108,7 +111,7 @@ def _key(key: Any) -> str:
 
 
 def _word(text: str) -> str:
-    if _PLAIN.fullmatch(text) and not _RESERVED.fullmatch(text):
+    if _PLAIN.fullmatch(text) and text.lower() not in _RESERVED:
         return text
     return _quoted(text)
 
@@ -117,7 +120,7 @@ def _quoted(text: str) -> str:
     """Double quoted and escaped: no control character or bidi mark stands raw in the file."""
     if any("\ud800" <= char <= "\udfff" for char in text):
         raise TypeError("half a surrogate pair is no character")
-    quoted = json.dumps(text, ensure_ascii=False)
+    quoted = f'"{text.translate(_ESCAPES)}"'
     if quoted.isprintable():
         return quoted
     return "".join(char if char.isprintable() else _escape(char) for char in quoted)

@@ -43,10 +43,9 @@ MAX_ALIAS_EVENTS = 100_000
 MAX_DEPTH = 200
 
 _LIMITS = _PARSER._AliasLimits(MAX_ALIAS_EVENTS, 64)
-_POSITION = re.compile(r"YAML parse error at line (\d+), column (\d+)")
+_POSITION = r"YAML parse error at line (\d+), column (\d+)"
 # Flow collections are limited by the parser itself; a run of dashes opens one block sequence each and is not.
-_DASHES = re.compile(rf"(?:^|\n|: ) *(?:[-?:] +){{{MAX_DEPTH}}}")
-
+_DASHES = rf"(?:^|\n|: ) *(?:[-?:] +){{{MAX_DEPTH}}}"
 
 # One of these is in every such run, and in few other texts: the slow look at a whole file is seldom taken.
 _RUNS = ("- - - - ", "- ? ", "? - ", "? ? ")
@@ -98,7 +97,7 @@ def decode(raw: bytes) -> str:
         raise BadYaml(f"byte 0x{raw[error.start]:02x} is not UTF-8", *_at(raw, error.start)) from None
     if "\0" in text:
         raise BadYaml("it holds a NUL byte", *_at(raw, raw.index(b"\0")))
-    if any(run in text for run in _RUNS) and (deep := _DASHES.search(text)) is not None:
+    if any(run in text for run in _RUNS) and (deep := re.search(_DASHES, text)) is not None:
         raise BadYaml(f"it is nested more than {MAX_DEPTH} levels deep", text.count("\n", 0, deep.start() + 1) + 1, 1)
     return text
 
@@ -109,7 +108,7 @@ def _at(raw: bytes, offset: int) -> tuple[int, int]:
 
 def _explained(message: str) -> BadYaml:
     """The parser's message without its picture of the line, whose text may be a megabyte long and anyone's."""
-    found = _POSITION.match(message)
+    found = re.match(_POSITION, message)
     if found is None:
         if message.startswith("alias replay limit"):
             message = f"its aliases expand to more than {MAX_ALIAS_EVENTS:,} nodes"

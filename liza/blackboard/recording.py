@@ -1,5 +1,6 @@
 """Putting one record on the blackboard: checked first, then appended under the lock."""
 
+import time
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -11,12 +12,13 @@ from liza.errors import Refused
 
 
 class Added(NamedTuple):
-    """What was added, at which line of which file (of the log only the end is read), and what is odd about it."""
+    """What was added, where, and what is odd about it."""
 
     record: Mapping[str, Any]
     file: str
-    line: int | None
-    warnings: tuple[schema.Fault, ...]
+    line: int | None  # on which it begins; of the log only the end is read
+    warnings: tuple[schema.Fault, ...]  # each with a `message` and a `hint`
+    rescued: tuple[str, ...] = ()  # files with what another program wrote while a write of ours was interrupted
 
 
 class Invalid(Refused):
@@ -34,7 +36,7 @@ def add_anomaly(board: Board, record: Mapping[str, Any]) -> Added:
     _writable(record)
     warnings = _checked("anomaly", schema.check_anomaly(record, ()))
     before, after = board.change(lambda document: append_record(document, "anomalies", record))
-    return Added(record, board.paths.state, _line_of(record, before, after), warnings)
+    return Added(record, board.paths.state, _line_of(record, before, after), warnings, tuple(board.rescued))
 
 
 def add_entry(board: Board, entry: Mapping[str, Any]) -> Added:
@@ -44,6 +46,20 @@ def add_entry(board: Board, entry: Mapping[str, Any]) -> Added:
     warnings = _checked("log entry", schema.check_entry(entry, ()))
     append_entry(board.paths, entry)
     return Added(entry, board.paths.log, None, warnings)
+
+
+def stamped(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The record with its time in UTC; the present one where it has none. What is no time is left for the check."""
+    stamp = record.get("timestamp")
+    if stamp is None:
+        rest = {name: value for name, value in record.items() if name != "timestamp"}
+        return {"timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **rest}
+    if not isinstance(stamp, str) or stamp.endswith("Z"):
+        return dict(record)
+    from liza.model import parse_time  # which most records do without
+
+    moment = parse_time(stamp)
+    return {**record, "timestamp": stamp if moment is None else moment.isoformat().replace("+00:00", "Z")}
 
 
 def _writable(record: Mapping[str, Any]) -> None:

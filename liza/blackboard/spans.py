@@ -40,9 +40,9 @@ class Body(NamedTuple):
     end: int
 
 
-_MARKER = re.compile(rb"(?:^|(?<=\n))(?:---|\.\.\.)(?=[ \t\r\n]|$)[^\n]*\n?")
+_MARKER = rb"(?:^|(?<=\n))(?:---|\.\.\.)(?=[ \t\r\n]|$)[^\n]*\n?"
 _FIRST_TOKEN = re.compile(rb"(?:[ \t]*(?:#[^\n]*)?\r?(?:\n|\Z))*[ ]*")
-_DASH = re.compile(rb"-(?=[ \t\r\n]|$)")
+_DASHES = (b"-", b"- ", b"-\t", b"-\r", b"-\n")  # with what may stand behind one
 _PROPERTIES = re.compile(rb"(?:[ \t]*[&!][^\s,\[\]{}]*(?=[ \t\r\n]|$))*[ \t]*")
 _KEY = re.compile(
     rb"""(?: "(?:[^"\\\n]|\\.)*"                              # double quoted
@@ -61,7 +61,7 @@ def body(raw: bytes) -> Body:
         raise CannotCut("a carriage return without a line feed ends a line of it", lone.start())
     if not raw.startswith((b"---", b"..."), base) and b"\n---" not in raw and b"\n..." not in raw:
         return Body(start, end)
-    for marker in _MARKER.finditer(raw[base:]):
+    for marker in re.finditer(_MARKER, raw[base:]):
         at, until = base + marker.start(), base + marker.end()
         if marker[0].startswith(b"---"):
             if start != base or _has_content(raw, base, at):
@@ -109,7 +109,7 @@ def items(raw: bytes, start: int, end: int, parsed: Sequence[Any]) -> list[Part]
     if not parsed:
         return []
     first = first_token(raw, start, end)
-    if not _DASH.match(raw, first, end):
+    if raw[first : min(first + 2, end)] not in _DASHES:
         raise CannotCut("it is not written in block style", first)
     column = column_of(raw, first)
     starts = [first, *(match.end() - 1 for match in _item_pattern(column).finditer(raw, first, end))]

@@ -16,6 +16,7 @@ import zlib
 from contextlib import suppress
 from typing import NamedTuple
 
+from liza.blackboard import filesystem
 from liza.errors import LizaError, Refused, Unreadable
 
 YOUNG = 0.25  # seconds; an older file is not in the middle of being saved
@@ -23,8 +24,6 @@ QUIET = 0.03  # a file written in place has settled after this long without a ch
 _PATIENCE = 2.0  # for a file that changes under every read
 
 _POLL = 0.002
-_AT_FDCWD = -100
-_RENAME_EXCHANGE = 2
 
 
 class Identity(NamedTuple):
@@ -46,6 +45,7 @@ class Reading(NamedTuple):
     raw: bytes
     identity: Identity
     finished: bool = False  # it was moved into place, so nobody is in the middle of writing it
+    unsettled: bool = False  # somebody was still writing it, or had it open to do so, when our patience ended
 
 
 class Changed(Exception):
@@ -59,14 +59,15 @@ def identity(status: os.stat_result) -> Identity:
 # --- reading --------------------------------------------------------------------------------------------------------
 
 
-def read(path: str, *, again: bool = False, whole: Identity | None = None) -> Reading:
+def read(path: str, *, again: bool = False, whole: Identity | None = None, patient: bool = False) -> Reading:
     """The whole file, once it has settled; `Unreadable` where there is no file that can be read.
 
     A save in place is seen half done by whoever reads in that moment, and half a YAML file usually parses. So a young
     file must stay the same for a while, and nobody have it open for writing, before it is believed, unless it was moved
     into place, which happens to finished files only. `again` asks for that of any file: for one that reads like half of
     what it was. `whole` is the version that somebody has seen being moved, where the clock of the file system is too
-    coarse to show it.
+    coarse to show it. Who is `patient` does not take age for an end either: a writer may stand still for long, but it
+    has the file open.
     """
     started = time.monotonic()
     while True:
@@ -79,9 +80,12 @@ def read(path: str, *, again: bool = False, whole: Identity | None = None) -> Re
             raise _unreadable(path, error) from None
         if raw is not None:
             finished = whole == identity(status) or _moved_into_place(status)
-            settled = not again and (finished or time.time() - status.st_mtime > YOUNG)
-            if settled or _stays(path, status) or time.monotonic() - started > YOUNG:
+            aged = time.time() - status.st_mtime > YOUNG
+            settled = not again and (finished or (aged and not (patient and is_being_written(path))))
+            if settled or _stays(path, status):
                 return Reading(raw, identity(status), finished)
+            if time.monotonic() - started > YOUNG:
+                return Reading(raw, identity(status), finished, unsettled=True)
         if time.monotonic() - started > _PATIENCE:
             raise Unreadable(
                 f"it kept changing for {_PATIENCE:g} s, so no version of it could be read whole",
@@ -126,6 +130,14 @@ def _stays(path: str, status: os.stat_result) -> bool:
         return False
 
 
+def is_being_written(path: str) -> bool:
+    """Whether anybody has the file open for writing, as far as that can be seen."""
+    try:
+        return has_writer(path)
+    except OSError:
+        return False  # gone since, or not to be read: the next look says so
+
+
 def _unreadable(path: str, error: OSError) -> Unreadable:
     reasons = {
         errno.ENOENT: ("the file is not there", "restore it from a backup or from git, or start anew with: liza init"),
@@ -152,7 +164,7 @@ def replace(path: str, seen: Reading, raw: bytes) -> None:
     try:
         ours = _write_new(fresh, path, raw)
         os.rename(fresh, swap)
-        exchanged = _exchange(swap, path)
+        exchanged = filesystem.exchange(swap, path)
     except BaseException as error:
         _unlink(fresh)
         _unlink(swap)
@@ -249,22 +261,6 @@ def _keep_owner(fd: int, status: os.stat_result) -> None:
         os.fchown(fd, -1, status.st_gid)
 
 
-def _exchange(one: str, other: str) -> bool:
-    """Swap two names in one step; False where the kernel or the file system cannot."""
-    import ctypes
-
-    try:
-        rename = ctypes.CDLL(None, use_errno=True).renameat2
-    except (AttributeError, OSError):
-        return False
-    if rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0:
-        return True
-    code = ctypes.get_errno()
-    if code in (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP):
-        return False
-    raise OSError(code, os.strerror(code), one)
-
-
 def _check_and_rename(swap: str, path: str, base: Identity) -> None:
     """The best there is without an exchange. It can lose a version that is written between the two calls."""
     try:
@@ -325,7 +321,7 @@ def _put_back(swap: str, path: str, ours: Version) -> None:
         while True:
             returning = _version(swap)
             try:
-                _exchange(swap, path)
+                filesystem.exchange(swap, path)
             except FileNotFoundError:
                 os.rename(swap, path)  # somebody deleted what we had put there
                 return
@@ -373,6 +369,15 @@ def sweep(path: str, backups: str) -> list[str]:
     return rescued
 
 
+def has_left(path: str) -> bool:
+    """Whether there is anything for `sweep` to take away, or a `replace` under way."""
+    folder, name = os.path.split(os.path.realpath(path))
+    try:
+        return any(entry.startswith(f".{name}.") and entry.endswith((".new", ".swap")) for entry in os.listdir(folder))
+    except OSError:
+        return False
+
+
 def sweep_drafts(folder: str) -> None:
     """Take away what an interrupted `put` left in a folder. Drafts of processes that still run are left to them."""
     with suppress(OSError):
@@ -407,6 +412,12 @@ def make_folder(path: str) -> None:
     """A folder in that of the blackboard. Never that one itself: if somebody has deleted it since, it stays deleted."""
     with suppress(FileExistsError):
         os.mkdir(path)
+
+
+def make_folders(*paths: str) -> None:
+    """Folders one inside the other, the outer one in that of the blackboard."""
+    for path in paths:
+        make_folder(path)
 
 
 def sync_folder(path: str) -> None:

@@ -3,11 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+_SIMPLE = (str, int, bool)
+
 
 def identical(one: Any, other: Any) -> bool:
     """Equal in value and in type all the way down: unlike `==`, 1 is neither True nor 1.0."""
     if one is other:
         return True
+    if type(one) in _SIMPLE:  # nearly all: asking what else it might be takes longer than comparing
+        return type(one) is type(other) and bool(one == other)
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(identical(value, other[key]) for key, value in one.items())
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):

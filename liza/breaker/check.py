@@ -31,12 +31,17 @@ AGENT = "liza"
 class Check(NamedTuple):
     """What one check came to."""
 
-    verdict: Verdict
-    snapshot: Snapshot
+    verdict: Verdict  # all matches, and how near every other rule is
+    snapshot: Snapshot  # the blackboard that was judged
     trigger: Mapping[str, Any] | None  # the open trip, if there is one now
     tripped: bool  # by this check
     notes: tuple[str, ...] = ()  # what was found or done besides
     scoped: tuple[Event, ...] = ()  # what happened to single claims, slices and loops
+
+    @property
+    def is_open(self) -> bool:
+        """The breaker is open; after a dry run also if the next check would open it."""
+        return self.trigger is not None or bool(self.verdict.matches)
 
 
 def check(board: Board, rules: RuleSet, now: datetime, *, dry_run: bool = False) -> Check:
@@ -77,6 +82,7 @@ def act(board: Board, rules: RuleSet, found: Check, document: Document, now: dat
 
 def tidy(board: Board) -> None:
     """Take away what an interrupted command of ours left beside the blackboard's files."""
+    board.sweep()
     checkpoint.sweep(board.paths.checkpoint)
     for folder in (board.paths.folder, board.paths.reports):
         storage.sweep_drafts(folder)
@@ -290,8 +296,7 @@ class Halted(LizaError, RuntimeError):
         rest = [Problem(each.message, each.file or file, each.line, each.column, each.hint) for each in failed]
         super().__init__(said, file=file, problems=[first, *rest])
         self.trigger = trigger
-        names = ("timestamp", "pattern", "severity", "report_file", "trip_id")
-        self.fields = {"trigger": {name: trigger.get(name) for name in names}}
+        self.fields = {"trigger": sections.told(trigger)}
 
 
 def write_report(board: Board, trip: Trip) -> None:

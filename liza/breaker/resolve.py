@@ -26,10 +26,12 @@ class Resolution(NamedTuple):
 
 
 def resolve(board: Board, text: str, by: str, now: datetime) -> Resolution:
-    """Close the open trip with a text; `Refused` if the text is empty."""
+    """Close the open trip with a text; `Refused` if the text is empty, or nobody has decided."""
     if not text.strip():
         hint = "liza resolve -m '...'"
         raise Refused("a resolution needs a text: what was decided, and where it is written down", hint=hint)
+    if not by.strip():
+        raise Refused("a resolution needs somebody who decided", hint="liza resolve -m '...' --by NAME")
     tidy(board)
     found: list[Mapping[str, Any]] = []
     late: list[Mapping[str, Any]] = []

@@ -12,7 +12,7 @@ from liza.rules.acknowledged import open_trigger, same_trip
 
 __all__ = [
     "also_matched", "checked", "completed", "entry_of", "history_of", "looked_at", "open_trigger", "resolved",
-    "settled", "tripped",
+    "settled", "told", "tripped",
 ]  # fmt: skip
 
 Section = dict[str, Any]
@@ -83,6 +83,12 @@ def tripped(section: Any, trigger: Mapping[str, Any], evidence: Mapping[str, str
         "current_trigger": dict(trigger),
         "history": history,
     }
+
+
+def told(trigger: Mapping[str, Any]) -> dict[str, Any]:
+    """The open trip for other programs, always with the same fields."""
+    names = ("timestamp", "pattern", "severity", "report_file", "trip_id")
+    return {name: trigger.get(name) for name in names} | {"also_matched": also_matched(trigger)}
 
 
 def also_matched(trigger: Mapping[str, Any]) -> list[str]:

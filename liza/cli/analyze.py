@@ -11,6 +11,7 @@ from liza.breaker.check import Check, check
 from liza.cli import envelope, show
 from liza.cli.group import common, root_of
 from liza.cli.options import adjusted, moment
+from liza.cli.waiting import Waiting
 from liza.model import format_time
 from liza.protocols.judged import due
 
@@ -21,7 +22,7 @@ from liza.protocols.judged import due
 @click.option("--exact", is_flag=True, help="Only equal texts are the same; no similarity.")
 @click.option("--window", metavar="W", help="Which anomalies count: current_sprint, all, 24h, last 50.")
 @click.option("--rules", "rules_file", metavar="FILE", help="Another file in place of .liza/rules.yaml.")
-@click.option("--now", metavar="TIME", help="Judge as if it were this time.")
+@click.option("--now", metavar="TIME", help="As if it were this time.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing; the exit code says it.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
@@ -43,29 +44,31 @@ def command(
     Exit code 0 if all is well, 3 if the breaker is open, 4 if it could not be judged.
 
     \b
-    Example:
+    Examples:
       liza analyze --dry-run
     """
     board = Board.find(directory or root_of(ctx))
     rules = read_rules(rules_file or board.paths.rules, must_exist=rules_file is not None)
     rules = adjusted(rules, exact, window)
     at = moment(now)
-    found = check(board, rules, at, dry_run=dry_run)
-    if dry_run:
-        found = found._replace(scoped=due(found.snapshot.sections, rules, os.environ, at))
-    is_open = found.trigger is not None or bool(dry_run and found.verdict.matches)
+    with Waiting("checking the blackboard"):
+        found = check(board, rules, at, dry_run=dry_run)
+        if dry_run:
+            found = found._replace(scoped=due(found.snapshot.sections, rules, os.environ, at))
+    kept = [f"a version of state.yaml that another program wrote was kept in {path}" for path in board.rescued]
+    found = found._replace(notes=(*found.notes, *kept))
     if as_json:
-        _json(found, is_open)
+        _json(found)
     elif not quiet:
         show.check(found, rules, dry_run)
-    return 3 if is_open else 0
+    return 3 if found.is_open else 0
 
 
-def _json(found: Check, is_open: bool) -> None:
+def _json(found: Check) -> None:
     verdict = found.verdict
     envelope.write(
         "analyze",
-        "triggered" if is_open else "ok",
+        "triggered" if found.is_open else "ok",
         [envelope.problem_of(problem) for problem in found.snapshot.problems],
         checked_at=format_time(verdict.checked_at),
         window=verdict.window,

@@ -18,6 +18,9 @@ COMMANDS = (
     Command("status", "watching", "liza.cli.status", "Show the breaker, and how near each pattern is."),
     Command("gate", "watching", "liza.cli.gated", "For agents' hooks: may work go on? Exit code 0 or 2."),
     Command("replay", "watching", "liza.cli.replay", "Play the records back: when would each rule have tripped?"),
+    Command(
+        "doctor", "watching", "liza.cli.doctor", "See whether liza can do its work here; what mends what is wrong."
+    ),
     Command("resolve", "deciding", "liza.cli.resolve", "Record the decision on a trip, and let the agents go on."),
     Command("trip", "deciding", "liza.cli.trip", "Stop the sprint by hand."),
     Command("silence", "deciding", "liza.cli.silence", "Let a known match pass for some hours."),
@@ -30,5 +33,6 @@ COMMANDS = (
     Command("rules", "rules", "liza.cli.rules", "See the rules, check them, ask why, and try them out."),
     Command("init", "setting up", "liza.cli.init", "Make a blackboard in this folder."),
     Command("validate", "setting up", "liza.cli.validate", "Check the blackboard and list all that is wrong with it."),
+    Command("completion", "setting up", "liza.cli.completion", "Print the script for TAB in bash, zsh or fish."),
 )
 GROUPS = ("watching", "deciding", "recording", "rules", "setting up")

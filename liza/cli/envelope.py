@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from liza.breaker.section import also_matched
+from liza.breaker.section import told
 from liza.errors import LizaError
 from liza.text import LONG, shown
 
@@ -16,19 +16,20 @@ if TYPE_CHECKING:
     from liza.model import Match, Problem, Progress, Silenced
 
 SCHEMA = 1
+_PROBLEM = {"file": None, "line": None, "column": None, "message": "", "hint": None, "level": "error"}
 
 
 def write(command: str, status: str, problems: Iterable[dict[str, Any]] = (), **fields: Any) -> None:
     """Print the envelope with the command's own fields behind the common ones."""
-    document = {"schema": SCHEMA, "command": command, "status": status, "problems": list(problems), **fields}
+    listed = [{**_PROBLEM, **each} for each in problems]  # the same fields everywhere, also where little is known
+    document = {"schema": SCHEMA, "command": command, "status": status, "problems": listed, **fields}
     json.dump(plain(document), sys.stdout, ensure_ascii=True, allow_nan=False, default=str)
     sys.stdout.write("\n")
 
 
 def problem_of(source: "LizaError | Problem") -> dict[str, Any]:
     """What is wrong, where, and what mends it."""
-    names = ("file", "line", "column", "message", "hint", "level")
-    return {name: getattr(source, name) for name in names if hasattr(source, name)}
+    return {name: getattr(source, name) for name in _PROBLEM if hasattr(source, name)}
 
 
 def pattern(source: "Progress | Match") -> dict[str, Any]:
@@ -68,10 +69,7 @@ def number(value: float) -> float:
 
 def trigger(source: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """The open trip, always with the same fields."""
-    if source is None:
-        return None
-    names = ("timestamp", "pattern", "severity", "report_file", "trip_id")
-    return {name: source.get(name) for name in names} | {"also_matched": also_matched(source)}
+    return None if source is None else told(source)
 
 
 def plain(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """The `liza` command: its help, and loading the command that was asked for and no other."""
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -9,10 +9,26 @@ from liza import __version__
 from liza.cli.commands import COMMANDS, GROUPS
 from liza.text import closest, shown
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 _TABLE = {command.name: command for command in COMMANDS}
 
 
-class LazyGroup(click.Group):
+class Family(click.Group):
+    """Commands that are called by a word behind this one's; a wrong one is told with the one that was meant."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        known = self.list_commands(ctx)
+        if args and args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
+            meant = closest(args[0], known)
+            ctx.fail(f"there is no command {shown(args[0])}." + (f" Did you mean {meant!r}?" if meant else ""))
+        return super().resolve_command(ctx, args)
+
+
+class LazyGroup(Family):
     """Knows its commands by name only, until one is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -24,13 +40,12 @@ class LazyGroup(click.Group):
         command: click.Command = import_module(_TABLE[cmd_name].module).command
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in _TABLE and not args[0].startswith("-"):
-            meant = closest(args[0], self.list_commands(ctx))
-            ctx.fail(f"there is no command {shown(args[0])}." + (f" Did you mean {meant!r}?" if meant else ""))
-        return super().resolve_command(ctx, args)
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem[str]]":
+        """Names from the table: click would load every command to see whether it is hidden."""
+        from click.shell_completion import CompletionItem
+
+        names = [CompletionItem(each.name, help=each.help) for each in COMMANDS if each.name.startswith(incomplete)]
+        return names + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for group in GROUPS:

@@ -20,7 +20,7 @@ def command(ctx: click.Context, goal: str | None, as_json: bool) -> int:
     Writes a starter .liza/ with state.yaml, log.yaml and rules.yaml. Nothing that is there already is overwritten.
 
     \b
-    Example:
+    Examples:
       liza init --goal "Ship the importer"
     """
     made = setup.create(root_of(ctx) or os.environ.get("LIZA_ROOT") or os.getcwd(), goal)
@@ -28,7 +28,7 @@ def command(ctx: click.Context, goal: str | None, as_json: bool) -> int:
     if as_json:
         from liza.cli import envelope
 
-        envelope.write("init", "created", files=files, gitignore_missing=made.gitignore_missing)
+        envelope.write("init", "created", files=files, gitignore_missing=made.gitignore_missing, above=made.above)
         return 0
     for file in files:
         click.echo(f"created {printable(file)}")

@@ -3,21 +3,20 @@
 Without click, whose import takes longer than the command itself: agents' hooks call it after every iteration.
 """
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from liza.blackboard.board import Board
 from liza.blackboard.paths import Paths
-from liza.blackboard.rulesfile import read_rules
 from liza.cli.options import moment
 from liza.errors import Refused, WrongUsage
-from liza.protocols.loops import states
+from liza.protocols.loops import judging, states
 from liza.protocols.loops.iterations import OUTCOMES
-from liza.protocols.loops.recording import Iteration, Recorded, record
-from liza.protocols.loops.settings import Settings, settings_of
+from liza.protocols.loops.recording import Iteration, Recorded
+from liza.protocols.loops.settings import Settings
 from liza.rules.evaluate import RuleSet
+from liza.runner.measuring import recorded
 from liza.text import printable, shown
 
 Options = Mapping[str, Any]
@@ -27,27 +26,18 @@ def run(root: str | None, name: str, options: Options, as_json: bool) -> int:
     """Record one iteration of a loop; 3 if the loop is open afterwards."""
     board = Board.find(root)
     rules, settings = in_force(board.paths, {"project": options.get("project")})
-    iteration = _iteration(options)
-    measured = None
-    if iteration.files_changed is None:
-        from liza.runner.measuring import measure
-
-        measured = measure(board.paths, name, options.get("workdir") or ())
-        iteration = iteration._replace(files_changed=measured.files_changed)
-    done = record(board, name, iteration, rules, settings, moment(options.get("now")))
-    if measured is not None:
-        measured.keep()
+    at = moment(options.get("now"))
+    done = recorded(board, name, _iteration(options), options.get("workdir") or (), rules, settings, at)
     return tell("loop record", done, settings, as_json)
 
 
 def in_force(paths: Paths, options: Options | None = None) -> tuple[RuleSet, Settings]:
     """The rules and the numbers for loops. What turns them off is said loudly, each time."""
-    rules = read_rules(paths.rules, config=os.environ.get("CIRCUIT_CONFIG") or None)
-    settings = settings_of(rules, os.environ, options)
+    rules, settings = judging.in_force(paths, options)
     for note in settings.notes:
         print(f"liza: warning: {printable(note)}", file=sys.stderr)
     if settings.disabled:
-        print("liza: WARNING: CIRCUIT_BREAKER_DISABLED is set: no loop is ever opened", file=sys.stderr)
+        print(f"liza: WARNING: {judging.DISABLED}", file=sys.stderr)
         print("  hint: unset CIRCUIT_BREAKER_DISABLED", file=sys.stderr)
     return rules, settings
 
@@ -110,24 +100,15 @@ def _evidence(words: Sequence[str]) -> dict[str, bool]:
 
 
 def _error(options: Options) -> Any:
-    """The error of the iteration: as it was given, found in an output, or what the outcome alone says."""
-    from liza.protocols.loops.errors import Error, errors_of
+    """The error of the iteration: as it was given, or found in the output that is named."""
+    from liza.protocols.loops.errors import primary
 
     text, file = options.get("error"), options.get("output")
     if text is not None and file is not None:
         raise WrongUsage("--error and --output are both given", hint="give one of them")
-    if text is not None:
-        if text == "-":
-            text = sys.stdin.buffer.read().decode(errors="backslashreplace")
-        lines = text.strip().splitlines()
-        found = errors_of(text)
-        return found[0] if found else Error(lines[0][:500], None) if lines else None
-    if file is not None:
-        found = errors_of(_read(file))
-        if found:
-            return found[0]
-    outcome = options.get("outcome")
-    return Error(f"the agent's command ended in a {outcome}", None) if outcome in ("timeout", "crash") else None
+    if text == "-":
+        text = _read("-")
+    return primary(text, None if file is None else _read(file), options.get("outcome") or "ok")
 
 
 def _read(file: str) -> str:
@@ -151,8 +132,9 @@ def tell(command: str, done: Recorded, settings: Settings, as_json: bool) -> int
 
         envelope.write(
             command,
-            done.status,
+            "open" if code else "ok",
             loop=done.name,
+            loop_status=done.status,
             reason=done.reason,
             loop_count=done.loop.get("loop_count"),
             consecutive_no_progress_loops=done.loop.get("consecutive_no_progress_loops"),

@@ -3,13 +3,19 @@
 import click
 
 from liza.cli import record
-from liza.cli.group import common, root_of
+from liza.cli.group import Family, common, root_of
 
 
-@click.group("log")
+@click.group("log", cls=Family)
 @common
 def command() -> None:
-    """Put an anomaly or a log entry on the blackboard."""
+    """Put an anomaly or a log entry on the blackboard.
+
+    \b
+    Examples:
+      liza log anomaly --type spec_gap --task task-3 --reporter coder-1 spec_ref=specs/import.md
+      liza log entry --agent coder-1 --action claimed --task task-3
+    """
 
 
 @command.command("anomaly")
@@ -29,7 +35,7 @@ def anomaly(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **opti
     Details are given as KEY=VALUE; KEY=@FILE takes the text of a file, KEY=- that of standard input.
 
     \b
-    Example:
+    Examples:
       liza log anomaly --type retry_loop --task task-3 --reporter coder-1 \\
         count=3 error_pattern="serialization failure on nested entity"
     """
@@ -54,7 +60,7 @@ def entry(ctx: click.Context, /, as_json: bool, **options: str | None) -> int:
     """Append one entry to log.yaml under the lock.
 
     \b
-    Example:
+    Examples:
       liza log entry --agent coder-1 --action claimed --task task-3 --detail "starting with the parser"
     """
     return record.entry(root_of(ctx), options, as_json)

@@ -6,7 +6,7 @@ import click
 
 from liza.blackboard.board import Board
 from liza.cli import envelope, iteration, show
-from liza.cli.group import common, root_of
+from liza.cli.group import Family, common, root_of
 from liza.cli.options import moment, person
 from liza.errors import LizaError
 from liza.model import MAPPINGS, format_time
@@ -19,10 +19,16 @@ from liza.rules.evaluate import RuleSet
 from liza.text import printable
 
 
-@click.group("loop")
+@click.group("loop", cls=Family)
 @common
 def command() -> None:
-    """Record the iterations of a loop, and stop it when it goes nowhere."""
+    """Record the iterations of a loop, and stop it when it goes nowhere.
+
+    \b
+    Examples:
+      liza loop record night --progress 40 --files-changed 3
+      liza loop status night
+    """
 
 
 @command.command("record")
@@ -51,7 +57,7 @@ def record_command(ctx: click.Context, /, name: str, as_json: bool, **options: s
     Exit code 0 if the loop may go on, 3 if it is open.
 
     \b
-    Example:
+    Examples:
       liza loop record coder-1 --task task-3 --progress 40 --error "$(tail -50 build.log)"
     """
     return iteration.run(root_of(ctx), name, options, as_json)
@@ -64,12 +70,12 @@ def record_command(ctx: click.Context, /, name: str, as_json: bool, **options: s
 @common
 @click.pass_context
 def status_command(ctx: click.Context, name: str | None, now: str | None, as_json: bool) -> int:
-    """Show how a loop stands and what it is near to; without LOOP, all of them.
+    """Show how a loop stands and what it is near to.
 
-    Exit code 3 if a loop that is shown is open.
+    Without LOOP, all of them. Exit code 3 if a loop that is shown is open.
 
     \b
-    Example:
+    Examples:
       liza loop status coder-1
     """
     if name is None:
@@ -115,7 +121,7 @@ def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     """List the loops of the blackboard.
 
     \b
-    Example:
+    Examples:
       liza loop list
     """
     return _list(ctx, now, as_json, "loop list")
@@ -139,11 +145,17 @@ def _list(ctx: click.Context, now: str | None, as_json: bool, called: str) -> in
     opened = any(row.status == states.OPEN for row in rows) and not settings.disabled
     if as_json:
         listed = [
-            {"loop": row.name, "status": row.status, "reason": row.reason, "loop_count": row.loop.get("loop_count")}
+            {
+                "loop": row.name,
+                "loop_status": row.status,
+                "reason": row.reason,
+                "loop_count": row.loop.get("loop_count"),
+            }
             for row in rows
         ]
         problems = [envelope.problem_of(each) for each in wrong]
-        envelope.write(called, "open" if opened else "ok", problems, loops=listed, at=format_time(at))
+        status = "degraded" if wrong else "open" if opened else "ok"
+        envelope.write(called, status, problems, loops=listed, at=format_time(at))
     else:
         _table(rows)
     return 4 if wrong else 3 if opened else 0
@@ -177,10 +189,12 @@ def _nearest(row: Recorded) -> str:
 def reset_command(
     ctx: click.Context, name: str, now: str | None, message: str | None, by: str | None, as_json: bool
 ) -> int:
-    """Close LOOP and set all its counters to 0; how often it tripped is kept.
+    """Close LOOP and set all its counters to 0.
+
+    How often it tripped is kept.
 
     \b
-    Example:
+    Examples:
       liza loop reset coder-1 -m "the fixture was wrong"
     """
     board, rules, settings, at = _all_of(ctx, now)
@@ -195,10 +209,12 @@ def reset_command(
 @common
 @click.pass_context
 def probe_command(ctx: click.Context, name: str, now: str | None, as_json: bool) -> int:
-    """Let an open LOOP try one iteration: progress closes it, anything else opens it again.
+    """Let an open LOOP try one iteration.
+
+    Progress closes it, anything else opens it again.
 
     \b
-    Example:
+    Examples:
       liza loop probe coder-1
     """
     board, rules, settings, at = _all_of(ctx, now)

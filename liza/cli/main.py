@@ -96,6 +96,10 @@ def _dispatch(arguments: list[str]) -> int:
         from liza.cli import gate
 
         return gate.main()
+    if not arguments and "_LIZA_COMPLETE" in os.environ:
+        from liza.cli import completion
+
+        return completion.answer(os.environ["_LIZA_COMPLETE"])
     if arguments[:1] in (["log"], ["loop"]):
         from liza.cli import quick
 
@@ -112,13 +116,14 @@ def _with_click(arguments: list[str]) -> int:
 
     try:
         color = False if os.environ.get("NO_COLOR") else None
-        return liza.main(arguments, prog_name="liza", standalone_mode=False, color=color) or 0
+        # Without complete_var click would let the environment turn any command, a gate too, into one that does nothing.
+        return liza.main(arguments, "liza", complete_var="", standalone_mode=False, color=color) or 0
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return 2
     except click.UsageError as error:
-        hint = f"see: {error.ctx.command_path} --help" if error.ctx else "see: liza --help"
-        raise WrongUsage(error.format_message(), hint=hint) from None
+        called = error.ctx.command_path if error.ctx else f"liza {_command_of(arguments)}".removesuffix(" liza")
+        raise WrongUsage(error.format_message(), hint=f"see: {called} --help") from None
     except click.Abort:
         raise KeyboardInterrupt from None
 
@@ -158,7 +163,12 @@ def _report_bug(error: Exception, arguments: list[str]) -> None:
     from liza.text import printable
 
     kept = _save_traceback(arguments)
-    print(f"liza: a bug in liza: {type(error).__name__}: {printable(str(error))[:200]}", file=sys.stderr)
+    said = f"a bug in liza: {type(error).__name__}: {printable(str(error))[:200]}"
+    print(f"liza: {said}", file=sys.stderr)
+    if "--json" in _own(arguments):
+        from liza.cli import envelope
+
+        envelope.write(_command_of(arguments), "bug", [{"message": said, "hint": kept and f"see {kept}"}])
     if "--debug" in arguments or kept is None:
         _print_traceback()
     if kept is not None:

@@ -3,13 +3,12 @@
 import os
 import re
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from liza.blackboard.board import Board
 from liza.blackboard.reader import BadYaml, load
-from liza.blackboard.recording import Added, add_anomaly, add_entry
+from liza.blackboard.recording import Added, add_anomaly, add_entry, stamped
 from liza.blackboard.schema import ANOMALY_DETAILS
 from liza.errors import Refused, WrongUsage
 from liza.text import shown
@@ -29,17 +28,15 @@ def anomaly(root: str | None, options: Options, words: Sequence[str], as_json: b
     given = {name: options[name] for name in ("timestamp", "task", "reporter", "type") if options.get(name) is not None}
     if as_json and "type" not in given and not words:
         record = {**_piped("anomaly"), **given}
-        record.setdefault("timestamp", _now())
     else:
         missing = [f"--{name}" for name in ("type", "task", "reporter") if name not in given]
         if missing:
             raise WrongUsage(f"missing {', '.join(missing)}", hint="see: liza log anomaly --help")
-        record = {"timestamp": _now(), **given, "details": details(words)}
+        record = {**given, "details": details(words)}
         if not record["details"]:
             del record["details"]
-    record = {**record, "timestamp": _in_utc(record["timestamp"])}
     board = Board.find(root)
-    return _print(board, "log anomaly", add_anomaly(board, record), as_json)
+    return _print("log anomaly", add_anomaly(board, stamped(record)), as_json)
 
 
 def entry(root: str | None, options: Options, as_json: bool) -> int:
@@ -51,17 +48,15 @@ def entry(root: str | None, options: Options, as_json: bool) -> int:
     }
     if as_json and not given:
         record = _piped("log entry")
-        record.setdefault("timestamp", _now())
     else:
         missing = [f"--{name}" for name in ("agent", "action") if name not in given]
         if missing:
             raise WrongUsage(f"missing {', '.join(missing)}", hint="see: liza log entry --help")
-        record = {"timestamp": _now(), **given}
+        record = dict(given)
         if record.get("detail") == "-":
             record["detail"] = _standard_input()
-    record = {**record, "timestamp": _in_utc(record["timestamp"])}
     board = Board.find(root)
-    return _print(board, "log entry", add_entry(board, record), as_json)
+    return _print("log entry", add_entry(board, stamped(record)), as_json)
 
 
 def details(words: Sequence[str]) -> dict[str, Any]:
@@ -100,20 +95,6 @@ def value(text: str, *, as_text: bool = False) -> Any:
     return parsed if is_value else text
 
 
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-
-
-def _in_utc(text: Any) -> Any:
-    """A time with a zone as the same moment in UTC; anything else as it is, for the check to judge."""
-    if not isinstance(text, str) or text.endswith("Z"):
-        return text
-    from liza.model import parse_time
-
-    moment = parse_time(text)
-    return text if moment is None else moment.isoformat().replace("+00:00", "Z")
-
-
 def _piped(what: str) -> dict[str, Any]:
     import json
 
@@ -147,12 +128,12 @@ def _text(raw: bytes) -> str:
     return raw.decode(errors="backslashreplace").rstrip("\n")
 
 
-def _print(board: Board, command: str, added: Added, as_json: bool) -> int:
+def _print(command: str, added: Added, as_json: bool) -> int:
     from liza.blackboard import emit
     from liza.text import printable
 
     file = printable(os.path.relpath(added.file))
-    for kept in board.rescued:
+    for kept in added.rescued:
         print(f"liza: warning: a version written by another program was saved in {kept}", file=sys.stderr)
     for warning in added.warnings:
         print(f"liza: warning: {printable(warning.message)}", file=sys.stderr)

@@ -1,6 +1,5 @@
 """`liza replay`."""
 
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -13,16 +12,14 @@ from liza.breaker.check import snapshot_of
 from liza.cli import envelope, show
 from liza.cli.group import common, root_of
 from liza.cli.options import adjusted
+from liza.cli.waiting import Waiting
 from liza.errors import Refused, WrongUsage
-from liza.model import format_time, parse_time
+from liza.model import format_time, parse_duration, parse_time
 from liza.rules.evaluate import RuleSet
-from liza.rules.language import parse_duration
 from liza.rules.variations import BadSetting, varied
 from liza.text import printable
 from liza.trials.playback import RECORD, RESOLVE, Played, Trip, play
 from liza.trials.recorded import Recorded, recorded
-
-_MANY = 2_000  # records, from which on it takes long enough to say so
 
 
 class _Take(NamedTuple):
@@ -66,8 +63,9 @@ def command(
     rules = adjusted(read_rules(board.paths.rules), exact, window)
     others = _others(rules, rules_file, settings, exact, window)
     everything = rules._replace(rules=tuple(each for some in (rules, *(o for _, o in others)) for each in some.rules))
-    snapshot = snapshot_of(board, board.read(), everything)
-    known = recorded(snapshot, everything.streams)
+    with Waiting("reading the blackboard"):
+        snapshot = snapshot_of(board, board.read(), everything)
+        known = recorded(snapshot, everything.streams)
     takes = _play(known, [("rules in force", rules), *others])
     start = _moment(since, known)
     if svg is not None:
@@ -99,14 +97,10 @@ def _others(
 
 
 def _play(known: Recorded, wanted: Sequence[tuple[str, RuleSet]]) -> list[_Take]:
-    slow = len(known.events) > _MANY and sys.stderr.isatty()
     takes = []
     for heading, rules in wanted:
-        if slow:
-            click.echo(f"\rplaying {len(known.events):,} events: {heading} ...", err=True, nl=False)
-        takes.append(_Take(heading, play(rules, known.board, known.events)))
-    if slow:
-        click.echo("\r\x1b[K", err=True, nl=False)
+        with Waiting(f"playing {show.number(len(known.events), 'event')}, {printable(heading)}"):
+            takes.append(_Take(heading, play(rules, known.board, known.events)))
     return takes
 
 

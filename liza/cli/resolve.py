@@ -13,8 +13,8 @@ from liza.text import printable
 
 @click.command("resolve")
 @click.option("-m", "--message", metavar="TEXT", required=True, help="What was decided, and where it is written down.")
-@click.option("--by", metavar="NAME", help="Who decided; default: you.")
-@click.option("--now", metavar="TIME", help="Decide as if it were this time.")
+@click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
+@click.option("--now", metavar="TIME", help="As if it were this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
 @click.pass_context
@@ -25,7 +25,7 @@ def command(ctx: click.Context, message: str, by: str | None, now: str | None, a
     the patterns that it tripped. A CHECKPOINT that a human made stays.
 
     \b
-    Example:
+    Examples:
       liza resolve -m "ADR-003: entities are flattened on import" --by alice
     """
     board = Board.find(root_of(ctx))

@@ -10,14 +10,14 @@ from liza.blackboard.board import Board
 from liza.blackboard.rulesfile import notify_problems, read_rules
 from liza.breaker.check import snapshot_of
 from liza.cli import envelope, show
-from liza.cli.group import common, root_of
+from liza.cli.group import Family, common, root_of
 from liza.cli.options import moment
 from liza.errors import LizaError, Refused, Unreadable, place
 from liza.model import Problem, Rule, format_time
 from liza.rules.evaluate import Compiled, RuleSet, stream
 from liza.rules.explain import Comparison, Explanation, Group, compare, details, explain
 from liza.rules.fields import lookup, values
-from liza.rules.language import Grouping
+from liza.rules.tree import Grouping
 from liza.text import closest, printable, text_of
 
 _RECORDS = 12  # of a group that are shown
@@ -25,10 +25,16 @@ _MISSED = 20
 _LONG = 600  # characters of a condition that are shown
 
 
-@click.group("rules")
+@click.group("rules", cls=Family)
 @common
 def command() -> None:
-    """See the rules, check them, ask why, and try them out."""
+    """See the rules, check them, ask why, and try them out.
+
+    \b
+    Examples:
+      liza rules list
+      liza rules explain retry_cluster
+    """
 
 
 @command.command("list")
@@ -40,7 +46,7 @@ def list_command(ctx: click.Context, rules_file: str | None, as_json: bool) -> i
     """Show the rules in force, and how they differ from the shipped ones.
 
     \b
-    Example:
+    Examples:
       liza rules list
     """
     rules = _rules(ctx, rules_file)
@@ -81,7 +87,7 @@ def check_command(ctx: click.Context, file: str | None, as_json: bool) -> int:
     FILE is .liza/rules.yaml unless another is named. Exit code 0 if it can be used, 1 if not.
 
     \b
-    Example:
+    Examples:
       liza rules check my-rules.yaml
     """
     path = file or Board.find(root_of(ctx)).paths.rules
@@ -96,7 +102,7 @@ def check_command(ctx: click.Context, file: str | None, as_json: bool) -> int:
     problems = [each._replace(file=os.path.relpath(each.file)) for each in problems]
     errors = sum(each.level == "error" for each in problems)
     if as_json:
-        counts = {"rules": len(rules.rules), "disabled": len(rules.disabled)} if rules else {}
+        counts = {"rules": len(rules.rules) if rules else None, "disabled": len(rules.disabled) if rules else None}
         listed = [envelope.problem_of(each) for each in problems]
         changes = list(rules.changes) if rules else []
         envelope.write("rules check", "invalid" if errors else "ok", listed, **counts, changes=changes)
@@ -140,7 +146,9 @@ def explain_command(
     now: str | None,
     as_json: bool,
 ) -> int:
-    """Show group by group what RULE sees on the blackboard, and what keeps it from matching.
+    """Show what RULE sees on the blackboard, and why it does not match.
+
+    Group by group, with the records of each and the texts that brought them together.
 
     \b
     Examples:
@@ -291,7 +299,8 @@ def _explain_json(found: Explanation, missed: bool) -> None:
         groups=groups,
         not_counted=dict(Counter(each.why for each in found.uncounted)),
         silenced=[envelope.silenced(each) for each in found.verdict.silenced],
-        **({"missed": listed, "near": [each._asdict() for each in found.near]} if missed else {}),
+        missed=listed if missed else None,
+        near=[each._asdict() for each in found.near] if missed else None,
     )
 
 
@@ -306,13 +315,13 @@ def _explain_json(found: Explanation, missed: bool) -> None:
 def test_command(
     files: tuple[str, ...], wanted: str | None, junit: str | None, rules_file: str | None, quiet: bool, as_json: bool
 ) -> int:
-    """Try rules on cases that say what happens and which trips must come of it.
+    """Try rules on cases that say which trips must come of them.
 
     FILE may be a folder: then all its .yaml files. Time is virtual, so a case of a week takes a millisecond. Exit code
     0 if every case comes out as it says, 1 if not. docs/rules.md tells how a case is written.
 
     \b
-    Example:
+    Examples:
       liza rules test tests/samples --run "one below"
     """
     from liza.cli import testing

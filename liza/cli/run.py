@@ -14,9 +14,9 @@ from liza.cli import iteration, running
 from liza.cli.group import common, root_of
 from liza.cli.options import person
 from liza.errors import LockTimeout, Refused, WrongUsage
+from liza.model import parse_duration
 from liza.protocols.loops import judging
 from liza.rules.blocks import ACTIONS
-from liza.rules.language import parse_duration
 from liza.runner.job import Job, begin, resumed
 from liza.runner.loop import Run
 from liza.runner.process import Interrupts, Limits

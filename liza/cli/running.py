@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import sys
 import time
 from collections.abc import Callable
@@ -155,7 +156,10 @@ class Plain:
         self.line(f"  {', '.join(parts)}")
         self.line(f"  kept in {printable(os.path.relpath(run.session.folder))}/")
         if end is None or end.code != 0:
-            self.line(f"  go on with: liza run --resume {run.session.name}")
+            first = (
+                f"liza loop reset {shlex.quote(run.job.loop)} && " if end is not None and end.status == "open" else ""
+            )
+            self.line(f"  go on with: {printable(first)}liza run --resume {run.session.name}")
 
 
 def _is_asked() -> bool:
@@ -197,7 +201,7 @@ class Json(Plain):
             files_changed=done.iteration.files_changed,
             claims_done=done.iteration.claims_done,
             evidence=dict(done.iteration.evidence),
-            circuit=stands.status,
+            loop_status=stands.status,
             reason=stands.reason,
             completed=stands.completed,
         )

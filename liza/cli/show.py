@@ -136,9 +136,9 @@ def _about(each: Progress) -> str:
     )
 
 
-def warnings(lines: Iterable[str]) -> None:
+def warnings(lines: Iterable[str], *, err: bool = False) -> None:
     for line in lines:
-        click.echo(f"{bold('!', 'yellow')} {printable(line)}")
+        click.echo(f"{bold('!', 'yellow')} {printable(line)}", err=err)
 
 
 def where(record: Any) -> str:

@@ -9,23 +9,28 @@ from liza.blackboard.rulesfile import read_rules
 from liza.breaker.check import Check, check, snapshot_of
 from liza.breaker.silencing import add, expire
 from liza.cli import envelope, show
-from liza.cli.group import common, root_of
+from liza.cli.group import Family, common, root_of
 from liza.cli.options import moment, person
 from liza.errors import LizaError, Refused, WrongUsage
+from liza.model import parse_duration
 from liza.rules.evaluate import RuleSet, stream
 from liza.rules.fields import lookup
-from liza.rules.language import parse_duration
 from liza.rules.silences import Entry, entries, field
 from liza.text import closest, printable
 
 
-@click.group("silence")
+@click.group("silence", cls=Family)
 @common
 def command() -> None:
     """Let a known match pass for some hours.
 
     A silenced match halts nobody, and is shown as silenced by analyze, status and every report. When the silence ends,
     what it hid counts again. It has a reason and an end, and is never edited: expire it and add another.
+
+    \b
+    Examples:
+      liza silence add external_service_outage blocker_service=payments --for 2h -m "they work on it"
+      liza silence list
     """
 
 
@@ -56,7 +61,7 @@ def add_command(
     All records behind a match must say so. The field that the rule groups by is compared as the rule does it.
 
     \b
-    Example:
+    Examples:
       liza silence add external_service_outage blocker_service=stripe --for 2h -m "known outage, back at six"
     """
     board = Board.find(root_of(ctx))
@@ -129,7 +134,7 @@ def list_command(ctx: click.Context, everything: bool, now: str | None, as_json:
     """Show the silences that are in force.
 
     \b
-    Example:
+    Examples:
       liza silence list --all
     """
     at = moment(now)
@@ -163,7 +168,7 @@ def expire_command(ctx: click.Context, name: str, by: str | None, now: str | Non
     """End a silence now. What it hid counts again.
 
     \b
-    Example:
+    Examples:
       liza silence expire silence-1
     """
     at = moment(now)

@@ -4,7 +4,7 @@ import click
 
 from liza.cli import envelope, show
 from liza.cli.claim.options import context_of, plain
-from liza.cli.group import common
+from liza.cli.group import Family, common
 from liza.cli.options import person, plain_words
 from liza.protocols.disputes import judging, missing, stages, staging
 from liza.protocols.disputes.guarding import ways_out
@@ -12,10 +12,16 @@ from liza.protocols.disputes.staging import Blocked, Staged
 from liza.text import printable
 
 
-@click.group("stage")
+@click.group("stage", cls=Family)
 @common
 def command() -> None:
-    """Take a pipeline of claims from stage to stage."""
+    """Take a pipeline of claims from stage to stage.
+
+    \b
+    Examples:
+      liza stage advance S3
+      liza stage list
+    """
 
 
 @command.command("advance")
@@ -25,7 +31,7 @@ def advance_command(ctx: click.Context, name: str, now: str | None, as_json: boo
     """Go on to STAGE. Every claim in dispute is to be re-examined then.
 
     \b
-    Example:
+    Examples:
       liza stage advance S3
     """
     return _tell("stage advance", staging.advance(context_of(ctx, now), name), as_json)
@@ -36,10 +42,12 @@ def advance_command(ctx: click.Context, name: str, now: str | None, as_json: boo
 @click.option("--for", "only", metavar="ID", multiple=True, help="A claim it is for; default: all in dispute.")
 @plain
 def data_command(ctx: click.Context, reference: str, only: tuple[str, ...], now: str | None, as_json: bool) -> int:
-    """Say that data or a tool has become available: claims in dispute are to be re-examined.
+    """Say that data or a tool is there now.
+
+    Claims in dispute are to be re-examined by it: all, or those that --for names.
 
     \b
-    Example:
+    Examples:
       liza stage data data/gc_annotation.tsv --for C-001
     """
     return _tell("stage data", staging.add_data(context_of(ctx, now), plain_words(reference, "REF"), only), as_json)
@@ -53,7 +61,7 @@ def close_command(ctx: click.Context, name: str, by: str | None, now: str | None
     """Close STAGE. The last one does not close while any claim is in dispute: exit code 3.
 
     \b
-    Example:
+    Examples:
       liza stage close S5
     """
     try:
@@ -97,7 +105,7 @@ def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     """Show the stages, and what keeps the last one from closing.
 
     \b
-    Example:
+    Examples:
       liza stage list
     """
     context = context_of(ctx, now)

@@ -16,12 +16,14 @@ from liza.breaker.check import check
 from liza.cli import daemon, envelope, show
 from liza.cli.group import common, root_of
 from liza.cli.options import moment
+from liza.cli.waiting import Waiting
 from liza.errors import LizaError
 from liza.model import format_time, parse_time
 from liza.protocols import judged
 from liza.rules.evaluate import RuleSet
 from liza.rules.silences import entries
 from liza.text import printable
+from liza.watch.lease import facts_of
 
 RECENT = 5
 
@@ -38,13 +40,14 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     cannot be judged.
 
     \b
-    Example:
+    Examples:
       liza status --json | jq .trigger
     """
     at = moment(now)
     board = Board.find(root_of(ctx))
     rules = read_rules(board.paths.rules)
-    found = check(board, rules, at, dry_run=True)
+    with Waiting("checking the blackboard"):
+        found = check(board, rules, at, dry_run=True)
     halt = checkpoint.look(board.paths.checkpoint)
     section = found.snapshot.sections.get("circuit_breaker")
     recent = [dict(entry) for entry in sections.history_of(section)[-RECENT:] if isinstance(entry, Mapping)]
@@ -128,7 +131,7 @@ def _show_halt(halt: checkpoint.Checkpoint | None, trigger: Mapping[str, Any] | 
 def _last_check(section: Any, paths: Paths, at: datetime) -> str:
     """The last on the blackboard, or of the daemon, which enters only some of its checks there."""
     entered = section.get("last_check") if isinstance(section, Mapping) else None
-    times = [parse_time(time) for time in (entered, daemon.facts_of(paths)[1].get("last_check"))]
+    times = [parse_time(time) for time in (entered, facts_of(paths)[1].get("last_check"))]
     ages = [(at - time).total_seconds() for time in times if time is not None]
     return f", last check {_ago(max(min(ages), 0.0))} ago" if ages else ", never checked"
 

@@ -12,8 +12,14 @@ from liza.rules.severities import SEVERITIES
 
 @click.command("trip")
 @click.option("-m", "--message", metavar="TEXT", required=True, help="What is wrong.")
-@click.option("--severity", type=click.Choice(list(SEVERITIES)), default="ARCHITECTURE_FLAW", show_default=True)
-@click.option("--now", metavar="TIME", help="Trip as if it were this time.")
+@click.option(
+    "--severity",
+    type=click.Choice(list(SEVERITIES)),
+    default="ARCHITECTURE_FLAW",
+    show_default=True,
+    help="What is at fault.",
+)
+@click.option("--now", metavar="TIME", help="As if it were this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
 @click.pass_context
@@ -23,7 +29,7 @@ def command(ctx: click.Context, message: str, severity: str, now: str | None, as
     Halts the agents, writes a report and enters the trip, as if a rule had matched. Exit code 3.
 
     \b
-    Example:
+    Examples:
       liza trip -m "the payment sandbox is down, all three are mocking it differently" --severity EXTERNAL_DEPENDENCY
     """
     board = Board.find(root_of(ctx))

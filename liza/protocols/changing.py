@@ -9,6 +9,7 @@ from liza.blackboard import backups, edit
 from liza.blackboard.board import Board
 from liza.blackboard.document import Document
 from liza.blackboard.paths import Paths
+from liza.blackboard.storage import make_folders
 from liza.errors import Refused
 from liza.model import format_time
 from liza.protocols import scopes
@@ -49,6 +50,23 @@ def change(
     board.change(revised)
     log(board.paths, outcomes[0].events, now)
     return outcomes[0]
+
+
+def keep(paths: Paths, path: str, what: str, records: Sequence[Mapping[str, Any]]) -> None:
+    """Keep records that leave the blackboard, one JSON object a line; a crash may keep one twice, and loses none."""
+    import json
+    import os
+
+    try:
+        make_folders(paths.runs, os.path.dirname(path))
+        lines = "".join(json.dumps(each, ensure_ascii=False, default=str) + "\n" for each in records)
+        with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(lines)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        hint = f"make room or permission for {path}"
+        raise Refused(f"older {what} could not be kept: {error.strerror}; nothing was changed", hint=hint) from None
 
 
 def unknown(document: Document, scope: scopes.Scope, name: str) -> Refused:

@@ -7,11 +7,11 @@ evidence. Nothing here reads a file or a clock.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from liza.model import Record
 from liza.rules.fields import OPERATORS, World, lookup, passes, values
-from liza.rules.language import Aggregate, All, Comparison, Distinct, Field, Metric, Node, Not, Param
+from liza.rules.tree import Aggregate, All, Comparison, Distinct, Field, Grouping, Metric, Node, Not, Param
 from liza.text import text_of
 
 Key = tuple[Any, ...]
@@ -30,7 +30,7 @@ class Outcome(NamedTuple):
     value: float  # of the comparison that held, or else of the first
     threshold: float
     key: str | None  # the group as people call it
-    behind: "tuple[Key, tuple[Counts, ...]]"  # where its evidence is; few of a thousand groups are asked for it
+    behind: tuple[Key, tuple["Counts", ...]]  # where its evidence is; few of a thousand groups are asked for it
 
     @property
     def evidence(self) -> tuple[Record, ...]:
@@ -288,6 +288,7 @@ def _densest(records: Sequence[Record], seconds: float) -> list[Record]:
 
 # --- grouping -------------------------------------------------------------------------------------------------------
 
+_One = TypeVar("_One")
 Grouped = list[tuple[Record, Mapping[Any, str]]]  # each record with its groups, and the text that puts it there
 
 
@@ -295,17 +296,28 @@ def _partition(
     aggregate: Aggregate, records: Sequence[Record], world: World, condition: Condition
 ) -> dict[Key, tuple[str, list[Member], Sequence[str]]]:
     """The groups of an aggregate, each with the name people call it by and the texts that made it."""
-    grouped = _grouped(aggregate, records, world, condition)
-    partitions: dict[Key, Grouped] = {(): grouped} if grouped and not aggregate.per else {}
-    if aggregate.per:
-        for record, groups in grouped:
-            for per in _combinations([values(lookup(record, each)) for each in aggregate.per]):
-                partitions.setdefault(per, []).append((record, groups))
+    if aggregate.grouping is None:
+        alone = _per(aggregate, [(record, True) for record in records], records, world)
+        return {(*per, ""): (" / ".join(per), members, [""] * len(members)) for per, members in alone.items()}
+    grouped = _grouped(aggregate, aggregate.grouping, records, world, condition)
+    partitions = _per(aggregate, grouped, records, world)
     found: dict[Key, tuple[str, list[Member], Sequence[str]]] = {}
     for per, members in partitions.items():
         for group, chosen, texts_in in (_streaks if aggregate.kind == "streak" else _groups)(members):
-            name = [_commonest(texts_in)] if aggregate.grouping else []
-            found[(*per, group)] = (" / ".join([*per, *name]), chosen, texts_in)
+            found[(*per, group)] = (" / ".join([*per, _commonest(texts_in)]), chosen, texts_in)
+    return found
+
+
+def _per(
+    aggregate: Aggregate, members: list[_One], records: Sequence[Record], world: World
+) -> dict[tuple[str, ...], list[_One]]:
+    """The records, with whatever is known of each, apart for each value of the fields that `per` names."""
+    if not aggregate.per:
+        return {(): members} if members else {}
+    found: dict[tuple[str, ...], list[_One]] = {}
+    for member, keys in zip(members, world.per(aggregate.stream, aggregate.per, records), strict=True):
+        for per in keys:
+            found.setdefault(per, []).append(member)
     return found
 
 
@@ -315,14 +327,6 @@ def _commonest(texts_in: Iterable[str]) -> str:
     if len(counted) == 1:
         return next(iter(counted))
     return min(counted, key=lambda text: (-counted[text], text))
-
-
-def _combinations(columns: Sequence[Sequence[Any]]) -> list[Key]:
-    """One key for each way to take a value of each field; none where a field is absent, which never equals absent."""
-    keys: list[Key] = [()]
-    for column in columns:
-        keys = [(*key, value) for key in keys for value in dict.fromkeys(map(text_of, column))]
-    return keys
 
 
 def _groups(members: Grouped) -> Iterator[tuple[Any, list[Member], list[str]]]:
@@ -344,11 +348,10 @@ def _streaks(members: Grouped) -> Iterator[tuple[Any, list[Member], list[str]]]:
         yield group, chosen, [groups[group] for _, groups in members if group in groups]
 
 
-def _grouped(aggregate: Aggregate, records: Sequence[Record], world: World, condition: Condition) -> Grouped:
+def _grouped(
+    aggregate: Aggregate, grouping: Grouping, records: Sequence[Record], world: World, condition: Condition
+) -> Grouped:
     """Each record with its groups: none without the field, several if its value is a list."""
-    grouping = aggregate.grouping
-    if grouping is None:
-        return [(record, {"": ""}) for record in records]
     written = [(record, world.texts(record, grouping.field)) for record in records]
     distinct = {text for _, found in written for text in found}
     if not distinct:

@@ -19,6 +19,7 @@ from liza.model import (
     Snapshot,
     Verdict,
     format_time,
+    parse_duration,
     parse_time,
     tasks_of,
 )
@@ -26,7 +27,6 @@ from liza.rules.acknowledged import Acknowledged, acknowledged_by
 from liza.rules.conditions import Condition, Outcome
 from liza.rules.derived import DERIVED
 from liza.rules.fields import World
-from liza.rules.language import parse_duration
 
 # Streams that are lists inside the records of a section: the section, the list, and what its owner is called there.
 _NESTED = {

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from liza.model import MAPPINGS, Record, parse_time
-from liza.rules.language import Aggregate, Field, Filter
-from liza.text import shown
+from liza.rules.tree import Aggregate, Field, Filter
+from liza.text import shown, text_of
 
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     ">=": lambda a, b: a >= b,
@@ -32,6 +32,7 @@ class World:
         self.unusable: dict[tuple[str, int | str], str] = {}  # record -> what is wrong with it
         self._by_type: dict[str, dict[str, list[Record]] | None] = {}
         self._counted: dict[int, tuple[Aggregate, list[Record]]] = {}
+        self._per: dict[tuple[str, tuple[Field, ...]], dict[int | str, list[tuple[str, ...]]]] = {}
         self._groups: dict[tuple[Field, float], tuple[Any, dict[str, int]]] = {}
 
     def counted(self, aggregate: Aggregate) -> Sequence[Record]:
@@ -109,6 +110,18 @@ class World:
             else:
                 self._by_type[stream] = index
         return self._by_type[stream]
+
+    def per(self, stream: str, fields: tuple[Field, ...], records: Sequence[Record]) -> list[list[tuple[str, ...]]]:
+        """For each record its values of these fields, one for each way to take them; none where a field is absent,
+        which never equals absent. The rules of a protocol all ask for the same."""
+        known = self._per.setdefault((stream, fields), {})
+        for record in records:
+            if record.key not in known:
+                keys: list[tuple[str, ...]] = [()]
+                for column in [values(lookup(record, each)) for each in fields]:
+                    keys = [(*key, value) for key in keys for value in dict.fromkeys(map(text_of, column))]
+                known[record.key] = keys
+        return [known[record.key] for record in records]
 
     def texts(self, record: Record, wanted: Field) -> Sequence[str]:
         """The texts of a field that groups. A mapping there cannot be compared, and is said to be unusable."""

@@ -10,6 +10,22 @@ import re
 import warnings
 from typing import Any, NamedTuple, NoReturn
 
+from liza.model import parse_duration
+from liza.rules.tree import (
+    Aggregate,
+    All,
+    Any_,
+    BadCondition,
+    Comparison,
+    Distinct,
+    Field,
+    Filter,
+    Grouping,
+    Metric,
+    Node,
+    Not,
+    Param,
+)
 from liza.text import closest
 
 STREAMS = ("anomalies", "rounds", "attempts", "iterations", "tasks", "agents", "discovered", "log")
@@ -19,101 +35,6 @@ COMPARISONS = (">=", "<=", "!=", "=~", ">", "<", "=")
 KEYWORDS = ("AND", "OR", "NOT", "IN", "where")
 DEFAULT_SIMILARITY = 0.7
 DEEPEST = 50
-
-
-class BadCondition(ValueError):
-    """Where in the condition (counting from 0) something else was expected."""
-
-    def __init__(self, message: str, offset: int, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.offset = offset
-        self.hint = hint
-
-
-class Field(NamedTuple):
-    """`a`, `a.b` or `a|b`: the first of several paths that is present."""
-
-    paths: tuple[tuple[str, ...], ...]
-
-    def __str__(self) -> str:
-        return "|".join(".".join(path) for path in self.paths)
-
-
-class Param(NamedTuple):
-    """`$name`, a number that the rule or rules.yaml sets."""
-
-    name: str
-
-
-class Filter(NamedTuple):
-    """What a record must be like. `operator` is a comparison, `in`, `not in`, `exists` or an `age` comparison."""
-
-    field: Field
-    operator: str
-    value: Any
-    age: bool = False
-
-
-class Grouping(NamedTuple):
-    """Which records belong together; `similarity` is None for `same`."""
-
-    field: Field
-    similarity: float | None
-
-
-class Distinct(NamedTuple):
-    """An extra test on a group: how many different values of a field it holds."""
-
-    field: Field
-    operator: str
-    value: float | Param
-
-
-class Aggregate(NamedTuple):
-    """A number made of the records of a stream."""
-
-    kind: str  # count, streak, share
-    stream: str = "anomalies"
-    where: tuple[Filter, ...] = ()
-    filters: tuple[Filter, ...] = ()
-    grouping: Grouping | None = None
-    per: tuple[Field, ...] = ()
-    distinct: Distinct | None = None
-    within: float | None = None  # seconds
-
-    @property
-    def grouped(self) -> bool:
-        return self.grouping is not None or bool(self.per)
-
-
-class Metric(NamedTuple):
-    """A number of the blackboard itself, such as `sprint.metrics.tasks_blocked`."""
-
-    path: tuple[str, ...]
-
-
-class Comparison(NamedTuple):
-    """Aggregates added up, against a number."""
-
-    terms: tuple[Aggregate | Metric, ...]
-    operator: str
-    threshold: float | Param
-
-
-class All(NamedTuple):
-    parts: "tuple[Node, ...]"
-
-
-class Any_(NamedTuple):  # noqa: N801 - `Any` is typing's
-    parts: "tuple[Node, ...]"
-
-
-class Not(NamedTuple):
-    part: "Node"
-
-
-Node = Comparison | All | Any_ | Not
 
 
 class Token(NamedTuple):
@@ -134,19 +55,12 @@ _TOKENS = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _CONSTANTS = {"true": True, "false": False, "null": None}
 
 
 def parse(text: str) -> Node:
     """The tree of a condition."""
     return _Parser(text).condition()
-
-
-def parse_duration(text: str) -> float | None:
-    """`30m`, `2h`, `7d` in seconds; None if it is none."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|[smhd])", text.strip())
-    return float(found[1]) * _SECONDS[found[2]] if found else None
 
 
 class _Parser:

@@ -7,12 +7,13 @@ misspelt `conditon` would otherwise be a rule that never fires.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from liza.model import Problem, Rule
+from liza.model import Problem, Rule, parse_duration
 from liza.rules import blocks
 from liza.rules.conditions import BadRule, Condition
 from liza.rules.evaluate import Compiled, RuleSet
-from liza.rules.language import BadCondition, parse, parse_duration
 from liza.rules.severities import SEVERITIES
+from liza.rules.shipped import TREES
+from liza.rules.tree import BadCondition, Node
 from liza.text import closest, shown
 
 ACTIONS = ("CHECKPOINT", "FREEZE", "STOP", "OPEN", "ALERT")
@@ -116,16 +117,7 @@ def _keep_fixed(files: "Sequence[_File]", mine: "_File") -> None:
             mine.wrong(("rules", index, "name"), message, hint)
 
 
-class _Entry(NamedTuple):
-    """A rule as the files together have it, and where it was written last."""
-
-    fields: Mapping[str, Any]
-    params: Mapping[str, float]
-    file: "_File"
-    place: int  # among the rules of that file
-
-
-def _merged(files: "Sequence[_File]") -> dict[str, _Entry]:
+def _merged(files: "Sequence[_File]") -> "dict[str, _Entry]":
     """Later files change what earlier ones say, key by key. In one file a rule's own param beats the file's."""
     found: dict[str, _Entry] = {}
     for file in files:
@@ -147,7 +139,7 @@ def _changed_settings(files: "Sequence[_File]", mine: "_File") -> Iterator[str]:
         yield "matching is 'exact': texts must be equal to be the same"
 
 
-def _changed_rules(shipped: Mapping[str, _Entry], now: Mapping[str, _Entry]) -> Iterator[str]:
+def _changed_rules(shipped: "Mapping[str, _Entry]", now: "Mapping[str, _Entry]") -> Iterator[str]:
     """What a blackboard's own file does to the shipped rules: nobody should have to find that out."""
     for name, before in shipped.items():
         fields, defaults = now[name].fields, Rule._field_defaults
@@ -167,14 +159,14 @@ def _plain(value: Any) -> Any:
     return " ".join(value.split()) if isinstance(value, str) else value
 
 
-def _compile(entry: _Entry, shipped: Sequence[str]) -> tuple[Rule | None, Condition | None, list[Problem]]:
+def _compile(entry: "_Entry", shipped: Sequence[str]) -> tuple[Rule | None, Condition | None, list[Problem]]:
     fields, file = entry.fields, entry.file
     path: Path = ("rules", entry.place)
     problems: list[Problem] = []
     condition: Condition | None = None
     if isinstance(fields.get("condition"), str) and (*path, "condition") not in file.faulty:
         try:
-            condition = Condition(parse(fields["condition"]), entry.params)
+            condition = Condition(_tree(fields["condition"]), entry.params)
         except BadCondition as error:
             message = f"rule {fields['name']}: {error.message}"
             problems.append(file.problem((*path, "condition"), message, error.hint, error.offset))
@@ -191,6 +183,16 @@ def _compile(entry: _Entry, shipped: Sequence[str]) -> tuple[Rule | None, Condit
         return None, None, problems
     said = {name: _plain(fields[name]) for name in Rule._fields if name in fields}
     return Rule(**said), condition, []
+
+
+def _tree(condition: str) -> Node:
+    """What a condition says. Those of the shipped rules were parsed when they were written."""
+    known = TREES.get(condition)
+    if known is not None:
+        return known
+    from liza.rules.language import parse
+
+    return parse(condition)
 
 
 def _param_meant(message: str, params: Mapping[str, float]) -> str | None:
@@ -305,6 +307,15 @@ class _File:
                 expected = f"at least {blocks.ROUNDS.least}: one round is no repetition"
                 self.wrong((*path, name), f"{whose}the param {name} is {shown(number)}, expected is {expected}")
         return found
+
+
+class _Entry(NamedTuple):
+    """A rule as the files together have it, and where it was written last."""
+
+    fields: Mapping[str, Any]
+    params: Mapping[str, float]
+    file: _File
+    place: int  # among the rules of that file
 
 
 def is_window(value: Any) -> bool:

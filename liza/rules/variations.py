@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from liza.rules.conditions import Condition
 from liza.rules.evaluate import Compiled, RuleSet
-from liza.rules.language import Comparison, Node, Not
 from liza.rules.load import is_window
+from liza.rules.tree import Comparison, Node, Not
 from liza.text import closest
 
 

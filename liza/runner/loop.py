@@ -48,6 +48,7 @@ class Run:
         self.job, self.session, self.interrupts, self.view, self.by = job, session, interrupts, view, by
         self.number = 0  # of the last iteration in this session
         self.here = 0  # iterations of this call
+        self.unattended = 0  # iterations since somebody decided about this loop
         self.model = job.model or (settings.models[0] if self._needs_model() and settings.models else None)
         self.totals = Totals()
         self.tried: list[Tried] = []
@@ -152,6 +153,7 @@ class Run:
     def _recorded(self, done: Done) -> Recorded:
         self.number += 1
         self.here += 1
+        self.unattended += 1
         self.tried = [*self.tried, done.tried()][-_REMEMBERED:]
         self._look_at(done.plan)
         self.totals = self.totals.plus(done)
@@ -241,11 +243,13 @@ class Run:
         action = self.settings.action
         if self._is_last() and action != "abort":
             return End("open", 3, stands.reason)  # there is nothing to go on with
-        if action == "alert":
+        if action == "alert" and self.unattended < self.settings.absolute_max_loops:
             self.close(stands, "told of, and going on (--on-stagnation alert)")
             return None
         if action == "abort":
             return self.give_up(stands, skip=True)
+        if action == "alert":
+            self.view.says(f"{self.unattended} iterations, and nobody has looked: pausing (absolute_max_loops)")
         if action == "escalate" and self._escalate(stands):
             return None
         return self._pause(stands)
@@ -302,6 +306,7 @@ class Run:
 
     def _pause(self, stands: Recorded) -> End | None:
         """Ask, or wait until somebody closes the loop."""
+        self.unattended = 0
         self.save("paused", stands.reason)
         self._looked = None
         if self.view.can_ask:

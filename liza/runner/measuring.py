@@ -4,12 +4,16 @@ import json
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import datetime
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from liza.blackboard.board import Board
 from liza.blackboard.paths import Paths
 from liza.blackboard.storage import make_folder, put
-from liza.runner import git
+from liza.protocols.loops.recording import Iteration, Recorded, record
+from liza.protocols.loops.settings import Settings
+from liza.rules.evaluate import RuleSet
 
 
 class Measured(NamedTuple):
@@ -32,8 +36,23 @@ class Measured(NamedTuple):
             put(self.path, json.dumps(self.now).encode())
 
 
+def recorded(
+    board: Board, name: str, iteration: Iteration, workdirs: Sequence[str], rules: RuleSet, settings: Settings,
+    now: datetime,
+) -> Recorded:  # fmt: skip
+    """Record one iteration; where nobody says how many files changed, that is measured in the work trees."""
+    if iteration.files_changed is not None:
+        return record(board, name, iteration, rules, settings, now)
+    measured = measure(board.paths, name, workdirs)
+    done = record(board, name, iteration._replace(files_changed=measured.files_changed), rules, settings, now)
+    measured.keep()
+    return done
+
+
 def measure(paths: Paths, loop: str, workdirs: Sequence[str]) -> Measured:
     """Compare the work trees with how the last iteration of this loop left them; the first has nothing to compare."""
+    from liza.runner import git  # which a caller who knows how many files changed does not pay for
+
     path = os.path.join(paths.runs, "loops", f"{quote(loop, safe=' ')[:200]}.snapshot.json")
     roots = [os.path.abspath(each) for each in workdirs] or [os.path.dirname(os.path.abspath(paths.folder))]
     now = git.snapshot(roots)

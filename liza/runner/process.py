@@ -2,7 +2,8 @@
 
 The command gets a session of its own, so that everything it starts can be ended with it. When it ends, by itself or
 because its time is up or somebody stops liza, what is left of its process group is ended too: an iteration that is
-over changes no files any more. Only what made itself a session of its own lives on.
+over changes no files any more. A `Guard` does that where liza itself is killed. Only what made itself a session of
+its own lives on.
 """
 
 import os
@@ -15,6 +16,8 @@ from contextlib import suppress
 from functools import partial
 from types import FrameType, TracebackType
 from typing import IO, Any, NamedTuple, Self
+
+from liza.runner.guard import Guard
 
 HEAD, TAIL = 1 << 18, 1 << 21  # bytes of the output that are kept in memory: of its beginning, and of its end
 GRACE = 0.4  # seconds between the request to end and the kill
@@ -122,7 +125,7 @@ def run(
         reason = error.strerror if isinstance(error, OSError) else str(error)
         note = f"{argv[0]} could not be started: {reason}"
         return Ran("error", None, note, time.monotonic() - started, f"{note}\n", 0)
-    with _Kept(log) as kept:
+    with _Kept(log) as kept, Guard(process.pid):
         passing = _Passing(process, kept, limits, interrupts, outlet, started)
         try:
             why = passing.until_it_ends()

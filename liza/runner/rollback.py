@@ -103,6 +103,9 @@ def _target(tree: WorkTree, record: Mapping[str, Any], name: str) -> Target:
     kept = _commit(tree, ref) if isinstance(ref, str) and ref.startswith(f"{checkpoints.REFS}/") else None
     if not record.get("checkpoint_tag") and kept is not None:
         return Target(None, kept, None)  # there was no commit yet
+    if tag is None and not rec.list_of(record, "attempts"):
+        hint = f"liza attempt start --slice {shlex.quote(name)} --test NAME"
+        raise Refused(f"slice {name} has no checkpoint: no test was started yet", hint=hint)
     if tag is None:
         hint = f"write the commit to go back to as checkpoint_tag of slice {name} into .liza/state.yaml"
         raise Refused(f"slice {name} has no checkpoint: no test was started before the first attempt", hint=hint)

@@ -2,6 +2,7 @@
 
 import glob
 import os
+import select
 import subprocess
 import time
 from collections.abc import Sequence
@@ -14,6 +15,8 @@ from liza.errors import Refused
 PLACE = "{report}"  # in a word of the command: the path of the report
 VARIABLE = "LIZA_JUNIT"  # the same for a script
 TAIL = 20_000  # bytes of what was printed last that are kept
+LINGER = 2.0  # seconds for the output of what a command leaves running
+_TICK = 0.1
 _OPTIONS = {
     "pytest": ("--junitxml={report}",),
     "py.test": ("--junitxml={report}",),
@@ -41,7 +44,7 @@ def run(command: Sequence[str], written_to: Sequence[str], out: BinaryIO) -> Ran
     report = os.path.join(folder.name, "report.xml")
     words = command if written_to else told(command)
     words = [word.replace(PLACE, report) for word in words]
-    began = time.time()
+    before = {file: _version(file) for file in _matching(written_to)}
     try:
         process = subprocess.Popen(
             words,
@@ -57,8 +60,9 @@ def run(command: Sequence[str], written_to: Sequence[str], out: BinaryIO) -> Ran
         raise Refused(f"{words[0]} could not be started: {why}", hint=hint) from None
     tail = _passed_on(process, out)
     code = process.wait()
-    named = [file for pattern in written_to for file in sorted(glob.glob(pattern, recursive=True))] or [report]
-    return Ran(code, tail.decode("utf-8", "backslashreplace"), tuple(_written_since(named, began)), folder)
+    named = _matching(written_to) if written_to else [report]
+    written = [file for file in named if _version(file) not in (None, before.get(file))]
+    return Ran(code, tail.decode("utf-8", "backslashreplace"), tuple(written), folder)
 
 
 def told(command: Sequence[str]) -> list[str]:
@@ -79,12 +83,23 @@ def told(command: Sequence[str]) -> list[str]:
 
 
 def _passed_on(process: "subprocess.Popen[bytes]", out: BinaryIO) -> bytes:
-    """What a process prints goes to `out` at once; its end is kept. Interrupted, it is waited for: it was, too."""
+    """What a process prints goes to `out` at once; its end is kept. Interrupted, it is waited for: it was, too.
+
+    A server that the tests started and left may keep the output open for ever; nobody waits for that.
+    """
     tail = b""
+    ended = None
     assert process.stdout is not None
     with process.stdout as stream:
         while True:
             try:
+                ready = select.select([stream], [], [], _TICK)[0]
+                if ended is None and process.poll() is not None:
+                    ended = time.monotonic()
+                if ended is not None and (not ready or time.monotonic() - ended > LINGER):
+                    return tail
+                if not ready:
+                    continue
                 piece = os.read(stream.fileno(), 1 << 16)
             except KeyboardInterrupt:
                 with suppress(KeyboardInterrupt):
@@ -100,11 +115,14 @@ def _passed_on(process: "subprocess.Popen[bytes]", out: BinaryIO) -> bytes:
                 out.flush()
 
 
-def _written_since(files: Sequence[str], began: float) -> list[str]:
-    """Of these files, those of this run: a report of an earlier one says nothing of it."""
-    found = []
-    for file in dict.fromkeys(files):
-        with suppress(OSError):
-            if os.stat(file).st_mtime >= int(began):  # some file systems keep whole seconds
-                found.append(file)
-    return found
+def _matching(patterns: Sequence[str]) -> list[str]:
+    found = [file for pattern in patterns for file in sorted(glob.glob(pattern, recursive=True))]
+    return list(dict.fromkeys(found))
+
+
+def _version(file: str) -> tuple[int, int, int] | None:
+    """What tells a report of this run from one of an earlier run, which says nothing of it."""
+    with suppress(OSError):
+        status = os.stat(file)
+        return status.st_mtime_ns, status.st_ino, status.st_size
+    return None

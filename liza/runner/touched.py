@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from liza.blackboard.paths import Paths
-from liza.blackboard.storage import put
+from liza.blackboard.storage import make_folders, put
 from liza.protocols.attempts.naming import file_name
 from liza.runner import git, rollback, worktree
 
@@ -23,7 +23,8 @@ class Touched(NamedTuple):
         """For the next attempt to be compared with; one that cannot be kept makes that unknown, and nothing worse."""
         with suppress(OSError):
             if self.now is not None:
-                os.makedirs(os.path.dirname(self.path), exist_ok=True)
+                folder = os.path.dirname(self.path)
+                make_folders(os.path.dirname(folder), folder)
                 put(self.path, json.dumps(self.now).encode())
             elif os.path.exists(self.path):
                 os.unlink(self.path)

@@ -19,9 +19,8 @@ from typing import Any, NamedTuple
 from liza.blackboard.document import Document, Path, parse
 from liza.blackboard.storage import read
 from liza.errors import Unreadable
-from liza.model import Problem, format_time, parse_time
+from liza.model import Problem, format_time, parse_duration, parse_time
 from liza.rules.evaluate import RuleSet
-from liza.rules.language import parse_duration
 from liza.rules.sameness import same_key
 from liza.text import closest, shown
 from liza.trials.playback import CHECK, RECORD, RESOLVE, SET, Event, Played, Trip, play

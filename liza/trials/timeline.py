@@ -5,25 +5,23 @@ in records is text of strangers: it is cut, made printable and escaped. However 
 many columns; what falls into the same one is drawn once.
 """
 
-from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from html import escape
-from itertools import accumulate, zip_longest
+from itertools import zip_longest
 from typing import NamedTuple
-from unicodedata import east_asian_width, normalize
 
 from liza.model import Match, Reason, Record, Verdict
-from liza.text import printable
 from liza.trials.playback import RECORD, RESOLVE, Event, Played
+from liza.trials.shapes import bar, clean, cut, plate, tag, wide, words
+from liza.trials.ticks import EPOCH, ticks, told
 
 WIDTH, LEFT, RIGHT = 1000, 196, 906  # of the picture; where the first and the last event are
 _EDGE = RIGHT + 8  # of the lanes
 _GAP = 6  # between two texts
 _COLUMN = 2  # what is nearer than this is drawn once
 _LANE = 34
-_KEY = 200  # characters of a key that are told
 
 # Colours that stay apart for the colour-blind (Okabe and Ito), and never without a shape.
 _INK, _GREY, _LINE, _BANDS = "#1f2937", "#5f6773", "#e2e5ea", ("#f5f6f8", "#fff")
@@ -65,10 +63,10 @@ class _Mark(NamedTuple):
     def label(self) -> tuple[str, str]:
         """In full, and what must be there of it."""
         count = f"{self.match.value:g} of {self.match.threshold:g}"
-        return (f"{count} · {_clean(self.match.key)}" if self.match.key else count), count
+        return (f"{count} · {clean(self.match.key)}" if self.match.key else count), count
 
     def hover(self, more: int) -> str:
-        lines = [f"{self.kind}: {_clean(self.match.rule.name)}", _time(self.at), self.label[0]]
+        lines = [f"{self.kind}: {clean(self.match.rule.name)}", told(self.at), self.label[0]]
         return "\n".join([*lines, *([f"and {more} more here"] if more else [])])
 
 
@@ -77,7 +75,7 @@ class _Picture:
         self.plays = plays
         self.events = events
         moments = [event.at.astimezone(UTC) for event in events]
-        self.first, self.last = (min(moments), max(moments)) if moments else (_EPOCH, _EPOCH)
+        self.first, self.last = (min(moments), max(moments)) if moments else (EPOCH, EPOCH)
         self.written = {id(event.fields): event.at for event in events if event.kind == RECORD}
         self.ends = [played.last for _, played in plays if events]  # each is a judgement of its own
         self.marks = [list(self._marks(played)) for _, played in plays]
@@ -96,14 +94,14 @@ class _Picture:
         grid, height = self._axis(top - strip, y)
         y += height
         if self.unseen:
-            names = _cut(f"nothing seen: {', '.join(map(_clean, self.unseen))}", WIDTH - 32, 11)
-            body.append(_text(16, y + 8, names, 11, fill=_GREY, class_="unseen"))
+            names = cut(f"nothing seen: {', '.join(map(clean, self.unseen))}", WIDTH - 32, 11)
+            body.append(words(16, y + 8, names, 11, fill=_GREY, class_="unseen"))
             y += 18
         head = [
-            _tag("title", escape(_clean(title))),
-            _tag("rect", width=WIDTH, height=y + 8, rx=8, fill="#fff", stroke="#d0d5dc"),
-            _text(16, 30, _cut(_clean(title), WIDTH - 32, 17), 17, font_weight="bold"),
-            _text(16, 50, self._said(), 12, fill=_GREY),
+            tag("title", escape(clean(title))),
+            tag("rect", width=WIDTH, height=y + 8, rx=8, fill="#fff", stroke="#d0d5dc"),
+            words(16, 30, cut(clean(title), WIDTH - 32, 17), 17, font_weight="bold"),
+            words(16, 50, self._said(), 12, fill=_GREY),
             self._legend(72),
             self._strip(top - 12),
         ]
@@ -160,8 +158,8 @@ class _Picture:
         resolved = self.lanes and any(event.kind == RESOLVE for event in self.events)
         evidence = {name: self._anywhere(name) for name in self.lanes}
         differs = any(columns != each.get(name, set()) for name, columns in evidence.items() for each in self.evidence)
-        words = {"resolution": resolved, "evidence": any(evidence.values()), "elsewhere": differs}
-        return found | {word for word, holds in words.items() if holds}
+        drawn = {"resolution": resolved, "evidence": any(evidence.values()), "elsewhere": differs}
+        return found | {word for word, holds in drawn.items() if holds}
 
     def _x(self, at: datetime) -> float:
         """Where a moment is; the middle if there is only one."""
@@ -176,19 +174,19 @@ class _Picture:
         trips = len(played.trips)
         closed = sum(trip.resolution is not None for trip in played.trips)
         said = f"{_number(trips, 'trip')}, {closed} resolved" if trips else "no trip"
-        ends = _text(WIDTH - 16, top + 18, "at the end", 11, fill=_GREY, text_anchor="end") if self.lanes else ""
-        name = _cut(_clean(heading), 560, 14)
-        words = f'{escape(name)}<tspan dx="12" font-weight="normal" fill="{_GREY}">{said}</tspan>'
+        ends = words(WIDTH - 16, top + 18, "at the end", 11, fill=_GREY, text_anchor="end") if self.lanes else ""
+        name = cut(clean(heading), 560, 14)
+        line = f'{escape(name)}<tspan dx="12" font-weight="normal" fill="{_GREY}">{said}</tspan>'
         lanes = top + 46 if any(event.kind == RESOLVE for event in self.events) else top + 30
         bottom = lanes + _LANE * len(self.lanes)
         parts = [
-            _tag("text", words, x=16, y=top + 18, font_size=14, font_weight="bold"),
+            tag("text", line, x=16, y=top + 18, font_size=14, font_weight="bold"),
             ends,
             *(self._ground(index, name, lanes + _LANE * row, row) for row, name in enumerate(self.lanes)),
             self._resolutions(played, top + 38, bottom) if bottom > lanes else "",
             *(self._lane(index, name, lanes + _LANE * row, _BANDS[row % 2]) for row, name in enumerate(self.lanes)),
         ]
-        return _tag("g", "\n".join(filter(None, parts)), class_="panel"), bottom - top + 14
+        return tag("g", "\n".join(filter(None, parts)), class_="panel"), bottom - top + 14
 
     def _ground(self, index: int, name: str, top: int, row: int) -> str:
         """What a lane is called, and how near its rule is in the end."""
@@ -197,14 +195,12 @@ class _Picture:
         )
         end = "" if state is None else f"{state.value:g} of {state.threshold:g}"
         end = "disabled" if state is not None and state.reason is Reason.DISABLED else end
-        label = escape(_cut(_clean(name), LEFT - 26, 12))
+        label = escape(cut(clean(name), LEFT - 26, 12))
         return "".join(
             (
-                _tag("rect", x=8, y=top, width=WIDTH - 16, height=_LANE, fill=_BANDS[row % 2], opacity=0.7),
-                _tag(
-                    "text", _tag("title", escape(_clean(name))) + label, x=16, y=top + 24, font_size=12, class_="lane"
-                ),
-                _text(WIDTH - 16, top + 24, _cut(end, WIDTH - _EDGE - 20, 11), 11, fill=_GREY, text_anchor="end"),
+                tag("rect", x=8, y=top, width=WIDTH - 16, height=_LANE, fill=_BANDS[row % 2], opacity=0.7),
+                tag("text", tag("title", escape(clean(name))) + label, x=16, y=top + 24, font_size=12, class_="lane"),
+                words(WIDTH - 16, top + 24, cut(end, WIDTH - _EDGE - 20, 11), 11, fill=_GREY, text_anchor="end"),
             )
         )
 
@@ -219,12 +215,12 @@ class _Picture:
         parts = []
         for closes, event in lines.values():
             what = "resolved" if closes else "nothing open to resolve"
-            hover = f"{what}\n{_time(event.at)}\nby {_clean(event.by)}\n{_clean(event.text)}"
+            hover = f"{what}\n{told(event.at)}\nby {clean(event.by)}\n{clean(event.text)}"
             look = {"stroke": _BLUE} if closes else {"stroke": _GREY, "stroke_dasharray": "1 4"}
             d = f"M{self._x(event.at):.1f} {top - 9}V{bottom}"
-            parts.append(_tag("path", _tag("title", escape(hover)), d=d, fill="none", class_="resolution", **look))
-        wanted = [(self._x(event.at) + 4, _clean(event.by), "") for _, event in lines.values()]
-        who = (_text(x, top, text, 11, fill=_BLUE, class_="who") for x, text in _labels(wanted, WIDTH - 16))
+            parts.append(tag("path", tag("title", escape(hover)), d=d, fill="none", class_="resolution", **look))
+        wanted = [(self._x(event.at) + 4, clean(event.by), "") for _, event in lines.values()]
+        who = (words(x, top, text, 11, fill=_BLUE, class_="who") for x, text in _labels(wanted, WIDTH - 16))
         return "".join((*parts, *who))
 
     def _lane(self, index: int, name: str, top: int, ground: str) -> str:
@@ -234,19 +230,19 @@ class _Picture:
             columns.setdefault((mark.kind, _column(self._x(mark.at))), []).append(mark)
         shapes = []
         for (kind, _), marks in columns.items():
-            hover = _tag("title", escape(marks[0].hover(len(marks) - 1)))
+            hover = tag("title", escape(marks[0].hover(len(marks) - 1)))
             where = f"translate({self._x(marks[0].at):.1f} {y})"
-            shapes.append(_tag("path", hover, class_=kind, transform=where, **_SHAPES[kind]))
+            shapes.append(tag("path", hover, class_=kind, transform=where, **_SHAPES[kind]))
         firsts = [marks[0] for marks in columns.values()]
         labels = _labels([(max(self._x(mark.at) - 6, LEFT - 6), *mark.label) for mark in firsts])
-        return _tag(
+        return tag(
             "g",
             "".join(
                 (
                     *self._bars(columns.values(), y),
                     self._dots(index, name, y),
                     *shapes,
-                    *(_plate(x, top + 11, text, ground) for x, text in labels),
+                    *(plate(x, top + 11, text, ground) for x, text in labels),
                 )
             ),
             class_="lane-of",
@@ -258,23 +254,23 @@ class _Picture:
             kind, until = marks[0].kind, marks[-1].until
             start, end = self._x(marks[0].since), _EDGE if until is None else self._x(until)
             if kind == TRIP:
-                yield _bar(start, end, y, 12, fill=_RED, fill_opacity=0.28, class_="open")
+                yield bar(start, end, y, 12, fill=_RED, fill_opacity=0.28, class_="open")
             elif kind == JOINED:
-                yield _bar(start, end, y, 4, fill=_PURPLE, fill_opacity=0.35, class_="open")
+                yield bar(start, end, y, 4, fill=_PURPLE, fill_opacity=0.35, class_="open")
             elif kind == SILENCED:
                 d = f"M{start:.1f} {y}H{end:.1f}"
-                yield _tag("path", d=d, stroke=_GREY, stroke_width=2, stroke_dasharray="4 4", class_="silence")
+                yield tag("path", d=d, stroke=_GREY, stroke_width=2, stroke_dasharray="4 4", class_="silence")
             if until is None:
                 fill = _RED if kind == TRIP else _PURPLE
-                yield _tag("path", d=f"M{_EDGE} {y - 8}l9 8-9 8z", fill=fill, fill_opacity=0.6, class_="unresolved")
+                yield tag("path", d=f"M{_EDGE} {y - 8}l9 8-9 8z", fill=fill, fill_opacity=0.6, class_="unresolved")
 
     def _dots(self, index: int, name: str, y: int) -> str:
         mine = self.evidence[index].get(name, set())
         others = self._anywhere(name) - mine
-        rings = "".join(_tag("circle", cx=x, cy=y, r=3) for x in sorted(others))
-        dots = "".join(_tag("circle", cx=x, cy=y, r=3) for x in sorted(mine))
-        return (_tag("g", rings, class_="elsewhere", fill="#fff", stroke=_GREY) if rings else "") + (
-            _tag("g", dots, class_="evidence", fill=_INK, stroke="#fff", stroke_width=0.8) if dots else ""
+        rings = "".join(tag("circle", cx=x, cy=y, r=3) for x in sorted(others))
+        dots = "".join(tag("circle", cx=x, cy=y, r=3) for x in sorted(mine))
+        return (tag("g", rings, class_="elsewhere", fill="#fff", stroke=_GREY) if rings else "") + (
+            tag("g", dots, class_="evidence", fill=_INK, stroke="#fff", stroke_width=0.8) if dots else ""
         )
 
     # --- around them ------------------------------------------------------------------------------------------------
@@ -284,24 +280,24 @@ class _Picture:
             return "no events"
         records = sum(event.kind == RECORD for event in self.events)
         fine = "auto" if self.last - self.first < timedelta(seconds=10) else "seconds"
-        return f"{_time(self.first, fine)} to {_time(self.last, fine)} · {_number(records, 'record')}"
+        return f"{told(self.first, fine)} to {told(self.last, fine)} · {_number(records, 'record')}"
 
     def _legend(self, y: int) -> str:
         parts, x = [], 22.0
         for kind in (each for each in _LEGEND if each in self.drawn):
             if kind == "evidence":
-                parts.append(_tag("circle", cx=x, cy=y, r=3))
+                parts.append(tag("circle", cx=x, cy=y, r=3))
             elif kind == "elsewhere":
-                parts.append(_tag("circle", cx=x, cy=y, r=3, fill="#fff", stroke=_GREY))
+                parts.append(tag("circle", cx=x, cy=y, r=3, fill="#fff", stroke=_GREY))
             elif kind == "resolution":
-                parts.append(_tag("path", d=f"M{x:.1f} {y - 7}v14", stroke=_BLUE))
+                parts.append(tag("path", d=f"M{x:.1f} {y - 7}v14", stroke=_BLUE))
             else:
-                parts.append(_bar(x, x + 26, y, 12, fill=_RED, fill_opacity=0.28) if kind == TRIP else "")
-                parts.append(_tag("path", transform=f"translate({x:.1f} {y})", **_SHAPES[kind]))
+                parts.append(bar(x, x + 26, y, 12, fill=_RED, fill_opacity=0.28) if kind == TRIP else "")
+                parts.append(tag("path", transform=f"translate({x:.1f} {y})", **_SHAPES[kind]))
                 x += 22 if kind == TRIP else 0
-            parts.append(_text(x + 11, y + 4, _LEGEND[kind], 11))
-            x += 11 + _wide(_LEGEND[kind], 11) + 18
-        return _tag("g", "".join(parts), class_="legend")
+            parts.append(words(x + 11, y + 4, _LEGEND[kind], 11))
+            x += 11 + wide(_LEGEND[kind], 11) + 18
+        return tag("g", "".join(parts), class_="legend")
 
     def _strip(self, y: int) -> str:
         """When anything was written at all: the more in a column, the taller."""
@@ -309,75 +305,22 @@ class _Picture:
         if not columns:
             return ""
         d = "".join(f"M{x} {y}v{-min(5 + 3 * count, 22)}" for x, count in sorted(columns.items()))
-        label = _text(16, y, "all records", 12, fill=_GREY)
-        return label + _tag("path", d=d, stroke=_GREY, stroke_width=1.2, stroke_opacity=0.6, class_="records")
+        label = words(16, y, "all records", 12, fill=_GREY)
+        return label + tag("path", d=d, stroke=_GREY, stroke_width=1.2, stroke_opacity=0.6, class_="records")
 
     def _axis(self, top: int, bottom: int) -> tuple[str, int]:
         if not self.events:
             return "", 0
-        parts = [_text(16, bottom + 8, "UTC", 11, fill=_GREY)]
+        parts = [words(16, bottom + 8, "UTC", 11, fill=_GREY)]
         lines, before = [], ""
-        for at, text, context in _ticks(self.first, self.last):
+        for at, text, context in ticks(self.first, self.last, RIGHT - LEFT):
             x = self._x(at)
             lines.append(f"M{x:.1f} {top}V{bottom - 6}")
-            parts.append(_text(x, bottom + 8, text, 11, fill=_GREY, text_anchor="middle", class_="tick"))
+            parts.append(words(x, bottom + 8, text, 11, fill=_GREY, text_anchor="middle", class_="tick"))
             if context != before:
-                parts.append(_text(x, bottom + 22, context, 10, fill=_GREY, text_anchor="middle", class_="date"))
+                parts.append(words(x, bottom + 22, context, 10, fill=_GREY, text_anchor="middle", class_="date"))
             before = context
-        return _tag("path", d="".join(lines), stroke=_LINE, fill="none") + "".join(parts), 30
-
-
-# --- time -------------------------------------------------------------------------------------------------------------
-
-_EPOCH = datetime(1, 1, 1, tzinfo=UTC)  # a Monday, so that weeks begin with one
-_MICROSECOND, _SECOND, _DAY = timedelta(microseconds=1), 10**6, 86400 * 10**6
-_STEPS = (
-    *(n * 10**power for power in range(6) for n in (1, 2, 5)),
-    *(n * _SECOND for n in (1, 2, 5, 10, 15, 30)),
-    *(n * 60 * _SECOND for n in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)),
-    *(n * _DAY for n in (1, 2, 7, 14)),
-)
-_MONTHS = (1, 3, 6, *(12 * n * 10**power for power in range(4) for n in (1, 2, 5)))
-_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-
-
-def _ticks(first: datetime, last: datetime) -> list[tuple[datetime, str, str]]:
-    """Round moments, as many as there is room for, each with its text and with what it is a part of."""
-    low, high = ((at - _EPOCH) // _MICROSECOND for at in (first, last))
-    if first == last:
-        return [(first, *_tick(first, 1 if first.microsecond else _SECOND))]
-    for step in _STEPS:
-        text, _ = _tick(first, step)
-        if (high - low) / step * (_wide(text, 11) + 40) <= RIGHT - LEFT:
-            moments = (_EPOCH + number * _MICROSECOND for number in range(-(-low // step) * step, high + 1, step))
-            return [(at, *_tick(at, step)) for at in moments]
-    start, end = ((at.year * 12 + at.month - 1) for at in (first, last))
-    months = next(n for n in _MONTHS if (end - start) / n * 70 <= RIGHT - LEFT)
-    numbers = range(-(-start // months) * months, end + 1, months)
-    found = [datetime(number // 12, number % 12 + 1, 1, tzinfo=UTC) for number in numbers if number >= 12]
-    return [(at, *_tick(at, months * 31 * _DAY)) for at in found if at >= first]
-
-
-def _tick(at: datetime, step: int) -> tuple[str, str]:
-    month = _NAMES[at.month - 1]
-    if step >= 372 * _DAY:
-        return f"{at.year}", ""
-    if step > 14 * _DAY:
-        return month, f"{at.year}"
-    if step >= _DAY:
-        return f"{at.day} {month}", f"{at.year}"
-    text = f"{at:%H:%M}" if step >= 60 * _SECOND else f"{at:%H:%M:%S}"
-    if step < _SECOND:
-        digits = next(n for n in range(1, 7) if step % 10 ** (6 - n) == 0)
-        text += f".{at.microsecond:06}"[: digits + 1]
-    return text, f"{at.day} {month} {at.year}"
-
-
-def _time(at: datetime, fine: str = "auto") -> str:
-    return f"{at.astimezone(UTC).replace(tzinfo=None).isoformat(' ', fine)} UTC"
-
-
-# --- text and shapes --------------------------------------------------------------------------------------------------
+        return tag("path", d="".join(lines), stroke=_LINE, fill="none") + "".join(parts), 30
 
 
 def _labels(wanted: Sequence[tuple[float, str, str]], edge: float = _EDGE) -> Iterator[tuple[float, str]]:
@@ -385,41 +328,15 @@ def _labels(wanted: Sequence[tuple[float, str, str]], edge: float = _EDGE) -> It
     taken = float(LEFT - 8)
     nexts = [*(x for x, _, _ in wanted[1:]), float("inf")]
     for (x, full, least), after in zip(wanted, nexts, strict=False):
-        text = _cut(full, min(after - _GAP, edge) - x)
+        text = cut(full, min(after - _GAP, edge) - x)
         if after > edge and text != full and x >= taken:
-            text = _cut(full, edge - taken)  # the last one may stand before its place
+            text = cut(full, edge - taken)  # the last one may stand before its place
         elif not text.startswith(least):
             text = least
-        start = min(x, edge - _wide(text))
+        start = min(x, edge - wide(text))
         if text and text.startswith(least) and start >= taken:
             yield start, text
-            taken = start + _wide(text) + _GAP
-
-
-def _wide(text: str, size: float = 11) -> float:
-    """How wide a text is at most in the fonts that browsers take."""
-    return size * sum(map(_ems, normalize("NFKC", text)))
-
-
-def _ems(char: str) -> float:
-    if char in "iljtfrI.,:;'|!()[] ·":
-        return 0.42
-    return 1.3 if east_asian_width(char) in "WF" else 0.98 if char in "mwMW@%…—" else 0.74 if char.isupper() else 0.64
-
-
-def _cut(text: str, room: float, size: float = 11) -> str:
-    """As much of the text as fits."""
-    if _wide(text, size) <= room:
-        return text
-    widths = list(accumulate(_wide(char, size) for char in text))
-    kept = text[: bisect(widths, room - _wide("…", size))].rstrip(" ·")
-    return f"{kept}…" if kept else ""
-
-
-def _clean(text: str | None) -> str:
-    """What strangers wrote, on one line and without what a browser would act on or XML forbids."""
-    text = text or ""
-    return printable(text if len(text) <= _KEY else f"{text[: _KEY - 1]}…")
+            taken = start + wide(text) + _GAP
 
 
 def _number(count: int, noun: str) -> str:
@@ -428,27 +345,3 @@ def _number(count: int, noun: str) -> str:
 
 def _column(x: float) -> int:
     return round(x / _COLUMN) * _COLUMN
-
-
-def _bar(start: float, end: float, y: float, height: int, **attributes: object) -> str:
-    return _tag("rect", x=start, y=y - height / 2, width=max(end - start, 0.5), height=height, **attributes)
-
-
-def _plate(x: float, y: float, text: str, ground: str) -> str:
-    """A label that stays readable where a line runs behind it."""
-    plate = _tag("rect", x=x - 1, y=y - 10, width=_wide(text), height=13, fill=ground, fill_opacity=0.8)
-    return plate + _text(x, y, text, 11, class_="label")
-
-
-def _text(x: float, y: float, text: str, size: int, **attributes: object) -> str:
-    return _tag("text", escape(text), x=x, y=y, font_size=size, **attributes) if text else ""
-
-
-def _tag(name: str, content: str = "", /, **attributes: object) -> str:
-    """An element; its content is escaped already, and its attributes are none of a stranger's words."""
-    written = "".join(f' {key.rstrip("_").replace("_", "-")}="{_short(value)}"' for key, value in attributes.items())
-    return f"<{name}{written}>{content}</{name}>" if content else f"<{name}{written}/>"
-
-
-def _short(value: object) -> object:
-    return f"{round(value, 2):g}" if isinstance(value, float) else value

@@ -14,6 +14,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from liza.blackboard.filesystem import network
 from liza.blackboard.paths import Paths
 from liza.blackboard.storage import Identity, identity
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 PAUSES = (30.0, 300.0, 3600.0)  # seconds before listening is tried again, the last one for ever
 SILENCE = 5.0  # seconds without an event for our own heartbeat, after which nobody listens any more
-_NETWORKS = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs")
 
 
 class Changes:
@@ -186,19 +186,3 @@ def _folder(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
-
-
-def network(folder: str) -> str | None:
-    """The kind of a file system whose changes elsewhere the kernel does not tell us about; None if it does."""
-    try:
-        device = os.stat(folder).st_dev
-        wanted = f"{os.major(device)}:{os.minor(device)}"
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:
-            for line in mounts:
-                words = line.split()
-                if words[2] == wanted:
-                    kind = words[words.index("-") + 1]
-                    return kind if kind in _NETWORKS else None
-    except (OSError, ValueError, IndexError):
-        pass
-    return None

@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from liza.blackboard.board import Board
+from liza.blackboard.board import BeingWritten, Board
 from liza.blackboard.document import Document
 from liza.blackboard.paths import Paths
 from liza.blackboard.rulesfile import read_rules
@@ -67,6 +67,7 @@ class Watcher:
         self.rules: RuleSet | None = None
         self.document: Document | None = None
         self.found: Check | None = None
+        self.written: datetime | None = None  # since when somebody has had the blackboard open for writing
         self.open: scopes.Open = {}  # trips of narrower scopes
         self.checks = 0
         self.seen: dict[str, Any] = {}
@@ -110,8 +111,11 @@ class Watcher:
         """One look, and what follows from it."""
         self.lease.take()
         try:
+            tidy(self.board)
             self.telling.remember()
             self.tick()
+            while self.found is None and self._waits_for_a_writer(self.ticked):
+                self.tick()
         finally:
             self.telling.stop()
             self.telling.write_down("stopped")
@@ -138,6 +142,7 @@ class Watcher:
     def _wait_for_the_folder(self) -> None:
         if not self.waiting:
             self.waiting = True
+            self.lease.wait_openly()
             self.telling.tell(Kind.WAITING, f"there is no {self.paths.folder} yet")
         self.looked()
         self.changes.wait(self.options.interval)
@@ -165,7 +170,7 @@ class Watcher:
     def tick(self) -> None:
         """Look whether anything has changed, and judge it if so."""
         if not self.lease.is_held:
-            self.lease.release()  # the folder was deleted
+            self.lease.drop()  # the folder was deleted
             if not self._takes():
                 self._wait_for_the_folder()
                 return
@@ -190,6 +195,9 @@ class Watcher:
             self.telling.failed("liza", LizaError(f"a bug in liza: {type(error).__name__}: {error}"), now)
             self.document, self.memo = None, {Recall: Recall()}
             self._at(now, RETRY)
+        while self.board.rescued:
+            kept = self.board.rescued.pop()
+            self.telling.tell(Kind.ALARM, f"a version of state.yaml that another program wrote was kept in {kept}")
         self.telling.tell_errors(now)
         self.telling.write_down()
 
@@ -225,12 +233,12 @@ class Watcher:
     def _look(self, now: datetime) -> None:
         assert self.rules is not None
         try:
-            document = self.board.read(self.document, whole=self.changes.moved_into_place())
+            document = self._read(now)
             snapshot = snapshot_of(self.board, document, self.rules, check=False)
             found = judged(snapshot, evaluate(self.rules, snapshot, now, self.memo))
         except LizaError as error:
             self.telling.failed("blackboard", error, now)
-            self._at(now, GRACE)
+            self._at(now, 0.0 if self._waits_for_a_writer(now) else GRACE)
             return
         self.foreign = self.foreign or _is_foreign(self.document, document)
         before, self.document = self.found, document
@@ -244,6 +252,22 @@ class Watcher:
         self._tell_what_is_new(before, self.found)
         self._see_to_scopes(document, now)
         self._see_to_time(now)
+
+    def _read(self, now: datetime) -> Document:
+        """The blackboard, and no half of a save; but whoever keeps it open for ever does not keep us from judging."""
+        whole = self.changes.moved_into_place()
+        try:
+            document = self.board.read(self.document, whole=whole, patient=True)
+        except BeingWritten:
+            self.written = min(self.written or now, now)
+            if self._waits_for_a_writer(now):
+                raise
+            return self.board.read(self.document, whole=whole)
+        self.written = None
+        return document
+
+    def _waits_for_a_writer(self, now: datetime) -> bool:
+        return self.written is not None and (now - self.written).total_seconds() < GRACE
 
     def _act(self, found: Check, document: Document, now: datetime) -> Check:
         """Put the verdict on the sprint into effect; what could not be done is told, and tried again."""

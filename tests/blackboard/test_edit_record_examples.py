@@ -190,3 +190,28 @@ def test_the_old_value_is_not_parsed_once_for_every_hash_in_it(monkeypatch: pyte
     document = parse(("claims:\n- status: '" + " #" * 2000 + "'  # c\nz: 1\n").encode(), "state.yaml")
     assert edit.set_fields(document, "claims", 0, {"status": "x"}) == b"claims:\n- status: x  # c\nz: 1\n"
     assert sum(map(len, texts)) < 20 * len(document.raw)
+
+
+LEAD = "claims:\n- id: a\n  at: 1\n  by: x\n  status: y  # c\n- id: b\nz: 1\n"
+
+
+@pytest.mark.parametrize(
+    ("gone", "after"),
+    [
+        (("id",), "claims:\n- at: 1\n  by: x\n  status: y  # c\n- id: b\nz: 1\n"),
+        (("id", "at"), "claims:\n- by: x\n  status: y  # c\n- id: b\nz: 1\n"),
+        (("id", "at", "by"), "claims:\n- status: y  # c\n- id: b\nz: 1\n"),
+        (("id", "by"), "claims:\n- at: 1\n  status: y  # c\n- id: b\nz: 1\n"),
+        (("at", "by"), "claims:\n- id: a\n  status: y  # c\n- id: b\nz: 1\n"),
+    ],
+)
+def test_fields_go_also_those_behind_the_dash(gone: tuple[str, ...], after: str) -> None:
+    document = parse(LEAD.encode(), "state.yaml")
+    first, second = document.data["claims"]
+    left = {key: value for key, value in first.items() if key not in gone}
+    assert edit.revise(document, {"claims": [left, second]}).decode() == after
+
+
+def test_items_behind_two_dashes_go_together() -> None:
+    document = parse(b"rows:\n- - a\n  - b\n  - c\n- - d\nz: 1\n", "state.yaml")
+    assert edit.revise(document, {"rows": [["c"], ["d"]]}).decode() == "rows:\n- - c\n- - d\nz: 1\n"

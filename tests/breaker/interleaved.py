@@ -12,6 +12,7 @@ from typing import Any
 
 from tests.breaker import run
 from tests.breaker.run import BIN, Board, Ran, unharmed
+from tests.served import server
 
 REACHED = "the place was reached"
 
@@ -21,9 +22,8 @@ def interleaved(board: Board, arguments: Sequence[str], place: str, *others: Seq
 
     A place is "before module:function" or "after module:function", with the end of the first argument if it matters.
     """
-    assert run.SERVER is not None
     before = board.state.read_bytes()
-    ran = run.served(run.SERVER, arguments, board.root, board.environment(), place=place, others=others)
+    ran = run.served(server(), arguments, board.root, board.environment(), place=place, others=others)
     assert REACHED in ran.err, ran.err
     assert "Traceback" not in ran.err, ran.err
     assert ran.code != run.BUG, ran.err

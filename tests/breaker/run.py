@@ -12,17 +12,15 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from tests.blackboard.oracle import ruamel_value
-from tests.breaker.served import Server
+from tests.served import Server, server
 
 BIN = Path(sys.executable).parent
 NOW = "2025-01-18T17:30:00Z"
 LATER = "2025-01-18T18:30:00Z"
 BUG = 70
-SERVER: Server | None = None  # where liza is served instead of started
 
 # Written as people write: odd spacing, quotes of both kinds, comments in every place.
 HEAD = """\
@@ -94,18 +92,14 @@ def state(records: Sequence[Mapping[str, Any]], breaker: str = BREAKER) -> str:
 
 
 def _start(program: str, arguments: Sequence[str], cwd: Path, env: dict[str, str]) -> Ran:
-    if SERVER is not None and program == "liza":
-        return served(SERVER, arguments, cwd, env)
+    if program == "liza":
+        return served(server(), arguments, cwd, env)
     done = subprocess.run([BIN / program, *arguments], cwd=cwd, env=env, capture_output=True, check=False)
     return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def served(server: Server, arguments: Sequence[str], cwd: Path, env: dict[str, str], **more: Any) -> Ran:
-    with TemporaryDirectory() as folder:
-        outcome = Path(folder, "outcome")
-        code = server.run(arguments, cwd, env, outcome, **more)
-        texts = [outcome.with_suffix(ending).read_bytes().decode() for ending in (".out", ".err")]
-    return Ran(code, *texts)
+    return Ran(*server.run(arguments, cwd, env, **more))
 
 
 class Board:

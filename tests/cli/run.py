@@ -1,4 +1,4 @@
-"""Running the real `liza` of this venv as a process of its own."""
+"""Running the real `liza` as a process of its own."""
 
 import json
 import os
@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ruamel.yaml import YAML
+
+from tests.served import server
 
 BIN = Path(sys.executable).parent
 LIZA = str(BIN / "liza")
@@ -47,7 +49,13 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 
 def liza(folder: Path, *words: str | bytes, stdin: str | bytes = "", **env: str) -> Result:
-    """Run `liza` in a folder, with nothing but `stdin` to read."""
+    """Run `liza` in a folder, with nothing but `stdin` to read, in a process that has loaded it already."""
+    given = stdin.encode() if isinstance(stdin, str) else stdin
+    return Result(*server().run([os.fsdecode(word) for word in words], folder, environment(folder, **env), given))
+
+
+def installed(folder: Path, *words: str | bytes, stdin: str | bytes = "", **env: str) -> Result:
+    """The same with the installed program, for what only a fresh start shows."""
     done = subprocess.run(
         [LIZA, *words],
         cwd=folder,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.run import LIZA, TIME_LIMIT, environment, liza, new_board
+from tests.cli.run import LIZA, TIME_LIMIT, environment, installed, new_board
 
 ENTRY = ["log", "entry", "--agent", "a", "--action", "x"]
 ANOMALY = ["log", "anomaly", "--type", "workaround", "--task", "t", "--reporter", "r"]
@@ -49,10 +49,10 @@ def test_a_bad_file_is_one_line_with_a_hint_and_exit_4(tmp_path: Path, spoil: Ca
     file = new_board(tmp_path)
     spoil(file)
     before = file.read_bytes() if file.is_file() else None
-    result = liza(tmp_path, "validate")
+    result = installed(tmp_path, "validate")
     assert (result.code, result.out) == (4, "")
     assert result.hint()
-    refused = liza(tmp_path, *ANOMALY, "what=x")
+    refused = installed(tmp_path, *ANOMALY, "what=x")
     assert refused.code in (1, 4)
     assert refused.hint()
     assert (file.read_bytes() if file.is_file() else None) == before
@@ -61,13 +61,13 @@ def test_a_bad_file_is_one_line_with_a_hint_and_exit_4(tmp_path: Path, spoil: Ca
 @pytest.mark.parametrize("digits", ["9" * 5_000, "0x" + "f" * 5_000])
 def test_a_number_that_python_does_not_print_is_no_bug(tmp_path: Path, digits: str) -> None:
     new_board(tmp_path, f"tasks: {digits}\nanomalies: []\n")
-    assert liza(tmp_path, "validate").code in (1, 4)
-    assert liza(tmp_path, *ANOMALY, "what=x", f"n={digits}").code in (0, 1, 4)
+    assert installed(tmp_path, "validate").code in (1, 4)
+    assert installed(tmp_path, *ANOMALY, "what=x", f"n={digits}").code in (0, 1, 4)
 
 
 def test_debug_shows_where_an_expected_error_came_from(tmp_path: Path) -> None:
     for words in (["--debug", "validate"], ["validate", "--debug"], [*ENTRY, "--debug"]):
-        result = liza(tmp_path, *words)
+        result = installed(tmp_path, *words)
         assert result.code == 1
         assert result.err.startswith("Traceback ")
         assert "\nliza: no .liza/ in " in result.err
@@ -81,19 +81,19 @@ WRONG_USAGE = [
 
 @pytest.mark.parametrize("words", WRONG_USAGE)
 def test_wrong_usage_is_exit_2_and_says_what_is_wrong(tmp_path: Path, words: list[str]) -> None:
-    result = liza(tmp_path, *words)
+    result = installed(tmp_path, *words)
     assert (result.code, result.out) == (2, "")
     assert "--help" in result.hint()
 
 
 def test_a_misspelt_command_is_guessed(tmp_path: Path) -> None:
-    assert "Did you mean 'validate'?" in liza(tmp_path, "vaildate").err
+    assert "Did you mean 'validate'?" in installed(tmp_path, "vaildate").err
 
 
 @pytest.mark.parametrize("value", ["soon", "1,5", "nan", "-1", ""])
 def test_a_lock_timeout_that_is_no_number_of_seconds_is_told(tmp_path: Path, value: str) -> None:
     new_board(tmp_path)
-    result = liza(tmp_path, *ENTRY, LIZA_LOCK_TIMEOUT=value)
+    result = installed(tmp_path, *ENTRY, LIZA_LOCK_TIMEOUT=value)
     assert result.code == (0 if value == "" else 1)
     assert value == "" or "LIZA_LOCK_TIMEOUT" in result.hint()
 
@@ -116,7 +116,7 @@ def broken(folder: Path) -> dict[str, str]:
 def test_a_bug_is_said_to_be_one_and_its_traceback_is_kept(tmp_path: Path, words: list[str]) -> None:
     env = broken(tmp_path)
     new_board(tmp_path)
-    result = liza(tmp_path, *words, **env)
+    result = installed(tmp_path, *words, **env)
     assert (result.code, result.out) == (70, "")
     assert result.err.startswith("liza: a bug in liza: ZeroDivisionError: split\\nacross \\x1b[31mlines\n")
     (kept,) = (tmp_path / "kept" / "liza").iterdir()
@@ -128,7 +128,7 @@ def test_a_bug_is_said_to_be_one_and_its_traceback_is_kept(tmp_path: Path, words
 
 
 def test_debug_shows_the_traceback_of_a_bug(tmp_path: Path) -> None:
-    result = liza(tmp_path, *ENTRY, "--debug", **broken(tmp_path))
+    result = installed(tmp_path, *ENTRY, "--debug", **broken(tmp_path))
     assert result.code == 70
     assert "Traceback (most recent call last)" in result.err
 
@@ -137,7 +137,7 @@ def test_a_bug_is_told_also_where_nothing_can_be_saved(tmp_path: Path) -> None:
     env = broken(tmp_path)
     (tmp_path / "file").touch()
     nowhere = str(tmp_path / "file" / "below")
-    result = liza(tmp_path, *ENTRY, **{**env, "XDG_STATE_HOME": nowhere, "TMPDIR": nowhere})
+    result = installed(tmp_path, *ENTRY, **{**env, "XDG_STATE_HOME": nowhere, "TMPDIR": nowhere})
     assert result.code == 70
     assert "a bug in liza: ZeroDivisionError" in result.err
 

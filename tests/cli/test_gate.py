@@ -248,6 +248,6 @@ def test_the_bare_gate_imports_next_to_nothing(tmp_path: Path, program: tuple[st
     name, *first = program
     more = imported(board, [str(BIN / name), *first]) - plain
     own = {module for module in more if module.split(".")[0] == "liza"}
-    assert own <= {"liza", "liza.cli", "liza.cli.gate", "liza.cli.main", "liza.errors"}
+    assert own <= {"liza", "liza.cli", "liza.cli.gate", "liza.cli.main", "liza.halt", "liza.errors"}
     assert {module.split(".")[0] for module in more - own} <= set(sys.stdlib_module_names)
     assert not more & HEAVY

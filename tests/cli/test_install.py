@@ -73,6 +73,7 @@ def works(python: Path, folder: Path) -> None:
         assert (project / ".liza" / file).read_bytes() == (ROOT / "templates" / file).read_bytes()
     liza("log", "anomaly", "--type", "workaround", "--task", "t", "--reporter", "r", "what=x")
     liza("log", "entry", "--agent", "a", "--action", "x")
+    assert "OK" in liza("analyze")
     assert liza("validate").endswith("valid\n")
-    where = run(python, "-c", "import liza; print(liza.__file__)", folder=project)
-    assert where.stdout.startswith(str(folder)), "it is the installed one that was run"
+    where = run(python, "-c", "import liza; assert liza.gate(); print(liza.__file__)", folder=project)
+    assert where.stdout.startswith(str(folder.resolve())), "it is the installed one that was run"

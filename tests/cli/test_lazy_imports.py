@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.run import liza, new_board
+from tests.cli.run import installed, new_board
 
 HEAVY = ("yaml_rs", "ruamel", "rich", "watchdog", "filelock", "jinja2", "rapidfuzz", "lark", "yaml")
 
@@ -19,7 +19,7 @@ def imported(folder: Path, *words: str) -> set[str]:
         "atexit.register(note)\n"
     )
     file = folder / "imported.txt"
-    result = liza(folder, *words, PYTHONPATH=str(folder), IMPORTED=str(file))
+    result = installed(folder, *words, PYTHONPATH=str(folder), IMPORTED=str(file))
     assert result.code == 0, result.err
     return set(file.read_text().splitlines())
 

@@ -1,6 +1,6 @@
 """`liza replay`: the records of a blackboard played back, as a process of its own that leaves no trace."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from shutil import copytree
 from tempfile import TemporaryDirectory
@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from tests.breaker.run import Ran, served
-from tests.breaker.served import Server
 from tests.cli.run import environment, liza, new_board, on_a_terminal
 from tests.cli.test_untrusted_text import NASTY, harmless
+from tests.served import Server
 
 OWN = """\
 rules:
@@ -25,12 +25,6 @@ rules:
   - {name: watched, condition: "count() >= 1", severity: SPEC_FLAW, mode: observe}
 """
 LOG_RULE = "rules:\n  - {name: deploys, condition: count(log where action=deploy) >= 2, severity: SPEC_FLAW}\n"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server() as serving:
-        yield serving
 
 
 class Step(NamedTuple):

@@ -141,6 +141,9 @@ def test_a_run_that_was_not_completed_says_how_to_go_on(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     result = project.run("--max", "1")
     assert result.err.splitlines()[-1] == f"  go on with: liza run --resume {project.session.name}"
+    result = project.run("--on-stagnation", "abort")
+    going_on = result.err.splitlines()[-1].removeprefix("  go on with: ")
+    assert going_on == f"liza loop reset l && liza run --resume {project.session.name}"
 
 
 def test_json_is_one_object_an_iteration_and_one_at_the_end(tmp_path: Path) -> None:
@@ -148,7 +151,12 @@ def test_json_is_one_object_an_iteration_and_one_at_the_end(tmp_path: Path) -> N
     found = objects(project.run("--json", "--verify", "false", "--on-stagnation", "abort"))
     assert [each["status"] for each in found] == ["began", "iteration", "iteration", "open", "note", "open"]
     first, last = found[1], found[-1]
-    assert (first["iteration"], first["outcome"], first["circuit"], first["completed"]) == (1, "ok", "CLOSED", False)
+    assert (first["iteration"], first["outcome"], first["loop_status"], first["completed"]) == (
+        1,
+        "ok",
+        "CLOSED",
+        False,
+    )
     assert (first["claims_done"], first["evidence"], first["files_changed"]) == (True, {"verify": False}, 1)
     assert (last["reason"], last["session"]) == ("Done said 2 times in a row without completion", project.session.name)
     assert last["totals"]["iterations"] == 2

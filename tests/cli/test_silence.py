@@ -506,7 +506,7 @@ def test_the_help_has_an_example_of_each(tmp_path: Path) -> None:
     for name in ("add", "list", "expire"):
         result = liza(tmp_path, "silence", name, "--help")
         assert result.code == 0
-        assert f"liza silence {name} " in result.out.split("Example:")[1]
+        assert f"liza silence {name} " in result.out.split("Examples:")[1]
     assert "silence" in liza(tmp_path, "--help").out
 
 

@@ -23,7 +23,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from liza.blackboard import storage
+from liza.blackboard import filesystem, storage
 from liza.blackboard.board import Board
 from liza.blackboard.document import Document
 from liza.blackboard.edit import append_record
@@ -196,12 +196,12 @@ def as_it_is() -> Iterator[None]:
 @contextmanager
 def check_then_rename() -> Iterator[None]:
     """As where the kernel cannot exchange: the file is looked at, then replaced."""
-    real = storage._exchange
-    storage._exchange = lambda *_: False
+    real = filesystem.exchange
+    filesystem.exchange = lambda *_: False
     try:
         yield
     finally:
-        storage._exchange = real
+        filesystem.exchange = real
 
 
 @contextmanager

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from liza.rules.language import (
-    STREAMS,
+from liza.model import parse_duration
+from liza.rules.language import STREAMS, parse
+from liza.rules.tree import (
     Aggregate,
     All,
     Any_,
@@ -20,8 +21,6 @@ from liza.rules.language import (
     Node,
     Not,
     Param,
-    parse,
-    parse_duration,
 )
 from tests.rules.boards import holds
 

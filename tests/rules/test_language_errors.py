@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from liza.rules.language import BadCondition, parse
+from liza.rules.language import parse
+from liza.rules.tree import BadCondition
 
 AGGREGATE = "expected count(...), streak(...), share(...) or metric(...)"
 COMPARISON = "expected a comparison (>= > = < <=)"

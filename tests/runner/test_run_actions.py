@@ -13,6 +13,7 @@ from tests.cli.run import liza
 from tests.runner.projects import FAILS, IDLES, Project, lines
 from tests.runner.repositories import SETTINGS
 from tests.runner.terminals import Terminal
+from tests.watch.daemon import until
 
 SAYS = "echo model $LIZA_MODEL in $LIZA_ITERATION"
 
@@ -90,6 +91,18 @@ def test_alert_tells_people_and_goes_on(tmp_path: Path, webhook: tuple[str, list
     assert project.loop["trigger_count"] == 2
     assert [each["title"] for each in received] == ["liza: loop l is stuck"]  # the second time it is no news
     assert "secret" not in result.err
+
+
+def test_alert_does_not_go_on_for_ever(tmp_path: Path) -> None:
+    rules = "circuit_breaker: {warning_threshold: 5, critical_threshold: 10, absolute_max_loops: 12}\n"
+    project = Project(tmp_path / "p", IDLES, rules=rules)
+    with project.running("--on-stagnation", "alert") as run:
+        run.says("12 iterations, and nobody has looked: pausing (absolute_max_loops)")
+        run.says("paused; go on with: liza loop reset l")
+        assert project.loop["status"] == "OPEN"
+        assert project.liza("loop", "reset", "l").code == 0
+        until(lambda: project.facts["iterations"] > 15, "it goes on, and only tells again")
+    assert project.loop["trigger_count"] >= 5
 
 
 def test_a_webhook_that_does_not_answer_stops_nothing(tmp_path: Path) -> None:
@@ -199,7 +212,7 @@ def test_a_ends_the_run_and_leaves_the_task(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     with asked(project, "--task", "task-1") as terminal:
         terminal.types("A\n")
-        terminal.shows("go on with: liza run --resume")
+        terminal.shows("go on with: liza loop reset l && liza run --resume")
         assert terminal.code() == 3
     assert project.board["tasks"][0]["status"] == "CLAIMED"
     assert project.loop["status"] == "OPEN"

@@ -1,7 +1,6 @@
 """What stops a run: people with files, with signals and with commands; and how it goes on afterwards."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -123,6 +122,15 @@ def test_a_terminal_that_is_closed_stops_the_agent_and_loses_no_record(tmp_path:
     assert [each["outcome"] for each in project.recorded] == ["crash"]
 
 
+def test_a_run_that_is_killed_takes_all_processes_of_the_agent_with_it(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", HANGS)
+    with project.running() as run:
+        until(lambda: (project.folder / "pids").exists() and len(project.pids()) == 2, "the agent is at work")
+        run.send(signal.SIGKILL)
+        assert run.code() == -signal.SIGKILL
+        until(lambda: not any(map(alive, project.pids())), "the agent and its child have ended")
+
+
 def test_a_run_that_was_killed_can_be_resumed(tmp_path: Path) -> None:
     project = Project(
         tmp_path / "p", f'[ -e go ] && exit; echo 1 >> work.txt; [ "$LIZA_ITERATION" = 1 ] || {{\n{HANGS}}}'
@@ -131,8 +139,7 @@ def test_a_run_that_was_killed_can_be_resumed(tmp_path: Path) -> None:
         until(lambda: len(project.pids()) == 2, "the second iteration hangs")
         running.process.kill()
         running.code()
-        for pid in project.pids():  # nobody is left to end them
-            os.kill(pid, signal.SIGKILL)
+        until(lambda: not any(map(alive, project.pids())), "nothing of the agent is left")
     assert project.facts["status"] == "running"
     (project.folder / "go").touch()
     assert project.liza("run", "--resume", project.session.name, "--max", "1").code == 1

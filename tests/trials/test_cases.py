@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from liza.blackboard.rulesfile import read_rules
 from liza.errors import Unreadable
-from liza.model import Problem, parse_time
-from liza.rules.language import parse_duration
+from liza.model import Problem, parse_duration, parse_time
 from liza.trials.cases import START, Case, read_cases, span, try_case
 from liza.trials.playback import CHECK, RECORD, RESOLVE, SET
 from tests.rules.boards import rule, rules

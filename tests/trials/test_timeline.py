@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from liza.blackboard.rulesfile import read_rules
 from liza.rules.evaluate import RuleSet
 from liza.trials.playback import RECORD, RESOLVE, Event, Trip, play
-from liza.trials.timeline import LEFT, RIGHT, WIDTH, _wide, svg
+from liza.trials.shapes import wide
+from liza.trials.timeline import LEFT, RIGHT, WIDTH, svg
 from tests.rules.boards import rule, rules
 
 SHIPPED = read_rules(None)
@@ -111,7 +112,7 @@ def at(share: float) -> float:
 
 
 def extent(text: Element) -> tuple[float, float]:
-    width = _wide(words(text), number(text, "font-size"))
+    width = wide(words(text), number(text, "font-size"))
     x = number(text, "x") - width * {"start": 0, "middle": 0.5, "end": 1}[text.get("text-anchor", "start")]
     return x, x + width
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from liza.blackboard import storage
+from liza.blackboard import filesystem
 from liza.blackboard.paths import Paths
 from liza.watch import changes
 from liza.watch.changes import Changes
@@ -252,7 +252,7 @@ def _is_checked_again(board: Watched) -> bool:
 def test_a_folder_that_is_replaced_in_one_step_is_watched(board: Watched, new: str) -> None:
     other = Watched(board.root / "other", new)
     with Daemon(board.root, *SECOND):
-        assert storage._exchange(str(board.folder), str(other.folder)), "folders can be swapped here"
+        assert filesystem.exchange(str(board.folder), str(other.folder)), "folders can be swapped here"
         if new == STATE:
             until(lambda: board.facts["backend"] == "inotify" and board.facts["checks"], "it watches the new one")
             board.report_anomalies(*RETRIES)

@@ -3,13 +3,19 @@
 import click
 
 from liza.cli.claim import deciding, reading, recording
-from liza.cli.group import common
+from liza.cli.group import Family, common
 
 
-@click.group("claim")
+@click.group("claim", cls=Family)
 @common
 def command() -> None:
-    """Record the review of claims, and freeze one when its review cannot agree."""
+    """Record the review of claims; freeze one whose review cannot agree.
+
+    \b
+    Examples:
+      liza claim list
+      liza claim show C-001
+    """
 
 
 for _module in (recording, deciding, reading):

@@ -19,10 +19,12 @@ from liza.protocols.disputes.guarding import ways_out
 def promote_command(
     ctx: click.Context, name: str, status: str, message: str | None, by: str | None, now: str | None, as_json: bool
 ) -> int:
-    """Promote a claim, unless it is in dispute or depends on one that is.
+    """Promote a claim.
+
+    Not one that is in dispute, or depends on one that is.
 
     \b
-    Example:
+    Examples:
       liza claim promote C-002 -m "replicated in cohort B"
     """
     why = plain_words(message, "-m") if message is not None else None
@@ -38,7 +40,7 @@ def kill_command(ctx: click.Context, name: str, message: str, by: str | None, no
     """Give a claim up. One in dispute is dropped instead: liza claim resolve ID --drop -m WHY.
 
     \b
-    Example:
+    Examples:
       liza claim kill C-003 -m "the effect vanishes in cohort B"
     """
     done = deciding.kill(context_of(ctx, now), name, plain_words(message, "-m"), person(by))
@@ -60,7 +62,7 @@ def resolve_command(
     """End a dispute, in one of three ways. The dispute stays in the history of the claim.
 
     \b
-    Example:
+    Examples:
       liza claim resolve C-001 --new-data data/gc_annotation.tsv
       liza claim resolve C-001 --drop -m "cannot be tested with this cohort"
       liza claim resolve C-001 --override ACCEPTED -m "GC bias is ruled out by design" --by alice
@@ -101,7 +103,7 @@ def reexamine_command(
     """Look at a dispute again. Resolved, the claim goes back into review; unresolved, it stays frozen.
 
     \b
-    Example:
+    Examples:
       liza claim reexamine C-001 --trigger cross_model_audit --resolved \\
         -m "R3: the objection does not apply to paired samples" --by R3
     """

@@ -46,7 +46,7 @@ def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     Exit code 3 if one is in dispute, 4 if one cannot be judged.
 
     \b
-    Example:
+    Examples:
       liza claim list
     """
     context = context_of(ctx, now)
@@ -59,7 +59,8 @@ def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
         rows = [{"claim": each.name, **facts(each)} for each in found]
         problems = [envelope.problem_of(each) for each in wrong]
         gone = [{"claim": each.name, "since": each.since, "what": each.what} for each in lost]
-        envelope.write("claim list", "disputed" if disputed else "ok", problems, claims=rows, missing=gone)
+        status = "degraded" if wrong else "disputed" if disputed else "ok"
+        envelope.write("claim list", status, problems, claims=rows, missing=gone)
     else:
         showing.table(found)
         show.warnings(error.message for error in wrong)
@@ -71,12 +72,12 @@ def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
 @click.argument("name", metavar="ID")
 @plain
 def show_command(ctx: click.Context, name: str, now: str | None, as_json: bool) -> int:
-    """Show a claim: what it says, how it stands, and in dispute both positions side by side, as they were written.
+    """Show a claim: what it says, and how it stands.
 
-    Exit code 3 if it is in dispute.
+    In dispute both positions are side by side, as they were written. Exit code 3 if it is in dispute.
 
     \b
-    Example:
+    Examples:
       liza claim show C-001
     """
     context = context_of(ctx, now)
@@ -98,7 +99,7 @@ def ledger_command(ctx: click.Context, form: str, now: str | None, as_json: bool
     """Print all claims as a ledger. Claims in dispute are named first, and tagged.
 
     \b
-    Example:
+    Examples:
       liza claim ledger > LEDGER.md
     """
     if form not in ("md", "json"):
@@ -131,10 +132,12 @@ def _listed(context: Context, document: Document) -> list[tuple[str, Mapping[str
 @click.option("--cycle", metavar="N", type=click.IntRange(0), help="Which cycle; default: the last one.")
 @plain
 def summary_command(ctx: click.Context, cycle: int | None, now: str | None, as_json: bool) -> int:
-    """Say what happened in a cycle: disputes first, then what was reviewed and decided.
+    """Say what happened in a cycle of review.
+
+    Disputes first, then what was reviewed and decided.
 
     \b
-    Example:
+    Examples:
       liza claim summary --cycle 4
     """
     context = context_of(ctx, now)
@@ -170,7 +173,7 @@ def import_command(ctx: click.Context, file: str, now: str | None, as_json: bool
     by line. A claim that is on the blackboard already stays as it is there.
 
     \b
-    Example:
+    Examples:
       liza claim import LEDGER.md
     """
     context = context_of(ctx, now)

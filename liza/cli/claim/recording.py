@@ -26,7 +26,7 @@ def add_command(
     """Put a claim on the blackboard.
 
     \b
-    Example:
+    Examples:
       liza claim add C-001 --text "GC content explains the effect" --confidence 0.7 --stage S2
     """
     fields = Fields(
@@ -64,7 +64,7 @@ def round_command(
     go on, 3 if the claim is frozen.
 
     \b
-    Example:
+    Examples:
       liza claim round C-001 --cycle 4 --objection "You must run the confounder harness" \\
         --response "The dataset lacks GC annotation" --evidence data/README.md
     """
@@ -109,7 +109,7 @@ def edit_command(
     """Change a claim between two rounds. Another text or confidence is a state change in the next round.
 
     \b
-    Example:
+    Examples:
       liza claim edit C-001 --text "GC content explains the effect in cohort A" --confidence 0.5
     """
     fields = Fields(

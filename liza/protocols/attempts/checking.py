@@ -82,13 +82,13 @@ def _counters(name: str, record: Mapping[str, Any], path: Path) -> Faults:
     hint = "what counts is the higher of the two; the next attempt puts the counters right"
     total = record.get("total_failed_attempts")
     if type(total) is int and total != listed.failed:
-        message = f"total_failed_attempts is {shown(total)}, but {listed.failed} failed attempts are listed"
+        message = f"total_failed_attempts is {shown(total)}, but the attempts tell of {listed.failed}"
         yield Fault((*path, "total_failed_attempts"), message, hint, "warning")
     for index, test in enumerate(rec.list_of(record, "tests")):
         count = test.get("attempt_count") if isinstance(test, MAPPINGS) else None
         streak = listed.streaks.get(text_of(test.get("test_name")), 0) if isinstance(test, MAPPINGS) else 0
         if type(count) is int and count != streak:
-            message = f"attempt_count is {shown(count)}, but the last {streak} of the listed attempts failed"
+            message = f"attempt_count is {shown(count)}, but the attempts tell of {streak}"
             yield Fault((*path, "tests", index, "attempt_count"), message, hint, "warning")
 
 

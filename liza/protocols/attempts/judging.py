@@ -148,7 +148,9 @@ def causes(
             yield rule, name, f"slice {name}: {text}"
         told, listed = rec.counts_of(name, record).failed, rec.listed_counts(record).failed
         if told > listed:
-            text = f"slice {name}: its counters tell of {told} failures, but {listed} are listed; the higher one counts"
+            text = (
+                f"slice {name}: its counters tell of {told} failures, its attempts of {listed}; the higher one counts"
+            )
             yield "attempts_not_listed", name, text
         files = [str(each.get("file")) for each in rec.records_of(record, "scope_violations")]
         if files:
@@ -173,17 +175,5 @@ def faults(section: Any, rules: RuleSet, beside: Mapping[str, Any]) -> "Iterator
 
 
 def archive(paths: Paths, name: str, entries: Sequence[Mapping[str, Any]]) -> None:
-    """Keep attempts that leave the blackboard, one JSON object a line; a crash may keep one twice, and loses none."""
-    import json
-
-    path = os.path.join(paths.runs, "slices", f"{file_name(name)}.jsonl")
-    try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        lines = "".join(json.dumps(each, ensure_ascii=False, default=str) + "\n" for each in entries)
-        with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(lines)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        hint = f"make room or permission for {path}"
-        raise Refused(f"older attempts could not be kept: {error.strerror}; nothing was changed", hint=hint) from None
+    """Keep attempts that leave the blackboard."""
+    changing.keep(paths, os.path.join(paths.runs, "slices", f"{file_name(name)}.jsonl"), "attempts", entries)

@@ -142,7 +142,7 @@ class _Case:
         self.name = attributes.get("name", "")
         self.group = attributes.get("classname", "")
         self.file = attributes.get("file", "")
-        self.is_suite = self.name in (suite, self.group) and self.name == suite
+        self.is_suite = self.name in ("", suite)  # what was to be done before or around its tests
         self.meant: tuple[list[str], list[str]] = ([], [])
         self.kinds: set[str] = set()
         self.message = ""
@@ -280,21 +280,27 @@ class _Collected:
         if outcome.result == FAILED and len(self.failing) < NAMED:
             self.failing.append(case.name[:200])
         if outcome.result == INFRA and len(self.broken) < NAMED:
-            self.broken.append(f"{case.name}: {case.said}"[: 4 * BRIEF])
+            self.broken.append(f"{case.name or case.group}: {case.said}"[: 4 * BRIEF])
 
     def report(self) -> Report:
         found: dict[str, Outcome] = {}
         several: dict[str, Sequence[str]] = {}
+        clear: set[Any] = set()
+        unclear: dict[Any, Outcome] = {}
         for name in self.names:
             outcomes = self.exact.get(name) or self.loose.get(name) or {}
             places = {(file, group, _PARAMETERS.sub("", test)) for file, group, test in outcomes}
             if len(places) > 1:
                 several[name] = sorted("::".join(filter(None, place)) for place in places)[:NAMED]
+                unclear |= outcomes
             elif outcomes:
                 found[name] = _worst(outcomes.values())
-        passed, failed, errors, skipped = (self.counts[kind] for kind in (PASSED, FAILED, INFRA, SKIPPED))
-        others = Totals(passed, failed, errors, skipped)
-        return Report(found, several, others, tuple(self.failing), tuple(self.broken))
+                clear |= outcomes.keys()
+        observed = {place: outcome.result for place, outcome in unclear.items() if place not in clear}
+        kinds = [*observed.values()]
+        others = Totals(*(self.counts[kind] + kinds.count(kind) for kind in (PASSED, FAILED, INFRA, SKIPPED)))
+        failing = [*self.failing, *(place[2][:200] for place, result in observed.items() if result == FAILED)]
+        return Report(found, several, others, tuple(failing[:NAMED]), tuple(self.broken))
 
 
 def _later(before: Outcome | None, now: Outcome) -> Outcome:

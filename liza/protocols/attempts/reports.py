@@ -37,7 +37,7 @@ def error_file(paths: Paths, name: str, error: str) -> str | None:
     raw = error.encode("utf-8", "surrogatepass")
     path = os.path.join(folder(paths), file_name(name), f"error-{hashlib.sha256(raw).hexdigest()[:12]}.txt")
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        storage.make_folders(folder(paths), os.path.dirname(path))
         storage.put(path, raw)
     except OSError:
         return None
@@ -60,7 +60,7 @@ def write_missing(paths: Paths, name: str, record: Mapping[str, Any]) -> list[st
         if path is None or os.path.exists(path):
             continue
         try:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
+            storage.make_folders(folder(paths), os.path.dirname(path))
             storage.put(path, rendered(_known(paths, name, record, text_of(entry.get("test")))).encode())
         except OSError as error:
             wrong.append(f"the report {shown_path(paths, path)} could not be written: {error.strerror}")
@@ -197,9 +197,12 @@ def fill_in(
         hint = f"add what is missing to {source}, or say why it does not apply under not_applicable, by its name"
         problems[-1] = problems[-1]._replace(hint=hint)
         raise Refused(f"the report is not complete: {'; '.join(said)}", hint=hint, file=source, problems=problems)
-    path = os.path.join(os.path.dirname(os.path.abspath(board.paths.folder)), file)
+    path = _path(board.paths, {"file": file})
+    if path is None:
+        hint = f"correct the file of that report under slice {name} in .liza/state.yaml"
+        raise Refused(f"{shown(file)} is not in .liza/diagnostics/, where reports are", hint=hint)
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        storage.make_folders(folder(board.paths), os.path.dirname(path))
         storage.put(path, rendered(done).encode())
     except OSError as error:
         raise Refused(f"it could not be written: {error.strerror}", hint="make room or permission", file=file) from None

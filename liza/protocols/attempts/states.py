@@ -237,7 +237,7 @@ def _test(match: Match) -> str | None:
 def words(match: Match) -> str:
     """The reason in the words of the rule."""
     template = match.rule.summary or match.rule.description or match.rule.name
-    return template.replace("{count}", f"{match.value:g}").replace("{text}", shown(_test(match) or ""))
+    return template.replace("{count}", f"{match.value:g}").replace("{text}", shown(_test(match) or "", 200))
 
 
 def arch_stopped(name: str, record: Mapping[str, Any], why: str, by: str | None, now: datetime) -> Outcome:

@@ -66,7 +66,7 @@ class Frozen(Refused):
         why = claim.get("dispute_reason") or "its status says so"
         said = f"claim {name} is frozen, {verb}: {freezing.DISPUTED}{f' since {since}' if since else ''}"
         super().__init__(f"{said} ({shown(why, 200)})", hint=f"ways out: {'; '.join(ways_out(name))}")
-        self.fields = {"claim": name, "ways_out": list(ways_out(name))}
+        self.fields = {"claim": name, "depends_on": [], "ways_out": list(ways_out(name))}
 
 
 def ways_out(name: str) -> tuple[str, str, str]:

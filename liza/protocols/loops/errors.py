@@ -58,6 +58,17 @@ def errors_of(output: str) -> tuple[Error, ...]:
     return tuple(told.values())
 
 
+def primary(error: str | None, output: str | None, outcome: str) -> Error | None:
+    """The error of one iteration: as it was given, found in what it printed, or what its outcome alone says."""
+    found = errors_of(error if error is not None else output or "")
+    if found:
+        return found[0]
+    if error is not None:
+        lines = error.strip().splitlines()
+        return Error(lines[0][:LONGEST]) if lines else None
+    return Error(f"the agent's command ended in a {outcome}") if outcome in ("timeout", "crash") else None
+
+
 def subject_of(error: Error) -> str:
     """What tells two errors apart that are worded alike: the failing test, or else the file and the names in quotes.
 
@@ -68,9 +79,12 @@ def subject_of(error: Error) -> str:
         return error.test
     path, colon, line = (error.file or "").rpartition(":")
     file = path if colon and line.isdecimal() else error.file or ""
-    quoted = re.findall(r"""["'`‘“]([^\s\d"'`‘’“”]{1,80})["'`’”]""", error.signature)
-    last = re.findall(r": ([A-Za-z_][A-Za-z_.]*)$", error.signature)
-    return " ".join([file, *quoted, *last]).strip()
+    quoted: list[str] = []
+    if any(mark in error.signature for mark in "\"'`‘“"):
+        quoted = re.findall(r"""["'`‘“]([^\s\d"'`‘’“”]{1,80})["'`’”]""", error.signature)
+    _, colon, word = error.signature.rpartition(": ")
+    is_name = word.isascii() and word.replace("_", "x").replace(".", "x").isalpha() and not word.startswith(".")
+    return " ".join([file, *quoted, *([word] if colon and is_name else [])]).strip()
 
 
 def one_line(text: str) -> str:

@@ -4,12 +4,13 @@ An agent may write `changed: true` beside an iteration; what counts is how many 
 which error came out and what the evidence says.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from liza.model import MAPPINGS, Record
 from liza.protocols.loops.errors import Error, subject_of
 from liza.protocols.loops.settings import Settings
+from liza.rules.blocks import LIMITS
 
 COMPLETE = 100.0  # percent
 OUTCOMES = ("ok", "error", "timeout", "crash")
@@ -45,10 +46,31 @@ def derived(name: str, loop: Mapping[str, Any], settings: Settings) -> list[Reco
     ]
 
 
+def counted(name: str, loop: Mapping[str, Any], settings: Settings) -> list[Record]:
+    """The same behind those that loop_count tells of and nobody has written down, or somebody took away: of these it is
+    only known that they were. As many as the limits of loops look at."""
+    known = derived(name, loop, settings)
+    unknown = min(count_of(loop) - len(known), LIMITS["absolute_max_loops"].most)
+    if unknown <= 0:
+        return known
+    blanks = [Record("iterations", index, {"loop": name}) for index in range(unknown)]
+    return blanks + [record._replace(key=index) for index, record in enumerate(known, unknown)]
+
+
+def listed(loop: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The iterations on the blackboard, oldest first; what is no record is passed over."""
+    found = loop.get("iterations")
+    return [each for each in found if isinstance(each, MAPPINGS)] if isinstance(found, list | tuple) else []
+
+
+def newest(loop: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    entries = listed(loop)
+    return entries[-1] if entries else None
+
+
 def numbered(loop: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]:
     """The iterations with their numbers; one that another program wrote may have none."""
-    listed = loop.get("iterations")
-    entries = [each for each in listed if isinstance(each, MAPPINGS)] if isinstance(listed, list | tuple) else []
+    entries = listed(loop)
     found: list[tuple[int, Mapping[str, Any]]] = []
     last = max(count_of(loop) - len(entries), 0)
     for entry in entries:
@@ -60,8 +82,7 @@ def numbered(loop: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]:
 
 def count_of(loop: Mapping[str, Any]) -> int:
     """How many iterations there were since the last reset: what is written down, or at least what is there."""
-    listed = loop.get("iterations")
-    entries = [each for each in listed if isinstance(each, MAPPINGS)] if isinstance(listed, list | tuple) else []
+    entries = listed(loop)
     written = loop.get("loop_count")
     numbers = [n for each in entries if type(n := each.get("iteration")) is int]
     return max(written if type(written) is int else 0, len(entries), *numbers, 0)
@@ -103,21 +124,21 @@ def completed(entry: Mapping[str, Any]) -> bool:
     return verified(entry) is True or (number(entry.get("progress")) or 0.0) >= COMPLETE
 
 
-def no_progress(records: Sequence[Record]) -> int:
+def no_progress(loop: Mapping[str, Any], settings: Settings) -> int:
     """How many of the last iterations with a known percentage were stagnant."""
-    count = 0
-    for record in reversed(records):
-        stagnant = record.fields["stagnant"]
-        if stagnant is False:
-            break
-        count += stagnant is True
+    count, before = 0, number(loop.get("progress_before")) or 0.0
+    for entry in listed(loop):
+        progress = number(entry.get("progress"))
+        if progress is not None:
+            count = count + 1 if progress - before < settings.stagnation_threshold else 0
+            before = progress
     return count
 
 
-def _errors(listed: Any) -> dict[int, dict[str, Any]]:
+def _errors(history: Any) -> dict[int, dict[str, Any]]:
     """The error of each iteration; of several the first, which is the primary one."""
     found: dict[int, dict[str, Any]] = {}
-    for entry in listed if isinstance(listed, list | tuple) else ():
+    for entry in history if isinstance(history, list | tuple) else ():
         number, signature, file, test = (
             (entry.get(name) for name in ("iteration", "signature", "file", "test"))
             if isinstance(entry, MAPPINGS)

@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 
 from liza.blackboard.document import Document
 from liza.blackboard.paths import Paths
-from liza.blackboard.storage import make_folder
-from liza.errors import Refused, Unreadable
+from liza.errors import Unreadable
 from liza.model import MAPPINGS, Match, Record, Snapshot, Verdict
-from liza.protocols import scopes
+from liza.protocols import changing, scopes
 from liza.protocols.loops import iterations as its
 from liza.protocols.loops import states
 from liza.protocols.loops.settings import Settings, rules_for, settings_of
 from liza.rules.evaluate import RuleSet, evaluate
 
 SCOPE = scopes.Scope("loop", "loops")
+DISABLED = "CIRCUIT_BREAKER_DISABLED is set: no loop is ever opened"
 LISTS = ("iterations", "error_history", "history")
 
 
@@ -34,6 +34,21 @@ class Signal(NamedTuple):
     def warns(self) -> bool:
         """It holds, and only tells."""
         return self.matched and self.action == "ALERT"
+
+
+def in_force(paths: Paths, options: Mapping[str, Any] | None = None) -> tuple[RuleSet, Settings]:
+    """The rules and the numbers for loops, as the files, the environment and `options` have them."""
+    from liza.blackboard.rulesfile import read_rules
+
+    rules = read_rules(paths.rules, config=os.environ.get("CIRCUIT_CONFIG") or None)
+    return rules, settings_of(rules, os.environ, options)
+
+
+def oddities(settings: Settings) -> Iterator[str]:
+    """What is to be said about the numbers each time, above all that they are turned off."""
+    yield from settings.notes
+    if settings.disabled:
+        yield DISABLED
 
 
 class Judge:
@@ -60,9 +75,8 @@ class Judge:
         """The rules that a loop is on its way to."""
         if states.status_of(loop) != states.CLOSED or loop.get("completed_at"):
             return ()
-        count = len(its.numbered(loop))
-        last = self._last[1] if self._last is not None and self._last[0] == count else None
-        found = last or self.verdict(its.derived(name, loop, self.settings))
+        last = self._last[1] if self._last is not None and self._last[0] == its.count_of(loop) else None
+        found = last or self.verdict(its.counted(name, loop, self.settings))
         matches = {match.rule.name: match for match in found.observed}
         return tuple(
             Signal(
@@ -151,7 +165,7 @@ def causes(
     """Loops that have run for long, and a breaker that is turned off."""
     settings = settings_of(rules, environment)
     if settings.disabled:
-        yield "loops_disabled", "", "CIRCUIT_BREAKER_DISABLED is set: no loop is ever opened"
+        yield "loops_disabled", "", DISABLED
     for _, name, loop in scopes.named(section, SCOPE.name):
         if isinstance(loop, MAPPINGS):
             for signal in Judge(rules, settings, now).signals(name, loop):
@@ -160,21 +174,8 @@ def causes(
 
 
 def archive(paths: Paths, name: str, iterations: Sequence[Mapping[str, Any]]) -> None:
-    """Keep iterations that leave the blackboard, one JSON object a line; a crash may keep one twice, and loses none."""
-    import json
-
-    path = archive_of(paths, name)
-    try:
-        for folder in (paths.runs, os.path.dirname(path)):
-            make_folder(folder)
-        lines = "".join(json.dumps(each, ensure_ascii=False, default=str) + "\n" for each in iterations)
-        with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(lines)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        hint = f"make room or permission for {path}"
-        raise Refused(f"older iterations could not be kept: {error.strerror}; nothing was changed", hint=hint) from None
+    """Keep iterations that leave the blackboard."""
+    changing.keep(paths, archive_of(paths, name), "iterations", iterations)
 
 
 def archive_of(paths: Paths, name: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from liza.blackboard.board import Board
 from liza.blackboard.document import Document
@@ -11,11 +11,12 @@ from liza.model import format_time
 from liza.protocols.changing import Outcome, change, unknown
 from liza.protocols.loops import iterations as its
 from liza.protocols.loops import judging, states
+from liza.protocols.loops.errors import Error
 from liza.protocols.loops.settings import Settings
 from liza.rules.evaluate import RuleSet
+from liza.text import shown
 
-if TYPE_CHECKING:
-    from liza.protocols.loops.errors import Error
+_MOST = 1e12  # of anything that is counted
 
 
 class Iteration(NamedTuple):
@@ -24,7 +25,7 @@ class Iteration(NamedTuple):
     task: str | None = None
     progress: float | None = None
     files_changed: int | None = None
-    error: "Error | None" = None
+    error: Error | None = None
     claims_done: bool = False
     evidence: Mapping[str, bool] = {}
     test_only: bool | None = None
@@ -145,3 +146,7 @@ def _checked(name: str, iteration: Iteration) -> None:
         raise Refused(f"{name!r} is no name for a loop", hint="a short name on one line, like coder-1")
     if iteration.outcome not in its.OUTCOMES:
         raise Refused(f"the outcome {iteration.outcome!r} is not known", hint=f"one of: {', '.join(its.OUTCOMES)}")
+    for field, most in (("progress", its.COMPLETE), ("files_changed", _MOST), ("tokens", _MOST), ("duration", _MOST)):
+        number = getattr(iteration, field)
+        if number is not None and not (type(number) in (int, float) and 0 <= number <= most):
+            raise Refused(f"{field} is {shown(number)}", hint=f"a number from 0 to {most:g} is expected")

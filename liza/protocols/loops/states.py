@@ -82,14 +82,14 @@ def recorded(
     elif "error_history" not in grown:
         grown["error_history"] = []
     after = settled(name, grown, settings, judge, now)
-    counted = _counted(name, after.record, settings)
-    trimmed, older = _trimmed(counted)
+    counted = its.no_progress(after.record, settings)
+    trimmed, older = _trimmed({**after.record, "consecutive_no_progress_loops": counted})
     return Outcome(trimmed, before.events + after.events, before.archived + after.archived + older)
 
 
 def _begun(name: str, loop: Mapping[str, Any], settings: Settings, now: datetime) -> Outcome:
     """The loop as an iteration finds it: one that was finished begins anew, one that has cooled down is tried."""
-    done = settled(name, loop, settings, lambda records: (), now)  # a reset by hand that nobody has noticed yet
+    done = settled(name, loop, settings, None, now)  # a reset by hand that nobody has noticed yet
     loop = done.record
     if status_of(loop) == CLOSED and loop.get("completed_at"):
         fresh, archived = _emptied({key: value for key, value in loop.items() if key != "completed_at"}, 0)
@@ -100,16 +100,11 @@ def _begun(name: str, loop: Mapping[str, Any], settings: Settings, now: datetime
     return done
 
 
-def _counted(name: str, loop: Mapping[str, Any], settings: Settings) -> Loop:
-    records = its.derived(name, loop, settings)
-    return {**loop, "consecutive_no_progress_loops": its.no_progress(records)}
-
-
 def _trimmed(loop: Loop) -> tuple[Loop, tuple[Mapping[str, Any], ...]]:
     """Only the newest iterations stay on the blackboard."""
-    entries = its.numbered(loop)
-    if len(entries) <= KEPT:
+    if len(its.listed(loop)) <= KEPT:
         return loop, ()
+    entries = its.numbered(loop)
     older, kept = entries[:-KEPT], entries[-KEPT:]
     first = kept[0][0]
     history = [e for e in _list(loop, "error_history") if not (isinstance(e, MAPPINGS) and _before(e, first))]
@@ -147,35 +142,35 @@ def _to_archive(loop: Mapping[str, Any], numbers: Sequence[int]) -> tuple[Mappin
 # --- judging --------------------------------------------------------------------------------------------------------
 
 
-def settled(name: str, loop: Mapping[str, Any], settings: Settings, judge: Judge, now: datetime) -> Outcome:
-    """What the loop is to be, as it stands: the same for whoever looks, and nothing more when it is asked again."""
+def settled(name: str, loop: Mapping[str, Any], settings: Settings, judge: Judge | None, now: datetime) -> Outcome:
+    """What the loop is to be, as it stands: the same for whoever looks, and nothing more when it is asked again.
+
+    Without a judge only what was done to it by hand.
+    """
     status = status_of(loop)
     if status == CLOSED and (_open_trip(loop) is not None or loop.get("trigger_reason")):
         return closed(name, loop, "by hand", None, now)  # somebody changed the status, and that was all
     if status == HALF_OPEN:
         return _after_probe(name, loop, settings, now)
-    records = its.derived(name, loop, settings) if status == CLOSED else []
-    if not records or loop.get("completed_at"):
+    last = its.newest(loop) or {}
+    if status == OPEN or loop.get("completed_at") or not its.count_of(loop):
         return Outcome(dict(loop))
-    last = records[-1]
-    if last.fields["completed"]:  # before any limit: work that is done is done
+    if its.completed(last):  # before any limit: work that is done is done
         done = {**loop, "completed_at": last.get("timestamp") or format_time(now)}
         return Outcome(done, (Event("loop", name, "completed", f"loop {name} is completed", _task(last)),))
-    matches = judge(records) if not settings.disabled else ()
-    return opened(name, loop, matches, records, now) if matches else Outcome(dict(loop))
+    if judge is None or settings.disabled:
+        return Outcome(dict(loop))
+    matches = judge(its.counted(name, loop, settings))
+    if not matches:
+        return Outcome(dict(loop))
+    # The first in pack order is the reason.
+    return opened(name, loop, words(matches[0]), [match.rule.name for match in matches], settings, now)
 
 
 def opened(
-    name: str, loop: Mapping[str, Any], matches: Sequence[Match], records: Sequence[Record], now: datetime
+    name: str, loop: Mapping[str, Any], reason: str, rules: Sequence[str], settings: Settings, now: datetime
 ) -> Outcome:
-    """After a trip: the first match in pack order is the reason."""
-    reason = words(matches[0])
-    return _opened(name, loop, reason, [match.rule.name for match in matches], records, now)
-
-
-def _opened(
-    name: str, loop: Mapping[str, Any], reason: str, rules: Sequence[str], records: Sequence[Record], now: datetime
-) -> Outcome:
+    """After a trip by these rules."""
     count = its.count_of(loop)
     trip = {"opened": format_time(now), "reason": reason, "rules": list(rules), "loop_count": count}
     times = loop.get("trigger_count")
@@ -185,12 +180,12 @@ def _opened(
         "trigger_reason": reason,
         "trigger_count": (times if type(times) is int and times >= 0 else 0) + 1,
         "loop_count": count,
-        "consecutive_no_progress_loops": its.no_progress(records),
+        "consecutive_no_progress_loops": its.no_progress(loop, settings),
         "last_trigger_time": format_time(now),
         "history": [*_list(loop, "history"), trip][-TRIPS:],
     }
-    task = _task(records[-1]) if records else None
-    return Outcome(result, (Event("loop", name, "opened", f"loop {name} is OPEN: {reason}", task),))
+    said = f"loop {name} is OPEN: {reason}"
+    return Outcome(result, (Event("loop", name, "opened", said, _task(its.newest(loop) or {})),))
 
 
 def words(match: Match) -> str:
@@ -214,7 +209,7 @@ def _after_probe(name: str, loop: Mapping[str, Any], settings: Settings, now: da
     if settings.disabled:
         return Outcome(dict(loop))
     reason = str(trip.get("reason") or "No progress")
-    again = _opened(name, _ended(loop, "probe failed", None, now), reason, ["probe"], records, now)
+    again = opened(name, _ended(loop, "probe failed", None, now), reason, ["probe"], settings, now)
     said = f"loop {name} is OPEN again, the iteration that tried made no progress: {reason}"
     return again._replace(events=(again.events[0]._replace(text=said),))
 
@@ -282,6 +277,6 @@ def _list(loop: Mapping[str, Any], field: str) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
 
 
-def _task(record: Record) -> str | None:
-    task = record.fields.get("task")
+def _task(entry: Mapping[str, Any]) -> str | None:
+    task = entry.get("task")
     return str(task) if task is not None else None

@@ -10,7 +10,7 @@ import sys
 import zlib
 from typing import NamedTuple
 
-from liza.blackboard import storage
+from liza.blackboard import filesystem, storage
 from liza.cli import main as command_line
 from tests.faults import race
 from tests.faults.children import Counter
@@ -61,7 +61,7 @@ def _note(folder: str) -> None:
     """Stand around the functions that replace, and write down what they do."""
     shared = Shared(folder)
     notes = os.open(os.path.join(folder, "replaced"), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
-    real_replace, real_exchange, real_unlink = storage.replace, storage._exchange, storage._unlink
+    real_replace, real_exchange, real_unlink = storage.replace, filesystem.exchange, storage._unlink
     base: list[int] = []  # of the replacement in hand
     newest: list[int] = []  # at each of its exchanges: the first is what counts, the others only undo it
 
@@ -86,7 +86,7 @@ def _note(folder: str) -> None:
                 os.write(notes, f"! {going}\n".encode())
         real_unlink(path)
 
-    storage.replace, storage._exchange, storage._unlink = replace, exchange, unlink
+    storage.replace, filesystem.exchange, storage._unlink = replace, exchange, unlink
 
 
 def main(folder: str, variant: str, arguments: list[str]) -> int:

@@ -1,18 +1,11 @@
 """A blackboard with slices for each test; liza is loaded once for all tests of a worker, and forked for each call."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.breaker.served import Server
 from tests.protocols.attempts.run import Slices
-
-
-@pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
-    with Server() as serving:
-        yield serving
+from tests.served import Server
 
 
 @pytest.fixture

@@ -52,7 +52,8 @@ def test_what_is_known_is_filled_in_and_the_rest_is_asked_for(stopped: Slices) -
     assert (report["scope_violations"], "scope_violations" in report["not_applicable"]) == ([], True)
     assert {name for name in FIELDS if report[name] is None} == set(ANSWER)
     assert report["complete"] is False
-    assert "to be filled in" in stopped.run("attempt", "status").out
+    said = stopped.run("attempt", "status").out
+    assert "whoever worked on it fills it in: liza attempt diagnose --slice S-1 --test a --from FILE" in said
 
 
 def test_each_failing_test_has_its_own_at_the_ceiling(slices: Slices) -> None:
@@ -150,6 +151,8 @@ def test_the_report_itself_can_be_filled_in_and_given_back(stopped: Slices) -> N
 def test_an_answer_may_come_by_standard_input(stopped: Slices) -> None:
     result = liza(stopped.root, "attempt", "diagnose", "--slice", "S-1", "--from", "-", stdin=json.dumps(ANSWER))
     assert result.code == 0, result.err
+    result = liza(stopped.root, "attempt", "diagnose", "--slice", "S-1", "--from", "-", stdin="[")
+    assert result.err.startswith("liza: standard input:1:")
 
 
 @pytest.mark.parametrize("text", ["", "- a\n", "a: [\n", "\x00", "just words\n"])
@@ -201,6 +204,8 @@ def test_a_report_outside_of_its_folder_is_neither_read_nor_written(stopped: Sli
     file = stopped.at()["current_trip"]["reports"][0]["file"]
     stopped.write(stopped.state.read_text().replace(file, ".liza/diagnostics/../../victim.yaml"))
     stopped.does("fail a")
+    ran = diagnose(stopped, {**ANSWER, "actual_error": "x", "cumulative_files_modified": ["a"], "attempt_log": ["a"]})
+    assert (ran.code, "is not in .liza/diagnostics/" in ran.err) == (1, True)
     assert not victim.exists()
 
 

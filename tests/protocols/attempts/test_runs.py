@@ -160,20 +160,20 @@ def test_unlucky(database):
 @pytest.fixture
 def suite(slices: Slices) -> Slices:
     (slices.root / "test_it.py").write_text(SUITE)
-    slices.env["PYTEST_ADDOPTS"] = "-p no:cacheprovider -p no:xdist"
+    slices.env |= {"PYTEST_ADDOPTS": "-p no:cacheprovider", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     return slices
 
 
 def test_pytest_is_told_where_to_write_its_report(suite: Slices) -> None:
-    suite.does("start test_bad", "start test_unlucky", "start test_good")
+    suite.does("fail test_bad", "start test_unlucky", "start test_good")
     ran = run(suite, "--strategy", "first", "--", "pytest", "-q", "test_it.py")
     assert ran.code == 1, "the command failed, and the slice goes on"
     assert "1 failed, 1 passed, 1 error" in ran.out
-    assert suite.counts() == ({"test_bad": 1, "test_unlucky": 0, "test_good": 0}, 1, 1)
+    assert suite.counts() == ({"test_bad": 2, "test_unlucky": 0, "test_good": 0}, 2, 1)
     ran = run(suite, "--", str(BIN / "python"), "-m", "pytest", "-q", "test_it.py::test_good")
     assert ran.code == 0
-    assert run(suite, "--json", "--", "pytest", "-q").json["exit_code"] == 1
-    assert run(suite, "--", "pytest", "-q").code == 3
+    ran = run(suite, "--json", "--", "pytest", "-q")
+    assert (ran.code, ran.json["exit_code"]) == (3, 1)
     assert list(suite.root.glob("*.xml")) == []
 
 
@@ -217,6 +217,19 @@ def test_a_runner_may_write_where_it_likes_and_only_this_run_counts(slices: Slic
     ran = run(slices, *words, "--", "sh", "-c", copy)
     assert (ran.code, "old is not in the report" in ran.out) == (0, True)
     assert slices.counts() == ({"conflictOnDuplicateEmail": 1}, 1, 0)
+    assert run(slices, "--report", "target/TEST-*.xml", "--", "true").code == 0
+    assert slices.counts() == ({"conflictOnDuplicateEmail": 1}, 1, 1), (
+        "what is there from just before is no report of it"
+    )
+
+
+def test_what_the_tests_leave_running_keeps_nobody_waiting(slices: Slices) -> None:
+    script = f"sleep 600 & echo $! > server; cp '{REPORTS}/pytest.xml' {{report}}; echo done"
+    try:
+        ran = run(slices, "--test", FAILING, "--", "sh", "-c", script)
+    finally:
+        os.kill(int((slices.root / "server").read_text()), signal.SIGKILL)
+    assert (ran.code, ran.out.startswith("done\n"), slices.counts()) == (0, True, ({FAILING: 1}, 1, 0))
 
 
 @pytest.mark.parametrize(
@@ -234,6 +247,21 @@ def test_a_run_without_a_report_is_infrastructure(slices: Slices, script: str, s
     assert ran.code == (0 if script == "true" else 1)
     assert slices.counts() == ({"a": 0}, 0, 1)
     assert said in slices.at()["attempts"][0]["error"]
+
+
+def test_a_blackboard_that_the_tests_deleted_stays_deleted(slices: Slices) -> None:
+    long = f"<testsuite><testcase name='a'><failure>{'x' * 30_000}</failure></testcase></testsuite>"
+    (slices.root / "long.xml").write_text(long)
+    words = [str(BIN / "liza"), "attempt", "exec", "--slice", "S-1", "--test", "a", "--", "sh", "-c"]
+    done = subprocess.run(
+        [*words, "rm -r .liza; cp long.xml {report}"],
+        cwd=slices.root,
+        env=environment(slices.root),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, "state.yaml" in done.stderr, slices.folder.exists()) == (1, True, False), done.stderr
 
 
 def test_a_command_that_cannot_be_started_is_no_attempt(slices: Slices) -> None:

@@ -190,6 +190,7 @@ def test_links_lead_where_they_lead(slices: Slices, tmp_path: Path) -> None:
 def test_where_nothing_says_what_the_scope_is_nothing_is_in_it(slices: Slices) -> None:
     ran = scope(slices, "src/a.ts")
     assert (ran.code, "no scope is known" in ran.out) == (1, True)
+    assert "say what it may change: files_in_scope of the slice, its contracts, or GRAPH.json" in ran.out
     plan(slices, {"slices": {"S-2": PLAN}})
     ran = scope(slices, "internal/version/a.go")
     assert (ran.code, "GRAPH.json has no slice 'S-1'" in ran.out) == (1, True)
@@ -341,6 +342,10 @@ def test_without_a_beginning_nobody_knows_what_was_changed(slices: Slices) -> No
     plan(slices)
     ran = scope(slices, "--changed")
     assert (ran.code, "no git work tree" in ran.err) == (1, True)
+    repository(slices.root)
+    ran = scope(slices, "--changed")
+    assert (ran.code, "no test was started yet" in ran.err) == (1, True)
+    assert "liza attempt start --slice S-1 --test NAME" in ran.err
 
 
 def test_changes_from_before_the_start_are_not_the_slices(slices: Slices) -> None:

@@ -110,6 +110,7 @@ def test_the_gate_stops_a_stopped_slice_and_says_why(slices: Slices) -> None:
     ran = slices.run("gate", "--slice", "S-1")
     assert ran.code == 2
     assert "slice S-1 is STOPPED: test 'a' failed 3 times in a row" in ran.err
+    assert "liza attempt status --slice S-1" in ran.err
     slices.attempt("arch-stop", "--slice", "S-3", "-m", "needs a queue")
     assert "slice S-3 is ARCH_STOP: needs a queue" in slices.run("gate", "--slice", "S-3").err
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.breaker.run import BIN, Ran, served
-from tests.breaker.served import Server
 from tests.protocols.disputes.run import HARNESS, Claims, json_of
+from tests.served import Server
 
 GOSSIP = """\
 claims:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.breaker.served import Server
 from tests.protocols.loops.run import Loops
+from tests.served import Server
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.blackboard.oracle import ruamel_value
 from tests.breaker.run import BIN, BUG, Ran, served
-from tests.breaker.served import Server
+from tests.served import Server
 
 START = datetime(2025, 1, 18, 12, 0, tzinfo=UTC)
 STATE = """\

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.protocols.loops.run import Loops
+from tests.protocols.loops.run import STATE, Loops
 
 
 def percent(*progress: float) -> list[str]:
@@ -51,6 +51,20 @@ def test_the_absolute_limit_stops_a_loop_that_gets_on(loops: Loops) -> None:
     assert loops.at()["consecutive_no_progress_loops"] == 0
 
 
+@pytest.mark.parametrize("iterations", ["[]", "null", "[{iteration: 19, files_changed: 1}]"])
+def test_iterations_count_that_nobody_wrote_down(loops: Loops, iterations: str) -> None:
+    loops.write(f"{STATE}loops:\n  coder-1: {{status: CLOSED, loop_count: 19, iterations: {iterations}}}\n")
+    ran = loops.record("--progress", "50", "--files-changed", "1")
+    assert (ran.code, loops.at()["trigger_reason"]) == (3, "Absolute max: 20 loops")
+
+
+def test_so_they_do_for_whoever_looks_at_the_blackboard(loops: Loops) -> None:
+    loops.write(f"{STATE}loops:\n  coder-1: {{status: CLOSED, loop_count: 25}}\n  late: {{loop_count: 8}}\n")
+    assert "loop coder-1 is OPEN: Absolute max: 25 loops" in loops.run("analyze").out
+    assert loops.at("late") == {"loop_count": 8}
+    assert "Warning: 8 loops" in loops.loop("status", "late").out
+
+
 def test_completion_is_judged_before_the_absolute_limit(loops: Loops) -> None:
     assert loops.codes(*percent(*range(4, 80, 4), 100)) == [0] * 20
     assert (loops.at()["status"], loops.at()["loop_count"]) == ("CLOSED", 20)
@@ -84,8 +98,8 @@ def test_the_answer_as_json_has_the_fields_that_hooks_read(loops: Loops) -> None
     assert answer.code == 3
     found = json.loads(answer.out)
     assert found | {
-        "loop": "coder-1", "status": "OPEN", "reason": "No progress for 3 iterations", "loop_count": 3,
-        "consecutive_no_progress_loops": 0,
+        "loop": "coder-1", "status": "open", "loop_status": "OPEN", "reason": "No progress for 3 iterations",
+        "loop_count": 3, "consecutive_no_progress_loops": 0,
     } == found  # fmt: skip
     assert found["signals"] == []
     assert found["schema"] == 1

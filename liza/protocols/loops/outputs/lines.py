@@ -92,7 +92,8 @@ def logged(lines: Lines, at: int, timed: bool = False) -> Read:
 
 def _level(line: str, timed: bool) -> re.Match[str] | None:
     """The level of a line of a log. Without a time before it the level must come first."""
-    found = compiled(_LEVEL).match(line) or (compiled(_SMALL).match(line) if line[:1] in ("[", "(") else None)
+    found = compiled(_LEVEL).match(line) if any(level in line for level in (*_QUIET, *_BAD)) else None
+    found = found or (compiled(_SMALL).match(line) if line[:1] in ("[", "(") else None)
     if found and not timed and found.start("level") > 1:
         found = None
     return found or (compiled(_LOGFMT).match(line) if "l=" in line or "y=" in line else None)

@@ -33,9 +33,11 @@ def _until(lines: Lines, start: int, pattern: str) -> int:
 
 def unittest(lines: Lines, at: int) -> Read:
     """`FAIL: test_x (m.C.test_x)` above a rule and a traceback."""
-    found = compiled(r"(?:FAIL|ERROR): (?P<test>\S+ \(.+\)|\S+)(?: \[.*\]| \(.*\))?$").match(lines[at][:LINE])
     rule = next((i for i in range(at + 1, min(at + 4, len(lines))) if lines[i].startswith("-" * 20)), None)
-    if found is None or rule is None:
+    if rule is None:
+        return None
+    found = compiled(r"(?:FAIL|ERROR): (?P<test>\S+ \(.+\)|\S+)(?: \[.*\]| \(.*\))?$").match(lines[at][:LINE])
+    if found is None:
         return None
     start = next((i for i in range(rule + 1, min(rule + 6, len(lines))) if "Traceback (most" in lines[i]), None)
     read = traceback(lines, start) if start is not None else None

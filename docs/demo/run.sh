@@ -1,0 +1,68 @@
+#!/bin/sh
+# Three agents at work on the example blackboard, and a human. Works on a copy; nothing of it is played.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+place=$(mktemp -d)
+agents=''
+leave() {
+  : > "$place/finish"
+  liza watch --stop > "$place/stopped" 2>&1 || true
+  for agent in $agents; do wait "$agent" 2> /dev/null || true; done
+  cd / && rm -rf "$place"
+}
+trap leave EXIT
+trap 'exit 130' INT TERM
+cp -R "$here/../../.liza.example" "$place/.liza"
+cp "$here/importer.py" "$place"
+cd "$place"
+
+unset LIZA_ROOT
+if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
+  bold=$(printf '\033[1m') blue=$(printf '\033[36m') color=$(printf '\033[33m') plain=$(printf '\033[0m')
+else
+  bold='' blue='' color='' plain=''
+fi
+export color plain
+say() { printf '\n%s# %s%s\n' "$bold" "$1" "$plain"; }
+run() { printf '%s$ %s%s\n' "$blue" "$1" "$plain"; sh -c "$1" 2>&1 || printf '(exit code %d)\n' "$?"; }
+until_true() {
+  tries=0
+  until eval "$1"; do
+    tries=$((tries + 1))
+    [ "$tries" -lt 300 ] || { echo "the demo waited 30 s in vain for: $1"; exit 1; }
+    sleep 0.1
+  done
+}
+
+say "A blackboard that three coding agents share. Two of them have met the same error: is anything systemic yet?"
+run "liza analyze"
+cp .liza/state.yaml before.yaml
+
+say "A daemon watches it from now on, and the agents work. Each asks liza-gate before every step."
+run "liza watch --background"
+printf '{"id": %d, "customer": "c-%d"}\n' 1 7 2 9 > flat.jsonl
+printf '{"id": 3}\n{"id": 4, "customer": {"name": "n", "city": "x"}}\n' > nested.jsonl
+for agent in "coder-1 task-3 flat.jsonl" "coder-2 task-5 flat.jsonl" "coder-3 task-6 nested.jsonl"; do
+  sh "$here/agent.sh" $agent &
+  agents="$agents $!"
+done
+until_true '[ -e stopped-coder-1 ] && [ -e stopped-coder-2 ] && [ -e stopped-coder-3 ]'
+
+say "The third of its kind: the breaker has tripped, and everybody stands still. One page tells a human why."
+run "cat .liza/circuit_breaker_report.md"
+
+say "All that was written on the blackboard is that record and liza's own section. Every other byte is as it was."
+run "diff before.yaml .liza/state.yaml | sed -n '1,14p'"
+
+say "The human decides; the importer flattens from now on. The decision is kept, and the agents go on."
+rm -f imported-*
+echo --flatten > options
+run "liza resolve -m 'ADR-003: nested entities are flattened on import' --by alice"
+until_true '[ -e imported-coder-1 ] && [ -e imported-coder-2 ] && [ -e imported-coder-3 ]'
+: > finish
+for agent in $agents; do wait "$agent"; done
+agents=''
+
+say "The same evidence does not trip again. New evidence would."
+run "liza status"
+run "liza watch --stop"

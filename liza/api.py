@@ -1,0 +1,216 @@
+"""What `import liza` offers to programs: the same functions that the commands call, with the same files underneath.
+
+`root` is the folder that has the `.liza/` (or that folder itself); without it the blackboard is found as git finds its
+folder, from the working folder upward, and LIZA_ROOT goes before that. `now` is for tests, and must have a time zone.
+Every error is a `LizaError` with a `hint` that mends it, and also the builtin that a caller would catch anyway:
+`NoBlackboard` is a FileNotFoundError, `LockTimeout` a TimeoutError, `Refused` and `Unreadable` are ValueErrors.
+"""
+
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from liza.blackboard.board import Board
+from liza.blackboard.recording import Added
+from liza.errors import LizaError, Refused
+from liza.protocols.gating import Gate, ask
+
+if TYPE_CHECKING:
+    from liza.breaker.check import Check
+    from liza.breaker.resolve import Resolution
+    from liza.protocols.loops.recording import Recorded
+
+__all__ = ["LizaError", "Loop", "analyze", "gate", "loop", "record", "resolve"]
+
+Root = str | os.PathLike[str] | None
+
+
+def analyze(root: Root = None, *, dry_run: bool = False, now: datetime | None = None) -> "Check":
+    """Check the blackboard for systemic patterns, once, as `liza analyze` does.
+
+    A pattern that matches halts the agents (`.liza/CHECKPOINT`), writes the report and enters the trip on the
+    blackboard; `dry_run` only judges. The answer's `is_open` says whether anybody may go on, `trigger` which trip is
+    open (None: none), `tripped` whether it was this check that opened it, and `verdict` how near every rule is.
+
+    Raises `Unreadable` where the blackboard or its rules cannot be understood: that is no OK. A trip of which not all
+    the paperwork could be done raises `Halted`; the agents are halted all the same.
+    """
+    from liza.blackboard.rulesfile import read_rules
+    from liza.breaker.check import check
+
+    board = _board(root)
+    return check(board, read_rules(board.paths.rules), _moment(now), dry_run=dry_run)
+
+
+def record(
+    type: str,  # noqa: A002 - the field's name on the blackboard
+    *,
+    task: str,
+    reporter: str,
+    details: Mapping[str, Any] | None = None,
+    timestamp: datetime | None = None,
+    root: Root = None,
+) -> Added:
+    """Put one anomaly on the blackboard, checked, under its lock, as `liza log anomaly` does.
+
+    Nothing is judged yet: a daemon (`liza watch`) does so at once, and so does the next `analyze`. The answer says what
+    was written and where, and in `warnings` what is odd about it.
+
+    Raises `Refused`, and writes nothing, where the type's own details are missing or a value has no form in YAML;
+    `LockTimeout` where another program keeps the lock.
+    """
+    from liza.blackboard.recording import add_anomaly, stamped
+
+    stamp = None if timestamp is None else _moment(timestamp).isoformat().replace("+00:00", "Z")
+    said = {"timestamp": stamp, "type": type, "task": task, "reporter": reporter, "details": details or None}
+    given = {name: value for name, value in said.items() if value is not None}
+    return add_anomaly(_board(root), stamped(given))
+
+
+def resolve(text: str, *, by: str, root: Root = None, now: datetime | None = None) -> "Resolution":
+    """Record the decision on the open trip, and let the agents go on, as `liza resolve` does.
+
+    Only a human closes the sprint's breaker: `by` is the person who decided, and `text` what was decided and where it
+    is written down. In the answer, `trigger` is what was resolved (None: nothing was open), and `left` a CHECKPOINT
+    that is still there, for instance because a human made it.
+
+    Raises `Refused` where the text or the person is empty.
+    """
+    from liza.breaker.resolve import resolve
+
+    return resolve(_board(root), text, by.strip(), _moment(now))
+
+
+def gate(
+    root: Root = None,
+    *,
+    claim: str | None = None,
+    slice: str | None = None,  # noqa: A002 - the word of the protocol
+    loop: str | None = None,
+    stage: str | None = None,
+    now: datetime | None = None,
+) -> Gate:
+    """May work go on? The answer is true if so; if not, its `why` says what stops it and its `hint` what to do.
+
+    Without a scope this looks only whether there is a CHECKPOINT, which takes microseconds; a claim, slice, loop or
+    stage is looked up on the blackboard. No blackboard anywhere is "go on"; a root that was named and has none, and a
+    blackboard that cannot be read, are not. Writes nothing, and raises nothing for what stands on the blackboard.
+    """
+    wanted = {"claim": claim, "slice": slice, "loop": loop, "stage": stage}
+    return ask(None if root is None else os.fspath(root), wanted, _moment(now))
+
+
+def loop(name: str, *, task: str | None = None, root: Root = None) -> "Loop":
+    """A loop that ends by itself: when its work is completed, when it goes nowhere, or when the agents are halted.
+
+    `name` is the loop's on the blackboard, `task` what it works at. Nothing is written before an iteration is recorded.
+    """
+    return Loop(_board(root), name, task)
+
+
+class Loop:
+    """The iterations of one agent, each recorded on the blackboard and judged at once.
+
+        loop = liza.loop("coder-1", task="task-3")
+        for number in loop:
+            answer = agent(number)
+            loop.record(progress=answer.percent, output=answer.text)
+        print(loop.completed, loop.why)
+
+    `for` counts from 1, in this run. An iteration that the body has not recorded is recorded when it is over, with the
+    files that changed, so that no iteration escapes the breaker. One that raises ends the loop unrecorded: catch what
+    the agent may raise, and give it as `error`.
+    """
+
+    def __init__(self, board: Board, name: str, task: str | None) -> None:
+        self.name = name
+        self.last: Recorded | None = None  # the loop as the last iteration left it
+        self.why = ""  # what ended it; empty while it goes on
+        self._board = board
+        self._task = task
+        self._recorded = 0
+
+    @property
+    def completed(self) -> bool:
+        """The last iteration finished the work, with evidence or a progress of 100."""
+        return self.last is not None and self.last.completed
+
+    def __iter__(self) -> Iterator[int]:
+        self.why, self.last, number = "", None, 0
+        while not self.why:
+            answer = gate(self._board.paths.folder, loop=self.name)
+            for note in answer.notes:
+                warnings.warn(f"loop {self.name}: {note}", RuntimeWarning, stacklevel=2)
+            if not answer:
+                self.why = answer.why
+                return
+            number, before = number + 1, self._recorded
+            yield number
+            if self._recorded == before:
+                self.record()
+            self.why = f"loop {self.name} is completed" if self.completed else ""
+
+    def record(
+        self,
+        *,
+        progress: float | None = None,
+        files_changed: int | None = None,
+        error: str | None = None,
+        output: str | None = None,
+        claims_done: bool = False,
+        evidence: Mapping[str, bool] | None = None,
+        test_only: bool = False,
+        outcome: str = "ok",
+        model: str | None = None,
+        tokens: int | None = None,
+        duration: float | None = None,
+        workdirs: Sequence[str | os.PathLike[str]] = (),
+        now: datetime | None = None,
+    ) -> "Recorded":
+        """Record one iteration, as `liza loop record` does; the answer's `status` is OPEN if the loop is stopped now.
+
+        `progress` is a percentage. Where `files_changed` is not said it is measured in the git work trees `workdirs`,
+        else in that of the `.liza/`. An `error` is what went wrong; `output` is all that was printed, in which it is
+        looked for. `claims_done` is believed with `evidence` (what was tried, and whether it passed) only. `outcome` is
+        ok, error, timeout or crash. What is left out is unknown, and counts neither way.
+
+        Raises `Refused` for a value that cannot be, and `Unreadable` where the blackboard cannot be understood.
+        """
+        from liza.protocols.loops import errors, judging
+        from liza.protocols.loops.recording import Iteration
+        from liza.runner.measuring import recorded
+
+        if error is not None and output is not None:
+            raise Refused("error and output are both given", hint="give one of them: in output the error is looked for")
+        iteration = Iteration(
+            task=self._task,
+            progress=progress,
+            files_changed=files_changed,
+            error=errors.primary(error, output, outcome),
+            claims_done=claims_done,
+            evidence=evidence or {},
+            test_only=test_only or None,
+            outcome=outcome,
+            model=model,
+            tokens=tokens,
+            duration=duration,
+        )
+        rules, settings = judging.in_force(self._board.paths)
+        trees = [os.fspath(each) for each in workdirs]
+        self.last = recorded(self._board, self.name, iteration, trees, rules, settings, _moment(now))
+        self._recorded += 1
+        return self.last
+
+
+def _board(root: Root) -> Board:
+    return Board.find(None if root is None else os.fspath(root))
+
+
+def _moment(now: datetime | None) -> datetime:
+    if now is None:
+        return datetime.now(UTC)
+    if now.tzinfo is None:
+        raise Refused(f"{now} has no time zone", hint="for example: datetime.now(UTC)")
+    return now.astimezone(UTC)

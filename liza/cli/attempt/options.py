@@ -1,0 +1,81 @@
+"""What the commands about attempts take."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from liza.blackboard.paths import Paths
+from liza.blackboard.rulesfile import read_rules
+from liza.cli.group import common
+from liza.errors import Refused, Unreadable, WrongUsage
+from liza.protocols.attempts import texts
+from liza.rules.evaluate import RuleSet
+from liza.text import printable
+
+MOST = 8 << 20  # bytes of an error's text that are read: its two ends, where it is longer
+
+of_slice = click.option("--slice", "name", metavar="S", required=True, help="The slice of work.")
+of_test = click.option("--test", metavar="NAME", required=True, help="The exact name of the test.")
+
+
+def plain(function: Any) -> Any:
+    """The options that every such command takes."""
+    for option in (
+        common,
+        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+        click.option("--now", metavar="TIME", help="As if it were this time."),
+    ):
+        function = option(function)
+    return click.pass_context(function)
+
+
+def in_force(paths: Paths) -> RuleSet:
+    """The rules in force. What stops a slice is fixed, so a file that cannot be used keeps no failure from counting."""
+    try:
+        return read_rules(paths.rules)
+    except Unreadable as error:
+        print(f"liza: warning: {printable(str(error))}", file=sys.stderr)
+        print("  hint: the shipped rules judge until it is mended; see: liza rules check", file=sys.stderr)
+        return read_rules(None)
+
+
+def error_of(text: str | None, file: str | None) -> str:
+    """What --error or --error-file gives; `-` is standard input for both."""
+    if text is not None and file is not None:
+        raise WrongUsage("--error and --error-file are both given", hint="give one of them")
+    if text == "-" or file == "-":
+        return decoded(_ends(sys.stdin.buffer))
+    if file is not None:
+        try:
+            with open(file, "rb") as opened:
+                return decoded(_ends(opened))
+        except OSError as error:
+            hint = "name a file with the output of the test runner, or - for standard input"
+            raise Refused(f"it could not be read: {error.strerror}", hint=hint, file=file) from None
+    return texts.written(text or "")
+
+
+def decoded(raw: bytes) -> str:
+    return raw.decode("utf-8", "backslashreplace")
+
+
+def _ends(stream: Any) -> bytes:
+    """All of a stream, or its two ends: a runner that prints for ever must not fill the memory."""
+    head: bytes = stream.read(MOST // 2)
+    tail = b""
+    left_out = 0
+    while piece := stream.read(1 << 20):
+        tail += piece
+        if len(tail) > MOST:
+            left_out += len(tail) - MOST // 2
+            tail = tail[-MOST // 2 :]
+    return head + (b"\n[... %d bytes are left out here ...]\n" % left_out if left_out else b"") + tail
+
+
+def files_of(named: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
+    """The files behind --files, which may be followed by several."""
+    if more and not named:
+        raise WrongUsage(f"{more[0]!r} is not expected here", hint="name the files that were changed behind --files")
+    return tuple(texts.written(each) for each in (*named, *more))

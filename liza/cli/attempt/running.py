@@ -1,0 +1,233 @@
+"""`liza attempt junit` and `exec`: attempts as a test runner reports them."""
+
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from liza.blackboard.board import Board
+from liza.cli.attempt import words, worksite
+from liza.cli.attempt.options import in_force, of_slice, plain
+from liza.cli.group import common, root_of
+from liza.cli.options import moment
+from liza.cli.waiting import Waiting
+from liza.errors import Refused
+from liza.protocols.attempts import judging, junit, recording, reports, texts
+from liza.protocols.attempts import records as rec
+from liza.protocols.attempts.junit import Outcome, Report
+from liza.protocols.attempts.states import Attempt
+
+if TYPE_CHECKING:
+    from liza.runner.testing import Ran
+
+
+class _Asked(NamedTuple):
+    """The tests of a slice that a report is read for."""
+
+    counted: tuple[str, ...]  # that somebody is at work on, or named
+    known: tuple[str, ...]  # all that the slice has
+
+
+@click.command("junit")
+@click.argument("files", metavar="REPORT.xml...", nargs=-1, required=True)
+@of_slice
+@click.option("--test", "tests", metavar="NAME", multiple=True, help="A test that counts, also if it was not started.")
+@click.option("--strategy", metavar="TEXT", default="", help="What was tried; default: what start was told.")
+@plain
+def junit_command(
+    ctx: click.Context,
+    files: tuple[str, ...],
+    name: str,
+    tests: tuple[str, ...],
+    strategy: str,
+    now: str | None,
+    as_json: bool,
+) -> int:
+    """Record one run of tests from the JUnit reports that it wrote.
+
+    Tests with an open attempt count: a failure is one, an error is infrastructure, a pass sets the test to 0. All
+    others are only observed, so that a red suite stops nobody. Exit code 0 if work may go on, 3 if the slice is
+    stopped.
+
+    \b
+    Examples:
+      pytest --junitxml=report.xml; liza attempt junit report.xml --slice S-3 --strategy "check before insert"
+    """
+    board = Board.find(root_of(ctx))
+    name = texts.written(name)
+    asked = _asked(board, name, tests)
+    with Waiting("reading the reports"):
+        report = junit.read(files, (*asked.counted, *asked.known))
+    return _import(board, "junit", name, asked, report, texts.written(strategy), files[0], moment(now), as_json)
+
+
+def _asked(board: Board, name: str, tests: Sequence[str]) -> _Asked:
+    record = judging.understood(board.read(), name) or {}
+    named = [texts.written(each) for each in tests]
+    return _Asked(
+        tuple(dict.fromkeys([*named, *rec.open_tests(record)])), tuple(label for label, _ in rec.tests_of(record))
+    )
+
+
+def _import(
+    board: Board,
+    verb: str,
+    name: str,
+    asked: _Asked,
+    report: Report,
+    strategy: str,
+    source: str,
+    at: datetime,
+    as_json: bool,
+    here: worksite.Site | None = None,
+    **more: Any,
+) -> int:
+    rules = in_force(board.paths)
+    report = _observed(report, asked)
+    outcomes = {test: report.found[test] for test in asked.counted if test in report.found}
+    if not outcomes and report.broken:  # what could not be loaded is what these tests are in
+        outcomes = {test: Outcome(rec.INFRA, "\n".join(report.broken)) for test in asked.counted}
+    failed = any(each.result == rec.FAILED for each in outcomes.values())
+    here = here or worksite.resume(board, name, (), measure=failed)
+    attempts = [
+        _attempt(board, name, test, outcome, strategy, here.files)
+        for test, outcome in outcomes.items()
+        if outcome.result in rec.COUNTED
+    ]
+    if report.others.all:
+        attempts.append(_observation(report, source))
+    elif report.broken and not outcomes:  # nothing was run, and nobody knows what was meant to be
+        attempts.append(Attempt(None, rec.INFRA, said=texts.summary(report.broken[0])))
+    done = recording.record(board, name, attempts, rules, at)
+    here.leave(done)
+    done = done._replace(warnings=(*_warnings(asked, report, outcomes, name), *done.warnings))
+    said = [_said(done, attempt) for attempt in attempts]
+    told = {test: outcome.result for test, outcome in outcomes.items()}
+    return words.tell(f"attempt {verb}", done, as_json, said, counted=told, observed=report.others._asdict(), **more)
+
+
+def _observed(report: Report, asked: _Asked) -> Report:
+    """The tests that the slice has, and nobody is at work on, are others as well."""
+    idle = [report.found[test] for test in asked.known if test not in asked.counted and test in report.found]
+    results = [each.result for each in idle]
+    more = (results.count(each) for each in (rec.PASSED, rec.FAILED, rec.INFRA, junit.SKIPPED))
+    others = junit.Totals(*(known + extra for known, extra in zip(report.others, more, strict=True)))
+    broken = [each.text or "a test could not be run" for each in idle if each.result == rec.INFRA]
+    return report._replace(others=others, broken=(*report.broken, *broken))
+
+
+def _attempt(board: Board, name: str, test: str, outcome: Outcome, strategy: str, files: tuple[str, ...]) -> Attempt:
+    long = len(outcome.text) > texts.ERROR
+    whole = reports.error_file(board.paths, name, outcome.text) if long and outcome.result == rec.FAILED else None
+    return Attempt(
+        test=test,
+        result=outcome.result,
+        strategy=texts.short(strategy) if outcome.result == rec.FAILED else "",
+        error=texts.kept(outcome.text, whole),
+        said=texts.summary(outcome.text),
+        files=files if outcome.result == rec.FAILED else (),
+    )
+
+
+def _observation(report: Report, source: str) -> Attempt:
+    """All tests that nobody is at work on, in one entry: they count for nothing."""
+    some = {"failing": list(report.failing)} if report.failing else {}
+    counts = {key: value for key, value in report.others._asdict().items() if value}
+    more = {"report": texts.short(texts.written(source), 200), **counts, **some}
+    said = texts.summary("\n".join(report.broken)) if report.broken else ""
+    return Attempt(None, rec.OBSERVED, said=said, more=more)
+
+
+def _warnings(asked: _Asked, report: Report, outcomes: dict[str, Outcome], name: str) -> list[str]:
+    found = []
+    for test, places in report.several.items():
+        found.append(f"{test} fits several tests, so none of them counts: {', '.join(places)}")
+    for test in asked.counted:
+        if test in asked.known or test in outcomes or test in report.several:
+            continue
+        found.append(f"{test} is not in the report, so it does not count")
+    for test in asked.known:
+        if test not in asked.counted and report.found.get(test, Outcome("")).result == rec.FAILED:
+            start = f"liza attempt start --slice {words.quoted(name)} --test {words.quoted(test)}"
+            found.append(f"{test} fails, and nobody is at work on it, so that does not count: {start}")
+    return found
+
+
+def _said(done: recording.Recorded, attempt: Attempt) -> str:
+    if attempt.result != rec.OBSERVED:
+        return words.said(done, attempt)
+    counts = [f"{attempt.more[word]} {word}" for word in junit.Totals._fields if word in attempt.more]
+    return f"observed, and counted for nothing: {', '.join(counts)}"
+
+
+@click.command("exec", context_settings={"allow_interspersed_args": False})
+@click.argument("run", metavar="-- COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
+@of_slice
+@click.option("--test", "tests", metavar="NAME", multiple=True, help="A test that counts, also if it was not started.")
+@click.option("--strategy", metavar="TEXT", default="", help="What was tried; default: what start was told.")
+@click.option("--report", "written_to", metavar="FILE", multiple=True, help="Where the runner writes; also a pattern.")
+@click.option("--now", metavar="TIME", help="As if it were this time.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON; what the tests print goes to standard error.")
+@common
+@click.pass_context
+def exec_command(
+    ctx: click.Context,
+    run: tuple[str, ...],
+    name: str,
+    tests: tuple[str, ...],
+    strategy: str,
+    written_to: tuple[str, ...],
+    now: str | None,
+    as_json: bool,
+) -> int:
+    """Run tests, and record what comes of it from their JUnit report.
+
+    pytest, vitest and gotestsum are told where to write one. Any other runner is told by {report} in its command, which
+    stands for a path, or by $LIZA_JUNIT; or --report says where it writes by itself. A run that writes none is an
+    infrastructure error. Exit code 0 if the command ended well, 1 if not, 3 if the slice is stopped, and then it is not
+    even run.
+
+    \b
+    Examples:
+      liza attempt exec --slice S-3 --strategy "check before insert" -- pytest tests/test_users.py
+    """
+    from liza.runner import testing
+
+    board = Board.find(root_of(ctx))
+    name = texts.written(name)
+    asked = _asked(board, name, tests)
+    rules, at = in_force(board.paths), moment(now)
+    before = _stopped(board, name, asked, rules, at)
+    if before is not None:
+        why = ["not run, because the slice is stopped"]
+        return words.tell("attempt exec", before, as_json, why, counted={}, observed=None, exit_code=None)
+    sys.stdout.flush()
+    here = worksite.resume(board, name, (), measure=True)  # before the tests write files of their own
+    ran = testing.run(run, written_to, sys.stderr.buffer if as_json else sys.stdout.buffer)
+    with ran.folder:
+        report = _report(ran, asked)
+    said, source = texts.written(strategy), written_to[0] if written_to else ""
+    code = _import(board, "exec", name, asked, report, said, source, moment(now), as_json, here, exit_code=ran.code)
+    worksite.look_around(board, name)
+    return code or int(ran.code != 0)
+
+
+def _stopped(board: Board, name: str, asked: _Asked, rules: Any, at: datetime) -> recording.Recorded | None:
+    """A slice that is stopped already: each attempt is refused before anything is run."""
+    if judging.understood(board.read(), name) is None or not recording.look(board, name, rules, at).is_stopped:
+        return None
+    refused = [Attempt(test, rec.INFRA) for test in asked.counted[:1] or (None,)]
+    return recording.record(board, name, refused, rules, at)
+
+
+def _report(ran: "Ran", asked: _Asked) -> Report:
+    """What the reports of a run say; a run without one, or with half a one, could not be run."""
+    why = f"the command ended with exit code {ran.code} and wrote no report"
+    if ran.reports:
+        try:
+            return junit.read(ran.reports, (*asked.counted, *asked.known))
+        except Refused as error:
+            why = f"the command ended with exit code {ran.code}, and its report cannot be used: {error.message}"
+    return Report({}, {}, junit.Totals(), (), (f"{why}\n{ran.tail}",))

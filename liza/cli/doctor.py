@@ -1,0 +1,85 @@
+"""`liza doctor`. What reads the blackboard is not imported here: it may be what is missing."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+from liza.cli import envelope
+from liza.cli.group import common, root_of
+from liza.cli.options import moment
+from liza.cli.waiting import Waiting
+from liza.doctor.examine import examine, exit_code, mended
+from liza.doctor.finding import Finding, Level
+from liza.errors import place
+from liza.text import printable
+
+_MARKS = {
+    Level.OK: ("○", "green"),
+    Level.FIXED: ("○", "green"),
+    Level.WARNING: ("!", "yellow"),
+    Level.ERROR: ("●", "red"),
+    Level.DEGRADED: ("●", "red"),
+}
+_STATUS = {0: "ok", 1: "unwell", 4: "degraded"}
+
+
+@click.command("doctor")
+@click.option("--fix", is_flag=True, help="Mend what can be mended safely: leftovers of interrupted writes.")
+@click.option("--now", metavar="TIME", help="As if it were this time.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common
+@click.pass_context
+def command(ctx: click.Context, fix: bool, now: str | None, as_json: bool) -> int:
+    """See whether liza can do its work here; what mends what is wrong.
+
+    Looks at the blackboard, its rules and lock, the daemon, the file system, the clock, and what is installed. Writes
+    nothing, but for two empty files that it makes in .liza/ for a moment. Exit code 0 if all is well or there are only
+    warnings, 1 if something is to be mended, 4 if the blackboard cannot be judged.
+
+    \b
+    Examples:
+      liza doctor
+      liza doctor --json | jq -r '.problems[].hint'
+    """
+    with Waiting("looking at everything"):
+        found = examine(root_of(ctx), moment(now))
+        found = mended(found) if fix else found
+    code = exit_code(found)
+    if as_json:
+        wrong = [each for each in found if each.level not in (Level.OK, Level.FIXED)]
+        problems = [_problem(each) for each in wrong]
+        envelope.write("doctor", _STATUS[code], problems, findings=[_as_json(each) for each in found])
+    else:
+        _print(found)
+    return code
+
+
+def _problem(finding: Finding) -> dict[str, Any]:
+    level = "warning" if finding.level is Level.WARNING else "error"
+    names = ("file", "line", "column", "message", "hint")
+    return {**{name: getattr(finding, name) for name in names}, "level": level}
+
+
+def _as_json(finding: Finding) -> dict[str, Any]:
+    names = ("about", "file", "line", "column", "message", "hint", "level")
+    return {**{name: getattr(finding, name) for name in names}, "fixable": finding.fix is not None}
+
+
+def _print(found: Iterable[Finding]) -> None:
+    found = list(found)
+    width = max(len(each.about) for each in found)
+    before = ""
+    for each in found:
+        mark, colour = _MARKS[each.level]
+        where = place(each.file, each.line, each.column)
+        about = each.about if each.about != before else ""
+        word = "fixed: " if each.level is Level.FIXED else ""
+        click.echo(f"{click.style(mark, fg=colour)} {about:<{width}}  {word}{printable(where + each.message)}")
+        if each.hint and each.level is not Level.OK:
+            click.echo(f"  {'':<{width}}  hint: {printable(each.hint)}")
+        before = each.about
+    wrong = sum(each.level in (Level.ERROR, Level.DEGRADED) for each in found)
+    warnings = sum(each.level is Level.WARNING for each in found)
+    verdict = click.style("to mend", fg="red", bold=True) if wrong else click.style("well", fg="green", bold=True)
+    click.echo(f"{verdict}: {wrong} error{'s'[: wrong != 1]}, {warnings} warning{'s'[: warnings != 1]}")

@@ -1,0 +1,70 @@
+"""The files of the blackboard: whether they can be read, judged and written."""
+
+import os
+import stat
+from collections.abc import Iterator
+from datetime import datetime
+
+from liza.blackboard.board import Board
+from liza.blackboard.paths import Paths
+from liza.blackboard.rulesfile import notify_problems, read_rules
+from liza.doctor.finding import Finding, Level
+from liza.protocols import validity
+
+
+def blackboard(paths: Paths, now: datetime) -> Iterator[Finding]:
+    """What can be read, what of it is not valid, and what stands where a file or folder of ours should be."""
+    yield from _places(paths)
+    found = validity.of_board(Board(paths))
+    errors = [problem for problem in found.problems if problem.level == "error" and problem.file != paths.rules]
+    warnings = [problem for problem in found.problems if problem.level != "error"]
+    for level, some in ((Level.ERROR, errors), (Level.WARNING, warnings)):
+        if some:
+            first = some[0]
+            more = f" (and {len(some) - 1} more)" if len(some) > 1 else ""
+            hint = f"liza validate --root {os.path.dirname(paths.folder) or '.'}"
+            yield Finding("blackboard", level, first.message + more, hint, first.file, first.line, first.column)
+    if not errors:
+        counts = found.checked[paths.state]
+        held = ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "no records"
+        yield Finding("blackboard", Level.OK, f"{paths.folder}: {held}")
+
+
+def _places(paths: Paths) -> Iterator[Finding]:
+    """Names that something else has taken: nothing could be written there on the day it has to be."""
+    if not os.access(paths.folder, os.W_OK | os.X_OK, effective_ids=True):
+        text, hint = "you may not write in it", f"chmod u+rwx {paths.folder}   (or ask its owner)"
+        yield Finding("blackboard", Level.ERROR, text, hint, paths.folder)
+    for folder in (paths.reports, paths.backups, paths.runs):
+        if os.path.lexists(folder) and not os.path.isdir(folder):
+            hint = f"mv {folder} {folder}.old"
+            yield Finding("blackboard", Level.ERROR, "a folder is to be here, and something else is", hint, folder)
+    for file in (paths.log, paths.report, paths.alerts, paths.watch_json, paths.watch_log):
+        if os.path.isdir(file):
+            yield Finding("blackboard", Level.ERROR, "it is a folder, not a file", f"mv {file} {file}.folder", file)
+    yield from _halt(paths)
+
+
+def _halt(paths: Paths) -> Iterator[Finding]:
+    """CHECKPOINT halts the agents whatever it is; but `liza resolve` removes only the file that a trip has made."""
+    try:
+        kind = os.lstat(paths.checkpoint).st_mode
+    except OSError:
+        return
+    if not stat.S_ISREG(kind):
+        what, command = ("a folder", "rmdir") if stat.S_ISDIR(kind) else ("not a regular file", "rm")
+        text = f"it is {what}: the agents are halted, and liza resolve does not remove it"
+        hint = f"when they may go on: {command} {paths.checkpoint}"
+        yield Finding("blackboard", Level.WARNING, text, hint, paths.checkpoint)
+
+
+def rules(paths: Paths, now: datetime) -> Iterator[Finding]:
+    """Whether the rules can be used, and what somebody has changed about them."""
+    found = read_rules(paths.rules)
+    for problem in notify_problems(paths.rules):
+        level = Level.ERROR if problem.level == "error" else Level.WARNING
+        yield Finding("rules", level, problem.message, problem.hint, problem.file, problem.line, problem.column)
+    for change in found.changes:
+        yield Finding("rules", Level.WARNING, change, f"if nobody wanted that, edit {paths.rules}", paths.rules)
+    own = "with rules.yaml" if os.path.lexists(paths.rules) else "no rules.yaml"
+    yield Finding("rules", Level.OK, f"{len(found.all)} in force, {own}")

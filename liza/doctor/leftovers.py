@@ -1,0 +1,67 @@
+"""What interrupted writes have left beside the blackboard's files. The next write would sweep it up; so does --fix."""
+
+import os
+import re
+from collections.abc import Iterator
+from datetime import datetime
+
+from liza.blackboard import storage
+from liza.blackboard.board import Board
+from liza.blackboard.lock import Lock, is_locked
+from liza.blackboard.paths import Paths
+from liza.breaker.check import tidy
+from liza.doctor.finding import Finding, Level
+
+_DRAFT = re.compile(r"\.(?:.+\.(\d+)-\d+\.new|CHECKPOINT\.(\d+)-\d+\.aside)")
+_SWAP = re.compile(r"\.(?:state|log)\.yaml\.[0-9a-f]+-[0-9a-f]+\.swap")
+_PATIENCE = 2.0
+
+
+def leftovers(paths: Paths, now: datetime) -> Iterator[Finding]:
+    """Drafts of processes that are gone, and versions of somebody's that were saved from an interrupted write."""
+    left = _left(paths)
+    if left:
+        names = ", ".join(os.path.relpath(each, paths.folder) for each in left[:3])
+        text = f"interrupted writes have left {names}" + (f" and {len(left) - 3} more" if len(left) > 3 else "")
+        yield Finding("leftovers", Level.WARNING, text, "liza doctor --fix", fix=lambda: _sweep(paths))
+    saved = [name for name in _names(paths.backups) if ".rescued-" in name]
+    if saved:
+        newest = os.path.join(paths.backups, saved[-1])
+        own = os.path.join(paths.folder, saved[-1].partition(".rescued-")[0])
+        text = f"what somebody wrote during an interrupted write was saved here ({len(saved)} in all)"
+        hint = f"see what is missing: diff {newest} {own}   (then move it away)"
+        yield Finding("leftovers", Level.WARNING, text, hint, newest)
+    if not left and not saved:
+        yield Finding("leftovers", Level.OK, "none")
+
+
+def _left(paths: Paths) -> list[str]:
+    folders = dict.fromkeys((paths.folder, os.path.dirname(os.path.realpath(paths.state)), paths.reports))
+    found = [os.path.join(folder, name) for folder in folders for name in _names(folder) if _is_left(name)]
+    swaps = [path for path in found if path.endswith(".swap")]
+    if swaps and is_locked(paths.lock):  # no process is in their names: they may be of the write that goes on
+        found = [path for path in found if path not in swaps]
+    return [path for path in found if os.path.lexists(path)]
+
+
+def _is_left(name: str) -> bool:
+    draft = _DRAFT.fullmatch(name)
+    return _SWAP.fullmatch(name) is not None if draft is None else not storage.is_alive(int(draft[1] or draft[2]))
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _sweep(paths: Paths) -> str:
+    """As the next write would do it: drafts go, a halt that was taken aside comes back, what is somebody's is saved."""
+    before = _left(paths)
+    with Lock(paths.lock, _PATIENCE):
+        rescued = storage.sweep(paths.state, paths.backups) + storage.sweep(paths.log, paths.backups)
+    tidy(Board(paths))
+    gone = len(before) - len(_left(paths))
+    saved = "".join(f"; {path} was somebody's, and is kept there" for path in rescued)
+    return f"swept up {gone} of {len(before)} leftovers of interrupted writes{saved}"

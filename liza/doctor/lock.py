@@ -1,0 +1,50 @@
+"""The blackboard's lock, by trying to take it: how old a lock file is says nothing."""
+
+import os
+import time
+from collections.abc import Iterator
+from datetime import datetime
+
+from liza.blackboard.lock import Lock, command_of, holder, is_locked
+from liza.blackboard.paths import Paths
+from liza.blackboard.storage import is_alive
+from liza.doctor.finding import Finding, Level
+
+PATIENCE = 1.0  # seconds; whoever changes the blackboard has the lock for some thousandths of one
+_POLL = 0.02
+
+
+def lock(paths: Paths, now: datetime) -> Iterator[Finding]:
+    Lock(paths.lock)  # refuses a LIZA_LOCK_TIMEOUT that is no number, as every command that writes would
+    if not os.path.lexists(paths.lock):
+        yield Finding("lock", Level.OK, "free; its file is made by the first command that writes")
+    elif not os.path.isfile(paths.lock):
+        text, hint = "it is no regular file, so nobody can take the lock", f"mv {paths.lock} {paths.lock}.odd"
+        yield Finding("lock", Level.ERROR, text, hint, paths.lock)
+    elif not os.access(paths.lock, os.R_OK | os.W_OK, effective_ids=True):
+        text, hint = "you may not write it, so you cannot take the lock", f"sudo chmod a+rw {paths.lock}"
+        yield Finding("lock", Level.ERROR, text, hint, paths.lock)
+    elif _stays_locked(paths.lock):
+        yield _held(paths.lock)
+    else:
+        yield Finding("lock", Level.OK, "free")
+
+
+def _stays_locked(path: str) -> bool:
+    started = time.monotonic()
+    while is_locked(path):
+        if time.monotonic() - started > PATIENCE:
+            return True
+        time.sleep(_POLL)
+    return False
+
+
+def _held(path: str) -> Finding:
+    """Who has it, where the kernel tells. A process that has ended may have left it to its children."""
+    pid = holder(path)
+    if pid is not None and is_alive(pid):
+        text = f"process {pid} ({command_of(pid)}) holds it for longer than {PATIENCE:g} s: everybody else waits"
+        return Finding("lock", Level.ERROR, text, f"see what it does: ps -fp {pid}   (end it with: kill {pid})", path)
+    whose = "another process" if pid is None else f"a child of process {pid}, which has ended,"
+    text = f"{whose} holds it for longer than {PATIENCE:g} s: everybody else waits"
+    return Finding("lock", Level.ERROR, text, f"see who has it open: fuser -v {path}", path)

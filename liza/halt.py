@@ -1,0 +1,60 @@
+"""Whether the agents are halted: is there a CHECKPOINT?
+
+Agents' hooks ask this before every action, so it imports next to nothing: no part of liza, and little of Python.
+"""
+
+import os
+
+
+def halted(root: str | None = None) -> tuple[str, str] | None:
+    """Why nobody may go on, and what to do about it; None if work may go on.
+
+    The blackboard is that of `root`, else of LIZA_ROOT, else the nearest one upward. Where nobody named one and there
+    is none, nobody is halted; one that was named and is not there stops everybody, for nobody can tell what it says.
+    """
+    root = root or os.environ.get("LIZA_ROOT")
+    folder = find(root)
+    if folder is None:
+        return (f"there is no .liza/ in {root}, the root", f"make one with: liza init --root {root}") if root else None
+    path = os.path.join(folder, "CHECKPOINT")
+    try:
+        os.lstat(path)  # whatever it is, file, folder or dangling link: it is there
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    hint = "wait; a human reads .liza/circuit_breaker_report.md and runs: liza resolve"
+    return f"halted by {path}{_reason(path)}", hint
+
+
+def find(root: str | None) -> str | None:
+    """The `.liza/` folder, as liza.blackboard.paths finds it, without what that module imports."""
+    if root:
+        for folder in (os.path.join(root, ".liza"), root):
+            if os.path.basename(os.path.abspath(folder)) == ".liza" and os.path.isdir(folder):
+                return folder
+        return None
+    folder = os.getcwd()
+    while not os.path.isdir(os.path.join(folder, ".liza")):
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
+    return os.path.join(folder, ".liza")
+
+
+def _reason(path: str) -> str:
+    """What the file says of itself, if it is one that can be read."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            lines = os.read(fd, 500).decode(errors="replace").splitlines()[:3]
+        finally:
+            os.close(fd)
+    except OSError:
+        return ""
+    text = ", ".join(line for line in lines if line.strip())
+    return f" ({printable(text)})" if text else ""
+
+
+def printable(text: str) -> str:
+    """For a terminal: liza.text has a better one, and imports for it what a gate has no time for."""
+    return "".join(c if c.isprintable() else "?" for c in text)

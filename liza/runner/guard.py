@@ -1,0 +1,37 @@
+"""Somebody who ends the agent where liza itself can no longer do so: `kill -9 LIZA`, or the memory is used up.
+
+A shell waits at the end of a pipe. While liza lives, the pipe stays open; an iteration that is over is said there, and
+the shell goes. If liza dies, the pipe is closed without a word, and the shell ends the agent's process group. (The
+kernel could do it by itself, `PR_SET_PDEATHSIG`, but only to the agent's first process and not to what that started.)
+"""
+
+import subprocess
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+_WAITS = 'read -r over || { kill -s TERM -- "-$1"; sleep 1; kill -s KILL -- "-$1"; }'
+
+
+class Guard:
+    """Held while a process group is at work."""
+
+    def __init__(self, group: int) -> None:
+        self._shell: subprocess.Popen[bytes] | None = None
+        with suppress(OSError):  # without a shell the work goes on as well
+            self._shell = subprocess.Popen(
+                ["/bin/sh", "-c", _WAITS, "liza-guard", str(group)],
+                cwd="/",
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,  # what stops liza from a terminal must not stop this one first
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._shell is not None:
+            with suppress(OSError):  # somebody has ended it
+                self._shell.communicate(b"over\n")

@@ -1,0 +1,114 @@
+"""What `--help` says: read by people in the files of tests/cli/help, and alike in every command."""
+
+import gc
+import re
+from collections import defaultdict
+
+import click
+import pytest
+
+from liza.cli import main
+from liza.cli.commands import COMMANDS
+from tests.cli import help as helps
+from tests.cli.help import Words, commands, pages, text
+
+ALL = dict(commands())
+NAMES = [" ".join(words) for words in ALL]
+# What an option says that is the same everywhere; of --json and --by the beginning and the end.
+SAME = {
+    "--root": r"The folder that has the \.liza/; default: \$LIZA_ROOT, else the nearest one upward\.",
+    "--debug": r"Show the traceback of an error\.",
+    "--now": r"As if it were this time\.",
+    "--json": r"Print JSON\b.*\.",
+    "--by": r"Who [a-z ]+(; default(, except for --override)?: the user of this machine)?\.",
+    "--exact": r"Only equal texts are the same; no similarity\.",
+    "--window": r"Which anomalies count: current_sprint, all, 24h, last 50\.",
+}
+
+
+def test_every_help_is_as_it_was_read_last() -> None:
+    kept = {file.name: file.read_text(encoding="utf-8") for file in helps.FOLDER.iterdir()}
+    assert kept == pages(), "if that is meant, refresh the files with: make help"
+
+
+@pytest.mark.parametrize("words", ALL, ids=NAMES)
+def test_every_command_says_in_a_line_what_it_does_and_shows_how(words: Words) -> None:
+    said = text(words)
+    summary = said.split("\n\n")[1].strip()
+    assert re.match(r"[A-Z][^\n]+[.?]", summary), "a sentence that fits on the first line"
+    if words:
+        called = " ".join(("liza", *words))
+        examples = said.partition("\n  Examples:\n")[2].partition("\n\n")[0].splitlines()
+        assert any(called in line for line in examples), f"an example of {called}"
+    listed = said.partition("\nCommands:\n")[2]
+    assert "..." not in listed, "every command of the list has its whole sentence there"
+
+
+@pytest.mark.parametrize("words", ALL, ids=NAMES)
+def test_an_option_says_the_same_in_every_command(words: Words) -> None:
+    for param in ALL[words].params:
+        if isinstance(param, click.Option):
+            name = next((each for each in param.opts if each.startswith("--")), param.opts[0])
+            assert re.fullmatch(SAME.get(name, ".+"), param.help or ""), name
+            assert name != "--message" or param.opts[0] == "-m"
+    assert words == () or {"--root", "--debug"} <= {opt for param in ALL[words].params for opt in param.opts}
+
+
+def test_the_same_option_is_the_same_kind_of_thing_everywhere() -> None:
+    kinds = defaultdict(set)
+    for command in ALL.values():
+        for param in command.params:
+            if isinstance(param, click.Option):
+                kinds[param.opts[-1]].add(param.is_flag)
+    assert [name for name, found in kinds.items() if len(found) > 1] == []
+
+
+def test_the_table_says_what_each_command_says_of_itself() -> None:
+    for command in COMMANDS:
+        own = ALL[(command.name,)].get_short_help_str(limit=200)
+        assert own.split()[0] == command.help.split()[0], command.name
+
+
+# --- mistakes -------------------------------------------------------------------------------------------------------
+
+
+def mistaken(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[str, str]:
+    """What is said of a wrong command line, and the hint."""
+    try:
+        assert main.run(list(words)) == 2
+    finally:
+        gc.enable()  # the command line is done with before garbage counts; tests are not
+    message, hint = capsys.readouterr().err.splitlines()
+    return message, hint
+
+
+@pytest.mark.parametrize("words", [words for words in ALL if words], ids=[name for name in NAMES if name])
+def test_a_misspelt_option_is_told_with_the_one_that_was_meant(
+    capsys: pytest.CaptureFixture[str], words: Words
+) -> None:
+    message, hint = mistaken(capsys, *words, "--debgu")
+    assert "'--debug'" in message
+    assert hint == f"  hint: see: liza {' '.join(words)} --help"
+
+
+@pytest.mark.parametrize("words", [words for words in ALL if len(words) == 2], ids=[n for n in NAMES if " " in n])
+def test_a_misspelt_subcommand_is_told_with_the_one_that_was_meant(
+    capsys: pytest.CaptureFixture[str], words: Words
+) -> None:
+    family, name = words
+    message, hint = mistaken(capsys, family, name + "e")
+    assert f"'{name}'" in message
+    assert hint == f"  hint: see: liza {family} --help"
+
+
+def test_an_option_without_its_value_is_told_with_the_help_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (("analyze", "--window"), ("claim", "resolve", "C-1", "-m"), ("trip", "-m"), ("--root",)):
+        called = " ".join(("liza", *(word for word in words if not word.startswith(("-", "C-")))))
+        assert mistaken(capsys, *words)[1] == f"  hint: see: {called} --help"
+
+
+def test_a_missing_argument_is_told_with_the_help_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert mistaken(capsys, "claim", "show") == (
+        "liza: Missing argument 'ID'.",
+        "  hint: see: liza claim show --help",
+    )

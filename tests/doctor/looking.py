@@ -1,0 +1,37 @@
+"""The doctor, asked for what it finds of one thing."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from liza.blackboard.paths import find
+from liza.doctor.examine import look
+from liza.doctor.finding import Finding, Level
+from tests.cli.run import new_board
+
+STATE = """\
+version: 1
+anomalies:
+- {timestamp: 2025-01-18T10:00:00Z, task: task-1, reporter: coder-1, type: workaround, details: {what: x}}
+circuit_breaker: {last_check: null, status: OK, current_trigger: null, history: []}
+"""
+
+
+def board(folder: Path) -> Path:
+    """A blackboard about which there is nothing to say; its folder."""
+    return new_board(folder, STATE).parent
+
+
+def found(folder: Path, about: str, now: datetime | None = None) -> list[Finding]:
+    """All that is found of one thing, in its order."""
+    return look(about, find(str(folder)), now or datetime.now(UTC))
+
+
+def wrong(folder: Path, about: str, now: datetime | None = None) -> Finding:
+    """The one thing that is wrong about something."""
+    (only,) = [each for each in found(folder, about, now) if each.level is not Level.OK]
+    assert only.hint
+    return only
+
+
+def is_well(folder: Path, about: str) -> bool:
+    return {each.level for each in found(folder, about)} == {Level.OK}

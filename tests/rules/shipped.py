@@ -1,0 +1,40 @@
+"""Writes liza/rules/shipped.py anew, after a condition in a pack or the language has changed: `make packs`."""
+
+from pathlib import Path
+
+import liza.rules
+from liza.blackboard.reader import load
+from liza.rules.language import parse
+
+FOLDER = Path(liza.rules.__file__).parent
+FILE = FOLDER / "shipped.py"
+_HEAD = '''"""The conditions of the shipped packs, parsed beforehand: written by `make packs`, not by hand.
+
+By their text, so that a pack that says something else is parsed as any other file is.
+"""
+# ruff: noqa: E501, F401, I001
+# fmt: off
+
+import re
+
+from liza.rules.tree import (
+    Aggregate, All, Any_, Comparison, Distinct, Field, Filter, Grouping, Metric, Node, Not, Param,
+)
+
+TREES: dict[str, Node] = {
+'''
+
+
+def conditions() -> list[str]:
+    """Every condition in the packs, as it stands there."""
+    packs = [load(file.read_text()) for file in sorted((FOLDER / "packs").glob("*.yaml"))]
+    return list(dict.fromkeys(rule["condition"] for pack in packs for rule in pack["rules"]))
+
+
+def source() -> str:
+    """What is to stand in the file."""
+    return _HEAD + "".join(f"    {text!r}: {parse(text)!r},\n" for text in conditions()) + "}\n"
+
+
+if __name__ == "__main__":
+    FILE.write_text(source())

@@ -312,7 +312,7 @@ class Watcher:
         """The narrower scopes come after the sprint's: a halt of everybody waits for none of them."""
         assert self.rules is not None
         try:
-            now_open = scopes.open_trips(self.board, self.rules, document, now, self.options.observe)
+            now_open = scopes.open_trips(self.board, self.rules, document, now, self.options.observe, self.open)
         except LizaError as error:
             self.telling.failed("scopes", error, now)
             self._at(now, RETRY)
@@ -331,7 +331,7 @@ class Watcher:
             snapshot = take(self.document, check=False)
             self.telling.stands("files", causes.of_files(self.paths, snapshot, self.ages, now))
             self.telling.stands("alarms", causes.of_rules(evaluate(self.rules.only_alarms(), snapshot, now)))
-            self.telling.stands("scopes", scopes.causes(snapshot, self.rules, now))
+            self.telling.stands("scopes", scopes.causes(self.board, snapshot, self.rules, now))
             self._escalate(snapshot, now)
         self.telling.tell_alarms(now)
 

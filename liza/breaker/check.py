@@ -294,7 +294,7 @@ class Halted(LizaError, RuntimeError):
         file = failed[0].file or ""
         first = Problem(said, file, hint="mend what follows, then run: liza analyze")
         rest = [Problem(each.message, each.file or file, each.line, each.column, each.hint) for each in failed]
-        super().__init__(said, file=file, problems=[first, *rest])
+        super().__init__(f"{said}: {failed[0].message}", file=file, problems=[first, *rest])
         self.trigger = trigger
         self.fields = {"trigger": sections.told(trigger)}
 

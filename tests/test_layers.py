@@ -27,8 +27,9 @@ LAYERS = (
 )
 _LOOPS = ("settings", "iterations", "states", "errors", "outputs")
 _DISPUTES = ("settings", "rounds", "freezing", "claims", "depending", "stages", "ledger", "importing", "summary")
+JUDGING = ("liza.model", "liza.text", "liza.rules", "liza.breaker.section")
 PURE = (
-    *("liza.model", "liza.text", "liza.rules", "liza.breaker.section", "liza.protocols.scopes"),
+    *(*JUDGING, "liza.protocols.scopes"),
     *(f"liza.protocols.loops.{name}" for name in _LOOPS),
     *(f"liza.protocols.disputes.{name}" for name in _DISPUTES),
 )
@@ -76,6 +77,12 @@ def test_rules_do_not_know_where_records_come_from(module: str) -> None:
 @pytest.mark.parametrize("module", [name for name in MODULES if name.startswith(PURE)])
 def test_what_decides_imports_no_files_and_no_clocks(module: str) -> None:
     assert {name.split(".")[0] for name in imports(MODULES[module])} & IMPURE == set()
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name.startswith(JUDGING)])
+def test_what_judges_asks_nobody_who_could_look(module: str) -> None:
+    inside = {name for name in imports(MODULES[module]) if name in MODULES}
+    assert {name for name in inside if not name.startswith((*JUDGING, "liza.errors"))} <= {"liza"}
 
 
 @pytest.mark.parametrize("module", [name for name in MODULES if name.startswith(PURE)])

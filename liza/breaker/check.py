@@ -229,9 +229,9 @@ def put_into_effect(board: Board, trip: Trip, now: datetime, again: Callable[[Do
     """
     failed: list[LizaError] = []
     halts = [trip.trigger]
-    _attempt(failed, lambda: checkpoint.make(board.paths.checkpoint, trip.trigger))
+    attempt(failed, lambda: checkpoint.make(board.paths.checkpoint, trip.trigger))
     halted = not failed
-    _attempt(failed, lambda: write_report(board, trip))
+    attempt(failed, lambda: write_report(board, trip))
     outcome: list[Trip | None] = [trip]  # unless the commit says otherwise
     standing: list[Mapping[str, Any]] = []
 
@@ -250,7 +250,7 @@ def put_into_effect(board: Board, trip: Trip, now: datetime, again: Callable[[Do
             outcome[0] = entered = entered._replace(trigger={**entered.trigger, "timestamp": other["timestamp"]})
         name_halt(entered.trigger)
         if entered.trigger != trip.trigger:  # no trip is entered that people cannot read about
-            _attempt(failed, lambda: write_report(board, entered))
+            attempt(failed, lambda: write_report(board, entered))
         new = sections.tripped(section, entered.trigger, entered.evidence, now)
         return edit.replace_section(document, "circuit_breaker", new)
 
@@ -258,9 +258,9 @@ def put_into_effect(board: Board, trip: Trip, now: datetime, again: Callable[[Do
         # Under the lock, and not afterwards: whoever has decided by then must not find the agents halted again.
         if not halted or checkpoint.look(board.paths.checkpoint) is not None:  # else somebody has taken it away
             halts.append(trigger)
-            _attempt(failed, lambda: checkpoint.make(board.paths.checkpoint, trigger, settled=True))
+            attempt(failed, lambda: checkpoint.make(board.paths.checkpoint, trigger, settled=True))
 
-    _attempt(failed, lambda: board.change(commit))
+    attempt(failed, lambda: board.change(commit))
     final = outcome[0]
     if standing:
         _restore_report(board, standing[0])
@@ -268,15 +268,16 @@ def put_into_effect(board: Board, trip: Trip, now: datetime, again: Callable[[Do
         for each in halts:  # the evidence is gone again
             checkpoint.remove(board.paths.checkpoint, str(each["trip_id"]))
     else:
-        _attempt(failed, lambda: archive(board, final))
+        attempt(failed, lambda: archive(board, final))
         what = f"{final.trigger.get('pattern')} ({final.trigger.get('severity')})"
-        _attempt(failed, lambda: log_once(board, final.trigger, "tripped", what, now))
+        attempt(failed, lambda: log_once(board, final.trigger, "tripped", what, now))
         if failed:
             raise Halted(failed, final.trigger)
     return final
 
 
-def _attempt(failed: list[LizaError], step: Callable[[], object]) -> None:
+def attempt(failed: list[LizaError], step: Callable[[], object]) -> None:
+    """Do a step of several; why it failed is for later."""
     try:
         step()
     except LizaError as error:
@@ -294,7 +295,7 @@ class Halted(LizaError, RuntimeError):
         file = failed[0].file or ""
         first = Problem(said, file, hint="mend what follows, then run: liza analyze")
         rest = [Problem(each.message, each.file or file, each.line, each.column, each.hint) for each in failed]
-        super().__init__(said, file=file, problems=[first, *rest])
+        super().__init__(f"{said}: {failed[0].message}", file=file, problems=[first, *rest])
         self.trigger = trigger
         self.fields = {"trigger": sections.told(trigger)}
 
@@ -326,8 +327,8 @@ def _restore_report(board: Board, trigger: Mapping[str, Any]) -> None:
 def _put_report(path: str, trip: Trip) -> None:
     if report.is_about(path, str(trip.trigger.get("trip_id")), decided=True):
         return  # a human has decided meanwhile, and that stands in it
-    text = report.render(trip.trigger, trip.matches, trip.snapshot, trip.rule_changes, trip.silenced)
     try:
+        text = report.render(trip.trigger, trip.matches, trip.snapshot, trip.rule_changes, trip.silenced)
         storage.put(path, text.encode())
     except OSError as error:
         raise _no_report(error, path) from None
@@ -380,7 +381,7 @@ def _still_open(board: Board, rules: RuleSet, found: Check, now: datetime, enter
         names.pop(str(trigger.get("pattern")), None)
         trigger |= {"also_matched": list(names)} if names else {}
         trip = Trip(trigger, matches, found.snapshot, {**known, **more}, rules.changes, found.verdict.silenced)
-        _attempt([], lambda: archive(board, trip))  # before the commit: a crash behind it would leave the old one
+        attempt([], lambda: archive(board, trip))  # before the commit: a crash behind it would leave the old one
         if checkpoint.look(board.paths.checkpoint) is None and not _is_open(board.read(), trigger):
             return check(board, rules, now)  # it was not taken away by hand: somebody has decided
         if put_into_effect(board, trip, now, lambda document: trip if _is_open(document, trigger) else None) is None:
@@ -389,17 +390,17 @@ def _still_open(board: Board, rules: RuleSet, found: Check, now: datetime, enter
         return found._replace(trigger=trigger, notes=tuple(notes))
     failed: list[LizaError] = []
     if enter:
-        _attempt(failed, lambda: board.change(lambda document: _look_at(document, now)))
+        attempt(failed, lambda: board.change(lambda document: _look_at(document, now)))
     if checkpoint.look(board.paths.checkpoint) is None:
         notes.append("CHECKPOINT was removed by hand while the breaker is open: the agents are not halted")
     if trigger.get("trip_id"):
         trip = Trip(trigger, matches, found.snapshot, known, rules.changes, found.verdict.silenced)
         if not os.path.exists(board.paths.report):
-            _attempt(failed, lambda: write_report(board, trip))
+            attempt(failed, lambda: write_report(board, trip))
         if not os.path.exists(os.path.join(board.paths.reports, report.archive_name(trigger))):
-            _attempt(failed, lambda: archive(board, trip))
+            attempt(failed, lambda: archive(board, trip))
         what = f"{trigger.get('pattern')} ({trigger.get('severity')})"
-        _attempt(failed, lambda: log_once(board, trigger, "tripped", what, now))
+        attempt(failed, lambda: log_once(board, trigger, "tripped", what, now))
     if failed:
         raise Halted(failed, trigger)
     return found._replace(notes=tuple(notes))

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from liza.blackboard.storage import is_alive
-from liza.errors import Refused
+from liza.errors import LizaError, Refused
 from liza.model import file_time
 
 _TRIP = re.compile(rb"^trip: ([0-9a-f]{12})\s*$", re.MULTILINE)
@@ -103,7 +103,7 @@ def make(path: str, trigger: Mapping[str, Any], settled: bool = False) -> None:
             file=path,
         ) from None
     finally:
-        with suppress(FileNotFoundError):
+        with suppress(OSError):  # never made, or not to be taken away: the next check does that
             os.unlink(fresh)
 
 
@@ -132,6 +132,19 @@ def remove(path: str, trip_id: str | None) -> bool:
         return True
     if not _is_of(there, trip_id):
         return False
+    try:
+        return _take_away(path, trip_id)
+    except OSError as error:
+        raise Unfinished(
+            f"the agents are still halted: {error.strerror}", hint=f"let them go on yourself: rm {path}", file=path
+        ) from None
+
+
+class Unfinished(LizaError, OSError):
+    """What was decided is on the blackboard, but not all that follows from it could be done."""
+
+
+def _take_away(path: str, trip_id: str | None) -> bool:
     aside = os.path.join(os.path.dirname(path), f".CHECKPOINT.{os.getpid()}-{time.monotonic_ns()}.aside")
     try:
         os.rename(path, aside)

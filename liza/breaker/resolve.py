@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple
 
 from liza.blackboard import edit, storage
@@ -12,9 +13,9 @@ from liza.blackboard.document import Document, parse
 from liza.blackboard.logfile import has_line
 from liza.breaker import checkpoint, report
 from liza.breaker import section as sections
-from liza.breaker.check import log_once, tidy
-from liza.errors import Refused
-from liza.model import format_time
+from liza.breaker.check import attempt, log_once, tidy
+from liza.errors import LizaError, Refused
+from liza.model import Problem, format_time
 
 
 class Resolution(NamedTuple):
@@ -84,18 +85,26 @@ def _is_unfinished(board: Board, entry: Mapping[str, Any]) -> bool:
 
 
 def _paperwork(board: Board, trigger: Mapping[str, Any], text: str, by: str, at: str, now: datetime) -> None:
-    if trigger.get("trip_id"):
+    """What follows from a decision that is on the blackboard. A step that fails keeps no other one from being done."""
+    failed: list[LizaError] = []
+    trip = str(trigger["trip_id"]) if trigger.get("trip_id") else None
+    if trip is not None:
         added = report.decision(trigger, text, by, at)
         archived = os.path.join(board.paths.reports, report.archive_name(trigger))
-        _archive_if_missing(board, str(trigger["trip_id"]), archived)
+        _archive_if_missing(board, trip, archived)
         for path in (archived, board.paths.report):
-            _add_decision(path, str(trigger["trip_id"]), added)
-    trip = str(trigger["trip_id"]) if trigger.get("trip_id") else None
-    checkpoint.remove(board.paths.checkpoint, trip)
+            attempt(failed, partial(_add_decision, path, trip, added))
+    attempt(failed, lambda: checkpoint.remove(board.paths.checkpoint, trip))
     if trip is not None:
         # Whoever tripped it may have been killed before that was logged, and no check comes after a decision.
-        log_once(board, trigger, "tripped", f"{trigger.get('pattern')} ({trigger.get('severity')})", now)
-    log_once(board, trigger, "resolved", f"{trigger.get('pattern')} by {by}", now)
+        tripped = f"{trigger.get('pattern')} ({trigger.get('severity')})"
+        attempt(failed, lambda: log_once(board, trigger, "tripped", tripped, now))
+    attempt(failed, lambda: log_once(board, trigger, "resolved", f"{trigger.get('pattern')} by {by}", now))
+    if failed:
+        said = "the decision is entered, but not all that follows from it could be done"
+        first = Problem(said, board.paths.state, hint="mend what follows, then run the same command again")
+        rest = [Problem(each.message, each.file or "", each.line, each.column, each.hint) for each in failed]
+        raise checkpoint.Unfinished(said, file=board.paths.state, problems=[first, *rest])
 
 
 def _archive_if_missing(board: Board, trip: str, archived: str) -> None:
@@ -115,4 +124,8 @@ def _add_decision(path: str, trip: str, added: str) -> None:
     except OSError:
         return  # the report was taken away; the decision is on the blackboard
     if trip.encode() in raw and b"\n## Decision\n" not in raw:
-        storage.put(path, raw.rstrip(b"\n") + b"\n" + added.encode())
+        try:
+            storage.put(path, raw.rstrip(b"\n") + b"\n" + added.encode())
+        except OSError as error:
+            said = f"the decision could not be added to the report: {error.strerror}"
+            raise checkpoint.Unfinished(said, hint="make room or permission for it", file=path) from None

@@ -10,6 +10,17 @@ from liza.errors import LizaError, Unreadable, WrongUsage, place
 
 BUG = 70
 INTERRUPTED = 130
+# Why a call may fail that nobody made wrongly; what mends it.
+_OF_THE_MACHINE = {
+    errno.ENOSPC: "make room on that disk",
+    errno.EDQUOT: "make room in your quota",
+    errno.EROFS: "mount the file system for writing",
+    errno.EACCES: "give yourself permission",
+    errno.EPERM: "give yourself permission",
+    errno.EMFILE: "allow more open files (ulimit -n)",
+    errno.ENFILE: "close some programs",
+    errno.EIO: "look after that disk",
+}
 _FAMILIES = ("log", "loop", "attempt", "silence", "rules", "claim", "stage")  # commands that are called by two words
 
 
@@ -66,14 +77,23 @@ def run(arguments: list[str]) -> int:
     except OSError as error:
         if error.filename is None and error.errno in (errno.ENOSPC, errno.EIO, errno.EBADF):
             return _output_failed(error)
-        _report_bug(error, arguments)
-        return BUG
+        if error.errno not in _OF_THE_MACHINE:
+            _report_bug(error, arguments)
+            return BUG
+        _tell(_told_by_the_machine(error), _own(arguments))
+        return LizaError.exit_code
     except RecursionError:
         _tell(Unreadable("something is nested too deeply", hint="write it with fewer levels"), arguments)
         return Unreadable.exit_code
     except Exception as error:  # noqa: BLE001 - the boundary: what was not expected is a bug, and is said to be one
         _report_bug(error, arguments)
         return BUG
+
+
+def _told_by_the_machine(error: OSError) -> LizaError:
+    name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else None
+    hint = f"{_OF_THE_MACHINE.get(error.errno or 0)}, then run the command again; what is wrong, says: liza doctor"
+    return LizaError(error.strerror or str(error), hint=hint, file=name)
 
 
 def _open_missing_streams() -> None:

@@ -8,9 +8,10 @@ from typing import Any
 
 from liza.blackboard.paths import Paths
 from liza.breaker.checkpoint import Checkpoint
-from liza.model import Match, Record, Snapshot, Verdict, file_time
+from liza.model import Match, Record, Snapshot, Verdict, file_time, format_time
 from liza.rules.evaluate import RuleSet
 from liza.rules.fields import values
+from liza.rules.silences import entries
 from liza.text import one_line
 from liza.watch.alarms import Cause
 
@@ -69,6 +70,15 @@ def of_changes(rules: RuleSet) -> Iterator[Cause]:
     """Agents can write rules.yaml, too: what it loosens is told."""
     for change in rules.changes:
         yield Cause("rules_changed", _key(change), f"rules.yaml: {change}")
+
+
+def of_silences(section: Any, now: datetime) -> Iterator[Cause]:
+    """Agents can write the blackboard: whoever keeps a pattern from halting them does so in everybody's hearing."""
+    for entry in entries(section):
+        if (found := entry.silence) is not None and found.in_force(now):
+            who, why = one_line(found.by or "somebody", _LONG), one_line(found.reason, 2 * _LONG)
+            rule, until = one_line(found.rule, _LONG), format_time(found.until)
+            yield Cause("silenced", _key(entry.name), f"{rule} is silenced until {until} by {who}: {why}")
 
 
 def of_problems(snapshot: Snapshot) -> Iterator[Cause]:

@@ -104,7 +104,8 @@ class Lease:
     def beat(self) -> None:
         """Show that we are alive."""
         if self._fd is not None:
-            os.utime(self._fd)
+            with contextlib.suppress(OSError):  # a disk that went read-only under us: we look all the same
+                os.utime(self._fd)
 
     def tell(self, **facts: Any) -> None:
         """Write down how we do, if that has changed."""

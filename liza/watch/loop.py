@@ -332,6 +332,7 @@ class Watcher:
             self.telling.stands("files", causes.of_files(self.paths, snapshot, self.ages, now))
             self.telling.stands("alarms", causes.of_rules(evaluate(self.rules.only_alarms(), snapshot, now)))
             self.telling.stands("scopes", scopes.causes(self.board, snapshot, self.rules, now))
+            self.telling.stands("silences", causes.of_silences(self.document.data.get("silences"), now))
             self._escalate(snapshot, now)
         self.telling.tell_alarms(now)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from liza.breaker import checkpoint
+from liza.model import format_time
 from tests.faults.children import Child
 from tests.watch.daemon import RETRIES, STATE, Daemon, Watched, until
 from tests.watch.looking import Looking
@@ -180,6 +181,19 @@ def test_rules_that_are_loosened_are_told_of(board: Watched, rules: str, words: 
         board.rules.unlink()
         looking.ticks(2)
         assert len(looking.told("over")) == 1
+
+
+def test_a_silence_that_anybody_wrote_is_told_of_until_it_ends(board: Watched) -> None:
+    with Looking(board) as looking:
+        looking.ticks(2)
+        begins, ends = (format_time(looking.now + timedelta(hours=hours)) for hours in (-1, 1))
+        said = f"created: {begins}, until: {ends}, reason: it is in my way"
+        board.save(f"{board.text}silences:\n- {{id: s-1, rule: retry_cluster, all: true, {said}, by: coder-1}}\n")
+        looking.ticks(4)
+        assert looking.told("alarm") == [f"retry_cluster is silenced until {ends} by coder-1: it is in my way"]
+        assert [line for line in board.alerts if "retry_cluster is silenced" in line]
+        assert not [text for text in looking.after(minutes=30) if "silenced" in text]
+        assert [text for text in looking.after(minutes=31) if text.startswith("over: retry_cluster is silenced")]
 
 
 def test_a_blackboard_that_is_not_valid_is_told_of_with_the_place(board: Watched) -> None:

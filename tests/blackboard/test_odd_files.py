@@ -1,0 +1,126 @@
+"""Odd YAML files, kept in odd/, and what becomes of each: read and written, read and left alone, or not readable.
+
+They come as people, editors and crashes make them. Each goes through `liza validate`, `liza log anomaly` and
+`liza analyze`, as it would on a blackboard.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import Result, liza
+
+ODD = Path(__file__).parent / "odd"
+RECORD = ("log", "anomaly", "--type", "spec_gap", "--task", "task-9", "--reporter", "somebody", "spec_ref=another")
+
+# A record can be added, and every other byte stays.
+KEPT = [
+    "plain", "no_last_newline", "comments_everywhere", "literal_keeps_its_end", "bom", "crlf", "line_separator",
+    "next_line", "emoji_and_bidi", "document_start", "document_end", "directive_1_1", "indented_board",
+    "quoted_keys", "number_key", "flow_lists", "anomalies_null", "anchor_inside", "anchor_across",
+    "anchor_from_anomalies", "self_reference", "merge_key", "tags", "python_tag", "timestamps",
+    "words_of_yaml_1_1", "long_number", "torn_behind_a_colon",
+]  # fmt: skip
+# It can be read and judged, but not changed without touching more: where, and the first words of why.
+REFUSED = {
+    "cr_only.yaml": ("1:11", "its sections cannot be told apart safely: a carriage return"),
+    "explicit_keys.yaml": ("1:1", "its sections cannot be told apart safely: the line of the key 'version'"),
+    "list_key.yaml": ("2:1", "its sections cannot be told apart safely: the line of the key ('a', 'b')"),
+    "flow_board.yaml": ("1:1", "its sections cannot be told apart safely: it is not written in block style"),
+    "anomalies_text.yaml": ("", "anomalies is not a list"),
+}
+# It cannot be read, so nobody can say that all is well.
+UNREADABLE = {
+    "empty.yaml": ("", "the file is empty"),
+    "comment_only.yaml": ("", "the file is empty"),
+    "null.yaml": ("", "the file is empty"),
+    "braces.yaml": ("", "the file is empty"),
+    "brackets.yaml": ("", "it holds a list"),
+    "list.yaml": ("", "it holds a list"),
+    "scalar.yaml": ("", "it holds a single value"),
+    "two_documents.yaml": ("", "it holds several YAML documents"),
+    "behind_the_end.yaml": ("", "it holds several YAML documents"),
+    "billion_laughs.yaml": ("", "not readable as YAML: its aliases expand"),
+    "deep_flow.yaml": ("2:265", "not readable as YAML"),
+    "deep_dashes.yaml": ("3:1", "not readable as YAML: it is nested more than 200 levels deep"),
+    "duplicate_section.yaml": ("4:1", "not readable as YAML: duplicate mapping key: 'version'"),
+    "duplicate_field.yaml": ("3:20", "not readable as YAML: duplicate mapping key: 'type'"),
+    "unknown_alias.yaml": ("2:10", "not readable as YAML"),
+    "tab_indent.yaml": ("3:2", "not readable as YAML: tabs"),
+    "tab_behind_colon.yaml": ("1:10", "not readable as YAML"),
+    "conflict.yaml": ("3:1", "not readable as YAML"),
+    "new_head_old_tail.yaml": ("4:3", "not readable as YAML"),
+    "torn_in_a_key.yaml": ("5:1", "not readable as YAML"),
+    "torn_in_a_mapping.yaml": ("3:3", "not readable as YAML: unclosed bracket"),
+    "torn_in_a_quote.yaml": ("3:26", "not readable as YAML: unclosed quote"),
+    "nul.bin": ("2:11", "not readable as YAML: it holds a NUL byte"),
+    "latin1.bin": ("2:13", "not readable as YAML: byte 0xe9 is not UTF-8"),
+    "overlong.bin": ("2:10", "not readable as YAML: byte 0xc0 is not UTF-8"),
+    "utf16.bin": ("1:1", "not readable as YAML: byte 0xff is not UTF-8"),
+}
+WRITTEN = [*(f"{name}.yaml" for name in KEPT), "raw_escape.bin"]
+
+
+def board(folder: Path, name: str) -> Path:
+    """A blackboard with that file, old enough to be believed at once."""
+    state = folder / ".liza" / "state.yaml"
+    state.parent.mkdir()
+    state.write_bytes((ODD / name).read_bytes())
+    os.utime(state, (1e9, 1e9))
+    return state
+
+
+def tells(ran: Result, state: Path, place: str, words: str) -> bool:
+    """What is wrong and where on the first line, and a hint on the second."""
+    where = f"{state}:{place}" if place else str(state)
+    return ran.err.startswith(f"liza: {where}: {words}") and "\n  hint: " in ran.err
+
+
+def is_anomalies(line: bytes) -> bool:
+    return line.strip(b" \"'").startswith(b"anomalies")
+
+
+def test_every_file_has_its_outcome() -> None:
+    assert sorted([*WRITTEN, *REFUSED, *UNREADABLE]) == sorted(file.name for file in ODD.iterdir())
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_record_is_added_and_every_other_byte_stays(tmp_path: Path, name: str) -> None:
+    state = board(tmp_path, name)
+    before = state.read_bytes()
+    assert liza(tmp_path, "validate").code in (0, 1)
+    assert state.read_bytes() == before
+    added = liza(tmp_path, *RECORD)
+    assert added.code == 0, added.err
+    after = state.read_bytes()
+    assert after.count(b"another") == 1
+    # The line of the list itself may be another one: of `[]`, of nothing, or of a list in brackets.
+    kept = iter(after.splitlines(keepends=True))
+    lines = before.splitlines(keepends=True)
+    if not lines[-1].endswith(b"\n"):
+        lines[-1] += b"\n"
+    assert [line for line in lines if not is_anomalies(line) and line not in kept] == []
+    assert liza(tmp_path, "analyze").code in (0, 3)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_changed_safely_is_refused_and_stays(tmp_path: Path, name: str) -> None:
+    state = board(tmp_path, name)
+    before = state.read_bytes()
+    assert liza(tmp_path, "validate").code in (0, 1)
+    refused = liza(tmp_path, *RECORD)
+    assert (refused.code, tells(refused, state, *REFUSED[name])) == (1, True), refused.err
+    assert liza(tmp_path, "analyze").code == 4, "a check that leaves no trace is no OK"
+    assert state.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_what_cannot_be_read_is_degraded_for_every_command_and_stays(tmp_path: Path, name: str) -> None:
+    state = board(tmp_path, name)
+    before = state.read_bytes()
+    for words in (("analyze",), RECORD):
+        ran = liza(tmp_path, *words)
+        assert (ran.code, tells(ran, state, *UNREADABLE[name])) == (4, True), ran.err
+    assert liza(tmp_path, "validate").code == 4
+    assert state.read_bytes() == before

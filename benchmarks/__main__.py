@@ -7,13 +7,26 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 
-from benchmarks import analyzing, command, grouping, looping, reading, tables, trying, validating, watching, writing
+from benchmarks import (
+    analyzing,
+    command,
+    following,
+    grouping,
+    looping,
+    reading,
+    tables,
+    trying,
+    validating,
+    watching,
+    writing,
+)
 from liza.blackboard.paths import FOLDER
 
 # Each is given an empty blackboard's folder to work in, and whether to leave out what takes minutes.
 BENCHMARKS: dict[str, Callable[[str, bool], Sequence[tables.Table | tables.Figures]]] = {
     "analyzing": analyzing.run,
     "command": command.run,
+    "following": following.run,
     "grouping": grouping.run,
     "looping": looping.run,
     "reading": reading.run,

@@ -3,15 +3,20 @@
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from liza.blackboard import storage
 from liza.blackboard.document import Document, parse
 from liza.blackboard.lock import Lock
 from liza.blackboard.paths import Paths, find
-from liza.errors import Refused, Unreadable
+from liza.errors import LizaError, Refused, Unreadable
 
 _LOOKS = 5  # at a file that is being written, until it is the same before and after
 _PATIENCE = 30.0  # seconds; how long a change is tried against programs that replace the file without the lock
+
+
+class BeingWritten(Unreadable):
+    """Somebody has the file open for writing: what is in it now may be the half of what will be."""
 
 
 class Board:
@@ -25,10 +30,18 @@ class Board:
     def find(cls, root: str | None = None) -> "Board":
         return cls(find(root))
 
-    def read(self, previous: Document | None = None, *, whole: storage.Identity | None = None) -> Document:
-        """The document as it is now. What reads like a part of `previous` is looked at twice before it is believed."""
+    def read(
+        self, previous: Document | None = None, *, whole: storage.Identity | None = None, patient: bool = False
+    ) -> Document:
+        """The document as it is now. What reads like a part of `previous` is looked at twice before it is believed.
+
+        `BeingWritten` instead of what may be half a save, for a caller that is patient and will look again.
+        """
         try:
-            document = self._document(storage.read(self.paths.state, whole=whole), previous)
+            reading = storage.read(self.paths.state, whole=whole, patient=patient)
+            if patient and reading.unsettled:
+                raise self._being_written("somebody has it open for writing")
+            document = self._document(reading, previous)
             if previous is not None and _shrunk(previous, document):
                 document = self._looked_at_twice(previous)
             return document
@@ -51,22 +64,15 @@ class Board:
         for _ in range(_LOOKS):
             reading = storage.read(self.paths.state, again=True)
             document = self._document(reading, previous)
-            written = _shrunk(previous, document) and self._is_being_written()
+            written = _shrunk(previous, document) and storage.is_being_written(self.paths.state)
             if storage.is_in_place(self.paths.state, reading):
                 break
         if written:
-            raise Unreadable(
-                "there is less in it than before, and somebody still has it open for writing",
-                hint=f"see who writes it with: fuser -v {self.paths.state}",
-                file=self.paths.state,
-            )
+            raise self._being_written("there is less in it than before, and somebody still has it open for writing")
         return document
 
-    def _is_being_written(self) -> bool:
-        try:
-            return storage.has_writer(self.paths.state)
-        except OSError:
-            return False  # gone since, or not to be read: the next look says so
+    def _being_written(self, message: str) -> BeingWritten:
+        return BeingWritten(message, hint=f"see who writes it with: fuser -v {self.paths.state}", file=self.paths.state)
 
     def _document(self, reading: storage.Reading, previous: Document | None = None) -> Document:
         if previous is None:
@@ -83,6 +89,12 @@ class Board:
                 file=self.paths.state,
             )
         return document
+
+    def sweep(self) -> None:
+        """Take away what an interrupted write left, as each change does; whoever has the lock now will do it then."""
+        if storage.has_left(self.paths.state):
+            with suppress(LizaError), Lock(self.paths.lock, timeout=0.0):
+                self.rescued += storage.sweep(self.paths.state, self.paths.backups)
 
     def change(self, edit: Callable[[Document], bytes]) -> tuple[Document, bytes]:
         """Put the bytes that `edit` makes of the document in its place; returns both, the old document first.

@@ -9,6 +9,7 @@ import os
 import re
 import stat
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from liza.blackboard import emit, storage
@@ -19,6 +20,7 @@ from liza.blackboard.reader import BOM, BadYaml, decode, load
 from liza.blackboard.spans import column_of, first_token
 from liza.blackboard.values import identical
 from liza.errors import Refused, Unreadable
+from liza.model import MAPPINGS
 
 _TAIL = 1 << 16
 _HEAD = 1 << 14
@@ -48,6 +50,24 @@ def has_line(file: str, texts: Sequence[str]) -> bool:
             return any(all(text.encode() in line for text in texts) for line in log)
     except OSError:
         return False  # not there yet, or not to be read: then the append says why
+
+
+def entries_with(file: str, words: Sequence[str]) -> list[Mapping[str, Any]]:
+    """The entries that say one of these words; only those are parsed, and one that is half written is passed over."""
+    try:
+        with open(file, "rb") as log:
+            raw = log.read()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise Unreadable(f"it could not be read: {error.strerror}", hint=f"see: ls -la {file}", file=file) from None
+    found: list[Mapping[str, Any]] = []
+    for part in re.split(rb"\r?\n(?=[ \t]*-[ \t])", raw):
+        if any(word.encode() in part for word in words):
+            with suppress(BadYaml):
+                entries = load(decode(part))
+                found += [each for each in entries if isinstance(each, MAPPINGS)] if isinstance(entries, list) else []
+    return found
 
 
 def _append_behind_last(file: str, entry: Mapping[str, Any]) -> bool:

@@ -45,6 +45,7 @@ class Reading(NamedTuple):
     raw: bytes
     identity: Identity
     finished: bool = False  # it was moved into place, so nobody is in the middle of writing it
+    unsettled: bool = False  # somebody was still writing it, or had it open to do so, when our patience ended
 
 
 class Changed(Exception):
@@ -58,14 +59,15 @@ def identity(status: os.stat_result) -> Identity:
 # --- reading --------------------------------------------------------------------------------------------------------
 
 
-def read(path: str, *, again: bool = False, whole: Identity | None = None) -> Reading:
+def read(path: str, *, again: bool = False, whole: Identity | None = None, patient: bool = False) -> Reading:
     """The whole file, once it has settled; `Unreadable` where there is no file that can be read.
 
     A save in place is seen half done by whoever reads in that moment, and half a YAML file usually parses. So a young
     file must stay the same for a while, and nobody have it open for writing, before it is believed, unless it was moved
     into place, which happens to finished files only. `again` asks for that of any file: for one that reads like half of
     what it was. `whole` is the version that somebody has seen being moved, where the clock of the file system is too
-    coarse to show it.
+    coarse to show it. Who is `patient` does not take age for an end either: a writer may stand still for long, but it
+    has the file open.
     """
     started = time.monotonic()
     while True:
@@ -78,9 +80,12 @@ def read(path: str, *, again: bool = False, whole: Identity | None = None) -> Re
             raise _unreadable(path, error) from None
         if raw is not None:
             finished = whole == identity(status) or _moved_into_place(status)
-            settled = not again and (finished or time.time() - status.st_mtime > YOUNG)
-            if settled or _stays(path, status) or time.monotonic() - started > YOUNG:
+            aged = time.time() - status.st_mtime > YOUNG
+            settled = not again and (finished or (aged and not (patient and is_being_written(path))))
+            if settled or _stays(path, status):
                 return Reading(raw, identity(status), finished)
+            if time.monotonic() - started > YOUNG:
+                return Reading(raw, identity(status), finished, unsettled=True)
         if time.monotonic() - started > _PATIENCE:
             raise Unreadable(
                 f"it kept changing for {_PATIENCE:g} s, so no version of it could be read whole",
@@ -123,6 +128,14 @@ def _stays(path: str, status: os.stat_result) -> bool:
         return identity(os.stat(path)) == identity(status) and not has_writer(path)
     except OSError:
         return False
+
+
+def is_being_written(path: str) -> bool:
+    """Whether anybody has the file open for writing, as far as that can be seen."""
+    try:
+        return has_writer(path)
+    except OSError:
+        return False  # gone since, or not to be read: the next look says so
 
 
 def _unreadable(path: str, error: OSError) -> Unreadable:
@@ -354,6 +367,15 @@ def sweep(path: str, backups: str) -> list[str]:
                 os.unlink(left)
             rescued.append(kept)
     return rescued
+
+
+def has_left(path: str) -> bool:
+    """Whether there is anything for `sweep` to take away, or a `replace` under way."""
+    folder, name = os.path.split(os.path.realpath(path))
+    try:
+        return any(entry.startswith(f".{name}.") and entry.endswith((".new", ".swap")) for entry in os.listdir(folder))
+    except OSError:
+        return False
 
 
 def sweep_drafts(folder: str) -> None:

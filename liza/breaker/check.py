@@ -82,6 +82,7 @@ def act(board: Board, rules: RuleSet, found: Check, document: Document, now: dat
 
 def tidy(board: Board) -> None:
     """Take away what an interrupted command of ours left beside the blackboard's files."""
+    board.sweep()
     checkpoint.sweep(board.paths.checkpoint)
     for folder in (board.paths.folder, board.paths.reports):
         storage.sweep_drafts(folder)

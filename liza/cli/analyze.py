@@ -1,5 +1,6 @@
 """`liza analyze`."""
 
+import os
 from typing import Any
 
 import click
@@ -12,6 +13,7 @@ from liza.cli.group import common, root_of
 from liza.cli.options import adjusted, moment
 from liza.cli.waiting import Waiting
 from liza.model import format_time
+from liza.protocols.judged import due
 
 
 @click.command("analyze")
@@ -48,8 +50,13 @@ def command(
     board = Board.find(directory or root_of(ctx))
     rules = read_rules(rules_file or board.paths.rules, must_exist=rules_file is not None)
     rules = adjusted(rules, exact, window)
+    at = moment(now)
     with Waiting("checking the blackboard"):
-        found = check(board, rules, moment(now), dry_run=dry_run)
+        found = check(board, rules, at, dry_run=dry_run)
+        if dry_run:
+            found = found._replace(scoped=due(found.snapshot.sections, rules, os.environ, at))
+    kept = [f"a version of state.yaml that another program wrote was kept in {path}" for path in board.rescued]
+    found = found._replace(notes=(*found.notes, *kept))
     if as_json:
         _json(found)
     elif not quiet:

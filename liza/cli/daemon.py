@@ -1,5 +1,6 @@
 """The daemon of a blackboard as others see it: what `liza watch --status` and `liza status` say of it."""
 
+import os
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -18,7 +19,7 @@ _ALARMS = 10
 def lines(paths: Paths) -> Iterator[str]:
     """The daemon for people, and what it would have them know."""
     seen, facts = facts_of(paths)
-    yield f"daemon:  {_described(seen, facts)}"
+    yield f"daemon:  {_described(paths, seen, facts)}"
     if seen is None:
         return
     alarms = facts.get("alarms")
@@ -42,13 +43,16 @@ def warnings(paths: Paths) -> Iterator[str]:
         yield f"not told: {one_line(facts['not_sent'], 200)}"
 
 
-def _described(seen: Seen | None, facts: Mapping[str, Any]) -> str:
+def _described(paths: Paths, seen: Seen | None, facts: Mapping[str, Any]) -> str:
     word = state(seen, facts)
     if seen is None:
         if not facts:
             return "none (liza watch --background)"
         how = "ended" if word == "not running" else show.bold("is gone", "red")
         return f"process {one_line(facts.get('pid'))} {how} (liza watch --background)"
+    if seen.waits:
+        folder = one_line(os.path.relpath(paths.folder))
+        return f"{click.style(word, fg='green', bold=True)}, process {seen.pid}, for {folder}/ to be made"
     parts = [f"process {seen.pid}", one_line(facts.get("backend") or "?")]
     started, checks = parse_time(facts.get("started")), facts.get("checks")
     parts += [f"for {show.span(datetime.now(UTC) - started)}"] if started is not None else []

@@ -10,6 +10,7 @@ import click
 from liza.breaker.check import Check
 from liza.breaker.section import also_matched
 from liza.model import Progress, Reason, Silence, Silenced, format_time
+from liza.protocols.scopes import Event
 from liza.rules.evaluate import RuleSet
 from liza.rules.severities import SEVERITIES
 from liza.text import one_line, printable
@@ -34,12 +35,17 @@ def check(found: Check, rules: RuleSet, dry_run: bool) -> None:
     for match in verdict.observed:
         click.echo(f"observed: {match.rule.name} {match.value:g} of {match.threshold:g} ({short(match.key)})")
     warnings([*verdict.warnings, *(f"{where(record)}: {why}" for record, why in verdict.unusable)])
-    warnings(event.text for event in found.scoped)
+    warnings(due(event) if dry_run else event.text for event in found.scoped)
     warnings(found.notes)
     warnings(f"rules.yaml: {change}" for change in rules.changes)
     problems = len(found.snapshot.problems)
     if problems:
         warnings([f"{problems} problem{'s' if problems > 1 else ''} on the blackboard: see liza validate"])
+
+
+def due(event: Event) -> str:
+    """What somebody wrote by hand has come to, and no check has put into effect yet."""
+    return f"the next check enters (liza analyze): {event.text}"
 
 
 def trigger(open_trip: Mapping[str, Any], word: str) -> None:

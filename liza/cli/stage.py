@@ -6,7 +6,7 @@ from liza.cli import envelope, show
 from liza.cli.claim.options import context_of, plain
 from liza.cli.group import Family, common
 from liza.cli.options import person, plain_words
-from liza.protocols.disputes import stages, staging
+from liza.protocols.disputes import judging, missing, stages, staging
 from liza.protocols.disputes.guarding import ways_out
 from liza.protocols.disputes.staging import Blocked, Staged
 from liza.text import printable
@@ -111,7 +111,8 @@ def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     context = context_of(ctx, now)
     document = context.board.read()
     listed = list(stages.statuses(document.data.get("stages")))
-    found = stages.blockers(document.data.get("claims"))
+    claims = judging.settled_section(document, context.rules, context.now)
+    found = [*stages.blockers(claims), *missing.blockers(context.board, claims)]
     last = context.settings.last_stage
     if as_json:
         rows = [{"stage": name, "status": status} for name, status in listed]

@@ -52,7 +52,7 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     section = found.snapshot.sections.get("circuit_breaker")
     recent = [dict(entry) for entry in sections.history_of(section)[-RECENT:] if isinstance(entry, Mapping)]
     silences = [entry for entry in entries(found.snapshot.sections.get("silences")) if entry.in_force(at)]
-    stopped, concerns = _scopes(found.snapshot.sections, rules, at)
+    stopped, concerns = _scopes(board, found.snapshot.sections, rules, at)
     code = 3 if found.trigger is not None or halt is not None else 0
     if as_json:
         envelope.write(
@@ -106,11 +106,13 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     return code
 
 
-def _scopes(sections: Mapping[str, Any], rules: RuleSet, at: datetime) -> tuple[list[str], list[str]]:
+def _scopes(board: Board, sections: Mapping[str, Any], rules: RuleSet, at: datetime) -> tuple[list[str], list[str]]:
     """The claims, slices and loops that are stopped, and what people should know of the others."""
     concerns = [text for _, _, text in judged.causes(sections, rules, os.environ, at)]
     try:
-        return list(judged.open_trips(sections, rules, os.environ, at).values()), concerns
+        stopped = judged.open_trips(sections, rules, os.environ, at) | judged.missing(board, sections)
+        due = [show.due(event) for event in judged.due(sections, rules, os.environ, at)]
+        return list(stopped.values()), [*concerns, *due]
     except LizaError:
         return [], concerns  # what cannot be judged is among them
 

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable
@@ -166,7 +167,7 @@ def _start(paths: Paths, options: Options, as_json: bool) -> int:
         click.echo(f"watching in the background, process {pid}; log: {log}")
     else:
         where = printable(os.path.relpath(paths.folder))
-        click.echo(f"process {pid} waits in the background for {where}/ to be made (end it with: kill {pid})")
+        click.echo(f"process {pid} waits in the background for {where}/ to be made (end it with: liza watch --stop)")
     return 0
 
 
@@ -202,23 +203,30 @@ def _status(paths: Paths, as_json: bool) -> int:
         for line in daemon.lines(paths):
             click.echo(line)
         show.warnings(daemon.warnings(paths))
-    return {"running": 0, "degraded": 4, "stuck": 4}.get(word, 1)
+    return {"running": 0, "waiting": 0, "degraded": 4, "stuck": 4}.get(word, 1)
 
 
 def _print_unit(paths: Paths) -> int:
     from liza import templates
 
     folder = os.path.dirname(os.path.abspath(paths.folder))
-    text = templates.text("liza-watch.service").replace("@NAME@", folder.replace("%", "%%"))
-    click.echo(text.replace("@FOLDER@", _quoted(folder)).replace("@LIZA@", _quoted(sys.argv[0])), nl=False)
+    program = _quoted(os.path.abspath(sys.argv[0]))
+    text = templates.text("liza-watch.service").replace("@NAME@", printable(folder).replace("%", "%%"))
+    # In its arguments a dollar sign is the beginning of a variable, in the name of the program it is not.
+    click.echo(text.replace("@FOLDER@", _quoted(folder).replace("$", "$$")).replace("@LIZA@", program), nl=False)
     return 0
 
 
 def _quoted(path: str) -> str:
     """A path as one word of a unit, whatever is in it."""
-    absolute = os.path.abspath(path)
-    escaped = absolute.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
-    return absolute if absolute == escaped and " " not in absolute else f'"{escaped}"'
+    if re.fullmatch(r"[\w/.,:+@=-]+", path):
+        return path
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return f'"{"".join(char if char.isprintable() else _bytes_of(char) for char in escaped)}"'
+
+
+def _bytes_of(char: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in os.fsencode(char))
 
 
 # --- telling --------------------------------------------------------------------------------------------------------

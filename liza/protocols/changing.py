@@ -93,6 +93,8 @@ def log(paths: Paths, events: Sequence[scopes.Event], now: datetime) -> None:
         entry = {"timestamp": format_time(now), "agent": "liza", "action": f"{event.scope}_{event.kind}"}
         if event.task is not None:
             entry["task"] = event.task
+        if event.scope == "claim":
+            entry["claim"] = event.name  # by which a dispute is missed that somebody takes off the blackboard
         append_entry(paths, {**entry, "detail": event.text})
     _alert(paths, [event for event in events if event.kind in _LOUD], now)
 

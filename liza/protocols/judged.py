@@ -13,6 +13,7 @@ from typing import Any
 from liza.blackboard import backups, edit
 from liza.blackboard.board import Board
 from liza.blackboard.document import Document
+from liza.blackboard.logfile import has_line
 from liza.blackboard.schema import Fault
 from liza.errors import LizaError, Unreadable
 from liza.model import Record
@@ -65,6 +66,19 @@ def settle(
     return tuple(happened)
 
 
+def due(
+    sections: Mapping[str, Any], rules: RuleSet, environment: Environment, now: datetime
+) -> tuple[scopes.Event, ...]:
+    """What would happen to claims, slices and loops if they were settled now. Nothing is written."""
+    found: list[scopes.Event] = []
+    for name in PROTOCOLS:
+        try:
+            found += _settled(sections, name, rules, environment, now).events if sections.get(name) else ()
+        except LizaError as error:
+            raise NotSettled(name, error) from None
+    return tuple(found)
+
+
 class NotSettled(Unreadable):
     """What the rules say of single claims, slices or loops is not in effect: DEGRADED, whatever the sprint does."""
 
@@ -74,13 +88,15 @@ class NotSettled(Unreadable):
 
 
 def _changes(document: Document, name: str, rules: RuleSet, environment: Environment, now: datetime) -> bool:
-    return _settled(document, name, rules, environment, now).section is not document.data[name]
+    return _settled(document.data, name, rules, environment, now).section is not document.data[name]
 
 
-def _settled(document: Document, name: str, rules: RuleSet, environment: Environment, now: datetime) -> scopes.Settled:
+def _settled(
+    sections: Mapping[str, Any], name: str, rules: RuleSet, environment: Environment, now: datetime
+) -> scopes.Settled:
     """What a section is to be."""
-    beside = _beside(name, document.data)
-    found: scopes.Settled = _module(name).settle(document.data.get(name), rules, environment, now, **beside)
+    beside = _beside(name, sections)
+    found: scopes.Settled = _module(name).settle(sections.get(name), rules, environment, now, **beside)
     return found
 
 
@@ -96,7 +112,7 @@ def _settle(
     last: list[scopes.Settled] = []
 
     def revised(document: Document) -> bytes:
-        last[:] = [_settled(document, name, rules, environment, now)]
+        last[:] = [_settled(document.data, name, rules, environment, now)]
         raw = edit.replace_section(document, name, last[0].section) if last[0].events else document.raw
         if raw != document.raw:
             backups.keep(board.paths, document.raw, now)
@@ -118,6 +134,15 @@ def open_trips(sections: Mapping[str, Any], rules: RuleSet, environment: Environ
         if sections.get(name):
             found |= _module(name).open_trips(sections[name], rules, environment, now)
     return found
+
+
+def missing(board: Board, sections: Mapping[str, Any]) -> dict[str, str]:
+    """What was stopped and has left the blackboard without a decision, by the same ids and in words."""
+    if not has_line(board.paths.log, ("claim_disputed",)):
+        return {}
+    from liza.protocols.disputes.missing import missing as disputes
+
+    return {f"claim {each.name} {each.since}": str(each) for each in disputes(board, sections.get("claims"))}
 
 
 def causes(

@@ -11,7 +11,7 @@ from liza.blackboard.snapshot import located, take
 from liza.blackboard.storage import read
 from liza.errors import Unreadable
 from liza.model import Problem, Snapshot
-from liza.protocols.judged import PROTOCOLS, faults
+from liza.protocols.judged import PROTOCOLS, faults, missing
 from liza.rules.evaluate import RuleSet
 
 
@@ -41,7 +41,13 @@ def of_board(board: Board) -> Validity:
         except Unreadable as error:
             own = Problem(error.message, error.file or board.paths.rules, error.line, error.column, error.hint)
             problems += error.problems or (own,)
-    return Validity(checked, (*problems, *_of_protocols(document, rules)))
+    return Validity(checked, (*problems, *_of_protocols(document, rules), *_missing(board, document)))
+
+
+def _missing(board: Board, document: Document) -> list[Problem]:
+    """What was stopped, and somebody has taken off the blackboard."""
+    hint = "put it back from .liza/backups/, or decide: liza claim resolve ID --drop -m WHY"
+    return [Problem(text, board.paths.state, hint=hint) for text in missing(board, document.data).values()]
 
 
 def of_file(file: str) -> Validity:

@@ -6,6 +6,7 @@ words how it does, and is written when that changes.
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import stat
@@ -38,6 +39,7 @@ class Lease:
     def __init__(self, paths: Paths) -> None:
         self.paths = paths
         self._fd: int | None = None
+        self._waiting: int | None = None  # the lock by which others see that we wait for a blackboard
         self._told: dict[str, Any] = {}
 
     def take(self) -> None:
@@ -64,14 +66,35 @@ class Lease:
             if _is_at(fd, self.paths.watch_lock):
                 self._fd = fd
                 self.beat()
+                self._wait_no_longer()
                 return
             os.close(fd)  # somebody deleted the file meanwhile: what we hold is no longer the lock
 
-    def _taken(self) -> Taken:
-        pid = holder(self.paths.watch_lock)
+    def wait_openly(self) -> None:
+        """Where there is no blackboard yet: let others see who waits for it. `Taken` if somebody does already."""
+        if self._waiting is not None:
+            return
+        lock = _waiting_lock(self.paths)
+        with contextlib.suppress(OSError):  # it can be waited for all the same, only unseen
+            os.makedirs(os.path.dirname(lock), 0o700, exist_ok=True)
+            fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(fd)
+                raise self._taken(lock, "waits for") from None
+            self._waiting = fd
+
+    def _wait_no_longer(self) -> None:
+        if self._waiting is not None:
+            os.close(self._waiting)
+            self._waiting = None
+
+    def _taken(self, lock: str | None = None, does: str = "watches") -> Taken:
+        pid = holder(lock or self.paths.watch_lock)
         who = f"process {pid}" if pid is not None else "another process"
         hint = "see how it does with: liza watch --status   (end it with: liza watch --stop)"
-        return Taken(f"{who} watches this blackboard already", hint=hint, file=self.paths.watch_lock)
+        return Taken(f"{who} {does} this blackboard already", hint=hint, file=lock or self.paths.watch_lock)
 
     @property
     def is_held(self) -> bool:
@@ -92,9 +115,21 @@ class Lease:
                 self._told = facts
 
     def release(self) -> None:
+        self._wait_no_longer()
+        self.drop()
+
+    def drop(self) -> None:
+        """Let go of the blackboard: it was deleted, perhaps to be waited for."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
+
+
+def _waiting_lock(paths: Paths) -> str:
+    """A file among the user's own, since there is no folder of the blackboard yet; never unlinked, and empty."""
+    name = hashlib.sha256(os.fsencode(os.path.realpath(paths.folder))).hexdigest()[:16]
+    home = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    return os.path.join(home, "liza", f"waiting-{name}.lock")
 
 
 def _is_at(fd: int, path: str) -> bool:
@@ -110,6 +145,7 @@ class Seen(NamedTuple):
     pid: int | None
     silent_for: float  # seconds since its last heartbeat
     facts: dict[str, Any]  # what it last said of itself
+    waits: bool = False  # for a blackboard that is not there
 
     @property
     def is_stuck(self) -> bool:
@@ -121,6 +157,8 @@ class Seen(NamedTuple):
 
 def look(paths: Paths) -> Seen | None:
     """The daemon that watches now, or None."""
+    if not os.path.isdir(paths.folder) and is_locked(lock := _waiting_lock(paths)):
+        return Seen(holder(lock), 0.0, {}, waits=True)
     if not is_locked(paths.watch_lock):
         return None
     try:
@@ -142,9 +180,11 @@ def told(paths: Paths) -> dict[str, Any]:
 
 
 def state(seen: Seen | None, facts: Mapping[str, Any]) -> str:
-    """The daemon in a word: running, degraded, stuck, gone (it ended without a word), or not running."""
+    """The daemon in a word: running, waiting, degraded, stuck, gone (it ended without a word), or not running."""
     if seen is None:
         return "gone" if facts and facts.get("health") != "stopped" else "not running"
+    if seen.waits:
+        return "waiting"
     return "stuck" if seen.is_stuck else "degraded" if facts.get("health") == "degraded" else "running"
 
 

@@ -7,9 +7,10 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from typing import Any, NamedTuple
 
-from liza.blackboard.board import Board
+from liza.blackboard.board import BeingWritten, Board
 from liza.blackboard.document import Document
 from liza.blackboard.paths import Paths
 from liza.blackboard.rulesfile import read_rules
@@ -67,6 +68,7 @@ class Watcher:
         self.rules: RuleSet | None = None
         self.document: Document | None = None
         self.found: Check | None = None
+        self.written: datetime | None = None  # since when somebody has had the blackboard open for writing
         self.open: scopes.Open = {}  # trips of narrower scopes
         self.checks = 0
         self.seen: dict[str, Any] = {}
@@ -98,6 +100,7 @@ class Watcher:
             while not self.stopping:
                 self.tick()
                 self.looked()
+                _load_what_a_trip_needs()
                 self.changes.wait(self._patience())
         finally:
             self.telling.stop()
@@ -110,8 +113,11 @@ class Watcher:
         """One look, and what follows from it."""
         self.lease.take()
         try:
+            tidy(self.board)
             self.telling.remember()
             self.tick()
+            while self.found is None and self._waits_for_a_writer(self.ticked):
+                self.tick()
         finally:
             self.telling.stop()
             self.telling.write_down("stopped")
@@ -138,6 +144,7 @@ class Watcher:
     def _wait_for_the_folder(self) -> None:
         if not self.waiting:
             self.waiting = True
+            self.lease.wait_openly()
             self.telling.tell(Kind.WAITING, f"there is no {self.paths.folder} yet")
         self.looked()
         self.changes.wait(self.options.interval)
@@ -165,7 +172,7 @@ class Watcher:
     def tick(self) -> None:
         """Look whether anything has changed, and judge it if so."""
         if not self.lease.is_held:
-            self.lease.release()  # the folder was deleted
+            self.lease.drop()  # the folder was deleted
             if not self._takes():
                 self._wait_for_the_folder()
                 return
@@ -190,6 +197,9 @@ class Watcher:
             self.telling.failed("liza", LizaError(f"a bug in liza: {type(error).__name__}: {error}"), now)
             self.document, self.memo = None, {Recall: Recall()}
             self._at(now, RETRY)
+        while self.board.rescued:
+            kept = self.board.rescued.pop()
+            self.telling.tell(Kind.ALARM, f"a version of state.yaml that another program wrote was kept in {kept}")
         self.telling.tell_errors(now)
         self.telling.write_down()
 
@@ -225,12 +235,12 @@ class Watcher:
     def _look(self, now: datetime) -> None:
         assert self.rules is not None
         try:
-            document = self.board.read(self.document, whole=self.changes.moved_into_place())
+            document = self._read(now)
             snapshot = snapshot_of(self.board, document, self.rules, check=False)
             found = judged(snapshot, evaluate(self.rules, snapshot, now, self.memo))
         except LizaError as error:
             self.telling.failed("blackboard", error, now)
-            self._at(now, GRACE)
+            self._at(now, 0.0 if self._waits_for_a_writer(now) else GRACE)
             return
         self.foreign = self.foreign or _is_foreign(self.document, document)
         before, self.document = self.found, document
@@ -244,6 +254,22 @@ class Watcher:
         self._tell_what_is_new(before, self.found)
         self._see_to_scopes(document, now)
         self._see_to_time(now)
+
+    def _read(self, now: datetime) -> Document:
+        """The blackboard, and no half of a save; but whoever keeps it open for ever does not keep us from judging."""
+        whole = self.changes.moved_into_place()
+        try:
+            document = self.board.read(self.document, whole=whole, patient=True)
+        except BeingWritten:
+            self.written = min(self.written or now, now)
+            if self._waits_for_a_writer(now):
+                raise
+            return self.board.read(self.document, whole=whole)
+        self.written = None
+        return document
+
+    def _waits_for_a_writer(self, now: datetime) -> bool:
+        return self.written is not None and (now - self.written).total_seconds() < GRACE
 
     def _act(self, found: Check, document: Document, now: datetime) -> Check:
         """Put the verdict on the sprint into effect; what could not be done is told, and tried again."""
@@ -286,7 +312,7 @@ class Watcher:
         """The narrower scopes come after the sprint's: a halt of everybody waits for none of them."""
         assert self.rules is not None
         try:
-            now_open = scopes.open_trips(self.board, self.rules, document, now, self.options.observe)
+            now_open = scopes.open_trips(self.board, self.rules, document, now, self.options.observe, self.open)
         except LizaError as error:
             self.telling.failed("scopes", error, now)
             self._at(now, RETRY)
@@ -305,7 +331,7 @@ class Watcher:
             snapshot = take(self.document, check=False)
             self.telling.stands("files", causes.of_files(self.paths, snapshot, self.ages, now))
             self.telling.stands("alarms", causes.of_rules(evaluate(self.rules.only_alarms(), snapshot, now)))
-            self.telling.stands("scopes", scopes.causes(snapshot, self.rules, now))
+            self.telling.stands("scopes", scopes.causes(self.board, snapshot, self.rules, now))
             self.telling.stands("silences", causes.of_silences(self.document.data.get("silences"), now))
             self._escalate(snapshot, now)
         self.telling.tell_alarms(now)
@@ -339,6 +365,14 @@ class Watcher:
         for entry in entries(self.document.data.get("silences")):
             if entry.silence is not None and entry.in_force(now):
                 self._at(now, (entry.silence.until - now).total_seconds())
+
+
+def _load_what_a_trip_needs() -> None:
+    """Before there is one: an upgrade in the night, or no file left to open, must not keep it from its paperwork.
+
+    Behind the first look, which may find one already. What is loaded is only looked up."""
+    for name in ("jinja2.sandbox", "rapidfuzz.distance"):
+        import_module(name)
 
 
 def _is_foreign(before: Document | None, after: Document) -> bool:

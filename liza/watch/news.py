@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from liza.breaker.check import Check
-from liza.breaker.section import JOINED, history_of
+from liza.breaker.section import JOINED, history_of, open_trigger
 from liza.model import Progress, Reason
 from liza.watch.telling import Kind, News
 
@@ -20,6 +20,9 @@ def of_check(before: Check | None, found: Check, *, observe: bool) -> Iterator[N
     if trigger is not None and (was is None or was.get("trip_id") != trigger.get("trip_id")):
         verb = "" if found.tripped else " (found open)"
         yield News(Kind.TRIPPED, f"{trigger.get('pattern')} ({trigger.get('severity')}){verb}", _id(trigger), _TODO)
+    elif found.tripped and before is not None and _is_entered(before):
+        said = "state.yaml no longer had this trip, as where an older copy is saved over it; it was entered again"
+        yield News(Kind.ALARM, f"{trigger.get('pattern') if trigger else '?'}: {said}")
     elif was is not None and trigger is None:
         yield News(Kind.RESOLVED, _resolution(found, was), _id(was))
     elif observe and (names := [name for name in _matching(found) if before is None or name not in _matching(before)]):
@@ -44,6 +47,10 @@ def of_scopes(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[N
     """What is new about the narrower scopes: the open trips of each by their ids, in words."""
     yield from (News(Kind.TRIPPED, text, trip_id) for trip_id, text in after.items() if trip_id not in before)
     yield from (News(Kind.RESOLVED, text, trip_id) for trip_id, text in before.items() if trip_id not in after)
+
+
+def _is_entered(found: Check) -> bool:
+    return open_trigger(found.snapshot.sections.get("circuit_breaker")) is not None
 
 
 def _id(trigger: Mapping[str, Any]) -> str:

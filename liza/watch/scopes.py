@@ -8,10 +8,12 @@ is told as DEGRADED, and never keeps the sprint from being judged.
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 
 from liza.blackboard.board import Board
 from liza.blackboard.document import Document
+from liza.errors import LizaError
 from liza.model import Snapshot
 from liza.protocols import judged
 from liza.rules.evaluate import RuleSet
@@ -20,14 +22,24 @@ from liza.watch.alarms import Cause
 Open = Mapping[str, str]
 
 
-def open_trips(board: Board, rules: RuleSet, document: Document, now: datetime, observe: bool) -> Open:
-    """What is open in all narrower scopes. What is opened now is seen by the next look, which our write causes."""
+def open_trips(board: Board, rules: RuleSet, document: Document, now: datetime, observe: bool, before: Open) -> Open:
+    """What is open in all narrower scopes. What is opened now is seen by the next look, which our write causes.
+
+    What was open before and has only been taken off the blackboard is open still.
+    """
     if not observe:
         judged.settle(board, document, rules, os.environ, now)
-    return judged.open_trips(document.data, rules, os.environ, now)
+    found = judged.open_trips(document.data, rules, os.environ, now)
+    if before.keys() <= found.keys():
+        return found
+    missing = judged.missing(board, document.data)
+    return found | {trip_id: text for trip_id, text in missing.items() if trip_id in before}
 
 
-def causes(snapshot: Snapshot, rules: RuleSet, now: datetime) -> Iterator[Cause]:
+def causes(board: Board, snapshot: Snapshot, rules: RuleSet, now: datetime) -> Iterator[Cause]:
     """What is worth an alarm about claims, slices and loops that are not stopped."""
     for kind, name, text in judged.causes(snapshot.sections, rules, os.environ, now):
         yield Cause(kind, name, text)
+    with suppress(LizaError):  # of a file that cannot be read the daemon tells anyway
+        for trip_id, text in judged.missing(board, snapshot.sections).items():
+            yield Cause("trip_missing", trip_id, text)

@@ -9,6 +9,7 @@ import pytest
 from liza.blackboard import edit
 from liza.blackboard.board import Board
 from liza.blackboard.document import Document, parse
+from liza.blackboard.lock import Lock
 from liza.blackboard.paths import Paths
 from liza.errors import Unreadable
 from tests.blackboard.files import old
@@ -135,3 +136,27 @@ def test_what_a_crash_left_behind_is_gone_after_the_next_change(board: Board) ->
     (kept,) = board.rescued
     assert Path(kept).read_text() == "theirs\n"
     assert sorted(os.listdir(board.paths.folder)) == ["backups", "state.yaml", "state.yaml.lock"]
+
+
+def test_what_a_crash_left_behind_can_be_taken_away_without_a_change(board: Board) -> None:
+    old(state(board), "anomalies: []\n")
+    old(state(board).with_name(".state.yaml.1-2.new"), "half")
+    old(state(board).with_name(".state.yaml.1-2-3-4.swap"), "theirs\n")
+    board.sweep()
+    (kept,) = board.rescued
+    assert Path(kept).read_text() == "theirs\n"
+    assert sorted(os.listdir(board.paths.folder)) == ["backups", "state.yaml", "state.yaml.lock"]
+
+
+def test_where_nothing_was_left_behind_nothing_is_touched(board: Board) -> None:
+    old(state(board), "anomalies: []\n")
+    board.sweep()
+    assert os.listdir(board.paths.folder) == ["state.yaml"]
+
+
+def test_a_write_under_way_is_left_to_whoever_makes_it(board: Board) -> None:
+    old(state(board), "anomalies: []\n")
+    draft = old(state(board).with_name(".state.yaml.1-2.new"), "half")
+    with Lock(board.paths.lock):
+        board.sweep()
+    assert draft.exists()

@@ -5,6 +5,7 @@ Whatever function of `os` liza uses tomorrow is a step as well; there is no list
 """
 
 import fcntl
+import itertools
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 from liza.blackboard import board, filesystem, lock, logfile, storage
 from tests.faults.children import Child
 
-MODULES = (board, lock, logfile, storage)
+MODULES: tuple[ModuleType, ...] = (board, lock, logfile, storage)
 
 
 class Step(NamedTuple):
@@ -27,7 +28,7 @@ class Step(NamedTuple):
 
 
 # Steps that change nothing: a kill just before one of them finds the disk as a kill before the next other step does.
-LOOKING = {"stat", "lstat", "fstat", "listdir", "scandir", "pread", "close", "flock", "fcntl", "open file"}
+LOOKING = {"stat", "lstat", "fstat", "listdir", "scandir", "read", "pread", "close", "flock", "fcntl", "open file"}
 _NOT_THE_DISK = {"getpid", "geteuid", "getegid", "fsencode", "strerror", "major", "minor"}
 
 Around = Callable[[Step, Callable[[], Any]], Any]
@@ -130,3 +131,31 @@ def acting(actions: dict[int, Callable[[], None]]) -> Around:
         return call()
 
     return around
+
+
+# --- moments to be killed at ------------------------------------------------------------------------------------------
+
+
+def before(number: int) -> Callable[[Step], bool]:
+    """Before the step of that number, of those that can change something."""
+    changing = itertools.count(1)
+    return lambda step: step.name not in LOOKING and next(changing) == number
+
+
+def half_way(number: int) -> Callable[[Step], bool]:
+    """In the middle of the write(2) of that number: half of its bytes are in the file.
+
+    Not of an entry of the log, which is one short write at the end of a file: the kernel does not stop half way in it.
+    """
+    writes = itertools.count(1)
+
+    def is_it(step: Step) -> bool:
+        if step.name != "write":
+            return False
+        fd, data = step.arguments
+        if os.readlink(f"/proc/self/fd/{fd}").endswith("log.yaml") or next(writes) != number:
+            return False
+        os.write(fd, bytes(data[: len(data) // 2]))
+        return True
+
+    return is_it

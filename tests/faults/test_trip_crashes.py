@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ruamel.yaml.error import YAMLError
 
 from liza.breaker import check, checkpoint, report, resolve
 from liza.cli import main
@@ -23,6 +22,14 @@ from tests.breaker.cases import ASSUMPTION, RETRY
 from tests.breaker.run import LATER, NOW, Board, record, state
 from tests.faults import steps
 from tests.faults.children import Child
+from tests.faults.expected import (
+    blaming,
+    never_open_without_a_halt,
+    one_open_trip_with_our_halt,
+    one_open_trip_with_their_halt,
+    one_resolved_trip_and_no_halt,
+    one_resolved_trip_and_their_halt,
+)
 
 AGAIN = "2025-01-18T18:00:00Z"  # the second try comes later than the first
 TRIP = ("trip", "-m", "the sandbox is down", "--now")
@@ -38,34 +45,6 @@ def _more_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # --- killing --------------------------------------------------------------------------------------------------------
-
-# A kill just before one of these finds the disk as a kill before the next other step does.
-LOOKING = {"stat", "lstat", "fstat", "listdir", "scandir", "read", "pread", "close", "flock", "fcntl", "open file"}
-
-
-def before(number: int) -> Callable[[steps.Step], bool]:
-    """Before the step of that number, of those that can change something."""
-    changing = itertools.count(1)
-    return lambda step: step.name not in LOOKING and next(changing) == number
-
-
-def half_way(number: int) -> Callable[[steps.Step], bool]:
-    """In the middle of the write(2) of that number: half of its bytes are in the file.
-
-    Not of an entry of the log, which is one short write at the end of a file: the kernel does not stop half way in it.
-    """
-    writes = itertools.count(1)
-
-    def is_it(step: steps.Step) -> bool:
-        if step.name != "write":
-            return False
-        fd, data = step.arguments
-        if os.readlink(f"/proc/self/fd/{fd}").endswith("log.yaml") or next(writes) != number:
-            return False
-        os.write(fd, bytes(data[: len(data) // 2]))
-        return True
-
-    return is_it
 
 
 def killed(board: Board, arguments: tuple[str, ...], is_it: Callable[[steps.Step], bool]) -> str | None:
@@ -110,7 +89,7 @@ def survives(
 ) -> None:
     """Whatever the step at which `first` was killed, after `again` all is as it should be; tells all that is not."""
     found: list[str] = []
-    for moment in (before, half_way):
+    for moment in (steps.before, steps.half_way):
         for board, step in each_kill(folder / moment.__name__, prepare, first, moment):
             with blaming(f"killed {moment.__name__} {step}", found):
                 never_open_without_a_halt(board)
@@ -122,71 +101,6 @@ def survives(
                 assert board.leftovers() == [], f"left behind: {board.leftovers()}"
     if found:
         pytest.fail("\n".join(found), pytrace=False)
-
-
-@contextlib.contextmanager
-def blaming(step: str, found: list[str]) -> Iterator[None]:
-    try:
-        yield
-    except (AssertionError, ValueError, KeyError, OSError, YAMLError) as error:
-        found.append(f"{step}: {str(error).splitlines()[0] or repr(error)}")
-
-
-def never_open_without_a_halt(board: Board) -> None:
-    if "\n  status: TRIGGERED" in board.text:
-        assert board.checkpoint.exists(), "a trip is open and nobody is halted"
-
-
-# --- what must be true afterwards -----------------------------------------------------------------------------------
-
-
-def one_open_trip(board: Board) -> None:
-    assert board.section["status"] == "TRIGGERED", "not entered"
-    (entry,) = board.trips
-    trigger = board.trigger
-    assert entry["trip_id"] == trigger["trip_id"], "two ids"
-    assert entry["timestamp"] == trigger["timestamp"], f"two times: {entry['timestamp']}, {trigger['timestamp']}"
-    text = board.report.read_text()
-    assert f"**Trip:** {trigger['trip_id']}" in text, "the report is on another trip"
-    assert f"**Triggered:** {trigger['timestamp']}" in text, "the report has another time"
-    assert text in [path.read_text() for path in board.archived], "the report is not in the archive"
-    assert len(board.archived) == 1, f"archived: {[path.name for path in board.archived]}"
-    assert len(board.logged) == 1, f"logged {len(board.logged)} times"
-    assert trigger["trip_id"] in board.logged[0]
-
-
-def one_open_trip_with_our_halt(board: Board) -> None:
-    one_open_trip(board)
-    assert board.halt["trip"] == board.trigger["trip_id"], "CHECKPOINT has another id"
-    assert board.halt["time"] == board.trigger["timestamp"], "CHECKPOINT has another time"
-
-
-def one_open_trip_with_their_halt(board: Board) -> None:
-    one_open_trip(board)
-    assert board.checkpoint.read_text() == "waiting for Bob\n", "a human's CHECKPOINT was changed"
-
-
-def one_resolved_trip(board: Board) -> None:
-    assert (board.section["status"], board.section["current_trigger"]) == ("OK", None), "still open"
-    (entry,) = board.trips
-    assert (entry["resolution"], entry["resolved_by"]) == ("ADR-003 created", "alice"), "the decision is lost"
-    for path in (board.report, *board.archived):
-        assert path.read_text().count("## Decision") == 1, f"not in {path.name}"
-        assert "ADR-003 created" in path.read_text(), f"not in {path.name}"
-        assert f"**Resolved:** {entry['resolved_at']}" in path.read_text(), f"another time in {path.name}"
-    assert len(board.archived) == 1
-    actions = [line.split(":")[0] for line in board.logged]
-    assert actions == ["tripped", "resolved"], f"logged: {actions}"
-
-
-def one_resolved_trip_and_no_halt(board: Board) -> None:
-    one_resolved_trip(board)
-    assert not board.checkpoint.exists(), "still halted"
-
-
-def one_resolved_trip_and_their_halt(board: Board) -> None:
-    one_resolved_trip(board)
-    assert board.checkpoint.read_text() == "waiting for Bob\n", "a human's CHECKPOINT was changed"
 
 
 # --- boards ---------------------------------------------------------------------------------------------------------
@@ -293,7 +207,7 @@ def test_a_decision_completes_a_killed_trip_that_another_pattern_had_overtaken(t
     found: list[str] = []
     for number in itertools.count(1):
         board = Board(tmp_path / str(number), state([*RETRY.records[:2], *ASSUMPTION.records]))
-        step = killed(board, (*CHECK, NOW), _overtaken(board, before(number)))
+        step = killed(board, (*CHECK, NOW), _overtaken(board, steps.before(number)))
         if step is None:
             break
         with blaming(f"killed before {step}", found):
@@ -344,8 +258,8 @@ def test_a_trip_killed_twice_is_still_one_trip(tmp_path: Path) -> None:
     found: list[str] = []
     for first, second in itertools.product(range(1, 40, 4), range(1, 40, 4)):
         board = about_to_trip(tmp_path / f"{first}-{second}")
-        one = killed(board, (*CHECK, NOW), before(first))
-        two = killed(board, (*CHECK, AGAIN), before(second))
+        one = killed(board, (*CHECK, NOW), steps.before(first))
+        two = killed(board, (*CHECK, AGAIN), steps.before(second))
         with blaming(f"killed at {one}, then at {two}", found):
             never_open_without_a_halt(board)
             board.run(*CHECK, LATER)

@@ -85,7 +85,7 @@ SECTIONS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=2 * settings().max_examples)
 @given(SECTIONS)
 def test_any_blackboard_is_judged(sections: dict[str, Any]) -> None:
     text = "version: 1\n" + "".join(f"{name}: {json.dumps(value)}\n" for name, value in sections.items())

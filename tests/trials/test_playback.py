@@ -45,7 +45,7 @@ def times(played: Played) -> list[tuple[str, float]]:
 # --- the same as asking after every event -----------------------------------------------------------------------------
 
 
-@settings(max_examples=3 * settings().max_examples)
+@settings(max_examples=2 * settings().max_examples)
 @given(stretches())
 def test_all_is_found_that_asking_after_every_event_finds(stretch: Stretch) -> None:
     assert told(play(*stretch)) == naive(*stretch)

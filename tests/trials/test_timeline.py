@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from liza.blackboard.rulesfile import read_rules
@@ -396,8 +396,8 @@ def test_thirty_rules_that_saw_nothing_take_one_line() -> None:
     assert_readable(picture)
 
 
-def test_ten_thousand_events_are_no_huge_file() -> None:
-    events = [record(minute(i / 7), "ab"[i % 2], k=f"key {i % 5} " + "z" * 300) for i in range(10_000)]
+def test_thousands_of_events_are_no_huge_file() -> None:
+    events = [record(minute(i / 7), "ab"[i % 2], k=f"key {i % 5} " + "z" * 300) for i in range(4_000)]
     events += [resolve(i * 7) for i in range(1, 200, 20)]
     picture = Drawn(events, rules(counting(100, "a"), counting(9, "b", mode="observe")), rules(counting(200, "a")))
     assert len(picture.text) < 200_000
@@ -414,7 +414,6 @@ nearby = st.integers(0, 10**10).map(lambda number: NOON + timedelta(microseconds
 kinds = st.sampled_from(["a", "b", "c", "resolve"])
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from([anytime, nearby]).flatmap(
         lambda moments: st.lists(st.tuples(moments, kinds, st.text(max_size=30)), min_size=1, max_size=25)

@@ -161,6 +161,25 @@ def test_the_unit_for_systemd_names_the_program_and_the_folder(board: Watched) -
     assert not board.watch_lock.exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "word", "described"),
+    [
+        ("two words", '"{}two words"', "{}two words"),
+        ("100%", '"{}100%%"', "{}100%%"),
+        ("$HOME", '"{}$$HOME"', "{}$HOME"),
+        ('a "b"', '"{}a \\"b\\""', '{}a "b"'),
+        ("it's", '"{}it\'s"', "{}it's"),
+        ("back\\slash", '"{}back\\\\slash"', "{}back\\slash"),
+        ("a\nb", '"{}a\\x0ab"', "{}a\\nb"),
+    ],
+)
+def test_an_odd_folder_is_one_word_of_the_unit(tmp_path: Path, name: str, word: str, described: str) -> None:
+    board = Watched(tmp_path / name)
+    lines = run(board.root, "watch", "--print-unit").out.splitlines()
+    assert f"ExecStart={BIN / 'liza'} watch {word.format(f'{tmp_path}/')}" in lines
+    assert f"Description=liza watches the blackboard of {described.format(f'{tmp_path}/')}" in lines
+
+
 # --- before and after the blackboard --------------------------------------------------------------------------------
 
 
@@ -183,6 +202,31 @@ def test_in_the_background_it_waits_as_well(tmp_path: Path) -> None:
         assert board.watch_lock.read_bytes() == b""
         board.report_anomalies(*RETRIES)
         board.halted()
+
+
+def test_one_that_waits_can_be_asked_and_ended(tmp_path: Path) -> None:
+    with in_background(tmp_path) as started:
+        pid = int(started.out.split()[1])
+        assert f"process {pid} waits in the background for .liza/ to be made" in started.out
+        asked = run(tmp_path, "watch", "--status")
+        assert (asked.code, asked.out) == (0, f"daemon:  waiting, process {pid}, for .liza/ to be made\n")
+        assert run(tmp_path, "watch", "--status", "--json").json["status"] == "waiting"
+        for second in (run(tmp_path, "watch"), run(tmp_path, "watch", "--background")):
+            assert (second.code, f"process {pid} waits for this blackboard already" in second.err) == (1, True)
+        assert run(tmp_path, "watch", "--stop").out == f"process {pid} has ended\n"
+        assert run(tmp_path, "watch", "--status").code == 1
+    assert not (tmp_path / ".liza").exists()
+
+
+def test_one_whose_blackboard_was_deleted_is_seen_to_wait(board: Watched) -> None:
+    with Daemon(board.root) as daemon:
+        deleted(board)
+        daemon.tells("waiting")
+        assert f"waiting, process {daemon.pid}, " in run(board.root, "watch", "--status").out
+        board.folder.mkdir()
+        board.save(STATE)
+        daemon.tells("checked")
+        assert f"running, process {daemon.pid}, " in run(board.root, "watch", "--status").out
 
 
 def test_it_survives_a_blackboard_that_is_deleted_and_comes_back(board: Watched) -> None:

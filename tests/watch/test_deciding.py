@@ -108,7 +108,9 @@ def test_a_stale_copy_saved_over_a_trigger_trips_again_once_under_the_same_id(bo
         daemon.tells("tripped")
         first = board.halted()
         before = board.checkpoint.stat().st_mtime_ns
+        board.beats(3)
         save(board.state, stale)
+        assert "an older copy is saved over it" in daemon.tells("alarm", "retry_cluster")
         until(lambda: board.section["status"] == "TRIGGERED", "the trip has come back")
         board.beats(3)
         assert board.halt == first

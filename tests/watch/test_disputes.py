@@ -104,6 +104,19 @@ def test_the_daemon_tells_of_a_frozen_claim_that_was_changed_until_it_is_put_rig
     assert board.text.count("event: disputed") == 1
 
 
+def test_a_disputed_claim_that_is_deleted_is_not_told_as_resolved_and_alarms(tmp_path: Path) -> None:
+    board = Watched(tmp_path / "lab", with_third(BOARD))
+    with Looking(board) as looking:
+        looking.ticks(3)
+        whole = board.text
+        board.save(whole[: whole.index("  C-001:")] + whole[whole.index("  C-002:") :])
+        looking.ticks(12)
+        assert ["the claim was deleted by hand" in each for each in looking.told("alarm")] == [True]
+        board.save(whole)
+        looking.ticks(12)
+        assert [len(looking.told(kind)) for kind in ("tripped", "resolved", "over")] == [1, 0, 1]
+
+
 def test_the_daemon_sees_a_stage_that_was_changed_by_hand(tmp_path: Path) -> None:
     board = Watched(tmp_path / "lab", with_third(BOARD))
     with Daemon(board.root) as daemon:

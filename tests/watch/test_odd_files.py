@@ -104,3 +104,12 @@ def test_a_time_that_no_clock_shows_is_no_error(board: Watched) -> None:
         looking.ticks(4)
         assert "the agents are halted by a CHECKPOINT that a person made" in looking.told("alarm")
     assert run(board.root, "status").code == 3
+
+
+def test_a_version_that_an_interrupted_write_displaced_is_kept_and_told(board: Watched) -> None:
+    """Nobody has seen it: whoever wrote it had not taken the lock, and liza was killed before it could put it back."""
+    (board.folder / ".state.yaml.1-2-3-4.swap").write_text("theirs: 1\n")
+    with Daemon(board.root, wait="") as daemon:
+        told = daemon.tells("alarm", "a version of state.yaml that another program wrote was kept in ")
+        assert Path(told.split()[-1]).read_text() == "theirs: 1\n"
+    assert board.leftovers() == []

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from liza.blackboard.document import Document
 from liza.cli import envelope, show
 from liza.cli.claim import showing
 from liza.cli.claim.options import context_of, plain
@@ -15,15 +16,16 @@ from liza.errors import LizaError, Refused, WrongUsage, place
 from liza.model import MAPPINGS
 from liza.protocols import scopes
 from liza.protocols.changing import Outcome
-from liza.protocols.disputes import freezing, guarding, importing, judging, ledger, recording, stages, summary
+from liza.protocols.disputes import freezing, guarding, importing, judging, ledger, missing, recording, stages, summary
 from liza.protocols.disputes.guarding import Context, Done
 from liza.text import printable
 
 
-def _all(context: Context, section: Any) -> tuple[list[Done], list[LizaError]]:
-    """Every claim, and what is wrong with those that cannot be understood."""
+def _all(context: Context, document: Document) -> tuple[list[Done], list[LizaError]]:
+    """Every claim as the next check would find it, and what is wrong with those that cannot be understood."""
     found: list[Done] = []
     wrong: list[LizaError] = []
+    section = judging.settled_section(document, context.rules, context.now)
     for where, label, claim in scopes.named(section, judging.SCOPE.name):
         name = label or f"number {where + 1 if isinstance(where, int) else where}"
         faults = ["it is not a record"]
@@ -48,17 +50,21 @@ def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
       liza claim list
     """
     context = context_of(ctx, now)
-    found, wrong = _all(context, context.board.read().data.get(judging.SCOPE.section))
+    document = context.board.read()
+    found, wrong = _all(context, document)
     found.sort(key=lambda each: not each.frozen)
-    disputed = any(each.frozen for each in found)
+    lost = missing.missing(context.board, document.data.get(judging.SCOPE.section))
+    disputed = bool(lost) or any(each.frozen for each in found)
     if as_json:
         rows = [{"claim": each.name, **facts(each)} for each in found]
         problems = [envelope.problem_of(each) for each in wrong]
+        gone = [{"claim": each.name, "since": each.since, "what": each.what} for each in lost]
         status = "degraded" if wrong else "disputed" if disputed else "ok"
-        envelope.write("claim list", status, problems, claims=rows)
+        envelope.write("claim list", status, problems, claims=rows, missing=gone)
     else:
         showing.table(found)
         show.warnings(error.message for error in wrong)
+        show.warnings(str(each) for each in lost)
     return 4 if wrong else 3 if disputed else 0
 
 
@@ -75,8 +81,9 @@ def show_command(ctx: click.Context, name: str, now: str | None, as_json: bool) 
       liza claim show C-001
     """
     context = context_of(ctx, now)
-    claim = guarding.known(context.board.read(), name)
-    done = guarding.done(context, name, Outcome(dict(claim)))
+    document = context.board.read()
+    claim = guarding.known(document, name)
+    done = guarding.done(context, name, guarding.settled(context, document, name, claim)._replace(events=()))
     if as_json:
         envelope.write("claim show", "disputed" if done.frozen else "ok", claim=name, **facts(done))
     else:
@@ -98,9 +105,9 @@ def ledger_command(ctx: click.Context, form: str, now: str | None, as_json: bool
     if form not in ("md", "json"):
         raise WrongUsage(f"--format is {form!r}", hint="one of: md, json")
     context = context_of(ctx, now)
-    data = context.board.read().data
-    listed = _listed(data.get(judging.SCOPE.section))
-    stage = stages.current(data.get("stages"))
+    document = context.board.read()
+    listed = _listed(context, document)
+    stage = stages.current(document.data.get("stages"))
     if as_json or form == "json":
         rows = [{"id": name, "tags": list(ledger.tags(claim)), **claim} for name, claim in listed]
         disputed = [name for name, claim in listed if freezing.is_frozen(claim)]
@@ -110,10 +117,15 @@ def ledger_command(ctx: click.Context, form: str, now: str | None, as_json: bool
     return 0
 
 
-def _listed(section: Any) -> list[tuple[str, Mapping[str, Any]]]:
-    return [
-        (name, claim) for _, name, claim in scopes.named(section, judging.SCOPE.name) if isinstance(claim, MAPPINGS)
-    ]
+def _listed(context: Context, document: Document) -> list[tuple[str, Mapping[str, Any]]]:
+    """Every claim as the next check would find it; what is no claim is not left out in silence."""
+    section = judging.settled_section(document, context.rules, context.now)
+    found = list(scopes.named(section, judging.SCOPE.name))
+    for where, name, claim in found:
+        if not isinstance(claim, MAPPINGS):
+            message = f"claim {name or where} is not a record, so it is left out: see liza validate"
+            print(f"liza: warning: {printable(message)}", file=sys.stderr)
+    return [(name, claim) for _, name, claim in found if isinstance(claim, MAPPINGS)]
 
 
 @click.command("summary")
@@ -135,7 +147,7 @@ def summary_command(ctx: click.Context, cycle: int | None, now: str | None, as_j
         raise Refused(
             "no round says in which cycle it was", hint="record rounds with: liza claim round ID --cycle N ..."
         )
-    found = summary.summary_of(_listed(document.data.get(judging.SCOPE.section)), chosen)
+    found = summary.summary_of(_listed(context, document), chosen)
     if as_json:
         envelope.write(
             "claim summary",

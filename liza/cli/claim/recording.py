@@ -32,7 +32,7 @@ def add_command(
     fields = Fields(
         words(text, "--text"),
         confidence_of(confidence),
-        stage,
+        plain_words(stage, "--stage") if stage is not None else None,
         depends_on or None,
         tuple(plain_words(each, "--evidence") for each in evidence) or None,
     )
@@ -75,7 +75,7 @@ def round_command(
         confidence_of(confidence),
         words(text, "--text") if text is not None else None,
         cycle,
-        reviewer,
+        plain_words(reviewer, "--reviewer") if reviewer is not None else None,
     )
     done = recording.review(context_of(ctx, now), name, given)
     return tell("claim round", done, as_json)
@@ -115,7 +115,7 @@ def edit_command(
     fields = Fields(
         words(text, "--text") if text is not None else None,
         confidence_of(confidence),
-        stage,
+        plain_words(stage, "--stage") if stage is not None else None,
         tuple(each for each in depends_on if each.strip()) if depends_on else None,
     )
     if not fields.given():

@@ -8,10 +8,12 @@ from typing import Any
 
 from liza.blackboard.document import Document
 from liza.errors import Refused
-from liza.protocols.changing import Outcome
-from liza.protocols.disputes import claims, depending, freezing, guarding, judging
+from liza.protocols.changing import Outcome, log
+from liza.protocols.disputes import claims, depending, freezing, guarding, judging, missing
 from liza.protocols.disputes.claims import Fields
 from liza.protocols.disputes.guarding import Context, Done, ways_out
+from liza.protocols.disputes.missing import Missing
+from liza.protocols.scopes import Event
 from liza.text import closest, shown
 
 
@@ -69,10 +71,15 @@ def resolve(context: Context, name: str, how: str, status: str | None, rationale
     if not rationale.strip():
         raise Refused("a dispute does not end without a reason", hint=f"one of: {'; '.join(ways_out(name))}")
     wanted = freezing.KILLED if how == "dropped" else status_word(status) if status is not None else None
+    lost = missing.named(context.board, name)
+    if lost is not None and lost.claim is None:
+        return _resolve_deleted(context, lost, how, wanted, rationale.strip(), by)
 
     def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
         first = guarding.settled(context, document, name, guarding.known(document, name))
         claim = first.record
+        if lost is not None and not freezing.is_frozen(claim):
+            claim = freezing.put_back(claim, lost.since)
         if not freezing.is_frozen(claim):
             _resolved_already(name, claim, how, wanted)
             return first
@@ -83,6 +90,15 @@ def resolve(context: Context, name: str, how: str, status: str | None, rationale
         return Outcome(then.record, first.events + then.events)
 
     return guarding.done(context, name, guarding.changed(context, name, after))
+
+
+def _resolve_deleted(context: Context, lost: Missing, how: str, wanted: str | None, rationale: str, by: str) -> Done:
+    """There is no claim left to change; that it was decided, and why, goes into the log."""
+    outcome = wanted or freezing.OPEN
+    text = f"claim {lost.name}, which was deleted, is {outcome} ({how.replace('_', ' ')} by {by}): {rationale}"
+    events = (Event("claim", lost.name, "resolved", text),)
+    log(context.board.paths, events, context.now)
+    return Done(lost.name, {"status": outcome}, events)
 
 
 def _resolved_already(name: str, claim: Mapping[str, Any], how: str, wanted: str | None) -> None:

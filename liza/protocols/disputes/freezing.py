@@ -22,9 +22,9 @@ STATUSES = (OPEN, ACCEPTED, KILLED, DISPUTED)
 TRIGGERS = ("stage_transition", "new_data", "cross_model_audit")
 FROZEN = ("text", "confidence", "evidence", "rounds")
 LISTS = ("rounds", "history", "reexamine")
-POSITIONS = ("dispute_reason", "researcher_position")
+POSITIONS = ("dispute_reason", "researcher_position", "also_disputed")
 # What stands beside the claim's own fields while it is in dispute, and goes into its history afterwards.
-BOOKKEEPING = (*POSITIONS, "also_disputed", "dispute_cycle", "disputed_at", "previous_status")
+BOOKKEEPING = (*POSITIONS, "dispute_cycle", "disputed_at", "previous_status")
 
 Claim = dict[str, Any]
 
@@ -151,6 +151,11 @@ def adopted(name: str, claim: Mapping[str, Any], stage: str | None, now: datetim
     result = _with_entry({**fields, "previous_status": before}, claim, "by hand", stage, now)
     why = _said(claim, "dispute_reason") or "its status was set by hand"
     return Outcome(result, (Event("claim", name, "disputed", f"claim {name} is {DISPUTED}: {why}"),))
+
+
+def put_back(claim: Mapping[str, Any], since: str) -> Claim:
+    """With the dispute that somebody took out of it, as far as it is known; that this was done stays visible."""
+    return {**claim, "history": [*history_of(claim), {"event": "disputed", "timestamp": since}]}
 
 
 def _with_entry(

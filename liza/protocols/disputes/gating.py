@@ -4,7 +4,7 @@ Nothing is written: what a round that somebody wrote by hand has come to is work
 """
 
 from liza.protocols import scopes
-from liza.protocols.disputes import freezing, judging, stages
+from liza.protocols.disputes import freezing, judging, missing, stages
 from liza.protocols.disputes.guarding import Context, ways_out
 
 Held = tuple[str, str]  # why, and what to do
@@ -16,10 +16,15 @@ def claim_held(context: Context, name: str) -> Held | None:
     judging.understood(document, name)
     found = scopes.find(judging.settled_section(document, context.rules, context.now), name, judging.SCOPE.name)
     if found is None or not freezing.is_frozen(found[1]):
-        return None
+        lost = missing.missing(context.board, document.data.get(judging.SCOPE.section))
+        return next(((str(each), _hint(name)) for each in lost if each.name == name), None)
     broken = "".join(f", and {each} by hand" for each in freezing.violations(found[1]))
     why = " ".join(str(found[1].get("dispute_reason") or "its status says so").split())[:200]
-    return f"claim {name} is {freezing.DISPUTED}{broken}: {why}", f"leave it, or: {'; '.join(ways_out(name))}"
+    return f"claim {name} is {freezing.DISPUTED}{broken}: {why}", _hint(name)
+
+
+def _hint(name: str) -> str:
+    return f"leave it, or: {'; '.join(ways_out(name))}"
 
 
 def stage_held(context: Context, name: str) -> Held | None:
@@ -31,7 +36,8 @@ def stage_held(context: Context, name: str) -> Held | None:
         return f"stage {name} is {found[1]['status']}", "see: liza stage list"
     if not stages.is_last(name, context.settings.last_stage):
         return None
-    blockers = stages.blockers(judging.settled_section(document, context.rules, context.now))
+    claims = judging.settled_section(document, context.rules, context.now)
+    blockers = [*stages.blockers(claims), *missing.blockers(context.board, claims)]
     if not blockers:
         return None
     listed = "; ".join(str(each) for each in blockers)

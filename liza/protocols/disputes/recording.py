@@ -50,7 +50,7 @@ def review(context: Context, name: str, given: Round) -> Done:
 
 
 def _named(name: str) -> None:
-    if not name.strip() or name != name.strip() or not name.isprintable() or len(name) > LONGEST:
+    if not name or name != name.strip() or name[0] == "-" or not name.isprintable() or len(name) > LONGEST:
         raise Refused(f"{shown(name)} is no id for a claim", hint="a short name on one line, like C-001")
 
 

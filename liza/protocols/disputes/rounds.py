@@ -196,6 +196,8 @@ def unsaid(claim: Mapping[str, Any], text: Any, confidence: Any, evidence: Seque
 def _walk(claim: Mapping[str, Any]) -> tuple[list[tuple[str, ...]], _Known]:
     known = _Known(claim)
     pending = edits_of(claim)
+    while pending and _place(pending[0]) <= 0 and not past_rounds(claim):
+        known.take(pending.pop(0))  # before its first review: there is nothing yet that it could be a change of
     found: list[tuple[str, ...]] = []
     for index, entry in enumerate(rounds_of(claim)):
         changes: set[str] = set()

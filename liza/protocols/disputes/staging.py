@@ -10,7 +10,7 @@ from liza.errors import Refused
 from liza.model import MAPPINGS
 from liza.protocols import scopes
 from liza.protocols.changing import log, unknown
-from liza.protocols.disputes import freezing, judging, stages
+from liza.protocols.disputes import freezing, judging, missing, stages
 from liza.protocols.disputes.guarding import Context, ways_out
 from liza.protocols.disputes.stages import Blocker
 from liza.protocols.scopes import Event
@@ -99,7 +99,7 @@ def close(context: Context, name: str, by: str) -> Staged:
             moved = stages.closed(section, known, by, context.now)
             return moved.section, document.data.get("claims"), moved.events
         claims, events = _settled(context, document, section)
-        if found := stages.blockers(claims):
+        if found := [*stages.blockers(claims), *missing.blockers(context.board, claims)]:
             blocked.append(Blocked(known, found))
             return section, claims, events
         moved = stages.closed(section, known, by, context.now)
@@ -144,5 +144,5 @@ def _disputed(document: Document, section: Any, name: str) -> str:
 
 
 def _named(name: str) -> None:
-    if not name.strip() or name != name.strip() or not name.isprintable() or len(name) > 100:
+    if not name or name != name.strip() or name[0] == "-" or not name.isprintable() or len(name) > 100:
         raise Refused(f"{shown(name)} is no name for a stage", hint="a short name on one line, like S3")

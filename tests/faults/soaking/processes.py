@@ -9,6 +9,7 @@ from typing import NamedTuple
 _HERTZ = os.sysconf("SC_CLK_TCK")
 _MEGABYTE = 1 << 20
 _AT_LEAST = 8  # samples in a third of a life, below which nothing can be said
+_LIFE = 10.0  # seconds; in a shorter one the first trip, for which much is imported, may come in the last third
 ROOM = 4.0  # megabytes by which the memory of a daemon may vary while it reads and judges; a leak grows on
 
 
@@ -67,7 +68,7 @@ def leaks(samples: Sequence[Sample], rest: tuple[int, int], names: Mapping[str, 
         found.append(f"{files} files open where {rest[0]} are needed: {dict(names)}")
     if threads > rest[1]:
         found.append(f"{threads} threads where {rest[1]} are needed")
-    if grown(samples) > ROOM:
+    if samples[-1].at - samples[0].at >= _LIFE and grown(samples) > ROOM:
         found.append(f"{grown(samples):.1f} MB more at the end than in the middle of its life")
     return found
 

@@ -68,7 +68,9 @@ class Claims:
     @property
     def of_others(self) -> bytes:
         """What stands on the board before any section of ours."""
-        return re.split(rb"(?:^|\n)(?:claims|stages|circuit_breaker):", self.state.read_bytes())[0].rstrip()
+        raw = self.state.read_bytes()
+        ours = re.search(rb"^(?:claims|stages|circuit_breaker):", raw, re.MULTILINE)
+        return raw[: ours.start() if ours else len(raw)].rstrip()
 
     def run(self, *words: str, stdin: bytes = b"") -> Ran:
         """Any command; what others have on the board stays byte for byte, and nothing acts on a terminal."""
@@ -82,7 +84,8 @@ class Claims:
             redirect_stdout(out),
             redirect_stderr(err),
         ):
-            code = liza([*words, "--root", str(self.root)])
+            options = words.index("--") if "--" in words else len(words)
+            code = liza([*words[:options], "--root", str(self.root), *words[options:]])
         ran = Ran(code, out.getvalue(), err.getvalue())
         assert code != BUG, ran.err
         assert controls(ran.out + ran.err) == [], "a raw control character was printed"

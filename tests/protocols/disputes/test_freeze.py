@@ -36,6 +36,25 @@ def test_what_would_change_a_frozen_claim_is_refused_with_the_reason_and_the_thr
     assert (answer["status"], tuple(answer["ways_out"])) == ("disputed", WAYS_OUT)
 
 
+def test_rounds_of_many_processes_at_once_make_one_dispute_and_none_is_lost(lab: Claims) -> None:
+    lab.add()
+    lab.add("C-002")
+    pairs = [("C-001", "A"), ("C-002", "1"), ("C-001", "A"), ("C-002", "2"), ("C-001", "A"), ("C-001", "A")]
+    running = [
+        subprocess.Popen(
+            [BIN / "liza", "claim", "round", name, "--objection", said, "--response", "no", "--root", lab.root],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for name, said in pairs
+    ]
+    codes = [process.wait() for process in running]
+    assert sorted(code for (name, _), code in zip(pairs, codes, strict=True) if name == "C-001") == [0, 0, 3, 3]
+    assert {code for (name, _), code in zip(pairs, codes, strict=True) if name == "C-002"} == {0}
+    assert [len(lab.at(name)["rounds"]) for name in ("C-001", "C-002")] == [3, 2]
+    assert (len(lab.disputes()), lab.actions.count("claim_disputed")) == (1, 1)
+
+
 def test_the_freeze_is_loud_and_halts_nobody_else(lab: Claims) -> None:
     lab.add("C-002")
     lab.dispute()

@@ -154,10 +154,22 @@ def test_a_confidence_that_stands_in_every_round_is_no_change(lab: Claims) -> No
     assert lab.at()["status"] == "DISPUTED"
 
 
-@pytest.mark.parametrize("name", ["", " ", " C-1", "a\nb", "\x1b[2J", "x" * 101])
+@pytest.mark.parametrize("name", ["", " ", " C-1", "a\nb", "\x1b[2J", "x" * 101, "--drop"])
 def test_an_id_that_is_none_is_refused(lab: Claims, name: str) -> None:
     before = lab.text
-    assert lab.claim("add", name, "--text", "x").code == 1
+    assert lab.run("claim", "add", "--text", "x", "--", name).code == 1
+    assert lab.text == before
+
+
+@pytest.mark.parametrize(
+    "words", ["round --objection a --response b --reviewer", "edit --stage", "round --objection a --response b --test"]
+)
+def test_what_is_given_without_a_word_is_refused(lab: Claims, words: str) -> None:
+    lab.add()
+    before = lab.text
+    verb, *options = words.split()
+    ran = lab.claim(verb, "C-001", *options, " ")
+    assert (ran.code, f"{options[-1]} is empty" in ran.err) == (2, True)
     assert lab.text == before
 
 

@@ -135,6 +135,8 @@ def test_two_objections_that_trip_at_once_are_one_dispute_with_both_positions(la
     assert len(lab.disputes()) == 1
     shown = lab.run("claim", "show", "C-001").out
     assert all(text in shown for text in ("no to A", "no to B"))
+    lab.edit("        response: no to B\n    dispute_cycle", "        response: yes\n    dispute_cycle")
+    assert "also_disputed was changed by hand" in lab.run("validate").out
 
 
 # --- state changes --------------------------------------------------------------------------------------------------
@@ -146,6 +148,13 @@ def test_an_edit_between_two_rounds_is_a_state_change_of_the_next(lab: Claims, w
     lab.codes("A", "A")
     assert lab.claim("edit", "C-001", *words.split()).code == 0
     assert lab.codes("A", "A", "A", "A") == [0, 0, 0, 3]
+
+
+def test_an_edit_before_the_first_round_is_no_change_of_it(lab: Claims) -> None:
+    lab.add()
+    lab.claim("edit", "C-001", "--text", "one")
+    lab.claim("edit", "C-001", "--text", "two", "--confidence", "0.5")
+    assert lab.codes("A", "A", "A") == [0, 0, 3]
 
 
 def test_an_edit_that_changes_nothing_that_counts_is_none(lab: Claims) -> None:

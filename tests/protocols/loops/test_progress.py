@@ -98,8 +98,8 @@ def test_the_answer_as_json_has_the_fields_that_hooks_read(loops: Loops) -> None
     assert answer.code == 3
     found = json.loads(answer.out)
     assert found | {
-        "loop": "coder-1", "status": "OPEN", "reason": "No progress for 3 iterations", "loop_count": 3,
-        "consecutive_no_progress_loops": 0,
+        "loop": "coder-1", "status": "open", "loop_status": "OPEN", "reason": "No progress for 3 iterations",
+        "loop_count": 3, "consecutive_no_progress_loops": 0,
     } == found  # fmt: skip
     assert found["signals"] == []
     assert found["schema"] == 1

@@ -1,0 +1,17 @@
+"""Every moment of a save in place, byte by byte: no trip that the whole file would not give, and no resolution."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.watch import torn
+
+
+@pytest.mark.parametrize("name", torn.SAVES)
+@pytest.mark.parametrize("board", torn.BOARDS)
+def test_half_a_save_decides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, board: str, name: str) -> None:
+    made = torn.BOARDS[board](tmp_path / "team")
+    save = torn.saves(made)[name]
+    with torn.onlooker(made, save, monkeypatch) as looks:
+        wrong = torn.disbelieved(looks, range(save.moments))
+    assert not wrong, f"{len(wrong)} of {save.moments}, the first: {wrong[:5]}"

@@ -1,0 +1,142 @@
+"""Disputes that somebody takes off the blackboard by hand: the log knows of them, so that is no way out."""
+
+import pytest
+
+from tests.protocols.disputes.run import HARNESS, Claims, json_of
+
+DROP = ("resolve", "C-001", "--drop", "-m", "it was never ours")
+
+
+@pytest.fixture
+def before(lab: Claims) -> str:
+    """The blackboard from before the third round; the lab has C-001 in dispute since."""
+    lab.add("C-002")
+    lab.add()
+    lab.codes(HARNESS, HARNESS)
+    text = lab.text
+    assert lab.codes(HARNESS) == [3]
+    return text
+
+
+def without_it(lab: Claims) -> str:
+    """The blackboard with every line of C-001 deleted, which is the last one."""
+    return lab.text.split("  C-001:\n")[0]
+
+
+def test_a_disputed_claim_that_is_deleted_keeps_the_last_stage_open_and_is_told_everywhere(
+    lab: Claims, before: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    since = lab.at()["disputed_at"]
+    lab.write(without_it(lab))
+    said = f"claim C-001 is DISPUTED since {since}, and the claim was deleted by hand"
+    assert f"stopped: {said}" in lab.run("status").out
+    assert said in lab.run("validate").out
+    listed = lab.run("claim", "list")
+    assert (listed.code, said in listed.out + listed.err) == (3, True)
+    assert lab.run("gate", "--claim", "C-001").code == 2
+    assert said in capfd.readouterr().err
+    assert lab.run("gate", "--stage", "S5").code == 2
+    assert "C-001 is DISPUTED, the claim was deleted by hand" in lab.run("stage", "list").out
+    closed = lab.stage("close", "S5")
+    assert (closed.code, "C-001 is DISPUTED, the claim was deleted by hand" in closed.err) == (3, True)
+    assert "liza claim resolve C-001 --drop -m WHY" in closed.err
+    assert lab.stage("close", "S2").code == 0
+
+
+def test_the_whole_section_deleted_is_no_way_out_either(lab: Claims, before: str) -> None:
+    lab.write(lab.text.split("claims:\n")[0])
+    assert "the claim was deleted by hand" in lab.run("status").out
+    assert lab.stage("close", "S5").code == 3
+
+
+def test_an_old_copy_in_which_the_dispute_has_not_begun_keeps_it_open_too(lab: Claims, before: str) -> None:
+    lab.write(before)
+    assert "its dispute was taken out by hand" in lab.stage("close", "S5").err
+    assert lab.run("gate", "--claim", "C-001").code == 2
+    assert lab.codes(HARNESS) == [3]  # the dispute is there again, and is one
+    assert "by hand" not in lab.stage("close", "S5").err
+    assert len(lab.disputes()) == 1
+
+
+def test_it_is_decided_with_a_reason_like_any_other(lab: Claims, before: str) -> None:
+    lab.write(without_it(lab))
+    assert lab.claim("resolve", "C-001", "--drop").code == 2
+    assert lab.claim(*DROP).code == 0
+    action, detail = lab.logged[-1]
+    assert (action, detail.partition(" by ")[0]) == (
+        "claim_resolved",
+        "claim C-001, which was deleted, is KILLED (dropped",
+    )
+    assert detail.endswith(": it was never ours")
+    assert lab.claim(*DROP).code == 1  # there is no such claim, and nothing left to decide
+    assert lab.stage("close", "S5").code == 0
+    assert lab.run("validate").code == 0
+
+
+def test_where_the_claim_is_still_there_the_decision_is_its_own(lab: Claims, before: str) -> None:
+    since = lab.at()["disputed_at"]
+    lab.write(before)
+    assert lab.claim(*DROP).code == 0
+    assert lab.at()["status"] == "KILLED"
+    (entry,) = lab.disputes()
+    assert (entry["timestamp"], entry["rationale"], len(entry["rounds"])) == (since, "it was never ours", 2)
+    assert "the digest of what is frozen was removed" in entry["violated"]
+    assert lab.stage("close", "S5").code == 0
+
+
+def test_a_claim_that_is_deleted_after_its_dispute_was_resolved_is_not_missed(lab: Claims, before: str) -> None:
+    assert lab.claim("resolve", "C-001", "--new-data", "x").code == 0
+    lab.write(without_it(lab))
+    assert lab.stage("close", "S5").code == 0
+    assert lab.run("validate").code == 0
+
+
+def test_a_decision_that_is_on_the_blackboard_and_not_in_the_log_is_one(lab: Claims, before: str) -> None:
+    log = lab.log.read_bytes()
+    assert lab.claim("resolve", "C-001", "--new-data", "x").code == 0
+    lab.log.write_bytes(log)  # as after a crash between the two
+    assert lab.stage("close", "S5").code == 0
+
+
+def test_a_half_written_log_hides_no_dispute_and_one_that_cannot_be_read_closes_nothing(
+    lab: Claims, before: str
+) -> None:
+    lab.write(without_it(lab))
+    with lab.log.open("a") as log:
+        log.write('- timestamp: 2025-01-18T13:00:00Z\n  agent: "li')
+    assert lab.stage("close", "S5").code == 3
+    lab.log.unlink()
+    lab.log.mkdir()
+    assert lab.stage("close", "S5").code == 4
+
+
+# --- what nobody has entered yet ------------------------------------------------------------------------------------
+
+LOOP = "claims:\n  C-001:\n    text: x\n    rounds: [{objection: A, cycle: 2}, {objection: a}, {objection: A.}]\n"
+
+
+def test_a_gossip_loop_that_was_written_by_hand_is_shown_as_a_dispute_before_anybody_has_entered_it(
+    lab: Claims,
+) -> None:
+    lab.write(lab.text + LOOP)
+    before = lab.text
+    assert lab.run("claim", "list").code == 3
+    assert lab.run("claim", "show", "C-001").code == 3
+    assert "## C-001 [DISPUTED]" in lab.run("claim", "ledger").out
+    assert "**C-001 [DISPUTED]** since this cycle" in lab.run("claim", "summary", "--cycle", "2").out
+    assert "C-001 is DISPUTED" in lab.run("stage", "list").out
+    said = "the next check enters (liza analyze): claim C-001 is DISPUTED"
+    assert said in lab.run("status").out
+    assert said in lab.run("analyze", "--dry-run").out
+    (event,) = json_of(lab.run("analyze", "--dry-run", "--json"))["scoped"]
+    assert (event["name"], event["kind"]) == ("C-001", "disputed")
+    assert lab.text == before
+    lab.run("analyze")
+    assert "the next check" not in lab.run("status").out
+    assert lab.at()["status"] == "DISPUTED"
+
+
+def test_a_claim_that_is_no_record_is_not_left_out_of_the_ledger_in_silence(lab: Claims) -> None:
+    lab.write(lab.text + "claims: {C-001: {text: x}, C-002: gone}\n")
+    for words in (("ledger",), ("summary", "--cycle", "1")):
+        assert "claim C-002 is not a record, so it is left out" in lab.run("claim", *words).err

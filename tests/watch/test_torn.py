@@ -1,0 +1,73 @@
+"""A save in place, seen half done: no trip that the whole file would not give, and no resolution.
+
+Some of its moments; `tests/faults` has all of them.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.watch import torn
+from tests.watch.daemon import RETRIES, STATE, Daemon, Watched, run, until
+from tests.watch.looking import Looking
+from tests.watch.writers import text_of
+
+
+@pytest.mark.parametrize("name", torn.SAVES)
+@pytest.mark.parametrize("board", torn.BOARDS)
+def test_half_a_save_decides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, board: str, name: str) -> None:
+    made = torn.BOARDS[board](tmp_path / "team")
+    save = torn.saves(made)[name]
+    with torn.onlooker(made, save, monkeypatch) as looks:
+        assert torn.disbelieved(looks, range(0, save.moments, 293)) == []
+
+
+@pytest.mark.parametrize("board", torn.BOARDS)
+def test_a_writer_that_died_half_way_resolves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, board: str
+) -> None:
+    made = torn.BOARDS[board](tmp_path / "team")
+    text = made.state.read_bytes()
+    wrong = []
+    with torn.onlooker(made, torn.Save(text, text, cuts_first=True), monkeypatch) as looks:
+        for at in range(0, len(text), 149):
+            looks.at_rest()
+            made.state.write_bytes(text[:at])
+            if any("RESOLVED" in each for each in looks.look().decided):
+                wrong.append(at)
+    assert wrong == []
+
+
+def test_whoever_keeps_the_file_open_for_ever_does_not_keep_it_from_being_judged(tmp_path: Path) -> None:
+    board = Watched(tmp_path / "team")
+    with Daemon(board.root) as daemon, board.state.open("a") as kept_open:
+        kept_open.write(text_of(RETRIES))
+        kept_open.flush()
+        until(board.checkpoint.exists, "the agents are halted")
+        assert daemon.told("degraded") == []
+    assert run(board.root, "watch", "--once").code == 3
+
+
+def test_one_check_alone_waits_for_a_writer_but_not_for_ever(tmp_path: Path) -> None:
+    board = Watched(tmp_path / "team")
+    with board.state.open("a") as kept_open:
+        kept_open.write(text_of(RETRIES[:1]))
+        kept_open.flush()
+        said = run(board.root, "watch", "--once")
+    assert (said.code, "retry_cluster 1 of 3" in said.out) == (0, True)
+
+
+def test_while_somebody_writes_it_is_said_so(tmp_path: Path) -> None:
+    board = Watched(tmp_path / "team")
+    with Looking(board) as looking:
+        looking.ticks(1)
+        with board.state.open("a") as kept_open:
+            kept_open.write("# a comment\n")
+            kept_open.flush()
+            looking.ticks(1, seconds=0.5)
+            assert board.facts["health"] == "degraded"
+            assert board.facts["last_error"] == f"{board.state}: somebody has it open for writing"
+        looking.ticks(1)
+        assert board.facts["health"] == "ok"
+    assert looking.told("degraded") == []
+    assert board.text == STATE + "# a comment\n"

@@ -28,6 +28,8 @@ from tests.breaker.cases import RETRY
 from tests.breaker.run import BIN, NOW, Board, state, unharmed
 from tests.faults import steps
 from tests.faults.children import Child
+from tests.watch.daemon import RETRIES, Watched
+from tests.watch.looking import Looking
 
 LATER = ("--now", "2025-01-18T18:00:00Z")
 ANOMALY = ("log", "anomaly", "--type", "spec_gap", "--task", "task-1", "--reporter", "b", "spec_ref=x")
@@ -175,6 +177,21 @@ def test_a_decision_is_entered_and_followed_or_it_is_said_what_is_left(tmp_path:
         assert [trip["resolution"] for trip in board.trips] == ["ADR-003 created"]
 
     tried(tmp_path, True, RESOLVE, code, judge)
+
+
+@CODES
+def test_a_daemon_under_which_the_disk_fails_says_so_stays_and_halts_once_it_can(tmp_path: Path, code: int) -> None:
+    board = Watched(tmp_path / "team")
+    with Looking(board) as looking:
+        looking.ticks(2)
+        with steps.around_each(Failing(1, code)):
+            board.report_anomalies(*RETRIES)
+            looking.ticks(6)
+        assert looking.told("degraded"), looking.happened
+        assert not board.checkpoint.exists()
+        looking.ticks(6, 10)
+        assert (board.checkpoint.exists(), board.section["status"]) == (True, "TRIGGERED")
+        assert len(looking.told("recovered")) >= 1
 
 
 @pytest.mark.parametrize("name", [*RECORDING, *HALTING])

@@ -155,9 +155,6 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-MANY = settings(max_examples=max(400, settings().max_examples))
-
-
 def refusal(text: str) -> BadCondition | None:
     try:
         parse(text)
@@ -177,7 +174,7 @@ def test_a_hostile_condition_is_refused_or_understood_and_nothing_worse(name: st
     check(HOSTILE[name])
 
 
-@MANY
+@settings(max_examples=2 * settings().max_examples)
 @given(st.lists(PIECES, max_size=25), st.sampled_from(["", " "]))
 def test_any_words_of_the_language_parse_or_are_refused(pieces: list[str], between: str) -> None:
     check(between.join(pieces))
@@ -188,7 +185,7 @@ def test_any_text_parses_or_is_refused(text: str) -> None:
     check(text)
 
 
-@MANY
+@settings(max_examples=2 * settings().max_examples)
 @given(st.sampled_from(VALID), st.data())
 def test_a_valid_condition_that_was_changed_anywhere_parses_or_is_refused(text: str, data: st.DataObject) -> None:
     parse(text)

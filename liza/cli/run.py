@@ -22,6 +22,8 @@ from liza.runner.loop import Run
 from liza.runner.process import Interrupts, Limits
 from liza.text import shown
 
+CHOSEN = ("stagnation_threshold", "on_stagnation", "project")  # how the loop is judged; the rest is about the command
+
 
 @click.command("run", context_settings={"allow_interspersed_args": False})
 @click.argument("words", metavar="-- COMMAND...", nargs=-1, type=click.UNPROCESSED)
@@ -60,8 +62,6 @@ def command(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **opti
       liza run --resume 20260117-140500
     """
     board = Board.find(root_of(ctx))
-    chosen = {name: options[name] for name in ("stagnation_threshold", "on_stagnation", "project")}
-    rules, settings = iteration.in_force(board.paths, chosen)
     facts: dict[str, Any] | None = None
     if options["resume"] is not None:
         session = resumed(board.paths, options["resume"])
@@ -70,6 +70,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **opti
     else:
         session = None
         job = _job(words, options)
+    rules, settings = iteration.in_force(board.paths, {name: getattr(job, name) for name in CHOSEN})
     _check(job)
     with _alone(board, job.loop), Interrupts() as interrupts:
         gc.enable()  # unlike other commands this one lives long
@@ -107,6 +108,7 @@ def _changed(job: Job, words: tuple[str, ...], options: dict[str, Any]) -> Job:
 
 def _with_options(job: Job, options: dict[str, Any]) -> Job:
     given: dict[str, Any] = {name: options[name] for name in ("verify", "test", "task", "model") if options[name]}
+    given |= {name: options[name] for name in CHOSEN if options[name] is not None}
     if options["maximum"] is not None:
         given["maximum"] = _count(options["maximum"])
     if options["plan"]:

@@ -16,6 +16,7 @@ from liza.cli.options import person
 from liza.errors import LockTimeout, Refused, WrongUsage
 from liza.model import parse_duration
 from liza.protocols.loops import judging
+from liza.protocols.loops.recording import check_name
 from liza.rules.blocks import ACTIONS
 from liza.runner.job import Job, begin, resumed
 from liza.runner.loop import Run
@@ -144,6 +145,7 @@ def _seconds(options: dict[str, Any], name: str) -> float | None:
 
 def _check(job: Job) -> None:
     """What would make every iteration fail in the same way is said before the first."""
+    check_name(job.loop)
     if not os.path.isdir(job.cwd):
         raise Refused(f"the folder of the session is gone: {job.cwd}", hint="make it again, or start a new run")
     for folder in job.workdirs:

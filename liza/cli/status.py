@@ -82,7 +82,8 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     if found.verdict.matches and found.trigger is None:
         names = ", ".join(dict.fromkeys(match.rule.name for match in found.verdict.matches))
         show.warnings([f"{names} matches now: the next check trips (liza analyze)"])
-    _show_halt(halt, board.paths.checkpoint, found.trigger, at)
+    is_known = halt is not None and sections.knows(section, halt.trip_id)
+    _show_halt(halt, board.paths.checkpoint, found.trigger, is_known, at)
     for line in daemon.lines(board.paths):
         click.echo(line)
     for text in stopped:
@@ -117,7 +118,9 @@ def _scopes(sections: Mapping[str, Any], rules: RuleSet, at: datetime) -> tuple[
         return [], concerns  # what cannot be judged is among them
 
 
-def _show_halt(halt: checkpoint.Checkpoint | None, path: str, trigger: Mapping[str, Any] | None, at: datetime) -> None:
+def _show_halt(
+    halt: checkpoint.Checkpoint | None, path: str, trigger: Mapping[str, Any] | None, is_known: bool, at: datetime
+) -> None:
     if halt is None:
         click.echo("agents:  free to work")
         if trigger is not None:
@@ -127,7 +130,7 @@ def _show_halt(halt: checkpoint.Checkpoint | None, path: str, trigger: Mapping[s
     whose = f"by trip {halt.trip_id}" if halt.trip_id else "by a person"
     click.echo(f"agents:  {click.style('halted', fg='red', bold=True)} {whose} for {since} (CHECKPOINT)")
     if trigger is None:
-        click.echo(f"  to go on: {show.DECIDE if halt.trip_id else f'rm {quote(path)}'}")
+        click.echo(f"  to go on: {show.DECIDE if is_known else f'rm {quote(path)}'}")
 
 
 def _last_check(section: Any, paths: Paths, at: datetime) -> str:

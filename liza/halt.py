@@ -21,8 +21,12 @@ def halted(root: str | None = None) -> tuple[str, str] | None:
         os.lstat(path)  # whatever it is, file, folder or dangling link: it is there
     except (FileNotFoundError, NotADirectoryError):
         return None
-    hint = "wait; a human reads .liza/circuit_breaker_report.md and runs: liza resolve"
-    return f"halted by {path}{_reason(path)}", hint
+    lines = _lines(path)
+    reason = printable(", ".join(line for line in lines[:3] if line.strip()))
+    hint = "wait; a human made it, and removes it when work may go on"
+    if any(line.startswith("trip: ") for line in lines):
+        hint = "wait; a human reads .liza/circuit_breaker_report.md and runs: liza resolve -m 'what was decided'"
+    return f"halted by {path}{f' ({reason})' if reason else ''}", hint
 
 
 def find(root: str | None) -> str | None:
@@ -41,18 +45,16 @@ def find(root: str | None) -> str | None:
     return os.path.join(folder, ".liza")
 
 
-def _reason(path: str) -> str:
+def _lines(path: str) -> list[str]:
     """What the file says of itself, if it is one that can be read."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            lines = os.read(fd, 500).decode(errors="replace").splitlines()[:3]
+            return os.read(fd, 500).decode(errors="replace").splitlines()
         finally:
             os.close(fd)
     except OSError:
-        return ""
-    text = ", ".join(line for line in lines if line.strip())
-    return f" ({printable(text)})" if text else ""
+        return []
 
 
 def printable(text: str) -> str:

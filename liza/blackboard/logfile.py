@@ -46,7 +46,7 @@ def append_entry(paths: Paths, entry: Mapping[str, Any], unless: Sequence[str] =
 def has_line(file: str, texts: Sequence[str]) -> bool:
     """Whether a line of the log has all of these texts."""
     try:
-        with open(file, "rb") as log:
+        with open(file, "rb", opener=storage.regular) as log:
             return any(all(text.encode() in line for text in texts) for line in log)
     except OSError:
         return False  # not there yet, or not to be read: then the append says why

@@ -134,10 +134,12 @@ def _all_is_well(board: Board, rules: RuleSet, found: Check, judged: Document, n
         return check(board, rules, now)
     left = checkpoint.look(board.paths.checkpoint)
     if left is not None and left.trip_id is not None:
-        entries = sections.history_of(found.snapshot.sections.get("circuit_breaker"))
-        known = any(isinstance(entry, Mapping) and entry.get("trip_id") == left.trip_id for entry in entries)
-        state = "is resolved" if known else "is not on the blackboard"
-        notes.append(f"the agents are halted by the CHECKPOINT of trip {left.trip_id}, which {state}: see liza resolve")
+        known = sections.knows(found.snapshot.sections.get("circuit_breaker"), left.trip_id)
+        from shlex import quote
+
+        mended = f"is not on the blackboard; if they may go on: rm {quote(board.paths.checkpoint)}"
+        state = "is resolved: see liza resolve" if known else mended
+        notes.append(f"the agents are halted by the CHECKPOINT of trip {left.trip_id}, which {state}")
     return found._replace(notes=(*found.notes, *notes))
 
 
@@ -318,7 +320,8 @@ def archive(board: Board, trip: Trip) -> None:
 
 def _restore_report(board: Board, trigger: Mapping[str, Any]) -> None:
     try:
-        with open(os.path.join(board.paths.reports, report.archive_name(trigger)), "rb") as file:
+        archived = os.path.join(board.paths.reports, report.archive_name(trigger))
+        with open(archived, "rb", opener=storage.regular) as file:
             storage.put(board.paths.report, file.read())
     except OSError:
         pass  # whoever tripped it is about to write it

@@ -25,6 +25,13 @@ def history_of(section: Any) -> list[Any]:
     return list(entries) if isinstance(entries, list | tuple) else []
 
 
+def knows(section: Any, trip_id: str | None) -> bool:
+    """Whether the history tells of this trip, open or resolved."""
+    return trip_id is not None and any(
+        isinstance(entry, Mapping) and entry.get("trip_id") == trip_id for entry in history_of(section)
+    )
+
+
 def entry_of(section: Any, trigger: Mapping[str, Any]) -> int | None:
     """Where in the history a trip that is still open was entered."""
     for index, entry in enumerate(history_of(section)):

@@ -143,7 +143,8 @@ def _with_click(arguments: list[str]) -> int:
         return 2
     except click.UsageError as error:
         called = error.ctx.command_path if error.ctx else f"liza {_command_of(arguments)}".removesuffix(" liza")
-        raise WrongUsage(error.format_message(), hint=f"see: {called} --help") from None
+        said = " ".join(error.format_message().split())  # click puts the words to choose from on lines of their own
+        raise WrongUsage(said, hint=f"see: {called} --help") from None
     except click.Abort:
         raise KeyboardInterrupt from None
 

@@ -1,5 +1,7 @@
 """`liza resolve`."""
 
+from shlex import quote
+
 import click
 
 from liza.blackboard.board import Board
@@ -43,10 +45,10 @@ def command(ctx: click.Context, message: str, by: str | None, now: str | None, a
     else:
         click.echo("nothing to resolve: the breaker is not open")
     if done.left is not None and done.left.trip_id is None:
-        click.echo(f"still halted by a CHECKPOINT that liza did not make; to go on: rm {board.paths.checkpoint}")
+        click.echo(f"still halted by a CHECKPOINT that liza did not make; to go on: rm {quote(board.paths.checkpoint)}")
     elif done.left is not None:
         click.echo(f"still halted by trip {done.left.trip_id}, which is not on the blackboard: run liza analyze,")
-        click.echo(f"or, if the agents may go on: rm {board.paths.checkpoint}")
+        click.echo(f"or, if the agents may go on: rm {quote(board.paths.checkpoint)}")
     elif done.trigger is not None:
         click.echo("the agents may go on")
     return 0

@@ -16,11 +16,14 @@ from liza.cli.options import person
 from liza.errors import LockTimeout, Refused, WrongUsage
 from liza.model import parse_duration
 from liza.protocols.loops import judging
+from liza.protocols.loops.recording import check_name
 from liza.rules.blocks import ACTIONS
 from liza.runner.job import Job, begin, resumed
 from liza.runner.loop import Run
 from liza.runner.process import Interrupts, Limits
 from liza.text import shown
+
+CHOSEN = ("stagnation_threshold", "on_stagnation", "project")  # how the loop is judged; the rest is about the command
 
 
 @click.command("run", context_settings={"allow_interspersed_args": False})
@@ -60,8 +63,6 @@ def command(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **opti
       liza run --resume 20260117-140500
     """
     board = Board.find(root_of(ctx))
-    chosen = {name: options[name] for name in ("stagnation_threshold", "on_stagnation", "project")}
-    rules, settings = iteration.in_force(board.paths, chosen)
     facts: dict[str, Any] | None = None
     if options["resume"] is not None:
         session = resumed(board.paths, options["resume"])
@@ -70,6 +71,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **opti
     else:
         session = None
         job = _job(words, options)
+    rules, settings = iteration.in_force(board.paths, {name: getattr(job, name) for name in CHOSEN})
     _check(job)
     with _alone(board, job.loop), Interrupts() as interrupts:
         gc.enable()  # unlike other commands this one lives long
@@ -107,6 +109,7 @@ def _changed(job: Job, words: tuple[str, ...], options: dict[str, Any]) -> Job:
 
 def _with_options(job: Job, options: dict[str, Any]) -> Job:
     given: dict[str, Any] = {name: options[name] for name in ("verify", "test", "task", "model") if options[name]}
+    given |= {name: options[name] for name in CHOSEN if options[name] is not None}
     if options["maximum"] is not None:
         given["maximum"] = _count(options["maximum"])
     if options["plan"]:
@@ -142,6 +145,7 @@ def _seconds(options: dict[str, Any], name: str) -> float | None:
 
 def _check(job: Job) -> None:
     """What would make every iteration fail in the same way is said before the first."""
+    check_name(job.loop)
     if not os.path.isdir(job.cwd):
         raise Refused(f"the folder of the session is gone: {job.cwd}", hint="make it again, or start a new run")
     for folder in job.workdirs:

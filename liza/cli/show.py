@@ -15,6 +15,8 @@ from liza.rules.evaluate import RuleSet
 from liza.rules.severities import SEVERITIES
 from liza.text import one_line, printable
 
+DECIDE = "liza resolve -m 'what was decided'"
+
 
 def check(found: Check, rules: RuleSet, dry_run: bool) -> None:
     """The verdict first, then how near each pattern is, then what else there is to say."""
@@ -61,7 +63,7 @@ def trigger(open_trip: Mapping[str, Any], word: str) -> None:
     if others := also_matched(open_trip):
         click.echo(f"  also matched: {short(', '.join(others))}")
     click.echo(f"  report: {printable(str(open_trip.get('report_file') or '.liza/circuit_breaker_report.md'))}")
-    click.echo("  decide: liza resolve -m 'what was decided'")
+    click.echo(f"  decide: {DECIDE}")
 
 
 def patterns(progress: Iterable[Progress]) -> None:
@@ -88,7 +90,7 @@ def state(found: Check) -> list[str]:
     if found.trigger is None:
         return [f"breaker: {bold('OK', 'green')}"]
     pattern, severity = (printable(str(found.trigger.get(name) or "?")) for name in ("pattern", "severity"))
-    return [f"{bold('TRIGGERED', 'red')}: {bold(pattern)} ({severity})", "  decide: liza resolve -m 'what was decided'"]
+    return [f"{bold('TRIGGERED', 'red')}: {bold(pattern)} ({severity})", f"  decide: {DECIDE}"]
 
 
 def silenced(hushed: Iterable[Silenced]) -> None:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from datetime import datetime
+from shlex import quote
 from typing import Any
 
 import click
@@ -26,6 +27,7 @@ from liza.text import printable
 from liza.watch.lease import facts_of
 
 RECENT = 5
+BY_HAND = "by hand"  # as it stands on the blackboard where nobody said who
 
 
 @click.command("status")
@@ -80,7 +82,8 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     if found.verdict.matches and found.trigger is None:
         names = ", ".join(dict.fromkeys(match.rule.name for match in found.verdict.matches))
         show.warnings([f"{names} matches now: the next check trips (liza analyze)"])
-    _show_halt(halt, found.trigger, at)
+    is_known = halt is not None and sections.knows(section, halt.trip_id)
+    _show_halt(halt, board.paths.checkpoint, found.trigger, is_known, at)
     for line in daemon.lines(board.paths):
         click.echo(line)
     for text in stopped:
@@ -91,7 +94,7 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     if recent:
         click.echo("history:")
         for entry in recent:
-            click.echo(f"  {_history_line(entry)}")
+            click.echo(show.fitted(f"  {_history_line(entry)}"))
     show.silenced(found.verdict.silenced)
     hushing = {each.silence.id for each in found.verdict.silenced}
     for each in silences:
@@ -117,7 +120,9 @@ def _scopes(board: Board, sections: Mapping[str, Any], rules: RuleSet, at: datet
         return [], concerns  # what cannot be judged is among them
 
 
-def _show_halt(halt: checkpoint.Checkpoint | None, trigger: Mapping[str, Any] | None, at: datetime) -> None:
+def _show_halt(
+    halt: checkpoint.Checkpoint | None, path: str, trigger: Mapping[str, Any] | None, is_known: bool, at: datetime
+) -> None:
     if halt is None:
         click.echo("agents:  free to work")
         if trigger is not None:
@@ -126,6 +131,8 @@ def _show_halt(halt: checkpoint.Checkpoint | None, trigger: Mapping[str, Any] | 
     since = _ago((at - halt.since).total_seconds())
     whose = f"by trip {halt.trip_id}" if halt.trip_id else "by a person"
     click.echo(f"agents:  {click.style('halted', fg='red', bold=True)} {whose} for {since} (CHECKPOINT)")
+    if trigger is None:
+        click.echo(f"  to go on: {show.DECIDE if is_known else f'rm {quote(path)}'}")
 
 
 def _last_check(section: Any, paths: Paths, at: datetime) -> str:
@@ -140,9 +147,12 @@ def _history_line(entry: Mapping[str, Any]) -> str:
     time, pattern = entry.get("timestamp"), entry.get("pattern")
     if not pattern:
         return printable(f"{time}  OK{'  x' + str(entry['checks']) if entry.get('checks') else ''}")[:118]
-    text = entry.get("resolution")
-    outcome = f"resolved by {entry.get('resolved_by') or '?'}: {text}" if entry.get("resolved_at") else "open"
-    return printable(f"{time}  {pattern}  {outcome}")[:118]
+    if not entry.get("resolved_at"):
+        return printable(f"{time}  {pattern}  open")[:118]
+    by = entry.get("resolved_by") or BY_HAND
+    whose = by if by == BY_HAND else f"by {by}"
+    how = entry.get("resolution") or "nobody wrote down how"
+    return printable(f"{time}  {pattern}  resolved {whose}: {how}")[:118]
 
 
 def _checkpoint(halt: checkpoint.Checkpoint | None) -> dict[str, Any] | None:

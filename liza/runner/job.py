@@ -34,6 +34,9 @@ class Job(NamedTuple):
     test: str | None = None  # one that is run after every iteration that changed something
     require: tuple[str, ...] = ()
     workdirs: tuple[str, ...] = ()  # what is measured; the folder of the run where there is none
+    stagnation_threshold: str | None = None  # as it was asked for, and so are the next two
+    on_stagnation: str | None = None
+    project: str | None = None
 
     @property
     def has_evidence(self) -> bool:

@@ -23,6 +23,11 @@ def of_check(before: Check | None, found: Check, *, observe: bool) -> Iterator[N
     elif found.tripped and before is not None and _is_entered(before):
         said = "state.yaml no longer had this trip, as where an older copy is saved over it; it was entered again"
         yield News(Kind.ALARM, f"{trigger.get('pattern') if trigger else '?'}: {said}")
+    elif was is not None and trigger is None and was.get("trip_id") and _entry(found, was) is None:
+        said = (
+            "state.yaml no longer has this trip, as where an older copy is saved over it; nobody has entered a decision"
+        )
+        yield News(Kind.ALARM, f"{was.get('pattern')}: {said}")
     elif was is not None and trigger is None:
         yield News(Kind.RESOLVED, _resolution(found, was), _id(was))
     elif observe and (names := [name for name in _matching(found) if before is None or name not in _matching(before)]):
@@ -35,11 +40,15 @@ def of_check(before: Check | None, found: Check, *, observe: bool) -> Iterator[N
 
 
 def of_absence(found: Check, was_told: Callable[[Kind, str], bool]) -> Iterator[News]:
-    """Trips that people were told of, and that were resolved while nobody watched."""
+    """Trips that people were told of, and that were resolved while nobody watched.
+
+    Not the one that is open: whoever decides by hand enters the decision first, and sets the status after that.
+    """
+    still_open = _id(found.trigger) if found.trigger is not None else None
     for entry in history_of(found.snapshot.sections.get("circuit_breaker")):
         if isinstance(entry, Mapping) and entry.get("resolved_at") and entry.get("trip_id"):
             trip_id = str(entry["trip_id"])
-            if was_told(Kind.TRIPPED, trip_id) and not was_told(Kind.RESOLVED, trip_id):
+            if trip_id != still_open and was_told(Kind.TRIPPED, trip_id) and not was_told(Kind.RESOLVED, trip_id):
                 yield News(Kind.RESOLVED, _resolution(found, entry), trip_id)
 
 
@@ -58,11 +67,17 @@ def _id(trigger: Mapping[str, Any]) -> str:
 
 
 def _resolution(found: Check, trigger: Mapping[str, Any]) -> str:
+    entry = _entry(found, trigger) or {}
+    said = f": {entry['resolution']}" if entry.get("resolution") else ""
+    return f"{trigger.get('pattern')} by {entry.get('resolved_by') or 'hand'}{said}"
+
+
+def _entry(found: Check, trigger: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """What the history says of a trip."""
     for entry in reversed(history_of(found.snapshot.sections.get("circuit_breaker"))):
         if isinstance(entry, Mapping) and entry.get("trip_id") == trigger.get("trip_id"):
-            said = f": {entry['resolution']}" if entry.get("resolution") else ""
-            return f"{trigger.get('pattern')} by {entry.get('resolved_by') or 'hand'}{said}"
-    return f"{trigger.get('pattern')} by hand"
+            return entry
+    return None
 
 
 def _matching(found: Check) -> list[str]:

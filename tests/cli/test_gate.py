@@ -66,7 +66,7 @@ def test_a_checkpoint_of_any_kind_stops(tmp_path: Path, program: tuple[str, ...]
     assert ran.code == STOP
     assert ran.out == ""
     assert "CHECKPOINT" in ran.err
-    assert "liza resolve" in ran.err
+    assert "hint: wait; a human made it, and removes it" in ran.err
 
 
 def test_a_checkpoint_that_may_not_be_read_stops(tmp_path: Path) -> None:
@@ -93,6 +93,7 @@ def test_a_trip_tells_the_agent_why_it_is_stopped(tmp_path: Path) -> None:
     assert ran.code == STOP
     assert "retry_cluster" in ran.err
     assert "ARCHITECTURE_FLAW" in ran.err
+    assert ran.err.endswith("runs: liza resolve -m 'what was decided'\n")
 
 
 def test_after_a_resolution_work_goes_on(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """`liza resolve` and `liza trip`: a human decides."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,21 @@ def test_a_resolution_closes_the_trip_everywhere(tmp_path: Path, case: Case) -> 
         assert text.count("## Decision") == 1
         assert all(word in text for word in ("ADR-003: entities are flattened", "alice", AT))
     assert board.leftovers() == []
+
+
+@pytest.mark.parametrize("name", ["log.yaml", "circuit_breaker_report.md"])
+def test_a_fifo_in_the_place_of_a_file_keeps_nobody_waiting(tmp_path: Path, name: str) -> None:
+    board = board_with(tmp_path, *RETRY.records)
+    (board.folder / name).unlink(missing_ok=True)
+    os.mkfifo(board.folder / name)
+    assert board.analyze().code == 3
+    assert board.checkpoint.exists()
+    os.rename(board.folder / name, tmp_path / "odd")
+    assert board.analyze().code == 3
+    (board.folder / name).unlink()
+    os.mkfifo(board.folder / name)
+    board.resolve()
+    assert board.section["status"] == "OK"
 
 
 def test_what_was_resolved_does_not_trip_again_and_what_is_new_does(tmp_path: Path) -> None:

@@ -87,6 +87,23 @@ def test_a_resolution_is_in_the_history(tmp_path: Path) -> None:
     assert "dealt with" in ran.out
 
 
+def test_a_decision_by_hand_that_nobody_wrote_down_is_told_as_that(tmp_path: Path) -> None:
+    board = tripped(tmp_path)
+    board.edit("status: TRIGGERED", "status: OK")
+    board.analyze(now=LATER)
+    ran = status(board)
+    assert f"{NOW}  retry_cluster  resolved by hand: nobody wrote down how" in ran.out
+    assert "to go on: liza resolve -m 'what was decided'" in ran.out
+
+
+def test_a_halt_by_a_person_names_the_command_that_ends_it(tmp_path: Path) -> None:
+    board = board_with(tmp_path / "with a space")
+    board.checkpoint.touch()
+    ran = status(board)
+    assert ran.code == 3
+    assert f"to go on: rm '{board.checkpoint}'" in ran.out
+
+
 @pytest.mark.parametrize("text", ["a: [\n", "", "[]\n"])
 def test_a_board_that_cannot_be_judged_is_exit_4(tmp_path: Path, text: str) -> None:
     board = Board(tmp_path, text)

@@ -56,6 +56,14 @@ def test_an_aborted_run_can_be_resumed_once_its_loop_is_closed(tmp_path: Path) -
     assert project.facts["iterations"] == 4
 
 
+def test_a_resumed_run_is_judged_as_it_was_asked_to_be(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    project.run("--on-stagnation", "abort", "--stagnation-threshold", "2")
+    project.liza("loop", "reset", "l")
+    assert project.liza("run", "--resume", project.session.name).code == 3  # a run that pauses would wait for somebody
+    assert project.facts["iterations"] == 4
+
+
 # --- alert ----------------------------------------------------------------------------------------------------------
 
 

@@ -50,6 +50,21 @@ def test_a_resolution_by_hand_is_told_and_respected(board: Watched) -> None:
     assert (entry["trip_id"], entry["resolution"], entry["resolved_by"]) == (trip, "use a queue", "bob")
 
 
+def test_a_decision_that_is_entered_before_the_status_is_set_is_told_once(board: Watched) -> None:
+    with Daemon(board.root) as daemon:
+        board.report_anomalies(*RETRIES)
+        daemon.tells("tripped")
+        board.halted()
+        decided = '{"resolution": "use a queue", "resolved_at": "2025-01-18T18:00:00Z"}'
+        yq(board.state, f".circuit_breaker.history += [.circuit_breaker.current_trigger + {decided}]")
+        board.beats(3)
+        assert daemon.told("resolved") == []
+        yq(board.state, '.circuit_breaker.status = "OK" | .circuit_breaker.current_trigger = null')
+        assert "use a queue" in daemon.tells("resolved")
+        board.beats(3)
+        assert len(daemon.told("resolved")) == 1
+
+
 def test_a_resolution_by_changing_the_status_is_told_with_an_alarm(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         board.report_anomalies(*RETRIES)
@@ -120,6 +135,21 @@ def test_a_stale_copy_saved_over_a_trigger_trips_again_once_under_the_same_id(bo
     assert len(board.logged) == len(board.archived) == 1
     assert len(daemon.told("tripped")) == 1
     assert daemon.told("resolved") == []
+
+
+def test_a_copy_from_before_the_evidence_is_no_decision(board: Watched) -> None:
+    stale = board.text
+    with Daemon(board.root) as daemon:
+        board.report_anomalies(*RETRIES)
+        daemon.tells("tripped")
+        board.halted()
+        save(board.state, stale)
+        assert "nobody has entered a decision" in daemon.tells("alarm", "retry_cluster")
+        board.beats(3)
+        assert daemon.told("resolved") == []
+    assert board.checkpoint.exists()
+    assert f"rm {board.checkpoint}" in board.run("analyze").out
+    assert f"to go on: rm {board.checkpoint}" in board.run("status").out
 
 
 def test_a_stale_copy_saved_while_no_daemon_looked_trips_again_under_the_same_id(board: Watched) -> None:

@@ -141,9 +141,14 @@ def _told(name: str, outcome: Outcome, judge: judging.Judge) -> Recorded:
     )
 
 
-def _checked(name: str, iteration: Iteration) -> None:
+def check_name(name: str) -> None:
+    """`Refused` where a loop cannot have that name."""
     if not name.strip() or not name.isprintable() or len(name) > 200:
-        raise Refused(f"{name!r} is no name for a loop", hint="a short name on one line, like coder-1")
+        raise Refused(f"{shown(name)} is no name for a loop", hint="a short name on one line, like coder-1")
+
+
+def _checked(name: str, iteration: Iteration) -> None:
+    check_name(name)
     if iteration.outcome not in its.OUTCOMES:
         raise Refused(f"the outcome {iteration.outcome!r} is not known", hint=f"one of: {', '.join(its.OUTCOMES)}")
     for field, most in (("progress", its.COMPLETE), ("files_changed", _MOST), ("tokens", _MOST), ("duration", _MOST)):

@@ -7,7 +7,7 @@ from ruamel.yaml import YAML
 from benchmarks import boards
 from benchmarks.tables import Row, Table, Target
 from benchmarks.timing import Contestant, race
-from liza.blackboard import storage
+from liza.blackboard import versions
 from liza.blackboard.document import Document, parse
 
 # Anomalies on the board; rounds of all; rounds of ruamel.yaml, which takes half a minute for the largest.
@@ -17,7 +17,7 @@ _LARGEST = 10_000
 
 def fast_read(path: str) -> Document:
     """One fast full read, the yardstick of the other benchmarks."""
-    return parse(storage.read(path).raw, path)
+    return parse(versions.read(path).raw, path)
 
 
 def run(folder: str, quick: bool) -> list[Table]:

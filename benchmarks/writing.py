@@ -10,7 +10,7 @@ from benchmarks import boards
 from benchmarks.reading import fast_read
 from benchmarks.tables import Row, Table, Target
 from benchmarks.timing import Contestant, race
-from liza.blackboard import edit, storage
+from liza.blackboard import edit, storage, versions
 from liza.blackboard.board import Board
 from liza.blackboard.document import Document, parse
 from liza.blackboard.paths import Paths
@@ -59,7 +59,7 @@ def _replacing(board: Board, raw: bytes, quick: bool) -> Table:
     def hold() -> None:
         """A snapshot as the daemon has it: parsed, but with nothing of its layout worked out yet."""
         boards.put(path, raw)
-        held["seen"] = storage.read(path)
+        held["seen"] = versions.read(path)
         held["document"] = Document(held["seen"].raw, pristine.data, path)
 
     def replace() -> None:

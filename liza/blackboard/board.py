@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from liza.blackboard import storage
+from liza.blackboard import storage, versions
 from liza.blackboard.document import Document, parse
 from liza.blackboard.lock import Lock
 from liza.blackboard.paths import Paths, find
@@ -31,14 +31,14 @@ class Board:
         return cls(find(root))
 
     def read(
-        self, previous: Document | None = None, *, whole: storage.Identity | None = None, patient: bool = False
+        self, previous: Document | None = None, *, whole: versions.Identity | None = None, patient: bool = False
     ) -> Document:
         """The document as it is now. What reads like a part of `previous` is looked at twice before it is believed.
 
         `BeingWritten` instead of what may be half a save, for a caller that is patient and will look again.
         """
         try:
-            reading = storage.read(self.paths.state, whole=whole, patient=patient)
+            reading = versions.read(self.paths.state, whole=whole, patient=patient)
             if patient and reading.unsettled:
                 raise self._being_written("somebody has it open for writing")
             document = self._document(reading, previous)
@@ -62,10 +62,10 @@ class Board:
         """What seems to be less than it was. A writer in place may stand still half way for longer than anybody can
         wait; but it has the file open for as long, so what is gone is only believed when nobody has."""
         for _ in range(_LOOKS):
-            reading = storage.read(self.paths.state, again=True)
+            reading = versions.read(self.paths.state, again=True)
             document = self._document(reading, previous)
-            written = _shrunk(previous, document) and storage.is_being_written(self.paths.state)
-            if storage.is_in_place(self.paths.state, reading):
+            written = _shrunk(previous, document) and versions.is_being_written(self.paths.state)
+            if versions.is_in_place(self.paths.state, reading):
                 break
         if written:
             raise self._being_written("there is less in it than before, and somebody still has it open for writing")
@@ -74,7 +74,7 @@ class Board:
     def _being_written(self, message: str) -> BeingWritten:
         return BeingWritten(message, hint=f"see who writes it with: fuser -v {self.paths.state}", file=self.paths.state)
 
-    def _document(self, reading: storage.Reading, previous: Document | None = None) -> Document:
+    def _document(self, reading: versions.Reading, previous: Document | None = None) -> Document:
         if previous is None:
             document = parse(reading.raw, self.paths.state)
         else:
@@ -106,7 +106,7 @@ class Board:
             started = time.monotonic()
             while True:
                 try:
-                    seen = storage.read(self.paths.state)
+                    seen = versions.read(self.paths.state)
                     document = self._document(seen)
                 except Unreadable as error:
                     raise self._with_backup(error) from None

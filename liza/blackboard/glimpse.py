@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from liza.blackboard.paths import Paths
 from liza.blackboard.reader import BadYaml, decode, load
-from liza.blackboard.storage import read
+from liza.blackboard.versions import read
 from liza.errors import Unreadable
 
 _NEXT = re.compile(rb"\n(?=[^\s#-])")  # the items of a list may stand at the start of a line, too

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from liza.blackboard import emit, storage
+from liza.blackboard import emit, storage, versions
 from liza.blackboard.document import parse_log
 from liza.blackboard.lock import Lock
 from liza.blackboard.paths import Paths
@@ -46,7 +46,7 @@ def append_entry(paths: Paths, entry: Mapping[str, Any], unless: Sequence[str] =
 def has_line(file: str, texts: Sequence[str]) -> bool:
     """Whether a line of the log has all of these texts."""
     try:
-        with open(file, "rb", opener=storage.regular) as log:
+        with open(file, "rb", opener=versions.regular) as log:
             return any(all(text.encode() in line for text in texts) for line in log)
     except OSError:
         return False  # not there yet, or not to be read: then the append says why
@@ -179,7 +179,7 @@ def _append(fd: int, size: int, text: bytes, file: str) -> None:
 
 def _fill_brackets(file: str, entry: Mapping[str, Any]) -> None:
     """The log is a list in brackets. An empty one becomes a list with one entry; any other is somebody's own."""
-    seen = storage.read(file)
+    seen = versions.read(file)
     empty = re.search(rb"^\[\s*\]", seen.raw, re.MULTILINE)
     if empty is not None and not parse_log(seen.raw, file).data:
         raw = seen.raw[: empty.start()] + seen.raw[empty.end() :].lstrip(b" \t\r\n")

@@ -7,7 +7,7 @@ import liza.rules
 from liza.blackboard.document import Document, Path, parse
 from liza.blackboard.reader import BOM
 from liza.blackboard.snapshot import located
-from liza.blackboard.storage import read
+from liza.blackboard.versions import read
 from liza.errors import Unreadable
 from liza.model import Problem
 from liza.rules.evaluate import RuleSet

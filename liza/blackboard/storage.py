@@ -1,4 +1,4 @@
-"""Bytes on the disk: read whole, replaced whole, and never over a version that nobody looked at.
+"""Bytes on the disk: replaced whole, and never over a version that nobody looked at.
 
 Programs that do not take the lock may write at any moment. A rename would silently throw away what one of them put
 there since we read, so the new file is *exchanged* with the old one in a single step (`renameat2(RENAME_EXCHANGE)`),
@@ -7,7 +7,6 @@ and the caller starts over from the newer version.
 """
 
 import errno
-import fcntl
 import os
 import re
 import stat
@@ -17,148 +16,14 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from liza.blackboard import filesystem
-from liza.errors import LizaError, Refused, Unreadable
-
-YOUNG = 0.25  # seconds; an older file is not in the middle of being saved
-QUIET = 0.03  # a file written in place has settled after this long without a change
-_PATIENCE = 2.0  # for a file that changes under every read
+from liza.blackboard.versions import Identity, Reading, has_writer, identity
+from liza.errors import LizaError, Refused
 
 _POLL = 0.002
 
 
-class Identity(NamedTuple):
-    """What tells one version of a file from another without reading it.
-
-    The first three are not enough: programs that copy a file set its time to that of the original, and the inode of a
-    replaced file is given away again. The time of the last change of any kind cannot be set by anybody.
-    """
-
-    mtime_ns: int
-    ino: int
-    size: int
-    ctime_ns: int
-
-
-class Reading(NamedTuple):
-    """The bytes of a file, and which version of it they are."""
-
-    raw: bytes
-    identity: Identity
-    finished: bool = False  # it was moved into place, so nobody is in the middle of writing it
-    unsettled: bool = False  # somebody was still writing it, or had it open to do so, when our patience ended
-
-
 class Changed(Exception):
     """The file is no longer the version that was read; nothing was replaced."""
-
-
-def identity(status: os.stat_result) -> Identity:
-    return Identity(status.st_mtime_ns, status.st_ino, status.st_size, status.st_ctime_ns)
-
-
-# --- reading --------------------------------------------------------------------------------------------------------
-
-
-def read(path: str, *, again: bool = False, whole: Identity | None = None, patient: bool = False) -> Reading:
-    """The whole file, once it has settled; `Unreadable` where there is no file that can be read.
-
-    A save in place is seen half done by whoever reads in that moment, and half a YAML file usually parses. So a young
-    file must stay the same for a while, and nobody have it open for writing, before it is believed, unless it was moved
-    into place, which happens to finished files only. `again` asks for that of any file: for one that reads like half of
-    what it was. `whole` is the version that somebody has seen being moved, where the clock of the file system is too
-    coarse to show it. Who is `patient` does not take age for an end either: a writer may stand still for long, but it
-    has the file open.
-    """
-    started = time.monotonic()
-    while True:
-        try:
-            raw, status = _read_once(path)
-        except OSError as error:
-            if error.errno == errno.ENOENT and time.monotonic() - started < YOUNG:
-                time.sleep(QUIET)  # some editors rename the old file away before they write the new one
-                continue
-            raise _unreadable(path, error) from None
-        if raw is not None:
-            finished = whole == identity(status) or _moved_into_place(status)
-            aged = time.time() - status.st_mtime > YOUNG
-            settled = not again and (finished or (aged and not (patient and is_being_written(path))))
-            if settled or _stays(path, status):
-                return Reading(raw, identity(status), finished)
-            if time.monotonic() - started > YOUNG:
-                return Reading(raw, identity(status), finished, unsettled=True)
-        if time.monotonic() - started > _PATIENCE:
-            raise Unreadable(
-                f"it kept changing for {_PATIENCE:g} s, so no version of it could be read whole",
-                hint="find the program that writes it without pause: fuser -v " + path,
-                file=path,
-            )
-
-
-def _read_once(path: str) -> tuple[bytes | None, os.stat_result]:
-    # O_NONBLOCK: opening a FIFO that somebody put there must not wait for a writer.
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        before = os.fstat(fd)
-        if not stat.S_ISREG(before.st_mode):
-            raise OSError(errno.EISDIR if stat.S_ISDIR(before.st_mode) else errno.EINVAL, "not a regular file")
-        with open(fd, "rb", buffering=0, closefd=False) as file:
-            raw = file.readall()
-        same = identity(before) == identity(os.fstat(fd)) == identity(os.stat(path)) and len(raw) == before.st_size
-        return (raw if same else None), before
-    finally:
-        os.close(fd)  # not by `open`, which refuses a folder and leaves it open
-
-
-def regular(path: str, flags: int) -> int:
-    """An opener for open(): whatever an agent put in the place of a file, nobody waits at it as at a FIFO."""
-    fd = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        raise OSError(errno.EINVAL, "it is not a regular file", path)
-    return fd
-
-
-def is_in_place(path: str, reading: Reading) -> bool:
-    """Whether the file is still the version that was read."""
-    try:
-        return identity(os.stat(path)) == reading.identity
-    except OSError:
-        return False
-
-
-def _moved_into_place(status: os.stat_result) -> bool:
-    """Whether the file was renamed after its last byte was written: then it was finished before it got its name."""
-    return status.st_ctime_ns > status.st_mtime_ns
-
-
-def _stays(path: str, status: os.stat_result) -> bool:
-    time.sleep(QUIET)
-    try:
-        return identity(os.stat(path)) == identity(status) and not has_writer(path)
-    except OSError:
-        return False
-
-
-def is_being_written(path: str) -> bool:
-    """Whether anybody has the file open for writing, as far as that can be seen."""
-    try:
-        return has_writer(path)
-    except OSError:
-        return False  # gone since, or not to be read: the next look says so
-
-
-def _unreadable(path: str, error: OSError) -> Unreadable:
-    reasons = {
-        errno.ENOENT: ("the file is not there", "restore it from a backup or from git, or start anew with: liza init"),
-        errno.EISDIR: ("it is a folder, not a file", f"move the folder away: mv {path} {path}.folder"),
-        errno.EACCES: ("no permission to read it", f"give yourself permission: chmod u+r {path}"),
-        errno.EINVAL: ("it is not a regular file", f"move it away: mv {path} {path}.odd"),
-    }
-    message, hint = reasons.get(error.errno or 0, (error.strerror or str(error), f"look at it with: ls -la {path}"))
-    return Unreadable(message, hint=hint, file=path)
-
-
-# --- replacing ------------------------------------------------------------------------------------------------------
 
 
 def replace(path: str, seen: Reading, raw: bytes) -> None:
@@ -296,25 +161,6 @@ def _version(path: str) -> Version:
             return Version(status.st_ino, None)
         with open(fd, "rb", buffering=0, closefd=False) as file:
             return Version(status.st_ino, file.readall())
-    finally:
-        os.close(fd)
-
-
-def has_writer(path: str) -> bool:
-    """Whether anybody has the file open for writing: a program that saves in place would go on writing into a file that
-    has lost its name. The kernel grants a read lease only if there is none."""
-    if not hasattr(fcntl, "F_SETLEASE"):
-        return False
-    import signal
-
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)  # what a broken lease sends; ignored unless somebody wants it
-        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
-        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-        return False
-    except OSError as error:
-        return error.errno == errno.EAGAIN  # else: no leases here, or not our file; the bytes are compared all the same
     finally:
         os.close(fd)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from liza.blackboard import edit, storage
+from liza.blackboard import edit, storage, versions
 from liza.blackboard.board import Board
 from liza.blackboard.document import Document, parse_log
 from liza.blackboard.logfile import append_entry
@@ -101,7 +101,7 @@ def snapshot_of(board: Board, document: Document, rules: RuleSet, *, check: bool
     snapshot = take(document, check=check)
     snapshot = snapshot._replace(derived=derived(document.data, rules, os.environ))
     if "log" in rules.streams and os.path.exists(board.paths.log):
-        log = parse_log(storage.read(board.paths.log).raw, board.paths.log)
+        log = parse_log(versions.read(board.paths.log).raw, board.paths.log)
         snapshot = snapshot._replace(log=log.data)
     return snapshot
 
@@ -321,7 +321,7 @@ def archive(board: Board, trip: Trip) -> None:
 def _restore_report(board: Board, trigger: Mapping[str, Any]) -> None:
     try:
         archived = os.path.join(board.paths.reports, report.archive_name(trigger))
-        with open(archived, "rb", opener=storage.regular) as file:
+        with open(archived, "rb", opener=versions.regular) as file:
             storage.put(board.paths.report, file.read())
     except OSError:
         pass  # whoever tripped it is about to write it

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from liza import templates
-from liza.blackboard import storage
+from liza.blackboard import versions
 from liza.breaker import section as sections
 from liza.model import Match, Record, Silenced, Snapshot, format_time
 from liza.rules.severities import SEVERITIES, UNKNOWN
@@ -169,7 +169,7 @@ def decision(trigger: Mapping[str, Any], text: str, by: str, at: str) -> str:
 def is_about(path: str, trip: str, decided: bool = False) -> bool:
     """Whether the report at `path` is the one of that trip, and holds what was decided if that is asked."""
     try:
-        with open(path, encoding="utf-8", errors="replace", opener=storage.regular) as file:
+        with open(path, encoding="utf-8", errors="replace", opener=versions.regular) as file:
             text = file.read()
     except OSError:
         return False

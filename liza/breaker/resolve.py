@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
-from liza.blackboard import edit, storage
+from liza.blackboard import edit, storage, versions
 from liza.blackboard.board import Board
 from liza.blackboard.document import Document, parse
 from liza.blackboard.logfile import has_line
@@ -113,13 +113,13 @@ def _archive_if_missing(board: Board, trip: str, archived: str) -> None:
         return
     with suppress(OSError):  # the page is there all the same
         storage.make_folder(board.paths.reports)
-        with open(board.paths.report, "rb", opener=storage.regular) as file:
+        with open(board.paths.report, "rb", opener=versions.regular) as file:
             storage.put(archived, file.read())
 
 
 def _add_decision(path: str, trip: str, added: str) -> None:
     try:
-        with open(path, "rb", opener=storage.regular) as file:
+        with open(path, "rb", opener=versions.regular) as file:
             raw = file.read()
     except OSError:
         return  # the report was taken away; the decision is on the blackboard

@@ -9,7 +9,7 @@ import liza
 from liza.blackboard.board import Board
 from liza.blackboard.document import Document, parse_log
 from liza.blackboard.paths import Paths
-from liza.blackboard.storage import read
+from liza.blackboard.versions import read
 from liza.doctor.finding import Finding, Level
 from liza.doctor.machine import tries
 from liza.errors import LizaError

@@ -8,7 +8,7 @@ from liza.blackboard.board import Board
 from liza.blackboard.document import Document, parse, parse_log
 from liza.blackboard.rulesfile import notify_problems, read_rules
 from liza.blackboard.snapshot import located, take
-from liza.blackboard.storage import read
+from liza.blackboard.versions import read
 from liza.errors import Unreadable
 from liza.model import Problem, Snapshot
 from liza.protocols.judged import PROTOCOLS, faults, missing

@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from liza.blackboard import storage
+from liza.blackboard import versions
 from liza.blackboard.board import Board
 from liza.errors import LizaError, Refused, Unreadable
 from liza.model import parse_time
@@ -344,8 +344,8 @@ class Run:
             return False  # until it can be read again, the loop counts as open
 
 
-def _version(path: str) -> storage.Identity | None:
+def _version(path: str) -> versions.Identity | None:
     try:
-        return storage.identity(os.stat(path))
+        return versions.identity(os.stat(path))
     except OSError:
         return None

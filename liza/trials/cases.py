@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from liza.blackboard.document import Document, Path, parse
-from liza.blackboard.storage import read
+from liza.blackboard.versions import read
 from liza.errors import Unreadable
 from liza.model import Problem, format_time, parse_duration, parse_time
 from liza.rules.evaluate import RuleSet

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from liza.blackboard.filesystem import network
 from liza.blackboard.paths import Paths
-from liza.blackboard.storage import Identity, identity
+from liza.blackboard.versions import Identity, identity
 
 if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from liza.blackboard import storage
-from liza.blackboard.storage import read, replace
+from liza.blackboard import versions
+from liza.blackboard.storage import replace
+from liza.blackboard.versions import read
 from liza.errors import Unreadable
 from tests.blackboard.files import as_nobody, old, public_folder
 from tests.faults.children import no_leaked_files
@@ -106,7 +107,7 @@ def test_a_file_that_somebody_keeps_open_is_believed_in_the_end(state: Path) -> 
         file.flush()
         started = time.monotonic()
         assert read(str(state)).raw == b"a: 1\n"
-        assert storage.YOUNG <= time.monotonic() - started < storage.YOUNG + 1
+        assert versions.YOUNG <= time.monotonic() - started < versions.YOUNG + 1
 
 
 def test_a_file_moved_into_place_is_whole_and_read_at_once(state: Path, waits: Meanwhile) -> None:
@@ -120,13 +121,13 @@ def test_a_file_moved_into_place_is_whole_and_read_at_once(state: Path, waits: M
 
 def test_a_version_that_was_seen_being_moved_is_read_at_once(state: Path, waits: Meanwhile) -> None:
     waited = waits()
-    moved = storage.identity(young(state, "a: 1\n").stat())
+    moved = versions.identity(young(state, "a: 1\n").stat())
     assert read(str(state), whole=moved).raw == b"a: 1\n"
     assert waited == []
 
 
 def test_a_file_that_was_written_after_it_was_moved_must_be_quiet(state: Path, waits: Meanwhile) -> None:
-    moved = storage.identity(young(state, "a: 1\n").stat())
+    moved = versions.identity(young(state, "a: 1\n").stat())
     young(state, "a: 1\nb:")
     waited = waits(lambda: young(state, "a: 1\nb: 2\n"))
     assert read(str(state), whole=moved).raw == b"a: 1\nb: 2\n"
@@ -162,7 +163,7 @@ def test_a_file_replaced_during_the_read_is_read_anew(
     monkeypatch.setattr(os, "fstat", between)
     reading = read(str(state))
     assert reading.raw == b"b: 22\n"
-    assert reading.identity == storage.identity(os.stat(state))
+    assert reading.identity == versions.identity(os.stat(state))
 
 
 def test_a_file_that_changes_under_every_read_is_degraded(

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from liza.blackboard.storage import Changed, _label, read, replace, sweep
+from liza.blackboard.storage import Changed, _label, replace, sweep
+from liza.blackboard.versions import read
 from liza.errors import Refused
 from tests.blackboard.files import as_nobody, old, public_folder
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from liza.blackboard.storage import identity
+from liza.blackboard.versions import identity
 from liza.breaker import check, checkpoint, report
 from liza.cli import main
 from liza.notify.message import Message

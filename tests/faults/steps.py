@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-from liza.blackboard import board, filesystem, lock, logfile, storage
+from liza.blackboard import board, filesystem, lock, logfile, storage, versions
 from tests.faults.children import Child
 
-MODULES: tuple[ModuleType, ...] = (board, lock, logfile, storage)
+MODULES: tuple[ModuleType, ...] = (board, lock, logfile, storage, versions)
 
 
 class Step(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from liza.blackboard import board as reading
-from liza.blackboard import storage
+from liza.blackboard import storage, versions
 from tests.watch.daemon import OUTAGE, RETRIES, Watched
 from tests.watch.looking import Looking
 from tests.watch.writers import save, text_of, yq
@@ -140,7 +140,8 @@ class Onlooker:
 @contextmanager
 def onlooker(board: Watched, made: Save, monkeypatch: pytest.MonkeyPatch) -> Iterator[Onlooker]:
     clock = Time()
-    monkeypatch.setattr(storage, "time", clock)
+    for module in (storage, versions):
+        monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(reading, "time", clock)
     monkeypatch.setattr(os, "fsync", lambda fd: None)  # a power cut is not what is looked at
     with Looking(board) as looking:

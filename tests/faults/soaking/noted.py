@@ -10,7 +10,7 @@ import sys
 import zlib
 from typing import NamedTuple
 
-from liza.blackboard import filesystem, storage
+from liza.blackboard import filesystem, storage, versions
 from liza.cli import main as command_line
 from tests.faults import race
 from tests.faults.children import Counter
@@ -65,7 +65,7 @@ def _note(folder: str) -> None:
     base: list[int] = []  # of the replacement in hand
     newest: list[int] = []  # at each of its exchanges: the first is what counts, the others only undo it
 
-    def replace(path: str, seen: storage.Reading, raw: bytes) -> None:
+    def replace(path: str, seen: versions.Reading, raw: bytes) -> None:
         base[:], newest[:] = [marker_of(seen.raw)], []
         shared.attempts.value += 1
         try:

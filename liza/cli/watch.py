@@ -127,6 +127,9 @@ def _foreground(paths: Paths, options: Options, as_json: bool) -> int:
             _line(each)  # what happened stays on the terminal
 
 
+_HINT = " hint: "  # between what the daemon says when it cannot begin, and what mends it
+
+
 def _start(paths: Paths, options: Options, as_json: bool) -> int:
     def work(say: Callable[[str], None]) -> int:
         log = background.Log(paths.watch_log)
@@ -141,16 +144,16 @@ def _start(paths: Paths, options: Options, as_json: bool) -> int:
         try:
             return _watch(Watcher(paths, options, tell))
         except Taken as error:
-            say(error.message)  # the log is that of the one which has it
+            say(f"{error.message}{_HINT}{error.hint}")  # the log is that of the one which has it
             return error.exit_code
         except LizaError as error:
-            say(error.message)
+            say(f"{error}{_HINT}{error.hint or f'see: tail {paths.watch_log}'}")
             log.write(f"{format_time(datetime.now(UTC))}  ended      {error.message}")
             return error.exit_code
         except Exception as error:  # noqa: BLE001 - nobody sees its traceback: it must be in the log
             import traceback
 
-            say(f"a bug in liza: {error}")
+            say(f"a bug in liza: {error}{_HINT}please report it with the end of {paths.watch_log}")
             log.write(traceback.format_exc())
             return 70
 
@@ -158,7 +161,8 @@ def _start(paths: Paths, options: Options, as_json: bool) -> int:
     if not said.startswith("ready "):
         from liza.errors import Refused
 
-        raise Refused(said, hint="see how it does with: liza watch --status   (end it with: liza watch --stop)")
+        why, _, hint = said.partition(_HINT)
+        raise Refused(why, hint=hint or f"see: tail {paths.watch_log}")
     pid = int(said.split()[1])
     if as_json:
         envelope.write("watch", "started", pid=pid, log=os.path.relpath(paths.watch_log))

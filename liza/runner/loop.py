@@ -140,7 +140,8 @@ class Run:
         if self._is_open(stands):
             return self._stuck(stands)
         if self._is_last():
-            return End("stopped", 1, f"{self.here} iterations, and it is not completed (--max {self.job.maximum})")
+            ran = f"{self.here} iteration{'' if self.here == 1 else 's'}"
+            return End("stopped", 1, f"{ran}, and it is not completed (--max {self.job.maximum})")
         self._write_context(stands)
         self.view.iterates(self.number + 1, self.model, stands)
         place = Workplace(self.job, self.session, os.environ, self.interrupts, self.view.outlet)
@@ -219,7 +220,7 @@ class Run:
             if os.path.lexists(paths.abort):
                 return End("stopped", 1, f"{os.path.relpath(paths.abort)} is there")
             if os.path.lexists(paths.checkpoint):
-                hint = "see why: liza status   (go on after: liza resolve)"
+                hint = "see why: liza status   (go on after: liza resolve -m 'what was decided')"
                 return End("checkpoint", 3, f"{os.path.relpath(paths.checkpoint)} is there: all agents stop; {hint}")
             if not os.path.lexists(paths.pause):
                 return None

@@ -22,6 +22,13 @@ def objects(result: Result) -> list[dict[str, Any]]:
 # --- calling it -----------------------------------------------------------------------------------------------------
 
 
+def test_a_single_iteration_is_told_as_one(tmp_path: Path) -> None:
+    assert (
+        "stopped: 1 iteration, and it is not completed (--max 1)"
+        in Project(tmp_path / "p", WORKS).run("--max", "1").err
+    )
+
+
 def test_without_a_command_it_says_how_to_give_one(tmp_path: Path) -> None:
     project = Project(tmp_path / "p")
     result = project.liza("run", "--max", "3")

@@ -181,5 +181,5 @@ def lines(result: Result, beginning: str) -> list[str]:
 def alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # gone before the file was opened, or before it was read
         return False

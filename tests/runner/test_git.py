@@ -412,7 +412,7 @@ def test_a_git_that_does_not_answer_is_ended_with_all_it_started(
 def gone(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return True
     return state == "Z"  # nobody has asked yet how it ended
 

@@ -65,6 +65,14 @@ def test_a_log_of_its_own_that_is_a_fifo_does_not_stop_the_one_in_the_background
         board.halted()
 
 
+def test_one_that_cannot_begin_in_the_background_says_where_and_what_mends_it(board: Watched) -> None:
+    as_folder(board.folder / "watch.lock")
+    ran = run(board.root, "watch", "--background")
+    assert ran.code == 1
+    assert "watch.lock: it cannot be watched: Is a directory" in ran.err
+    assert "hint: the blackboard's folder must be writable" in ran.err
+
+
 @pytest.mark.parametrize(
     "facts",
     [
@@ -112,4 +120,5 @@ def test_a_version_that_an_interrupted_write_displaced_is_kept_and_told(board: W
     with Daemon(board.root, wait="") as daemon:
         told = daemon.tells("alarm", "a version of state.yaml that another program wrote was kept in ")
         assert Path(told.split()[-1]).read_text() == "theirs: 1\n"
+        assert daemon.stop() == 0  # killed, it may leave a draft of its own
     assert board.leftovers() == []

@@ -15,7 +15,11 @@ def halted(root: str | None = None) -> tuple[str, str] | None:
     root = root or os.environ.get("LIZA_ROOT")
     folder = find(root)
     if folder is None:
-        return (f"there is no .liza/ in {root}, the root", f"make one with: liza init --root {root}") if root else None
+        return (
+            (f"there is no .liza/ in {root}, the root", f"make one with: mkdir -p {root} && liza init --root {root}")
+            if root
+            else None
+        )
     path = os.path.join(folder, "CHECKPOINT")
     try:
         os.lstat(path)  # whatever it is, file, folder or dangling link: it is there

@@ -111,5 +111,6 @@ def _named(root: str, origin: str) -> Paths:
         if os.path.basename(os.path.abspath(folder)) == FOLDER and os.path.isdir(folder):
             return Paths(folder)
     raise NoBlackboard(
-        f"{origin} names {root}, where there is no {FOLDER}/", hint=f"make one with: liza init --root {root}"
+        f"{origin} names {root}, where there is no {FOLDER}/",
+        hint=f"make one with: mkdir -p {root} && liza init --root {root}",
     )

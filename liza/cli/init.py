@@ -40,5 +40,6 @@ def command(ctx: click.Context, goal: str | None, as_json: bool) -> int:
         click.echo(
             f"\nNote: {printable(made.above)} is a blackboard, too. From here on, agents in this folder see this one."
         )
-    click.echo("\nNext: liza validate; then have your agents call: liza log anomaly --help")
+    click.echo("\nNext: liza watch --background")
+    click.echo("Then have your agents ask liza-gate before every step, and report: liza log anomaly --help")
     return 0

@@ -67,4 +67,5 @@ def rules(paths: Paths, now: datetime) -> Iterator[Finding]:
     for change in found.changes:
         yield Finding("rules", Level.WARNING, change, f"if nobody wanted that, edit {paths.rules}", paths.rules)
     own = "with rules.yaml" if os.path.lexists(paths.rules) else "no rules.yaml"
-    yield Finding("rules", Level.OK, f"{len(found.all)} in force, {own}")
+    others = len(found.all) - len(found.rules)
+    yield Finding("rules", Level.OK, f"{len(found.rules)} rules in force, and {others} alarms and narrower ones, {own}")

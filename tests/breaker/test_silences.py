@@ -347,6 +347,7 @@ def test_expiring_adds_who_and_when_and_changes_nothing_else(tmp_path: Path) -> 
     assert board.run("validate").code == 0
 
 
+WARNING = {"file": None, "line": None, "column": None, "hint": None, "level": "warning"}
 NOT_LOGGED = "it could not be logged: it is not a list of entries"
 
 
@@ -355,7 +356,7 @@ def test_a_silence_that_cannot_be_logged_is_added_and_ended_all_the_same_and_tha
     board.log.write_text("text\n")
     assert f"! {NOT_LOGGED}\n" in silence(board, OUTAGE).out
     assert [each["id"] for each in silences(board)] == ["silence-1"]
-    warning = {"message": NOT_LOGGED, "level": "warning"}
+    warning = {**WARNING, "message": NOT_LOGGED}
     assert silence(board, OUTAGE, "--json").json["problems"] == [warning]
     ran = board.run("silence", "expire", "silence-1", "--now", NOW)
     assert (ran.code, NOT_LOGGED in ran.out) == (0, True)
@@ -376,7 +377,7 @@ def test_a_silence_is_added_and_ended_also_where_the_blackboard_cannot_be_judged
     assert [line["action"] for line in log(board)] == ["silenced"]
     answer = silence(board, OUTAGE, "--json").json
     assert (answer["status"], answer["silenced"]) == ("added", [])
-    assert answer["problems"] == [{"message": said, "level": "warning"}]
+    assert answer["problems"] == [{**WARNING, "message": said}]
     assert board.run("silence", "expire", "silence-1", "--now", NOW).code == 0
 
 

@@ -2,8 +2,12 @@
 
 from typing import Any
 
+from hypothesis import settings
 from ruamel.yaml import YAML
 from ruamel.yaml.constructor import SafeConstructor
+
+# For properties that ask it: it takes a hundred times as long as liza does.
+ASKED = settings(max_examples=max(settings().max_examples // 3, 1))
 
 
 class _Text(SafeConstructor):

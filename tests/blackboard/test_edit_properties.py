@@ -10,7 +10,7 @@ from liza.blackboard.document import Document, parse
 from liza.blackboard.values import identical
 from liza.errors import Refused, Unreadable
 from tests.blackboard.generated import RECORDS, SECTIONS, VALUES, WORDS, boards
-from tests.blackboard.oracle import ruamel_value, section_spans
+from tests.blackboard.oracle import ASKED, ruamel_value, section_spans
 
 
 def read(text: str) -> Document:
@@ -49,12 +49,14 @@ def attempt(document: Document, name: str, meant: Any, write: Any) -> bytes | No
 
 
 @example("a: 1\n\nb: |+\n  keeps its line breaks\n", "claims", [1])
+@ASKED
 @given(boards(), st.sampled_from(SECTIONS), VALUES)
 def test_a_replaced_section_is_what_was_meant_and_nothing_else_changes(text: str, name: str, value: Any) -> None:
     document = read(text)
     attempt(document, name, value, lambda: edit.replace_section(document, name, value))
 
 
+@ASKED
 @given(boards(), st.sampled_from(SECTIONS), RECORDS)
 def test_an_appended_record_comes_last_and_nothing_else_changes(text: str, name: str, record: dict[str, Any]) -> None:
     document = read(text)
@@ -67,6 +69,7 @@ def test_an_appended_record_comes_last_and_nothing_else_changes(text: str, name:
         assert any(new[:at] + new[at + added :] == document.raw for at in range(len(document.raw) + 1))
 
 
+@ASKED
 @given(boards(), st.data(), st.dictionaries(WORDS, VALUES, min_size=1, max_size=3))
 def test_fields_set_in_one_record_leave_the_other_records_bytes_alone(
     text: str, data: st.DataObject, fields: dict[str, Any]
@@ -78,6 +81,7 @@ def test_fields_set_in_one_record_leave_the_other_records_bytes_alone(
     attempt(document, name, meant, lambda: edit.set_fields(document, name, where, fields))
 
 
+@ASKED
 @given(boards(), st.data(), WORDS, VALUES)
 def test_an_item_appended_inside_one_record_leaves_the_other_records_bytes_alone(
     text: str, data: st.DataObject, field: str, item: Any

@@ -12,7 +12,7 @@ from liza.blackboard.reader import BadYaml, decode, load
 from liza.blackboard.values import identical
 from tests.blackboard.generated import boards
 from tests.blackboard.mutated import mutated
-from tests.blackboard.oracle import ruamel_value
+from tests.blackboard.oracle import ASKED, ruamel_value
 
 REFUSED = object()  # the text is not YAML to that parser
 
@@ -162,6 +162,7 @@ def _why(text: str, fast_side: bool) -> str:
     return ""
 
 
+@ASKED
 @given(boards())
 def test_generated_boards_are_read_alike(text: str) -> None:
     assert fast(text) is not REFUSED
@@ -170,6 +171,7 @@ def test_generated_boards_are_read_alike(text: str) -> None:
 
 @example("a: 1\n---")
 @example("?")
+@ASKED
 @given(st.one_of(mutated(), mutated().map(lambda text: text.replace("\n", "\r\n"))))
 def test_boards_with_accidents_are_read_alike_or_refused_alike(text: str) -> None:
     assert identical(fast(text), slow(text)) or differ_as_listed(text)

@@ -15,7 +15,7 @@ from liza.blackboard.spans import CannotCut, Part
 from liza.errors import Refused, Unreadable
 from tests.blackboard.generated import boards
 from tests.blackboard.mutated import mutated
-from tests.blackboard.oracle import section_spans
+from tests.blackboard.oracle import ASKED, section_spans
 
 
 def spans(document: Document) -> dict[str, tuple[int, int]] | None:
@@ -52,6 +52,7 @@ def check(text: str) -> None:
 
 
 @example("\ufeff---\na: 1\n")
+@ASKED
 @given(boards())
 def test_sections_begin_and_end_where_the_oracle_sees_them(text: str) -> None:
     # Odd, but in block style at the top: refusing one of these would be no service to anybody.
@@ -63,6 +64,7 @@ def test_sections_begin_and_end_where_the_oracle_sees_them(text: str) -> None:
 @example("a: |\n  b: 1\nc: 2\n")
 @example("a: 'x\n  b: 1'\nc: 2\n")
 @example("&x a: 1\nb: 2\n")
+@ASKED
 @given(mutated())
 def test_sections_of_a_board_with_accidents_are_cut_rightly_or_not_at_all(text: str) -> None:
     check(text)
@@ -97,6 +99,7 @@ def byte_offset(document: Document, index: int) -> int:
 
 @example("claims:\n- id: a\n- id: b\n")
 @example("claims:\n  - id: a\n")
+@ASKED
 @given(boards())
 def test_records_and_fields_are_cut_where_the_oracle_sees_them(text: str) -> None:
     document = parse(text.encode(), "state.yaml")

@@ -20,7 +20,8 @@ def leftovers(board: Watched) -> list[str]:
     found = [path for path in board.folder.iterdir() if path.name not in _FILES]
     for folder in (board.folder / "reports", board.folder / "backups"):
         found += [path for path in folder.glob("*") if path.name.startswith(".")]
-    found += [path for path in (board.root / "state").rglob("*") if path.is_file()]
+    state = [path for path in (board.root / "state").rglob("*") if path.is_file()]
+    found += [path for path in state if not path.match("waiting-*.lock")]  # a lock that is deleted may have two holders
     return [f"left behind: {path.relative_to(board.root)}" for path in sorted(found)]
 
 

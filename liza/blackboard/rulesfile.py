@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import liza.rules
 from liza.blackboard.document import Document, Path, parse
 from liza.blackboard.reader import BOM
-from liza.blackboard.snapshot import located
 from liza.blackboard.versions import read
 from liza.errors import Unreadable
 from liza.model import Problem
@@ -49,6 +48,7 @@ def notify_problems(own: str) -> tuple[Problem, ...]:
 
     It keeps no rule from being judged, so it is no error of the rules; but people would wait for messages in vain.
     """
+    from liza.blackboard.snapshot import located
     from liza.notify.targets import targets
 
     data = _source(own).data if os.path.lexists(own) else {}

@@ -1,12 +1,10 @@
 """How many files changed from the end of one iteration to the end of the next, across two calls of a command."""
 
-import json
 import os
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from liza.blackboard.board import Board
 from liza.blackboard.paths import Paths
@@ -25,6 +23,8 @@ class Measured(NamedTuple):
 
     def keep(self) -> None:
         """An iteration whose end cannot be kept makes the next one unknown, and nothing worse."""
+        import json
+
         with suppress(OSError):
             if self.now is None:
                 if os.path.exists(self.path):
@@ -51,7 +51,10 @@ def recorded(
 
 def measure(paths: Paths, loop: str, workdirs: Sequence[str]) -> Measured:
     """Compare the work trees with how the last iteration of this loop left them; the first has nothing to compare."""
-    from liza.runner import git  # which a caller who knows how many files changed does not pay for
+    import json  # these are what a caller who knows how many files changed does not pay for
+    from urllib.parse import quote
+
+    from liza.runner import git
 
     path = os.path.join(paths.runs, "loops", f"{quote(loop, safe=' ')[:200]}.snapshot.json")
     roots = [os.path.abspath(each) for each in workdirs] or [os.path.dirname(os.path.abspath(paths.folder))]

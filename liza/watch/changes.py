@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver
 
 PAUSES = (30.0, 300.0, 3600.0)  # seconds before listening is tried again, the last one for ever
+# watchdog sleeps for half a second when it has seen the first half of a rename and not yet the second, and holds back
+# all that comes meanwhile. Wherever files are being renamed we look for ourselves until that is over.
+HELD_BACK, GLANCE = 1.0, 0.02
 SILENCE = 5.0  # seconds without an event for our own heartbeat, after which nobody listens any more
 
 
@@ -43,6 +46,8 @@ class Changes:
         self._watched: tuple[int, int] | None = None
         self._listening = self._heard = 0.0  # since when, and the last event for our heartbeat
         self._beats = 0  # since then
+        self._stirred = float("-inf")  # the last event for anything else
+        self.woken = False  # by an event, or a signal: else the time was up
 
     @property
     def backend(self) -> str:
@@ -94,6 +99,8 @@ class Changes:
                 touched = [os.path.basename(os.fsdecode(path)) for path in (event.src_path, event.dest_path) if path]
                 if heartbeat in touched:
                     changes._heard, changes._beats = time.monotonic(), 0
+                else:
+                    changes._stirred = time.monotonic()
                 if event.event_type == "moved" and touched[-1] == state:
                     changes._moved = _version(changes.paths.state)
                 if not names.isdisjoint(touched):
@@ -109,6 +116,11 @@ class Changes:
             observer.stop()  # or what it has opened so far stays open
             raise
         return observer
+
+    @property
+    def is_stirred(self) -> bool:
+        """Whether somebody has been writing in the folder a moment ago."""
+        return time.monotonic() - self._stirred < HELD_BACK
 
     def moved_into_place(self) -> Identity | None:
         """The version of state.yaml that was last seen being moved to its name, which happens to finished files only.
@@ -126,8 +138,10 @@ class Changes:
     def wait(self, seconds: float) -> None:
         """Until something may have changed, or so long. Between two of these the daemon shows once that it is alive."""
         self._beats += 1
+        self.woken = False
         with suppress(Empty):
-            self._wakes.get(timeout=seconds)
+            self._wakes.get(timeout=min(seconds, GLANCE) if self.is_stirred else seconds)
+            self.woken = True
             for _ in range(self._wakes.qsize()):  # they all mean the same, and more may come for ever
                 self._wakes.get_nowait()
         if self._observer is None:

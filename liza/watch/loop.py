@@ -31,6 +31,7 @@ from liza.watch.telling import Happening, Kind, Telling
 REFRESH = 60.0  # seconds between two entries of last_check
 AGING = 10.0  # seconds between two looks at what changes by time alone
 RETRY = 2.0
+EVENT = 0.003  # seconds in which the event comes for a change that we saw first; it may say that the file is whole
 
 
 class Options(NamedTuple):
@@ -209,10 +210,12 @@ class Watcher:
             self._reload(now)
         timed_out = self.due is not None and now >= self.due
         if there != self.seen or timed_out:
+            if there != self.seen and not self.changes.woken:
+                self.changes.wait(EVENT)
             self.seen = there
             self.due = None
             self._look(now)
-        elif self.unchecked and self.document is not None:
+        elif self.unchecked and self.document is not None and not self.changes.is_stirred:
             self.unchecked = False
             self.telling.stands("problems", causes.of_problems(take(self.document)))
 

@@ -269,3 +269,16 @@ def test_a_folder_that_is_a_link_is_listened_to(tmp_path: Path) -> None:
     with Daemon(team, "--interval", "30"):
         elsewhere.report_anomalies(*RETRIES)
         until(elsewhere.checkpoint.exists, "the agents are halted", patience=10)
+
+
+def test_while_others_write_in_the_folder_it_looks_without_waiting_for_an_event(board: Watched) -> None:
+    # watchdog holds every event back for half a second behind a file that is moved out of the folder.
+    listening = Changes(Paths(str(board.folder)))
+    listening.start()
+    try:
+        (board.folder / "notes.txt").write_text("nothing that is judged\n")
+        until(lambda: listening.is_stirred, "the event has come")
+        listening.wait(60.0)  # longer than this test may take
+        assert not listening.woken
+    finally:
+        listening.stop()

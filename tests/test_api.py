@@ -10,7 +10,7 @@ import pytest
 
 import liza
 import liza.api
-from liza.breaker.check import Halted
+from liza.breaker.trip import Halted
 from liza.errors import LizaError, NoBlackboard, Refused, Unreadable
 from tests.cli.run import anomalies, environment, new_board
 from tests.cli.run import liza as command

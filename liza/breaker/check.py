@@ -1,31 +1,40 @@
-"""One check: read, judge, and put the verdict into effect.
+"""One check: read, judge, and act on the verdict.
 
-The halt comes first and waits for nobody; then the report; then the blackboard, under its lock, which is the commit
-point; then the log. Each step can be done again without harm under the same trip id, so whatever a crash left undone,
-the next check does.
+What is found on a blackboard is one of three: nothing, a pattern that nobody has been halted for yet, or a trip that
+waits for a human. `trip` puts the second into effect; whatever a crash left undone of that, the next check does.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from liza.blackboard import edit, storage, versions
+from liza.blackboard import edit, versions
 from liza.blackboard.board import Board
 from liza.blackboard.document import Document, parse_log
-from liza.blackboard.logfile import append_entry
 from liza.blackboard.snapshot import take
 from liza.breaker import checkpoint, report
 from liza.breaker import section as sections
+from liza.breaker.trip import (
+    REPORT_FILE,
+    Halted,
+    Trip,
+    archive,
+    attempt,
+    evidence_of,
+    log_trip,
+    new_records,
+    put_into_effect,
+    tidy,
+    trip_of,
+    write_report,
+)
 from liza.errors import LizaError, Refused, Unreadable
-from liza.model import Match, Problem, Record, Silenced, Snapshot, Verdict, format_time
+from liza.model import Snapshot, Verdict
 from liza.protocols.judged import derived, settle
 from liza.protocols.scopes import Event
-from liza.rules.acknowledged import evidence_text, merged, trip_id, unknown_to
+from liza.rules.acknowledged import merged, unknown_to
 from liza.rules.evaluate import RuleSet, evaluate
-
-REPORT_FILE = ".liza/circuit_breaker_report.md"
-AGENT = "liza"
 
 
 class Check(NamedTuple):
@@ -78,14 +87,6 @@ def act(board: Board, rules: RuleSet, found: Check, document: Document, now: dat
     if enter or (section and sections.settled(section, now)[0] != section):
         return _all_is_well(board, rules, found, document, now)
     return found
-
-
-def tidy(board: Board) -> None:
-    """Take away what an interrupted command of ours left beside the blackboard's files."""
-    board.sweep()
-    checkpoint.sweep(board.paths.checkpoint)
-    for folder in (board.paths.folder, board.paths.reports):
-        storage.sweep_drafts(folder)
 
 
 def snapshot_of(board: Board, document: Document, rules: RuleSet, *, check: bool = True) -> Snapshot:
@@ -154,59 +155,6 @@ class NotEntered(Unreadable):
 # --- a trip ---------------------------------------------------------------------------------------------------------
 
 
-class Trip(NamedTuple):
-    """A match about to be put into effect, with all that its paperwork needs."""
-
-    trigger: Mapping[str, Any]
-    matches: tuple[Match, ...]
-    snapshot: Snapshot
-    evidence: Mapping[str, str]
-    rule_changes: tuple[str, ...] = ()
-    silenced: tuple[Silenced, ...] = ()
-
-
-def trip_of(board: Board, verdict: Verdict, snapshot: Snapshot, rules: RuleSet) -> Trip:
-    """The trip that a verdict calls for: the first match in pack order is the trigger."""
-    match = verdict.matches[0]
-    section = snapshot.sections.get("circuit_breaker")
-    trigger: dict[str, Any] = {
-        "timestamp": format_time(verdict.checked_at),
-        "pattern": match.rule.name,
-        "severity": match.rule.severity,
-        "report_file": REPORT_FILE,
-        "trip_id": trip_id(match.rule.name, match.new, match.threshold, earlier_trips(match.rule.name, section)),
-    }
-    there = checkpoint.look(board.paths.checkpoint)
-    if there is not None and there.trip_id == trigger["trip_id"] and there.time is not None:
-        trigger["timestamp"] = there.time  # a trip that was interrupted keeps the time at which it began
-    names = dict.fromkeys(other.rule.name for other in verdict.matches if other.rule.name != match.rule.name)
-    if names:
-        trigger["also_matched"] = list(names)
-    return Trip(trigger, verdict.matches, snapshot, evidence_of(verdict), rules.changes, verdict.silenced)
-
-
-def earlier_trips(rule: str, section: Any) -> int:
-    """How often a rule has tripped before: what tells two trips apart that have no evidence."""
-    history = [entry for entry in sections.history_of(section) if isinstance(entry, Mapping)]
-    return sum(entry.get("pattern") == rule and entry.get("resolved_at") is not None for entry in history)
-
-
-def evidence_of(verdict: Verdict) -> dict[str, str]:
-    """The fingerprints behind each rule that matched, over all its groups."""
-    hushed = {each.match.rule.name for each in verdict.silenced}
-    found = new_records(verdict.matches)
-    # Up to a position mark, a resolution would also deal with the records that a silence hides.
-    return {name: evidence_text(records, exactly=name in hushed) for name, records in found.items()}
-
-
-def new_records(matches: Sequence[Match]) -> dict[str, list[Record]]:
-    """The records behind each rule that no earlier resolution has dealt with."""
-    found: dict[str, dict[Any, Record]] = {}
-    for match in matches:
-        found.setdefault(match.rule.name, {}).update({(r.stream, r.key): r for r in match.new})
-    return {name: list(records.values()) for name, records in found.items()}
-
-
 def _trip(board: Board, rules: RuleSet, found: Check, judged: Document, now: datetime) -> Check:
     first = trip_of(board, found.verdict, found.snapshot, rules)
 
@@ -223,190 +171,65 @@ def _trip(board: Board, rules: RuleSet, found: Check, judged: Document, now: dat
     return found._replace(snapshot=trip.snapshot, trigger=trip.trigger, tripped=True)
 
 
-def put_into_effect(board: Board, trip: Trip, now: datetime, again: Callable[[Document], Trip | None]) -> Trip | None:
-    """Halt, report, commit, log: in this order, each repeatable. None if there is nothing to trip after all.
-
-    The halt waits for no lock. `again` is asked under the lock what the trip is for the blackboard as it is by then.
-    A step that fails does not keep the next ones from being done; `Halted` tells about it at the end.
-    """
-    failed: list[LizaError] = []
-    halts = [trip.trigger]
-    attempt(failed, lambda: checkpoint.make(board.paths.checkpoint, trip.trigger))
-    halted = not failed
-    attempt(failed, lambda: write_report(board, trip))
-    outcome: list[Trip | None] = [trip]  # unless the commit says otherwise
-    standing: list[Mapping[str, Any]] = []
-
-    def commit(document: Document) -> bytes:
-        section, _ = sections.settled(document.data.get("circuit_breaker"), now)
-        other = sections.open_trigger(section)
-        is_another = other is not None and other.get("trip_id") not in (None, trip.trigger["trip_id"])
-        outcome[:] = [None if is_another else again(document)]
-        # Also the same one, if its evidence is gone by now: it stays open until a person decides.
-        standing[:] = [other] if other is not None and other.get("trip_id") and outcome[0] is None else []
-        if (entered := outcome[0]) is None:
-            if standing:  # its halt and its report are the ones that count
-                name_halt({**trip.trigger, **standing[0]})
-            return document.raw
-        if other is not None and other.get("timestamp"):  # another check was first: it is the same trip, from then on
-            outcome[0] = entered = entered._replace(trigger={**entered.trigger, "timestamp": other["timestamp"]})
-        name_halt(entered.trigger)
-        if entered.trigger != trip.trigger:  # no trip is entered that people cannot read about
-            attempt(failed, lambda: write_report(board, entered))
-        new = sections.tripped(section, entered.trigger, entered.evidence, now)
-        return edit.replace_section(document, "circuit_breaker", new)
-
-    def name_halt(trigger: Mapping[str, Any]) -> None:
-        # Under the lock, and not afterwards: whoever has decided by then must not find the agents halted again.
-        if not halted or checkpoint.look(board.paths.checkpoint) is not None:  # else somebody has taken it away
-            halts.append(trigger)
-            attempt(failed, lambda: checkpoint.make(board.paths.checkpoint, trigger, settled=True))
-
-    attempt(failed, lambda: board.change(commit))
-    final = outcome[0]
-    if standing:
-        _restore_report(board, standing[0])
-    elif final is None:
-        for each in halts:  # the evidence is gone again
-            checkpoint.remove(board.paths.checkpoint, str(each["trip_id"]))
-    else:
-        attempt(failed, lambda: archive(board, final))
-        what = f"{final.trigger.get('pattern')} ({final.trigger.get('severity')})"
-        attempt(failed, lambda: log_once(board, final.trigger, "tripped", what, now))
-        if failed:
-            raise Halted(failed, final.trigger)
-    return final
-
-
-def attempt(failed: list[LizaError], step: Callable[[], object]) -> None:
-    """Do a step of several; why it failed is for later."""
-    try:
-        step()
-    except LizaError as error:
-        failed.append(error)
-
-
-class Halted(LizaError, RuntimeError):
-    """A trip that is in effect, but not all of its paperwork could be done; each failure is among the problems."""
-
-    exit_code = 3
-    status = "triggered"
-
-    def __init__(self, failed: Sequence[LizaError], trigger: Mapping[str, Any]) -> None:
-        said = f"{trigger.get('pattern')} ({trigger.get('severity')}) is tripped, but not all could be done"
-        file = failed[0].file or ""
-        first = Problem(said, file, hint="mend what follows, then run: liza analyze")
-        rest = [Problem(each.message, each.file or file, each.line, each.column, each.hint) for each in failed]
-        super().__init__(f"{said}: {failed[0].message}", file=file, problems=[first, *rest])
-        self.trigger = trigger
-        self.fields = {"trigger": sections.told(trigger)}
-
-
-def write_report(board: Board, trip: Trip) -> None:
-    """The page for people."""
-    _put_report(board.paths.report, trip)
-
-
-def archive(board: Board, trip: Trip) -> None:
-    """The same page under a name of its own, once the trip is entered and its time is settled."""
-    try:
-        storage.make_folder(board.paths.reports)
-    except OSError as error:
-        raise _no_report(error, board.paths.reports) from None
-    _put_report(os.path.join(board.paths.reports, report.archive_name(trip.trigger)), trip)
-    if not report.is_about(board.paths.report, str(trip.trigger.get("trip_id"))):
-        _put_report(board.paths.report, trip)  # a check that found another trip has overwritten it meanwhile
-
-
-def _restore_report(board: Board, trigger: Mapping[str, Any]) -> None:
-    try:
-        archived = os.path.join(board.paths.reports, report.archive_name(trigger))
-        with open(archived, "rb", opener=versions.regular) as file:
-            storage.put(board.paths.report, file.read())
-    except OSError:
-        pass  # whoever tripped it is about to write it
-
-
-def _put_report(path: str, trip: Trip) -> None:
-    if report.is_about(path, str(trip.trigger.get("trip_id")), decided=True):
-        return  # a human has decided meanwhile, and that stands in it
-    try:
-        text = report.render(trip.trigger, trip.matches, trip.snapshot, trip.rule_changes, trip.silenced)
-        storage.put(path, text.encode())
-    except OSError as error:
-        raise _no_report(error, path) from None
-
-
-def _no_report(error: OSError, path: str) -> Refused:
-    hint = "make room or permission for it, then run: liza analyze"
-    return Refused(f"the report could not be written: {error.strerror}", hint=hint, file=path)
-
-
-def log_once(board: Board, trigger: Mapping[str, Any], action: str, detail: str, now: datetime) -> None:
-    """One line a decision: a trip that is taken up again after a crash is not logged twice."""
-    mark = f"trip {trigger['trip_id']}" if trigger.get("trip_id") else f"trip of {trigger.get('timestamp')}"
-    line = f"circuit breaker {action}: {detail}, {mark}"
-    entry = {"timestamp": format_time(now), "agent": AGENT, "action": action, "detail": line}
-    append_entry(board.paths, entry, unless=(f"circuit breaker {action}", mark))
-
-
 # --- still open -----------------------------------------------------------------------------------------------------
 
 
 def _still_open(board: Board, rules: RuleSet, found: Check, now: datetime, enter: bool) -> Check:
     """While a trip waits for a human nothing changes, unless there is evidence that it did not have."""
-    trigger = {
-        "timestamp": None,
-        "pattern": None,
-        "severity": None,
-        "report_file": REPORT_FILE,
-        **(found.trigger or {}),
-    }
+    trip, more = _standing(found, rules)
+    if more and trip.trigger.get("trip_id"):
+        return _with_more_evidence(board, rules, found, trip, more, now)
+    notes: tuple[str, ...] = ()
+    failed: list[LizaError] = []
+    if enter:
+        attempt(failed, lambda: board.change(lambda document: _look_at(document, now)))
+    if checkpoint.look(board.paths.checkpoint) is None:
+        notes = ("CHECKPOINT was removed by hand while the breaker is open: the agents are not halted",)
+    if trip.trigger.get("trip_id"):
+        if not os.path.exists(board.paths.report):
+            attempt(failed, lambda: write_report(board, trip))
+        if not os.path.exists(os.path.join(board.paths.reports, report.archive_name(trip.trigger))):
+            attempt(failed, lambda: archive(board, trip))
+        attempt(failed, lambda: log_trip(board, trip.trigger, now))
+    if failed:
+        raise Halted(failed, trip.trigger)
+    return found._replace(notes=notes)
+
+
+def _standing(found: Check, rules: RuleSet) -> tuple[Trip, dict[str, str]]:
+    """The open trip as it was entered, and the evidence of each rule that has some which the entry lacks."""
+    nothing = {"timestamp": None, "pattern": None, "severity": None, "report_file": REPORT_FILE}
+    trigger = {**nothing, **(found.trigger or {})}
     section = found.snapshot.sections.get("circuit_breaker")
     at = sections.entry_of(section, trigger)
     entry = sections.history_of(section)[at] if at is not None else {}
     listed = entry.get("evidence")
     known: Mapping[str, Any] = listed if isinstance(listed, Mapping) else {}
-    behind = new_records(found.verdict.matches)
     all_of_it = evidence_of(found.verdict)
     more = {
         name: merged(str(known.get(name) or ""), all_of_it[name])
-        for name, records in behind.items()
+        for name, records in new_records(found.verdict.matches).items()
         if unknown_to(known, name, records)
     }
-    hushed = [each.match for each in found.verdict.silenced if each.match.rule.name == trigger.get("pattern")]
-    matches = tuple(
-        sorted((*found.verdict.matches, *hushed), key=lambda match: match.rule.name != trigger.get("pattern"))
-    )
-    notes: list[str] = []
-    if more and trigger.get("trip_id"):
-        names = dict.fromkeys([*sections.also_matched(trigger), *more])
-        names.pop(str(trigger.get("pattern")), None)
-        trigger |= {"also_matched": list(names)} if names else {}
-        trip = Trip(trigger, matches, found.snapshot, {**known, **more}, rules.changes, found.verdict.silenced)
-        attempt([], lambda: archive(board, trip))  # before the commit: a crash behind it would leave the old one
-        if checkpoint.look(board.paths.checkpoint) is None and not _is_open(board.read(), trigger):
-            return check(board, rules, now)  # it was not taken away by hand: somebody has decided
-        if put_into_effect(board, trip, now, lambda document: trip if _is_open(document, trigger) else None) is None:
-            return check(board, rules, now)  # resolved meanwhile
-        notes.append(f"new evidence since the trip: {', '.join(more)}")
-        return found._replace(trigger=trigger, notes=tuple(notes))
-    failed: list[LizaError] = []
-    if enter:
-        attempt(failed, lambda: board.change(lambda document: _look_at(document, now)))
-    if checkpoint.look(board.paths.checkpoint) is None:
-        notes.append("CHECKPOINT was removed by hand while the breaker is open: the agents are not halted")
-    if trigger.get("trip_id"):
-        trip = Trip(trigger, matches, found.snapshot, known, rules.changes, found.verdict.silenced)
-        if not os.path.exists(board.paths.report):
-            attempt(failed, lambda: write_report(board, trip))
-        if not os.path.exists(os.path.join(board.paths.reports, report.archive_name(trigger))):
-            attempt(failed, lambda: archive(board, trip))
-        what = f"{trigger.get('pattern')} ({trigger.get('severity')})"
-        attempt(failed, lambda: log_once(board, trigger, "tripped", what, now))
-    if failed:
-        raise Halted(failed, trigger)
-    return found._replace(notes=tuple(notes))
+    hushed = [each.match for each in found.verdict.silenced if each.match.rule.name == trigger["pattern"]]
+    matches = sorted((*found.verdict.matches, *hushed), key=lambda match: match.rule.name != trigger["pattern"])
+    return Trip(trigger, tuple(matches), found.snapshot, known, rules.changes, found.verdict.silenced), more
+
+
+def _with_more_evidence(
+    board: Board, rules: RuleSet, found: Check, trip: Trip, more: Mapping[str, str], now: datetime
+) -> Check:
+    """Put the open trip into effect anew, with what has joined it since."""
+    names = dict.fromkeys([*sections.also_matched(trip.trigger), *more])
+    names.pop(str(trip.trigger["pattern"]), None)
+    trigger = {**trip.trigger, "also_matched": list(names)} if names else trip.trigger
+    trip = trip._replace(trigger=trigger, evidence={**trip.evidence, **more})
+    attempt([], lambda: archive(board, trip))  # before the commit: a crash behind it would leave the old one
+    if checkpoint.look(board.paths.checkpoint) is None and not _is_open(board.read(), trigger):
+        return check(board, rules, now)  # it was not taken away by hand: somebody has decided
+    if put_into_effect(board, trip, now, lambda document: trip if _is_open(document, trigger) else None) is None:
+        return check(board, rules, now)  # resolved meanwhile
+    return found._replace(trigger=trigger, notes=(f"new evidence since the trip: {', '.join(more)}",))
 
 
 def _is_open(document: Document, trigger: Mapping[str, Any]) -> bool:

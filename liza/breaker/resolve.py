@@ -13,7 +13,7 @@ from liza.blackboard.document import Document, parse
 from liza.blackboard.logfile import has_line
 from liza.breaker import checkpoint, report
 from liza.breaker import section as sections
-from liza.breaker.check import attempt, log_once, tidy
+from liza.breaker.trip import attempt, log_once, log_trip, tidy
 from liza.errors import LizaError, Refused
 from liza.model import Problem, format_time
 
@@ -96,9 +96,7 @@ def _paperwork(board: Board, trigger: Mapping[str, Any], text: str, by: str, at:
             attempt(failed, partial(_add_decision, path, trip, added))
     attempt(failed, lambda: checkpoint.remove(board.paths.checkpoint, trip))
     if trip is not None:
-        # Whoever tripped it may have been killed before that was logged, and no check comes after a decision.
-        tripped = f"{trigger.get('pattern')} ({trigger.get('severity')})"
-        attempt(failed, lambda: log_once(board, trigger, "tripped", tripped, now))
+        attempt(failed, lambda: log_trip(board, trigger, now))  # no check comes after a decision
     attempt(failed, lambda: log_once(board, trigger, "resolved", f"{trigger.get('pattern')} by {by}", now))
     if failed:
         said = "the decision is entered, but not all that follows from it could be done"

@@ -9,7 +9,7 @@ from liza.blackboard import storage
 from liza.blackboard.board import Board
 from liza.blackboard.lock import Lock, is_locked
 from liza.blackboard.paths import Paths
-from liza.breaker.check import tidy
+from liza.breaker.trip import tidy
 from liza.doctor.finding import Finding, Level
 
 _DRAFT = re.compile(r"\.(?:.+\.(\d+)-\d+\.new|CHECKPOINT\.(\d+)-\d+\.aside)")

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from liza.breaker import section as sections
-from liza.breaker.check import earlier_trips, evidence_of
+from liza.breaker.trip import earlier_trips, evidence_of
 from liza.model import Match, Record, Rule, Silence, Silenced, Snapshot, Verdict, format_time
 from liza.protocols.judged import derived
 from liza.rules.acknowledged import merged, trip_id

@@ -16,7 +16,8 @@ from liza.blackboard.paths import Paths
 from liza.blackboard.rulesfile import read_rules
 from liza.blackboard.snapshot import take
 from liza.breaker import checkpoint
-from liza.breaker.check import Check, Halted, act, judged, snapshot_of, tidy
+from liza.breaker.check import Check, act, judged, snapshot_of
+from liza.breaker.trip import Halted, tidy
 from liza.errors import LizaError
 from liza.model import Snapshot, format_time
 from liza.rules.evaluate import Recall, RuleSet, evaluate

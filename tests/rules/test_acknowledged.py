@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from liza.breaker import section
-from liza.breaker.check import evidence_of
+from liza.breaker.trip import evidence_of
 from liza.model import Match, Reason, Snapshot, Verdict, format_time
 from liza.rules.acknowledged import LISTED, evidence_text, merged, trip_id, unknown_to
 from liza.rules.evaluate import RuleSet, evaluate

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from liza.breaker import section as sections
-from liza.breaker.check import earlier_trips, evidence_of, new_records
+from liza.breaker.trip import earlier_trips, evidence_of, new_records
 from liza.model import Match, Silenced, Snapshot, Verdict, format_time
 from liza.rules.acknowledged import merged, trip_id, unknown_to
 from liza.rules.evaluate import RuleSet, evaluate

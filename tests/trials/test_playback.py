@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from liza.blackboard.rulesfile import read_rules
-from liza.breaker.check import earlier_trips
+from liza.breaker.trip import earlier_trips
 from liza.model import Reason
 from liza.rules.acknowledged import trip_id
 from liza.trials.playback import CHECK, RECORD, RESOLVE, SET, Event, Played, play

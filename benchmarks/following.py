@@ -19,7 +19,8 @@ from liza.blackboard.paths import Paths
 from liza.blackboard.rulesfile import read_rules
 from liza.breaker.check import snapshot_of
 from liza.model import Verdict
-from liza.rules.evaluate import Recall, evaluate
+from liza.rules.evaluate import evaluate
+from liza.rules.recall import memory
 
 # Anomalies on the board, and rounds.
 _SIZES = ((10_000, 30), (100_000, 7))
@@ -73,7 +74,7 @@ def _judging(board: Board, before: Document, after: Document, size: int, rounds:
         return evaluate(rules, snapshot_of(board, document, rules, check=False), _NOW, memo)
 
     def remember() -> None:
-        memo[Recall] = Recall()
+        memo.update(memory())
         judged(before, memo)
 
     remember()

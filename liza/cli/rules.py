@@ -14,10 +14,11 @@ from liza.cli.group import Family, common, root_of
 from liza.cli.options import moment
 from liza.errors import LizaError, Refused, Unreadable, place
 from liza.model import Problem, Rule, format_time
-from liza.rules.evaluate import Compiled, RuleSet, stream
+from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.explain import Comparison, Explanation, Group, compare, details, explain
 from liza.rules.fields import lookup, values
 from liza.rules.tree import Grouping
+from liza.rules.windows import stream
 from liza.text import closest, printable, text_of
 
 _RECORDS = 12  # of a group that are shown

@@ -13,9 +13,10 @@ from liza.cli.group import Family, common, root_of
 from liza.cli.options import moment, person
 from liza.errors import LizaError, Refused, WrongUsage
 from liza.model import parse_duration
-from liza.rules.evaluate import RuleSet, stream
+from liza.rules.evaluate import RuleSet
 from liza.rules.fields import lookup
 from liza.rules.silences import Entry, entries, field
+from liza.rules.windows import stream
 from liza.text import closest, printable
 
 

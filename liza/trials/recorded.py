@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from liza.breaker import section as sections
 from liza.model import Record, Snapshot, parse_time
-from liza.rules.evaluate import stream
 from liza.rules.silences import entries as silences_of
+from liza.rules.windows import stream
 from liza.trials.playback import CHECK, RECORD, RESOLVE, Event
 
 

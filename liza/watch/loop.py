@@ -20,7 +20,8 @@ from liza.breaker.check import Check, act, judged, snapshot_of
 from liza.breaker.trip import Halted, tidy
 from liza.errors import LizaError
 from liza.model import Snapshot, format_time
-from liza.rules.evaluate import Recall, RuleSet, evaluate
+from liza.rules.evaluate import RuleSet, evaluate
+from liza.rules.recall import memory
 from liza.rules.silences import entries
 from liza.watch import causes, escalation, news, scopes
 from liza.watch.causes import Ages
@@ -74,7 +75,7 @@ class Watcher:
         self.open: scopes.Open = {}  # trips of narrower scopes
         self.checks = 0
         self.seen: dict[str, Any] = {}
-        self.memo: dict[Any, Any] = {Recall: Recall()}
+        self.memo: dict[Any, Any] = memory()
         self.entered: datetime | None = None
         self.foreign = False  # somebody else has changed the blackboard since it was last entered that it was checked
         self.due: datetime | None = None
@@ -197,7 +198,7 @@ class Watcher:
         except Exception as error:  # noqa: BLE001 - a bug of ours, and a breaker that is gone breaks nothing
             # It is told, and tried again, with nothing that it may have come from.
             self.telling.failed("liza", LizaError(f"a bug in liza: {type(error).__name__}: {error}"), now)
-            self.document, self.memo = None, {Recall: Recall()}
+            self.document, self.memo = None, memory()
             self._at(now, RETRY)
         while self.board.rescued:
             kept = self.board.rescued.pop()
@@ -225,7 +226,7 @@ class Watcher:
         first = self.rules is None
         try:
             self.rules = read_rules(self.paths.rules)
-            self.memo = {Recall: Recall()}
+            self.memo = memory()
         except LizaError as error:
             self.telling.failed("rules", error, now)  # the last good ones stay in force
             if first:

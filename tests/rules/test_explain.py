@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from liza.model import Match, Snapshot
 from liza.rules.acknowledged import evidence_text
-from liza.rules.evaluate import RuleSet, evaluate, stream
+from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.explain import Explanation, alike, compare, explain
 from liza.rules.matching import similar_groups
 from liza.rules.sameness import same_key
 from liza.rules.tree import Field, Grouping
+from liza.rules.windows import stream
 from liza.rules.wording import same_word, template
 from tests.rules.boards import NOW, Fields, anomaly, rule, rules, snapshot, written
 

@@ -13,7 +13,8 @@ from liza.blackboard.rulesfile import read_rules
 from liza.breaker.check import snapshot_of
 from liza.errors import Unreadable
 from liza.model import Snapshot, Verdict
-from liza.rules.evaluate import Recall, RuleSet, evaluate
+from liza.rules.evaluate import RuleSet, evaluate
+from liza.rules.recall import memory
 from tests.blackboard.test_following import edited, outcome
 from tests.rules.boards import NOW
 from tests.rules.test_recall import OWN
@@ -80,7 +81,7 @@ def judged(
 
 @given(boards(), st.sampled_from([read_rules(None), OWN]))
 def test_every_edit_is_judged_as_if_all_were_read_anew(texts: list[str], rules: RuleSet) -> None:
-    memo: dict[Any, Any] = {Recall: Recall()}
+    memo: dict[Any, Any] = memory()
     last: Document | None = None
     for step, text in enumerate(texts):
         whole, _ = outcome(None, text.encode(), follows=False)

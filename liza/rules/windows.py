@@ -1,0 +1,115 @@
+"""The records that a rule looks at: a stream of the blackboard, and of it what is recent enough to count."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+from liza.model import Record, Snapshot, format_time, parse_duration, parse_time
+from liza.rules.derived import DERIVED
+from liza.rules.fields import World
+
+# Streams that are lists inside the records of a section: the section, the list, and what its owner is called there.
+_NESTED = {
+    "rounds": ("claims", "rounds", "claim"),
+    "attempts": ("slices", "attempts", "slice"),
+    "iterations": ("loops", "iterations", "loop"),
+}
+_WINDOWED = ("anomalies", "log")
+
+
+def stream(snapshot: Snapshot, name: str) -> tuple[Record, ...]:
+    """The records of one kind, in the order of the file."""
+    if name in snapshot.derived:
+        return tuple(snapshot.derived[name])
+    if name in DERIVED:
+        return DERIVED[name](snapshot)
+    if name not in _NESTED:
+        return snapshot.records(name)
+    section, inner, owner = _NESTED[name]
+    found: list[Record] = []
+    for record in snapshot.records(section):
+        label = record.fields.get("id") or record.fields.get(f"{owner}_id") or record.fields.get("name") or record.key
+        entries = record.fields.get(inner)
+        for entry in entries if isinstance(entries, list | tuple) else ():
+            if isinstance(entry, Mapping):
+                found.append(Record(name, len(found), {owner: label, **entry}))
+    return tuple(found)
+
+
+class Window:
+    """The records that are recent enough to count."""
+
+    def __init__(
+        self, text: str, snapshot: Snapshot, now: datetime, streams: Mapping[str, Sequence[Record]], exact: bool
+    ) -> None:
+        self.text = text
+        self.start = _start(text, snapshot, now)
+        self.timeless = 0
+        self.added: list[Record] = []  # since the last time
+        self.early: list[datetime] = []  # from the future, as it looked when they came
+        last = int(text.split()[1]) if text.startswith("last ") else None
+        self.streams: dict[str, Sequence[Record]] = {}
+        for name, records in streams.items():
+            if name not in _WINDOWED:
+                self.streams[name] = records
+            elif last is not None:
+                self.streams[name] = records[-last:]
+            else:
+                self.streams[name] = self.recent(records, now)
+        self.world = World(self.streams, snapshot.sections, now, exact)
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether time alone takes nothing out of it."""
+        return self.text in ("current_sprint", "all")
+
+    def recent(self, records: Sequence[Record], now: datetime) -> list[Record]:
+        kept: list[Record] = []
+        tomorrow = _tomorrow(now)
+        for record in records:
+            moment = record.timestamp
+            if moment is None:
+                self.timeless += 1
+            elif self.start is not None and moment < self.start:
+                continue
+            elif moment > tomorrow:
+                self.early.append(moment)
+            kept.append(record)
+        return kept
+
+    def extend(self, records: Sequence[Record], now: datetime) -> None:
+        """Anomalies were added."""
+        self.added = self.recent(records, now)
+        if "anomalies" in self.streams:
+            self.streams["anomalies"] = [*self.streams["anomalies"], *self.added]
+        self.world.extend("anomalies", self.added, now)
+
+    def warnings(self, now: datetime) -> Iterator[str]:
+        """What is odd about the times of the records."""
+        if self.start is not None and self.start > now:
+            yield f"the window {self.text} begins in the future, at {format_time(self.start)}: nothing counts"
+        if self.timeless:
+            yield f"{_number(self.timeless, 'record')} without a usable timestamp: counted all the same"
+        tomorrow = _tomorrow(now)
+        early = sum(moment > tomorrow for moment in self.early)
+        if early:
+            yield f"{_number(early, 'record')} from the future: counted all the same"
+
+
+def _tomorrow(now: datetime) -> datetime:
+    return min(now, datetime.max.replace(tzinfo=UTC) - timedelta(days=2)) + timedelta(days=1)
+
+
+def _start(text: str, snapshot: Snapshot, now: datetime) -> datetime | None:
+    if text == "current_sprint":
+        sprint = snapshot.sections.get("sprint")
+        timeline = sprint.get("timeline") if isinstance(sprint, Mapping) else None
+        return parse_time(timeline.get("started")) if isinstance(timeline, Mapping) else None
+    seconds = parse_duration(text)
+    try:
+        return None if seconds is None else now - timedelta(seconds=seconds)
+    except OverflowError:
+        return None  # longer than the calendar: everything
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

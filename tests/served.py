@@ -7,6 +7,8 @@ What only a fresh start shows (streams, signals, what is imported) is tested wit
 import atexit
 import json
 import os
+import pty
+import select
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -17,6 +19,8 @@ from typing import Any
 
 # What commands import only when they come to need it.
 LOADED = ("jinja2.sandbox", "liza.cli.quick", "rapidfuzz.distance", "rich.table")
+
+_END = b"\0END"
 
 
 class Server:
@@ -40,6 +44,28 @@ class Server:
             code = int(self._process.stdout.readline())
             out, err = (Path(streams, name).read_bytes().decode() for name in "12")
             return code, out, err
+
+    def show(self, arguments: Sequence[str], cwd: Path, env: dict[str, str]) -> tuple[int, str]:
+        """The same on a terminal, where both streams are one."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        ours, theirs = pty.openpty()
+        try:
+            request = {"arguments": list(arguments), "cwd": str(cwd), "env": env, "terminal": os.ttyname(theirs)}
+            print(json.dumps(request), file=self._process.stdin, flush=True)
+            told, seen, code = self._process.stdout, b"", None
+            while not seen.endswith(_END):
+                ready = select.select([ours] if code is not None else [ours, told.fileno()], [], [])[0]
+                if told.fileno() in ready:
+                    code = int(told.readline())
+                    os.write(theirs, _END)  # behind all that was printed, some of which the kernel may still hold back
+                if ours in ready:
+                    seen += os.read(ours, 1 << 16)
+            assert code is not None
+            return code, seen.removesuffix(_END).decode().replace("\r\n", "\n")
+        finally:
+            os.close(ours)
+            os.close(theirs)
 
     def close(self) -> None:
         self._process.__exit__(None, None, None)  # closes its input, at which it ends
@@ -70,9 +96,12 @@ def serve() -> None:
 def _answer(request: dict[str, Any]) -> None:
     from liza.cli.main import main
 
+    if "terminal" in request:
+        os.setsid()  # the terminal that it opens next is then its own
     for fd in (0, 1, 2):
         how = os.O_WRONLY | os.O_CREAT if fd else os.O_RDONLY
-        os.dup2(os.open(os.path.join(request["streams"], str(fd)), how, 0o600), fd)
+        stream = os.open(request.get("terminal") or os.path.join(request["streams"], str(fd)), how, 0o600)
+        os.dup2(stream, fd)
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["env"])

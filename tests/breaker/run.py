@@ -6,7 +6,6 @@ comment inside it is lost, no control character reaches the reader, and nothing 
 
 import json
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -233,19 +232,5 @@ def controls(text: str) -> list[str]:
 
 def on_a_terminal(board: Board, *arguments: str) -> str:
     """What a command prints where a person looks at it; its own colours taken out."""
-    ours, theirs = pty.openpty()
-    try:
-        with subprocess.Popen([BIN / "liza", *arguments], cwd=board.root, env=board.environment(), stdout=theirs) as it:
-            os.close(theirs)
-            printed = b"".join(iter(lambda: _read(ours), b""))
-            it.wait()
-    finally:
-        os.close(ours)
-    return re.sub("\x1b\\[(?:0|1|3[1-6])m", "", printed.decode()).replace("\r\n", "\n")
-
-
-def _read(terminal: int) -> bytes:
-    try:
-        return os.read(terminal, 65536)
-    except OSError:  # the other end was closed, which a terminal reports as an error
-        return b""
+    _, printed = server().show(arguments, board.root, board.environment())
+    return re.sub("\x1b\\[(?:0|1|3[1-6])m", "", printed)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -70,22 +69,8 @@ def installed(folder: Path, *words: str | bytes, stdin: str | bytes = "", **env:
 
 def on_a_terminal(folder: Path, *words: str | bytes, **env: str) -> Result:
     """Run `liza` on a terminal of its own; both streams come back as one, line ends as they were written."""
-    terminal, side = pty.openpty()
-    try:
-        process = subprocess.Popen(
-            [LIZA, *words], cwd=folder, env=environment(folder, **env), stdin=side, stdout=side, stderr=side
-        )
-    finally:
-        os.close(side)
-    seen = b""
-    try:
-        while piece := os.read(terminal, 1 << 16):
-            seen += piece
-    except OSError:
-        pass  # Linux says EIO where the other side has hung up
-    finally:
-        os.close(terminal)
-    return Result(process.wait(TIME_LIMIT), seen.decode().replace("\r\n", "\n"), "")
+    code, seen = server().show([os.fsdecode(word) for word in words], folder, environment(folder, **env))
+    return Result(code, seen, "")
 
 
 def new_board(folder: Path, state: str | None = None) -> Path:

@@ -112,7 +112,7 @@ def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     document = context.board.read()
     listed = list(stages.statuses(document.data.get("stages")))
     claims = judging.settled_section(document, context.rules, context.now)
-    found = [*stages.blockers(claims), *missing.blockers(context.board, claims)]
+    found = stages.blockers(missing.restored(context.board, claims))
     last = context.settings.last_stage
     if as_json:
         rows = [{"stage": name, "status": status} for name, status in listed]

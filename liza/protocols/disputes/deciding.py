@@ -36,7 +36,7 @@ def promote(context: Context, name: str, status: str, why: str | None, by: str) 
         guarding.living(name, claim)
         if freezing.status_of(claim) == word:
             return Outcome(dict(claim))
-        section = judging.settled_section(document, context.rules, context.now)
+        section = missing.restored(context.board, judging.settled_section(document, context.rules, context.now))
         if chain := depending.chain_to_dispute(section, name):
             raise _held(name, chain)
         return claims.ended(name, claim, word, why, by, guarding.cycle_on(document), context.now)
@@ -77,9 +77,7 @@ def resolve(context: Context, name: str, how: str, status: str | None, rationale
 
     def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
         first = guarding.settled(context, document, name, guarding.known(document, name))
-        claim = first.record
-        if lost is not None and not freezing.is_frozen(claim):
-            claim = freezing.put_back(claim, lost.since)
+        claim = first.record if lost is None else lost.put_back(first.record)
         if not freezing.is_frozen(claim):
             _resolved_already(name, claim, how, wanted)
             return first
@@ -116,9 +114,11 @@ def _resolved_already(name: str, claim: Mapping[str, Any], how: str, wanted: str
 def reexamine(context: Context, name: str, trigger: str, resolved: bool | None, note: str, by: str) -> Done:
     """Look at a dispute again: resolved unfreezes the claim, unresolved leaves it; None only says that it is due."""
 
+    lost = missing.named(context.board, name)
+
     def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
         first = guarding.settled(context, document, name, guarding.known(document, name))
-        claim = first.record
+        claim = first.record if lost is None else lost.put_back(first.record)
         if not freezing.is_frozen(claim):
             status = claim.get("status") or freezing.OPEN
             raise Refused(

@@ -22,6 +22,7 @@ STATUSES = (OPEN, ACCEPTED, KILLED, DISPUTED)
 TRIGGERS = ("stage_transition", "new_data", "cross_model_audit")
 FROZEN = ("text", "confidence", "evidence", "rounds")
 LISTS = ("rounds", "history", "reexamine")
+DELETED, REMOVED = TAKEN_OUT = ("the claim was deleted", "its dispute was taken out")  # instead of a digest
 POSITIONS = ("dispute_reason", "researcher_position", "also_disputed")
 # What stands beside the claim's own fields while it is in dispute, and goes into its history afterwards.
 BOOKKEEPING = (*POSITIONS, "dispute_cycle", "disputed_at", "previous_status")
@@ -61,8 +62,11 @@ def disputes_of(claim: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]
 
 def open_dispute(claim: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]] | None:
     """The dispute that nobody has resolved. One that was ended without a word of why is not resolved."""
-    found = disputes_of(claim)
-    return found[-1] if found and not (found[-1][1].get("resolved_at") and _said(found[-1][1], "rationale")) else None
+    return next((each for each in reversed(disputes_of(claim)) if not _is_over(each[1])), None)
+
+
+def _is_over(entry: Mapping[str, Any]) -> bool:
+    return bool(entry.get("resolved_at") and _said(entry, "rationale"))
 
 
 def _said(record: Mapping[str, Any], name: str) -> str:
@@ -111,7 +115,7 @@ def broken(claim: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if status_of(claim) != DISPUTED:
         yield "status", f"the status was changed to {shown(claim.get('status'))}"
     if not isinstance(kept, MAPPINGS):
-        yield "history", "the digest of what is frozen was removed"
+        yield "history", kept if kept in TAKEN_OUT else "the digest of what is frozen was removed"
         return
     yield from ((name, f"{name} was changed") for name, is_now in digests(claim).items() if kept.get(name) != is_now)
 
@@ -153,9 +157,14 @@ def adopted(name: str, claim: Mapping[str, Any], stage: str | None, now: datetim
     return Outcome(result, (Event("claim", name, "disputed", f"claim {name} is {DISPUTED}: {why}"),))
 
 
-def put_back(claim: Mapping[str, Any], since: str) -> Claim:
-    """With the dispute that somebody took out of it, as far as it is known; that this was done stays visible."""
-    return {**claim, "history": [*history_of(claim), {"event": "disputed", "timestamp": since}]}
+def put_back(claim: Mapping[str, Any], since: str, what: str) -> Claim:
+    """With the dispute that somebody took out of it, as far as it is known; that this was done stays visible.
+
+    Where the claim has been frozen anew since, nobody knows whether it says what it said then.
+    """
+    history = history_of(claim)
+    place, entry = open_dispute(claim) or (len(history), {"event": "disputed", "timestamp": since})
+    return {**claim, "history": [*history[:place], {**entry, "frozen": what}, *history[place + 1 :]]}
 
 
 def _with_entry(
@@ -179,9 +188,8 @@ def thawed(
     **more: Any,
 ) -> Outcome:  # fmt: skip
     """The end of a dispute. It goes into the history as a whole, its rounds with it, so that counting starts anew."""
-    found = disputes_of(claim)
-    ours = found and (open_dispute(claim) is not None or is_left_over(claim))
-    place, entry = found[-1] if ours else (len(history_of(claim)), {"event": "disputed", "timestamp": None})
+    found = open_dispute(claim) or (disputes_of(claim)[-1] if is_left_over(claim) else None)
+    place, entry = found or (len(history_of(claim)), {"event": "disputed", "timestamp": None})
     broken = violations(claim)
     done = {
         **entry,

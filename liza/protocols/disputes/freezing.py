@@ -23,6 +23,7 @@ TRIGGERS = ("stage_transition", "new_data", "cross_model_audit")
 FROZEN = ("text", "confidence", "evidence", "rounds")
 LISTS = ("rounds", "history", "reexamine")
 DELETED, REMOVED = TAKEN_OUT = ("the claim was deleted", "its dispute was taken out")  # instead of a digest
+OVERRIDE = "human_override_rationale"
 POSITIONS = ("dispute_reason", "researcher_position", "also_disputed")
 # What stands beside the claim's own fields while it is in dispute, and goes into its history afterwards.
 BOOKKEEPING = (*POSITIONS, "dispute_cycle", "disputed_at", "previous_status")
@@ -95,7 +96,7 @@ def _plain(value: Any) -> Any:
 
 
 def digests(claim: Mapping[str, Any]) -> dict[str, str]:
-    return {name: digest(claim.get(name)) for name in (*FROZEN, *POSITIONS)}
+    return {name: digest(claim.get(name)) for name in (*FROZEN, *POSITIONS, "previous_status")}
 
 
 def violations(claim: Mapping[str, Any]) -> tuple[str, ...]:
@@ -175,7 +176,7 @@ def _with_entry(
         "timestamp": format_time(now),
         "rule": rule,
         **({"stage": stage} if stage else {}),
-        "frozen": digests(result),
+        "frozen": digests(result) | ({OVERRIDE: digest(result[OVERRIDE])} if result.get(OVERRIDE) else {}),
     }
     return {**result, "history": [*history_of(claim), entry]}
 
@@ -210,7 +211,7 @@ def thawed(
         "status": status,
         "rounds": [],
         "baseline": baseline({**claim, "rounds": [], "history": []}),
-        **({"human_override_rationale": rationale} if how == "human_override" else {}),
+        **({OVERRIDE: rationale} if how == "human_override" else {}),
         "history": [*history_of(claim)[:place], done, *history_of(claim)[place + 1 :]],
     }
     said = f"claim {name} is {status} ({how.replace('_', ' ')} by {by}): {rationale}"
@@ -218,18 +219,18 @@ def thawed(
 
 
 def before(claim: Mapping[str, Any]) -> str:
-    """The status that a claim had before it was frozen."""
+    """The status that a claim had before it was frozen; that which somebody wrote there meanwhile is not it."""
     status = claim.get("previous_status")
-    if not isinstance(status, str) or status.strip().upper() in ("", DISPUTED, KILLED):
+    doubted = any(name in ("history", "previous_status") for name, _ in broken(claim))
+    if doubted or not isinstance(status, str) or status.strip().upper() in ("", DISPUTED, KILLED):
         return OPEN
     return status
 
 
 def is_left_over(claim: Mapping[str, Any]) -> bool:
-    """Whether the last dispute is resolved, and what belongs to it still stands beside the claim's own fields."""
+    """Whether the last dispute was resolved by hand: its rounds are not in the history, as each way out has them."""
     found = disputes_of(claim)
-    since = found[-1][1].get("timestamp") if found else None
-    return since is not None and open_dispute(claim) is None and claim.get("disputed_at") == since
+    return bool(found) and open_dispute(claim) is None and "frozen" in found[-1][1] and "rounds" not in found[-1][1]
 
 
 def decided_by_hand(name: str, claim: Mapping[str, Any], now: datetime) -> Outcome | None:
@@ -244,10 +245,10 @@ def decided_by_hand(name: str, claim: Mapping[str, Any], now: datetime) -> Outco
         entry = disputes_of(claim)[-1][1]
         how, by = (_said(entry, "resolution") or "by_hand"), (_said(entry, "resolved_by") or "hand")
         return thawed(name, claim, how, str(status), _said(entry, "rationale"), by, now)
-    why = _said(claim, "human_override_rationale")
-    used = [entry.get("rationale") for _, entry in disputes_of(claim)]
-    if open_dispute(claim) is None or not why or why in used:
-        return None
+    found, why = open_dispute(claim), _said(claim, OVERRIDE)
+    kept = found[1].get("frozen") if found else None
+    if not isinstance(kept, MAPPINGS) or not why or digest(why) == kept.get(OVERRIDE):
+        return None  # not a word of why, or it was there before the dispute
     return thawed(name, claim, "human_override", str(status), why, "hand", now)
 
 

@@ -57,8 +57,9 @@ def _unknown(undecided: Mapping[str, list[str]], section: Any) -> dict[str, Miss
     found: dict[str, Missing] = {}
     for name, begun in undecided.items():
         claim = claims.get(name)
-        lost = [since for since in begun if claim is None or not _knows(claim, since)]
-        found |= {name: Missing(name, lost[0], claim)} if lost else {}
+        left = [since for since in begun if claim is None or not _is_over(claim, since)]
+        if left and (claim is None or not _is_in(claim, left[0])):
+            found[name] = Missing(name, left[0], claim)
     return found
 
 
@@ -98,16 +99,19 @@ def _claims(section: Any) -> dict[str, Mapping[str, Any]]:
         return {}  # that the section holds no claims is said by whoever reads it
 
 
-def _knows(claim: Mapping[str, Any], since: str) -> bool:
-    """Whether a claim is in that dispute, or was in one since and says how that ended.
-
-    To be in dispute is not enough: whoever takes the dispute out and changes the claim would have it frozen anew, as
-    they changed it.
-    """
+def _is_over(claim: Mapping[str, Any], since: str) -> bool:
+    """Whether a claim says how that dispute ended, or one that came after it."""
     return any(
-        (began := _time(entry.get("timestamp"))) == _time(since) or (began > _time(since) and entry.get("resolved_at"))
+        entry.get("resolved_at") and _time(entry.get("timestamp")) >= _time(since)
         for _, entry in freezing.disputes_of(claim)
     )
+
+
+def _is_in(claim: Mapping[str, Any], since: str) -> bool:
+    """Whether a claim is in that dispute. To be in any is not enough: whoever takes the first one out and changes the
+    claim would have it frozen anew, as they changed it."""
+    found = freezing.open_dispute(claim)
+    return found is not None and _time(found[1].get("timestamp")) == _time(since)
 
 
 def _time(value: Any) -> str:

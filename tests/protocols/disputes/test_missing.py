@@ -99,6 +99,7 @@ def test_no_page_leaves_a_dispute_out_that_somebody_took_off_the_blackboard(
 def test_a_dispute_that_is_taken_out_and_entered_anew_does_not_freeze_what_was_changed_meanwhile(
     lab: Claims, before: str
 ) -> None:
+    whole = lab.text
     lab.edit("\n    text: the text of C-001", "\n    text: a kinder text")
     lab.write(lab.text.partition("    history:\n")[0])
     for look in ("before anybody enters it anew", "afterwards"):
@@ -108,6 +109,10 @@ def test_a_dispute_that_is_taken_out_and_entered_anew_does_not_freeze_what_was_c
         assert lab.stage("list").out.count("C-001 is DISPUTED, its dispute was taken out by hand") == 1, look
         lab.run("analyze")
     assert [each["rule"] for each in lab.disputes()] == ["by hand"]
+    anew = lab.text
+    lab.write(whole)
+    assert lab.run("validate").code == 0  # it is back as it was
+    lab.write(anew)
     assert lab.claim("resolve", "C-001", "--new-data", "x").code == 0
     assert lab.disputes()[0]["violated"] == ["its dispute was taken out"]
     assert lab.run("validate").code == 0

@@ -1,5 +1,7 @@
 """`liza stage advance`, `data`, `close` and `list`."""
 
+from shlex import quote
+
 import click
 
 from liza.cli import envelope, show
@@ -95,7 +97,7 @@ def _tell(called: str, staged: Staged, as_json: bool) -> int:
     if not staged.events:
         click.echo("it was so already, nothing is changed")
     for name in waiting:
-        click.echo(f"  liza claim show {printable(name)}")
+        click.echo(f"  liza claim show {printable(quote(name))}")
     return 0
 
 

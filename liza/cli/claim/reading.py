@@ -66,7 +66,8 @@ def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
         status = "degraded" if wrong else "disputed" if disputed else "ok"
         envelope.write("claim list", status, problems, claims=rows, missing=gone)
     else:
-        showing.table(found)
+        if found or not wrong:
+            showing.table(found)
         show.warnings(error.message for error in wrong)
         show.warnings(str(each) for each in lost)
     return 4 if wrong else 3 if disputed else 0

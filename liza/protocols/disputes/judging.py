@@ -45,7 +45,8 @@ def nearness(
     name: str, claim: Mapping[str, Any], rules: RuleSet, settings: Settings, now: datetime
 ) -> tuple[Progress, ...]:
     """How near the rules are to freezing a claim."""
-    records = its.derived(name, claim, settings.matching) if not freezing.is_frozen(claim) else []
+    judged = not freezing.is_frozen(claim) and freezing.status_of(claim) != freezing.KILLED
+    records = its.derived(name, claim, settings.matching) if judged else []
     if not records:
         return ()
     return tuple(each for each in verdict(records, rules_for(rules, settings), now).progress if each.value > 0)

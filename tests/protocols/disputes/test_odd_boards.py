@@ -258,3 +258,9 @@ def test_a_hint_with_an_id_of_several_words_can_be_typed_as_it_stands(lab: Claim
     lab.add("gc bias")
     ran = lab.claim("resolve", "gc bias", "--drop", "-m", "x")
     assert "see: liza claim show 'gc bias'" in ran.err
+
+
+def test_a_list_of_claims_that_cannot_be_judged_does_not_say_that_there_are_none(lab: Claims) -> None:
+    lab.write(f"{lab.text}claims: {{C-001: 5}}\n")
+    ran = lab.run("claim", "list")
+    assert (ran.code, ran.out) == (4, "! claim C-001 cannot be judged: it is not a record\n")

@@ -1,5 +1,7 @@
 """`liza stage advance`, `data`, `close` and `list`."""
 
+from shlex import quote
+
 import click
 
 from liza.cli import envelope, show
@@ -95,7 +97,7 @@ def _tell(called: str, staged: Staged, as_json: bool) -> int:
     if not staged.events:
         click.echo("it was so already, nothing is changed")
     for name in waiting:
-        click.echo(f"  liza claim show {printable(name)}")
+        click.echo(f"  liza claim show {printable(quote(name))}")
     return 0
 
 
@@ -112,7 +114,7 @@ def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     document = context.board.read()
     listed = list(stages.statuses(document.data.get("stages")))
     claims = judging.settled_section(document, context.rules, context.now)
-    found = [*stages.blockers(claims), *missing.blockers(context.board, claims)]
+    found = stages.blockers(missing.restored(context.board, claims))
     last = context.settings.last_stage
     if as_json:
         rows = [{"stage": name, "status": status} for name, status in listed]

@@ -23,12 +23,12 @@ Open = Mapping[str, str]
 
 
 def open_trips(board: Board, rules: RuleSet, document: Document, now: datetime, observe: bool, before: Open) -> Open:
-    """What is open in all narrower scopes. What is opened now is seen by the next look, which our write causes.
+    """What is open in all narrower scopes. What is settled now is seen by the next look, which our write causes.
 
     What was open before and has only been taken off the blackboard is open still.
     """
-    if not observe:
-        judged.settle(board, document, rules, os.environ, now)
+    if not observe and judged.settle(board, document, rules, os.environ, now):
+        return before
     found = judged.open_trips(document.data, rules, os.environ, now)
     if before.keys() <= found.keys():
         return found

@@ -117,6 +117,32 @@ def test_a_disputed_claim_that_is_deleted_is_not_told_as_resolved_and_alarms(tmp
         assert [len(looking.told(kind)) for kind in ("tripped", "resolved", "over")] == [1, 0, 1]
 
 
+def test_a_claim_that_a_person_calls_disputed_is_told_once(tmp_path: Path) -> None:
+    board = Watched(tmp_path / "lab", BOARD)
+    with Looking(board) as looking:
+        looking.ticks(3)
+        board.save(board.text.replace("    status:   OPEN\n", "    status: DISPUTED\n"))
+        looking.ticks(12)
+        assert "rule: by hand" in board.text
+        assert looking.told("tripped") == ["claim C-001 is DISPUTED: its status says so"]
+        assert looking.told("resolved") == []
+
+
+def test_a_dispute_that_is_taken_out_and_entered_anew_is_told_until_it_is_back(tmp_path: Path) -> None:
+    board = Watched(tmp_path / "lab", with_third(BOARD))
+    with Looking(board) as looking:
+        looking.ticks(3)
+        whole = board.text
+        changed = whole.replace("GC content explains", "GC content hardly explains")
+        board.save(changed[: changed.index("    history:")] + changed[changed.index("  C-002:") :])
+        looking.ticks(12)
+        assert ["its dispute was taken out by hand" in each for each in looking.told("alarm")] == [True]
+        assert looking.told("resolved") == []
+        board.save(whole)
+        looking.ticks(12)
+        assert ["its dispute was taken out by hand" in each for each in looking.told("over")] == [True]
+
+
 def test_the_daemon_sees_a_stage_that_was_changed_by_hand(tmp_path: Path) -> None:
     board = Watched(tmp_path / "lab", with_third(BOARD))
     with Daemon(board.root) as daemon:

@@ -15,18 +15,22 @@ from liza.cli.claim.words import facts
 from liza.errors import LizaError, Refused, WrongUsage, place
 from liza.model import MAPPINGS
 from liza.protocols import scopes
-from liza.protocols.changing import Outcome
+from liza.protocols.changing import Outcome, unknown
 from liza.protocols.disputes import freezing, guarding, importing, judging, ledger, missing, recording, stages, summary
 from liza.protocols.disputes.guarding import Context, Done
 from liza.text import printable
+
+
+def _section(context: Context, document: Document) -> Any:
+    """The claims as the next check would find them, those too whose dispute somebody took out by hand."""
+    return missing.restored(context.board, judging.settled_section(document, context.rules, context.now))
 
 
 def _all(context: Context, document: Document) -> tuple[list[Done], list[LizaError]]:
     """Every claim as the next check would find it, and what is wrong with those that cannot be understood."""
     found: list[Done] = []
     wrong: list[LizaError] = []
-    section = judging.settled_section(document, context.rules, context.now)
-    for where, label, claim in scopes.named(section, judging.SCOPE.name):
+    for where, label, claim in scopes.named(_section(context, document), judging.SCOPE.name):
         name = label or f"number {where + 1 if isinstance(where, int) else where}"
         faults = ["it is not a record"]
         if isinstance(claim, MAPPINGS):
@@ -62,7 +66,8 @@ def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
         status = "degraded" if wrong else "disputed" if disputed else "ok"
         envelope.write("claim list", status, problems, claims=rows, missing=gone)
     else:
-        showing.table(found)
+        if found or not wrong:
+            showing.table(found)
         show.warnings(error.message for error in wrong)
         show.warnings(str(each) for each in lost)
     return 4 if wrong else 3 if disputed else 0
@@ -82,8 +87,11 @@ def show_command(ctx: click.Context, name: str, now: str | None, as_json: bool) 
     """
     context = context_of(ctx, now)
     document = context.board.read()
-    claim = guarding.known(document, name)
-    done = guarding.done(context, name, guarding.settled(context, document, name, claim)._replace(events=()))
+    judging.understood(document, name)
+    found = scopes.find(_section(context, document), name, judging.SCOPE.name)
+    if found is None:
+        raise unknown(document, judging.SCOPE, name)
+    done = guarding.done(context, name, Outcome(dict(found[1])))
     if as_json:
         envelope.write("claim show", "disputed" if done.frozen else "ok", claim=name, **facts(done))
     else:
@@ -119,8 +127,7 @@ def ledger_command(ctx: click.Context, form: str, now: str | None, as_json: bool
 
 def _listed(context: Context, document: Document) -> list[tuple[str, Mapping[str, Any]]]:
     """Every claim as the next check would find it; what is no claim is not left out in silence."""
-    section = judging.settled_section(document, context.rules, context.now)
-    found = list(scopes.named(section, judging.SCOPE.name))
+    found = list(scopes.named(_section(context, document), judging.SCOPE.name))
     for where, name, claim in found:
         if not isinstance(claim, MAPPINGS):
             message = f"claim {name or where} is not a record, so it is left out: see liza validate"

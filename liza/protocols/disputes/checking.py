@@ -1,6 +1,7 @@
 """Everything that is wrong with the claims of a blackboard, for `liza validate`."""
 
 from collections.abc import Iterator, Mapping
+from shlex import quote
 from typing import Any
 
 from liza.blackboard.document import Path
@@ -76,5 +77,5 @@ def _stages(claims: Any, section: Any, last: str) -> Iterator[Fault]:
     if found is not None:
         where = scopes.find(section, found[0], "stage")
         listed = "; ".join(str(each) for each in found[1])
-        hint = f"see: liza stage list   (and: liza claim show {found[1][0].name})"
+        hint = f"see: liza stage list   (and: liza claim show {quote(found[1][0].name)})"
         yield Fault(("stages", where[0] if where else 0), f"stage {found[0]} is closed over a dispute: {listed}", hint)

@@ -148,6 +148,7 @@ def ended(
         "to": status,
         **({"rationale": why} if why else {}),
     }
-    said = f"claim {name} was {event} to {status} by {by}{f': {why}' if why else ''}"
+    what = event if event == "killed" else f"{event} to {status}"
+    said = f"claim {name} was {what} by {by}{f': {why}' if why else ''}"
     result = {**claim, "status": status, "history": [*history_of(claim), entry]}
     return Outcome(result, (Event("claim", name, event, said),))

@@ -4,6 +4,7 @@ Each way out needs its reason in words, is logged, and leaves the dispute in the
 """
 
 from collections.abc import Mapping
+from shlex import quote
 from typing import Any
 
 from liza.blackboard.document import Document
@@ -30,13 +31,13 @@ def promote(context: Context, name: str, status: str, why: str | None, by: str) 
     """Give a claim its better status, unless it rests on one that is in dispute."""
     word = status_word(status)
     if word in (freezing.OPEN, freezing.KILLED):
-        raise Refused(f"{word} is no promotion", hint=f"kill it with: liza claim kill {name} -m WHY")
+        raise Refused(f"{word} is no promotion", hint=f"kill it with: liza claim kill {quote(name)} -m WHY")
 
     def after(document: Document, claim: Mapping[str, Any]) -> Outcome:
         guarding.living(name, claim)
         if freezing.status_of(claim) == word:
             return Outcome(dict(claim))
-        section = judging.settled_section(document, context.rules, context.now)
+        section = missing.restored(context.board, judging.settled_section(document, context.rules, context.now))
         if chain := depending.chain_to_dispute(section, name):
             raise _held(name, chain)
         return claims.ended(name, claim, word, why, by, guarding.cycle_on(document), context.now)
@@ -47,7 +48,7 @@ def promote(context: Context, name: str, status: str, why: str | None, by: str) 
 def _held(name: str, chain: tuple[str, ...]) -> Refused:
     path = " which depends on ".join(chain)
     message = f"claim {name} depends on {path}, which is {freezing.DISPUTED}: it cannot be promoted meanwhile"
-    error = Refused(f"{message}; it is not frozen, its review goes on", hint=f"see: liza claim show {chain[-1]}")
+    error = Refused(f"{message}; it is not frozen, its review goes on", hint=f"see: liza claim show {quote(chain[-1])}")
     error.exit_code = 3
     error.status = "disputed"
     error.fields = {"claim": name, "depends_on": list(chain), "ways_out": list(ways_out(chain[-1]))}
@@ -77,9 +78,7 @@ def resolve(context: Context, name: str, how: str, status: str | None, rationale
 
     def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
         first = guarding.settled(context, document, name, guarding.known(document, name))
-        claim = first.record
-        if lost is not None and not freezing.is_frozen(claim):
-            claim = freezing.put_back(claim, lost.since)
+        claim = first.record if lost is None else lost.put_back(first.record)
         if not freezing.is_frozen(claim):
             _resolved_already(name, claim, how, wanted)
             return first
@@ -109,21 +108,23 @@ def _resolved_already(name: str, claim: Mapping[str, Any], how: str, wanted: str
         return
     status = claim.get("status") or freezing.OPEN
     ended = f"; its dispute was resolved {last['resolved_at']}" if last.get("resolved_at") else ""
-    hint = f"see: liza claim show {name}"
+    hint = f"see: liza claim show {quote(name)}"
     raise Refused(f"claim {name} is {shown(status)} and not in dispute{ended}: there is nothing to resolve", hint=hint)
 
 
 def reexamine(context: Context, name: str, trigger: str, resolved: bool | None, note: str, by: str) -> Done:
     """Look at a dispute again: resolved unfreezes the claim, unresolved leaves it; None only says that it is due."""
 
+    lost = missing.named(context.board, name)
+
     def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
         first = guarding.settled(context, document, name, guarding.known(document, name))
-        claim = first.record
+        claim = first.record if lost is None else lost.put_back(first.record)
         if not freezing.is_frozen(claim):
             status = claim.get("status") or freezing.OPEN
             raise Refused(
                 f"claim {name} is {shown(status)} and not in dispute: there is nothing to re-examine",
-                hint=f"see: liza claim show {name}",
+                hint=f"see: liza claim show {quote(name)}",
             )
         if resolved is None:
             then = freezing.marked(name, claim, trigger, note, context.now)

@@ -22,6 +22,8 @@ STATUSES = (OPEN, ACCEPTED, KILLED, DISPUTED)
 TRIGGERS = ("stage_transition", "new_data", "cross_model_audit")
 FROZEN = ("text", "confidence", "evidence", "rounds")
 LISTS = ("rounds", "history", "reexamine")
+DELETED, REMOVED = TAKEN_OUT = ("the claim was deleted", "its dispute was taken out")  # instead of a digest
+OVERRIDE = "human_override_rationale"
 POSITIONS = ("dispute_reason", "researcher_position", "also_disputed")
 # What stands beside the claim's own fields while it is in dispute, and goes into its history afterwards.
 BOOKKEEPING = (*POSITIONS, "dispute_cycle", "disputed_at", "previous_status")
@@ -61,8 +63,11 @@ def disputes_of(claim: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]
 
 def open_dispute(claim: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]] | None:
     """The dispute that nobody has resolved. One that was ended without a word of why is not resolved."""
-    found = disputes_of(claim)
-    return found[-1] if found and not (found[-1][1].get("resolved_at") and _said(found[-1][1], "rationale")) else None
+    return next((each for each in reversed(disputes_of(claim)) if not _is_over(each[1])), None)
+
+
+def _is_over(entry: Mapping[str, Any]) -> bool:
+    return bool(entry.get("resolved_at") and _said(entry, "rationale"))
 
 
 def _said(record: Mapping[str, Any], name: str) -> str:
@@ -91,7 +96,7 @@ def _plain(value: Any) -> Any:
 
 
 def digests(claim: Mapping[str, Any]) -> dict[str, str]:
-    return {name: digest(claim.get(name)) for name in (*FROZEN, *POSITIONS)}
+    return {name: digest(claim.get(name)) for name in (*FROZEN, *POSITIONS, "previous_status")}
 
 
 def violations(claim: Mapping[str, Any]) -> tuple[str, ...]:
@@ -111,7 +116,7 @@ def broken(claim: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if status_of(claim) != DISPUTED:
         yield "status", f"the status was changed to {shown(claim.get('status'))}"
     if not isinstance(kept, MAPPINGS):
-        yield "history", "the digest of what is frozen was removed"
+        yield "history", kept if kept in TAKEN_OUT else "the digest of what is frozen was removed"
         return
     yield from ((name, f"{name} was changed") for name, is_now in digests(claim).items() if kept.get(name) != is_now)
 
@@ -153,9 +158,14 @@ def adopted(name: str, claim: Mapping[str, Any], stage: str | None, now: datetim
     return Outcome(result, (Event("claim", name, "disputed", f"claim {name} is {DISPUTED}: {why}"),))
 
 
-def put_back(claim: Mapping[str, Any], since: str) -> Claim:
-    """With the dispute that somebody took out of it, as far as it is known; that this was done stays visible."""
-    return {**claim, "history": [*history_of(claim), {"event": "disputed", "timestamp": since}]}
+def put_back(claim: Mapping[str, Any], since: str, what: str) -> Claim:
+    """With the dispute that somebody took out of it, as far as it is known; that this was done stays visible.
+
+    Where the claim has been frozen anew since, nobody knows whether it says what it said then.
+    """
+    history = history_of(claim)
+    place, entry = open_dispute(claim) or (len(history), {"event": "disputed", "timestamp": since})
+    return {**claim, "history": [*history[:place], {**entry, "frozen": what}, *history[place + 1 :]]}
 
 
 def _with_entry(
@@ -166,7 +176,7 @@ def _with_entry(
         "timestamp": format_time(now),
         "rule": rule,
         **({"stage": stage} if stage else {}),
-        "frozen": digests(result),
+        "frozen": digests(result) | ({OVERRIDE: digest(result[OVERRIDE])} if result.get(OVERRIDE) else {}),
     }
     return {**result, "history": [*history_of(claim), entry]}
 
@@ -179,9 +189,8 @@ def thawed(
     **more: Any,
 ) -> Outcome:  # fmt: skip
     """The end of a dispute. It goes into the history as a whole, its rounds with it, so that counting starts anew."""
-    found = disputes_of(claim)
-    ours = found and (open_dispute(claim) is not None or is_left_over(claim))
-    place, entry = found[-1] if ours else (len(history_of(claim)), {"event": "disputed", "timestamp": None})
+    found = open_dispute(claim) or (disputes_of(claim)[-1] if is_left_over(claim) else None)
+    place, entry = found or (len(history_of(claim)), {"event": "disputed", "timestamp": None})
     broken = violations(claim)
     done = {
         **entry,
@@ -202,7 +211,7 @@ def thawed(
         "status": status,
         "rounds": [],
         "baseline": baseline({**claim, "rounds": [], "history": []}),
-        **({"human_override_rationale": rationale} if how == "human_override" else {}),
+        **({OVERRIDE: rationale} if how == "human_override" else {}),
         "history": [*history_of(claim)[:place], done, *history_of(claim)[place + 1 :]],
     }
     said = f"claim {name} is {status} ({how.replace('_', ' ')} by {by}): {rationale}"
@@ -210,18 +219,18 @@ def thawed(
 
 
 def before(claim: Mapping[str, Any]) -> str:
-    """The status that a claim had before it was frozen."""
+    """The status that a claim had before it was frozen; that which somebody wrote there meanwhile is not it."""
     status = claim.get("previous_status")
-    if not isinstance(status, str) or status.strip().upper() in ("", DISPUTED, KILLED):
+    doubted = any(name in ("history", "previous_status") for name, _ in broken(claim))
+    if doubted or not isinstance(status, str) or status.strip().upper() in ("", DISPUTED, KILLED):
         return OPEN
     return status
 
 
 def is_left_over(claim: Mapping[str, Any]) -> bool:
-    """Whether the last dispute is resolved, and what belongs to it still stands beside the claim's own fields."""
+    """Whether the last dispute was resolved by hand: its rounds are not in the history, as each way out has them."""
     found = disputes_of(claim)
-    since = found[-1][1].get("timestamp") if found else None
-    return since is not None and open_dispute(claim) is None and claim.get("disputed_at") == since
+    return bool(found) and open_dispute(claim) is None and "frozen" in found[-1][1] and "rounds" not in found[-1][1]
 
 
 def decided_by_hand(name: str, claim: Mapping[str, Any], now: datetime) -> Outcome | None:
@@ -236,10 +245,10 @@ def decided_by_hand(name: str, claim: Mapping[str, Any], now: datetime) -> Outco
         entry = disputes_of(claim)[-1][1]
         how, by = (_said(entry, "resolution") or "by_hand"), (_said(entry, "resolved_by") or "hand")
         return thawed(name, claim, how, str(status), _said(entry, "rationale"), by, now)
-    why = _said(claim, "human_override_rationale")
-    used = [entry.get("rationale") for _, entry in disputes_of(claim)]
-    if open_dispute(claim) is None or not why or why in used:
-        return None
+    found, why = open_dispute(claim), _said(claim, OVERRIDE)
+    kept = found[1].get("frozen") if found else None
+    if not isinstance(kept, MAPPINGS) or not why or digest(why) == kept.get(OVERRIDE):
+        return None  # not a word of why, or it was there before the dispute
     return thawed(name, claim, "human_override", str(status), why, "hand", now)
 
 

@@ -37,7 +37,7 @@ def stage_held(context: Context, name: str) -> Held | None:
     if not stages.is_last(name, context.settings.last_stage):
         return None
     claims = judging.settled_section(document, context.rules, context.now)
-    blockers = [*stages.blockers(claims), *missing.blockers(context.board, claims)]
+    blockers = stages.blockers(missing.restored(context.board, claims))
     if not blockers:
         return None
     listed = "; ".join(str(each) for each in blockers)

@@ -11,7 +11,7 @@ from liza.errors import Refused
 from liza.model import MAPPINGS, Progress
 from liza.protocols import scopes
 from liza.protocols.changing import Outcome, change, unknown
-from liza.protocols.disputes import claims, freezing, judging
+from liza.protocols.disputes import claims, freezing, judging, missing
 from liza.protocols.disputes import rounds as its
 from liza.protocols.disputes.settings import Settings, settings_of
 from liza.protocols.disputes.stages import current
@@ -63,7 +63,7 @@ class Frozen(Refused):
 
     def __init__(self, name: str, claim: Mapping[str, Any], verb: str) -> None:
         since = (found[1] if (found := freezing.open_dispute(claim)) else {}).get("timestamp")
-        why = claim.get("dispute_reason") or "its status says so"
+        why = claim.get("dispute_reason") or ", ".join(freezing.violations(claim)) or "its status says so"
         said = f"claim {name} is frozen, {verb}: {freezing.DISPUTED}{f' since {since}' if since else ''}"
         super().__init__(f"{said} ({shown(why, 200)})", hint=f"ways out: {'; '.join(ways_out(name))}")
         self.fields = {"claim": name, "depends_on": [], "ways_out": list(ways_out(name))}
@@ -79,14 +79,21 @@ def ways_out(name: str) -> tuple[str, str, str]:
 
 
 def on_living(context: Context, name: str, verb: str, after: Callable[[Document, Mapping[str, Any]], Outcome]) -> Done:
-    """Change a claim that is not frozen. One that only turns out to be in dispute now is frozen first, and refused."""
+    """Change a claim that is not frozen. One that only turns out to be in dispute now is frozen first, and refused.
+
+    One whose dispute somebody took out by hand is refused as it stands: nothing is put back for anybody.
+    """
     refused: list[Frozen] = []
 
     def guarded(document: Document, claim: Mapping[str, Any] | None) -> Outcome:
         refused.clear()
+        lost = missing.named(context.board, name)
+        if lost is not None and claim is None:
+            raise Frozen(name, lost.put_back(None), verb)
         first = settled(context, document, name, known(document, name))
-        if freezing.is_frozen(first.record):
-            refused.append(Frozen(name, first.record, verb))
+        stands = first.record if lost is None else lost.put_back(first.record)
+        if freezing.is_frozen(stands):
+            refused.append(Frozen(name, stands, verb))
             return first
         then = after(document, first.record)
         return Outcome(then.record, first.events + then.events)

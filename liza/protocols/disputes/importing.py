@@ -16,8 +16,14 @@ from liza.protocols.disputes.ledger import NAMES, NOT_READ
 from liza.rules.sameness import same_key
 from liza.text import closest, shown
 
-_HEADING = re.compile(r"(#{1,6})\s+(.*?)(?:\s+#+)?\s*")
+_HEADING = re.compile(r"(#{1,6})(?:\s+|(?=(?i:claim|c)[-_]?\d))(.*?)(?:\s+#+)?\s*")
 _ID = re.compile(r"(?i:claim|c)[-_ ]?\d+[a-z]?")
+# An id as people dress it up, and a title behind it: **C-001**, [C-001](notes.md), Claim C-001 — GC content
+_TITLED = re.compile(
+    r"(?:(?i:claim)\s+)?[*`\[]{0,3}(?P<id>(?i:claim|c)[-_]?\d+[a-z]?)[*`\]]{0,3}(?:\([^()]*\))?"
+    r"(?:\s*[:—–]\s*|\s+-\s+|$)(?P<title>.*)"
+)
+_APART = re.compile(r"\s{0,3}(?:(?P<fence>```+|~~~+)|<!--(?!.*-->))")  # code, or a comment of several lines
 _TAG = re.compile(r"\s*(?<!\\)\[([^\[\]]*)(?<!\\)\]\s*$")
 _FIELD = re.compile(
     r"""\s{0,3}(?: [-*+]?\s*\*\*(?P<name>[^*:]{1,60}):?\*\*:?\s*(?P<value>.*)      # - **Text:** ...
@@ -60,11 +66,18 @@ class _Reader:
         self.claim: dict[str, Any] | None = None
         self.field: str | None = None  # that the next line may go on with
         self.is_broken = False  # whether the last line says that there is another
+        self.titles: dict[str, str] = {}  # what stands behind the id of each claim: its text, where it has no other
+        self.until: str | None = None  # what ends the code or the comment that the next line is in
 
     def wrong(self, number: int, message: str, hint: str | None = None) -> None:
         self.problems.append(Problem(message, self.file, number, None, hint, "warning"))
 
     def line(self, number: int, line: str) -> None:
+        if self.until is not None:
+            self.until = None if self.until in line else self.until
+            if line.strip():
+                self.wrong(number, f"this is in code or in a comment, and not read: {shown(line.strip())}")
+            return
         heading = _HEADING.fullmatch(line)
         if heading is not None:
             self.heading(number, len(heading[1]), heading[2])
@@ -72,6 +85,10 @@ class _Reader:
             self.field = None
         elif self.claim is not None and self.field is not None and (line.startswith("  ") or self.is_broken):
             self.claim[self.field] += "\n" + self.value(line.removeprefix("  "))
+        elif (apart := _APART.match(line)) is not None:
+            self.until = apart["fence"] or "-->"
+            self.field = None
+            self.wrong(number, f"code and comments are not read: {shown(line.strip())}")
         elif self.claim is not None and (found := _FIELD.fullmatch(line)) is not None:
             self.named(number, found["name"] or found["bare"], found["value"] if found["name"] else found["said"])
         elif self.claim is not None:
@@ -85,7 +102,8 @@ class _Reader:
         while (tag := _TAG.search(title)) is not None:
             found.insert(0, tag[1].strip())
             title = title[: tag.start()]
-        name, _, rest = (part.strip() for part in title.partition(": "))
+        titled = _TITLED.fullmatch(title)
+        name, *rest = titled.group("id", "title") if titled else re.split(r"(?<!\\): ", title, maxsplit=1)
         name = _plain(name)
         if level == 1 and not _ID.fullmatch(name):
             return  # the title of the page
@@ -94,8 +112,8 @@ class _Reader:
         elif name in self.claims:
             self.wrong(number, f"the claim {shown(name)} is there already, in line {self.lines[name]}: left out")
         else:
-            self.claim = self.claims[name] = {"status": None} | ({"text": _plain(rest)} if rest else {})
-            self.lines[name] = number
+            self.claim = self.claims[name] = {"status": None}
+            self.lines[name], self.titles[name] = number, _plain("".join(rest))
             self.tags(number, found)
 
     def tags(self, number: int, found: list[str]) -> None:
@@ -124,6 +142,8 @@ class _Reader:
             self.claim.setdefault(field, []).extend(each for each in parts if each)
         elif field == "status" and not _is_status(text.strip()):
             self.wrong(number, f"{shown(text)} is not a status", f"one of: {', '.join(freezing.STATUSES)}")
+        elif field == "status" and self.claim["status"] == freezing.DISPUTED != text.strip().upper():
+            self.wrong(number, f"the status is {shown(text)}, its tag says {freezing.DISPUTED}: that is what counts")
         elif field in self.claim and self.claim[field] is not None and field != "status":
             self.wrong(number, f"{label} is given twice: left out")
         elif not text.strip():
@@ -140,6 +160,8 @@ class _Reader:
 
     def done(self) -> Read:
         for name, claim in list(self.claims.items()):
+            if self.titles[name]:
+                claim.setdefault("text", self.titles[name])
             for field in ("confidence", "dispute_cycle"):
                 if field in claim:
                     claim[field] = _number(claim[field])

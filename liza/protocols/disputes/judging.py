@@ -45,7 +45,8 @@ def nearness(
     name: str, claim: Mapping[str, Any], rules: RuleSet, settings: Settings, now: datetime
 ) -> tuple[Progress, ...]:
     """How near the rules are to freezing a claim."""
-    records = its.derived(name, claim, settings.matching) if not freezing.is_frozen(claim) else []
+    judged = not freezing.is_frozen(claim) and freezing.status_of(claim) != freezing.KILLED
+    records = its.derived(name, claim, settings.matching) if judged else []
     if not records:
         return ()
     return tuple(each for each in verdict(records, rules_for(rules, settings), now).progress if each.value > 0)
@@ -102,6 +103,12 @@ def understood(document: Document, name: str) -> Mapping[str, Any] | None:
     if found is None:
         return None
     where, claim = found
+    same = [each for each, label, _ in scopes.named(document.data.get(SCOPE.section), SCOPE.name) if label == name]
+    if len(same) > 1:  # what is done to a copy would not be done to the one that is frozen
+        line, column = document.locate((SCOPE.section, same[1])) or (None, None)
+        hint = f"give one of them another id; until then nothing can be done to {name}"
+        message = f"there are {len(same)} claims with the id {name}"
+        raise Unreadable(message, hint=hint, file=document.file, line=line, column=column)
     for field, expected in freezing.faults_of(claim):
         line, column = document.locate((SCOPE.section, where, field)) or (None, None)
         hint = f"write {field} of claim {name} as {expected}; until then nothing can be done to it"

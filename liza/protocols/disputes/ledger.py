@@ -114,8 +114,8 @@ def plain(text: str) -> str:
 
 
 def heading(text: str) -> str:
-    """The same as a heading, which signs at its end would close."""
-    return plain(text).replace("#", "\\#")
+    """The same as a heading, which signs at its end would close; nor is a part of it a title behind an id."""
+    return plain(text).replace("#", "\\#").replace(": ", "\\: ").replace(" - ", " \\- ")
 
 
 def item(text: str) -> str:

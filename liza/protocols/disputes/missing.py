@@ -1,7 +1,8 @@
 """Disputes that are in the log and no longer on the blackboard.
 
-Whoever deletes a frozen claim, or saves an older copy of the file over it, would have found the silent way out that
-there must not be. The log remembers: a dispute in it ends with a decision that is in it, or in the claim's history.
+Whoever deletes a frozen claim, takes the dispute out of its history, or saves an older copy of the file over it, would
+have found the silent way out that there must not be. The log remembers: a dispute in it ends with a decision that is in
+it, or in the claim's history. Until then the claim is frozen for every command, whatever stands on the blackboard.
 """
 
 from collections.abc import Mapping
@@ -11,10 +12,9 @@ from liza.blackboard.board import Board
 from liza.blackboard.logfile import entries_with
 from liza.blackboard.paths import Paths
 from liza.errors import LizaError
-from liza.model import MAPPINGS
+from liza.model import MAPPINGS, parse_time
 from liza.protocols import scopes
 from liza.protocols.disputes import freezing
-from liza.protocols.disputes.stages import Blocker
 from liza.text import text_of
 
 BEGAN, ENDED = "claim_disputed", "claim_resolved"
@@ -29,10 +29,14 @@ class Missing(NamedTuple):
 
     @property
     def what(self) -> str:
-        return "the claim was deleted" if self.claim is None else "its dispute was taken out"
+        return freezing.DELETED if self.claim is None else freezing.REMOVED
 
     def __str__(self) -> str:
         return f"claim {self.name} is {freezing.DISPUTED} since {self.since}, and {self.what} by hand"
+
+    def put_back(self, claim: Mapping[str, Any] | None) -> freezing.Claim:
+        """That claim with the dispute; of one that was deleted nothing else is known."""
+        return freezing.put_back({"status": freezing.DISPUTED} if claim is None else claim, self.since, self.what)
 
 
 def missing(board: Board, section: Any) -> list[Missing]:
@@ -48,10 +52,15 @@ def missing(board: Board, section: Any) -> list[Missing]:
     return [now[name] for name in _unknown(undecided, section) if name in now]
 
 
-def _unknown(undecided: Mapping[str, str], section: Any) -> dict[str, Missing]:
+def _unknown(undecided: Mapping[str, list[str]], section: Any) -> dict[str, Missing]:
     claims = _claims(section)
-    found = {name: Missing(name, since, claims.get(name)) for name, since in undecided.items()}
-    return {name: each for name, each in found.items() if each.claim is None or not _knows(each.claim, each.since)}
+    found: dict[str, Missing] = {}
+    for name, begun in undecided.items():
+        claim = claims.get(name)
+        left = [since for since in begun if claim is None or not _is_over(claim, since)]
+        if left and (claim is None or not _is_in(claim, left[0])):
+            found[name] = Missing(name, left[0], claim)
+    return found
 
 
 def named(board: Board, name: str) -> Missing | None:
@@ -59,20 +68,25 @@ def named(board: Board, name: str) -> Missing | None:
     return next((each for each in missing(board, board.read().data.get("claims")) if each.name == name), None)
 
 
-def blockers(board: Board, section: Any) -> list[Blocker]:
-    """The same as what keeps the last stage from closing."""
-    return [Blocker(each.name, (each.what,)) for each in missing(board, section)]
+def restored(board: Board, section: Any) -> Any:
+    """The section with every such dispute put back, for those who only look; it is never written so."""
+    lost = {each.name: each for each in missing(board, section)}
+    there = scopes.each(section, "claim", lambda name, claim: lost.pop(name).put_back(claim) if name in lost else claim)
+    gone = {name: each.put_back(None) for name, each in lost.items()}
+    if isinstance(there, list | tuple):
+        return [*there, *({"id": name, **claim} for name, claim in gone.items())]
+    return {**(there or {}), **gone} if gone else there
 
 
-def _undecided(paths: Paths) -> dict[str, str]:
+def _undecided(paths: Paths) -> dict[str, list[str]]:
     """By the log, the disputes that are open, and since when."""
-    found: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
     for entry in entries_with(paths.log, (BEGAN, ENDED)):
         name, since = entry.get("claim"), entry.get("timestamp")
         if entry.get("agent") != "liza" or name is None:
             continue
         if entry.get("action") == BEGAN:
-            found[text_of(name)] = str(since)
+            found.setdefault(text_of(name), []).append(str(since))
         elif entry.get("action") == ENDED:
             found.pop(text_of(name), None)
     return found
@@ -85,8 +99,22 @@ def _claims(section: Any) -> dict[str, Mapping[str, Any]]:
         return {}  # that the section holds no claims is said by whoever reads it
 
 
-def _knows(claim: Mapping[str, Any], since: str) -> bool:
-    """Whether a claim is in dispute, or was and says how that ended."""
-    return freezing.is_frozen(claim) or any(
-        str(entry.get("timestamp")) >= since and entry.get("resolved_at") for _, entry in freezing.disputes_of(claim)
+def _is_over(claim: Mapping[str, Any], since: str) -> bool:
+    """Whether a claim says how that dispute ended, or one that came after it."""
+    return any(
+        entry.get("resolved_at") and _time(entry.get("timestamp")) >= _time(since)
+        for _, entry in freezing.disputes_of(claim)
     )
+
+
+def _is_in(claim: Mapping[str, Any], since: str) -> bool:
+    """Whether a claim is in that dispute. To be in any is not enough: whoever takes the first one out and changes the
+    claim would have it frozen anew, as they changed it."""
+    found = freezing.open_dispute(claim)
+    return found is not None and _time(found[1].get("timestamp")) == _time(since)
+
+
+def _time(value: Any) -> str:
+    """A time as it is compared; another program that writes the file may write it in another way."""
+    found = parse_time(str(value))
+    return found.isoformat() if found is not None else str(value)

@@ -10,9 +10,9 @@ from liza.errors import Refused
 from liza.model import format_time
 from liza.protocols import scopes
 from liza.protocols.changing import Outcome, log
-from liza.protocols.disputes import claims, guarding, importing, judging
+from liza.protocols.disputes import claims, guarding, importing, judging, missing
 from liza.protocols.disputes.claims import Fields, Round
-from liza.protocols.disputes.guarding import Context, Done
+from liza.protocols.disputes.guarding import Context, Done, Frozen
 from liza.protocols.disputes.judging import SCOPE
 from liza.protocols.scopes import Event
 from liza.text import shown
@@ -27,6 +27,8 @@ def add(context: Context, name: str, fields: Fields) -> Done:
     def after(document: Document, claim: Mapping[str, Any] | None) -> Outcome:
         guarding.must_be_there(document, fields.depends_on or ())
         if claim is None:
+            if (lost := missing.named(context.board, name)) is not None:
+                raise Frozen(name, lost.put_back(None), "so it is not added anew")
             return claims.new(name, fields, context.now)
         others = [key for key, value in fields.given().items() if value != claim.get(key)]
         if others:

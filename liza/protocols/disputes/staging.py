@@ -99,7 +99,7 @@ def close(context: Context, name: str, by: str) -> Staged:
             moved = stages.closed(section, known, by, context.now)
             return moved.section, document.data.get("claims"), moved.events
         claims, events = _settled(context, document, section)
-        if found := [*stages.blockers(claims), *missing.blockers(context.board, claims)]:
+        if found := stages.blockers(missing.restored(context.board, claims)):
             blocked.append(Blocked(known, found))
             return section, claims, events
         moved = stages.closed(section, known, by, context.now)

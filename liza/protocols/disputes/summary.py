@@ -84,7 +84,9 @@ def markdown(summary: Summary) -> str:
 
 def _dispute(dispute: Dispute) -> Iterator[str]:
     claim = dispute.claim
-    since = "since this cycle" if dispute.new else f"since cycle {plain(text_of(dispute.since))}"
+    entry = (freezing.open_dispute(claim) or (0, {}))[1]
+    began = f"cycle {text_of(dispute.since)}" if dispute.since is not None else text_of(entry.get("timestamp") or "?")
+    since = "since this cycle" if dispute.new else f"since {plain(began)}"
     yield f"- **{plain(dispute.name)} [{freezing.DISPUTED}]** {since}"
     for label, field in (("Objection", "dispute_reason"), ("Researcher", "researcher_position")):
         yield f"  - {label}: {lines_of(text_of(claim.get(field) or 'not said')).replace(chr(10), chr(10) + '  ')}"

@@ -253,6 +253,39 @@ def test_the_rationale_of_an_earlier_override_does_not_open_a_later_dispute(lab:
     assert lab.codes("A") == [3]
 
 
+def test_nor_does_one_that_came_with_the_claim(lab: Claims, tmp_path: Path) -> None:
+    ledger = tmp_path / "LEDGER.md"
+    ledger.write_text("## C-001 [ACCEPTED]\n- **Text:** x\n- **Human override rationale:** decided elsewhere\n")
+    assert lab.claim("import", str(ledger)).code == 0
+    lab.dispute()
+    lab.edit("    status: DISPUTED", "    status: ACCEPTED")
+    assert lab.stage("close", "S5").code == 3
+    assert "resolved_at" not in lab.disputes()[0]
+    lab.edit("human_override_rationale: decided elsewhere", "human_override_rationale: decided again")
+    assert lab.stage("close", "S5").code == 0
+    assert lab.disputes()[0]["rationale"] == "decided again"
+
+
+def test_a_resolution_by_hand_is_logged_also_where_the_rest_of_the_dispute_was_tidied_away(lab: Claims) -> None:
+    lab.dispute()
+    decided = "resolved_at: 2025-01-18T13:00:00Z\n        rationale: withdrawn"
+    lab.edit("        rule: gossip_loop", f"        rule: gossip_loop\n        {decided}")
+    lab.edit("    status: DISPUTED", "    status: KILLED")
+    lab.write("".join(line for line in lab.text.splitlines(True) if not line.startswith("    disputed_at:")))
+    lab.run("analyze")
+    assert (lab.actions.count("claim_resolved"), len(lab.disputes()[0]["rounds"])) == (1, 3)
+    lab.run("analyze")
+    assert lab.actions.count("claim_resolved") == 1
+
+
+def test_a_previous_status_that_somebody_writes_there_is_not_what_a_claim_goes_back_to(lab: Claims) -> None:
+    lab.dispute()
+    lab.edit("    previous_status: OPEN", "    previous_status: ACCEPTED")
+    assert "claim C-001 is frozen, and previous_status was changed by hand" in lab.run("validate").out
+    assert lab.claim("resolve", "C-001", "--new-data", "x").code == 0
+    assert (lab.at()["status"], lab.disputes()[0]["violated"]) == ("OPEN", ["previous_status was changed"])
+
+
 def test_every_change_leaves_a_backup(lab: Claims, tmp_path: Path) -> None:
     lab.dispute()
     kept = sorted((lab.folder / "backups").iterdir())

@@ -169,6 +169,46 @@ def test_a_ledger_is_read_without_being_changed_and_what_it_cannot_read_is_said_
     assert "in dispute, and frozen: CLAIM-3" in ran.out
 
 
+@pytest.mark.parametrize(
+    "heading",
+    ["## C-001: GC content", "## C-001 — GC content", "### C-001 - GC content", "## **C-001** - GC content",
+     "## `C-001`: GC content", "## [C-001](notes.md): GC content", "## Claim C-001: GC content", "##C-001: GC content",
+     "## C-001: GC content ##"],
+)  # fmt: skip
+def test_an_id_is_known_however_it_is_dressed_up_and_what_stands_behind_it_is_the_text_if_there_is_no_other(
+    heading: str,
+) -> None:
+    assert importing.read(f"{heading}\n", "LEDGER.md").claims == {"C-001": {"status": None, "text": "GC content"}}
+    found = importing.read(f"{heading} [ACCEPTED]\n\n- **Text:** GC content explains it\n", "LEDGER.md")
+    assert found.claims == {"C-001": {"status": "ACCEPTED", "text": "GC content explains it"}}
+    assert found.problems == ()
+
+
+@pytest.mark.parametrize("block", ["```md\n{}\n```", "~~~\n{}\n~~~", "<!-- for later\n{}\n-->"])
+def test_what_is_in_code_or_in_a_comment_is_no_claim_and_is_said(block: str) -> None:
+    inside = "## C-009\n- **Text:** not meant\n\n- **Confidence:** 1"
+    text = f"## C-001\n{block.format(inside)}\n- **Text:** GC content\n"
+    found = importing.read(text, "LEDGER.md")
+    assert found.claims == {"C-001": {"status": None, "text": "GC content"}}
+    assert [problem.line for problem in found.problems] == [2, 3, 4, 6, 7]
+
+
+def test_a_ledger_does_not_lose_a_dispute_whose_status_somebody_rewrote(lab: Claims, tmp_path: Path) -> None:
+    lab.dispute()
+    lab.edit("    status: DISPUTED", "    status: ACCEPTED")
+    (tmp_path / "LEDGER.md").write_text(ledger_of(lab))
+    other = Claims(tmp_path / "other")
+    ran = other.claim("import", str(tmp_path / "LEDGER.md"))
+    assert "its tag says DISPUTED: that is what counts" in ran.err
+    assert other.at()["status"] == "DISPUTED"
+
+
+@pytest.mark.parametrize("name", ["C-001: a", "C-001 - a", "claim 7: b - c", "#1"])
+def test_an_id_of_ones_own_comes_back_as_it_was(name: str) -> None:
+    page = ledger.markdown([(name, {"text": "x"})], None)
+    assert list(importing.read(page, "LEDGER.md").claims) == [name]
+
+
 def test_an_imported_dispute_is_frozen_like_any_other(lab: Claims, tmp_path: Path) -> None:
     (tmp_path / "LEDGER.md").write_text(LEDGER)
     lab.claim("import", str(tmp_path / "LEDGER.md"))

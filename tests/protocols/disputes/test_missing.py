@@ -53,9 +53,87 @@ def test_an_old_copy_in_which_the_dispute_has_not_begun_keeps_it_open_too(lab: C
     lab.write(before)
     assert "its dispute was taken out by hand" in lab.stage("close", "S5").err
     assert lab.run("gate", "--claim", "C-001").code == 2
-    assert lab.codes(HARNESS) == [3]  # the dispute is there again, and is one
-    assert "by hand" not in lab.stage("close", "S5").err
-    assert len(lab.disputes()) == 1
+
+
+@pytest.mark.parametrize("is_deleted", [True, False])
+@pytest.mark.parametrize(
+    "words",
+    ["round C-001 --objection A --response B --evidence new.csv", "edit C-001 --text x", "promote C-001",
+     "kill C-001 -m x", "promote C-003", "add C-001 --text x"],
+)  # fmt: skip
+def test_what_was_frozen_stays_so_for_every_command_whatever_somebody_made_of_it_by_hand(
+    lab: Claims, is_deleted: bool, words: str
+) -> None:
+    lab.add()
+    lab.add("C-003", "--depends-on", "C-001")
+    early = lab.text
+    lab.codes(HARNESS, HARNESS, HARNESS)
+    lab.write(early if not is_deleted else early.replace("  C-001:\n", "  C-004:\n"))
+    before = lab.text
+    refused = lab.claim(*words.split())
+    if "C-003" in words:
+        assert (refused.code, "depends on C-001, which is DISPUTED" in refused.err) == (3, True)
+    elif is_deleted or "add" not in words:
+        assert (refused.code, "claim C-001 is frozen" in refused.err) == (3, True)
+        assert ("the claim was deleted" if is_deleted else "its dispute was taken out") in refused.err
+        assert "liza claim resolve C-001 --drop -m WHY" in refused.err
+    assert lab.text == before
+
+
+@pytest.mark.parametrize("is_deleted", [True, False])
+def test_no_page_leaves_a_dispute_out_that_somebody_took_off_the_blackboard(
+    lab: Claims, before: str, is_deleted: bool
+) -> None:
+    since = lab.at()["disputed_at"]
+    lab.write(without_it(lab) if is_deleted else before)
+    said = "the claim was deleted" if is_deleted else "its dispute was taken out"
+    shown = lab.claim("show", "C-001")
+    assert (shown.code, "C-001 [DISPUTED] [FREEZE VIOLATED]" in shown.out, said in shown.out) == (3, True, True)
+    page = lab.claim("ledger").out
+    assert ("## C-001 [DISPUTED] [FREEZE VIOLATED]" in page, f"- **Freeze violated:** {said}" in page) == (True, True)
+    assert json_of(lab.claim("ledger", "--json"))["disputed"] == ["C-001"]
+    page = lab.claim("summary", "--cycle", "1").out
+    assert (f"- **C-001 [DISPUTED]** since {since}" in page, said in page) == (True, True)
+
+
+def test_a_dispute_that_is_taken_out_and_entered_anew_does_not_freeze_what_was_changed_meanwhile(
+    lab: Claims, before: str
+) -> None:
+    whole = lab.text
+    lab.edit("\n    text: the text of C-001", "\n    text: a kinder text")
+    lab.write(lab.text.partition("    history:\n")[0])
+    for look in ("before anybody enters it anew", "afterwards"):
+        ran = lab.run("validate")
+        assert (ran.code, "its dispute was taken out by hand" in ran.out) == (1, True), look
+        assert "its dispute was taken out by hand" in lab.run("status").out, look
+        assert lab.stage("list").out.count("C-001 is DISPUTED, its dispute was taken out by hand") == 1, look
+        lab.run("analyze")
+    assert [each["rule"] for each in lab.disputes()] == ["by hand"]
+    anew = lab.text
+    lab.write(whole)
+    assert lab.run("validate").code == 0  # it is back as it was
+    lab.write(anew)
+    assert lab.claim("resolve", "C-001", "--new-data", "x").code == 0
+    assert lab.disputes()[0]["violated"] == ["its dispute was taken out"]
+    assert lab.run("validate").code == 0
+    assert lab.stage("close", "S5").code == 0
+
+
+def test_a_resolved_dispute_that_somebody_makes_up_ends_no_other(lab: Claims, before: str) -> None:
+    other = "event: disputed, timestamp: 2030-01-01T00:00:00Z, resolved_at: 2030-01-02T00:00:00Z, rationale: x"
+    lab.edit("      - round: 2\n", "      - round: 2\n        tests: [never run]\n")
+    lab.write(f"{lab.text.replace('status: DISPUTED', 'status: OPEN')}      - {{{other}}}\n")
+    assert lab.claim("promote", "C-001").code == 3
+    assert lab.stage("close", "S5").code == 3
+
+
+def test_re_examining_a_dispute_that_was_taken_out_ends_it_like_any_other(lab: Claims, before: str) -> None:
+    lab.write(before)
+    words = ("reexamine", "C-001", "--trigger", "cross_model_audit", "-m", "it does not apply", "--by", "R3")
+    assert lab.claim(*words, "--unresolved").code == 3
+    assert "its dispute was taken out by hand" in lab.stage("close", "S5").err
+    assert lab.claim(*words, "--resolved").code == 0
+    assert lab.stage("close", "S5").code == 0
 
 
 def test_it_is_decided_with_a_reason_like_any_other(lab: Claims, before: str) -> None:
@@ -80,7 +158,7 @@ def test_where_the_claim_is_still_there_the_decision_is_its_own(lab: Claims, bef
     assert lab.at()["status"] == "KILLED"
     (entry,) = lab.disputes()
     assert (entry["timestamp"], entry["rationale"], len(entry["rounds"])) == (since, "it was never ours", 2)
-    assert "the digest of what is frozen was removed" in entry["violated"]
+    assert "its dispute was taken out" in entry["violated"]
     assert lab.stage("close", "S5").code == 0
 
 

@@ -237,3 +237,30 @@ def test_nor_does_it_hide_that_everybody_is_halted(lab: Claims) -> None:
     ran = lab.run("analyze", "--now", "2025-01-18T20:00:00Z")
     assert (ran.code, "claims could not be judged" in ran.out) == (3, True)
     assert lab.checkpoint.exists()
+
+
+@pytest.mark.parametrize("copy", ["  - {id: C-001, text: a copy}\n", "  - {claim_id: C-001, status: KILLED}\n"])
+def test_a_copy_under_the_same_id_does_not_stand_in_for_the_claim_that_is_frozen(lab: Claims, copy: str) -> None:
+    rounds = "[{objection: A}, {objection: A}, {objection: A}]"
+    lab.write(f"{lab.text}claims:\n{copy}  - {{id: C-001, text: x, rounds: {rounds}}}\n")
+    lab.run("analyze")
+    before = lab.text
+    for words in ("promote C-001", "resolve C-001 --drop -m x", "show C-001", "round C-001 --objection A --response B"):
+        ran = lab.claim(*words.split())
+        assert (ran.code, "there are 2 claims with the id C-001" in ran.err) == (4, True)
+        assert "give one of them another id" in ran.err
+    assert lab.run("gate", "--claim", "C-001").code == 2
+    assert lab.stage("close", "S5").code == 3
+    assert lab.text == before
+
+
+def test_a_hint_with_an_id_of_several_words_can_be_typed_as_it_stands(lab: Claims) -> None:
+    lab.add("gc bias")
+    ran = lab.claim("resolve", "gc bias", "--drop", "-m", "x")
+    assert "see: liza claim show 'gc bias'" in ran.err
+
+
+def test_a_list_of_claims_that_cannot_be_judged_does_not_say_that_there_are_none(lab: Claims) -> None:
+    lab.write(f"{lab.text}claims: {{C-001: 5}}\n")
+    ran = lab.run("claim", "list")
+    assert (ran.code, ran.out) == (4, "! claim C-001 cannot be judged: it is not a record\n")

@@ -131,6 +131,13 @@ def test_what_was_never_in_dispute_cannot_be_resolved(lab: Claims) -> None:
     assert (ran.code, "did you mean C-001?" in ran.err) == (1, True)
 
 
+def test_what_is_said_of_a_killed_claim_is_that_it_was_killed_and_not_how_near_a_dispute_it_is(lab: Claims) -> None:
+    lab.add()
+    lab.codes("A", "A")
+    said = lab.claim("kill", "C-001", "-m", "given up", "--by", "ann").out
+    assert said == "claim C-001: KILLED\n  claim C-001 was killed by ann: given up\n"
+
+
 def test_a_killed_claim_is_not_reviewed_edited_or_promoted(lab: Claims) -> None:
     lab.add()
     assert lab.claim("kill", "C-001", "-m", "wrong").code == 0

@@ -22,8 +22,9 @@ EVERYTHING = (":/", f":(exclude,top,glob)**/{FOLDER}", f":(exclude,top,glob)**/{
 _AUTHOR = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in
            (("NAME", "liza"), ("EMAIL", "liza@localhost"))}  # fmt: skip
 _UNFINISHED = {
-    "MERGE_HEAD": "a merge", "rebase-merge": "a rebase", "rebase-apply": "a rebase", "REVERT_HEAD": "a revert",
-    "CHERRY_PICK_HEAD": "a cherry-pick", "BISECT_LOG": "a bisect",
+    "MERGE_HEAD": "a merge", "rebase-merge": "a rebase", "rebase-apply": "a rebase or git am",
+    "REVERT_HEAD": "a revert", "CHERRY_PICK_HEAD": "a cherry-pick", "BISECT_LOG": "a bisect",
+    "sequencer": "a cherry-pick or revert of several commits",  # between two of them there is no other sign
 }  # fmt: skip
 
 

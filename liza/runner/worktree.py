@@ -101,6 +101,12 @@ def everything(tree: WorkTree) -> tuple[str, ...]:
     return (*EVERYTHING, *(f":(exclude,top,literal){os.fsdecode(path)}" for path in inside))
 
 
+def hidden(tree: WorkTree) -> list[str]:
+    """Files that git is told not to look at (assume-unchanged, skip-worktree): nothing can save what is in them."""
+    lines = (git.ask(tree.top, "ls-files", "-v", "-z", "--full-name") or b"").split(b"\0")
+    return [os.fsdecode(line[2:]) for line in lines if line[:1] == b"S" or line[:1].islower()]
+
+
 class Present(NamedTuple):
     """What is in a work tree now, as tree objects."""
 

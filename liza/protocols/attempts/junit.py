@@ -22,6 +22,7 @@ _PIECE = 1 << 18
 _INVALID = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _REFERENCE = re.compile(r"&#(?:x([0-9a-fA-F]{1,8})|([0-9]{1,10}));")
 _ENCODING = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,40})["']""")
+_PLAIN = '<?xml version="1.0"?> +AGE- \\x41'  # some codecs unpack, shift or unescape it
 _SEPARATORS = re.compile(r"\.py::|::|[\s./\\#$\u203a>]+")
 _PARAMETERS = re.compile(r"(?:\([^()]*\))?(?:\[.*\])?$", re.DOTALL)
 _HOOK = re.compile(r'"(?:before|after) (?:all|each)" hook')  # mocha has no other word for it
@@ -104,15 +105,20 @@ def _decoded(stream: BinaryIO) -> Iterator[str]:
     encoding = next((name for mark, name in marks if piece.startswith(mark)), None)
     if encoding is None:
         declared = _ENCODING.match(piece)
-        encoding = declared[1].decode() if declared else "utf-8"
-    try:
-        decoder = codecs.getincrementaldecoder(encoding)("replace")
-    except LookupError:
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        encoding = declared[1].decode() if declared and _reads_plainly(declared[1].decode()) else "utf-8"
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
     while piece:
         yield decoder.decode(piece)
         piece = stream.read(_PIECE)
     yield decoder.decode(b"", final=True)
+
+
+def _reads_plainly(encoding: str) -> bool:
+    """Whether that is an encoding of text in which plain characters are themselves, as those that named it were."""
+    try:
+        return _PLAIN.encode().decode(encoding, "replace") == _PLAIN
+    except (LookupError, ValueError):
+        return False
 
 
 def _cleaned(pieces: Iterator[str]) -> Iterator[str]:

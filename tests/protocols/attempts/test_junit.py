@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from liza.errors import Refused
-from liza.protocols.attempts.junit import Report, Totals, read
+from liza.protocols.attempts.junit import Outcome, Report, Totals, read
 
 REPORTS = Path(__file__).parent / "reports"
 
@@ -274,6 +274,16 @@ def test_any_encoding_is_read(tmp_path: Path, encoding: str) -> None:
     text = f"<?xml version='1.0' encoding='{encoding.removesuffix('-sig')}'?>" + suite("<testcase name='prüft é'/>")
     raw = text.encode("utf-8" if encoding.startswith("no-") else encoding)
     assert text_of(tmp_path, raw, "prüft é").found["prüft é"].result == "passed"
+
+
+@pytest.mark.parametrize(
+    "encoding", ["zlib", "rot13", "idna", "undefined", "unicode_escape", "utf-7", "utf-16", "punycode"]
+)
+def test_an_encoding_that_the_file_cannot_be_in_is_not_believed(tmp_path: Path, encoding: str) -> None:
+    said = "+AGE- \\x41 \xe9"
+    case = suite(f"<testcase name='x'><failure>{said}</failure></testcase>")
+    text = f"<?xml version='1.0' encoding='{encoding}'?>{case}"
+    assert text_of(tmp_path, text, "x").found["x"] == Outcome("failed", said)
 
 
 @pytest.mark.parametrize(

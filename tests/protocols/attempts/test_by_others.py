@@ -93,6 +93,12 @@ def test_analyze_stops_it_as_the_daemon_does(slices: Slices) -> None:
     assert "slice_stopped" in slices.actions
 
 
+def test_the_error_of_the_last_attempt_is_in_the_report_where_nobody_wrote_another(slices: Slices) -> None:
+    slices.write(f"version: 1\n{TRIPPED.replace(THIRD, THIRD.replace('failed}', 'failed, error: assert 3 == 4}'))}")
+    slices.run("analyze")
+    assert slices.report("test_a")["actual_error"] == "assert 3 == 4"
+
+
 def test_the_gate_and_status_see_what_nobody_has_judged_yet(slices: Slices) -> None:
     slices.write(f"version: 1\n{TRIPPED}")
     before = slices.state.read_bytes()

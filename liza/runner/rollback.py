@@ -2,7 +2,7 @@
 
 Nothing is lost by it: what is in the work tree is saved first, as a commit under `refs/liza/`, and so are ignored files
 that stand where others are put back. A `.liza/` is never touched, nor a repository inside the work tree, nor a file
-that git is told not to look at, which nothing could save.
+that git is told not to look at, which nothing could save, nor what it ignored when the slice began.
 """
 
 import os
@@ -58,7 +58,7 @@ def plan(record: Mapping[str, Any], name: str, root: str, now: datetime) -> Plan
     if git.ask(tree.top, "config", "--bool", "core.sparseCheckout") == b"true\n":
         hint = f"git -C {shlex.quote(tree.top)} sparse-checkout disable"
         raise Refused(f"{tree.top} is checked out in part only; nothing was changed", hint=hint)
-    hidden = worktree.hidden(tree)
+    spared = dict.fromkeys(worktree.hidden(tree), "git is told not to look at it")
     with worktree.aside(keep=False) as (index, objects):
         seen = worktree.present(tree, index, objects)
         changes = worktree.changes(tree, target.content, seen.content, objects)
@@ -66,17 +66,21 @@ def plan(record: Mapping[str, Any], name: str, root: str, now: datetime) -> Plan
         if forced:
             seen = worktree.present(tree, index, objects, forced)
             changes = worktree.changes(tree, target.content, seen.content, objects)
-    changes = [change for change in changes if change.path not in hidden]
+    if any(os.path.basename(change.path) == ".gitignore" for change in changes):
+        added = [change.path for change in changes if change.status == "A"]
+        ignored = worktree.once_ignored(tree, target.content, added)
+        spared |= dict.fromkeys(ignored, "git ignored it when the slice began")
+    changes = [change for change in changes if not worktree.is_in(change.path, spared)]
     return Plan(
         tree=tree,
         target=target,
         saved=_free_name(tree, f"{checkpoints.REFS}/saved/{file_name(name)}/{now:%Y%m%dT%H%M%SZ}"),
         message=f"liza: slice {name} before it was rolled back",
-        paths=(*worktree.everything(tree), *(f":(exclude,top,literal){path}" for path in hidden)),
+        paths=(*worktree.everything(tree), *(f":(exclude,top,literal){path}" for path in spared)),
         forced=forced,
         changes=tuple(changes),
         commits=tuple(_commits(tree, target.commit)),
-        notes=tuple(_notes(tree, target, changes, hidden)),
+        notes=tuple(_notes(tree, target, changes, spared)),
     )
 
 
@@ -192,9 +196,9 @@ def _commits(tree: WorkTree, since: str | None) -> Iterator[str]:
     yield from (os.fsdecode(line) for line in answer.splitlines())
 
 
-def _notes(tree: WorkTree, target: Target, changes: Sequence[Change], hidden: Sequence[str]) -> Iterator[str]:
-    for path in hidden:
-        yield f"{path} is left as it is: git is told not to look at it"
+def _notes(tree: WorkTree, target: Target, changes: Sequence[Change], spared: Mapping[str, str]) -> Iterator[str]:
+    for path, why in spared.items():
+        yield f"{path} is left as it is: {why}"
     for change in changes:
         if change.is_repository:
             mend = shlex.join(["git", "submodule", "update", "--init", change.path])

@@ -108,6 +108,14 @@ def test_the_gate_and_status_see_what_nobody_has_judged_yet(slices: Slices) -> N
     assert slices.state.read_bytes() == before, "looking writes nothing"
 
 
+def test_attempts_that_count_for_nothing_are_told_wherever_somebody_looks(slices: Slices) -> None:
+    slices.write(f"version: 1\nanomalies: []\n{TRIPPED.replace('result: failed', 'result: FAILED')}")
+    said = "3 of its attempts count for nothing, with a result of 'FAILED': see liza validate"
+    assert said in slices.run("attempt", "status", "--slice", "S-1").out
+    assert f"slice S-1: {said}" in slices.run("status").out
+    assert "did you mean failed?" in slices.run("validate").out
+
+
 def test_the_next_attempt_after_an_unseen_trip_is_refused(slices: Slices) -> None:
     slices.write(f"version: 1\n{TRIPPED}")
     assert slices.does("fail test_a") == [3]

@@ -52,6 +52,8 @@ def _scoped(board: Board, named: Mapping[str, str], now: datetime) -> Gate:
     notes: list[str] = []
     judges = {"claim": _claim, "slice": _slice, "loop": _loop, "stage": _stage}
     for scope, name in named.items():
+        if not name.strip():  # a variable that a hook forgot to set must not open the gate
+            return Gate(f"no {scope} is named", f"give its name behind --{scope}")
         held = judges[scope](board, name, now, notes)
         if held is not None:
             return Gate(*held, tuple(notes))

@@ -1,7 +1,8 @@
 """Going back to where a slice began: the plan that people read, and carrying it out.
 
 Nothing is lost by it: what is in the work tree is saved first, as a commit under `refs/liza/`, and so are ignored files
-that stand where others are put back. A `.liza/` is never touched, nor a repository inside the work tree.
+that stand where others are put back. A `.liza/` is never touched, nor a repository inside the work tree, nor a file
+that git is told not to look at, which nothing could save, nor what it ignored when the slice began.
 """
 
 import os
@@ -57,6 +58,7 @@ def plan(record: Mapping[str, Any], name: str, root: str, now: datetime) -> Plan
     if git.ask(tree.top, "config", "--bool", "core.sparseCheckout") == b"true\n":
         hint = f"git -C {shlex.quote(tree.top)} sparse-checkout disable"
         raise Refused(f"{tree.top} is checked out in part only; nothing was changed", hint=hint)
+    spared = dict.fromkeys(worktree.hidden(tree), "git is told not to look at it")
     with worktree.aside(keep=False) as (index, objects):
         seen = worktree.present(tree, index, objects)
         changes = worktree.changes(tree, target.content, seen.content, objects)
@@ -64,16 +66,21 @@ def plan(record: Mapping[str, Any], name: str, root: str, now: datetime) -> Plan
         if forced:
             seen = worktree.present(tree, index, objects, forced)
             changes = worktree.changes(tree, target.content, seen.content, objects)
+    if any(os.path.basename(change.path) == ".gitignore" for change in changes):
+        added = [change.path for change in changes if change.status == "A"]
+        ignored = worktree.once_ignored(tree, target.content, added)
+        spared |= dict.fromkeys(ignored, "git ignored it when the slice began")
+    changes = [change for change in changes if not worktree.is_in(change.path, spared)]
     return Plan(
         tree=tree,
         target=target,
         saved=_free_name(tree, f"{checkpoints.REFS}/saved/{file_name(name)}/{now:%Y%m%dT%H%M%SZ}"),
         message=f"liza: slice {name} before it was rolled back",
-        paths=worktree.everything(tree),
+        paths=(*worktree.everything(tree), *(f":(exclude,top,literal){path}" for path in spared)),
         forced=forced,
         changes=tuple(changes),
         commits=tuple(_commits(tree, target.commit)),
-        notes=tuple(_notes(tree, target, changes)),
+        notes=tuple(_notes(tree, target, changes, spared)),
     )
 
 
@@ -189,7 +196,9 @@ def _commits(tree: WorkTree, since: str | None) -> Iterator[str]:
     yield from (os.fsdecode(line) for line in answer.splitlines())
 
 
-def _notes(tree: WorkTree, target: Target, changes: Sequence[Change]) -> Iterator[str]:
+def _notes(tree: WorkTree, target: Target, changes: Sequence[Change], spared: Mapping[str, str]) -> Iterator[str]:
+    for path, why in spared.items():
+        yield f"{path} is left as it is: {why}"
     for change in changes:
         if change.is_repository:
             mend = shlex.join(["git", "submodule", "update", "--init", change.path])
@@ -219,7 +228,7 @@ def commands(plan: Plan) -> list[str]:
         f'saved=$(git commit-tree {parent}-m {shlex.quote(plan.message)} "$(git write-tree)")',
         'rm "$GIT_INDEX_FILE" && unset GIT_INDEX_FILE',
         f'git update-ref {plan.saved} "$saved"',
-        'git read-tree "$saved"',
+        'git read-tree --reset -i "$saved"',  # this way an entry keeps what git is told about it
         f"git restore --source={target.content} --staged --worktree -- {paths}",
         *_last(plan),
     ]
@@ -229,7 +238,7 @@ def _last(plan: Plan) -> list[str]:
     target = plan.target
     if target.commit is None:
         return ["git update-ref -d HEAD", "git read-tree --empty"]
-    return [f"git reset --soft {target.commit}", f"git read-tree {target.staged or target.commit}"]
+    return [f"git reset --soft {target.commit}", f"git read-tree --reset -i {target.staged or target.commit}"]
 
 
 def way_back(plan: Plan) -> str:
@@ -249,7 +258,7 @@ def carry_out(plan: Plan) -> str:
     saved = checkpoints.commit(tree, seen, plan.message)
     worktree.command(tree.top, "update-ref", plan.saved, saved)
     try:
-        worktree.command(tree.top, "read-tree", saved)
+        worktree.command(tree.top, "read-tree", "--reset", "-i", saved)
         worktree.command(tree.top, "restore", f"--source={target.content}", "--staged", "--worktree", "--", *plan.paths)
         for line in _last(plan):
             worktree.command(tree.top, *line.split()[1:])

@@ -7,7 +7,7 @@ without repositories inside. It is made beside the index of the repository, whic
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -22,8 +22,9 @@ EVERYTHING = (":/", f":(exclude,top,glob)**/{FOLDER}", f":(exclude,top,glob)**/{
 _AUTHOR = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in
            (("NAME", "liza"), ("EMAIL", "liza@localhost"))}  # fmt: skip
 _UNFINISHED = {
-    "MERGE_HEAD": "a merge", "rebase-merge": "a rebase", "rebase-apply": "a rebase", "REVERT_HEAD": "a revert",
-    "CHERRY_PICK_HEAD": "a cherry-pick", "BISECT_LOG": "a bisect",
+    "MERGE_HEAD": "a merge", "rebase-merge": "a rebase", "rebase-apply": "a rebase or git am",
+    "REVERT_HEAD": "a revert", "CHERRY_PICK_HEAD": "a cherry-pick", "BISECT_LOG": "a bisect",
+    "sequencer": "a cherry-pick or revert of several commits",  # between two of them there is no other sign
 }  # fmt: skip
 
 
@@ -98,6 +99,47 @@ def everything(tree: WorkTree) -> tuple[str, ...]:
     answer = git.ask(tree.top, "status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames") or b""
     inside = [line[2:-1] for line in answer.split(b"\0") if line.startswith(b"? ") and line.endswith(b"/")]
     return (*EVERYTHING, *(f":(exclude,top,literal){os.fsdecode(path)}" for path in inside))
+
+
+def hidden(tree: WorkTree) -> list[str]:
+    """Files that git is told not to look at (assume-unchanged, skip-worktree): nothing can save what is in them."""
+    lines = (git.ask(tree.top, "ls-files", "-v", "-z", "--full-name") or b"").split(b"\0")
+    return [os.fsdecode(line[2:]) for line in lines if line[:1] == b"S" or line[:1].islower()]
+
+
+def once_ignored(tree: WorkTree, content: str, paths: Sequence[str]) -> list[str]:
+    """Of new paths, those that git ignored when that content was there; a folder stands for all that is new in it."""
+    there = command(tree.top, "ls-tree", "-r", "-z", "--name-only", "--full-tree", content).split("\0")[:-1]
+    rules = {path for path in there if os.path.basename(path) == ".gitignore"}
+    folders = {above for path in there for above in _above(path)}
+    with aside(keep=True) as (index, _), TemporaryDirectory(prefix="liza-") as folder:
+        for path in rules:  # a work tree of what said what is ignored, and of these paths alone, empty
+            _put(folder, path, git.ask(tree.top, "cat-file", "blob", f"{content}:{path}") or b"")
+        for path in paths:
+            if path not in folders and not is_in(path, rules):  # else something else was there then
+                _put(folder, path, b"")
+        where = (f"--git-dir={tree.git_dir}", f"--work-tree={folder}")
+        listed = command(folder, *where, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", index=index)
+    ignored = set(listed.split("\0")).intersection(paths)
+    others = {above for path in (*there, *paths) if path not in ignored for above in _above(path)}
+    outermost = (next((above for above in _above(path) if above not in others), path) for path in sorted(ignored))
+    return list(dict.fromkeys(outermost))
+
+
+def _put(folder: str, path: str, text: bytes) -> None:
+    os.makedirs(os.path.join(folder, os.path.dirname(path)), exist_ok=True)
+    with open(os.path.join(folder, path), "wb") as file:
+        file.write(text)
+
+
+def _above(path: str) -> list[str]:
+    """The folders that a path is in, the outermost first."""
+    return [path[:at] for at, char in enumerate(path) if char == "/"]
+
+
+def is_in(path: str, places: Container[str]) -> bool:
+    """Whether a path is one of these places, or in a folder that is."""
+    return path in places or any(above in places for above in _above(path))
 
 
 class Present(NamedTuple):

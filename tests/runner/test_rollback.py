@@ -289,6 +289,17 @@ def middle_of_a_cherry_pick(folder: Path) -> None:
     )
 
 
+def middle_of_several_cherry_picks(folder: Path) -> None:
+    """One of two was resolved and committed; the other one is still to come."""
+    middle_of_a_merge(folder)
+    git(folder, "merge", "--abort")
+    subprocess.run(
+        ["git", "cherry-pick", "other", "main~1"],
+        cwd=folder, env={**os.environ, **SETTINGS}, capture_output=True, check=False,
+    )  # fmt: skip
+    commit(folder)
+
+
 def middle_of_a_merge_that_is_resolved(folder: Path) -> None:
     middle_of_a_merge(folder)
     (folder / "changed").write_text("both\n")
@@ -305,6 +316,7 @@ MIDDLES = {
     "a merge that is resolved": middle_of_a_merge_that_is_resolved,
     "a rebase": middle_of_a_rebase,
     "a cherry-pick": middle_of_a_cherry_pick,
+    "a cherry-pick or revert of several commits": middle_of_several_cherry_picks,
     "a bisect": middle_of_a_bisect,
 }
 

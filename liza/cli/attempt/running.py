@@ -223,11 +223,14 @@ def _stopped(board: Board, name: str, asked: _Asked, rules: Any, at: datetime) -
 
 
 def _report(ran: "Ran", asked: _Asked) -> Report:
-    """What the reports of a run say; a run without one, or with half a one, could not be run."""
+    """What the reports of a run say; one without a report, with half a one, or that failed without a test was none."""
     why = f"the command ended with exit code {ran.code} and wrote no report"
     if ran.reports:
         try:
-            return junit.read(ran.reports, (*asked.counted, *asked.known))
+            report = junit.read(ran.reports, (*asked.counted, *asked.known))
+            if ran.code == 0 or report.found or report.several or report.others.all or report.broken:
+                return report
+            why = f"the command ended with exit code {ran.code}, and no test is in its report"
         except Refused as error:
             why = f"the command ended with exit code {ran.code}, and its report cannot be used: {error.message}"
     return Report({}, {}, junit.Totals(), (), (f"{why}\n{ran.tail}",))

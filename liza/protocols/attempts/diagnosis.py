@@ -53,7 +53,7 @@ def known(name: str, record: Mapping[str, Any], test: str, violations: Sequence[
         **{key: text_of(trip.get(key) or "") for key in ("trip_id", "stopped", "reason")},
         "complete": False,
         "test_expectation": None,
-        "actual_error": str(about.get("last_error") or "") or None,
+        "actual_error": str(about.get("last_error") or "") or _error(name, record, test),
         "attempt_log": log,
         "cumulative_files_modified": list(dict.fromkeys(files)),
         "scope_violations": [dict(each) for each in violations],
@@ -64,14 +64,23 @@ def known(name: str, record: Mapping[str, Any], test: str, violations: Sequence[
     }
 
 
-def _log(name: str, record: Mapping[str, Any], test: str) -> Iterator[dict[str, Any]]:
+def _failed(name: str, record: Mapping[str, Any], test: str) -> list[Mapping[str, Any]]:
     """The failed attempts at a test, also those that nobody listed."""
-    failed = [
+    return [
         each.fields
         for each in rec.derived(name, record)
         if each.fields.get("test") == test and each.fields["result"] == rec.FAILED
     ]
-    for number, entry in enumerate(failed, 1):
+
+
+def _error(name: str, record: Mapping[str, Any], test: str) -> str | None:
+    """What the last attempt says, where another program wrote that and nothing else."""
+    failed = _failed(name, record, test)
+    return text_of(failed[-1]["error"]) if failed and failed[-1].get("error") else None
+
+
+def _log(name: str, record: Mapping[str, Any], test: str) -> Iterator[dict[str, Any]]:
+    for number, entry in enumerate(_failed(name, record, test), 1):
         yield {
             "attempt": number,
             "strategy": text_of(entry.get("strategy") or "not recorded"),

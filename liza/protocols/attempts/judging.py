@@ -14,6 +14,7 @@ from liza.protocols.attempts import records as rec
 from liza.protocols.attempts import states
 from liza.protocols.attempts.naming import file_name
 from liza.rules.evaluate import RuleSet, evaluate
+from liza.text import shown
 
 if TYPE_CHECKING:
     from liza.blackboard.schema import Fault
@@ -43,7 +44,12 @@ def alerts(name: str, record: Mapping[str, Any], rules: RuleSet, now: datetime) 
     if rec.status_of(record) != rec.ACTIVE:
         return []
     found = _observed(rec.derived(name, record), rules, now)
-    return [(match.rule.name, states.words(match)) for match in found if match.rule.action == "ALERT"]
+    told = [(match.rule.name, states.words(match)) for match in found if match.rule.action == "ALERT"]
+    odd = [each.get("result") for each in rec.records_of(record, "attempts") if each.get("result") not in rec.RESULTS]
+    if odd:
+        text = f"{len(odd)} of its attempts count for nothing, with a result of {shown(odd[0])}: see liza validate"
+        told.append(("attempts_not_counted", text))
+    return told
 
 
 def understood(document: Document, name: str, *, of_status: bool = True) -> Mapping[str, Any] | None:

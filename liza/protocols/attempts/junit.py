@@ -22,9 +22,14 @@ _PIECE = 1 << 18
 _INVALID = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _REFERENCE = re.compile(r"&#(?:x([0-9a-fA-F]{1,8})|([0-9]{1,10}));")
 _ENCODING = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,40})["']""")
+_PLAIN = '<?xml version="1.0"?> +AGE- \\x41'  # some codecs unpack, shift or unescape it
 _SEPARATORS = re.compile(r"\.py::|::|[\s./\\#$\u203a>]+")
 _PARAMETERS = re.compile(r"(?:\([^()]*\))?(?:\[.*\])?$", re.DOTALL)
 _HOOK = re.compile(r'"(?:before|after) (?:all|each)" hook')  # mocha has no other word for it
+_NODE = "test"  # what node has as the class of every test
+_SCRIPT = re.compile(r"/.*\.[cm]?[jt]sx?")
+_HOOKS = ("hookFailed", "cancelledByParent")  # node: before the test, which was not run then
+_NOT_RUN = ("notrun", "disabled", "skipped")  # ctest and googletest say it in an attribute only
 _ROOTS = ("testsuites", "testsuite")
 
 
@@ -104,15 +109,20 @@ def _decoded(stream: BinaryIO) -> Iterator[str]:
     encoding = next((name for mark, name in marks if piece.startswith(mark)), None)
     if encoding is None:
         declared = _ENCODING.match(piece)
-        encoding = declared[1].decode() if declared else "utf-8"
-    try:
-        decoder = codecs.getincrementaldecoder(encoding)("replace")
-    except LookupError:
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        encoding = declared[1].decode() if declared and _reads_plainly(declared[1].decode()) else "utf-8"
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
     while piece:
         yield decoder.decode(piece)
         piece = stream.read(_PIECE)
     yield decoder.decode(b"", final=True)
+
+
+def _reads_plainly(encoding: str) -> bool:
+    """Whether that is an encoding of text in which plain characters are themselves, as those that named it were."""
+    try:
+        return _PLAIN.encode().decode(encoding, "replace") == _PLAIN
+    except (LookupError, ValueError):
+        return False
 
 
 def _cleaned(pieces: Iterator[str]) -> Iterator[str]:
@@ -138,16 +148,19 @@ def _valid(reference: re.Match[str]) -> str:
 class _Case:
     """A test while its element is read."""
 
-    def __init__(self, attributes: Mapping[str, str], suite: str) -> None:
+    def __init__(self, attributes: Mapping[str, str], suites: Sequence[str]) -> None:
         self.name = attributes.get("name", "")
         self.group = attributes.get("classname", "")
+        if self.group in ("", _NODE):  # which says nothing: tests of two suites may have one name
+            self.group = " ".join(filter(None, suites))
         self.file = attributes.get("file", "")
-        self.is_suite = self.name in ("", suite)  # what was to be done before or around its tests
+        # What was to be done before or around its tests; node calls a file that could not be loaded by its path.
+        self.is_suite = self.name in ("", *suites[-1:]) or _SCRIPT.fullmatch(self.name) is not None
         self.meant: tuple[list[str], list[str]] = ([], [])
-        self.kinds: set[str] = set()
+        self.kinds = {"skipped"} if attributes.get("status") in _NOT_RUN else set()
         self.message = ""
         self.text: list[str] = []
-        self.length = 0
+        self.printed: list[str] = []
 
     @property
     def identity(self) -> tuple[str, str, str]:
@@ -157,13 +170,15 @@ class _Case:
     def result(self) -> str:
         if self.kinds & {"failure", "error"} and (self.is_suite or _HOOK.search(self.name)):
             return INFRA
+        if self.kinds >= {"failure", "skipped"}:
+            return SKIPPED  # it was expected to fail
         if "failure" in self.kinds:
             return FAILED
         return INFRA if "error" in self.kinds else SKIPPED if "skipped" in self.kinds else PASSED
 
     @property
     def said(self) -> str:
-        text = "".join(self.text).strip("\n")
+        text = "".join(self.text if self.message or self.text else self.printed).strip("\n")
         return text if not self.message or self.message.strip() in text else f"{self.message}\n{text}".strip("\n")
 
 
@@ -176,8 +191,9 @@ class _Target:
         self.depth = 0
         self.suites: list[str] = []
         self.case: _Case | None = None
-        self.most = 0
-        self.inside: int | None = None  # the depth of the failure or error whose text is being read
+        self.inside: int | None = None  # the depth of the element whose text is being read
+        self.into: list[str] = []  # where that text goes, and how much of it is still taken
+        self.left = 0
         self.errors = 0  # that the suites count
         self.seen = 0
 
@@ -192,19 +208,27 @@ class _Target:
             if self.depth == 1 or len(self.suites) == 2:
                 self.errors = max(self.errors, _number(attributes.get("errors")))
         elif tag == "testcase" and self.case is None:
-            self.case = _Case(attributes, self.suites[-1] if self.suites else "")
+            self.case = _Case(attributes, self.suites)
             self.case.meant = self.collected.meant(self.case)
-            self.most = TEXT if any(self.case.meant) else BRIEF
-        elif self.case is not None and tag in ("failure", "error", "skipped") and self.inside is None:
-            if tag != "skipped" and not self.case.kinds:
-                self.case.message = attributes.get("message", "")[: self.most]
-                self.inside = self.depth
-            self.case.kinds.add(tag)
+        elif self.case is not None and self.inside is None:
+            self._said(self.case, tag, attributes)
+
+    def _said(self, case: _Case, tag: str, attributes: Mapping[str, str]) -> None:
+        """Something about a test: what came of it, or what it printed, which tells where its failure does not."""
+        asked = any(case.meant)
+        most = TEXT if asked else BRIEF
+        if tag in ("failure", "error") and not case.kinds:
+            case.message = attributes.get("message", "")[:most]
+            self.inside, self.into, self.left = self.depth, case.text, most
+        elif asked and tag in ("system-out", "system-err"):
+            self.inside, self.into, self.left = self.depth, case.printed, most
+        if tag in ("failure", "error", "skipped"):
+            case.kinds.add("error" if attributes.get("type") in _HOOKS else tag)
 
     def data(self, text: str) -> None:
-        if self.inside is not None and self.case is not None and self.case.length < self.most:
-            self.case.text.append(text[: self.most - self.case.length])
-            self.case.length += len(text)
+        if self.inside is not None and self.left > 0:
+            self.into.append(text[: self.left])
+            self.left -= len(text)
 
     def end(self, tag: str) -> None:
         tag = tag.rpartition("}")[2]

@@ -34,6 +34,14 @@ class Ground(NamedTuple):
             return None
         return os.path.relpath(real, top)
 
+    def places(self, file: str) -> list[str | None]:
+        """What a file really is; and of a link also where it is itself, for whoever changes it changes that."""
+        above, name = os.path.split(file)
+        if not os.path.islink(os.path.join(self.top, file)):
+            return [self.path(file)]
+        here = self.path(above)
+        return [self.path(file), None if here is None else os.path.normpath(os.path.join(here, name))]
+
 
 def ground_of(paths: Paths, record: Mapping[str, Any], top: str | None = None) -> Ground:
     root = os.path.dirname(os.path.abspath(paths.folder))
@@ -63,7 +71,10 @@ def scope_of(ground: Ground, name: str, record: Mapping[str, Any], graph: str | 
 
 def decisions(ground: Ground, scope: Scope, record: Mapping[str, Any], files: Sequence[str]) -> list[Decision]:
     why = rules.justifications(record)
-    return [rules.decide(scope, file, ground.path(file), why) for file in files]
+    return [
+        min((rules.decide(scope, file, place, why) for place in ground.places(file)), key=lambda each: each.in_scope)
+        for file in files
+    ]
 
 
 def violations(paths: Paths, name: str, record: Mapping[str, Any], test: str) -> tuple[list[dict[str, str]], str]:
@@ -96,7 +107,7 @@ def _paths(ground: Ground, listed: Sequence[str], rule: str) -> Iterator[Entry]:
         if pattern is not None:
             yield Entry(said, rule, (), pattern)
             continue
-        places = [ground.path(each) for each in dict.fromkeys((path, said))]
+        places = [place for each in dict.fromkeys((path, said)) for place in ground.places(each)]
         yield Entry(said, rule, tuple(each for each in places if each is not None))
 
 
@@ -188,7 +199,7 @@ def _planned(file: str, name: str, notes: list[str]) -> Mapping[str, Any]:
     """The entry of a slice, whether the slices are a list or a mapping."""
     try:
         data = json.loads(_read(file))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", None)
         hint = "correct that line: until then the scope cannot be judged"
         raise Unreadable(f"it is no JSON: {error}", hint=hint, file=file, line=line) from None
@@ -199,7 +210,8 @@ def _planned(file: str, name: str, notes: list[str]) -> Mapping[str, Any]:
         keys = ("id", "slice_id", "name")
         found = next((each for each in slices if isinstance(each, dict) and name in map(each.get, keys)), None)
     else:
-        raise Unreadable("its slices are neither a list nor a mapping", hint="see docs/attempts.md", file=file)
+        hint = f'write them as {{"slices": {{{json.dumps(name)}: {{"packages": [], "deliverables": []}}}}}}'
+        raise Unreadable("its slices are neither a list nor a mapping", hint=hint, file=file)
     if not isinstance(found, dict):
         notes.append(f"{os.path.basename(file)} has no slice {shown(name)}")
         return {}

@@ -93,6 +93,12 @@ def test_analyze_stops_it_as_the_daemon_does(slices: Slices) -> None:
     assert "slice_stopped" in slices.actions
 
 
+def test_the_error_of_the_last_attempt_is_in_the_report_where_nobody_wrote_another(slices: Slices) -> None:
+    slices.write(f"version: 1\n{TRIPPED.replace(THIRD, THIRD.replace('failed}', 'failed, error: assert 3 == 4}'))}")
+    slices.run("analyze")
+    assert slices.report("test_a")["actual_error"] == "assert 3 == 4"
+
+
 def test_the_gate_and_status_see_what_nobody_has_judged_yet(slices: Slices) -> None:
     slices.write(f"version: 1\n{TRIPPED}")
     before = slices.state.read_bytes()
@@ -100,6 +106,14 @@ def test_the_gate_and_status_see_what_nobody_has_judged_yet(slices: Slices) -> N
     assert (ran.code, "STOPPED: test 'test_a' failed 3 times" in ran.err) == (2, True)
     assert slices.run("attempt", "status").code == 3
     assert slices.state.read_bytes() == before, "looking writes nothing"
+
+
+def test_attempts_that_count_for_nothing_are_told_wherever_somebody_looks(slices: Slices) -> None:
+    slices.write(f"version: 1\nanomalies: []\n{TRIPPED.replace('result: failed', 'result: FAILED')}")
+    said = "3 of its attempts count for nothing, with a result of 'FAILED': see liza validate"
+    assert said in slices.run("attempt", "status", "--slice", "S-1").out
+    assert f"slice S-1: {said}" in slices.run("status").out
+    assert "did you mean failed?" in slices.run("validate").out
 
 
 def test_the_next_attempt_after_an_unseen_trip_is_refused(slices: Slices) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from liza.errors import Refused
-from liza.protocols.attempts.junit import Report, Totals, read
+from liza.protocols.attempts.junit import Outcome, Report, Totals, read
 
 REPORTS = Path(__file__).parent / "reports"
 
@@ -76,6 +76,22 @@ FOUND = {
         "greets(String)[1]": "passed",
         "com.acme.UsersTest$Inner.greetsInside": "failed",
     },
+    "node.xml": {
+        "users > lists users": "passed",
+        "users > conflict on duplicate email": "failed",
+        "conflict on duplicate email": "failed",
+        "nested & <deep> > lists users": "failed",
+        "later": "skipped",
+        "known": "skipped",
+        "needs the database": "infra",
+        "/team/t/broken.test.js": "infra",
+    },
+    "ctest.xml": {
+        "lists_users": "passed",
+        "conflict_on_duplicate_email": "failed",
+        "needs_the_database": "skipped",
+        "later": "skipped",
+    },
 }
 # passed, failed, errors, skipped
 TOTALS = {
@@ -90,6 +106,8 @@ TOTALS = {
     "go-junit-report.xml": (1, 1, 2, 0),
     "surefire.xml": (3, 3, 1, 1),
     "surefire-before-all.xml": (0, 0, 1, 0),
+    "node.xml": (1, 2, 2, 2),
+    "ctest.xml": (1, 1, 0, 2),
 }
 CASES = [(file, name, result) for file, found in FOUND.items() for name, result in found.items()]
 
@@ -126,6 +144,7 @@ def test_what_nobody_asked_about_is_only_counted(file: str, totals: tuple[int, i
         ("mocha.xml", "no database"),
         ("gotestsum-build.xml", "the test runner reports errors"),
         ("go-junit-report.xml", "undefined: missing"),
+        ("node.xml", "/team/t/broken.test.js: "),
         ("surefire-before-all.xml", "com.acme.BrokenTest: java.lang.IllegalStateException: no server"),
     ],
 )
@@ -146,6 +165,14 @@ def test_what_the_runner_said_is_kept_verbatim() -> None:
     said = read([str(REPORTS / "surefire.xml")], [name]).found[name].text
     assert said.startswith("org.opentest4j.AssertionFailedError: email is there already ==> expected: <409>")
     assert said.count("AssertionFailedError") == 1, "it was run again, and that is not told twice"
+    name = "conflict_on_duplicate_email"
+    said = read([str(REPORTS / "ctest.xml")], [name]).found[name].text
+    assert said == "expected 409, got 500", "what it printed, where its failure says nothing"
+
+
+def test_tests_of_two_suites_with_one_name_are_two_tests() -> None:
+    report = read([str(REPORTS / "node.xml")], ["lists users"])
+    assert (report.found, list(report.several)) == ({}, ["lists users"])
 
 
 def test_several_reports_are_one_run() -> None:
@@ -274,6 +301,16 @@ def test_any_encoding_is_read(tmp_path: Path, encoding: str) -> None:
     text = f"<?xml version='1.0' encoding='{encoding.removesuffix('-sig')}'?>" + suite("<testcase name='prüft é'/>")
     raw = text.encode("utf-8" if encoding.startswith("no-") else encoding)
     assert text_of(tmp_path, raw, "prüft é").found["prüft é"].result == "passed"
+
+
+@pytest.mark.parametrize(
+    "encoding", ["zlib", "rot13", "idna", "undefined", "unicode_escape", "utf-7", "utf-16", "punycode"]
+)
+def test_an_encoding_that_the_file_cannot_be_in_is_not_believed(tmp_path: Path, encoding: str) -> None:
+    said = "+AGE- \\x41 \xe9"
+    case = suite(f"<testcase name='x'><failure>{said}</failure></testcase>")
+    text = f"<?xml version='1.0' encoding='{encoding}'?>{case}"
+    assert text_of(tmp_path, text, "x").found["x"] == Outcome("failed", said)
 
 
 @pytest.mark.parametrize(

@@ -238,6 +238,7 @@ def test_what_the_tests_leave_running_keeps_nobody_waiting(slices: Slices) -> No
         ("echo boom >&2; exit 3", "ended with exit code 3 and wrote no report"),
         ("kill -9 $$", "ended with exit code -9 and wrote no report"),
         ("printf '<testsuite><testcase' > {report}; exit 1", "its report cannot be used"),
+        ("printf '<testsuite/>' > {report}; exit 4", "ended with exit code 4, and no test is in its report"),
         ("true", "ended with exit code 0 and wrote no report"),
     ],
 )

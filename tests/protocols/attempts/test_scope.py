@@ -187,6 +187,20 @@ def test_links_lead_where_they_lead(slices: Slices, tmp_path: Path) -> None:
     }
 
 
+def test_a_link_is_also_where_it_is_itself(slices: Slices) -> None:
+    plan(slices)
+    (slices.root / "internal" / "version").mkdir(parents=True)
+    (slices.root / "internal" / "version" / "a.go").write_text("")
+    (slices.root / "alias").symlink_to("internal/version")
+    (slices.root / "internal" / "version" / "b.go").symlink_to("a.go")
+    assert rules(slices, "alias", "internal/version/b.go") == {
+        "alias": (False, "nothing names it"),
+        "internal/version/b.go": (True, "packages"),
+    }
+    plan(slices, {"slices": {"S-1": {"deliverables": ["alias"], "packages": ["internal"]}}})
+    assert rules(slices, "alias") == {"alias": (True, "packages")}, "a link that is named is in as well"
+
+
 def test_where_nothing_says_what_the_scope_is_nothing_is_in_it(slices: Slices) -> None:
     ran = scope(slices, "src/a.ts")
     assert (ran.code, "no scope is known" in ran.out) == (1, True)
@@ -196,7 +210,7 @@ def test_where_nothing_says_what_the_scope_is_nothing_is_in_it(slices: Slices) -
     assert (ran.code, "GRAPH.json has no slice 'S-1'" in ran.out) == (1, True)
 
 
-@pytest.mark.parametrize("text", ["{", "[1, 2", '{"slices": 3}', "\x00"])
+@pytest.mark.parametrize("text", ["{", "[1, 2", '{"slices": 3}', "\x00", "[" * 9_000])
 def test_a_graph_that_cannot_be_read_cannot_be_judged_by(slices: Slices, text: str) -> None:
     (slices.root / "GRAPH.json").write_text(text)
     ran = scope(slices, "a")

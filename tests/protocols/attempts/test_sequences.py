@@ -115,6 +115,12 @@ def test_the_gate_stops_a_stopped_slice_and_says_why(slices: Slices) -> None:
     assert "slice S-3 is ARCH_STOP: needs a queue" in slices.run("gate", "--slice", "S-3").err
 
 
+@pytest.mark.parametrize("option", ["--slice", "--claim", "--loop", "--stage"])
+def test_the_gate_stops_where_a_name_is_empty(slices: Slices, option: str) -> None:
+    ran = slices.run("gate", option, "")
+    assert (ran.code, f"no {option[2:]} is named" in ran.err, f"behind {option}" in ran.err) == (2, True, True)
+
+
 @pytest.mark.parametrize("verb", ["start", "fail", "pass", "infra", "arch-stop", "status"])
 def test_every_command_answers_in_json(slices: Slices, verb: str) -> None:
     slices.does("fail a", "fail a")

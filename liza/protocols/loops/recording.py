@@ -110,14 +110,15 @@ def probe(board: Board, name: str, rules: RuleSet, settings: Settings, now: date
 
 
 def look(board: Board, name: str, rules: RuleSet, settings: Settings, now: datetime) -> Recorded:
-    """A loop as it is now; one that nobody has recorded yet is closed."""
+    """A loop as it is now; one that nobody has recorded yet is closed. What others wrote is judged, and not written."""
     loop = judging.understood(board.read(), name) or states.new()
     return told(name, loop, rules, settings, now)
 
 
 def told(name: str, loop: Mapping[str, Any], rules: RuleSet, settings: Settings, now: datetime) -> Recorded:
-    """A loop that was read before."""
-    return _told(name, Outcome(dict(loop)), judging.Judge(rules, settings, now))
+    """The same of a loop that was read before."""
+    judge = judging.Judge(rules, settings, now)
+    return _told(name, states.settled(name, loop, settings, judge, now)._replace(events=()), judge)
 
 
 def _change(

@@ -129,7 +129,7 @@ class Run:
         stands = self.look()
         if not self._is_open(stands):
             return None
-        hint = f"go on after: liza loop reset {stands.name}   (one try: liza loop probe {stands.name})"
+        hint = f"go on after: {stands.command('reset')}   (one try: {stands.command('probe')})"
         return End("open", 3, f"loop {stands.name} is OPEN: {stands.reason}; {hint}")
 
     def _step(self) -> End | None:
@@ -315,8 +315,8 @@ class Run:
             if choice is not None:
                 return self._chosen(choice, stands)
         if not self.view.can_ask:
-            name = stands.name
-            self.view.says(f"paused; go on with: liza loop reset {name}   (one more try: liza loop probe {name})")
+            reset, probe = (stands.command(verb) for verb in ("reset", "probe"))
+            self.view.says(f"paused; go on with: {reset}   (one more try: {probe})")
         while not self._has_moved():
             self.interrupts.wait(POLL)
         return None  # the next turn sees what it is

@@ -14,7 +14,7 @@ from liza.protocols.loops import judging, states
 from liza.protocols.loops.errors import Error
 from liza.protocols.loops.settings import Settings
 from liza.rules.evaluate import RuleSet
-from liza.text import shown
+from liza.text import printable, shown
 
 _MOST = 1e12  # of anything that is counted
 
@@ -65,6 +65,12 @@ class Recorded(NamedTuple):
     completed: bool = False
     signals: tuple[judging.Signal, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def command(self, verb: str) -> str:
+        """What a person types about this loop, as a shell reads it."""
+        from shlex import quote
+
+        return f"liza loop {verb} {'-- ' if self.name.startswith('-') else ''}{printable(quote(self.name))}"
 
 
 def record(

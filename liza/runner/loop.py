@@ -28,6 +28,7 @@ from liza.runner.context import Tried
 from liza.runner.evidence import read_plan
 from liza.runner.iterating import Done, Workplace, iterate
 from liza.runner.job import Job, Session
+from liza.runner.measuring import forget
 from liza.runner.plan import Plan
 from liza.runner.process import Interrupts
 from liza.runner.view import Choice, End, Totals, View
@@ -175,6 +176,7 @@ class Run:
     def _record(self, iteration: Iteration) -> Recorded:
         now = datetime.now(UTC)
         stands = recording.record(self.board, self.job.loop, iteration, self.rules, self.settings, now)
+        forget(self.board.paths, self.job.loop)
         self.pending = None
         return stands
 

@@ -18,6 +18,7 @@ from liza.rules.evaluate import RuleSet, evaluate
 SCOPE = scopes.Scope("loop", "loops")
 DISABLED = "CIRCUIT_BREAKER_DISABLED is set: no loop is ever opened"
 LISTS = ("iterations", "error_history", "history")
+_LONGEST = 200  # characters of a file's name, which a file system limits to 255
 
 
 class Signal(NamedTuple):
@@ -179,7 +180,19 @@ def archive(paths: Paths, name: str, iterations: Sequence[Mapping[str, Any]]) ->
 
 
 def archive_of(paths: Paths, name: str) -> str:
-    """The file of a loop's older iterations, whatever the loop is called."""
-    from urllib.parse import quote
+    """The file of a loop's older iterations."""
+    return f"{file_of(paths, name)}.jsonl"
 
-    return os.path.join(paths.runs, "loops", f"{quote(name, safe=' ')[:200]}.jsonl")
+
+def file_of(paths: Paths, name: str) -> str:
+    """Where files about a loop are kept, without the ending of their names: its own, whatever the loop is called."""
+    written = name
+    if not (name.isascii() and name.replace("-", "x").replace("_", "x").isalnum()):
+        from urllib.parse import quote  # its import takes longer than recording an iteration
+
+        written = quote(name, safe=" ")
+    if len(written) > _LONGEST:
+        from hashlib import sha256
+
+        written = f"{written[: _LONGEST - 13]}-{sha256(name.encode()).hexdigest()[:12]}"
+    return os.path.join(paths.runs, "loops", written)

@@ -11,11 +11,13 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from shlex import quote
 from typing import Any
 
 from liza.blackboard import versions
 from liza.blackboard.board import Board
 from liza.errors import LizaError, Refused, Unreadable
+from liza.halt import halted
 from liza.model import parse_time
 from liza.protocols.loops import recording, states
 from liza.protocols.loops.errors import Error
@@ -203,6 +205,13 @@ class Run:
         """How the loop stands now."""
         return recording.look(self.board, self.job.loop, self.rules, self.settings, datetime.now(UTC))
 
+    def stuck(self) -> Recorded | None:
+        """The loop, if it is open now, so that nobody can go on before it is closed."""
+        with suppress(LizaError):
+            stands = self.look()
+            return stands if self._is_open(stands) else None
+        return None
+
     def _is_open(self, stands: Recorded) -> bool:
         return stands.status == states.OPEN and not self.settings.disabled
 
@@ -220,10 +229,11 @@ class Run:
             if self.interrupts.number is not None:
                 return self._interrupted()
             if os.path.lexists(paths.abort):
-                return End("stopped", 1, f"{os.path.relpath(paths.abort)} is there")
-            if os.path.lexists(paths.checkpoint):
-                hint = "see why: liza status   (go on after: liza resolve -m 'what was decided')"
-                return End("checkpoint", 3, f"{os.path.relpath(paths.checkpoint)} is there: all agents stop; {hint}")
+                abort = os.path.relpath(paths.abort)
+                return End("stopped", 1, f"{abort} is there; go on after: rm {quote(abort)}")
+            if os.path.lexists(paths.checkpoint) and (held := halted(paths.folder)):
+                checkpoint = os.path.relpath(paths.checkpoint)
+                return End("checkpoint", 3, f"{checkpoint} is there: all agents stop; {held[1]}")
             if not os.path.lexists(paths.pause):
                 return None
             if not told:

@@ -35,9 +35,20 @@ def test_a_file_of_that_name_ends_the_run_before_the_next_iteration(
     assert result.code == code
     assert len(project.recorded) == 2
     assert lines(result, f"liza run  {status}: .liza/{name} is there")
+    assert {"CHECKPOINT": "a human made it, and removes it", "ABORT": "go on after: rm .liza/ABORT"}[name] in result.err
     again = project.run()
     assert again.code == code
     assert len(project.recorded) == 2
+
+
+def test_a_run_that_is_stopped_while_it_is_paused_says_that_its_loop_must_be_closed_first(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    with project.running() as running:
+        running.says("paused; go on with: liza loop reset l")
+        running.send(signal.SIGTERM)
+        assert running.code() == 130
+    said = running.err.read_text().splitlines()[-1]
+    assert said == f"  go on with: liza loop reset l && liza run --resume {project.session.name}"
 
 
 def test_a_file_called_pause_is_waited_for(tmp_path: Path) -> None:

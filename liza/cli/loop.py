@@ -84,10 +84,10 @@ def status_command(ctx: click.Context, name: str | None, now: str | None, as_jso
     board = Board.find(root_of(ctx))
     rules, settings = iteration.in_force(board.paths)
     at = moment(now)
+    found = recording.look(board, name, rules, settings, at)
     document = board.read()
     if scopes.find(document.data.get("loops"), name, "loop") is None:
         raise unknown(document, judging.SCOPE, name)
-    found = recording.look(board, name, rules, settings, at)
     code = iteration.tell("loop status", found, settings, as_json)
     if not as_json:
         _details(found, settings, at)

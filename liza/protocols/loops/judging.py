@@ -95,7 +95,7 @@ class Judge:
 
 def understood(document: Document, name: str) -> Mapping[str, Any] | None:
     """The loop by that name; `Unreadable` where its record cannot be understood, and then it counts as open."""
-    found = scopes.find(document.data.get(SCOPE.section), name, SCOPE.name)
+    found = changing.found_in(document, SCOPE, name)
     if found is None:
         return None
     where, loop = found

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from liza.blackboard.board import Board
 from liza.blackboard.document import Document
-from liza.errors import Refused
+from liza.errors import Refused, Unreadable
 from liza.model import format_time
 from liza.protocols.changing import Outcome, change, unknown
 from liza.protocols.loops import iterations as its
@@ -117,7 +117,10 @@ def probe(board: Board, name: str, rules: RuleSet, settings: Settings, now: date
 
 def look(board: Board, name: str, rules: RuleSet, settings: Settings, now: datetime) -> Recorded:
     """A loop as it is now; one that nobody has recorded yet is closed. What others wrote is judged, and not written."""
-    loop = judging.understood(board.read(), name) or states.new()
+    try:
+        loop = judging.understood(board.read(), name) or states.new()
+    except Unreadable as error:
+        raise board.with_backup(error) from None
     return told(name, loop, rules, settings, now)
 
 

@@ -147,15 +147,25 @@ class Run:
             return End("stopped", 1, f"{ran}, and it is not completed (--max {self.job.maximum})")
         self._write_context(stands)
         self.view.iterates(self.number + 1, self.model, stands)
+        self._begin()
         place = Workplace(self.job, self.session, os.environ, self.interrupts, self.view.outlet)
-        done = iterate(place, self.number + 1, self.model)
+        done = iterate(place, self.number, self.model)
         return self._decided(done, self._recorded(done))
+
+    def _begin(self) -> None:
+        """Should liza itself be killed now, a later run records that the iteration was cut short."""
+        self.session.iteration(self.number + 1)
+        self.number += 1
+        self.pending = Iteration(
+            task=self.job.task, outcome="crash", model=self.model, duration=0.0, confidence=0.0, errors=0,
+            session=self.session.name,
+        )  # fmt: skip
+        self.save("running")
 
     def _is_last(self) -> bool:
         return self.job.maximum is not None and self.here >= self.job.maximum
 
     def _recorded(self, done: Done) -> Recorded:
-        self.number += 1
         self.here += 1
         self.unattended += 1
         self.tried = [*self.tried, done.tried()][-_REMEMBERED:]

@@ -142,7 +142,7 @@ def test_a_run_that_is_killed_takes_all_processes_of_the_agent_with_it(tmp_path:
         until(lambda: not any(map(alive, project.pids())), "the agent and its child have ended")
 
 
-def test_a_run_that_was_killed_can_be_resumed(tmp_path: Path) -> None:
+def test_a_run_that_was_killed_can_be_resumed_and_records_the_iteration_that_was_cut_short(tmp_path: Path) -> None:
     project = Project(
         tmp_path / "p", f'[ -e go ] && exit; echo 1 >> work.txt; [ "$LIZA_ITERATION" = 1 ] || {{\n{HANGS}}}'
     )
@@ -154,7 +154,9 @@ def test_a_run_that_was_killed_can_be_resumed(tmp_path: Path) -> None:
     assert project.facts["status"] == "running"
     (project.folder / "go").touch()
     assert project.liza("run", "--resume", project.session.name, "--max", "1").code == 1
-    assert (len(project.recorded), project.facts["iterations"]) == (2, 2)
+    assert [each.get("outcome", "ok") for each in project.recorded] == ["ok", "crash", "ok"]
+    assert project.facts["iterations"] == 3
+    assert (project.iteration(2) / "output.log").read_text() == "begun\n"  # what it printed is not written over
 
 
 # --- people with commands -------------------------------------------------------------------------------------------

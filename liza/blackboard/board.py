@@ -46,15 +46,18 @@ class Board:
                 document = self._looked_at_twice(previous)
             return document
         except Unreadable as error:
-            raise self._with_backup(error) from None
+            raise self.with_backup(error) from None
 
-    def _with_backup(self, error: Unreadable) -> Unreadable:
+    def with_backup(self, error: Unreadable) -> Unreadable:
         """A file that cannot be read, with the last copy that could: for a person to put back, never for us."""
+        from shlex import quote
+
         from liza.blackboard.backups import last
 
         copy = last(self.paths)
         if copy is not None and error.file == self.paths.state and "backups" not in (error.hint or ""):
-            restore = f"or go back to the last copy, without what was written since: cp {copy} {self.paths.state}"
+            command = f"cp {quote(copy)} {quote(self.paths.state)}"
+            restore = f"or go back to the last copy, without what was written since: {command}"
             error.hint = "; ".join(part for part in (error.hint, restore) if part)
         return error
 
@@ -109,7 +112,7 @@ class Board:
                     seen = versions.read(self.paths.state)
                     document = self._document(seen)
                 except Unreadable as error:
-                    raise self._with_backup(error) from None
+                    raise self.with_backup(error) from None
                 raw = edit(document)
                 if raw == document.raw:
                     return document, raw

@@ -12,7 +12,7 @@ from liza.blackboard.paths import Paths
 from liza.cli.options import moment
 from liza.errors import Refused, WrongUsage
 from liza.protocols.loops import judging, states
-from liza.protocols.loops.iterations import OUTCOMES
+from liza.protocols.loops.iterations import OUTCOMES, count_of, no_progress
 from liza.protocols.loops.recording import Iteration, Recorded
 from liza.protocols.loops.settings import Settings
 from liza.rules.evaluate import RuleSet
@@ -82,7 +82,7 @@ def _whole(options: Options, name: str) -> int | None:
 
 
 def _outcome(options: Options) -> str:
-    """What is said, or else what follows: an error that was given makes it one."""
+    """What is said; an error is counted by its words, whatever the command made of it."""
     outcome = options.get("outcome")
     if outcome is not None and outcome not in OUTCOMES:
         raise WrongUsage(f"--outcome is {shown(outcome)}", hint=f"one of: {', '.join(OUTCOMES)}")
@@ -136,8 +136,8 @@ def tell(command: str, done: Recorded, settings: Settings, as_json: bool) -> int
             loop=done.name,
             loop_status=done.status,
             reason=done.reason,
-            loop_count=done.loop.get("loop_count"),
-            consecutive_no_progress_loops=done.loop.get("consecutive_no_progress_loops"),
+            loop_count=count_of(done.loop),
+            consecutive_no_progress_loops=no_progress(done.loop, settings),
             signals=[
                 {
                     "rule": each.rule,
@@ -161,10 +161,11 @@ def tell(command: str, done: Recorded, settings: Settings, as_json: bool) -> int
 
 def lines_of(done: Recorded) -> list[str]:
     name = printable(done.name)
-    count = done.loop.get("loop_count")
+    count = count_of(done.loop)
     if done.status == states.OPEN:
-        lines = [f"loop {name}: OPEN after {count} iterations: {printable(done.reason or 'its status is not known')}"]
-        return [*lines, f"  go on with: liza loop reset {name}   (or try one iteration: liza loop probe {name})"]
+        after = "1 iteration" if count == 1 else f"{count} iterations"
+        lines = [f"loop {name}: OPEN after {after}: {printable(done.reason or 'nobody has written down why')}"]
+        return [*lines, f"  go on with: {done.command('reset')}   (or try one iteration: {done.command('probe')})"]
     lines = [f"loop {name}: {done.status}, iteration {count}" + (", completed" if done.completed else "")]
     if done.status == states.HALF_OPEN:
         lines = [f"loop {name}: HALF_OPEN, one iteration may try again ({printable(done.reason)})"]

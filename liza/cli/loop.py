@@ -12,6 +12,7 @@ from liza.errors import LizaError
 from liza.model import MAPPINGS, format_time
 from liza.protocols import scopes
 from liza.protocols.changing import unknown
+from liza.protocols.loops import iterations as its
 from liza.protocols.loops import judging, recording, states
 from liza.protocols.loops.recording import Recorded
 from liza.protocols.loops.settings import Settings
@@ -83,10 +84,10 @@ def status_command(ctx: click.Context, name: str | None, now: str | None, as_jso
     board = Board.find(root_of(ctx))
     rules, settings = iteration.in_force(board.paths)
     at = moment(now)
+    found = recording.look(board, name, rules, settings, at)
     document = board.read()
     if scopes.find(document.data.get("loops"), name, "loop") is None:
         raise unknown(document, judging.SCOPE, name)
-    found = recording.look(board, name, rules, settings, at)
     code = iteration.tell("loop status", found, settings, as_json)
     if not as_json:
         _details(found, settings, at)
@@ -95,9 +96,11 @@ def status_command(ctx: click.Context, name: str | None, now: str | None, as_jso
 
 def _details(found: Recorded, settings: Settings, at: datetime) -> None:
     loop = found.loop
-    progress = [e.get("progress") for e in loop.get("iterations") or () if isinstance(e, MAPPINGS)]
-    known = [each for each in progress if each is not None]
-    click.echo(f"  progress {f'{known[-1]} %' if known else 'unknown'}, tripped {loop.get('trigger_count') or 0} times")
+    known = [each for e in its.listed(loop) if (each := its.number(e.get("progress"))) is not None]
+    trips = its.number(loop.get("trigger_count")) or 0
+    click.echo(
+        f"  progress {f'{known[-1]:g} %' if known else 'unknown'}, tripped {trips:g} time{'' if trips == 1 else 's'}"
+    )
     errors = [e for e in loop.get("error_history") or () if isinstance(e, MAPPINGS)]
     for error in errors[-3:]:
         where = f" ({show.short(error.get('file'))})" if error.get("file") else ""
@@ -149,7 +152,7 @@ def _list(ctx: click.Context, now: str | None, as_json: bool, called: str) -> in
                 "loop": row.name,
                 "loop_status": row.status,
                 "reason": row.reason,
-                "loop_count": row.loop.get("loop_count"),
+                "loop_count": its.count_of(row.loop) if row.loop else None,
             }
             for row in rows
         ]
@@ -169,7 +172,7 @@ def _table(rows: list[Recorded]) -> None:
     for row in rows:
         status = click.style(f"{row.status:<9}", fg=colours[row.status])
         said = row.reason if row.status != states.CLOSED else "completed" if row.completed else _nearest(row)
-        count = f"{row.loop.get('loop_count') or 0:>4} iterations"
+        count = f"{its.count_of(row.loop):>4} iterations"
         click.echo(show.fitted(f"{show.short(row.name, 40):<{width}}  {status}  {count}  {show.short(said)}".rstrip()))
 
 

@@ -165,7 +165,7 @@ def _can_start(program: str, cwd: str) -> bool:
 
 def _alone(board: Board, loop: str) -> Lock:
     """One run a loop: two would take each other's iterations for their own."""
-    path = f"{os.path.splitext(judging.archive_of(board.paths, loop))[0]}.lock"
+    path = f"{judging.file_of(board.paths, loop)}.lock"
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
     except OSError as error:

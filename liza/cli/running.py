@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 import sys
 import time
 from collections.abc import Callable
@@ -131,7 +130,7 @@ class Plain:
 
     def _not_told(self, place: str, why: str | None) -> None:
         if why is not None:
-            self.says(f"nobody could be told: {place}: {why}")
+            self.says(f"not told: {place}: {why}")
 
     def choose(self, run: Run, is_over: Callable[[], bool]) -> Choice | None:
         from liza.cli.menu import Menu
@@ -156,10 +155,9 @@ class Plain:
         self.line(f"  {', '.join(parts)}")
         self.line(f"  kept in {printable(os.path.relpath(run.session.folder))}/")
         if end is None or end.code != 0:
-            first = (
-                f"liza loop reset {shlex.quote(run.job.loop)} && " if end is not None and end.status == "open" else ""
-            )
-            self.line(f"  go on with: {printable(first)}liza run --resume {run.session.name}")
+            stuck = run.stuck()
+            first = f"{stuck.command('reset')} && " if stuck is not None else ""
+            self.line(f"  go on with: {first}liza run --resume {run.session.name}")
 
 
 def _is_asked() -> bool:

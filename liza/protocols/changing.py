@@ -10,9 +10,10 @@ from liza.blackboard.board import Board
 from liza.blackboard.document import Document
 from liza.blackboard.paths import Paths
 from liza.blackboard.storage import make_folders
-from liza.errors import Refused
-from liza.model import format_time
+from liza.errors import Refused, Unreadable
+from liza.model import MAPPINGS, format_time
 from liza.protocols import scopes
+from liza.text import text_of
 
 Archived = tuple[Mapping[str, Any], ...]
 
@@ -38,8 +39,11 @@ def change(
 
     def revised(document: Document) -> bytes:
         section = document.data.get(scope.section)
-        found = scopes.find(section, name, scope.name)
-        outcomes[:] = [after(document, found[1] if found is not None else None)]
+        try:
+            found = found_in(document, scope, name)
+            outcomes[:] = [after(document, found[1] if found is not None else None)]
+        except Unreadable as error:
+            raise board.with_backup(error) from None
         raw = edit.replace_section(document, scope.section, scopes.put(section, name, outcomes[0].record, scope.name))
         if raw != document.raw:
             backups.keep(board.paths, document.raw, now)
@@ -50,6 +54,19 @@ def change(
     board.change(revised)
     log(board.paths, outcomes[0].events, now)
     return outcomes[0]
+
+
+def found_in(document: Document, scope: scopes.Scope, name: str) -> tuple[int | str, Mapping[str, Any]] | None:
+    """The record by that name, as `scopes.find` finds it; an error says where in the file it is."""
+    section = document.data.get(scope.section)
+    try:
+        return scopes.find(section, name, scope.name)
+    except Unreadable as error:
+        entries = section.items() if isinstance(section, dict) else enumerate(section) if type(section) is list else ()
+        odd = [key for key, each in entries if not isinstance(each, MAPPINGS)]
+        path = (scope.section, *sorted(odd, key=lambda key: text_of(key) != name)[:1])
+        error.file, (error.line, error.column) = document.file, document.locate(path) or (None, None)
+        raise
 
 
 def keep(paths: Paths, path: str, what: str, records: Sequence[Mapping[str, Any]]) -> None:

@@ -9,6 +9,7 @@ the protocol.
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from liza.text import closest, shown
@@ -23,20 +24,23 @@ class Limit(NamedTuple):
     least: int
     most: int
     off: bool = False
+    fractions: bool = False  # loops are counted, percent and seconds are not
 
     def fault(self, value: Any) -> str | None:
         """What is expected instead of this value; None if it will do."""
         if self.off and (value is False or (type(value) is int and value == 0)):
             return None
-        if isinstance(value, int | float) and not isinstance(value, bool) and self.least <= value <= self.most:
+        is_number = type(value) is int or (self.fractions and type(value) is float)
+        if is_number and self.least <= value <= self.most:
             return None
-        return f"a number from {self.least} to {self.most}" + (", or 0 to turn it off" if self.off else "")
+        kind = "number" if self.fractions else "whole number"
+        return f"a {kind} from {self.least} to {self.most}" + (", or 0 to turn it off" if self.off else "")
 
 
 LIMITS = {
     "max_loops_no_progress": Limit(10, 3, 50),
-    "stagnation_threshold": Limit(3, 1, 10),
-    "cooldown_seconds": Limit(300, 60, 3600, off=True),
+    "stagnation_threshold": Limit(3, 1, 10, fractions=True),
+    "cooldown_seconds": Limit(300, 60, 3600, off=True, fractions=True),
     "absolute_max_loops": Limit(20, 10, 100),
     "warning_threshold": Limit(8, 5, 15),
     "critical_threshold": Limit(15, 10, 30),
@@ -83,7 +87,7 @@ def faults(key: str, block: Mapping[str, Any]) -> Iterator[Fault]:
 
 def _circuit_breaker(block: Mapping[str, Any]) -> Iterator[Fault]:
     path: Path = ("circuit_breaker",)
-    yield from _limits(block, path, (*LIMITS, "projects"))
+    yield from _limits(block, path, (*LIMITS, "projects"), {})
     projects = block.get("projects")
     if projects is not None and not isinstance(projects, Mapping):
         yield Fault((*path, "projects"), f"projects is {shown(projects)}, expected is a mapping of project types")
@@ -93,27 +97,24 @@ def _circuit_breaker(block: Mapping[str, Any]) -> Iterator[Fault]:
         if not isinstance(own, Mapping):
             yield Fault(where, f"the project {shown(name)} is {shown(own)}, expected is a mapping")
         else:
-            yield from _limits(own, where, tuple(LIMITS))
+            yield from _limits(own, where, tuple(LIMITS), block)
 
 
-def _limits(block: Mapping[str, Any], path: Path, known: tuple[str, ...]) -> Iterator[Fault]:
+def _limits(block: Mapping[str, Any], path: Path, known: tuple[str, ...], base: Mapping[str, Any]) -> Iterator[Fault]:
+    """What is wrong with limits; those that are not given here are those of `base`, or as shipped."""
     yield from _unknown(block, path, known)
     for name, limit in LIMITS.items():
         if block.get(name) is not None and (wanted := limit.fault(block[name])) is not None:
             yield Fault((*path, name), f"{name} is {shown(block[name])}, expected is {wanted}")
-    given = [name for name in LEVELS if block.get(name) is not None]
-    values = [block[name] for name in given]
-    if len(given) > 1 and all(LIMITS[name].fault(block[name]) is None for name in given):
-        for index in range(len(given) - 1):
-            if values[index] >= values[index + 1]:
-                yield Fault(
-                    (*path, given[index]), disorder(given[index], values[index], given[index + 1], values[index + 1])
-                )
-
-
-def disorder(lower: str, value: Any, upper: str, limit: Any) -> str:
-    """The levels do not grow."""
-    return f"{lower} ({value}) must be below {upper} ({limit})"
+    given = {name: block[name] for name in LEVELS if block.get(name) is not None}
+    others = {name: base[name] for name in LEVELS if base.get(name) is not None}
+    levels = {**{name: LIMITS[name].default for name in LEVELS}, **others, **given}
+    if any(LIMITS[name].fault(value) is not None for name, value in levels.items()):
+        return
+    for lower, upper in pairwise(LEVELS):
+        if levels[lower] >= levels[upper] and (lower in given or upper in given):
+            said = f"{lower} ({levels[lower]}) must be below {upper} ({levels[upper]})"
+            yield Fault((*path, lower if lower in given else upper), said)
 
 
 def _stagnation(block: Mapping[str, Any]) -> Iterator[Fault]:

@@ -11,11 +11,13 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from shlex import quote
 from typing import Any
 
 from liza.blackboard import versions
 from liza.blackboard.board import Board
 from liza.errors import LizaError, Refused, Unreadable
+from liza.halt import halted
 from liza.model import parse_time
 from liza.protocols.loops import recording, states
 from liza.protocols.loops.errors import Error
@@ -28,6 +30,7 @@ from liza.runner.context import Tried
 from liza.runner.evidence import read_plan
 from liza.runner.iterating import Done, Workplace, iterate
 from liza.runner.job import Job, Session
+from liza.runner.measuring import forget
 from liza.runner.plan import Plan
 from liza.runner.process import Interrupts
 from liza.runner.view import Choice, End, Totals, View
@@ -129,7 +132,7 @@ class Run:
         stands = self.look()
         if not self._is_open(stands):
             return None
-        hint = f"go on after: liza loop reset {stands.name}   (one try: liza loop probe {stands.name})"
+        hint = f"go on after: {stands.command('reset')}   (one try: {stands.command('probe')})"
         return End("open", 3, f"loop {stands.name} is OPEN: {stands.reason}; {hint}")
 
     def _step(self) -> End | None:
@@ -144,15 +147,25 @@ class Run:
             return End("stopped", 1, f"{ran}, and it is not completed (--max {self.job.maximum})")
         self._write_context(stands)
         self.view.iterates(self.number + 1, self.model, stands)
+        self._begin()
         place = Workplace(self.job, self.session, os.environ, self.interrupts, self.view.outlet)
-        done = iterate(place, self.number + 1, self.model)
+        done = iterate(place, self.number, self.model)
         return self._decided(done, self._recorded(done))
+
+    def _begin(self) -> None:
+        """Should liza itself be killed now, a later run records that the iteration was cut short."""
+        self.session.iteration(self.number + 1)
+        self.number += 1
+        self.pending = Iteration(
+            task=self.job.task, outcome="crash", model=self.model, duration=0.0, confidence=0.0, errors=0,
+            session=self.session.name,
+        )  # fmt: skip
+        self.save("running")
 
     def _is_last(self) -> bool:
         return self.job.maximum is not None and self.here >= self.job.maximum
 
     def _recorded(self, done: Done) -> Recorded:
-        self.number += 1
         self.here += 1
         self.unattended += 1
         self.tried = [*self.tried, done.tried()][-_REMEMBERED:]
@@ -175,6 +188,7 @@ class Run:
     def _record(self, iteration: Iteration) -> Recorded:
         now = datetime.now(UTC)
         stands = recording.record(self.board, self.job.loop, iteration, self.rules, self.settings, now)
+        forget(self.board.paths, self.job.loop)
         self.pending = None
         return stands
 
@@ -201,6 +215,13 @@ class Run:
         """How the loop stands now."""
         return recording.look(self.board, self.job.loop, self.rules, self.settings, datetime.now(UTC))
 
+    def stuck(self) -> Recorded | None:
+        """The loop, if it is open now, so that nobody can go on before it is closed."""
+        with suppress(LizaError):
+            stands = self.look()
+            return stands if self._is_open(stands) else None
+        return None
+
     def _is_open(self, stands: Recorded) -> bool:
         return stands.status == states.OPEN and not self.settings.disabled
 
@@ -218,10 +239,11 @@ class Run:
             if self.interrupts.number is not None:
                 return self._interrupted()
             if os.path.lexists(paths.abort):
-                return End("stopped", 1, f"{os.path.relpath(paths.abort)} is there")
-            if os.path.lexists(paths.checkpoint):
-                hint = "see why: liza status   (go on after: liza resolve -m 'what was decided')"
-                return End("checkpoint", 3, f"{os.path.relpath(paths.checkpoint)} is there: all agents stop; {hint}")
+                abort = os.path.relpath(paths.abort)
+                return End("stopped", 1, f"{abort} is there; go on after: rm {quote(abort)}")
+            if os.path.lexists(paths.checkpoint) and (held := halted(paths.folder)):
+                checkpoint = os.path.relpath(paths.checkpoint)
+                return End("checkpoint", 3, f"{checkpoint} is there: all agents stop; {held[1]}")
             if not os.path.lexists(paths.pause):
                 return None
             if not told:
@@ -315,8 +337,8 @@ class Run:
             if choice is not None:
                 return self._chosen(choice, stands)
         if not self.view.can_ask:
-            name = stands.name
-            self.view.says(f"paused; go on with: liza loop reset {name}   (one more try: liza loop probe {name})")
+            reset, probe = (stands.command(verb) for verb in ("reset", "probe"))
+            self.view.says(f"paused; go on with: {reset}   (one more try: {probe})")
         while not self._has_moved():
             self.interrupts.wait(POLL)
         return None  # the next turn sees what it is

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from liza.blackboard.board import Board
 from liza.blackboard.paths import Paths
 from liza.blackboard.storage import make_folder, put
+from liza.errors import Refused
+from liza.protocols.loops.judging import file_of
 from liza.protocols.loops.recording import Iteration, Recorded, record
 from liza.protocols.loops.settings import Settings
 from liza.rules.evaluate import RuleSet
@@ -27,8 +29,7 @@ class Measured(NamedTuple):
 
         with suppress(OSError):
             if self.now is None:
-                if os.path.exists(self.path):
-                    os.unlink(self.path)
+                os.unlink(self.path)
                 return
             folder = os.path.dirname(self.path)
             for each in (os.path.dirname(folder), folder):
@@ -42,7 +43,9 @@ def recorded(
 ) -> Recorded:  # fmt: skip
     """Record one iteration; where nobody says how many files changed, that is measured in the work trees."""
     if iteration.files_changed is not None:
-        return record(board, name, iteration, rules, settings, now)
+        done = record(board, name, iteration, rules, settings, now)
+        forget(board.paths, name)
+        return done
     measured = measure(board.paths, name, workdirs)
     done = record(board, name, iteration._replace(files_changed=measured.files_changed), rules, settings, now)
     measured.keep()
@@ -52,14 +55,27 @@ def recorded(
 def measure(paths: Paths, loop: str, workdirs: Sequence[str]) -> Measured:
     """Compare the work trees with how the last iteration of this loop left them; the first has nothing to compare."""
     import json  # these are what a caller who knows how many files changed does not pay for
-    from urllib.parse import quote
 
     from liza.runner import git
 
-    path = os.path.join(paths.runs, "loops", f"{quote(loop, safe=' ')[:200]}.snapshot.json")
+    for folder in workdirs:
+        if not os.path.isdir(folder):
+            raise Refused(f"--workdir names {folder}, which is no folder", hint="name a git work tree")
+    path = _path(paths, loop)
     roots = [os.path.abspath(each) for each in workdirs] or [os.path.dirname(os.path.abspath(paths.folder))]
     now = git.snapshot(roots)
     before = None
-    with suppress(OSError, ValueError), open(path, encoding="utf-8") as file:
-        before = git.load(json.load(file))
-    return Measured(git.files_changed(before, now), path, None if now is None else git.dump(now))
+    with suppress(OSError, ValueError, AttributeError), open(path, encoding="utf-8") as file:
+        kept = json.load(file)
+        before = git.load(kept) if kept.get("roots") == roots else None  # other work trees tell nothing about these
+    return Measured(git.files_changed(before, now), path, None if now is None else {**git.dump(now), "roots": roots})
+
+
+def forget(paths: Paths, loop: str) -> None:
+    """Nobody has measured the end of the last iteration, so the next one has nothing to be compared with."""
+    with suppress(OSError):
+        os.unlink(_path(paths, loop))
+
+
+def _path(paths: Paths, loop: str) -> str:
+    return f"{file_of(paths, loop)}.snapshot.json"

@@ -118,7 +118,21 @@ def test_a_webhook_that_does_not_answer_stops_nothing(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES, rules=rules)
     result = project.run("--on-stagnation", "alert", "--max", "4")
     assert result.code == 1
-    assert "nobody could be told: webhook http://127.0.0.1:9/…" in result.err
+    assert "not told: webhook http://127.0.0.1:9/…" in result.err
+
+
+# --- pause, and a trial ----------------------------------------------------------------------------------------------
+
+
+def test_work_that_is_done_in_a_trial_ends_the_run(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", "[ ! -e go ] || { echo >> work.txt; echo DONE; }")
+    with project.running("--verify", "test -e work.txt") as run:
+        run.says("paused; go on with: liza loop reset l   (one more try: liza loop probe l)")
+        (project.folder / "go").touch()
+        assert project.liza("loop", "probe", "l").code == 0
+        assert run.code() == 0
+    assert "liza run  completed" in run.err.read_text()
+    assert project.facts["iterations"] == 4
 
 
 # --- escalate -------------------------------------------------------------------------------------------------------

@@ -35,9 +35,20 @@ def test_a_file_of_that_name_ends_the_run_before_the_next_iteration(
     assert result.code == code
     assert len(project.recorded) == 2
     assert lines(result, f"liza run  {status}: .liza/{name} is there")
+    assert {"CHECKPOINT": "a human made it, and removes it", "ABORT": "go on after: rm .liza/ABORT"}[name] in result.err
     again = project.run()
     assert again.code == code
     assert len(project.recorded) == 2
+
+
+def test_a_run_that_is_stopped_while_it_is_paused_says_that_its_loop_must_be_closed_first(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    with project.running() as running:
+        running.says("paused; go on with: liza loop reset l")
+        running.send(signal.SIGTERM)
+        assert running.code() == 130
+    said = running.err.read_text().splitlines()[-1]
+    assert said == f"  go on with: liza loop reset l && liza run --resume {project.session.name}"
 
 
 def test_a_file_called_pause_is_waited_for(tmp_path: Path) -> None:
@@ -131,7 +142,7 @@ def test_a_run_that_is_killed_takes_all_processes_of_the_agent_with_it(tmp_path:
         until(lambda: not any(map(alive, project.pids())), "the agent and its child have ended")
 
 
-def test_a_run_that_was_killed_can_be_resumed(tmp_path: Path) -> None:
+def test_a_run_that_was_killed_can_be_resumed_and_records_the_iteration_that_was_cut_short(tmp_path: Path) -> None:
     project = Project(
         tmp_path / "p", f'[ -e go ] && exit; echo 1 >> work.txt; [ "$LIZA_ITERATION" = 1 ] || {{\n{HANGS}}}'
     )
@@ -143,7 +154,9 @@ def test_a_run_that_was_killed_can_be_resumed(tmp_path: Path) -> None:
     assert project.facts["status"] == "running"
     (project.folder / "go").touch()
     assert project.liza("run", "--resume", project.session.name, "--max", "1").code == 1
-    assert (len(project.recorded), project.facts["iterations"]) == (2, 2)
+    assert [each.get("outcome", "ok") for each in project.recorded] == ["ok", "crash", "ok"]
+    assert project.facts["iterations"] == 3
+    assert (project.iteration(2) / "output.log").read_text() == "begun\n"  # what it printed is not written over
 
 
 # --- people with commands -------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from liza.rules.evaluate import RuleSet, evaluate
 SCOPE = scopes.Scope("loop", "loops")
 DISABLED = "CIRCUIT_BREAKER_DISABLED is set: no loop is ever opened"
 LISTS = ("iterations", "error_history", "history")
+_LONGEST = 200  # characters of a file's name, which a file system limits to 255
 
 
 class Signal(NamedTuple):
@@ -94,7 +95,7 @@ class Judge:
 
 def understood(document: Document, name: str) -> Mapping[str, Any] | None:
     """The loop by that name; `Unreadable` where its record cannot be understood, and then it counts as open."""
-    found = scopes.find(document.data.get(SCOPE.section), name, SCOPE.name)
+    found = changing.found_in(document, SCOPE, name)
     if found is None:
         return None
     where, loop = found
@@ -179,7 +180,19 @@ def archive(paths: Paths, name: str, iterations: Sequence[Mapping[str, Any]]) ->
 
 
 def archive_of(paths: Paths, name: str) -> str:
-    """The file of a loop's older iterations, whatever the loop is called."""
-    from urllib.parse import quote
+    """The file of a loop's older iterations."""
+    return f"{file_of(paths, name)}.jsonl"
 
-    return os.path.join(paths.runs, "loops", f"{quote(name, safe=' ')[:200]}.jsonl")
+
+def file_of(paths: Paths, name: str) -> str:
+    """Where files about a loop are kept, without the ending of their names: its own, whatever the loop is called."""
+    written = name
+    if not (name.isascii() and name.replace("-", "x").replace("_", "x").isalnum()):
+        from urllib.parse import quote  # its import takes longer than recording an iteration
+
+        written = quote(name, safe=" ")
+    if len(written) > _LONGEST:
+        from hashlib import sha256
+
+        written = f"{written[: _LONGEST - 13]}-{sha256(name.encode()).hexdigest()[:12]}"
+    return os.path.join(paths.runs, "loops", written)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from liza.blackboard.board import Board
 from liza.blackboard.document import Document
-from liza.errors import Refused
+from liza.errors import Refused, Unreadable
 from liza.model import format_time
 from liza.protocols.changing import Outcome, change, unknown
 from liza.protocols.loops import iterations as its
@@ -14,7 +14,7 @@ from liza.protocols.loops import judging, states
 from liza.protocols.loops.errors import Error
 from liza.protocols.loops.settings import Settings
 from liza.rules.evaluate import RuleSet
-from liza.text import shown
+from liza.text import printable, shown
 
 _MOST = 1e12  # of anything that is counted
 
@@ -66,6 +66,12 @@ class Recorded(NamedTuple):
     signals: tuple[judging.Signal, ...] = ()
     notes: tuple[str, ...] = ()
 
+    def command(self, verb: str) -> str:
+        """What a person types about this loop, as a shell reads it."""
+        from shlex import quote
+
+        return f"liza loop {verb} {'-- ' if self.name.startswith('-') else ''}{printable(quote(self.name))}"
+
 
 def record(
     board: Board, name: str, iteration: Iteration, rules: RuleSet, settings: Settings, now: datetime
@@ -110,14 +116,18 @@ def probe(board: Board, name: str, rules: RuleSet, settings: Settings, now: date
 
 
 def look(board: Board, name: str, rules: RuleSet, settings: Settings, now: datetime) -> Recorded:
-    """A loop as it is now; one that nobody has recorded yet is closed."""
-    loop = judging.understood(board.read(), name) or states.new()
+    """A loop as it is now; one that nobody has recorded yet is closed. What others wrote is judged, and not written."""
+    try:
+        loop = judging.understood(board.read(), name) or states.new()
+    except Unreadable as error:
+        raise board.with_backup(error) from None
     return told(name, loop, rules, settings, now)
 
 
 def told(name: str, loop: Mapping[str, Any], rules: RuleSet, settings: Settings, now: datetime) -> Recorded:
-    """A loop that was read before."""
-    return _told(name, Outcome(dict(loop)), judging.Judge(rules, settings, now))
+    """The same of a loop that was read before."""
+    judge = judging.Judge(rules, settings, now)
+    return _told(name, states.settled(name, loop, settings, judge, now)._replace(events=()), judge)
 
 
 def _change(

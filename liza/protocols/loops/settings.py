@@ -5,12 +5,11 @@ values of that type; these beat the file's values for everybody; and these beat 
 """
 
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any, NamedTuple
 
-from liza.errors import Refused
+from liza.errors import Refused, WrongUsage
 from liza.rules import blocks
-from liza.rules.blocks import LEVELS, LIMITS, PROJECTS, SIGNALS, TASK_TIMEOUT, THRESHOLD, Limit
+from liza.rules.blocks import LIMITS, PROJECTS, SIGNALS, TASK_TIMEOUT, THRESHOLD, Limit
 from liza.rules.conditions import Condition
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.text import closest, shown
@@ -49,7 +48,7 @@ _PARAMS = (
 
 
 def settings_of(rules: RuleSet, environment: Mapping[str, str], options: Mapping[str, Any] | None = None) -> Settings:
-    """What is in force; `Refused` where a value is out of its range, with who gave it."""
+    """What is in force. A value that is out of its range is `WrongUsage` as an option, `Refused` elsewhere."""
     given = {name: value for name, value in (options or {}).items() if value is not None}
     stagnation, breaker = (rules.blocks.get(key) or {} for key in blocks.KEYS)
     project, notes = _project(given.get("project"), environment.get("PROJECT_TYPE"), breaker)
@@ -58,10 +57,6 @@ def settings_of(rules: RuleSet, environment: Mapping[str, str], options: Mapping
         name: _first(own.get(name), PROJECTS.get(project or "", {}).get(name), breaker.get(name), limit.default)
         for name, limit in LIMITS.items()
     }
-    for lower, upper in pairwise(LEVELS):
-        if numbers[lower] >= numbers[upper]:
-            message = blocks.disorder(lower, numbers[lower], upper, numbers[upper])
-            raise Refused(f"{message} for {project or 'every project'}", hint="correct circuit_breaker: in rules.yaml")
     signals = stagnation.get("signals") or {}
     escalation, notifications = (stagnation.get(name) or {} for name in ("escalation", "notifications"))
     return Settings(
@@ -99,7 +94,7 @@ def _project(option: Any, variable: str | None, breaker: Mapping[str, Any]) -> t
     meant = closest(chosen, known)
     hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(known)}"
     if option:
-        raise Refused(f"--project is {shown(chosen)}, which is no known type of project", hint=hint)
+        raise WrongUsage(f"--project is {shown(chosen)}, which is no known type of project", hint=hint)
     said = f"PROJECT_TYPE is {shown(chosen)}, which is not known, so the limits of every project count"
     return None, (f"{said} ({hint})",)
 
@@ -114,7 +109,8 @@ def _number(
         return None
     number = int(text) if str(text).isdecimal() and len(str(text)) < 10 else None
     if limit.fault(number) is not None:
-        raise Refused(f"{whose} is {shown(text)}, expected is {limit.fault(number)}", hint=f"for example: {whose}=3")
+        wrong = Refused if whose == variable else WrongUsage
+        raise wrong(f"{whose} is {shown(text)}, expected is {limit.fault(number)}", hint=f"for example: {whose}=3")
     return number
 
 
@@ -124,7 +120,8 @@ def _action(option: str | None, variable: str | None) -> str | None:
             if chosen not in blocks.ACTIONS:
                 meant = closest(chosen, blocks.ACTIONS)
                 hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(blocks.ACTIONS)}"
-                raise Refused(f"{whose} is {shown(chosen)}, which is not known", hint=hint)
+                wrong = WrongUsage if chosen is option else Refused
+                raise wrong(f"{whose} is {shown(chosen)}, which is not known", hint=hint)
             return chosen
     return None
 

@@ -156,8 +156,7 @@ def settled(name: str, loop: Mapping[str, Any], settings: Settings, judge: Judge
     if status == OPEN or loop.get("completed_at") or not its.count_of(loop):
         return Outcome(dict(loop))
     if its.completed(last):  # before any limit: work that is done is done
-        done = {**loop, "completed_at": last.get("timestamp") or format_time(now)}
-        return Outcome(done, (Event("loop", name, "completed", f"loop {name} is completed", _task(last)),))
+        return _completed(name, loop, last, now)
     if judge is None or settings.disabled:
         return Outcome(dict(loop))
     matches = judge(its.counted(name, loop, settings))
@@ -165,6 +164,11 @@ def settled(name: str, loop: Mapping[str, Any], settings: Settings, judge: Judge
         return Outcome(dict(loop))
     # The first in pack order is the reason.
     return opened(name, loop, words(matches[0]), [match.rule.name for match in matches], settings, now)
+
+
+def _completed(name: str, loop: Mapping[str, Any], last: Mapping[str, Any], now: datetime) -> Outcome:
+    done = {**loop, "completed_at": last.get("timestamp") or format_time(now)}
+    return Outcome(done, (Event("loop", name, "completed", f"loop {name} is completed", _task(last)),))
 
 
 def opened(
@@ -199,12 +203,17 @@ def _after_probe(name: str, loop: Mapping[str, Any], settings: Settings, now: da
     """One iteration, judged on its own: progress closes the loop, anything else opens it again."""
     trip = _open_trip(loop) or {}
     probe = trip.get("probe")
-    records = its.derived(name, loop, settings)
-    tried = [r for r in records if type(probe) is not int or r.fields["iteration"] >= probe]
+    if type(probe) is not int:  # somebody changed the status: what was recorded before that has tried nothing
+        return probed(name, loop, "by hand", now)
+    tried = [r for r in its.derived(name, loop, settings) if r.fields["iteration"] >= probe]
     if not tried:
         return Outcome(dict(loop))
     record = tried[0]
-    if record.fields["completed"] or _gets_on(record):
+    if record.fields["completed"]:
+        after = closed(name, loop, "probe", None, now)
+        done = _completed(name, after.record, record.fields, now)
+        return Outcome(done.record, after.events + done.events, after.archived)
+    if _gets_on(record):
         return closed(name, loop, "probe", None, now)
     if settings.disabled:
         return Outcome(dict(loop))

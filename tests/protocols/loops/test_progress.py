@@ -221,6 +221,27 @@ def test_old_failures_do_not_open_it_again_after_a_good_iteration(loops: Loops) 
     assert loops.codes(GOOD, "--files-changed 0", "--files-changed 0") == [0, 0, 0]
 
 
+def test_work_that_the_trial_completes_is_completed(loops: Loops) -> None:
+    opened(loops)
+    loops.loop("probe", "coder-1")
+    ran = loops.record("--claims-done", "--evidence", "tests=pass", "--json")
+    said = json.loads(ran.out)
+    assert (ran.code, said["loop_status"], said["completed"], said["loop_count"]) == (0, "CLOSED", True, 0)
+    assert loops.actions == ["loop_opened", "loop_probing", "loop_closed", "loop_completed"]
+    assert loops.codes(GOOD) == [0]
+    assert loops.at()["loop_count"] == 1  # it begins anew, as any completed loop does
+
+
+def test_a_status_that_a_person_changes_to_half_open_is_a_trial_of_the_next_iteration(loops: Loops) -> None:
+    assert loops.codes(GOOD, "--files-changed 0", "--files-changed 0", "--files-changed 0")[-1] == 3
+    loops.write(loops.state.read_text().replace("status: OPEN", "status: HALF_OPEN"))
+    loops.run("analyze")
+    assert loops.at()["status"] == "HALF_OPEN"  # neither the first iteration nor the last was a trial
+    assert loops.actions == ["loop_opened", "loop_probing"]
+    assert loops.codes("--files-changed 0") == [3]
+    assert loops.at()["trigger_count"] == 2
+
+
 def test_after_the_cooldown_the_next_iteration_tries_by_itself(loops: Loops) -> None:
     opened(loops)
     loops.now += timedelta(seconds=300 - 61)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from liza.blackboard.rulesfile import read_rules
-from liza.errors import LizaError, Refused, Unreadable
+from liza.errors import Refused, Unreadable
 from liza.protocols.loops.settings import Settings, settings_of
 from tests.protocols.loops.run import Loops
 
@@ -92,6 +92,10 @@ OUT_OF_RANGE = [
     "circuit_breaker: {cooldown_seconds: 59}", "circuit_breaker: {cooldown_seconds: 3601}",
     "circuit_breaker: {absolute_max_loops: 9}", "circuit_breaker: {absolute_max_loops: 1000}",
     "circuit_breaker: {warning_threshold: 4}", "circuit_breaker: {critical_threshold: 31}",
+    "circuit_breaker: {max_loops_no_progress: 3.5}", "stagnation: {threshold: 2.5}",
+    "circuit_breaker: {critical_threshold: 20}", "circuit_breaker: {absolute_max_loops: 15}",
+    "circuit_breaker: {warning_threshold: 15}",
+    "circuit_breaker: {warning_threshold: 10, projects: {debugging: {critical_threshold: 10}}}",
     "circuit_breaker: {max_loops_no_progress: ten}", "circuit_breaker: {max_loops_no_progress: true}",
     "circuit_breaker: {warning_threshold: 15, critical_threshold: 12}",
     "circuit_breaker: {critical_threshold: 15, absolute_max_loops: 15}",
@@ -122,16 +126,23 @@ def test_so_it_is_in_the_environment_which_the_error_names(tmp_path: Path, varia
         settings(tmp_path, env={variable: value})
 
 
-def test_levels_that_only_together_are_out_of_order_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(LizaError, match=r"critical_threshold \(15\) must be below absolute_max_loops \(12\)"):
-        settings(tmp_path, "circuit_breaker: {absolute_max_loops: 12}\n")
+def test_levels_that_are_out_of_order_with_what_is_shipped_are_told_with_their_place(loops: Loops) -> None:
+    loops.write_rules("circuit_breaker:\n  cooldown_seconds: 90.5\n  absolute_max_loops: 12\n")
+    said = "rules.yaml:3:3: error: critical_threshold (15) must be below absolute_max_loops (12)"
+    assert said in loops.run("rules", "check").out
+    assert loops.record("--files-changed", "1").code == 4
+
+
+def test_levels_of_a_project_are_compared_with_those_of_every_project(tmp_path: Path) -> None:
+    text = "circuit_breaker: {absolute_max_loops: 50, projects: {debugging: {critical_threshold: 30}}}\n"
+    assert settings(tmp_path, text, project="debugging").critical_threshold == 30
 
 
 def test_an_unknown_type_of_project_is_a_warning_in_the_environment_and_an_error_as_an_option(loops: Loops) -> None:
     loops.env = {"PROJECT_TYPE": "debuging"}
     ran = loops.record("--files-changed", "1")
     assert (ran.code, "did you mean debugging?" in ran.err) == (0, True)
-    assert loops.record("--files-changed", "1", "--project", "debuging").code == 1
+    assert loops.record("--files-changed", "1", "--project", "debuging").code == 2
 
 
 def test_the_numbers_of_the_chosen_project_are_those_that_count(loops: Loops) -> None:

@@ -86,6 +86,13 @@ class Loop(RuleBasedStateMachine):
         kinds = self.take(states.settled("x", self.loop, SETTINGS, self.judge(), self.now))
         assert kinds == ["closed"]
 
+    @precondition(lambda self: states.status_of(self.loop) == states.OPEN)
+    @rule()
+    def half_opened_by_hand(self) -> None:
+        self.loop = {**self.loop, "status": states.HALF_OPEN}
+        kinds = self.take(states.settled("x", self.loop, SETTINGS, self.judge(), self.now))
+        assert kinds == ["probing"]
+
     @invariant()
     def counters_are_those_of_the_model(self) -> None:
         assert its.count_of(self.loop) == self.loop["loop_count"] == self.count

@@ -3,17 +3,27 @@
 import shlex
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.breaker.run import BIN, Ran, served
 from tests.protocols.loops.run import Loops
+from tests.served import Server
 
 
 def restored(loops: Loops, err: str) -> None:
     """Do what the hint says."""
     command = next(line for line in err.splitlines() if "cp " in line).partition("cp ")[2]
     subprocess.run(["cp", *shlex.split(command)], cwd=loops.root, check=True)
+
+
+def test_the_command_that_restores_it_can_be_typed_wherever_the_blackboard_lies(tmp_path: Path, server: Server) -> None:
+    loops = Loops(tmp_path / "it's a team", server)
+    loops.codes("--files-changed 1")
+    loops.state.write_text("")
+    restored(loops, run(loops, "loop", "status", "coder-1").err)
+    assert loops.codes("--files-changed 1") == [0]
 
 
 def run(loops: Loops, *words: str) -> Ran:
@@ -49,6 +59,7 @@ def test_the_last_copy_is_named_with_the_command_that_restores_it(loops: Loops, 
 FIELDS = {
     "a status that nobody knows": ("status: CLOSED", "status: closed", 4),
     "iterations that are no list": ("iterations:\n", "iterations: 5\n    more:\n", 4),
+    "no record": ("  coder-1:\n", "  coder-1: 5\n  other:\n", 4),
 }
 
 
@@ -58,8 +69,12 @@ def test_a_loop_that_cannot_be_understood_counts_as_open(loops: Loops, old: str,
     loops.write(loops.state.read_text().replace(old, new))
     ran = loops.record("--files-changed", "1")
     assert (ran.code, "state.yaml:" in ran.err) == (code, True)
-    assert loops.run("gate", "--loop", "coder-1").code == 2
+    for words in (["loop", "record", "coder-1"], ["loop", "status", "coder-1"], ["gate", "--loop", "coder-1"]):
+        tried = loops.run(*words)
+        assert (tried.code, ".liza/backups/state-" in tried.err) == (2 if words[0] == "gate" else code, True)
     assert loops.loop("list").code == 4
+    restored(loops, ran.err)
+    assert loops.loop("status", "coder-1").code == 1  # the copy is from before the first iteration
 
 
 def test_only_the_newest_copies_are_kept(loops: Loops) -> None:

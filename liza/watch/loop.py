@@ -4,7 +4,7 @@ Nothing here is kept that a restart would miss: what counts is on the blackboard
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
@@ -17,6 +17,7 @@ from liza.blackboard.rulesfile import read_rules
 from liza.blackboard.snapshot import take
 from liza.breaker import checkpoint
 from liza.breaker.check import Check, Halted, act, judged, snapshot_of, tidy
+from liza.breaker.resolve import log_decision
 from liza.errors import LizaError
 from liza.model import Snapshot, format_time
 from liza.rules.evaluate import Recall, RuleSet, evaluate
@@ -254,7 +255,7 @@ class Watcher:
         if not self.unchecked:  # the first look: what was told before must not seem to be over
             self.telling.stands("problems", causes.of_problems(take(document)))
         self.aged = None
-        self._tell_what_is_new(before, self.found)
+        self._tell_what_is_new(before, self.found, now)
         self._see_to_scopes(document, now)
         self._see_to_time(now)
 
@@ -300,16 +301,25 @@ class Watcher:
             return False
         return self.foreign and (now - self.entered).total_seconds() >= REFRESH
 
-    def _tell_what_is_new(self, before: Check | None, found: Check) -> None:
-        if before is None or (before.trigger is not None and found.trigger is not None):
-            # Resolved while nobody watched, or since the last look, and tripped again.
-            for each in news.of_absence(found, self.telling.was_told):
-                self.telling.tell(*each)
-        for each in news.of_check(before, found, observe=self.options.observe):
+    def _tell_what_is_new(self, before: Check | None, found: Check, now: datetime) -> None:
+        # Resolved while nobody watched, or since the last look, and tripped again.
+        unseen = before is None or (before.trigger is not None and found.trigger is not None)
+        absence = news.of_absence(found, self.telling.was_told) if unseen else ()
+        for each in (*absence, *news.of_check(before, found, observe=self.options.observe)):
             self.telling.tell(*each)
+            if each.kind is Kind.RESOLVED and not self.options.observe:
+                self._log_decision(news.entry_of(found, each.trip_id), now)
         halt = checkpoint.look(self.paths.checkpoint)
         self.telling.stands("halt", causes.about_the_halt(halt, found.trigger))
         self.telling.stands("own alarms", causes.of_rules(found.verdict))
+
+    def _log_decision(self, entry: Mapping[str, Any] | None, now: datetime) -> None:
+        """Whoever decides by hand does not write the log."""
+        try:
+            if entry is not None:
+                log_decision(self.board, entry, entry.get("resolved_by"), now)
+        except LizaError as error:
+            self.telling.tell(Kind.ALARM, f"a decision could not be logged: {error.file}: {error.message}")
 
     def _see_to_scopes(self, document: Document, now: datetime) -> None:
         """The narrower scopes come after the sprint's: a halt of everybody waits for none of them."""
@@ -363,7 +373,7 @@ class Watcher:
         """Some things change by time alone: a silence ends, a lease expires."""
         assert self.rules is not None
         assert self.document is not None
-        if any(_asks_for_age(each.condition) for each in self.rules.rules):
+        if any(each.condition.asks_for_age for each in self.rules.rules):
             self._at(now, AGING)
         for entry in entries(self.document.data.get("silences")):
             if entry.silence is not None and entry.in_force(now):
@@ -384,11 +394,3 @@ def _is_foreign(before: Document | None, after: Document) -> bool:
         return False
     names = {*before.data, *after.data} - {"circuit_breaker"}
     return any(before.data.get(name) != after.data.get(name) for name in names)
-
-
-def _asks_for_age(condition: Any) -> bool:
-    return any(
-        each.age
-        for aggregate in condition.aggregates
-        for each in (*getattr(aggregate, "where", ()), *getattr(aggregate, "filters", ()))
-    )

@@ -50,6 +50,45 @@ def test_a_resolution_by_hand_is_told_and_respected(board: Watched) -> None:
     assert (entry["trip_id"], entry["resolution"], entry["resolved_by"]) == (trip, "use a queue", "bob")
 
 
+DECIDED = '"resolution": "use a queue", "resolved_at": "2025-01-18T18:00:00Z"'
+WAYS = {
+    "moved into the history": f".history += [.current_trigger + {{{DECIDED}}}] | .current_trigger = null",
+    "entered where the trip stands": f".history[-1] += {{{DECIDED}}} | .current_trigger = null",
+    "only the status": ".",
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("watched", [True, False], ids=["while it watches", "while nobody watches"])
+def test_a_resolution_by_hand_is_logged_once(board: Watched, way: str, watched: bool) -> None:
+    board.report_anomalies(*RETRIES)
+    with Looking(board) as looking:
+        looking.ticks(2)
+        trip = board.halt["trip"]
+        if watched:
+            yq(board.state, f'.circuit_breaker |= ({way} | .status = "OK")')
+            looking.ticks(3)
+    if not watched:
+        yq(board.state, f'.circuit_breaker |= ({way} | .status = "OK")')
+    with Looking(board) as looking:
+        looking.ticks(3)
+    tripped, resolved = board.logged
+    assert tripped.startswith("tripped: ")
+    assert resolved == f"resolved: circuit breaker resolved: retry_cluster by hand, trip {trip}"
+
+
+def test_a_decision_that_cannot_be_logged_is_told_all_the_same(board: Watched) -> None:
+    board.report_anomalies(*RETRIES)
+    with Looking(board) as looking:
+        looking.ticks(2)
+        with board.log.open("a") as half:
+            half.write('- {"timestamp": "2025-01-18T12')
+        yq(board.state, '.circuit_breaker.status = "OK"')
+        looking.ticks(3)
+        assert len(looking.told("resolved")) == 1
+        assert any(text.startswith(f"a decision could not be logged: {board.log}: ") for text in looking.told("alarm"))
+
+
 def test_a_decision_that_is_entered_before_the_status_is_set_is_told_once(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         board.report_anomalies(*RETRIES)

@@ -68,15 +68,27 @@ def judged(snapshot: Snapshot, verdict: Verdict) -> Check:
     return Check(verdict, snapshot, standing, tripped=False)
 
 
-def act(board: Board, rules: RuleSet, found: Check, document: Document, now: datetime, *, enter: bool = True) -> Check:
-    """Put a verdict into effect. Without `enter`, a check that changes nothing leaves no trace on the blackboard."""
+def act(
+    board: Board,
+    rules: RuleSet,
+    found: Check,
+    document: Document,
+    now: datetime,
+    *,
+    enter: bool = True,
+    waits: bool = True,
+) -> Check:
+    """Put a verdict into effect. Without `enter`, a check that changes nothing leaves no trace on the blackboard.
+
+    Who does not wait gets a `LockTimeout` where somebody holds the lock, and nobody is to be halted.
+    """
     if found.trigger is not None:
         return _still_open(board, rules, found, now, enter)
     if found.verdict.matches:
         return _trip(board, rules, found, document, now)
     section = document.data.get("circuit_breaker")
     if enter or (section and sections.settled(section, now)[0] != section):
-        return _all_is_well(board, rules, found, document, now)
+        return _all_is_well(board, rules, found, document, now, waits)
     return found
 
 
@@ -109,7 +121,7 @@ def snapshot_of(board: Board, document: Document, rules: RuleSet, *, check: bool
 # --- nothing found --------------------------------------------------------------------------------------------------
 
 
-def _all_is_well(board: Board, rules: RuleSet, found: Check, judged: Document, now: datetime) -> Check:
+def _all_is_well(board: Board, rules: RuleSet, found: Check, judged: Document, now: datetime, waits: bool) -> Check:
     notes: list[str] = []
     newer: list[Check] = []
 
@@ -127,7 +139,7 @@ def _all_is_well(board: Board, rules: RuleSet, found: Check, judged: Document, n
         return edit.replace_section(document, "circuit_breaker", sections.checked(section, now))
 
     try:
-        board.change(enter)
+        board.change(enter, waits=waits)
     except Refused as error:
         raise NotEntered(error) from None
     if newer:
@@ -342,12 +354,14 @@ def _no_report(error: OSError, path: str) -> Refused:
     return Refused(f"the report could not be written: {error.strerror}", hint=hint, file=path)
 
 
-def log_once(board: Board, trigger: Mapping[str, Any], action: str, detail: str, now: datetime) -> None:
+def log_once(
+    board: Board, trigger: Mapping[str, Any], action: str, detail: str, now: datetime, *, waits: bool = True
+) -> None:
     """One line a decision: a trip that is taken up again after a crash is not logged twice."""
     mark = f"trip {trigger['trip_id']}" if trigger.get("trip_id") else f"trip of {trigger.get('timestamp')}"
     line = f"circuit breaker {action}: {detail}, {mark}"
     entry = {"timestamp": format_time(now), "agent": AGENT, "action": action, "detail": line}
-    append_entry(board.paths, entry, unless=(f"circuit breaker {action}", mark))
+    append_entry(board.paths, entry, unless=(f"circuit breaker {action}", mark), waits=waits)
 
 
 # --- still open -----------------------------------------------------------------------------------------------------

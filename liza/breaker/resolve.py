@@ -107,9 +107,9 @@ def _paperwork(board: Board, trigger: Mapping[str, Any], text: str, by: str, at:
         raise checkpoint.Unfinished(said, file=board.paths.state, problems=[first, *rest])
 
 
-def log_decision(board: Board, trigger: Mapping[str, Any], by: Any, now: datetime) -> None:
+def log_decision(board: Board, trigger: Mapping[str, Any], by: Any, now: datetime, *, waits: bool = True) -> None:
     """One line for a trip that is resolved, whoever is the first to see that it is."""
-    log_once(board, trigger, "resolved", f"{trigger.get('pattern')} {sections.decided_by(by)}", now)
+    log_once(board, trigger, "resolved", f"{trigger.get('pattern')} {sections.decided_by(by)}", now, waits=waits)
 
 
 def _archive_if_missing(board: Board, trip: str, archived: str) -> None:

@@ -18,8 +18,8 @@ from liza.blackboard.snapshot import take
 from liza.breaker import checkpoint
 from liza.breaker.check import Check, Halted, act, judged, snapshot_of, tidy
 from liza.breaker.resolve import log_decision
-from liza.errors import LizaError
-from liza.model import Snapshot, format_time
+from liza.errors import LizaError, LockTimeout
+from liza.model import format_time
 from liza.rules.evaluate import Recall, RuleSet, evaluate
 from liza.rules.silences import entries
 from liza.watch import causes, escalation, news, scopes
@@ -81,6 +81,7 @@ class Watcher:
         self.aged: datetime | None = None
         self.ages = Ages()
         self.ticked = clock()
+        self.decided: list[Mapping[str, Any]] = []  # what is to be logged when nobody holds the lock
         self.unchecked = False  # whether the records are in order: looked at when there is time
 
     # --- living -----------------------------------------------------------------------------------------------------
@@ -190,6 +191,7 @@ class Watcher:
         self.ticked = now
         try:
             self._look_if_due(now)
+            self._log_decisions(now)
             if not os.path.isdir(self.paths.folder):
                 return  # what was not found in a folder that was deleted meanwhile is nothing to be alarmed about
             self._look_for_alarms(now)
@@ -281,11 +283,13 @@ class Watcher:
         enter = self._may_enter(now)
         try:
             if not self.options.observe:
-                found = act(self.board, self.rules, found, document, now, enter=enter)
+                found = act(self.board, self.rules, found, document, now, enter=enter, waits=False)
             self.telling.works("blackboard")
         except LizaError as error:
-            self.telling.failed("blackboard", error, now)
             self._at(now, RETRY)
+            if isinstance(error, LockTimeout) and not found.is_open:
+                return found  # what is only to be written down keeps nobody from being halted meanwhile
+            self.telling.failed("blackboard", error, now)
             if isinstance(error, Halted):
                 found = found._replace(trigger=error.trigger, tripped=True)
         if enter:
@@ -306,20 +310,24 @@ class Watcher:
         unseen = before is None or (before.trigger is not None and found.trigger is not None)
         absence = news.of_absence(found, self.telling.was_told) if unseen else ()
         for each in (*absence, *news.of_check(before, found, observe=self.options.observe)):
+            entry = news.entry_of(found, each.trip_id) if each.kind is Kind.RESOLVED else None
+            self.decided += [entry] if entry is not None and not self.options.observe else []
+            self._log_decisions(now)
             self.telling.tell(*each)
-            if each.kind is Kind.RESOLVED and not self.options.observe:
-                self._log_decision(news.entry_of(found, each.trip_id), now)
         halt = checkpoint.look(self.paths.checkpoint)
         self.telling.stands("halt", causes.about_the_halt(halt, found.trigger))
         self.telling.stands("own alarms", causes.of_rules(found.verdict))
 
-    def _log_decision(self, entry: Mapping[str, Any] | None, now: datetime) -> None:
+    def _log_decisions(self, now: datetime) -> None:
         """Whoever decides by hand does not write the log."""
-        try:
-            if entry is not None:
-                log_decision(self.board, entry, entry.get("resolved_by"), now)
-        except LizaError as error:
-            self.telling.tell(Kind.ALARM, f"a decision could not be logged: {error.file}: {error.message}")
+        while self.decided:
+            try:
+                log_decision(self.board, self.decided[0], self.decided[0].get("resolved_by"), now, waits=False)
+            except LockTimeout:
+                return  # at the next tick
+            except LizaError as error:
+                self.telling.tell(Kind.ALARM, f"a decision could not be logged: {error.file}: {error.message}")
+            del self.decided[0]
 
     def _see_to_scopes(self, document: Document, now: datetime) -> None:
         """The narrower scopes come after the sprint's: a halt of everybody waits for none of them."""
@@ -346,15 +354,9 @@ class Watcher:
             self.telling.stands("alarms", causes.of_rules(evaluate(self.rules.only_alarms(), snapshot, now)))
             self.telling.stands("scopes", scopes.causes(self.board, snapshot, self.rules, now))
             self.telling.stands("silences", causes.of_silences(self.document.data.get("silences"), now))
-            self._escalate(snapshot, now)
+            trigger, since = self.found.trigger if self.found else None, self.ages.since(self.paths.checkpoint, now)
+            self.telling.outcome("ESCALATION", escalation.see_to(self.paths, since, trigger, snapshot, now))
         self.telling.tell_alarms(now)
-
-    def _escalate(self, snapshot: Snapshot, now: datetime) -> None:
-        halt = checkpoint.look(self.paths.checkpoint)
-        since = self.ages.since(self.paths.checkpoint, now)
-        trigger = self.found.trigger if self.found is not None else None
-        text = escalation.page(halt, since, trigger, snapshot, now)
-        self.telling.outcome("ESCALATION", escalation.update(self.paths, text))
 
     # --- when to look again -----------------------------------------------------------------------------------------
 

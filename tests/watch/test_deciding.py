@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from liza.blackboard.lock import Lock
 from tests.watch.daemon import OUTAGE, RETRIES, Daemon, Watched, until
 from tests.watch.looking import Looking
 from tests.watch.writers import save, yq
@@ -226,3 +227,23 @@ def test_a_resolution_is_no_alarm_about_its_halt(board: Watched) -> None:
         board.checkpoint.unlink()
         looking.ticks(5)
         assert looking.told("alarm") == looking.told("over") == []
+
+
+def test_a_halt_does_not_wait_for_the_paperwork_of_an_earlier_decision(board: Watched) -> None:
+    """Whoever holds the lock keeps the daemon from writing down what people did, and from nothing else."""
+    with Daemon(board.root, env={"LIZA_LOCK_TIMEOUT": "60"}) as daemon:
+        board.report_anomalies(*RETRIES)
+        daemon.tells("tripped")
+        trip = board.halted()["trip"]
+        with Lock(f"{board.state}.lock"):
+            board.checkpoint.unlink()
+            yq(board.state, '.circuit_breaker.status = "OK"')
+            daemon.tells("resolved")
+            board.report_anomalies(*OUTAGE)
+            until(board.checkpoint.exists, "the agents are halted")
+            assert len(board.logged) == 1, "the paperwork has to wait"
+        daemon.tells("tripped", "external_service_outage")
+        until(lambda: len(board.logged) == 3, "the decision and the second trip are in the log")
+        assert daemon.stop() == 0
+    assert [entry["resolved_by"] for entry in board.trips if entry["trip_id"] == trip] == ["by hand"]
+    assert sorted(line.split(":")[0] for line in board.logged) == ["resolved", "tripped", "tripped"]

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from liza.blackboard.board import BeingWritten, Board
 from liza.blackboard.document import Document
+from liza.blackboard.following import only_adds
 from liza.blackboard.paths import Paths
 from liza.blackboard.rulesfile import read_rules
 from liza.blackboard.snapshot import take
@@ -25,7 +26,7 @@ from liza.rules.silences import entries
 from liza.watch import causes, escalation, news, scopes
 from liza.watch.causes import Ages
 from liza.watch.changes import Changes, versions
-from liza.watch.health import GRACE
+from liza.watch.health import GRACE, STILL
 from liza.watch.lease import FolderGone, Lease
 from liza.watch.telling import Happening, Kind, Telling
 
@@ -98,8 +99,7 @@ class Watcher:
             self.changes.start()
             self.telling.remember()
             self.backend = self.changes.backend
-            how = f"by {self.backend}, process {os.getpid()}"
-            self.telling.tell(Kind.STARTED, f"watching {self.paths.folder} {how}")
+            self.telling.tell(Kind.STARTED, f"watching {self.paths.folder} by {self.backend}, process {os.getpid()}")
             while not self.stopping:
                 self.tick()
                 self.looked()
@@ -266,11 +266,14 @@ class Watcher:
         whole = self.changes.moved_into_place()
         try:
             document = self.board.read(self.document, whole=whole, patient=True)
-        except BeingWritten:
+        except BeingWritten as error:
             self.written = min(self.written or now, now)
             if self._waits_for_a_writer(now):
                 raise
-            return self.board.read(self.document, whole=whole)
+            document = self.board.read(self.document, whole=whole)
+            if (now - self.written).total_seconds() < STILL and not only_adds(self.document, document):
+                raise error from None  # half a save may stand for long; what is only longer may be judged
+            return document
         self.written = None
         return document
 
@@ -383,9 +386,7 @@ class Watcher:
 
 
 def _load_what_a_trip_needs() -> None:
-    """Before there is one: an upgrade in the night, or no file left to open, must not keep it from its paperwork.
-
-    Behind the first look, which may find one already. What is loaded is only looked up."""
+    """Before there is one: an upgrade in the night, or no file left to open, must not keep it from its paperwork."""
     for name in ("jinja2.sandbox", "rapidfuzz.distance"):
         import_module(name)
 

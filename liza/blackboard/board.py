@@ -99,12 +99,13 @@ class Board:
             with suppress(LizaError), Lock(self.paths.lock, timeout=0.0):
                 self.rescued += storage.sweep(self.paths.state, self.paths.backups)
 
-    def change(self, edit: Callable[[Document], bytes]) -> tuple[Document, bytes]:
+    def change(self, edit: Callable[[Document], bytes], *, waits: bool = True) -> tuple[Document, bytes]:
         """Put the bytes that `edit` makes of the document in its place; returns both, the old document first.
 
-        `edit` is called again with the newer document whenever another program got in between.
+        `edit` is called again with the newer document whenever another program got in between. Who does not wait gets a
+        `LockTimeout` at once where somebody holds the lock.
         """
-        with Lock(self.paths.lock):
+        with Lock(self.paths.lock, None if waits else 0.0):
             self.rescued += storage.sweep(self.paths.state, self.paths.backups)
             started = time.monotonic()
             while True:

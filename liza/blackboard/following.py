@@ -152,6 +152,11 @@ def _alone(raw: bytes, section: _Section) -> Any:
     return parsed[section.name]
 
 
+def only_adds(before: Document | None, after: Document) -> bool:
+    """Whether all that was there before still is: something was put in at one place, and nothing taken away."""
+    return before is None or sum(common_ends(before.raw, after.raw)) == len(before.raw)
+
+
 def common_ends(one: bytes, other: bytes) -> tuple[int, int]:
     """How many bytes two texts have in common at their beginning, and then at their end."""
     most = min(len(one), len(other))

@@ -26,12 +26,15 @@ _TAIL = 1 << 16
 _HEAD = 1 << 14
 
 
-def append_entry(paths: Paths, entry: Mapping[str, Any], unless: Sequence[str] = ()) -> None:
+def append_entry(paths: Paths, entry: Mapping[str, Any], unless: Sequence[str] = (), *, waits: bool = True) -> None:
     """Put one entry at the end of the log, durably; `Refused` if the log does not end with a whole entry.
 
-    `unless` are texts of which a line that has them all says that the entry is there already.
+    `unless` are texts of which a line that has them all says that the entry is there already. Who does not wait gets a
+    `LockTimeout` at once where somebody holds the lock.
     """
-    with Lock(paths.lock):
+    if unless and has_line(paths.log, unless):
+        return  # what is there stays there, and needs no lock
+    with Lock(paths.lock, None if waits else 0.0):
         storage.sweep(paths.log, paths.backups)
         if unless and has_line(paths.log, unless):
             return

@@ -77,15 +77,27 @@ def judged(snapshot: Snapshot, verdict: Verdict) -> Check:
     return Check(verdict, snapshot, standing, tripped=False)
 
 
-def act(board: Board, rules: RuleSet, found: Check, document: Document, now: datetime, *, enter: bool = True) -> Check:
-    """Put a verdict into effect. Without `enter`, a check that changes nothing leaves no trace on the blackboard."""
+def act(
+    board: Board,
+    rules: RuleSet,
+    found: Check,
+    document: Document,
+    now: datetime,
+    *,
+    enter: bool = True,
+    waits: bool = True,
+) -> Check:
+    """Put a verdict into effect. Without `enter`, a check that changes nothing leaves no trace on the blackboard.
+
+    Who does not wait gets a `LockTimeout` where somebody holds the lock, and nobody is to be halted.
+    """
     if found.trigger is not None:
         return _still_open(board, rules, found, now, enter)
     if found.verdict.matches:
         return _trip(board, rules, found, document, now)
     section = document.data.get("circuit_breaker")
     if enter or (section and sections.settled(section, now)[0] != section):
-        return _all_is_well(board, rules, found, document, now)
+        return _all_is_well(board, rules, found, document, now, waits)
     return found
 
 
@@ -110,7 +122,7 @@ def snapshot_of(board: Board, document: Document, rules: RuleSet, *, check: bool
 # --- nothing found --------------------------------------------------------------------------------------------------
 
 
-def _all_is_well(board: Board, rules: RuleSet, found: Check, judged: Document, now: datetime) -> Check:
+def _all_is_well(board: Board, rules: RuleSet, found: Check, judged: Document, now: datetime, waits: bool) -> Check:
     notes: list[str] = []
     newer: list[Check] = []
 
@@ -128,7 +140,7 @@ def _all_is_well(board: Board, rules: RuleSet, found: Check, judged: Document, n
         return edit.replace_section(document, "circuit_breaker", sections.checked(section, now))
 
     try:
-        board.change(enter)
+        board.change(enter, waits=waits)
     except Refused as error:
         raise NotEntered(error) from None
     if newer:

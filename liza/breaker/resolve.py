@@ -97,12 +97,17 @@ def _paperwork(board: Board, trigger: Mapping[str, Any], text: str, by: str, at:
     attempt(failed, lambda: checkpoint.remove(board.paths.checkpoint, trip))
     if trip is not None:
         attempt(failed, lambda: log_trip(board, trigger, now))  # no check comes after a decision
-    attempt(failed, lambda: log_once(board, trigger, "resolved", f"{trigger.get('pattern')} by {by}", now))
+    attempt(failed, lambda: log_decision(board, trigger, by, now))
     if failed:
         said = "the decision is entered, but not all that follows from it could be done"
         first = Problem(said, board.paths.state, hint="mend what follows, then run the same command again")
         rest = [Problem(each.message, each.file or "", each.line, each.column, each.hint) for each in failed]
         raise checkpoint.Unfinished(said, file=board.paths.state, problems=[first, *rest])
+
+
+def log_decision(board: Board, trigger: Mapping[str, Any], by: Any, now: datetime, *, waits: bool = True) -> None:
+    """One line for a trip that is resolved, whoever is the first to see that it is."""
+    log_once(board, trigger, "resolved", f"{trigger.get('pattern')} {sections.decided_by(by)}", now, waits=waits)
 
 
 def _archive_if_missing(board: Board, trip: str, archived: str) -> None:

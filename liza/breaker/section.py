@@ -11,12 +11,13 @@ from liza.model import format_time
 from liza.rules.acknowledged import open_trigger, same_trip
 
 __all__ = [
-    "also_matched", "checked", "completed", "entry_of", "history_of", "looked_at", "open_trigger", "resolved",
-    "settled", "told", "tripped",
+    "also_matched", "checked", "completed", "decided_by", "entry_of", "history_of", "looked_at", "open_trigger",
+    "resolved", "settled", "told", "tripped",
 ]  # fmt: skip
 
 Section = dict[str, Any]
 _DECISION = ("resolution", "resolved_at", "resolved_by")
+_BY_HAND = "by hand"  # as it stands in the history where nobody said who
 JOINED = "was joined with its trip"  # a note that asks nothing of anybody
 
 
@@ -123,6 +124,11 @@ def resolved(section: Any, text: str, by: str, now: datetime) -> Section:
     return {**_plain(section), "status": "OK", "current_trigger": None, "history": history}
 
 
+def decided_by(who: Any) -> str:
+    """In words, who resolved a trip."""
+    return _BY_HAND if who in (None, "", _BY_HAND) else f"by {who}"
+
+
 def completed(section: Any, text: str, by: str) -> tuple[Section, Mapping[str, Any]] | None:
     """The text for the last trip that somebody closed without one; None if there is no such trip."""
     history = history_of(section)
@@ -166,7 +172,7 @@ def settled(section: Any, now: datetime) -> tuple[Section, list[str]]:
         history[index] = {
             **entry,
             "resolved_at": format_time(now),
-            "resolved_by": entry.get("resolved_by") or "by hand",
+            "resolved_by": entry.get("resolved_by") or _BY_HAND,
         }
         if not entry.get("resolution"):
             notes.append(f"{entry.get('pattern')} was resolved by hand, and nobody wrote down how")

@@ -209,9 +209,11 @@ def log_trip(board: Board, trigger: Mapping[str, Any], now: datetime) -> None:
     log_once(board, trigger, "tripped", f"{trigger.get('pattern')} ({trigger.get('severity')})", now)
 
 
-def log_once(board: Board, trigger: Mapping[str, Any], action: str, detail: str, now: datetime) -> None:
+def log_once(
+    board: Board, trigger: Mapping[str, Any], action: str, detail: str, now: datetime, *, waits: bool = True
+) -> None:
     """One line a decision: a trip that is taken up again after a crash is not logged twice."""
     mark = f"trip {trigger['trip_id']}" if trigger.get("trip_id") else f"trip of {trigger.get('timestamp')}"
     line = f"circuit breaker {action}: {detail}, {mark}"
     entry = {"timestamp": format_time(now), "agent": AGENT, "action": action, "detail": line}
-    append_entry(board.paths, entry, unless=(f"circuit breaker {action}", mark))
+    append_entry(board.paths, entry, unless=(f"circuit breaker {action}", mark), waits=waits)

@@ -13,7 +13,7 @@ from liza.cli import envelope, show
 from liza.errors import LizaError, Refused
 from liza.model import format_time
 from liza.notify.message import Message, NotSent
-from liza.notify.targets import Target, targets
+from liza.notify.targets import Target, own_name, targets
 from liza.text import one_line
 
 _HINT = "name whom to tell in .liza/rules.yaml, for example:  notify: {desktop: true}   (see docs/operations.md)"
@@ -28,15 +28,17 @@ def run(paths: Paths, as_json: bool) -> int:
     name = one_line(os.path.basename(project))
     text = "A test: whoever reads this is told when the agents are halted."
     message = Message("test", f"liza: test in {name}", text, format_time(datetime.now(UTC)), project)
-    outcome = {one_line(place.name, 200): _send(place, message) for place in places}
+    outcome: dict[str, str | None] = {}
+    for place in places:
+        outcome[one_line(own_name(place, outcome), 200)] = _send(place, message)
     failed = [why for why in outcome.values() if why is not None]
     if as_json:
         problems = [{"message": fault.message, "hint": fault.hint} for fault in faults]
-        sent = [{"place": place, "sent": why is None, "why": why} for place, why in outcome.items()]
+        sent = [{"place": called, "sent": why is None, "why": why} for called, why in outcome.items()]
         envelope.write("watch", "not sent" if failed or faults else "sent", problems, places=sent)
     else:
-        for place, why in outcome.items():
-            click.echo(f"{place}: " + (click.style("sent", fg="green") if why is None else show.bold(why, "red")))
+        for called, why in outcome.items():
+            click.echo(f"{called}: " + (click.style("sent", fg="green") if why is None else show.bold(why, "red")))
         show.warnings(f"{fault.message}" + (f" ({fault.hint})" if fault.hint else "") for fault in faults)
     return 1 if failed or faults else 0
 

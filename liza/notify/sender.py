@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from liza.notify.message import Message, NotSent
-from liza.notify.targets import Target
+from liza.notify.targets import Target, own_name
 
 PAUSES = (1.0, 5.0, 15.0)  # seconds before each new try
 _MOST = 200  # messages that wait; more would be a flood that nobody reads
@@ -38,7 +38,8 @@ class Sender:
                 del self._lines[target]
         for target in targets:
             if target not in self._lines or self._lines[target].ending:
-                self._lines[target] = _Line(target, self._try, self._outcome)
+                name = own_name(target, [line.name for other, line in self._lines.items() if other != target])
+                self._lines[target] = _Line(name, target, self._try, self._outcome)
 
     def send(self, message: Message) -> None:
         """Hand a message over; returns at once."""
@@ -72,7 +73,10 @@ class Sender:
 class _Line:
     """One place, the messages that wait for it, and the thread that sends them; begun when there is one to send."""
 
-    def __init__(self, target: Target, work: Callable[[Target, Message], str | None], outcome: Outcome) -> None:
+    def __init__(
+        self, name: str, target: Target, work: Callable[[Target, Message], str | None], outcome: Outcome
+    ) -> None:
+        self.name = name
         self.ending = False
         self._target = target
         self._send = work
@@ -87,7 +91,7 @@ class _Line:
         try:
             self._waiting.put_nowait(message)
         except queue.Full:
-            self._outcome(self._target.name, "too many messages wait; one was dropped")
+            self._outcome(self.name, "too many messages wait; one was dropped")
 
     def end(self) -> None:
         """Send what waits, then no more."""
@@ -103,13 +107,13 @@ class _Line:
         if self._thread is not None:
             self._thread.join(seconds)
             if self._thread.is_alive():
-                self._outcome(self._target.name, "a message was still on its way when the daemon ended")
+                self._outcome(self.name, "a message was still on its way when the daemon ended")
 
     def _work(self) -> None:
         while (message := self._next()) is not None:
             why = self._send(self._target, message)
             at = time.strftime("%FT%TZ", time.gmtime())
-            self._outcome(self._target.name, None if why is None else f"{why} at {at}")
+            self._outcome(self.name, None if why is None else f"{why} at {at}")
 
     def _next(self) -> Message | None:
         try:

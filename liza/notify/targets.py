@@ -4,7 +4,8 @@ A fault keeps only its own place from being told; it names no address, because a
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from itertools import chain, count
 from typing import Any
 
 from liza.blackboard.document import Path
@@ -31,6 +32,12 @@ def targets(block: Any, config: Any, project: str) -> tuple[list[Target], list[F
     ]
     places: dict[Target, None] = {each: None for each in found if not isinstance(each, Fault)}
     return list(places), [each for each in found if isinstance(each, Fault)]
+
+
+def own_name(place: Target, taken: Collection[str]) -> str:
+    """How to call a place: channels of one host differ only in what must not be told."""
+    numbered = (f"{place.name} ({number})" for number in count(2))
+    return next(name for name in chain((place.name,), numbered) if name not in taken)
 
 
 def _webhooks(given: Any) -> Iterator[Target | Fault]:

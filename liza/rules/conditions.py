@@ -82,6 +82,12 @@ class Condition:
         """Whether more records can only ever bring it nearer to holding: counts that are to reach a number."""
         return all(_only_counts(each) for each in self.comparisons) and not _has_not(self.tree)
 
+    @cached_property
+    def asks_for_age(self) -> bool:
+        """Whether it can come to hold by time alone."""
+        looks = [each for each in self.aggregates if isinstance(each, Aggregate)]
+        return any(each.age for aggregate in looks for each in (*aggregate.where, *aggregate.filters))
+
     def counts(self, record: Record, world: World) -> bool:
         """Whether any of its aggregates looks at a record."""
         return any(isinstance(each, Aggregate) and world.is_counted(record, each) for each in self.aggregates)

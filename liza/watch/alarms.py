@@ -78,6 +78,8 @@ class Alarms:
             elif now - was.last >= REMINDERS[min(was.times - 1, len(REMINDERS) - 1)]:
                 self.standing[name] = Told(was.since, now, was.times + 1, cause.text, cause.level)
                 told.append(f"{cause.text} (still, since {format_time(was.since)})")
+            else:
+                self.standing[name] = was._replace(text=cause.text)  # no news, but whoever asks is to see what is there
         return told, over
 
     def _has_patience_ended(self, cause: Cause, now: datetime) -> bool:

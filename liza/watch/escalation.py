@@ -8,6 +8,7 @@ from typing import Any
 
 from liza.blackboard.paths import Paths
 from liza.blackboard.storage import put
+from liza.breaker import checkpoint
 from liza.breaker.checkpoint import Checkpoint
 from liza.model import Record, Snapshot, format_time
 from liza.text import one_line
@@ -17,8 +18,11 @@ _HEAD = "The agents have been halted for more than "  # how we know a page of ou
 _LISTED = 50
 
 
-def update(paths: Paths, text: str | None) -> str | None:
-    """Have the page say `text`, or be gone if that is None; why not, if it cannot be done. Only a change is written."""
+def see_to(
+    paths: Paths, since: datetime | None, trigger: Mapping[str, Any] | None, facts: Snapshot, now: datetime
+) -> str | None:
+    """Have the page say what it is to say, or be gone; why not, if it cannot be done. Only a change is written."""
+    text = _page(checkpoint.look(paths.checkpoint), since, trigger, facts, now)
     there = _head(paths.escalation)
     try:
         if text is not None and there != text.encode():
@@ -39,7 +43,7 @@ def _head(path: str) -> bytes | None:
         return None
 
 
-def page(
+def _page(
     halt: Checkpoint | None, since: datetime | None, trigger: Mapping[str, Any] | None, facts: Snapshot, now: datetime
 ) -> str | None:
     """What the page is to say; None while nobody has waited for hours."""

@@ -8,6 +8,7 @@ from liza.text import one_line
 from liza.watch.alarms import Alarms, Cause
 
 GRACE = 2.0  # seconds that a file may be unreadable before anybody is told: a save is not always done at once
+STILL = 30.0  # seconds after which nobody is in the middle of a save any more, though they have the file open
 
 
 class Failure(NamedTuple):

@@ -4,7 +4,7 @@ Nothing here is kept that a restart would miss: what counts is on the blackboard
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
@@ -12,21 +12,23 @@ from typing import Any, NamedTuple
 
 from liza.blackboard.board import BeingWritten, Board
 from liza.blackboard.document import Document
+from liza.blackboard.following import only_adds
 from liza.blackboard.paths import Paths
 from liza.blackboard.rulesfile import read_rules
 from liza.blackboard.snapshot import take
 from liza.breaker import checkpoint
 from liza.breaker.check import Check, act, judged, snapshot_of
+from liza.breaker.resolve import log_decision
 from liza.breaker.trip import Halted, tidy
-from liza.errors import LizaError
-from liza.model import Snapshot, format_time
+from liza.errors import LizaError, LockTimeout
+from liza.model import format_time
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.recall import memory
 from liza.rules.silences import entries
 from liza.watch import causes, escalation, news, scopes
 from liza.watch.causes import Ages
 from liza.watch.changes import Changes, versions
-from liza.watch.health import GRACE
+from liza.watch.health import GRACE, STILL
 from liza.watch.lease import FolderGone, Lease
 from liza.watch.telling import Happening, Kind, Telling
 
@@ -82,6 +84,7 @@ class Watcher:
         self.aged: datetime | None = None
         self.ages = Ages()
         self.ticked = clock()
+        self.decided: list[Mapping[str, Any]] = []  # what is to be logged when nobody holds the lock
         self.unchecked = False  # whether the records are in order: looked at when there is time
 
     # --- living -----------------------------------------------------------------------------------------------------
@@ -98,8 +101,7 @@ class Watcher:
             self.changes.start()
             self.telling.remember()
             self.backend = self.changes.backend
-            how = f"by {self.backend}, process {os.getpid()}"
-            self.telling.tell(Kind.STARTED, f"watching {self.paths.folder} {how}")
+            self.telling.tell(Kind.STARTED, f"watching {self.paths.folder} by {self.backend}, process {os.getpid()}")
             while not self.stopping:
                 self.tick()
                 self.looked()
@@ -191,6 +193,7 @@ class Watcher:
         self.ticked = now
         try:
             self._look_if_due(now)
+            self._log_decisions(now)
             if not os.path.isdir(self.paths.folder):
                 return  # what was not found in a folder that was deleted meanwhile is nothing to be alarmed about
             self._look_for_alarms(now)
@@ -256,7 +259,7 @@ class Watcher:
         if not self.unchecked:  # the first look: what was told before must not seem to be over
             self.telling.stands("problems", causes.of_problems(take(document)))
         self.aged = None
-        self._tell_what_is_new(before, self.found)
+        self._tell_what_is_new(before, self.found, now)
         self._see_to_scopes(document, now)
         self._see_to_time(now)
 
@@ -265,11 +268,14 @@ class Watcher:
         whole = self.changes.moved_into_place()
         try:
             document = self.board.read(self.document, whole=whole, patient=True)
-        except BeingWritten:
+        except BeingWritten as error:
             self.written = min(self.written or now, now)
             if self._waits_for_a_writer(now):
                 raise
-            return self.board.read(self.document, whole=whole)
+            document = self.board.read(self.document, whole=whole)
+            if (now - self.written).total_seconds() < STILL and not only_adds(self.document, document):
+                raise error from None  # half a save may stand for long; what is only longer may be judged
+            return document
         self.written = None
         return document
 
@@ -282,11 +288,13 @@ class Watcher:
         enter = self._may_enter(now)
         try:
             if not self.options.observe:
-                found = act(self.board, self.rules, found, document, now, enter=enter)
+                found = act(self.board, self.rules, found, document, now, enter=enter, waits=False)
             self.telling.works("blackboard")
         except LizaError as error:
-            self.telling.failed("blackboard", error, now)
             self._at(now, RETRY)
+            if isinstance(error, LockTimeout) and not found.is_open:
+                return found  # what is only to be written down keeps nobody from being halted meanwhile
+            self.telling.failed("blackboard", error, now)
             if isinstance(error, Halted):
                 found = found._replace(trigger=error.trigger, tripped=True)
         if enter:
@@ -302,16 +310,29 @@ class Watcher:
             return False
         return self.foreign and (now - self.entered).total_seconds() >= REFRESH
 
-    def _tell_what_is_new(self, before: Check | None, found: Check) -> None:
-        if before is None or (before.trigger is not None and found.trigger is not None):
-            # Resolved while nobody watched, or since the last look, and tripped again.
-            for each in news.of_absence(found, self.telling.was_told):
-                self.telling.tell(*each)
-        for each in news.of_check(before, found, observe=self.options.observe):
+    def _tell_what_is_new(self, before: Check | None, found: Check, now: datetime) -> None:
+        # Resolved while nobody watched, or since the last look, and tripped again.
+        unseen = before is None or (before.trigger is not None and found.trigger is not None)
+        absence = news.of_absence(found, self.telling.was_told) if unseen else ()
+        for each in (*absence, *news.of_check(before, found, observe=self.options.observe)):
+            entry = news.entry_of(found, each.trip_id) if each.kind is Kind.RESOLVED else None
+            self.decided += [entry] if entry is not None and not self.options.observe else []
+            self._log_decisions(now)
             self.telling.tell(*each)
         halt = checkpoint.look(self.paths.checkpoint)
         self.telling.stands("halt", causes.about_the_halt(halt, found.trigger))
         self.telling.stands("own alarms", causes.of_rules(found.verdict))
+
+    def _log_decisions(self, now: datetime) -> None:
+        """Whoever decides by hand does not write the log."""
+        while self.decided:
+            try:
+                log_decision(self.board, self.decided[0], self.decided[0].get("resolved_by"), now, waits=False)
+            except LockTimeout:
+                return  # at the next tick
+            except LizaError as error:
+                self.telling.tell(Kind.ALARM, f"a decision could not be logged: {error.file}: {error.message}")
+            del self.decided[0]
 
     def _see_to_scopes(self, document: Document, now: datetime) -> None:
         """The narrower scopes come after the sprint's: a halt of everybody waits for none of them."""
@@ -338,15 +359,9 @@ class Watcher:
             self.telling.stands("alarms", causes.of_rules(evaluate(self.rules.only_alarms(), snapshot, now)))
             self.telling.stands("scopes", scopes.causes(self.board, snapshot, self.rules, now))
             self.telling.stands("silences", causes.of_silences(self.document.data.get("silences"), now))
-            self._escalate(snapshot, now)
+            trigger, since = self.found.trigger if self.found else None, self.ages.since(self.paths.checkpoint, now)
+            self.telling.outcome("ESCALATION", escalation.see_to(self.paths, since, trigger, snapshot, now))
         self.telling.tell_alarms(now)
-
-    def _escalate(self, snapshot: Snapshot, now: datetime) -> None:
-        halt = checkpoint.look(self.paths.checkpoint)
-        since = self.ages.since(self.paths.checkpoint, now)
-        trigger = self.found.trigger if self.found is not None else None
-        text = escalation.page(halt, since, trigger, snapshot, now)
-        self.telling.outcome("ESCALATION", escalation.update(self.paths, text))
 
     # --- when to look again -----------------------------------------------------------------------------------------
 
@@ -365,7 +380,7 @@ class Watcher:
         """Some things change by time alone: a silence ends, a lease expires."""
         assert self.rules is not None
         assert self.document is not None
-        if any(_asks_for_age(each.condition) for each in self.rules.rules):
+        if any(each.condition.asks_for_age for each in self.rules.rules):
             self._at(now, AGING)
         for entry in entries(self.document.data.get("silences")):
             if entry.silence is not None and entry.in_force(now):
@@ -373,9 +388,7 @@ class Watcher:
 
 
 def _load_what_a_trip_needs() -> None:
-    """Before there is one: an upgrade in the night, or no file left to open, must not keep it from its paperwork.
-
-    Behind the first look, which may find one already. What is loaded is only looked up."""
+    """Before there is one: an upgrade in the night, or no file left to open, must not keep it from its paperwork."""
     for name in ("jinja2.sandbox", "rapidfuzz.distance"):
         import_module(name)
 
@@ -386,11 +399,3 @@ def _is_foreign(before: Document | None, after: Document) -> bool:
         return False
     names = {*before.data, *after.data} - {"circuit_breaker"}
     return any(before.data.get(name) != after.data.get(name) for name in names)
-
-
-def _asks_for_age(condition: Any) -> bool:
-    return any(
-        each.age
-        for aggregate in condition.aggregates
-        for each in (*getattr(aggregate, "where", ()), *getattr(aggregate, "filters", ()))
-    )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from liza.breaker.check import Check
-from liza.breaker.section import JOINED, history_of, open_trigger
+from liza.breaker.section import JOINED, decided_by, history_of, open_trigger
 from liza.model import Progress, Reason
 from liza.watch.telling import Kind, News
 
@@ -23,7 +23,7 @@ def of_check(before: Check | None, found: Check, *, observe: bool) -> Iterator[N
     elif found.tripped and before is not None and _is_entered(before):
         said = "state.yaml no longer had this trip, as where an older copy is saved over it; it was entered again"
         yield News(Kind.ALARM, f"{trigger.get('pattern') if trigger else '?'}: {said}")
-    elif was is not None and trigger is None and was.get("trip_id") and _entry(found, was) is None:
+    elif was is not None and trigger is None and was.get("trip_id") and entry_of(found, was.get("trip_id")) is None:
         said = (
             "state.yaml no longer has this trip, as where an older copy is saved over it; nobody has entered a decision"
         )
@@ -46,7 +46,7 @@ def of_absence(found: Check, was_told: Callable[[Kind, str], bool]) -> Iterator[
     """
     still_open = _id(found.trigger) if found.trigger is not None else None
     for entry in history_of(found.snapshot.sections.get("circuit_breaker")):
-        if isinstance(entry, Mapping) and entry.get("resolved_at") and entry.get("trip_id"):
+        if isinstance(entry, Mapping) and entry.get("trip_id"):  # with resolved_at, or closed by the status alone
             trip_id = str(entry["trip_id"])
             if trip_id != still_open and was_told(Kind.TRIPPED, trip_id) and not was_told(Kind.RESOLVED, trip_id):
                 yield News(Kind.RESOLVED, _resolution(found, entry), trip_id)
@@ -67,15 +67,15 @@ def _id(trigger: Mapping[str, Any]) -> str:
 
 
 def _resolution(found: Check, trigger: Mapping[str, Any]) -> str:
-    entry = _entry(found, trigger) or {}
+    entry = entry_of(found, trigger.get("trip_id")) or {}
     said = f": {entry['resolution']}" if entry.get("resolution") else ""
-    return f"{trigger.get('pattern')} by {entry.get('resolved_by') or 'hand'}{said}"
+    return f"{trigger.get('pattern')} {decided_by(entry.get('resolved_by'))}{said}"
 
 
-def _entry(found: Check, trigger: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def entry_of(found: Check, trip_id: str | None) -> Mapping[str, Any] | None:
     """What the history says of a trip."""
     for entry in reversed(history_of(found.snapshot.sections.get("circuit_breaker"))):
-        if isinstance(entry, Mapping) and entry.get("trip_id") == trigger.get("trip_id"):
+        if isinstance(entry, Mapping) and entry.get("trip_id") == trip_id:
             return entry
     return None
 

@@ -11,7 +11,7 @@ from tests.breaker.run import record
 from tests.watch.daemon import STATE, Daemon, Watched, until
 from tests.watch.writers import WRITERS, Writer
 
-TRIPS = int(os.environ.get("LIZA_WATCH_TRIPS", "40"))
+TRIPS = int(os.environ.get("LIZA_WATCH_TRIPS", "63"))  # for each of ten: 504 by those four that people use most
 SLOWEST = 5.0  # seconds from the end of a write to the halt, on a machine that does much else
 
 

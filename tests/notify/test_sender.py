@@ -51,6 +51,19 @@ def test_a_place_that_is_busy_is_asked_again_and_one_that_says_no_is_not() -> No
     assert failed[0].startswith(f"webhook {no.url}/…: it answered 404 at ")
 
 
+def test_two_channels_of_one_host_are_told_apart() -> None:
+    """Only a name may be told of an address, and the success of one must not hide what is wrong with the other."""
+    outcomes: dict[str, str | None] = {}
+    with webhook(404, 204) as hooks:
+        sender = Sender(lambda place, why: outcomes.update({place: why}))
+        for channel in ("one", "other"):
+            sender.address([*sender.targets, Webhook(f"{hooks.url}/{channel}")])
+            sender.send(HELLO)
+            until(lambda: outcomes, "the first one is through")
+        sender.stop()
+    assert sorted(outcomes) == [f"webhook {hooks.url}/…", f"webhook {hooks.url}/… (2)"]
+
+
 def test_it_is_given_up_after_a_few_tries() -> None:
     failed, fail = failures()
     with webhook(500) as hooks:

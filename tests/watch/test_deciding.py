@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from liza.blackboard.lock import Lock
 from tests.watch.daemon import OUTAGE, RETRIES, Daemon, Watched, until
 from tests.watch.looking import Looking
 from tests.watch.writers import save, yq
@@ -48,6 +49,45 @@ def test_a_resolution_by_hand_is_told_and_respected(board: Watched) -> None:
         assert len(daemon.told("tripped")) == 1
     (entry,) = board.trips
     assert (entry["trip_id"], entry["resolution"], entry["resolved_by"]) == (trip, "use a queue", "bob")
+
+
+DECIDED = '"resolution": "use a queue", "resolved_at": "2025-01-18T18:00:00Z"'
+WAYS = {
+    "moved into the history": f".history += [.current_trigger + {{{DECIDED}}}] | .current_trigger = null",
+    "entered where the trip stands": f".history[-1] += {{{DECIDED}}} | .current_trigger = null",
+    "only the status": ".",
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("watched", [True, False], ids=["while it watches", "while nobody watches"])
+def test_a_resolution_by_hand_is_logged_once(board: Watched, way: str, watched: bool) -> None:
+    board.report_anomalies(*RETRIES)
+    with Looking(board) as looking:
+        looking.ticks(2)
+        trip = board.halt["trip"]
+        if watched:
+            yq(board.state, f'.circuit_breaker |= ({way} | .status = "OK")')
+            looking.ticks(3)
+    if not watched:
+        yq(board.state, f'.circuit_breaker |= ({way} | .status = "OK")')
+    with Looking(board) as looking:
+        looking.ticks(3)
+    tripped, resolved = board.logged
+    assert tripped.startswith("tripped: ")
+    assert resolved == f"resolved: circuit breaker resolved: retry_cluster by hand, trip {trip}"
+
+
+def test_a_decision_that_cannot_be_logged_is_told_all_the_same(board: Watched) -> None:
+    board.report_anomalies(*RETRIES)
+    with Looking(board) as looking:
+        looking.ticks(2)
+        with board.log.open("a") as half:
+            half.write('- {"timestamp": "2025-01-18T12')
+        yq(board.state, '.circuit_breaker.status = "OK"')
+        looking.ticks(3)
+        assert len(looking.told("resolved")) == 1
+        assert any(text.startswith(f"a decision could not be logged: {board.log}: ") for text in looking.told("alarm"))
 
 
 def test_a_decision_that_is_entered_before_the_status_is_set_is_told_once(board: Watched) -> None:
@@ -187,3 +227,23 @@ def test_a_resolution_is_no_alarm_about_its_halt(board: Watched) -> None:
         board.checkpoint.unlink()
         looking.ticks(5)
         assert looking.told("alarm") == looking.told("over") == []
+
+
+def test_a_halt_does_not_wait_for_the_paperwork_of_an_earlier_decision(board: Watched) -> None:
+    """Whoever holds the lock keeps the daemon from writing down what people did, and from nothing else."""
+    with Daemon(board.root, env={"LIZA_LOCK_TIMEOUT": "60"}) as daemon:
+        board.report_anomalies(*RETRIES)
+        daemon.tells("tripped")
+        trip = board.halted()["trip"]
+        with Lock(f"{board.state}.lock"):
+            board.checkpoint.unlink()
+            yq(board.state, '.circuit_breaker.status = "OK"')
+            daemon.tells("resolved")
+            board.report_anomalies(*OUTAGE)
+            until(board.checkpoint.exists, "the agents are halted")
+            assert len(board.logged) == 1, "the paperwork has to wait"
+        daemon.tells("tripped", "external_service_outage")
+        until(lambda: len(board.logged) == 3, "the decision and the second trip are in the log")
+        assert daemon.stop() == 0
+    assert [entry["resolved_by"] for entry in board.trips if entry["trip_id"] == trip] == ["by hand"]
+    assert sorted(line.split(":")[0] for line in board.logged) == ["resolved", "tripped", "tripped"]

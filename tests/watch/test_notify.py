@@ -264,6 +264,14 @@ def test_a_message_to_try_it_goes_to_everybody_and_each_outcome_is_said(tmp_path
     assert not board.watch_lock.exists()
 
 
+def test_a_message_to_try_it_tells_two_channels_of_one_host_apart(tmp_path: Path) -> None:
+    with webhook(404, 204) as hooks:
+        board = team(tmp_path, json.dumps({"webhook": [f"{hooks.url}/one", f"{hooks.url}/other"]}))
+        said = run(board.root, "watch", "--test-message")
+    first, second = f"webhook {hooks.url}/…: it answered 404", f"webhook {hooks.url}/… (2): sent"
+    assert (said.code, said.out.splitlines()) == (1, [first, second])
+
+
 def test_a_message_to_try_it_tells_what_cannot_be_used(tmp_path: Path) -> None:
     board = team(tmp_path, json.dumps({"webhook": f"ftp://{SECRET}", "file": "told.jsonl"}))
     said = run(board.root, "watch", "--test-message", "--json")

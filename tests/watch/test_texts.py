@@ -92,6 +92,19 @@ def test_what_stands_and_what_changes_are_told_apart(tmp_path: Path) -> None:
         assert looking.told("alarm") == ["A task is blocked: task-2: blocked reason no access"]
 
 
+def test_whoever_asks_what_stands_is_told_how_it_stands_now(tmp_path: Path) -> None:
+    board = Watched(tmp_path / "team", blocked("no access"))
+    with Looking(board) as looking:
+        looking.ticks(2)
+        save(board.state, blocked("still no access"))
+        looking.ticks(3)
+        (standing,) = board.facts["alarms"].values()
+        assert (standing["text"], standing["times"]) == ("A task is blocked: task-2: blocked reason still no access", 1)
+        save(board.state, STATE)
+        looking.ticks(3)
+        assert looking.told("over") == ["A task is blocked: task-2: blocked reason still no access (over)"]
+
+
 # --- odd boards -----------------------------------------------------------------------------------------------------
 
 WORDS = ("BLOCKED", "CLAIMED", "2025-01-18T14:32:00Z", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00+14:00")

@@ -38,6 +38,30 @@ def test_a_writer_that_died_half_way_resolves_nothing(
     assert wrong == []
 
 
+def test_half_a_history_that_stands_for_long_trips_nothing(tmp_path: Path) -> None:
+    """What was resolved is no longer known to be, and no record is missing: only the writer shows that it is half."""
+    head, key, rest = STATE.partition("circuit_breaker:")
+    section, anomalies, records = rest.partition("anomalies:")
+    board = Watched(tmp_path / "team", head + anomalies + records + text_of(RETRIES) + key + section)
+    assert board.analyze().code == 3
+    assert board.resolve().code == 0
+    whole = board.text
+    cut = whole.index("history:\n") + len("history:\n")
+    with Looking(board) as looking:
+        looking.ticks(1)
+        with board.state.open("w") as half:
+            half.write(whole[:cut])
+            half.flush()
+            looking.ticks(2, seconds=5.0)
+            assert not board.checkpoint.exists()
+            assert len(looking.told("degraded")) == 1
+            half.write(whole[cut:])
+        looking.ticks(1)
+        assert len(looking.told("recovered")) == 1
+    assert not board.checkpoint.exists()
+    assert board.text == whole
+
+
 def test_whoever_keeps_the_file_open_for_ever_does_not_keep_it_from_being_judged(tmp_path: Path) -> None:
     board = Watched(tmp_path / "team")
     with Daemon(board.root) as daemon, board.state.open("a") as kept_open:

@@ -13,19 +13,28 @@ from typing import Any, NamedTuple
 from liza.blackboard import edit, storage, versions
 from liza.blackboard.board import Board
 from liza.blackboard.document import Document, parse_log
-from liza.blackboard.logfile import append_entry
 from liza.blackboard.snapshot import take
 from liza.breaker import checkpoint, report
 from liza.breaker import section as sections
+from liza.breaker.paperwork import (
+    Trip,
+    archive,
+    attempt,
+    is_logged,
+    log_decision,
+    log_once,
+    report_decision,
+    restore_report,
+    write_report,
+)
 from liza.errors import LizaError, Refused, Unreadable
-from liza.model import Match, Problem, Record, Silenced, Snapshot, Verdict, format_time
+from liza.model import Match, Problem, Record, Snapshot, Verdict, format_time
 from liza.protocols.judged import derived, settle
 from liza.protocols.scopes import Event
 from liza.rules.acknowledged import evidence_text, merged, trip_id, unknown_to
 from liza.rules.evaluate import RuleSet, evaluate
 
 REPORT_FILE = ".liza/circuit_breaker_report.md"
-AGENT = "liza"
 
 
 class Check(NamedTuple):
@@ -112,6 +121,7 @@ def snapshot_of(board: Board, document: Document, rules: RuleSet, *, check: bool
 def _all_is_well(board: Board, rules: RuleSet, found: Check, judged: Document, now: datetime) -> Check:
     notes: list[str] = []
     newer: list[Check] = []
+    entered: list[Mapping[str, Any]] = []
 
     def enter(document: Document) -> bytes:
         notes.clear()
@@ -124,6 +134,7 @@ def _all_is_well(board: Board, rules: RuleSet, found: Check, judged: Document, n
                 return document.raw
         section, said = sections.settled(document.data.get("circuit_breaker"), now)
         notes.extend(said)
+        entered[:] = [section]
         return edit.replace_section(document, "circuit_breaker", sections.checked(section, now))
 
     try:
@@ -132,6 +143,7 @@ def _all_is_well(board: Board, rules: RuleSet, found: Check, judged: Document, n
         raise NotEntered(error) from None
     if newer:
         return check(board, rules, now)
+    notes += _kept(board, entered[0], now)
     left = checkpoint.look(board.paths.checkpoint)
     if left is not None and left.trip_id is not None:
         known = sections.knows(found.snapshot.sections.get("circuit_breaker"), left.trip_id)
@@ -143,6 +155,17 @@ def _all_is_well(board: Board, rules: RuleSet, found: Check, judged: Document, n
     return found._replace(notes=(*found.notes, *notes))
 
 
+def _kept(board: Board, section: Mapping[str, Any], now: datetime) -> list[str]:
+    """The last decision is in its report and in the log, also one that somebody entered by hand; else why not."""
+    entry = sections.last_decision(section)
+    if entry is None or is_logged(board, "resolved", entry):
+        return []
+    failed: list[LizaError] = []
+    report_decision(board, entry, failed)
+    log_decision(board, entry, now, failed)  # last: its line says that all of it is done
+    return [f"the decision on {entry.get('pattern')} is not written down everywhere: {e.message}" for e in failed]
+
+
 class NotEntered(Unreadable):
     """No pattern matched, but the blackboard cannot be written, so the check leaves no trace: DEGRADED."""
 
@@ -152,17 +175,6 @@ class NotEntered(Unreadable):
 
 
 # --- a trip ---------------------------------------------------------------------------------------------------------
-
-
-class Trip(NamedTuple):
-    """A match about to be put into effect, with all that its paperwork needs."""
-
-    trigger: Mapping[str, Any]
-    matches: tuple[Match, ...]
-    snapshot: Snapshot
-    evidence: Mapping[str, str]
-    rule_changes: tuple[str, ...] = ()
-    silenced: tuple[Silenced, ...] = ()
 
 
 def trip_of(board: Board, verdict: Verdict, snapshot: Snapshot, rules: RuleSet) -> Trip:
@@ -265,7 +277,7 @@ def put_into_effect(board: Board, trip: Trip, now: datetime, again: Callable[[Do
     attempt(failed, lambda: board.change(commit))
     final = outcome[0]
     if standing:
-        _restore_report(board, standing[0])
+        restore_report(board, standing[0])
     elif final is None:
         for each in halts:  # the evidence is gone again
             checkpoint.remove(board.paths.checkpoint, str(each["trip_id"]))
@@ -276,14 +288,6 @@ def put_into_effect(board: Board, trip: Trip, now: datetime, again: Callable[[Do
         if failed:
             raise Halted(failed, final.trigger)
     return final
-
-
-def attempt(failed: list[LizaError], step: Callable[[], object]) -> None:
-    """Do a step of several; why it failed is for later."""
-    try:
-        step()
-    except LizaError as error:
-        failed.append(error)
 
 
 class Halted(LizaError, RuntimeError):
@@ -300,54 +304,6 @@ class Halted(LizaError, RuntimeError):
         super().__init__(f"{said}: {failed[0].message}", file=file, problems=[first, *rest])
         self.trigger = trigger
         self.fields = {"trigger": sections.told(trigger)}
-
-
-def write_report(board: Board, trip: Trip) -> None:
-    """The page for people."""
-    _put_report(board.paths.report, trip)
-
-
-def archive(board: Board, trip: Trip) -> None:
-    """The same page under a name of its own, once the trip is entered and its time is settled."""
-    try:
-        storage.make_folder(board.paths.reports)
-    except OSError as error:
-        raise _no_report(error, board.paths.reports) from None
-    _put_report(os.path.join(board.paths.reports, report.archive_name(trip.trigger)), trip)
-    if not report.is_about(board.paths.report, str(trip.trigger.get("trip_id"))):
-        _put_report(board.paths.report, trip)  # a check that found another trip has overwritten it meanwhile
-
-
-def _restore_report(board: Board, trigger: Mapping[str, Any]) -> None:
-    try:
-        archived = os.path.join(board.paths.reports, report.archive_name(trigger))
-        with open(archived, "rb", opener=versions.regular) as file:
-            storage.put(board.paths.report, file.read())
-    except OSError:
-        pass  # whoever tripped it is about to write it
-
-
-def _put_report(path: str, trip: Trip) -> None:
-    if report.is_about(path, str(trip.trigger.get("trip_id")), decided=True):
-        return  # a human has decided meanwhile, and that stands in it
-    try:
-        text = report.render(trip.trigger, trip.matches, trip.snapshot, trip.rule_changes, trip.silenced)
-        storage.put(path, text.encode())
-    except OSError as error:
-        raise _no_report(error, path) from None
-
-
-def _no_report(error: OSError, path: str) -> Refused:
-    hint = "make room or permission for it, then run: liza analyze"
-    return Refused(f"the report could not be written: {error.strerror}", hint=hint, file=path)
-
-
-def log_once(board: Board, trigger: Mapping[str, Any], action: str, detail: str, now: datetime) -> None:
-    """One line a decision: a trip that is taken up again after a crash is not logged twice."""
-    mark = f"trip {trigger['trip_id']}" if trigger.get("trip_id") else f"trip of {trigger.get('timestamp')}"
-    line = f"circuit breaker {action}: {detail}, {mark}"
-    entry = {"timestamp": format_time(now), "agent": AGENT, "action": action, "detail": line}
-    append_entry(board.paths, entry, unless=(f"circuit breaker {action}", mark))
 
 
 # --- still open -----------------------------------------------------------------------------------------------------

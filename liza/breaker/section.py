@@ -11,12 +11,13 @@ from liza.model import format_time
 from liza.rules.acknowledged import open_trigger, same_trip
 
 __all__ = [
-    "also_matched", "checked", "completed", "entry_of", "history_of", "looked_at", "open_trigger", "resolved",
-    "settled", "told", "tripped",
+    "also_matched", "checked", "completed", "entry_of", "history_of", "last_decision", "looked_at", "open_trigger",
+    "resolved", "settled", "told", "tripped", "whose",
 ]  # fmt: skip
 
 Section = dict[str, Any]
 _DECISION = ("resolution", "resolved_at", "resolved_by")
+BY_HAND = "by hand"  # as it stands on the blackboard where nobody said who
 JOINED = "was joined with its trip"  # a note that asks nothing of anybody
 
 
@@ -133,6 +134,20 @@ def completed(section: Any, text: str, by: str) -> tuple[Section, Mapping[str, A
     return {**_plain(section), "history": history}, history[at]
 
 
+def whose(entry: Mapping[str, Any]) -> str:
+    """By whom an entry of the history was resolved, in words."""
+    by = entry.get("resolved_by") or BY_HAND
+    return BY_HAND if by == BY_HAND else f"by {by}"
+
+
+def last_decision(section: Any) -> Mapping[str, Any] | None:
+    """The entry of our last trip, if somebody has decided on it and said what."""
+    history = history_of(section)
+    at = _last(history, lambda entry: entry.get("result") == "TRIGGERED" and bool(entry.get("trip_id")))
+    entry = history[at] if at is not None else {}
+    return entry if entry.get("resolved_at") is not None and entry.get("resolution") else None
+
+
 def _last(history: Sequence[Any], wanted: Callable[[Mapping[str, Any]], bool]) -> int | None:
     return next(
         (i for i in reversed(range(len(history))) if isinstance(history[i], Mapping) and wanted(history[i])), None
@@ -166,7 +181,7 @@ def settled(section: Any, now: datetime) -> tuple[Section, list[str]]:
         history[index] = {
             **entry,
             "resolved_at": format_time(now),
-            "resolved_by": entry.get("resolved_by") or "by hand",
+            "resolved_by": entry.get("resolved_by") or BY_HAND,
         }
         if not entry.get("resolution"):
             notes.append(f"{entry.get('pattern')} was resolved by hand, and nobody wrote down how")

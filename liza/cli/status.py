@@ -27,7 +27,6 @@ from liza.text import printable
 from liza.watch.lease import facts_of
 
 RECENT = 5
-BY_HAND = "by hand"  # as it stands on the blackboard where nobody said who
 
 
 @click.command("status")
@@ -149,10 +148,8 @@ def _history_line(entry: Mapping[str, Any]) -> str:
         return printable(f"{time}  OK{'  x' + str(entry['checks']) if entry.get('checks') else ''}")[:118]
     if not entry.get("resolved_at"):
         return printable(f"{time}  {pattern}  open")[:118]
-    by = entry.get("resolved_by") or BY_HAND
-    whose = by if by == BY_HAND else f"by {by}"
     how = entry.get("resolution") or "nobody wrote down how"
-    return printable(f"{time}  {pattern}  resolved {whose}: {how}")[:118]
+    return printable(f"{time}  {pattern}  resolved {sections.whose(entry)}: {how}")[:118]
 
 
 def _checkpoint(halt: checkpoint.Checkpoint | None) -> dict[str, Any] | None:

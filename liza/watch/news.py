@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from liza.breaker.check import Check
-from liza.breaker.section import JOINED, history_of, open_trigger
+from liza.breaker.section import JOINED, history_of, open_trigger, whose
 from liza.model import Progress, Reason
 from liza.watch.telling import Kind, News
 
@@ -69,7 +69,7 @@ def _id(trigger: Mapping[str, Any]) -> str:
 def _resolution(found: Check, trigger: Mapping[str, Any]) -> str:
     entry = _entry(found, trigger) or {}
     said = f": {entry['resolution']}" if entry.get("resolution") else ""
-    return f"{trigger.get('pattern')} by {entry.get('resolved_by') or 'hand'}{said}"
+    return f"{trigger.get('pattern')} {whose(entry)}{said}"
 
 
 def _entry(found: Check, trigger: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from liza.blackboard.versions import identity
-from liza.breaker import check, checkpoint, report
+from liza.breaker import check, checkpoint, paperwork, report
 from liza.cli import main
 from liza.notify.message import Message
 from liza.notify.webhook import Webhook
@@ -60,7 +60,7 @@ if __name__ == "__main__":
     moment, number, when, epitaph, *arguments = sys.argv[1:]
     doom = Doom(moment, int(number), when, epitaph, os.path.join(arguments[1], ".liza", "state.yaml"))
     at_the_message(doom)
-    steps.MODULES = (*steps.MODULES, check, checkpoint, report, background)
+    steps.MODULES = (*steps.MODULES, check, checkpoint, paperwork, report, background)
     sys.argv = [os.path.join(os.path.dirname(sys.executable), "liza"), *arguments]
     with steps.around_each(doom):
         code = main.main()

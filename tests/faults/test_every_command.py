@@ -20,7 +20,7 @@ import pytest
 
 from liza import templates
 from liza.blackboard import backups, rulesfile
-from liza.breaker import check, checkpoint, report, resolve
+from liza.breaker import check, checkpoint, paperwork, report, resolve
 from liza.cli import main
 from liza.protocols.attempts import reports
 from liza.watch import causes, escalation, lease
@@ -61,7 +61,10 @@ CODES = pytest.mark.parametrize("code", REASONS, ids=errno.errorcode.get)
 
 @pytest.fixture(autouse=True)
 def _more_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    more = (backups, rulesfile, check, checkpoint, report, resolve, reports, causes, escalation, lease, templates)
+    more = (
+        backups, rulesfile, check, checkpoint, paperwork, report, resolve, reports, causes, escalation, lease,
+        templates,
+    )  # fmt: skip
     monkeypatch.setattr(steps, "MODULES", (*steps.MODULES, *more))
 
 

@@ -274,7 +274,10 @@ def put_into_effect(board: Board, trip: Trip, now: datetime, again: Callable[[Do
             halts.append(trigger)
             attempt(failed, lambda: checkpoint.make(board.paths.checkpoint, trigger, settled=True))
 
+    before = len(failed)
     attempt(failed, lambda: board.change(commit))
+    # What rules found they find again; what a person said is nowhere if it could not be entered.
+    retry = "liza analyze" if trip.matches or len(failed) == before else "the same command again"
     final = outcome[0]
     if standing:
         restore_report(board, standing[0])
@@ -286,7 +289,7 @@ def put_into_effect(board: Board, trip: Trip, now: datetime, again: Callable[[Do
         what = f"{final.trigger.get('pattern')} ({final.trigger.get('severity')})"
         attempt(failed, lambda: log_once(board, final.trigger, "tripped", what, now))
         if failed:
-            raise Halted(failed, final.trigger)
+            raise Halted(failed, final.trigger, retry)
     return final
 
 
@@ -296,10 +299,10 @@ class Halted(LizaError, RuntimeError):
     exit_code = 3
     status = "triggered"
 
-    def __init__(self, failed: Sequence[LizaError], trigger: Mapping[str, Any]) -> None:
+    def __init__(self, failed: Sequence[LizaError], trigger: Mapping[str, Any], retry: str = "liza analyze") -> None:
         said = f"{trigger.get('pattern')} ({trigger.get('severity')}) is tripped, but not all could be done"
         file = failed[0].file or ""
-        first = Problem(said, file, hint="mend what follows, then run: liza analyze")
+        first = Problem(said, file, hint=f"mend what follows, then run: {retry}")
         rest = [Problem(each.message, each.file or file, each.line, each.column, each.hint) for each in failed]
         super().__init__(f"{said}: {failed[0].message}", file=file, problems=[first, *rest])
         self.trigger = trigger

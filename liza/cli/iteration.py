@@ -3,6 +3,7 @@
 Without click, whose import takes longer than the command itself: agents' hooks call it after every iteration.
 """
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -159,11 +160,18 @@ def tell(command: str, done: Recorded, settings: Settings, as_json: bool) -> int
     return code
 
 
+def _red(word: str) -> str:
+    """As click would write it, which is not loaded to record an iteration."""
+    is_shown = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return f"\x1b[31m\x1b[1m{word}\x1b[0m" if is_shown else word
+
+
 def lines_of(done: Recorded) -> list[str]:
     name = printable(done.name)
     count = done.loop.get("loop_count")
     if done.status == states.OPEN:
-        lines = [f"loop {name}: OPEN after {count} iterations: {printable(done.reason or 'its status is not known')}"]
+        why = printable(done.reason or "its status is not known")
+        lines = [f"loop {name}: {_red('OPEN')} after {count} iteration{'' if count == 1 else 's'}: {why}"]
         return [*lines, f"  go on with: liza loop reset {name}   (or try one iteration: liza loop probe {name})"]
     lines = [f"loop {name}: {done.status}, iteration {count}" + (", completed" if done.completed else "")]
     if done.status == states.HALF_OPEN:

@@ -42,7 +42,7 @@ class View:
     def draw(self) -> None:
         """Show how things stand, if that is not what is shown; the size of the terminal is part of it."""
         width, height = _size()
-        lines = [_cut(line, width) for line in self.lines(width, height)]
+        lines = [show.cut(line, width) for line in self.lines(width, height)]
         if os.environ.get("NO_COLOR"):
             lines = [click.unstyle(line) for line in lines]
         picture = f"{width}x{height}" + "\n".join(lines)
@@ -103,11 +103,6 @@ def _size() -> tuple[int, int]:
         return os.get_terminal_size(sys.stdout.fileno())
     except (OSError, ValueError):
         return 80, 24
-
-
-def _cut(line: str, width: int) -> str:
-    plain = click.unstyle(line)
-    return line if len(plain) <= width else plain[: max(width - 1, 0)] + "…"
 
 
 def _told(each: Happening, width: int) -> str:

@@ -97,7 +97,9 @@ def _details(found: Recorded, settings: Settings, at: datetime) -> None:
     loop = found.loop
     progress = [e.get("progress") for e in loop.get("iterations") or () if isinstance(e, MAPPINGS)]
     known = [each for each in progress if each is not None]
-    click.echo(f"  progress {f'{known[-1]} %' if known else 'unknown'}, tripped {loop.get('trigger_count') or 0} times")
+    click.echo(
+        f"  progress {f'{known[-1]} %' if known else 'unknown'}, tripped {_times(loop.get('trigger_count') or 0)}"
+    )
     errors = [e for e in loop.get("error_history") or () if isinstance(e, MAPPINGS)]
     for error in errors[-3:]:
         where = f" ({show.short(error.get('file'))})" if error.get("file") else ""
@@ -110,6 +112,10 @@ def _details(found: Recorded, settings: Settings, at: datetime) -> None:
             click.echo(f"  {show.short(trip.get('opened'))}  {show.short(trip.get('reason'))}  ({show.short(end)})")
     if settings.project:
         click.echo(f"  limits of the project type {printable(settings.project)}")
+
+
+def _times(count: object) -> str:
+    return "once" if count == 1 else f"{show.short(count)} times"
 
 
 @command.command("list")
@@ -169,7 +175,8 @@ def _table(rows: list[Recorded]) -> None:
     for row in rows:
         status = click.style(f"{row.status:<9}", fg=colours[row.status])
         said = row.reason if row.status != states.CLOSED else "completed" if row.completed else _nearest(row)
-        count = f"{row.loop.get('loop_count') or 0:>4} iterations"
+        times = row.loop.get("loop_count") or 0
+        count = f"{times:>4} {'iteration ' if times == 1 else 'iterations'}"
         click.echo(show.fitted(f"{show.short(row.name, 40):<{width}}  {status}  {count}  {show.short(said)}".rstrip()))
 
 

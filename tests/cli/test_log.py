@@ -151,6 +151,7 @@ def test_all_that_is_wrong_with_a_record_is_told_at_once(board: Path) -> None:
     result = refused(board, liza(board, "log", "anomaly", "--type", "retry_loop", "--task", "", "--reporter", ""))
     for word in ("task", "reporter", "count", "error_pattern"):
         assert word in result.err
+    assert "add the detail: count=...; add the detail: error_pattern=..." in result.hint()
 
 
 @pytest.mark.parametrize("words", [[], ["--type", "x"], ["--task", "t", "--reporter", "r"]])

@@ -25,7 +25,7 @@ def test_of_a_good_board_nothing_is_wrong(tmp_path: Path) -> None:
     folder = board(tmp_path)
     for about in ("blackboard", "rules", "leftovers", "lock", "filesystem", "clock"):
         assert is_well(tmp_path, about), about
-    assert "1 anomalies" in found(tmp_path, "blackboard")[0].message
+    assert "anomalies 1" in found(tmp_path, "blackboard")[0].message
     assert sorted(os.listdir(folder)) == ["state.yaml"], "and nothing was written"
 
 

@@ -31,6 +31,11 @@ def text_of(value: Any) -> str:
     return value if isinstance(value, str) else shown(value)
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 record`, `3 records`, `1,200 records`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def printable(text: str) -> str:
     """The text with every character that does not print written as an escape, so that no terminal acts on it."""
     return (

@@ -118,12 +118,13 @@ def _word(text: str) -> str:
 
 def _quoted(text: str) -> str:
     """Double quoted and escaped: no control character or bidi mark stands raw in the file."""
-    if any("\ud800" <= char <= "\udfff" for char in text):
-        raise TypeError("half a surrogate pair is no character")
-    quoted = f'"{text.translate(_ESCAPES)}"'
-    if quoted.isprintable():
-        return quoted
-    return "".join(char if char.isprintable() else _escape(char) for char in quoted)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise TypeError("half a surrogate pair is no character") from None
+    # By the characters that there are, not one by one: agents report whole build logs.
+    odd = {ord(char): _escape(char) for char in set(text) if not char.isprintable()}
+    return f'"{text.translate({**odd, **_ESCAPES})}"'
 
 
 def _escape(char: str) -> str:

@@ -192,7 +192,7 @@ def _detail(record: Mapping[str, Any], details: Mapping[str, Any], path: Path, k
                 return
     where = (*path, "details") if details else path
     words = needed.replace("|", " or ")
-    yield Fault(where, f"{kind} needs {words} in its details", f"add the detail {words}")
+    yield Fault(where, f"{kind} needs {words} in its details", f"add the detail: {needed.partition('|')[0]}=...")
 
 
 def check_tasks(value: Any) -> Faults:

@@ -132,10 +132,13 @@ def is_being_written(path: str) -> bool:
 
 
 def _unreadable(path: str, error: OSError) -> Unreadable:
+    folder = os.path.dirname(path) or "."
+    shut = not os.access(folder, os.X_OK, effective_ids=True)
+    allow = f"chmod u+rwx {folder}" if shut else f"chmod u+r {path}"
     reasons = {
         errno.ENOENT: ("the file is not there", "restore it from a backup or from git, or start anew with: liza init"),
         errno.EISDIR: ("it is a folder, not a file", f"move the folder away: mv {path} {path}.folder"),
-        errno.EACCES: ("no permission to read it", f"give yourself permission: chmod u+r {path}"),
+        errno.EACCES: ("no permission to read it", f"give yourself permission: {allow}"),
         errno.EINVAL: ("it is not a regular file", f"move it away: mv {path} {path}.odd"),
     }
     message, hint = reasons.get(error.errno or 0, (error.strerror or str(error), f"look at it with: ls -la {path}"))

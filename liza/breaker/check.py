@@ -15,20 +15,8 @@ from liza.blackboard.document import Document, parse_log
 from liza.blackboard.snapshot import take
 from liza.breaker import checkpoint, report
 from liza.breaker import section as sections
-from liza.breaker.trip import (
-    REPORT_FILE,
-    Halted,
-    Trip,
-    archive,
-    attempt,
-    evidence_of,
-    log_trip,
-    new_records,
-    put_into_effect,
-    tidy,
-    trip_of,
-    write_report,
-)
+from liza.breaker.paperwork import Trip, archive, attempt, is_logged, keep_decision, log_trip, write_report
+from liza.breaker.trip import REPORT_FILE, Halted, evidence_of, new_records, put_into_effect, tidy, trip_of
 from liza.errors import LizaError, Refused, Unreadable
 from liza.model import Snapshot, Verdict
 from liza.protocols.judged import derived, settle
@@ -125,6 +113,7 @@ def snapshot_of(board: Board, document: Document, rules: RuleSet, *, check: bool
 def _all_is_well(board: Board, rules: RuleSet, found: Check, judged: Document, now: datetime, waits: bool) -> Check:
     notes: list[str] = []
     newer: list[Check] = []
+    entered: list[Mapping[str, Any]] = []
 
     def enter(document: Document) -> bytes:
         notes.clear()
@@ -137,6 +126,7 @@ def _all_is_well(board: Board, rules: RuleSet, found: Check, judged: Document, n
                 return document.raw
         section, said = sections.settled(document.data.get("circuit_breaker"), now)
         notes.extend(said)
+        entered[:] = [section]
         return edit.replace_section(document, "circuit_breaker", sections.checked(section, now))
 
     try:
@@ -145,6 +135,8 @@ def _all_is_well(board: Board, rules: RuleSet, found: Check, judged: Document, n
         raise NotEntered(error) from None
     if newer:
         return check(board, rules, now)
+    if waits:
+        notes += _kept(board, entered[0], now)
     left = checkpoint.look(board.paths.checkpoint)
     if left is not None and left.trip_id is not None:
         known = sections.knows(found.snapshot.sections.get("circuit_breaker"), left.trip_id)
@@ -154,6 +146,15 @@ def _all_is_well(board: Board, rules: RuleSet, found: Check, judged: Document, n
         state = "is resolved: see liza resolve" if known else mended
         notes.append(f"the agents are halted by the CHECKPOINT of trip {left.trip_id}, which {state}")
     return found._replace(notes=(*found.notes, *notes))
+
+
+def _kept(board: Board, section: Mapping[str, Any], now: datetime) -> list[str]:
+    """The last decision is in its report and in the log, also one that somebody entered by hand; else why not."""
+    entry = sections.last_decision(section)
+    if entry is None or is_logged(board, "resolved", entry):
+        return []
+    failed = keep_decision(board, entry, now)
+    return [f"the decision on {entry.get('pattern')} is not written down everywhere: {e.message}" for e in failed]
 
 
 class NotEntered(Unreadable):

@@ -7,7 +7,8 @@ from typing import Any
 from liza.blackboard.board import Board
 from liza.blackboard.snapshot import take
 from liza.breaker import section as sections
-from liza.breaker.trip import REPORT_FILE, Trip, put_into_effect, tidy
+from liza.breaker.paperwork import Trip
+from liza.breaker.trip import REPORT_FILE, put_into_effect, tidy
 from liza.errors import Refused, Unreadable
 from liza.model import Snapshot, format_time
 

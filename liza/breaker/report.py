@@ -161,9 +161,10 @@ def _distinct(values: Iterable[Any]) -> list[str]:
     return list(dict.fromkeys(str(value) for value in values if value is not None))
 
 
-def decision(trigger: Mapping[str, Any], text: str, by: str, at: str) -> str:
-    """What is added to a report once a human has decided."""
-    return f"\n## Decision\n\n**Resolved:** {at}  \n**By:** {cell(by)}\n\n{_quoted(text)}\n"
+def decision(entry: Mapping[str, Any]) -> str:
+    """What is added to a report once a human has decided: how its entry in the history was completed."""
+    at, by = cell(entry.get("resolved_at")), cell(sections.whose(entry).removeprefix("by "))
+    return f"\n## Decision\n\n**Resolved:** {at}  \n**By:** {by}\n\n{_quoted(str(entry.get('resolution') or ''))}\n"
 
 
 def is_about(path: str, trip: str, decided: bool = False) -> bool:

@@ -2,18 +2,16 @@
 
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import datetime
-from functools import partial
 from typing import Any, NamedTuple
 
-from liza.blackboard import edit, storage, versions
+from liza.blackboard import edit
 from liza.blackboard.board import Board
 from liza.blackboard.document import Document, parse
-from liza.blackboard.logfile import has_line
 from liza.breaker import checkpoint, report
 from liza.breaker import section as sections
-from liza.breaker.trip import attempt, log_once, log_trip, tidy
+from liza.breaker.paperwork import attempt, is_logged, log_decision, report_decision
+from liza.breaker.trip import tidy
 from liza.errors import LizaError, Refused
 from liza.model import Problem, format_time
 
@@ -53,15 +51,15 @@ def resolve(board: Board, text: str, by: str, now: datetime) -> Resolution:
 
     _, raw = board.change(commit)
     if found:
-        _paperwork(board, found[0], text.strip(), by, format_time(now), now)
+        decided = {"resolution": text.strip(), "resolved_at": format_time(now), "resolved_by": by}
+        _paperwork(board, {**found[0], **decided}, now)
         return Resolution(found[0], checkpoint.look(board.paths.checkpoint))
     finished = [_finish(board, entry, now) for entry in late] or _finish_interrupted(board, raw, now)
     return Resolution(None, checkpoint.look(board.paths.checkpoint), finished=bool(finished))
 
 
 def _finish(board: Board, entry: Mapping[str, Any], now: datetime) -> Mapping[str, Any]:
-    text, by = str(entry.get("resolution") or ""), str(entry.get("resolved_by") or "by hand")
-    _paperwork(board, entry, text, by, str(entry.get("resolved_at") or format_time(now)), now)
+    _paperwork(board, entry, now)
     return entry
 
 
@@ -80,55 +78,20 @@ def _is_unfinished(board: Board, entry: Mapping[str, Any]) -> bool:
     return (
         (there is not None and there.trip_id == trip)
         or (report.is_about(archived, trip) and not report.is_about(archived, trip, decided=True))
-        or not has_line(board.paths.log, ("circuit breaker resolved", f"trip {trip}"))
+        or not is_logged(board, "resolved", entry)
     )
 
 
-def _paperwork(board: Board, trigger: Mapping[str, Any], text: str, by: str, at: str, now: datetime) -> None:
+def _paperwork(board: Board, entry: Mapping[str, Any], now: datetime) -> None:
     """What follows from a decision that is on the blackboard. A step that fails keeps no other one from being done."""
     failed: list[LizaError] = []
-    trip = str(trigger["trip_id"]) if trigger.get("trip_id") else None
+    trip = str(entry["trip_id"]) if entry.get("trip_id") else None
     if trip is not None:
-        added = report.decision(trigger, text, by, at)
-        archived = os.path.join(board.paths.reports, report.archive_name(trigger))
-        _archive_if_missing(board, trip, archived)
-        for path in (archived, board.paths.report):
-            attempt(failed, partial(_add_decision, path, trip, added))
+        report_decision(board, entry, failed)
     attempt(failed, lambda: checkpoint.remove(board.paths.checkpoint, trip))
-    if trip is not None:
-        attempt(failed, lambda: log_trip(board, trigger, now))  # no check comes after a decision
-    attempt(failed, lambda: log_decision(board, trigger, by, now))
+    log_decision(board, entry, now, failed)
     if failed:
         said = "the decision is entered, but not all that follows from it could be done"
         first = Problem(said, board.paths.state, hint="mend what follows, then run the same command again")
         rest = [Problem(each.message, each.file or "", each.line, each.column, each.hint) for each in failed]
         raise checkpoint.Unfinished(said, file=board.paths.state, problems=[first, *rest])
-
-
-def log_decision(board: Board, trigger: Mapping[str, Any], by: Any, now: datetime, *, waits: bool = True) -> None:
-    """One line for a trip that is resolved, whoever is the first to see that it is."""
-    log_once(board, trigger, "resolved", f"{trigger.get('pattern')} {sections.decided_by(by)}", now, waits=waits)
-
-
-def _archive_if_missing(board: Board, trip: str, archived: str) -> None:
-    """The report under its own name, where whoever tripped it was killed before that."""
-    if os.path.exists(archived) or not report.is_about(board.paths.report, trip):
-        return
-    with suppress(OSError):  # the page is there all the same
-        storage.make_folder(board.paths.reports)
-        with open(board.paths.report, "rb", opener=versions.regular) as file:
-            storage.put(archived, file.read())
-
-
-def _add_decision(path: str, trip: str, added: str) -> None:
-    try:
-        with open(path, "rb", opener=versions.regular) as file:
-            raw = file.read()
-    except OSError:
-        return  # the report was taken away; the decision is on the blackboard
-    if trip.encode() in raw and b"\n## Decision\n" not in raw:
-        try:
-            storage.put(path, raw.rstrip(b"\n") + b"\n" + added.encode())
-        except OSError as error:
-            said = f"the decision could not be added to the report: {error.strerror}"
-            raise checkpoint.Unfinished(said, hint="make room or permission for it", file=path) from None

@@ -11,13 +11,13 @@ from liza.model import format_time
 from liza.rules.acknowledged import open_trigger, same_trip
 
 __all__ = [
-    "also_matched", "checked", "completed", "decided_by", "entry_of", "history_of", "looked_at", "open_trigger",
-    "resolved", "settled", "told", "tripped",
+    "also_matched", "checked", "completed", "entry_of", "history_of", "last_decision", "looked_at", "open_trigger",
+    "resolved", "settled", "told", "tripped", "whose",
 ]  # fmt: skip
 
 Section = dict[str, Any]
 _DECISION = ("resolution", "resolved_at", "resolved_by")
-_BY_HAND = "by hand"  # as it stands in the history where nobody said who
+BY_HAND = "by hand"  # as it stands on the blackboard where nobody said who
 JOINED = "was joined with its trip"  # a note that asks nothing of anybody
 
 
@@ -124,11 +124,6 @@ def resolved(section: Any, text: str, by: str, now: datetime) -> Section:
     return {**_plain(section), "status": "OK", "current_trigger": None, "history": history}
 
 
-def decided_by(who: Any) -> str:
-    """In words, who resolved a trip."""
-    return _BY_HAND if who in (None, "", _BY_HAND) else f"by {who}"
-
-
 def completed(section: Any, text: str, by: str) -> tuple[Section, Mapping[str, Any]] | None:
     """The text for the last trip that somebody closed without one; None if there is no such trip."""
     history = history_of(section)
@@ -137,6 +132,20 @@ def completed(section: Any, text: str, by: str) -> tuple[Section, Mapping[str, A
         return None
     history[at] = {**history[at], "resolution": text, "resolved_by": by}
     return {**_plain(section), "history": history}, history[at]
+
+
+def whose(entry: Mapping[str, Any]) -> str:
+    """By whom an entry of the history was resolved, in words."""
+    by = entry.get("resolved_by") or BY_HAND
+    return BY_HAND if by == BY_HAND else f"by {by}"
+
+
+def last_decision(section: Any) -> Mapping[str, Any] | None:
+    """The entry of our last trip, if somebody has decided on it and said what."""
+    history = history_of(section)
+    at = _last(history, lambda entry: entry.get("result") == "TRIGGERED" and bool(entry.get("trip_id")))
+    entry = history[at] if at is not None else {}
+    return entry if entry.get("resolved_at") is not None and entry.get("resolution") else None
 
 
 def _last(history: Sequence[Any], wanted: Callable[[Mapping[str, Any]], bool]) -> int | None:
@@ -172,7 +181,7 @@ def settled(section: Any, now: datetime) -> tuple[Section, list[str]]:
         history[index] = {
             **entry,
             "resolved_at": format_time(now),
-            "resolved_by": entry.get("resolved_by") or _BY_HAND,
+            "resolved_by": entry.get("resolved_by") or BY_HAND,
         }
         if not entry.get("resolution"):
             notes.append(f"{entry.get('pattern')} was resolved by hand, and nobody wrote down how")

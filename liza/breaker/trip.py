@@ -5,35 +5,22 @@ point; then the log. Each step can be done again without harm under the same tri
 the next check does.
 """
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
-from liza.blackboard import edit, storage, versions
+from liza.blackboard import edit, storage
 from liza.blackboard.board import Board
 from liza.blackboard.document import Document
-from liza.blackboard.logfile import append_entry
-from liza.breaker import checkpoint, report
+from liza.breaker import checkpoint
 from liza.breaker import section as sections
-from liza.errors import LizaError, Refused
-from liza.model import Match, Problem, Record, Silenced, Snapshot, Verdict, format_time
+from liza.breaker.paperwork import Trip, archive, attempt, log_trip, restore_report, write_report
+from liza.errors import LizaError
+from liza.model import Match, Problem, Record, Snapshot, Verdict, format_time
 from liza.rules.acknowledged import evidence_text, trip_id
 from liza.rules.evaluate import RuleSet
 
 REPORT_FILE = ".liza/circuit_breaker_report.md"
-AGENT = "liza"
-
-
-class Trip(NamedTuple):
-    """A match about to be put into effect, with all that its paperwork needs."""
-
-    trigger: Mapping[str, Any]
-    matches: tuple[Match, ...]
-    snapshot: Snapshot
-    evidence: Mapping[str, str]
-    rule_changes: tuple[str, ...] = ()
-    silenced: tuple[Silenced, ...] = ()
 
 
 def trip_of(board: Board, verdict: Verdict, snapshot: Snapshot, rules: RuleSet) -> Trip:
@@ -125,10 +112,13 @@ def put_into_effect(board: Board, trip: Trip, now: datetime, again: Callable[[Do
             halts.append(trigger)
             attempt(failed, lambda: checkpoint.make(board.paths.checkpoint, trigger, settled=True))
 
+    before = len(failed)
     attempt(failed, lambda: board.change(commit))
+    # What rules found they find again; what a person said is nowhere if it could not be entered.
+    retry = "liza analyze" if trip.matches or len(failed) == before else "the same command again"
     final = outcome[0]
     if standing:
-        _restore_report(board, standing[0])
+        restore_report(board, standing[0])
     elif final is None:
         for each in halts:  # the evidence is gone again
             checkpoint.remove(board.paths.checkpoint, str(each["trip_id"]))
@@ -136,16 +126,8 @@ def put_into_effect(board: Board, trip: Trip, now: datetime, again: Callable[[Do
         attempt(failed, lambda: archive(board, final))
         attempt(failed, lambda: log_trip(board, final.trigger, now))
         if failed:
-            raise Halted(failed, final.trigger)
+            raise Halted(failed, final.trigger, retry)
     return final
-
-
-def attempt(failed: list[LizaError], step: Callable[[], object]) -> None:
-    """Do a step of several; why it failed is for later."""
-    try:
-        step()
-    except LizaError as error:
-        failed.append(error)
 
 
 class Halted(LizaError, RuntimeError):
@@ -154,66 +136,11 @@ class Halted(LizaError, RuntimeError):
     exit_code = 3
     status = "triggered"
 
-    def __init__(self, failed: Sequence[LizaError], trigger: Mapping[str, Any]) -> None:
+    def __init__(self, failed: Sequence[LizaError], trigger: Mapping[str, Any], retry: str = "liza analyze") -> None:
         said = f"{trigger.get('pattern')} ({trigger.get('severity')}) is tripped, but not all could be done"
         file = failed[0].file or ""
-        first = Problem(said, file, hint="mend what follows, then run: liza analyze")
+        first = Problem(said, file, hint=f"mend what follows, then run: {retry}")
         rest = [Problem(each.message, each.file or file, each.line, each.column, each.hint) for each in failed]
         super().__init__(f"{said}: {failed[0].message}", file=file, problems=[first, *rest])
         self.trigger = trigger
         self.fields = {"trigger": sections.told(trigger)}
-
-
-def write_report(board: Board, trip: Trip) -> None:
-    """The page for people."""
-    _put_report(board.paths.report, trip)
-
-
-def archive(board: Board, trip: Trip) -> None:
-    """The same page under a name of its own, once the trip is entered and its time is settled."""
-    try:
-        storage.make_folder(board.paths.reports)
-    except OSError as error:
-        raise _no_report(error, board.paths.reports) from None
-    _put_report(os.path.join(board.paths.reports, report.archive_name(trip.trigger)), trip)
-    if not report.is_about(board.paths.report, str(trip.trigger.get("trip_id"))):
-        _put_report(board.paths.report, trip)  # a check that found another trip has overwritten it meanwhile
-
-
-def _restore_report(board: Board, trigger: Mapping[str, Any]) -> None:
-    try:
-        archived = os.path.join(board.paths.reports, report.archive_name(trigger))
-        with open(archived, "rb", opener=versions.regular) as file:
-            storage.put(board.paths.report, file.read())
-    except OSError:
-        pass  # whoever tripped it is about to write it
-
-
-def _put_report(path: str, trip: Trip) -> None:
-    if report.is_about(path, str(trip.trigger.get("trip_id")), decided=True):
-        return  # a human has decided meanwhile, and that stands in it
-    try:
-        text = report.render(trip.trigger, trip.matches, trip.snapshot, trip.rule_changes, trip.silenced)
-        storage.put(path, text.encode())
-    except OSError as error:
-        raise _no_report(error, path) from None
-
-
-def _no_report(error: OSError, path: str) -> Refused:
-    hint = "make room or permission for it, then run: liza analyze"
-    return Refused(f"the report could not be written: {error.strerror}", hint=hint, file=path)
-
-
-def log_trip(board: Board, trigger: Mapping[str, Any], now: datetime) -> None:
-    """That it tripped: by whoever finds it so first, since the one who tripped it may have been killed."""
-    log_once(board, trigger, "tripped", f"{trigger.get('pattern')} ({trigger.get('severity')})", now)
-
-
-def log_once(
-    board: Board, trigger: Mapping[str, Any], action: str, detail: str, now: datetime, *, waits: bool = True
-) -> None:
-    """One line a decision: a trip that is taken up again after a crash is not logged twice."""
-    mark = f"trip {trigger['trip_id']}" if trigger.get("trip_id") else f"trip of {trigger.get('timestamp')}"
-    line = f"circuit breaker {action}: {detail}, {mark}"
-    entry = {"timestamp": format_time(now), "agent": AGENT, "action": action, "detail": line}
-    append_entry(board.paths, entry, unless=(f"circuit breaker {action}", mark), waits=waits)

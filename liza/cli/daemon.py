@@ -10,7 +10,7 @@ import click
 from liza.blackboard.paths import Paths
 from liza.cli import show
 from liza.model import parse_time
-from liza.text import one_line
+from liza.text import counted, one_line
 from liza.watch.lease import Seen, facts_of, state
 
 _ALARMS = 10
@@ -25,7 +25,7 @@ def lines(paths: Paths) -> Iterator[str]:
     alarms = facts.get("alarms")
     standing = [each for each in alarms.values() if isinstance(each, Mapping)] if isinstance(alarms, Mapping) else []
     if standing:
-        yield f"alarms:  {show.number(len(standing), 'alarm')} (.liza/alerts.log has all)"
+        yield f"alarms:  {counted(len(standing), 'alarm')} (.liza/alerts.log has all)"
     for each in standing[-_ALARMS:]:
         since = parse_time(each.get("since"))
         age = f" (for {show.span(datetime.now(UTC) - since)})" if since is not None else ""
@@ -56,7 +56,7 @@ def _described(paths: Paths, seen: Seen | None, facts: Mapping[str, Any]) -> str
     parts = [f"process {seen.pid}", one_line(facts.get("backend") or "?")]
     started, checks = parse_time(facts.get("started")), facts.get("checks")
     parts += [f"for {show.span(datetime.now(UTC) - started)}"] if started is not None else []
-    parts += [show.number(checks, "check")] if isinstance(checks, int) else []
+    parts += [counted(checks, "check")] if isinstance(checks, int) else []
     parts += ["only observing"] if facts.get("observe") else []
     parts += [f"no heartbeat for {show.span(timedelta(seconds=seen.silent_for))}"] if seen.is_stuck else []
     colour = "green" if word == "running" else "red"

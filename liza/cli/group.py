@@ -24,7 +24,7 @@ class Family(click.Group):
         known = self.list_commands(ctx)
         if args and args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
             meant = closest(args[0], known)
-            ctx.fail(f"there is no command {shown(args[0])}." + (f" Did you mean {meant!r}?" if meant else ""))
+            ctx.fail(f"there is no command {shown(args[0])}" + (f"; did you mean {meant}?" if meant else ""))
         return super().resolve_command(ctx, args)
 
 

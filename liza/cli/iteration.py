@@ -3,6 +3,7 @@
 Without click, whose import takes longer than the command itself: agents' hooks call it after every iteration.
 """
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,7 +18,7 @@ from liza.protocols.loops.recording import Iteration, Recorded
 from liza.protocols.loops.settings import Settings
 from liza.rules.evaluate import RuleSet
 from liza.runner.measuring import recorded
-from liza.text import printable, shown
+from liza.text import counted, printable, shown
 
 Options = Mapping[str, Any]
 
@@ -159,12 +160,18 @@ def tell(command: str, done: Recorded, settings: Settings, as_json: bool) -> int
     return code
 
 
+def _red(word: str) -> str:
+    """As click would write it, which is not loaded to record an iteration."""
+    is_shown = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return f"\x1b[31m\x1b[1m{word}\x1b[0m" if is_shown else word
+
+
 def lines_of(done: Recorded) -> list[str]:
     name = printable(done.name)
     count = count_of(done.loop)
     if done.status == states.OPEN:
-        after = "1 iteration" if count == 1 else f"{count} iterations"
-        lines = [f"loop {name}: OPEN after {after}: {printable(done.reason or 'nobody has written down why')}"]
+        why = printable(done.reason or "nobody has written down why")
+        lines = [f"loop {name}: {_red('OPEN')} after {counted(count, 'iteration')}: {why}"]
         return [*lines, f"  go on with: {done.command('reset')}   (or try one iteration: {done.command('probe')})"]
     lines = [f"loop {name}: {done.status}, iteration {count}" + (", completed" if done.completed else "")]
     if done.status == states.HALF_OPEN:

@@ -9,7 +9,7 @@ import click
 
 from liza.breaker import checkpoint
 from liza.cli import show
-from liza.text import one_line, printable
+from liza.text import counted, one_line, printable
 from liza.watch.loop import Watcher
 from liza.watch.telling import Happening, Kind
 
@@ -42,7 +42,7 @@ class View:
     def draw(self) -> None:
         """Show how things stand, if that is not what is shown; the size of the terminal is part of it."""
         width, height = _size()
-        lines = [_cut(line, width) for line in self.lines(width, height)]
+        lines = [show.cut(line, width) for line in self.lines(width, height)]
         if os.environ.get("NO_COLOR"):
             lines = [click.unstyle(line) for line in lines]
         picture = f"{width}x{height}" + "\n".join(lines)
@@ -74,7 +74,7 @@ class View:
             return [show.bold("liza watch")]
         lines = [f"{show.bold('liza watch')}  {printable(watcher.paths.folder)}", *self._state(watcher)]
         seen = watcher.found.verdict.checked_at if watcher.found is not None else None
-        parts = [watcher.changes.backend, f"process {os.getpid()}", f"{show.number(watcher.checks, 'check')}"]
+        parts = [watcher.changes.backend, f"process {os.getpid()}", f"{counted(watcher.checks, 'check')}"]
         parts += [f"last change {seen.astimezone():%H:%M:%S}"] if seen is not None else []
         parts += ["only observing"] if watcher.options.observe else []
         error = watcher.telling.health.last_error
@@ -103,11 +103,6 @@ def _size() -> tuple[int, int]:
         return os.get_terminal_size(sys.stdout.fileno())
     except (OSError, ValueError):
         return 80, 24
-
-
-def _cut(line: str, width: int) -> str:
-    plain = click.unstyle(line)
-    return line if len(plain) <= width else plain[: max(width - 1, 0)] + "…"
 
 
 def _told(each: Happening, width: int) -> str:

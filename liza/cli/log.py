@@ -19,7 +19,7 @@ def command() -> None:
 
 
 @command.command("anomaly")
-@click.option("--type", metavar="TYPE", help="What kind: retry_loop, trade_off, spec_gap, ...")
+@click.option("--type", metavar="TYPE", help="What kind: one of these, or your own.")
 @click.option("--task", metavar="ID", help="The task it happened on.")
 @click.option("--reporter", metavar="NAME", help="The agent that reports it.")
 @click.option("--timestamp", metavar="TIME", help="When, in ISO 8601; default: now.")
@@ -33,6 +33,22 @@ def anomaly(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **opti
     """Append one anomaly, checked, under the lock.
 
     Details are given as KEY=VALUE; KEY=@FILE takes the text of a file, KEY=- that of standard input.
+
+    \b
+    Types, and the details that their patterns need:
+      retry_loop             count, error_pattern
+      trade_off              what, why, debt_created
+      spec_ambiguity         spec_ref
+      external_blocker       blocker_service
+      assumption_violated    assumption, reality
+      scope_deviation
+      workaround             root_cause or what
+      debt_created
+      spec_changed
+      hypothesis_exhaustion
+      spec_gap               spec_ref
+      review_deadlock
+      system_ambiguity       protocol_section, question
 
     \b
     Examples:

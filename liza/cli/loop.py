@@ -17,7 +17,7 @@ from liza.protocols.loops import judging, recording, states
 from liza.protocols.loops.recording import Recorded
 from liza.protocols.loops.settings import Settings
 from liza.rules.evaluate import RuleSet
-from liza.text import printable
+from liza.text import counted, printable
 
 
 @click.group("loop", cls=Family)
@@ -97,10 +97,8 @@ def status_command(ctx: click.Context, name: str | None, now: str | None, as_jso
 def _details(found: Recorded, settings: Settings, at: datetime) -> None:
     loop = found.loop
     known = [each for e in its.listed(loop) if (each := its.number(e.get("progress"))) is not None]
-    trips = its.number(loop.get("trigger_count")) or 0
-    click.echo(
-        f"  progress {f'{known[-1]:g} %' if known else 'unknown'}, tripped {trips:g} time{'' if trips == 1 else 's'}"
-    )
+    trips = int(its.number(loop.get("trigger_count")) or 0)
+    click.echo(f"  progress {f'{known[-1]:g} %' if known else 'unknown'}, tripped {counted(trips, 'time')}")
     errors = [e for e in loop.get("error_history") or () if isinstance(e, MAPPINGS)]
     for error in errors[-3:]:
         where = f" ({show.short(error.get('file'))})" if error.get("file") else ""
@@ -172,7 +170,7 @@ def _table(rows: list[Recorded]) -> None:
     for row in rows:
         status = click.style(f"{row.status:<9}", fg=colours[row.status])
         said = row.reason if row.status != states.CLOSED else "completed" if row.completed else _nearest(row)
-        count = f"{its.count_of(row.loop):>4} iterations"
+        count = f"{counted(its.count_of(row.loop), 'iteration'):<14}"
         click.echo(show.fitted(f"{show.short(row.name, 40):<{width}}  {status}  {count}  {show.short(said)}".rstrip()))
 
 

@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 
-from liza.errors import LizaError, Unreadable, WrongUsage, place
+from liza.errors import LizaError, Unreadable, place
 
 BUG = 70
 INTERRUPTED = 130
@@ -142,9 +142,9 @@ def _with_click(arguments: list[str]) -> int:
         error.show()
         return 2
     except click.UsageError as error:
-        called = error.ctx.command_path if error.ctx else f"liza {_command_of(arguments)}".removesuffix(" liza")
-        said = " ".join(error.format_message().split())  # click puts the words to choose from on lines of their own
-        raise WrongUsage(said, hint=f"see: {called} --help") from None
+        from liza.cli import usage
+
+        raise usage.told(error, f"liza {_command_of(arguments)}".removesuffix(" liza")) from None
     except click.Abort:
         raise KeyboardInterrupt from None
 

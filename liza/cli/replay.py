@@ -17,7 +17,7 @@ from liza.errors import Refused, WrongUsage
 from liza.model import format_time, parse_duration, parse_time
 from liza.rules.evaluate import RuleSet
 from liza.rules.variations import BadSetting, varied
-from liza.text import printable
+from liza.text import counted, printable
 from liza.trials.playback import RECORD, RESOLVE, Played, Trip, play
 from liza.trials.recorded import Recorded, recorded
 
@@ -99,7 +99,7 @@ def _others(
 def _play(known: Recorded, wanted: Sequence[tuple[str, RuleSet]]) -> list[_Take]:
     takes = []
     for heading, rules in wanted:
-        with Waiting(f"playing {show.number(len(known.events), 'event')}, {printable(heading)}"):
+        with Waiting(f"playing {counted(len(known.events), 'event')}, {printable(heading)}"):
             takes.append(_Take(heading, play(rules, known.board, known.events)))
     return takes
 
@@ -130,16 +130,16 @@ def _print_head(known: Recorded) -> None:
         click.echo("there are no records to play back")
         return
     first, last = known.events[0].at, known.events[-1].at
-    parts = [show.number(records, "record"), show.number(decisions, "resolution")]
+    parts = [counted(records, "record"), counted(decisions, "resolution")]
     click.echo(f"{', '.join(parts)}, {format_time(first)} to {format_time(last)} ({show.span(last - first)})")
     if known.timeless:
-        text = f"{show.number(known.timeless, 'record')} without a usable time: placed with the one before"
+        text = f"{counted(known.timeless, 'record')} without a usable time: placed with the one before"
         show.warnings([text])
 
 
 def _print(take: _Take, known: Recorded, start: datetime | None) -> None:
     trips = [trip for trip in take.played.trips if _is_shown(trip, start)]
-    click.echo(f"\n{show.bold(printable(take.heading))}: {show.number(len(trips), 'trip')}")
+    click.echo(f"\n{show.bold(printable(take.heading))}: {counted(len(trips), 'trip')}")
     width = max((len(trip.rule.name) for trip in trips), default=0)
     for trip in trips:
         match = trip.match

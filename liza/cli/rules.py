@@ -343,9 +343,8 @@ def _known(name: str, rules: RuleSet) -> Compiled:
             return each
     if any(each.name == name for each in rules.disabled):
         raise Refused(f"the rule {name} is disabled", hint="enable it in .liza/rules.yaml; see: liza rules list")
-    names = [each.rule.name for each in rules.all]
-    meant = closest(name, names)
-    hint = f"did you mean {meant}?" if meant else f"the rules in force: {', '.join(names)}"
+    meant = closest(name, [each.rule.name for each in rules.all])
+    hint = f"did you mean {meant}?" if meant else "see which there are with: liza rules list"
     raise Refused(f"there is no rule {name!r}", hint=hint)
 
 

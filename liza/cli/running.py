@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import sys
 import time
 from collections.abc import Callable
@@ -23,7 +24,7 @@ from liza.runner.job import Job, Session
 from liza.runner.loop import Run
 from liza.runner.process import Interrupts, Outlet
 from liza.runner.view import Choice
-from liza.text import printable
+from liza.text import counted, printable
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -53,6 +54,7 @@ class Plain:
         self.outlet = Outlet(through=sys.stdout.fileno())
         self._notified: dict[str, float] = {}
         self._sender: Any = None
+        self._is_unmeasured = False  # and that was told
 
     def line(self, text: str) -> None:
         with suppress(OSError):  # nobody reads it; the run itself notices by its own output
@@ -62,7 +64,7 @@ class Plain:
         self.line(f"liza run: {printable(text)}")
 
     def began(self, job: Job, session: Session, settings: Settings) -> None:
-        command = show.short(" ".join(job.command), 100)
+        command = show.short(shlex.join(job.command), 100)
         self.line(f"{show.bold('liza run')}  loop {printable(job.loop)}, session {session.name}: {command}")
         if not job.has_evidence:
             self.line(
@@ -82,6 +84,12 @@ class Plain:
         self.line(f"{show.bold(f'iteration {done.number}')}: {described(done.tried())}, {took}, {words}")
         if done.says_complete and not stands.completed:
             self._disbelieved(done)
+        if done.paths is None and not self._is_unmeasured:
+            self._is_unmeasured = True
+            self.line(
+                f"  {show.bold('!', 'yellow')} this is no git work tree, so nobody knows whether files change: a loop "
+                "that changes none is not stopped for it (git init, or --workdir DIR)"
+            )
         for each in stands.signals:
             if each.warns:
                 self.line(f"  {show.bold('!', 'yellow')} {printable(each.words)}")
@@ -146,8 +154,8 @@ class Plain:
         word = show.bold(end.status if end is not None else "failed", colour)
         reason = f": {show.short(end.reason, 300)}" if end is not None else ""
         self.line(f"{show.bold('liza run')}  {word}{reason}")
-        parts = [show.number(totals.iterations, "iteration"), show.span(timedelta(seconds=totals.seconds))]
-        parts += [f"{show.number(totals.files_changed, 'file')} changed"]
+        parts = [counted(totals.iterations, "iteration"), show.span(timedelta(seconds=totals.seconds))]
+        parts += [f"{counted(totals.files_changed, 'file')} changed"] if totals.files_changed is not None else []
         parts += [f"{totals.tokens:,} tokens"] if totals.tokens else []
         parts += [f"${totals.cost:.2f}"] if totals.cost else []
         if run.tried and run.tried[-1].progress is not None:

@@ -1,5 +1,6 @@
 """How checks and trips look on a terminal: the same words, symbols and columns in every command."""
 
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
@@ -15,6 +16,7 @@ from liza.rules.evaluate import RuleSet
 from liza.rules.severities import SEVERITIES
 from liza.text import one_line, printable
 
+_COLOUR = re.compile("(\x1b\\[[0-9;]*m)")
 DECIDE = "liza resolve -m 'what was decided'"
 
 
@@ -29,7 +31,7 @@ def check(found: Check, rules: RuleSet, dry_run: bool) -> None:
     else:
         click.echo(bold("OK", "green") + ": no systemic pattern" + (" (dry run, nothing written)" if dry_run else ""))
     patterns(verdict.progress)
-    parts = [f"{verdict.considered} anomalies considered"]
+    parts = [f"{verdict.considered} {'anomaly' if verdict.considered == 1 else 'anomalies'} considered"]
     parts += [f"{verdict.acknowledged} dealt with by earlier resolutions"] if verdict.acknowledged else []
     parts += [f"{verdict.outside_window} before the window"] if verdict.outside_window else []
     click.echo(f"\n{', '.join(parts)} (window: {verdict.window})")
@@ -153,14 +155,20 @@ def short(text: Any, length: int = 72) -> str:
 
 
 def fitted(line: str) -> str:
-    """A line cut to the width of the terminal; one that has to be cut loses its colours."""
-    plain = click.unstyle(line)
-    return line if len(plain) <= columns() else plain[: columns() - 1] + "…"
+    """A line cut to the width of the terminal."""
+    return cut(line, columns())
 
 
-def number(count: int, noun: str) -> str:
-    """`1 trip`, `2 trips`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+def cut(line: str, width: int) -> str:
+    """A line that takes this many columns at most, in its colours."""
+    if len(click.unstyle(line)) <= width:
+        return line
+    parts, room = [], max(width - 1, 0)
+    for part in _COLOUR.split(line):
+        is_colour = _COLOUR.fullmatch(part)
+        parts.append(part if is_colour else part[:room])
+        room -= 0 if is_colour else len(parts[-1])
+    return "".join(parts) + "…"
 
 
 def span(length: timedelta) -> str:

@@ -11,7 +11,7 @@ from liza.cli.options import person, plain_words
 from liza.protocols.disputes import judging, missing, stages, staging
 from liza.protocols.disputes.guarding import ways_out
 from liza.protocols.disputes.staging import Blocked, Staged
-from liza.text import printable
+from liza.text import counted, printable
 
 
 @click.group("stage", cls=Family)
@@ -77,7 +77,7 @@ def close_command(ctx: click.Context, name: str, by: str | None, now: str | None
 
 def _blocked(error: Blocked) -> None:
     """All of them, each with its ways out."""
-    count = show.number(len(error.found), "claim")
+    count = counted(len(error.found), "claim")
     said = f"stage {printable(error.stage)} does not close, {count} in dispute"
     click.echo(f"{show.bold('BLOCKED', 'red')}: {said}", err=True)
     for each in error.found:

@@ -92,8 +92,9 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     show.patterns(found.verdict.progress)
     if recent:
         click.echo("history:")
+        width = max(len(_what(entry)) for entry in recent)
         for entry in recent:
-            click.echo(show.fitted(f"  {_history_line(entry)}"))
+            click.echo(show.fitted(f"  {_history_line(entry, width)}"))
     show.silenced(found.verdict.silenced)
     hushing = {each.silence.id for each in found.verdict.silenced}
     for each in silences:
@@ -142,15 +143,18 @@ def _last_check(section: Any, paths: Paths, at: datetime) -> str:
     return f", last check {_ago(max(min(ages), 0.0))} ago" if ages else ", never checked"
 
 
-def _history_line(entry: Mapping[str, Any]) -> str:
-    time, pattern = entry.get("timestamp"), entry.get("pattern")
-    if not pattern:
-        return printable(f"{time}  OK{'  x' + str(entry['checks']) if entry.get('checks') else ''}")[:118]
-    if not entry.get("resolved_at"):
-        return printable(f"{time}  {pattern}  open")[:118]
-    whose = sections.decided_by(entry.get("resolved_by"))
-    how = entry.get("resolution") or "nobody wrote down how"
-    return printable(f"{time}  {pattern}  resolved {whose}: {how}")[:118]
+def _history_line(entry: Mapping[str, Any], width: int) -> str:
+    if not entry.get("pattern"):
+        came = f"x{entry['checks']}" if entry.get("checks") else ""
+    elif not entry.get("resolved_at"):
+        came = "open"
+    else:
+        came = f"resolved {sections.whose(entry)}: {entry.get('resolution') or 'nobody wrote down how'}"
+    return printable(f"{entry.get('timestamp')}  {_what(entry):<{width}}  {came}".rstrip())[:118]
+
+
+def _what(entry: Mapping[str, Any]) -> str:
+    return show.short(entry.get("pattern") or "OK", 40)
 
 
 def _checkpoint(halt: checkpoint.Checkpoint | None) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from liza.cli import envelope, show
 from liza.errors import LizaError, Refused, Unreadable, place
 from liza.model import Problem
 from liza.rules.evaluate import RuleSet
-from liza.text import printable
+from liza.text import counted, printable
 from liza.trials.cases import CaseFile, Outcome, read_cases, span, try_case
 
 
@@ -129,7 +129,7 @@ def _print(tried: Sequence[Outcome], quiet: bool) -> None:
             elif not quiet:
                 click.echo(f"  {click.style('ok', fg='green')}    {printable(each.case.name)}")
     failed = sum(bool(each.wrong) for each in tried)
-    count = f"{len(tried)} case{'' if len(tried) == 1 else 's'}"
+    count = counted(len(tried), "case")
     click.echo(
         f"{count}: " + (click.style(f"{failed} failed", fg="red") if failed else click.style("all ok", fg="green"))
     )

@@ -11,7 +11,7 @@ from liza.cli.waiting import Waiting
 from liza.errors import place
 from liza.model import Problem
 from liza.protocols import validity
-from liza.text import printable
+from liza.text import counted, printable
 
 
 @click.command("validate")
@@ -64,8 +64,4 @@ def _print(checked: dict[str, dict[str, int]], problems: list[Problem], errors: 
         click.echo(click.style("valid", fg="green"))
     else:
         verdict = click.style("not valid", fg="red") if errors else click.style("valid", fg="green")
-        click.echo(f"{verdict}: {_number(errors, 'error')}, {_number(warnings, 'warning')}")
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+        click.echo(f"{verdict}: {counted(errors, 'error')}, {counted(warnings, 'warning')}")

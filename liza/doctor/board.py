@@ -26,7 +26,7 @@ def blackboard(paths: Paths, now: datetime) -> Iterator[Finding]:
             yield Finding("blackboard", level, first.message + more, hint, first.file, first.line, first.column)
     if not errors:
         counts = found.checked[paths.state]
-        held = ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "no records"
+        held = ", ".join(f"{name} {count}" for name, count in counts.items() if count) or "no records"
         yield Finding("blackboard", Level.OK, f"{paths.folder}: {held}")
 
 

@@ -1,7 +1,7 @@
 """Clocks that disagree: this machine's, the file system's, and those of whoever wrote on the blackboard."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -27,10 +27,10 @@ Path = tuple[str | int, ...]
 
 
 def clock(paths: Paths, now: datetime) -> Iterator[Finding]:
-    found = [*_of_machine(paths, now), *_of_files(paths, now), *_on_board(paths, now)]
-    yield from found or [
-        Finding("clock", Level.OK, f"{format_time(now)}; nothing on the blackboard is from the future")
-    ]
+    documents = list(_documents(paths))
+    found = [*_of_machine(paths, now), *_of_files(paths, now), *_on_board(documents, now)]
+    known = "; nothing on the blackboard is from the future" if documents else ""
+    yield from found or [Finding("clock", Level.OK, f"{format_time(now)}{known}")]
 
 
 def _of_machine(paths: Paths, now: datetime) -> Iterator[Finding]:
@@ -59,8 +59,8 @@ def _of_files(paths: Paths, now: datetime) -> Iterator[Finding]:
             yield Finding("clock", Level.WARNING, text, f"if the clock is right: touch {path}", path)
 
 
-def _on_board(paths: Paths, now: datetime) -> Iterator[Finding]:
-    for document in _documents(paths):
+def _on_board(documents: Iterable[Document], now: datetime) -> Iterator[Finding]:
+    for document in documents:
         late = [(path, time) for path, time in _times(document.data) if time > now + _TOLERATED]
         if late:
             path, time = max(late, key=lambda each: each[1])

@@ -91,7 +91,9 @@ def _jq() -> Finding:
 
 def _yq() -> Finding:
     """Two programs have that name. The documented edits are for the one around jq, which alone has -Y."""
-    mend = f"{sys.executable} -m pip install 'yq>=3.4,<5'"
+    own = os.path.join(os.path.dirname(sys.executable), "yq")  # which pipx does not put on the PATH
+    is_here = os.access(own, os.X_OK)
+    mend = f"call the one that came with liza: {own}" if is_here else f"{sys.executable} -m pip install 'yq>=3.4,<5'"
     path = which("yq")
     if path is None:
         return Finding("tools", Level.WARNING, "yq is not on the PATH: the documented edits by hand need it", mend)
@@ -100,7 +102,9 @@ def _yq() -> Finding:
         return Finding("tools", Level.OK, f"yq is {path}, the one around jq")
     if "mikefarah" in (_said([path, "--version"], "") or ""):
         text = f"{path} is the other program of that name, which has no -Y: the documented edits by hand fail with it"
-        return Finding("tools", Level.WARNING, text, f"{mend}   (and have its folder earlier on the PATH)")
+        return Finding(
+            "tools", Level.WARNING, text, mend if is_here else f"{mend}   (and have its folder earlier on the PATH)"
+        )
     return Finding("tools", Level.WARNING, f"{path} does not do what the documented edits need: yq -Y '.a = 2'", mend)
 
 

@@ -10,9 +10,11 @@ from liza.blackboard.rulesfile import notify_problems, read_rules
 from liza.blackboard.snapshot import located, take
 from liza.blackboard.versions import read
 from liza.errors import Unreadable
-from liza.model import Problem, Snapshot
+from liza.model import MAPPINGS, Problem, Snapshot
 from liza.protocols.judged import PROTOCOLS, faults, missing
 from liza.rules.evaluate import RuleSet
+
+_BY_NAME = ("agents", "claims", "slices", "loops", "stages")  # sections that may hold their records as a mapping
 
 
 class Validity(NamedTuple):
@@ -72,5 +74,6 @@ def _counts(snapshot: Snapshot) -> dict[str, int]:
     return {
         name: len(value)
         for name, value in snapshot.sections.items()
-        if isinstance(value, list | tuple) and name in schema.SECTIONS
+        if (isinstance(value, list | tuple) and name in schema.SECTIONS)
+        or (isinstance(value, MAPPINGS) and value and name in _BY_NAME)
     }

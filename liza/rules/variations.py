@@ -28,7 +28,8 @@ def varied(rules: RuleSet, settings: Iterable[str]) -> RuleSet:
             raise BadSetting(f"{setting!r} is not RULE.SETTING=VALUE", "for example: retry_cluster.threshold=4")
         if name not in known:
             meant = closest(name, tuple(known))
-            raise BadSetting(f"there is no rule {name!r}", f"did you mean {meant}?" if meant else None)
+            hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(known)}"
+            raise BadSetting(f"there is no rule {name!r}", hint)
         known[name] = _varied(known[name], what.strip(), value.strip())
     return rules._replace(rules=tuple(known.values()))
 
@@ -46,7 +47,7 @@ def _varied(compiled: Compiled, what: str, value: str) -> Compiled:
     except ValueError:
         number = float("nan")
     if not abs(number) < 1e15:  # which leaves out NaN, too
-        raise BadSetting(f"{rule.name}.{what} is {value!r}, expected is a number")
+        raise BadSetting(f"{rule.name}.{what} is {value!r}", f"a number is expected, like {rule.name}.{what}=4")
     if what == "threshold":
         return Compiled(rule, Condition(_with_threshold(condition.tree, number), condition.params))
     if what in condition.params:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from liza.model import Record, Snapshot, format_time, parse_duration, parse_time
 from liza.rules.derived import DERIVED
 from liza.rules.fields import World
+from liza.text import counted
 
 # Streams that are lists inside the records of a section: the section, the list, and what its owner is called there.
 _NESTED = {
@@ -88,11 +89,11 @@ class Window:
         if self.start is not None and self.start > now:
             yield f"the window {self.text} begins in the future, at {format_time(self.start)}: nothing counts"
         if self.timeless:
-            yield f"{_number(self.timeless, 'record')} without a usable timestamp: counted all the same"
+            yield f"{counted(self.timeless, 'record')} without a usable timestamp: counted all the same"
         tomorrow = _tomorrow(now)
         early = sum(moment > tomorrow for moment in self.early)
         if early:
-            yield f"{_number(early, 'record')} from the future: counted all the same"
+            yield f"{counted(early, 'record')} from the future: counted all the same"
 
 
 def _tomorrow(now: datetime) -> datetime:
@@ -109,7 +110,3 @@ def _start(text: str, snapshot: Snapshot, now: datetime) -> datetime | None:
         return None if seconds is None else now - timedelta(seconds=seconds)
     except OverflowError:
         return None  # longer than the calendar: everything
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from liza.protocols.loops.judging import Signal
 from liza.protocols.loops.recording import Recorded
-from liza.text import printable
+from liza.text import counted, printable
 
 ERRORS = 10  # of the last iteration that had any
 TRIED = 10  # iterations that are told of
@@ -47,7 +47,7 @@ def _lines(
     yield ""
     yield from (f"- {name}: {printable(value)}" for name, value in (("Task", task), ("Model", model)) if value)
     count = stands.loop.get("loop_count") or 0
-    yield f"- The breaker of this loop is {stands.status} after {count} iteration{'' if count == 1 else 's'}."
+    yield f"- The breaker of this loop is {stands.status} after {counted(count, 'iteration')}."
     if escalated:
         yield f"- {printable(escalated)}"
     yield from _levels(stands.signals)
@@ -104,7 +104,7 @@ def described(each: Tried) -> str:
     parts += [f"progress {each.progress:g} %"] if each.progress is not None else []
     parts += ["said that it was done"] if each.claims_done else []
     parts += [f"{name} {'passed' if passed else 'failed'}" for name, passed in each.evidence.items()]
-    parts += [f"{len(each.errors)} error{'' if len(each.errors) == 1 else 's'}"] if each.errors else []
+    parts += [counted(len(each.errors), "error")] if each.errors else []
     parts += [printable(each.note)] if each.note else []
     return ", ".join(parts)
 

@@ -34,6 +34,7 @@ from liza.runner.measuring import forget
 from liza.runner.plan import Plan
 from liza.runner.process import Interrupts
 from liza.runner.view import Choice, End, Totals, View
+from liza.text import counted
 
 POLL = 0.25  # seconds between two looks at the blackboard while we wait
 _LOOK = 2.0  # seconds after which also an unchanged blackboard is looked at: the cooldown may be over
@@ -143,8 +144,9 @@ class Run:
         if self._is_open(stands):
             return self._stuck(stands)
         if self._is_last():
-            ran = f"{self.here} iteration{'' if self.here == 1 else 's'}"
-            return End("stopped", 1, f"{ran}, and it is not completed (--max {self.job.maximum})")
+            return End(
+                "stopped", 1, f"{counted(self.here, 'iteration')}, and it is not completed (--max {self.job.maximum})"
+            )
         self._write_context(stands)
         self.view.iterates(self.number + 1, self.model, stands)
         self._begin()

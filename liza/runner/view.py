@@ -33,7 +33,7 @@ class Totals(NamedTuple):
 
     iterations: int = 0
     seconds: float = 0.0
-    files_changed: int = 0
+    files_changed: int | None = None  # as far as anybody could tell
     tokens: int = 0
     cost: float = 0.0
 
@@ -41,10 +41,14 @@ class Totals(NamedTuple):
         return Totals(
             self.iterations + 1,
             self.seconds + done.ran.seconds,
-            self.files_changed + (done.iteration.files_changed or 0),
+            _sum(self.files_changed, done.iteration.files_changed),
             self.tokens + (done.answer.tokens or 0),
             self.cost + (done.answer.cost or 0.0),
         )
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return one if other is None else (one or 0) + other
 
 
 class View(Protocol):

@@ -13,6 +13,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from liza.model import Match, Reason, Record, Verdict
+from liza.text import counted
 from liza.trials.playback import RECORD, RESOLVE, Event, Played
 from liza.trials.shapes import bar, clean, cut, plate, tag, wide, words
 from liza.trials.ticks import EPOCH, ticks, told
@@ -173,7 +174,7 @@ class _Picture:
         heading, played = self.plays[index]
         trips = len(played.trips)
         closed = sum(trip.resolution is not None for trip in played.trips)
-        said = f"{_number(trips, 'trip')}, {closed} resolved" if trips else "no trip"
+        said = f"{counted(trips, 'trip')}, {closed} resolved" if trips else "no trip"
         ends = words(WIDTH - 16, top + 18, "at the end", 11, fill=_GREY, text_anchor="end") if self.lanes else ""
         name = cut(clean(heading), 560, 14)
         line = f'{escape(name)}<tspan dx="12" font-weight="normal" fill="{_GREY}">{said}</tspan>'
@@ -280,7 +281,7 @@ class _Picture:
             return "no events"
         records = sum(event.kind == RECORD for event in self.events)
         fine = "auto" if self.last - self.first < timedelta(seconds=10) else "seconds"
-        return f"{told(self.first, fine)} to {told(self.last, fine)} · {_number(records, 'record')}"
+        return f"{told(self.first, fine)} to {told(self.last, fine)} · {counted(records, 'record')}"
 
     def _legend(self, y: int) -> str:
         parts, x = [], 22.0
@@ -337,10 +338,6 @@ def _labels(wanted: Sequence[tuple[float, str, str]], edge: float = _EDGE) -> It
         if text and text.startswith(least) and start >= taken:
             yield start, text
             taken = start + wide(text) + _GAP
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _column(x: float) -> int:

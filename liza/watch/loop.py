@@ -18,7 +18,7 @@ from liza.blackboard.rulesfile import read_rules
 from liza.blackboard.snapshot import take
 from liza.breaker import checkpoint
 from liza.breaker.check import Check, act, judged, snapshot_of
-from liza.breaker.resolve import log_decision
+from liza.breaker.paperwork import keep_decision
 from liza.breaker.trip import Halted, tidy
 from liza.errors import LizaError, LockTimeout
 from liza.model import format_time
@@ -326,12 +326,11 @@ class Watcher:
     def _log_decisions(self, now: datetime) -> None:
         """Whoever decides by hand does not write the log."""
         while self.decided:
-            try:
-                log_decision(self.board, self.decided[0], self.decided[0].get("resolved_by"), now, waits=False)
-            except LockTimeout:
+            failed = keep_decision(self.board, self.decided[0], now, waits=False)
+            if any(isinstance(error, LockTimeout) for error in failed):
                 return  # at the next tick
-            except LizaError as error:
-                self.telling.tell(Kind.ALARM, f"a decision could not be logged: {error.file}: {error.message}")
+            for error in failed:
+                self.telling.tell(Kind.ALARM, f"a decision could not be written down: {error.file}: {error.message}")
             del self.decided[0]
 
     def _see_to_scopes(self, document: Document, now: datetime) -> None:

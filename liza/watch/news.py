@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from liza.breaker.check import Check
-from liza.breaker.section import JOINED, decided_by, history_of, open_trigger
+from liza.breaker.section import JOINED, history_of, open_trigger, whose
 from liza.model import Progress, Reason
 from liza.watch.telling import Kind, News
 
@@ -69,7 +69,7 @@ def _id(trigger: Mapping[str, Any]) -> str:
 def _resolution(found: Check, trigger: Mapping[str, Any]) -> str:
     entry = entry_of(found, trigger.get("trip_id")) or {}
     said = f": {entry['resolution']}" if entry.get("resolution") else ""
-    return f"{trigger.get('pattern')} {decided_by(entry.get('resolved_by'))}{said}"
+    return f"{trigger.get('pattern')} {whose(entry)}{said}"
 
 
 def entry_of(found: Check, trip_id: str | None) -> Mapping[str, Any] | None:

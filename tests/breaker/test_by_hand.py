@@ -55,6 +55,38 @@ def test_both_edits_of_the_protocol_with_yq(tmp_path: Path) -> None:
     assert board.trips[0]["resolved_at"] == "2025-01-18T19:00:00Z"
 
 
+@pytest.mark.parametrize("way", ["yq", "vim"])
+def test_a_decision_by_hand_is_in_the_log_and_in_its_report_like_any_other(tmp_path: Path, way: str) -> None:
+    board = tripped(tmp_path)
+    if way == "yq":
+        yq(board, MOVE, CLEAR)
+    else:  # an editor that leaves nothing to be joined
+        said = {"resolution": "ADR-003 created", "resolved_at": "2025-01-18T19:00:00Z"}
+        added = " | ".join(f'.circuit_breaker.history[-1].{name} = "{text}"' for name, text in said.items())
+        yq(board, added, CLEAR)
+    board.checkpoint.unlink()
+    accepted(board)
+    assert len(board.logged) == 2
+    assert f"resolved: retry_cluster by hand, trip {board.trips[0]['trip_id']}" in board.logged[1]
+    for page in (board.report, *board.archived):
+        assert "**Resolved:** 2025-01-18T19:00:00Z  \n**By:** hand\n\n> ADR-003 created\n" in page.read_text()
+
+
+def test_a_decision_by_hand_that_cannot_be_logged_is_told_and_logged_later(tmp_path: Path) -> None:
+    board = tripped(tmp_path)
+    yq(board, MOVE, CLEAR)
+    board.checkpoint.unlink()
+    log = board.folder / "log.yaml"
+    whole = log.read_text()
+    log.write_text(whole + "- {timestamp: ")
+    ran = board.analyze(now=EVENING)
+    assert ran.code == 0
+    assert "the decision on retry_cluster is not written down everywhere: its last entry is not whole" in ran.out
+    log.write_text(whole)
+    accepted(board)
+    assert len(board.logged) == 2
+
+
 @pytest.mark.parametrize("command", ["analyze", "status", "resolve"])
 def test_a_command_between_the_two_edits_does_no_harm(tmp_path: Path, command: str) -> None:
     board = tripped(tmp_path)

@@ -167,6 +167,20 @@ def test_a_link_to_a_board_elsewhere_is_followed(tmp_path: Path) -> None:
     assert board.leftovers() == []
 
 
+def test_a_trip_by_hand_that_could_not_be_entered_is_made_again_by_the_command_that_is_named(tmp_path: Path) -> None:
+    """No rule would find it again: a check could not."""
+    board = board_with(tmp_path)
+    good = board.text
+    board.save("anomalies: [")
+    ran = board.run("trip", "-m", "the sandbox is down", "--now", LATER)
+    assert ran.code == 3
+    assert "mend what follows, then run: the same command again" in ran.err
+    board.save(good)
+    assert board.run("trip", "-m", "the sandbox is down", "--now", LATER).code == 3
+    assert board.section["status"] == "TRIGGERED"
+    assert board.halt["trip"] == board.trigger["trip_id"]
+
+
 def test_an_interrupted_trip_by_hand_is_not_called_resolved(tmp_path: Path) -> None:
     """The halt is there, the trip is not entered: whoever looks is not told that somebody has decided."""
     board = tripped(tmp_path)

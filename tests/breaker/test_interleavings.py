@@ -105,7 +105,9 @@ def test_the_same_trip_found_by_two_in_different_seconds(tmp_path: Path) -> None
         assert len(board.logged) == 1
 
 
-@pytest.mark.parametrize("place", ["before liza.breaker.trip:append_entry", "before liza.breaker.trip:log_once"])
+@pytest.mark.parametrize(
+    "place", ["before liza.breaker.paperwork:append_entry", "before liza.breaker.paperwork:log_once"]
+)
 def test_a_trip_is_logged_once_by_two(tmp_path: Path, place: str) -> None:
     board = board_with(tmp_path, *RETRY.records)
     interleaved(board, ANALYZE, place, ("liza", *ANALYZE))

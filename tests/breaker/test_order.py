@@ -10,7 +10,7 @@ import pytest
 from liza.blackboard.board import Board
 from liza.blackboard.paths import Paths
 from liza.blackboard.rulesfile import read_rules
-from liza.breaker import check, checkpoint, trip
+from liza.breaker import check
 from liza.watch.loop import Options, Watcher
 from tests.breaker.cases import RETRY, board_with
 from tests.breaker.run import Board as Project
@@ -43,7 +43,7 @@ class Seen:
 
 @pytest.fixture
 def seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Seen:
-    monkeypatch.setattr(steps, "MODULES", (*steps.MODULES, check, trip, checkpoint))
+    monkeypatch.setattr(steps, "MODULES", (*steps.MODULES, *steps.BREAKER))
     return Seen(board_with(tmp_path, *RETRY.records))
 
 

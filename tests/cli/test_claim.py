@@ -149,7 +149,7 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("claim", "round", "C-001", "--objection", "a", "--response", "b", "--confidence", "nan"), "--confidence"),
     (("claim", "add", "C-009"), "--text"),
     (("claim", "edit", "C-001"), "nothing to change"),
-    (("claim", "kill", "C-001"), "--message"),
+    (("claim", "kill", "C-001"), "missing -m"),
     (("claim", "promot", "C-001"), "promot"),
     (("claim", "ledger", "--format", "xml"), "--format"),
     (("stage", "close"), "STAGE"),

@@ -159,6 +159,11 @@ def test_a_valid_board_is_said_to_be_so(tmp_path: Path) -> None:
     assert envelope["checked"] == {".liza/state.yaml": {"anomalies": 0, "tasks": 1}}
 
 
+def test_what_is_held_by_name_is_counted_too(tmp_path: Path) -> None:
+    new_board(tmp_path, "version: 1\nanomalies: []\nloops:\n  night: {status: CLOSED}\nconfig: {a: 1, b: 2}\n")
+    assert ".liza/state.yaml: anomalies 0, loops 1\n" in installed(tmp_path, "validate").out
+
+
 def test_everything_wrong_is_told_at_once_with_its_place(tmp_path: Path) -> None:
     new_board(tmp_path, "agents: []\ntasks:\n- id: a\n  status: DARFT\n- 5\nanomolies: []\n")
     (tmp_path / ".liza" / "log.yaml").write_text("- agent: a\n")

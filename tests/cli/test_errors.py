@@ -86,14 +86,8 @@ def test_wrong_usage_is_exit_2_and_says_what_is_wrong(tmp_path: Path, words: lis
     assert "--help" in result.hint()
 
 
-def test_the_words_to_choose_from_are_on_the_line_of_the_error(tmp_path: Path) -> None:
-    result = installed(tmp_path, "completion")
-    assert result.code == 2
-    assert "Choose from: bash, zsh, fish\n" in result.err
-
-
 def test_a_misspelt_command_is_guessed(tmp_path: Path) -> None:
-    assert "Did you mean 'validate'?" in installed(tmp_path, "vaildate").err
+    assert "did you mean validate?" in installed(tmp_path, "vaildate").err
 
 
 @pytest.mark.parametrize("value", ["soon", "1,5", "nan", "-1", ""])

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from liza.blackboard.schema import ANOMALY_DETAILS
 from tests.cli.run import Result, anomalies, liza, new_board
 
 WHEN = ["--timestamp", "2025-01-18T14:32:00Z"]
@@ -151,6 +152,14 @@ def test_all_that_is_wrong_with_a_record_is_told_at_once(board: Path) -> None:
     result = refused(board, liza(board, "log", "anomaly", "--type", "retry_loop", "--task", "", "--reporter", ""))
     for word in ("task", "reporter", "count", "error_pattern"):
         assert word in result.err
+    assert "add the detail: count=...; add the detail: error_pattern=..." in result.hint()
+
+
+def test_the_help_names_every_type_with_what_its_pattern_needs(board: Path) -> None:
+    told = liza(board, "log", "anomaly", "--help").out.partition("patterns need:\n")[2].partition("\n\n")[0]
+    rows = [line.split(maxsplit=1) for line in told.splitlines()]
+    named = {kind: tuple(needs.replace(" or ", "|").split(", ")) for kind, needs in (row for row in rows if row[1:])}
+    assert {row[0]: named.get(row[0], ()) for row in rows} == ANOMALY_DETAILS
 
 
 @pytest.mark.parametrize("words", [[], ["--type", "x"], ["--task", "t", "--reporter", "r"]])

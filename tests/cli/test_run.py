@@ -145,6 +145,23 @@ def test_piped_it_says_a_line_an_iteration_and_a_summary(tmp_path: Path) -> None
     ]  # fmt: skip
 
 
+def test_without_git_nobody_says_how_many_files_changed(tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+    result = Project(tmp_path / "p", CLAIMS, git=False).run("--max", "2")
+    assert result.err.count("this is no git work tree, so nobody knows whether files change") == 1
+    assert "file changed" not in result.err
+    assert "files changed" not in result.err
+    result = Project(tmp_path / "q", CLAIMS).run("--max", "2")
+    assert "git work tree" not in result.err
+    assert "2 iterations, 0 s, 2 files changed" in result.err
+
+
+def test_the_command_is_shown_as_a_shell_would_read_it(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p")
+    result = project.liza("run", "--loop", "l", "--max", "1", "--", "sh", "-c", "echo one; echo two")
+    assert result.err.splitlines()[0].endswith(": sh -c 'echo one; echo two'")
+
+
 def test_a_run_that_was_not_completed_says_how_to_go_on(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     result = project.run("--max", "1")

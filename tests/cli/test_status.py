@@ -87,6 +87,15 @@ def test_a_resolution_is_in_the_history(tmp_path: Path) -> None:
     assert "dealt with" in ran.out
 
 
+def test_what_came_of_each_trip_stands_in_one_column(tmp_path: Path) -> None:
+    board = tripped(tmp_path)
+    board.resolve("ADR-003 created")
+    board.run("trip", "-m", "the sandbox is down", "--now", LATER)
+    lines = status(board).out.splitlines()
+    history = lines[lines.index("history:") + 1 :][:2]
+    assert history == [f"  {NOW}  retry_cluster  resolved by alice: ADR-003 created", f"  {LATER}  manual         open"]
+
+
 def test_a_decision_by_hand_that_nobody_wrote_down_is_told_as_that(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     board.edit("status: TRIGGERED", "status: OK")

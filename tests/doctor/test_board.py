@@ -25,7 +25,7 @@ def test_of_a_good_board_nothing_is_wrong(tmp_path: Path) -> None:
     folder = board(tmp_path)
     for about in ("blackboard", "rules", "leftovers", "lock", "filesystem", "clock"):
         assert is_well(tmp_path, about), about
-    assert "1 anomalies" in found(tmp_path, "blackboard")[0].message
+    assert "anomalies 1" in found(tmp_path, "blackboard")[0].message
     assert sorted(os.listdir(folder)) == ["state.yaml"], "and nothing was written"
 
 
@@ -91,6 +91,22 @@ def test_a_folder_that_may_not_be_written_is_told() -> None:
         with as_nobody():
             assert wrong(folder, "blackboard").hint == f"chmod u+rwx {mine}   (or ask its owner)"
             assert "no file can be made here" in wrong(folder, "filesystem").message
+
+
+def test_a_folder_that_nobody_may_enter_is_what_is_to_be_opened(tmp_path: Path) -> None:
+    with public_folder() as folder:
+        mine = board(folder)
+        mine.chmod(0o000)
+        with as_nobody():
+            assert wrong(folder, "blackboard").hint == f"give yourself permission: chmod u+rwx {mine}"
+        mine.chmod(0o755)
+
+
+def test_nothing_is_said_of_times_that_could_not_be_read(tmp_path: Path) -> None:
+    folder = board(tmp_path)
+    assert "nothing on the blackboard is from the future" in found(tmp_path, "clock")[0].message
+    (folder / "state.yaml").write_text("anomalies: [")
+    assert "blackboard" not in found(tmp_path, "clock")[0].message
 
 
 # --- rules ----------------------------------------------------------------------------------------------------------

@@ -159,6 +159,8 @@ def test_programs_that_people_need_are_told_where_they_are_missing(
     finding = wrong(tmp_path, "tools")
     assert finding.level is Level.WARNING
     assert said in finding.message
+    if "yq" in said:  # and pip would install it where nobody looks for it, where pipx has put liza
+        assert Path(str(finding.hint).partition(": ")[2]).exists(), "the yq that came with liza"
 
 
 def test_the_yq_that_comes_with_liza_is_the_right_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

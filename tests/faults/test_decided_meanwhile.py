@@ -11,7 +11,7 @@ import pytest
 from liza.blackboard.board import Board
 from liza.blackboard.lock import Lock
 from liza.blackboard.paths import Paths
-from liza.breaker import check, checkpoint, report, trip
+from liza.breaker import checkpoint
 from liza.breaker.resolve import resolve
 from liza.errors import LockTimeout
 from liza.watch import lease
@@ -23,7 +23,7 @@ from tests.watch.writers import text_of
 
 @pytest.fixture(autouse=True)
 def _more_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "MODULES", (*steps.MODULES, check, trip, checkpoint, report, lease))
+    monkeypatch.setattr(steps, "MODULES", (*steps.MODULES, *steps.BREAKER, lease))
 
 
 class Decision:

@@ -13,7 +13,7 @@ import pytest
 from liza.blackboard.board import Board as Files
 from liza.blackboard.paths import Paths
 from liza.blackboard.rulesfile import read_rules
-from liza.breaker import check, checkpoint, report, resolve, trip
+from liza.breaker import check, resolve
 from liza.errors import LizaError
 from liza.watch import lease
 from tests.breaker.cases import RETRY
@@ -28,7 +28,7 @@ NOW = datetime(2025, 1, 18, 17, 30, tzinfo=UTC)
 
 @pytest.fixture(autouse=True)
 def _more_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "MODULES", (*steps.MODULES, check, trip, checkpoint, report, resolve, lease))
+    monkeypatch.setattr(steps, "MODULES", (*steps.MODULES, *steps.BREAKER, lease))
 
 
 def about_to_trip(folder: Path) -> Board:

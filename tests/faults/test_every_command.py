@@ -20,7 +20,6 @@ import pytest
 
 from liza import templates
 from liza.blackboard import backups, rulesfile
-from liza.breaker import check, checkpoint, report, resolve, trip
 from liza.cli import main
 from liza.protocols.attempts import reports
 from liza.watch import causes, escalation, lease
@@ -61,7 +60,7 @@ CODES = pytest.mark.parametrize("code", REASONS, ids=errno.errorcode.get)
 
 @pytest.fixture(autouse=True)
 def _more_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    more = (backups, rulesfile, check, trip, checkpoint, report, resolve, reports, causes, escalation, lease, templates)
+    more = (*steps.BREAKER, backups, rulesfile, reports, causes, escalation, lease, templates)
     monkeypatch.setattr(steps, "MODULES", (*steps.MODULES, *more))
 
 

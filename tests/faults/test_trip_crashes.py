@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from liza.breaker import check, checkpoint, report, resolve, trip
 from liza.cli import main
 from tests.breaker.cases import ASSUMPTION, RETRY
 from tests.breaker.run import LATER, NOW, Board, record, state
@@ -41,7 +40,7 @@ Expected = Callable[[Board], None]
 
 @pytest.fixture(autouse=True)
 def _more_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "MODULES", (*steps.MODULES, check, trip, checkpoint, report, resolve))
+    monkeypatch.setattr(steps, "MODULES", (*steps.MODULES, *steps.BREAKER))
 
 
 # --- killing --------------------------------------------------------------------------------------------------------

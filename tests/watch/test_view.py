@@ -4,8 +4,10 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
+from liza.cli import show
 from tests.breaker.run import BIN
 from tests.watch.daemon import RETRIES, STATE, TICK, Watched, environment, run, until
 from tests.watch.writers import save
@@ -106,3 +108,14 @@ def test_an_idle_picture_is_not_drawn_again(board: Watched, terminal: Terminal) 
     board.beats(6)
     terminal.tmux("pipe-pane")
     assert output.read_bytes() == b""
+
+
+@pytest.mark.parametrize("width", range(1, 30))
+def test_a_line_that_is_too_long_is_cut_and_keeps_its_colours(width: int) -> None:
+    line = f"{show.bold('DEGRADED', 'red')}: state.yaml is not readable"
+    cut = show.cut(line, width)
+    plain = click.unstyle(line)
+    assert click.unstyle(cut) == plain[: width - 1] + "…"
+    assert cut.startswith(click.style("", bold=True, fg="red", reset=False))
+    assert cut.count("\x1b[0m") == 1, "what follows has no colour"
+    assert show.cut(line, len(plain)) == line

@@ -20,7 +20,7 @@ from liza.protocols.attempts import briefing, diagnosis, recording, reports, sta
 from liza.protocols.attempts import records as rec
 from liza.runner import rollback
 from liza.runner.rollback import Plan
-from liza.text import printable
+from liza.text import counted, printable
 
 ROWS = 40  # files of a plan that are listed
 
@@ -202,7 +202,7 @@ def _plan_lines(plan: Plan | None, why_not: str | None, rolled_back: Mapping[str
         for each in plan.changes[:ROWS]
     )
     if len(plan.changes) > ROWS:
-        yield f"  and {show.number(len(plan.changes) - ROWS, 'more file')}"
+        yield f"  and {counted(len(plan.changes) - ROWS, 'more file')}"
     yield from (f"  committed, would leave the branch: {show.short(each, 100)}" for each in plan.commits)
     yield from (f"  {printable(note)}" for note in plan.notes)
 

@@ -14,6 +14,7 @@ from liza.protocols import scopes
 from liza.protocols.attempts import judging, recording, texts
 from liza.protocols.attempts import records as rec
 from liza.protocols.attempts.recording import Recorded
+from liza.text import counted
 
 
 @click.command("status")
@@ -74,7 +75,7 @@ def _details(done: Recorded) -> None:
             click.echo(f"    {show.short(texts.summary(str(test['last_error'])), 160)}")
     refused = sum(each.get("result") == rec.REFUSED for each in rec.records_of(done.record, "attempts"))
     if refused:
-        click.echo(f"  {show.number(refused, 'attempt')} refused since it was stopped")
+        click.echo(f"  {counted(refused, 'attempt')} refused since it was stopped")
     tag = done.record.get("checkpoint_tag")
-    resets = show.number(len(rec.list_of(done.record, "history")), "reset")
+    resets = counted(len(rec.list_of(done.record, "history")), "reset")
     click.echo(f"  checkpoint: {show.short(tag, 60) if tag else 'none'}, {resets}")

@@ -16,12 +16,13 @@ from liza.text import shown
 
 def plain(function: Any) -> Any:
     """The options that every such command takes."""
+    function = common(function)  # these come last in the help, as everywhere
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print JSON."),
         click.option("--now", metavar="TIME", help="As if it were this time."),
     ):
         function = option(function)
-    return click.pass_context(common(function))
+    return click.pass_context(function)
 
 
 def context_of(ctx: click.Context, now: str | None) -> Context:

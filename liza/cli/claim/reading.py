@@ -18,7 +18,7 @@ from liza.protocols import scopes
 from liza.protocols.changing import Outcome, unknown
 from liza.protocols.disputes import freezing, guarding, importing, judging, ledger, missing, recording, stages, summary
 from liza.protocols.disputes.guarding import Context, Done
-from liza.text import printable
+from liza.text import counted, printable
 
 
 def _section(context: Context, document: Document) -> Any:
@@ -198,7 +198,7 @@ def import_command(ctx: click.Context, file: str, now: str | None, as_json: bool
         click.echo(printable(f"{place(each.file, each.line, each.column)}{each.message}"), err=True)
         if each.hint:
             click.echo(f"  hint: {printable(each.hint)}", err=True)
-    click.echo(f"{show.number(len(done.added), 'claim')} added: {show.short(', '.join(done.added) or 'none', 400)}")
+    click.echo(f"{counted(len(done.added), 'claim')} added: {show.short(', '.join(done.added) or 'none', 400)}")
     if done.known:
         click.echo(f"on the blackboard already, left as they are: {show.short(', '.join(done.known), 400)}")
     if done.disputed:

@@ -13,7 +13,7 @@ from liza.protocols.disputes import depending, freezing, ledger
 from liza.protocols.disputes import rounds as its
 from liza.protocols.disputes.guarding import Done, ways_out
 from liza.protocols.disputes.summary import Dispute
-from liza.text import printable, text_of
+from liza.text import counted, printable, text_of
 
 _COLOURS = {freezing.DISPUTED: "red", freezing.ACCEPTED: "green", freezing.KILLED: "bright_black"}
 _ROUNDS = 12  # of a claim that are shown
@@ -34,7 +34,7 @@ def table(found: Sequence[Done]) -> None:
 
 def _cells(done: Done) -> tuple[str, str, str]:
     count = len(its.rounds_of(done.claim))
-    return show.short(done.name, 40), show.short(ledger.tag_of(done.claim), 20), show.number(count, "round")
+    return show.short(done.name, 40), show.short(ledger.tag_of(done.claim), 20), counted(count, "round")
 
 
 def _about(done: Done) -> str:

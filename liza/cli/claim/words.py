@@ -9,7 +9,7 @@ from liza.cli import envelope, show
 from liza.protocols.disputes import freezing
 from liza.protocols.disputes import rounds as its
 from liza.protocols.disputes.guarding import Done, ways_out
-from liza.text import printable
+from liza.text import counted, printable
 
 _NAMES = {"evidence": "new evidence", "test": "a test", "confidence": "another confidence", "text": "another text"}
 
@@ -67,7 +67,7 @@ def frozen_lines(done: Done) -> list[str]:
     """Loud: what was said on both sides, and how the claim gets out."""
     claim = done.claim
     entry = (freezing.open_dispute(claim) or (0, {}))[1]
-    count = show.number(len(its.rounds_of(claim)), "round")
+    count = counted(len(its.rounds_of(claim)), "round")
     by = f" ({show.short(entry['rule'])}, {count})" if entry.get("rule") else ""
     lines = [f"claim {printable(done.name)}: {show.bold(freezing.DISPUTED, 'red')}{by}"]
     lines += [

@@ -70,6 +70,14 @@ def test_analyze_opens_it_as_the_daemon_does(loops: Loops) -> None:
     assert "loop_opened" in loops.actions
 
 
+def test_one_of_a_kind_is_not_told_as_many(loops: Loops) -> None:
+    loops.codes("--files-changed 1")
+    assert "1 iteration  " in loops.loop("list").out
+    loops.codes("--files-changed 0", "--files-changed 0", "--files-changed 0")
+    assert "4 iterations  " in loops.loop("list").out
+    assert "tripped once" in loops.loop("status", "coder-1").out
+
+
 def test_status_shows_a_loop_that_is_stopped_and_halts_nobody_for_it(loops: Loops) -> None:
     loops.codes("--files-changed 0", "--files-changed 0", "--files-changed 0")
     ran = loops.run("status")

@@ -1,0 +1,35 @@
+"""What click says of a wrong call, in liza's words, with an example of a right one where something is missing."""
+
+import click
+
+from liza.errors import WrongUsage
+from liza.text import closest, shown
+
+
+def told(error: click.UsageError, called: str) -> WrongUsage:
+    """The same error as one of ours."""
+    called = error.ctx.command_path if error.ctx else called
+    see = f"see: {called} --help"
+    if isinstance(error, click.NoSuchOption):
+        meant = closest(error.option_name, tuple(error.possibilities or ()))
+        said = f"there is no option {shown(error.option_name)}" + (f"; did you mean {meant}?" if meant else "")
+        return WrongUsage(said, hint=see)
+    if isinstance(error, click.MissingParameter) and error.param is not None:
+        example = _example(error.ctx)
+        return WrongUsage(f"missing {_name(error.param)}", hint=f"for example: {example}" if example else see)
+    said = " ".join(error.format_message().split())  # click puts the words to choose from on lines of their own
+    return WrongUsage(said[:1].lower() + said[1:].removesuffix("."), hint=see)
+
+
+def _name(param: click.Parameter) -> str:
+    """An option by the shortest of its names; an argument as the help writes it."""
+    return min(param.opts, key=len) if isinstance(param, click.Option) else param.human_readable_name
+
+
+def _example(ctx: click.Context | None) -> str:
+    """The first one that the help of the command gives."""
+    text = (ctx.command.help or "") if ctx is not None else ""
+    lines = text.partition("Examples:")[2].strip().splitlines()
+    while len(lines) > 1 and lines[0].endswith("\\"):
+        lines[:2] = [f"{lines[0].removesuffix(chr(92)).rstrip()} {lines[1].strip()}"]
+    return lines[0].strip() if lines else ""

@@ -98,7 +98,9 @@ def _details(found: Recorded, settings: Settings, at: datetime) -> None:
     loop = found.loop
     known = [each for e in its.listed(loop) if (each := its.number(e.get("progress"))) is not None]
     trips = int(its.number(loop.get("trigger_count")) or 0)
-    click.echo(f"  progress {f'{known[-1]:g} %' if known else 'unknown'}, tripped {counted(trips, 'time')}")
+    click.echo(
+        f"  progress {f'{known[-1]:g} %' if known else 'unknown'}, tripped {'once' if trips == 1 else counted(trips, 'time')}"
+    )
     errors = [e for e in loop.get("error_history") or () if isinstance(e, MAPPINGS)]
     for error in errors[-3:]:
         where = f" ({show.short(error.get('file'))})" if error.get("file") else ""
@@ -170,7 +172,8 @@ def _table(rows: list[Recorded]) -> None:
     for row in rows:
         status = click.style(f"{row.status:<9}", fg=colours[row.status])
         said = row.reason if row.status != states.CLOSED else "completed" if row.completed else _nearest(row)
-        count = f"{counted(its.count_of(row.loop), 'iteration'):<14}"
+        times = its.count_of(row.loop)
+        count = f"{times:>4} {'iteration ' if times == 1 else 'iterations'}"
         click.echo(show.fitted(f"{show.short(row.name, 40):<{width}}  {status}  {count}  {show.short(said)}".rstrip()))
 
 

@@ -147,7 +147,8 @@ def test_a_run_that_was_killed_can_be_resumed_and_records_the_iteration_that_was
         tmp_path / "p", f'[ -e go ] && exit; echo 1 >> work.txt; [ "$LIZA_ITERATION" = 1 ] || {{\n{HANGS}}}'
     )
     with project.running() as running:
-        until(lambda: len(project.pids()) == 2, "the second iteration hangs")
+        output = project.iteration(2) / "output.log"
+        until(lambda: len(project.pids()) == 2 and output.read_text() == "begun\n", "the second iteration hangs")
         running.process.kill()
         running.code()
         until(lambda: not any(map(alive, project.pids())), "nothing of the agent is left")
@@ -156,7 +157,7 @@ def test_a_run_that_was_killed_can_be_resumed_and_records_the_iteration_that_was
     assert project.liza("run", "--resume", project.session.name, "--max", "1").code == 1
     assert [each.get("outcome", "ok") for each in project.recorded] == ["ok", "crash", "ok"]
     assert project.facts["iterations"] == 3
-    assert (project.iteration(2) / "output.log").read_text() == "begun\n"  # what it printed is not written over
+    assert output.read_text() == "begun\n", "what it printed was written over"
 
 
 # --- people with commands -------------------------------------------------------------------------------------------

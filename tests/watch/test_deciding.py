@@ -87,7 +87,9 @@ def test_a_decision_that_cannot_be_logged_is_told_all_the_same(board: Watched) -
         yq(board.state, '.circuit_breaker.status = "OK"')
         looking.ticks(3)
         assert len(looking.told("resolved")) == 1
-        assert any(text.startswith(f"a decision could not be logged: {board.log}: ") for text in looking.told("alarm"))
+        assert any(
+            text.startswith(f"a decision could not be written down: {board.log}: ") for text in looking.told("alarm")
+        )
 
 
 def test_a_decision_that_is_entered_before_the_status_is_set_is_told_once(board: Watched) -> None:

@@ -175,11 +175,8 @@ def test_other_files_are_left_alone(state: Path, tmp_path: Path) -> None:
 
 
 def test_a_version_is_rescued_also_from_another_file_system(tmp_path: Path) -> None:
-    others = [
-        each
-        for each in ("/dev/shm", "/tmp")
-        if os.path.isdir(each) and os.stat(each).st_dev != os.stat(tmp_path).st_dev
-    ]
+    here = tmp_path.stat().st_dev
+    others = [each for each in ("/dev/shm", "/tmp") if os.path.isdir(each) and os.stat(each).st_dev != here]
     if not others:
         pytest.skip("there is one file system only")
     with tempfile.TemporaryDirectory(dir=others[0]) as far:

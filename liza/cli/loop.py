@@ -98,9 +98,8 @@ def _details(found: Recorded, settings: Settings, at: datetime) -> None:
     loop = found.loop
     known = [each for e in its.listed(loop) if (each := its.number(e.get("progress"))) is not None]
     trips = int(its.number(loop.get("trigger_count")) or 0)
-    click.echo(
-        f"  progress {f'{known[-1]:g} %' if known else 'unknown'}, tripped {'once' if trips == 1 else counted(trips, 'time')}"
-    )
+    times = "once" if trips == 1 else counted(trips, "time")
+    click.echo(f"  progress {f'{known[-1]:g} %' if known else 'unknown'}, tripped {times}")
     errors = [e for e in loop.get("error_history") or () if isinstance(e, MAPPINGS)]
     for error in errors[-3:]:
         where = f" ({show.short(error.get('file'))})" if error.get("file") else ""

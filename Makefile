@@ -49,6 +49,7 @@ help: install
 # What takes longer: kill -9, races, full disks, and the generated cases with a large budget.
 faults: install tools
 	$(BIN)/pytest -o addopts= -q -p no:xdist --timeout=600 tests/faults
+	$(BIN)/pytest -o addopts= -q -n 2 -m slow --timeout=600 --ignore=tests/faults
 	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest --timeout=1800 tests/blackboard $(wildcard tests/rules/test_language*.py) tests/rules/test_load_errors.py tests/rules/test_recall.py tests/watch/test_incremental.py
 
 # What only the benchmarks need, so that the tests do without: the programs that liza is compared with.

@@ -238,9 +238,15 @@ def _with_more_evidence(
     trigger = {**trip.trigger, "also_matched": list(names)} if names else trip.trigger
     trip = trip._replace(trigger=trigger, evidence={**trip.evidence, **more})
     attempt([], lambda: archive(board, trip))  # before the commit: a crash behind it would leave the old one
-    if checkpoint.look(board.paths.checkpoint) is None and not _is_open(board.read(), trigger):
+    is_halted = checkpoint.look(board.paths.checkpoint) is not None
+    if not is_halted and not _is_open(board.read(), trigger):
         return check(board, rules, now)  # it was not taken away by hand: somebody has decided
-    if put_into_effect(board, trip, now, lambda document: trip if _is_open(document, trigger) else None) is None:
+
+    def again(document: Document) -> Trip | None:
+        return trip if _is_open(document, trigger) else None
+
+    # A halt that is in force is not made again before the lock: a decision meanwhile would be undone for a moment.
+    if put_into_effect(board, trip, now, again, halt=not is_halted) is None:
         return check(board, rules, now)  # resolved meanwhile
     return found._replace(trigger=trigger, notes=(f"new evidence since the trip: {', '.join(more)}",))
 

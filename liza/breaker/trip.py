@@ -73,15 +73,19 @@ def tidy(board: Board) -> None:
         storage.sweep_drafts(folder)
 
 
-def put_into_effect(board: Board, trip: Trip, now: datetime, again: Callable[[Document], Trip | None]) -> Trip | None:
+def put_into_effect(
+    board: Board, trip: Trip, now: datetime, again: Callable[[Document], Trip | None], *, halt: bool = True
+) -> Trip | None:
     """Halt, report, commit, log: in this order, each repeatable. None if there is nothing to trip after all.
 
-    The halt waits for no lock. `again` is asked under the lock what the trip is for the blackboard as it is by then.
-    A step that fails does not keep the next ones from being done; `Halted` tells about it at the end.
+    The halt waits for no lock; without `halt` it is in force already. `again` is asked under the lock what the trip is
+    for the blackboard as it is by then. A step that fails does not keep the next ones from being done; `Halted` tells
+    about it at the end.
     """
     failed: list[LizaError] = []
     halts = [trip.trigger]
-    attempt(failed, lambda: checkpoint.make(board.paths.checkpoint, trip.trigger))
+    if halt:
+        attempt(failed, lambda: checkpoint.make(board.paths.checkpoint, trip.trigger))
     halted = not failed
     attempt(failed, lambda: write_report(board, trip))
     outcome: list[Trip | None] = [trip]  # unless the commit says otherwise

@@ -114,7 +114,7 @@ def _gate() -> Finding:
     if path is not None:
         return Finding("tools", Level.OK, f"liza-gate is {path}")
     full = os.path.join(os.path.dirname(sys.executable), "liza-gate")
-    text = "liza-gate is not on the PATH: a hook that calls it by this name finds nothing, and stops nobody"
+    text = "liza-gate is not on the PATH: a hook that calls it by this name cannot ask it"
     return Finding("tools", Level.WARNING, text, f"name it in full in the hook: {full}")
 
 

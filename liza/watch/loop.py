@@ -296,7 +296,7 @@ class Watcher:
                 return found  # what is only to be written down keeps nobody from being halted meanwhile
             self.telling.failed("blackboard", error, now)
             if isinstance(error, Halted):
-                found = found._replace(trigger=error.trigger, tripped=True)
+                found = found._replace(trigger=error.trigger, tripped=found.trigger is None)
         if enter:
             self.entered, self.foreign = now, False
         elif self.foreign and self.entered is not None:

@@ -212,6 +212,7 @@ def test_a_text_that_is_added_does_not_part_others_with_the_same_digits_elsewher
     assert any(set(texts) <= group for group in partition([*texts, "build ab-0c2-x failed"])) is together_alone
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "texts",

@@ -165,6 +165,7 @@ def test_what_stands_before_an_error_is_no_part_of_it(output: str, signature: st
     assert signatures(output) == [signature]
 
 
+@pytest.mark.slow
 def test_a_signature_is_cut_and_a_long_output_is_read_to_its_end() -> None:
     assert signatures("TypeError: " + "x" * 9_000) == ["TypeError: " + "x" * (LONGEST - 11)]
     assert signatures("fine\n" * 2_000_000 + "TypeError: no function\n") == ["TypeError: no function"]

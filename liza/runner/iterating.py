@@ -37,6 +37,7 @@ class Done(NamedTuple):
     progress_from: str | None  # plan, file or output
     evidence: Evidence
     paths: frozenset[str] | None  # that changed
+    unkept: tuple[str, ...] = ()  # what should be in files of its own and is not, and why
 
     @property
     def says_complete(self) -> bool:
@@ -80,8 +81,7 @@ def iterate(place: Workplace, number: int, model: str | None) -> Done:
     after = git.snapshot(roots)
     paths = git.changed(before, after)
     done = _understood(place, number, model, started, ran, paths)
-    _keep(folder, done, patch(before, after))
-    return done
+    return done._replace(unkept=_unkept(folder, done, patch(before, after)))
 
 
 def _variables(place: Workplace, number: int, model: str | None) -> dict[str, str]:
@@ -216,17 +216,22 @@ def _evidence(
 # --- keeping it -----------------------------------------------------------------------------------------------------
 
 
-def _keep(folder: str, done: Done, changes: bytes) -> None:
-    """Everything about the iteration in files of its own. A disk without room must not lose the record of it."""
+def _unkept(folder: str, done: Done, changes: bytes) -> tuple[str, ...]:
+    """Keep everything about the iteration in files of its own; what could not be, which must not lose the record."""
     pieces = {
         "changes.patch": changes,
         "errors.json": json_of(_errors_kept(done)),
         "metrics.json": json_of(_metrics(done)),
         "completion_signals.json": json_of(_completion_signals(done)),
     }
+    found: list[str] = []
     for name, raw in pieces.items():
-        with suppress(OSError), open(os.path.join(folder, name), "wb") as file:
-            file.write(raw)
+        try:
+            with open(os.path.join(folder, name), "wb") as file:
+                file.write(raw)
+        except OSError as error:
+            found.append(f"{name} could not be kept: {error.strerror}")
+    return tuple(found)
 
 
 def _errors_kept(done: Done) -> dict[str, Any]:

@@ -178,6 +178,8 @@ class Run:
         stands = self._record(done.iteration)
         self.save("running")
         self.view.recorded(done, stands)
+        for each in done.unkept:
+            self.view.says(each)
         return stands
 
     def _look_at(self, plan: Plan | None) -> None:

@@ -56,6 +56,13 @@ def test_each_iteration_leaves_its_artifacts(tmp_path: Path) -> None:
     assert {each["session"] for each in project.recorded} == {project.session.name}
 
 
+def test_an_artifact_that_cannot_be_kept_is_told_of_and_loses_no_record(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", 'mkdir "$(dirname "$LIZA_CONTEXT_FILE")/iterations/1/metrics.json"; echo x > x')
+    result = project.run("--max", "1")
+    assert lines(result, "liza run: metrics.json could not be kept: Is a directory")
+    assert [each["files_changed"] for each in project.recorded] == [1]
+
+
 def test_each_iteration_keeps_a_score_a_confidence_and_a_count_of_errors(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", WORKS)
     project.run("--verify", "true")

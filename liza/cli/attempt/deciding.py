@@ -131,7 +131,7 @@ def reset_command(
     if as_json:
         facts = _plan_facts(plan, why_not, rolled_back)
         return words.tell("attempt reset", done, True, prior_attempts=block, rollback=facts)
-    said = ["nothing was to be reset"] if untouched and rolled_back is None else []
+    said = ["nothing was to be reset: this guidance is not entered"] if untouched and rolled_back is None else []
     code = words.tell("attempt reset", done, False, said)
     for line in _plan_lines(plan, why_not, rolled_back):
         click.echo(line)

@@ -176,5 +176,5 @@ def arch_stop_command(
     rules = in_force(board.paths)
     why = texts.short(texts.written(message), 4 * texts.LINE)
     done = recording.arch_stop(board, texts.written(name), why, person(by), rules, moment(now))
-    said = [] if done.did("arch_stopped") else ["it was stopped before"]
+    said = [] if done.did("arch_stopped") else ["it was stopped before: this reason is not entered"]
     return words.tell("attempt arch-stop", done, as_json, said)

@@ -10,6 +10,7 @@ import pytest
 from liza.blackboard.paths import Paths
 from liza.cli.daemon import as_json, lines, warnings
 from liza.model import file_time
+from liza.watch.background import LARGEST
 from tests.watch.daemon import RETRIES, STATE, Daemon, Watched, in_background, run, until
 from tests.watch.looking import Looking
 
@@ -55,6 +56,17 @@ def test_alarms_that_cannot_be_written_down_are_not_lost_without_a_word(board: W
     with Daemon(board.root, wait="alarm") as daemon:
         assert until(lambda: board.facts["not_sent"], "it is said") == "alerts.log: No such device or address"
         assert daemon.stop() == 0
+
+
+def test_a_log_that_has_become_large_is_begun_anew_and_the_old_one_is_kept(board: Watched) -> None:
+    log, old = board.folder / "watch.log", board.folder / "watch.log.1"
+    log.write_text("a line\n" * (LARGEST // 7 + 1))
+    before = log.read_bytes()
+    with in_background(board):
+        pass
+    said = [line.split()[1] for line in log.read_text().splitlines()]
+    assert (said[0], said[-1]) == ("started", "stopped")
+    assert old.read_bytes() == before
 
 
 def test_a_log_of_its_own_that_is_a_fifo_does_not_stop_the_one_in_the_background(board: Watched) -> None:

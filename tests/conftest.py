@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from tests import served
 
 _SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
-for name, examples in {"quick": 60, "thorough": 1_500}.items():
+for name, examples in {"quick": 40, "thorough": 1_500}.items():
     settings.register_profile(
         name, max_examples=examples, deadline=None, suppress_health_check=_SLOW_IS_FINE, print_blob=True
     )

@@ -5,9 +5,13 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
+
 from tests.breaker.cases import ASSUMPTION, RETRY, board_with, tripped
 from tests.breaker.run import BIN, BUG, LATER, NOW, Board, record, unharmed
 from tests.breaker.test_interleavings import consistent
+
+pytestmark = pytest.mark.slow  # what can be had without chance is in test_interleavings
 
 
 def at_once(board: Board, *commands: Sequence[str]) -> list[int]:

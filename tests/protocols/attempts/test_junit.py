@@ -222,6 +222,7 @@ def test_the_same_test_once_more(tmp_path: Path, first: str, second: str, result
 # --- large, odd and hostile -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_fifty_megabytes_are_read_in_little_memory(tmp_path: Path) -> None:
     file = tmp_path / "large.xml"
     noise = "<system-out><![CDATA[" + "what a test prints\n" * 100 + "]]></system-out>"

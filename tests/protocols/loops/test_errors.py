@@ -269,6 +269,7 @@ def test_an_error_at_the_very_beginning_of_a_text_that_was_cut_off() -> None:
 
 
 @pytest.mark.parametrize("lines", [200_000, 2_000_000])
+@pytest.mark.slow
 def test_megabytes_of_json_on_one_line(lines: int) -> None:
     line = json.dumps({"stdout": "fine\n" * lines + "a.c:3:5: error: no\n"})
     assert errors_of(line) == (Error("a.c:3:5: error: no", "a.c:3"),)

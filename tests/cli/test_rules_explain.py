@@ -1,0 +1,306 @@
+"""`liza rules explain`: why a rule did what it did."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.run import liza, new_board, on_a_terminal
+from tests.cli.test_rules import FLOOD, GATEWAY, HUGE, NOW, QUOTED, anomaly, envelope, own_rules, rule, state
+from tests.cli.test_untrusted_text import NASTY, harmless
+
+# --- explain ----------------------------------------------------------------------------------------------------------
+
+SEEN = (
+    anomaly("timeout after 30 s", "14:00", "task-1"),
+    anomaly("timeout after 31 s", "14:10", "task-2"),
+    anomaly(GATEWAY[0], "14:20", "task-3"),
+    anomaly(GATEWAY[1], "14:30", "task-4"),
+    anomaly("null", "14:40", "task-5"),
+    anomaly("timeout after 32 s", "08:00", "task-6"),
+    anomaly("timeout", "14:50", "task-7", kind="workaround"),
+)
+
+
+def test_explain_shows_the_groups_the_fullest_first_and_what_each_lacks(tmp_path: Path) -> None:
+    file = new_board(tmp_path, state(*SEEN))
+    result = liza(tmp_path, "rules", "explain", "retry_cluster", *NOW)
+    assert (result.code, result.err) == (0, "")
+    head, condition, description, window, _, *rest = result.out.splitlines()
+    assert head == "retry_cluster  ARCHITECTURE_FLAW, CHECKPOINT"
+    assert window == "  window: current_sprint, since 2025-01-18T09:00:00Z"
+    assert condition == "  count(type=retry_loop, similar(error_pattern)) >= 3"
+    assert description == "  Same error type recurring across tasks"
+    assert [line for line in rest if line.startswith("◐")] == [
+        "◐ 2 of 3  timeout after 30 s  one more would match",
+        f"◐ 1 of 3  {GATEWAY[0]}  2 more would match",
+        f"◐ 1 of 3  {GATEWAY[1]}  2 more would match",
+    ]
+    assert "    anomalies[1]  task-2  2025-01-18T14:10:00Z  timeout after 31 s" in rest
+    assert "not counted: 3" in rest
+    assert "nearly" not in result.out
+    assert file.read_text() == state(*SEEN)
+
+
+def test_explain_missed_shows_what_does_not_count_and_what_nearly_met(tmp_path: Path) -> None:
+    new_board(tmp_path, state(*SEEN))
+    out = liza(tmp_path, "rules", "explain", "retry_cluster", "--missed", *NOW).out
+    assert "  anomalies[4]  task-5: it has no error_pattern\n" in out
+    assert "  anomalies[5]  task-6: before the window\n" in out
+    nearly = out.partition("nearly together:\n")[2].splitlines()
+    assert nearly[0].split(None, 1) == ["0.94", GATEWAY[0]]
+    assert nearly[1].strip() == GATEWAY[1]
+    assert nearly[2].strip().startswith("apart: ")
+    assert "502 / 503" in nearly[2]
+
+
+def test_the_json_of_explain(tmp_path: Path) -> None:
+    new_board(tmp_path, state(*SEEN))
+    answer = envelope(liza(tmp_path, "rules", "explain", "retry_cluster", "--json", *NOW), "rules explain", "ok")
+    groups = [(each["key"], each["count"], each["threshold"], each["matches"]) for each in answer["groups"]]
+    assert groups == [("timeout after 30 s", 2, 3, False), (GATEWAY[0], 1, 3, False), (GATEWAY[1], 1, 3, False)]
+    assert [each["key"] for each in answer["groups"][0]["evidence"]] == [0, 1]
+    assert answer["groups"][0]["texts"] == [
+        {"text": "timeout after 30 s", "count": 1},
+        {"text": "timeout after 31 s", "count": 1},
+    ]
+    assert (answer["window"], answer["since"]) == ("current_sprint", "2025-01-18T09:00:00Z")
+    assert answer["not_counted"] == {"it has no error_pattern": 1, "before the window": 1, "type is 'workaround'": 1}
+    assert (answer["missed"], answer["near"]) == (None, None)
+    answer = liza(tmp_path, "rules", "explain", "retry_cluster", "--json", "--missed", *NOW).json
+    assert {each["key"] for each in answer["missed"]} == {4, 5, 6}
+    (near,) = answer["near"]
+    assert ({near["one"], near["other"]}, near["together"]) == (set(GATEWAY), False)
+    assert near["similarity"] == pytest.approx(0.94, abs=0.01)
+
+
+def test_explain_says_what_matches_where_a_check_would_trip(tmp_path: Path) -> None:
+    new_board(tmp_path, state(*SEEN, anomaly("timeout after 9 s", "15:00", "task-9")))
+    out = liza(tmp_path, "rules", "explain", "retry_cluster", *NOW).out
+    assert "● 3 of 3  timeout after 30 s  matches\n" in out
+    assert liza(tmp_path, "analyze", "--dry-run", *NOW).code == 3
+
+
+SILENCE = (
+    "silences:\n- {id: silence-1, rule: retry_cluster, match: {error_pattern: timeout after 1 s}, reason: known, by: a,"
+    " created: 2025-01-18T17:00:00Z, until: 2025-01-18T19:00:00Z}\n"
+)
+
+
+def test_explain_tells_what_is_silenced(tmp_path: Path) -> None:
+    new_board(tmp_path, state(*SEEN, anomaly("timeout after 9 s", "15:00", "task-9"), more=SILENCE))
+    result = liza(tmp_path, "rules", "explain", "retry_cluster", *NOW)
+    assert "● 3 of 3  timeout after 30 s  silenced\n" in result.out
+    assert "by a: known [silence-1]" in result.out
+    answer = liza(tmp_path, "rules", "explain", "retry_cluster", "--json", *NOW).json
+    assert [each["silence"]["id"] for each in answer["silenced"]] == ["silence-1"]
+
+
+def test_what_a_resolution_dealt_with_is_not_said_to_match(tmp_path: Path) -> None:
+    new_board(tmp_path, state(*SEEN, anomaly("timeout after 9 s", "15:00", "task-9")))
+    own_rules(tmp_path, "rules:\n- {name: retry_cluster, rearm: any_new}\n")
+    assert liza(tmp_path, "analyze", *NOW).code == 3
+    assert liza(tmp_path, "resolve", "-m", "ADR-3", "--by", "ann").code == 0
+    assert liza(tmp_path, "analyze", *NOW).code == 0
+    answer = liza(tmp_path, "rules", "explain", "retry_cluster", "--json", *NOW).json
+    assert not any(each["matches"] for each in answer["groups"])
+
+
+def test_a_group_that_lacks_different_values_is_shown(tmp_path: Path) -> None:
+    new_board(tmp_path, state(*[anomaly("timeout", f"14:0{n}") for n in range(3)]))
+    own_rules(tmp_path, rule('"count(type=retry_loop, similar(error_pattern), distinct(task) >= 3) >= 3"'))
+    out = liza(tmp_path, "rules", "explain", "own", *NOW).out
+    assert "nothing counts" not in out
+    assert "task" in out.partition("\n\n")[2]
+
+
+def test_with_exact_only_equal_texts_are_in_a_group(tmp_path: Path) -> None:
+    new_board(tmp_path, state(*SEEN))
+    answer = liza(tmp_path, "rules", "explain", "retry_cluster", "--exact", "--missed", "--json", *NOW).json
+    assert ([each["count"] for each in answer["groups"]], answer["near"]) == ([1, 1, 1, 1], [])
+
+
+def test_a_condition_that_nothing_counts_for_says_so(tmp_path: Path) -> None:
+    new_board(tmp_path, state())
+    result = liza(tmp_path, "rules", "explain", "retry_cluster")
+    assert (result.code, result.out.splitlines()[-1]) == (0, "○ nothing counts for it")
+
+
+def test_a_rule_of_a_file_is_explained_with_the_facts_of_the_blackboard(tmp_path: Path) -> None:
+    new_board(tmp_path, state(*SEEN))
+    (tmp_path / "mine.yaml").write_text(rule("count(type=retry_loop) >= 3"))
+    result = liza(tmp_path, "rules", "explain", "own", "--rules", "mine.yaml", *NOW)
+    assert result.code == 0
+    assert "● 5 of 3  all records  matches" in result.out
+
+
+def test_a_rule_that_is_not_in_force_is_refused_with_the_one_that_was_meant(tmp_path: Path) -> None:
+    new_board(tmp_path)
+    own_rules(tmp_path, "rules:\n- {name: spec_gap_cluster, enabled: false}\n")
+    result = liza(tmp_path, "rules", "explain", "retry_clustr")
+    assert (result.code, result.hint()) == (1, "did you mean retry_cluster?")
+    result = liza(tmp_path, "rules", "explain", "nothing_like_it")
+    assert (result.code, result.hint()) == (1, "see which there are with: liza rules list")
+    result = liza(tmp_path, "rules", "explain", "spec_gap_cluster")
+    assert (result.code, "is disabled" in result.err) == (1, True)
+    answer = liza(tmp_path, "rules", "explain", "retry_clustr", "--json")
+    assert [each["hint"] for each in envelope(answer, "rules explain", "refused")["problems"]] == [
+        "did you mean retry_cluster?"
+    ]
+
+
+@pytest.mark.parametrize("words", [("--now", "never"), ("--compare", "one"), ("--nothing",), ()], ids=str)
+def test_what_has_no_meaning_is_refused(tmp_path: Path, words: tuple[str, ...]) -> None:
+    new_board(tmp_path)
+    result = liza(tmp_path, "rules", "explain", *(("retry_cluster", *words) if words else ()))
+    assert result.code == 2
+    assert result.hint()
+
+
+def test_a_blackboard_that_cannot_be_judged_is_not_explained(tmp_path: Path) -> None:
+    file = new_board(tmp_path, "version: 1\nanomalies: some\n")
+    result = liza(tmp_path, "rules", "explain", "retry_cluster")
+    assert (result.code, "state.yaml:2:1: anomalies is not a list" in result.err) == (4, True)
+    file.write_text("anomalies: [\n")
+    result = liza(tmp_path, "rules", "explain", "retry_cluster", "--json")
+    assert result.code == 4
+    assert envelope(result, "rules explain", "degraded")["problems"]
+
+
+def test_a_record_that_cannot_be_used_is_told_in_both_forms(tmp_path: Path) -> None:
+    new_board(tmp_path, state(anomaly("{a: 1}")))
+    assert "error_pattern is a mapping" in liza(tmp_path, "rules", "explain", "retry_cluster").out
+    answer = liza(tmp_path, "rules", "explain", "retry_cluster", "--missed", "--json")
+    assert "error_pattern is a mapping" in answer.out
+
+
+# --- explain: two texts -----------------------------------------------------------------------------------------------
+
+
+def compared(folder: Path, rule_name: str, one: str, other: str, *more: str) -> dict[str, Any]:
+    result = liza(folder, "rules", "explain", rule_name, "--compare", one, other, "--json", *more)
+    assert result.code == 0, result.err
+    found = envelope(result, "rules explain", "ok")["comparison"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_two_texts_are_compared_as_the_rule_does_it(tmp_path: Path) -> None:
+    new_board(tmp_path)
+    result = liza(tmp_path, "rules", "explain", "retry_cluster", "--compare", *GATEWAY)
+    assert result.code == 0
+    first, second, third = result.out.splitlines()
+    assert (first.split(None, 1), second.strip()) == (["0.94", GATEWAY[0]], GATEWAY[1])
+    assert third.strip().startswith("apart: ")
+    found = compared(tmp_path, "retry_cluster", "timeout after 30 s", "timeout after 5 s")
+    assert (found["together"], found["similarity"]) == (True, 1)
+
+
+def test_for_a_rule_with_same_two_texts_must_be_the_same(tmp_path: Path) -> None:
+    new_board(tmp_path)
+    assert compared(tmp_path, "assumption_cascade", "one customer", " One  CUSTOMER.")["together"]
+    assert not compared(tmp_path, "assumption_cascade", "timeout after 30 s", "timeout after 5 s")["together"]
+
+
+def test_where_texts_must_be_equal_nothing_else_is_together(tmp_path: Path) -> None:
+    new_board(tmp_path)
+    pair = ("timeout after 30 s", "timeout after 5 s")
+    assert not compared(tmp_path, "retry_cluster", *pair, "--exact")["together"]
+    assert compared(tmp_path, "retry_cluster", pair[0], pair[0], "--exact")["together"]
+    own_rules(tmp_path, "matching: exact\n")
+    assert not compared(tmp_path, "retry_cluster", *pair)["together"]
+
+
+def test_two_texts_that_are_together_on_the_blackboard_are_not_said_to_be_apart(tmp_path: Path) -> None:
+    texts = [f"disk {word} went away" for word in ("alpha", "beta", "gamma", "delta", "omega")]
+    new_board(tmp_path, state(*map(anomaly, texts)))
+    answer = liza(tmp_path, "rules", "explain", "retry_cluster", "--json", *NOW).json
+    assert [each["count"] for each in answer["groups"]] == [5]
+    assert compared(tmp_path, "retry_cluster", texts[0], texts[1], *NOW)["together"]
+
+
+def test_a_rule_that_compares_no_texts_says_so(tmp_path: Path) -> None:
+    new_board(tmp_path)
+    result = liza(tmp_path, "rules", "explain", "debt_accumulation", "--compare", "a", "b")
+    assert (result.code, "compares no texts" in result.err) == (1, True)
+    assert result.hint()
+
+
+@pytest.mark.parametrize("similarity", ["0.5", "0.8", "0.85", "1"])
+def test_two_texts_are_compared_at_any_similarity(tmp_path: Path, similarity: str) -> None:
+    (tmp_path / "mine.yaml").write_text(rule(f'"count(type=retry_loop, similar(error_pattern, {similarity})) >= 3"'))
+    pair = ("the link drops on boot", "the link dropped on boot")
+    found = compared(tmp_path, "own", *pair, "--rules", "mine.yaml")
+    assert found["together"] is (float(similarity) <= 0.8)
+
+
+NASTY_PAIRS = [(NASTY, f"{NASTY} x"), (b"\xff\xfe a b", b"\xff a b"), ("x" * 100_000, "y z " * 25_000), ("", " ")]
+
+
+@pytest.mark.parametrize("pair", NASTY_PAIRS, ids=["for terminals", "not UTF-8", "long", "blank"])
+def test_two_texts_come_back_harmless_and_short(tmp_path: Path, pair: tuple[str | bytes, str | bytes]) -> None:
+    new_board(tmp_path)
+    result = on_a_terminal(tmp_path, "rules", "explain", "retry_cluster", "--compare", *pair)
+    assert result.code == 0
+    assert harmless(result.out), ascii(result.out)
+    assert len(result.out) < 1_000
+    assert len(result.out.splitlines()) == 3
+
+
+# --- explain: odd blackboards -----------------------------------------------------------------------------------------
+
+ODD_VALUES = {
+    "a huge number": HUGE,
+    "a long text": FLOOD,
+    "many words": f'"{"y " * (1 << 16)}"',
+    "for terminals": QUOTED,
+    "a list": "[a, [b, {c: d}], null]",
+    "a list of huge numbers": f"[{HUGE}, {HUGE}]",
+    "a mapping": "{a: b}",
+    "null": "null",
+    "no number": ".nan",
+}
+OWN = """\
+rules:
+- {name: by_task, condition: "count(type=retry_loop, per(task)) >= 2", severity: SPEC_FLAW}
+- {name: tasks, condition: "count(type=retry_loop, distinct(task) >= 2) >= 2", severity: SPEC_FLAW}
+- {name: number, condition: "count(type=retry_loop, task=5) >= 2", severity: SPEC_FLAW}
+- {name: exactly, condition: "count(type=retry_loop, same(error_pattern)) >= 2", severity: SPEC_FLAW}
+"""
+
+
+@pytest.mark.parametrize("field", ["task", "error_pattern"])
+@pytest.mark.parametrize("value", ODD_VALUES.values(), ids=ODD_VALUES.keys())
+def test_no_record_is_too_odd_to_be_explained(tmp_path: Path, field: str, value: str) -> None:
+    records = [anomaly(value if field == "error_pattern" else "x y z", task=value if field == "task" else "t")] * 2
+    new_board(tmp_path, state(*records))
+    own_rules(tmp_path, OWN)
+    for name in ("retry_cluster", "by_task", "tasks", "number", "exactly"):
+        result = on_a_terminal(tmp_path, "rules", "explain", name, "--missed", *NOW)
+        assert result.code == 0, result.out[:1000]
+        assert harmless(result.out), ascii(result.out)[:1000]
+        assert len(result.out) < 5_000
+    answer = liza(tmp_path, "rules", "explain", "retry_cluster", "--missed", "--json", *NOW)
+    assert (answer.code, answer.out.isascii()) == (0, True)
+    assert envelope(answer, "rules explain", "ok")
+
+
+def test_of_many_groups_and_records_only_some_are_shown_unless_one_asks(tmp_path: Path) -> None:
+    words = [f"{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(60)]
+    apart = [anomaly(f"{word} {word}x {word}y {word}z") for word in words]
+    new_board(tmp_path, state(*[anomaly("timeout")] * 30, *apart))
+    result = liza(tmp_path, "rules", "explain", "retry_cluster", *NOW)
+    assert "    … and 18 more\n" in result.out
+    assert "… and 41 " in result.out
+    assert sum(line.startswith(("●", "◐")) for line in result.out.splitlines()) == 20
+    everything = liza(tmp_path, "rules", "explain", "retry_cluster", "--missed", *NOW)
+    assert sum(line.startswith(("●", "◐")) for line in everything.out.splitlines()) == 61
+    assert len(liza(tmp_path, "rules", "explain", "retry_cluster", "--json", *NOW).json["groups"]) == 61
+
+
+def test_colour_is_for_terminals(tmp_path: Path) -> None:
+    new_board(tmp_path, state(*SEEN))
+    for words in (("explain", "retry_cluster", "--missed", *NOW), ("list",), ("check",)):
+        assert "\x1b" not in liza(tmp_path, "rules", *words).out
+        assert "\x1b" not in on_a_terminal(tmp_path, "rules", *words, NO_COLOR="1").out
+    assert "\x1b[33m" in on_a_terminal(tmp_path, "rules", "explain", "retry_cluster", *NOW).out

@@ -1,0 +1,254 @@
+"""`liza silence list` and `liza silence expire`, and what all three have in common."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import liza, new_board, on_a_terminal
+from tests.cli.test_silence import NOW, RULE, STATE, WHY, add, board, listed, states
+from tests.cli.test_untrusted_text import NASTY, harmless
+
+# --- list -------------------------------------------------------------------------------------------------------------
+
+SEVERAL = """\
+silences:
+- {id: over, rule: retry_cluster, all: true, created: 2025-01-18T10:00:00Z, until: 2025-01-18T12:00:00Z, reason: r}
+- {id: now, rule: retry_cluster, match: {a: t}, created: 2025-01-18T17:00:00Z, until: 2025-01-18T20:00:00Z, reason: r}
+- {id: soon, rule: retry_cluster, all: true, created: 2025-01-18T19:00:00Z, until: 2025-01-18T20:00:00Z, reason: r}
+- {id: bad, rule: retry_cluster, all: true, created: 2025-01-18T17:00:00Z, until: 2025-01-18T20:00:00Z}
+"""
+
+
+def test_the_list_holds_what_is_in_force_and_what_is_wrong(tmp_path: Path) -> None:
+    file = board(tmp_path, SEVERAL)
+    assert states(tmp_path) == {"now": "in force", "bad": "invalid"}
+    every = {"over": "ended", "now": "in force", "soon": "to come", "bad": "invalid"}
+    assert states(tmp_path, "--all") == states(tmp_path, "-a") == every
+    assert states(tmp_path, "--all", now="2025-01-18T19:30:00Z") == every | {"soon": "in force"}
+    assert file.read_text() == STATE + SEVERAL
+
+
+def test_the_list_as_text(tmp_path: Path) -> None:
+    board(tmp_path, SEVERAL)
+    result = liza(tmp_path, "silence", "list", "--now", NOW)
+    assert result.code == 0
+    good, bad = result.out.splitlines()
+    assert good.startswith("in force  retry_cluster (a=t) until 2025-01-18T20:00:00Z")
+    assert good.endswith("[now]")
+    assert bad == "! bad is not in force: it has no reason"
+    lines = liza(tmp_path, "silence", "list", "--all", "--now", NOW).out.splitlines()
+    assert [line.split("  ")[0] for line in lines[:3]] == ["ended", "in force", "to come"]
+
+
+def test_the_list_shows_every_field_that_was_written(tmp_path: Path) -> None:
+    board(tmp_path, SEVERAL.replace("reason: r}", "reason: r, ticket: OPS-1}"))
+    (found, _) = listed(tmp_path)
+    assert (found["ticket"], found["match"], found["fault"]) == ("OPS-1", {"a": "t"}, None)
+
+
+def test_what_is_written_in_a_silence_does_not_pass_for_what_the_list_says_of_it(tmp_path: Path) -> None:
+    board(tmp_path, "silences: [{id: 1, rule: x, state: in force, fault: null}]\n")
+    (found,) = listed(tmp_path)
+    assert (found["id"], found["state"], found["fault"]) == (1, "invalid", "it has no reason")
+
+
+@pytest.mark.parametrize("words", [(), ("--all",)])
+def test_what_is_no_list_of_silences_is_not_said_to_be_empty(tmp_path: Path, words: tuple[str, ...]) -> None:
+    board(tmp_path, "silences: none\n")
+    fault = "silences is 'none', expected is a list"
+    result = liza(tmp_path, "silence", "list", "--now", NOW, *words)
+    assert (result.code, result.out) == (0, f"! silences is not in force: {fault}\n")
+    assert listed(tmp_path, *words) == [{"state": "invalid", "fault": fault}]
+
+
+def test_an_empty_list_is_said_to_be_empty(tmp_path: Path) -> None:
+    for number, section in enumerate(("", "silences:\n", "silences: []\n", "silences: {}\n")):
+        board(tmp_path / str(number), section)
+        for words in ((), ("--all",)):
+            result = liza(tmp_path / str(number), "silence", "list", *words)
+            assert (result.code, len(result.out.splitlines())) == (0, 1)
+        assert listed(tmp_path / str(number)) == []
+
+
+# --- expire -----------------------------------------------------------------------------------------------------------
+
+
+def test_expiring_ends_a_silence_now(tmp_path: Path) -> None:
+    board(tmp_path)
+    add(tmp_path)
+    later = "2025-01-18T18:00:00Z"
+    result = liza(tmp_path, "silence", "expire", "silence-1", "--by", "bob", "--now", later)
+    assert (result.code, result.err) == (0, "")
+    assert "silence-1" in result.out
+    assert states(tmp_path, now="2025-01-18T17:59:59Z") == {"silence-1": "in force"}
+    assert states(tmp_path, "--all", now=later) == {"silence-1": "ended"}
+    (found,) = listed(tmp_path, "--all")
+    assert (found["expired_at"], found["expired_by"]) == (later, "bob")
+    assert found["until"] == "2025-01-18T19:30:00Z", "a silence is never edited"
+
+
+def test_the_json_of_expiring(tmp_path: Path) -> None:
+    board(tmp_path)
+    add(tmp_path)
+    answer = liza(tmp_path, "silence", "expire", "silence-1", "--by", "bob", "--now", NOW, "--json").json
+    assert (answer["schema"], answer["command"], answer["status"]) == (1, "silence expire", "expired")
+    assert (answer["silence"]["id"], answer["silence"]["rule"], answer["silence"]["expired_at"]) == (
+        "silence-1",
+        RULE,
+        NOW,
+    )
+    assert answer["silence"]["expired_by"] == "bob"
+    (found,) = listed(tmp_path, "--all")
+    assert {name: found[name] for name in answer["silence"]} == answer["silence"], "it is told as it is written"
+
+
+@pytest.mark.parametrize("name", ["over", "bad", "nobody", "", "-1"])
+def test_what_is_not_in_force_cannot_be_expired(tmp_path: Path, name: str) -> None:
+    file = board(tmp_path, SEVERAL)
+    result = liza(tmp_path, "silence", "expire", "--now", NOW, "--", name)
+    assert result.code == 1
+    assert result.hint()
+    assert file.read_text() == STATE + SEVERAL
+    assert not (tmp_path / ".liza" / "log.yaml").exists()
+
+
+TWO_HOURS = f"rule: {RULE}, all: true, created: 2025-01-18T17:00:00Z, until: 2025-01-18T20:00:00Z, reason: r"
+
+
+def test_of_two_silences_with_one_id_the_one_that_has_not_ended_is_expired(tmp_path: Path) -> None:
+    over = f"- {{{TWO_HOURS}, id: s, expired_at: 2025-01-18T17:01:00Z}}\n"
+    file = board(tmp_path, f"silences:\n{over}- {{{TWO_HOURS}, id: s}}\n")
+    assert liza(tmp_path, "silence", "expire", "s", "--by", "bob", "--now", NOW).code == 0
+    assert f"\n{over}" in file.read_text(), "the one that had ended was changed"
+    assert [each.get("expired_at") for each in listed(tmp_path, "--all")] == ["2025-01-18T17:01:00Z", NOW]
+    assert liza(tmp_path, "analyze", "--now", NOW).code == 3
+    assert liza(tmp_path, "silence", "expire", "s", "--now", NOW).code == 1
+
+
+@pytest.mark.parametrize(("name", "expired"), [("1", 2), ("b", 1), ("a", 0)])
+def test_an_id_that_is_a_number_is_not_taken_for_a_place(tmp_path: Path, name: str, expired: int) -> None:
+    board(tmp_path, "silences:\n" + "".join(f"- {{{TWO_HOURS}, id: {each}}}\n" for each in ("a", "b", 1)))
+    assert liza(tmp_path, "silence", "expire", name, "--now", NOW).code == 0
+    assert [place for place, each in enumerate(listed(tmp_path, "--all")) if "expired_at" in each] == [expired]
+
+
+def test_a_silence_that_is_still_to_come_can_be_expired(tmp_path: Path) -> None:
+    board(tmp_path, SEVERAL)
+    assert states(tmp_path, "--all")["soon"] == "to come"
+    result = liza(tmp_path, "silence", "expire", "soon", "--by", "bob", "--now", NOW)
+    assert (result.code, result.err) == (0, "")
+    assert states(tmp_path, "--all", now="2025-01-18T19:30:00Z")["soon"] == "ended"
+    assert liza(tmp_path, "silence", "expire", "soon", "--now", NOW).code == 1
+
+
+def test_a_silence_that_was_expired_before_it_began_is_not_said_to_be_to_come(tmp_path: Path) -> None:
+    board(tmp_path, SEVERAL)
+    assert liza(tmp_path, "silence", "expire", "soon", "--now", NOW).code == 0
+    assert states(tmp_path, "--all")["soon"] == "ended"
+
+
+def test_a_wrong_id_is_answered_with_those_in_force(tmp_path: Path) -> None:
+    board(tmp_path, SEVERAL)
+    hint = liza(tmp_path, "silence", "expire", "nobody", "--now", NOW).hint()
+    assert "in force: now;" in hint
+
+
+def test_a_silence_is_expired_only_once(tmp_path: Path) -> None:
+    file = board(tmp_path)
+    add(tmp_path)
+    assert liza(tmp_path, "silence", "expire", "silence-1", "--now", NOW).code == 0
+    before = file.read_text()
+    result = liza(tmp_path, "silence", "expire", "silence-1", "--now", NOW)
+    assert (result.code, bool(result.hint())) == (1, True)
+    assert file.read_text() == before
+
+
+def test_after_expiring_the_same_can_be_silenced_again(tmp_path: Path) -> None:
+    board(tmp_path)
+    for number in (1, 2):
+        assert add(tmp_path, "--all", "--json").json["silence"]["id"] == f"silence-{number}"
+        assert liza(tmp_path, "analyze", "--now", NOW).code == 0
+        assert liza(tmp_path, "silence", "expire", f"silence-{number}", "--now", NOW).code == 0
+    assert liza(tmp_path, "analyze", "--now", NOW).code == 3
+
+
+# --- all three --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [("add", "zzz", "--all", "--for", "1h", "-m", "x"), ("expire", "zzz")])
+def test_a_refusal_is_json_where_json_is_asked_for(tmp_path: Path, words: tuple[str, ...]) -> None:
+    board(tmp_path)
+    result = liza(tmp_path, "silence", *words, "--json")
+    assert result.code == 1
+    assert (result.json["command"], result.json["status"]) == (f"silence {words[0]}", "refused")
+    assert result.json["problems"][0]["hint"]
+
+
+def test_the_folder_may_be_named_at_every_place(tmp_path: Path) -> None:
+    board(tmp_path / "there")
+    root = ("--root", str(tmp_path / "there"))
+    words = ("add", RULE, "--all", "--for", "1h", *WHY)
+    for number, call in enumerate(
+        ((*root, "silence", *words), ("silence", *root, *words), ("silence", *words, *root)), 1
+    ):
+        assert liza(tmp_path, *call).code == 0
+        assert len(listed(tmp_path, *root)) == number
+
+
+def test_without_a_blackboard_all_three_say_so(tmp_path: Path) -> None:
+    for words in (("add", RULE, "--all", "--for", "1h", "-m", "x"), ("list",), ("expire", "x")):
+        result = liza(tmp_path, "silence", *words)
+        assert (result.code, bool(result.hint())) == (1, True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_blackboard_that_cannot_be_read_stays_as_it_is(tmp_path: Path) -> None:
+    file = new_board(tmp_path, "anomalies: [\n")
+    for words in (("add", RULE, "--all", "--for", "1h", "-m", "x"), ("list",), ("expire", "x")):
+        assert liza(tmp_path, "silence", *words).code == 4
+    assert file.read_text() == "anomalies: [\n"
+
+
+def test_the_help_has_an_example_of_each(tmp_path: Path) -> None:
+    for name in ("add", "list", "expire"):
+        result = liza(tmp_path, "silence", name, "--help")
+        assert result.code == 0
+        assert f"liza silence {name} " in result.out.split("Examples:")[1]
+    assert "silence" in liza(tmp_path, "--help").out
+
+
+def test_words_of_the_command_line_come_back_harmless_and_are_kept(tmp_path: Path) -> None:
+    board(tmp_path)
+    words = ("silence", "add", RULE, f"{NASTY}={NASTY}", "--for", "1h", "-m", NASTY, "--by", NASTY, "--now", NOW)
+    result = on_a_terminal(tmp_path, *words)
+    assert result.code == 0
+    assert harmless(result.out), ascii(result.out)
+    (found,) = listed(tmp_path)
+    assert (found["reason"], found["by"], found["match"]) == (NASTY, NASTY, {NASTY: NASTY})
+    for call in (("list",), ("expire", NASTY), ("add", NASTY, "--all", "--for", "1h", "-m", "x"), (NASTY,)):
+        result = on_a_terminal(tmp_path, "silence", *call)
+        assert harmless(result.out), ascii(result.out)
+
+
+def test_a_long_reason_is_kept_whole_and_shown_short(tmp_path: Path) -> None:
+    board(tmp_path)
+    reason = "because " * 10_000
+    result = liza(tmp_path, "silence", "add", RULE, "--all", "--for", "1h", "-m", reason, "--now", NOW)
+    assert result.code == 0
+    assert len(result.out) < 1000
+    assert len(liza(tmp_path, "silence", "list", "--now", NOW).out) < 1000
+    assert listed(tmp_path)[0]["reason"] == reason.strip()
+
+
+@pytest.mark.parametrize(
+    "reason", ["yes", "null", "12:30", "a: b # c", "- x", "two\nlines", "'\"", "{a: [", "2025-01-18"]
+)
+def test_a_reason_is_read_back_as_it_was_given(tmp_path: Path, reason: str) -> None:
+    board(tmp_path)
+    words = ("silence", "add", RULE, f"task={reason}", "--for", "1h", "-m", reason, "--by", reason, "--now", NOW)
+    assert liza(tmp_path, *words).code == 0
+    (found,) = listed(tmp_path)
+    assert (found["reason"], found["by"], found["match"]) == (reason, reason, {"task": reason})
+    assert json.dumps(found)
+    assert liza(tmp_path, "validate").code == 0

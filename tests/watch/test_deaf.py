@@ -22,6 +22,8 @@ from tests.watch import faulty
 from tests.watch.daemon import OUTAGE, RETRIES, STATE, Daemon, Watched, run, until
 from tests.watch.writers import Writer, in_place_without_lock, replaced, text_of
 
+pytestmark = pytest.mark.slow
+
 SECOND = ("--interval", "1")  # a tick that a loaded machine can tell from two
 QUEUE = Path("/proc/sys/fs/inotify/max_queued_events")
 

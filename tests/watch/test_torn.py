@@ -12,6 +12,8 @@ from tests.watch.daemon import RETRIES, STATE, Daemon, Watched, run, until
 from tests.watch.looking import Looking
 from tests.watch.writers import text_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", torn.SAVES)
 @pytest.mark.parametrize("board", torn.BOARDS)

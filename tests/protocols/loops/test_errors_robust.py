@@ -116,7 +116,7 @@ HOSTILE = {
     "mocha": "  1 failing\n" * 100_000,
     "tap": "not ok 1 - a\n" * 100_000,
     "java": "java.lang.Error: x\nCaused by: a: b\n" * 50_000,
-    "junk": bytes(Random(7).randrange(256) for _ in range(400_000)).decode("latin-1"),
+    "junk": Random(7).randbytes(400_000).decode("latin-1"),
 }
 
 

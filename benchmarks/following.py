@@ -87,5 +87,5 @@ def _judging(board: Board, before: Document, after: Document, size: int, rounds:
         ],
         rounds,
     )
-    rows = [Row(whole), Row(more, more.seconds / whole.seconds)]
+    rows = [Row(whole), Row(more, more.seconds / whole.seconds, Target(0.25))]  # or everything was grouped again
     return Table(f"judging one record more, {size:,} anomalies", "with memory / anew", rows)

@@ -60,13 +60,13 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
     """The rules of the packs, as the blackboard's own file changes them; `BadRules` with everything wrong in it."""
     files = [_File(source) for source in packs]
     shipped = _merged(files)
-    mine = _File(own) if own is not None else None
+    mine = _File(own) if own is not None and own.data else None  # one in which all is commented out changes nothing
     for key in ("alarms", "protocol", "fixed"):
         if mine is not None and key in mine.data:
             mine.wrong((key,), f"the key '{key}' is for packs", "give the rule an action: ALERT, FREEZE, STOP or OPEN")
     if mine is not None:
         _keep_fixed(files, mine)
-    everything = _merged([*files, *([mine] if mine else [])])
+    everything = _merged([*files, mine]) if mine is not None else shipped
     problems = [problem for file in [*files, *([mine] if mine else [])] for problem in file.problems]
     compiled: list[Compiled] = []
     alarms: list[Compiled] = []

@@ -25,7 +25,7 @@ tools:
 demo: install
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh docs/demo/run.sh
 
-# The tests wait for the disk as long as they compute, and what they show does not depend on it; `make faults` uses a real one.
+# In memory, where there is room for it: a slow disk is not what these tests are about. `make faults` uses a real one.
 SCRATCH := $(shell test -w /dev/shm && echo /dev/shm || echo /tmp)
 
 # While the types are checked, the tests are collected once: their compiled form is kept, and no worker makes it again.

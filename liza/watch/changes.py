@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver
 
 PAUSES = (30.0, 300.0, 3600.0)  # seconds before listening is tried again, the last one for ever
-# watchdog sleeps for half a second when it has seen the first half of a rename and not yet the second, and holds back
-# all that comes meanwhile. Wherever files are being renamed we look for ourselves until that is over.
-HELD_BACK, GLANCE = 1.0, 0.02
+STIRRED = 1.0  # seconds; who has just written in the folder may well write again
+EVENT = 0.02  # seconds in which the event comes for a change that was seen before it, usually after one millisecond
 SILENCE = 5.0  # seconds without an event for our own heartbeat, after which nobody listens any more
 
 
@@ -40,14 +39,14 @@ class Changes:
         self._again = 0.0  # when to try to listen again
         # Not a threading.Event: a signal handler that sets one waits for ever if it interrupted its `wait`.
         self._wakes: SimpleQueue[None] = SimpleQueue()
-        self._moved: Identity | None = None  # the version of state.yaml that was last seen being moved into place
+        self._known: Identity | None = None  # the version of state.yaml that the last event was about
+        self._moved: Identity | None = None  # the one that was last seen being moved into place
         self._observer: BaseObserver | None = None
         self._threads: list[threading.Thread] = []  # of watchdog
         self._watched: tuple[int, int] | None = None
         self._listening = self._heard = 0.0  # since when, and the last event for our heartbeat
         self._beats = 0  # since then
         self._stirred = float("-inf")  # the last event for anything else
-        self.woken = False  # by an event, or a signal: else the time was up
 
     @property
     def backend(self) -> str:
@@ -83,7 +82,8 @@ class Changes:
 
     def _listen(self) -> "BaseObserver":
         from watchdog.events import FileSystemEventHandler
-        from watchdog.observers import Observer
+        from watchdog.observers.inotify import InotifyObserver
+        from watchdog.observers.inotify_c import InotifyConstants
 
         logging.getLogger("watchdog").addHandler(logging.NullHandler())  # what it has to say is seen by its threads
         changes = self
@@ -94,23 +94,37 @@ class Changes:
             """Wakes the daemon for the files it looks at, and for nothing that it only writes."""
 
             def on_any_event(self, event: Any) -> None:
-                if event.event_type in ("opened", "closed_no_write"):
-                    return
                 touched = [os.path.basename(os.fsdecode(path)) for path in (event.src_path, event.dest_path) if path]
                 if heartbeat in touched:
                     changes._heard, changes._beats = time.monotonic(), 0
                 else:
                     changes._stirred = time.monotonic()
-                if event.event_type == "moved" and touched[-1] == state:
-                    changes._moved = _version(changes.paths.state)
+                if state in touched:
+                    version = _version(changes.paths.state)
+                    if event.event_type == "moved":
+                        changes._moved = version
+                    changes._known = version
                 if not names.isdisjoint(touched):
                     changes.wake()
 
-        observer = Observer()
+        # Not what readers do; and not the first half of a rename, the name that is gone: behind each one watchdog holds
+        # all events back until it has seen the second, often for half a second, and we look at every name anyway.
+        asked = (
+            InotifyConstants.IN_CREATE
+            | InotifyConstants.IN_MODIFY
+            | InotifyConstants.IN_CLOSE_WRITE
+            | InotifyConstants.IN_ATTRIB
+            | InotifyConstants.IN_MOVED_TO
+            | InotifyConstants.IN_DELETE
+            | InotifyConstants.IN_DELETE_SELF
+        )
+        observer = InotifyObserver(generate_full_events=True)  # a second half alone counts as a rename, too
         observer.daemon = True
         try:
             # Of a link watchdog would watch the link.
             observer.schedule(Handler(), os.path.realpath(self.paths.folder))
+            for emitter in observer.emitters:
+                setattr(emitter, "get_event_mask_from_filter", lambda: asked)  # noqa: B010 - no method to mypy
             observer.start()
         except BaseException:
             observer.stop()  # or what it has opened so far stays open
@@ -120,7 +134,7 @@ class Changes:
     @property
     def is_stirred(self) -> bool:
         """Whether somebody has been writing in the folder a moment ago."""
-        return time.monotonic() - self._stirred < HELD_BACK
+        return time.monotonic() - self._stirred < STIRRED
 
     def moved_into_place(self) -> Identity | None:
         """The version of state.yaml that was last seen being moved to its name, which happens to finished files only.
@@ -130,6 +144,12 @@ class Changes:
         """
         return self._moved
 
+    def hear_of(self, version: Identity | None) -> None:
+        """Who looks may be faster than the event. It is worth waiting for: it may say that the file is whole."""
+        end = time.monotonic() + EVENT
+        while self._observer is not None and self._known != version and (left := end - time.monotonic()) > 0:
+            self._sleep(left)
+
     def wake(self) -> None:
         """From a signal handler, at whatever moment it comes, or another thread: do not wait any longer."""
         if self._wakes.empty():
@@ -138,12 +158,7 @@ class Changes:
     def wait(self, seconds: float) -> None:
         """Until something may have changed, or so long. Between two of these the daemon shows once that it is alive."""
         self._beats += 1
-        self.woken = False
-        with suppress(Empty):
-            self._wakes.get(timeout=min(seconds, GLANCE) if self.is_stirred else seconds)
-            self.woken = True
-            for _ in range(self._wakes.qsize()):  # they all mean the same, and more may come for ever
-                self._wakes.get_nowait()
+        self._sleep(seconds)
         if self._observer is None:
             self.start()  # the folder may be there by now, or it is time to try again
         elif _folder(self.paths.folder) != self._watched:
@@ -155,6 +170,12 @@ class Changes:
             if time.monotonic() - self._listening > self._pauses[-1]:
                 self._failures = 0
             self._give_up(why)
+
+    def _sleep(self, seconds: float) -> None:
+        with suppress(Empty):
+            self._wakes.get(timeout=seconds)
+            for _ in range(self._wakes.qsize()):  # they all mean the same, and more may come for ever
+                self._wakes.get_nowait()
 
     def _why_deaf(self) -> str | None:
         """Threads die unseen, and a queue that is full drops events silently; but our own heartbeat must be heard."""

@@ -35,7 +35,6 @@ from liza.watch.telling import Happening, Kind, Telling
 REFRESH = 60.0  # seconds between two entries of last_check
 AGING = 10.0  # seconds between two looks at what changes by time alone
 RETRY = 2.0
-EVENT = 0.003  # seconds in which the event comes for a change that we saw first; it may say that the file is whole
 
 
 class Options(NamedTuple):
@@ -215,8 +214,9 @@ class Watcher:
             self._reload(now)
         timed_out = self.due is not None and now >= self.due
         if there != self.seen or timed_out:
-            if there != self.seen and not self.changes.woken:
-                self.changes.wait(EVENT)
+            if there != self.seen:
+                self.changes.hear_of(there[self.paths.state])
+                there = versions(self.paths)  # what happened meanwhile has woken us already
             self.seen = there
             self.due = None
             self._look(now)

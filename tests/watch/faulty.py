@@ -13,7 +13,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver
 
 from liza.cli import main
@@ -25,7 +24,7 @@ def no_start() -> None:
     def start(_: BaseObserver) -> None:
         raise OSError(errno.ENOSPC, "inotify watch limit reached")
 
-    setattr(Observer, "start", start)  # noqa: B010 - a plain assignment is no method to mypy
+    setattr(BaseObserver, "start", start)  # noqa: B010 - a plain assignment is no method to mypy
 
 
 def dying_thread(number: int) -> None:

@@ -8,14 +8,14 @@ line; ruamel.yaml takes longer to import than the whole command takes to run.)
 Callers prove the result by parsing it back, so a value that has no YAML form is found before anything is written.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from liza.text import LONG
 
-_PLAIN = re.compile(r"(?:[A-Za-z/]|_+[A-Za-z])[A-Za-z0-9_/.@+()\-]*(?: [A-Za-z0-9_/.@+()\-]+)*")
-_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
+# Looked at without regular expressions: compiling two of them takes longer than writing a record.
+_HARMLESS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_/.@+()-")
+_DIGITS = str.maketrans("123456789", "000000000")
 # Words that some YAML reader takes for a boolean, null or number.
 _RESERVED = ("y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf")
 _ESCAPES = {code: f"\\u{code:04x}" for code in range(32)} | {
@@ -67,7 +67,7 @@ def flow(value: Any) -> str:
         return "{" + ", ".join(f"{_key(key)}: {flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(flow, value)) + "]"
-    if isinstance(value, str) and not _TIMESTAMP.fullmatch(value):
+    if isinstance(value, str) and not _is_timestamp(value):
         return _word(value)
     return scalar(value, 0)
 
@@ -79,7 +79,7 @@ def scalar(value: Any, column: int) -> str:
             chomp, lines = ("", value[:-1]) if value.endswith("\n") else ("-", value)
             indent = "\n" + " " * column
             return f"|{chomp}" + "".join(indent + line if line else "\n" for line in lines.split("\n"))
-        return value if _TIMESTAMP.fullmatch(value) else _word(value)
+        return value if _is_timestamp(value) else _word(value)
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -111,9 +111,26 @@ def _key(key: Any) -> str:
 
 
 def _word(text: str) -> str:
-    if _PLAIN.fullmatch(text) and text.lower() not in _RESERVED:
+    if _is_plain(text) and text.lower() not in _RESERVED:
         return text
     return _quoted(text)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether it is words of harmless characters, one space between two, and begins as a name or a path does."""
+    first = text.lstrip("_")[:1]
+    begins = (first.isascii() and first.isalpha()) or text.startswith("/")
+    return begins and all(words := text.split(" ")) and _HARMLESS.issuperset("".join(words))
+
+
+def _is_timestamp(text: str) -> bool:
+    """Whether it is a time as liza writes it: `2025-01-18T14:30:00Z`, perhaps with a fraction of a second."""
+    seconds, point, fraction = text[:-1].partition(".")
+    return (
+        text[-1:] == "Z"
+        and seconds.translate(_DIGITS) == "0000-00-00T00:00:00"
+        and (not point or (fraction.isascii() and fraction.isdecimal()))
+    )
 
 
 def _quoted(text: str) -> str:

@@ -1,7 +1,6 @@
 """Reading the shipped packs and the blackboard's own `rules.yaml`."""
 
 import os
-from collections.abc import Sequence
 
 import liza.rules
 from liza.blackboard.document import Document, Path, parse
@@ -16,16 +15,18 @@ PACKS = ("systemic", "alarms", "loops", "disputes", "attempts")
 
 
 def read_rules(
-    own: str | None, packs: Sequence[str] = PACKS, *, must_exist: bool = False, config: str | None = None
+    own: str | None, *, protocol: str | None = None, must_exist: bool = False, config: str | None = None
 ) -> RuleSet:
     """The rules in force for a blackboard; `Unreadable` with all that is wrong with them.
 
+    Who judges by one `protocol` alone is spared the packs of the others, unless `own` has something to say about rules.
     `config` is a file whose blocks for loops take the place of those in `own`.
     """
     folder = os.path.join(os.path.dirname(liza.rules.__file__), "packs")
-    sources = [_source(os.path.join(folder, f"{name}.yaml")) for name in packs]
     try:
         mine = _source(own) if own is not None and (must_exist or os.path.lexists(own)) else None
+        packs = PACKS if protocol is None or (mine is not None and "rules" in mine.data) else (protocol,)
+        sources = [_source(os.path.join(folder, f"{name}.yaml")) for name in packs]
         rules = load(sources, mine)
         if config is None:
             return rules

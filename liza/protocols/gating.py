@@ -66,7 +66,7 @@ def _claim(board: Board, name: str, now: datetime, notes: list[str]) -> Held | N
     from liza.protocols.disputes import gating
     from liza.protocols.disputes.guarding import Context
 
-    return gating.claim_held(Context(board, read_rules(board.paths.rules), now), name)
+    return gating.claim_held(Context(board, read_rules(board.paths.rules, protocol="disputes"), now), name)
 
 
 def _stage(board: Board, name: str, now: datetime, notes: list[str]) -> Held | None:
@@ -75,7 +75,7 @@ def _stage(board: Board, name: str, now: datetime, notes: list[str]) -> Held | N
     from liza.protocols.disputes import gating
     from liza.protocols.disputes.guarding import Context
 
-    return gating.stage_held(Context(board, read_rules(board.paths.rules), now), name)
+    return gating.stage_held(Context(board, read_rules(board.paths.rules, protocol="disputes"), now), name)
 
 
 def _loop(board: Board, name: str, now: datetime, notes: list[str]) -> Held | None:
@@ -98,7 +98,7 @@ def _slice(board: Board, name: str, now: datetime, notes: list[str]) -> Held | N
 
     if judging.understood(board.read(), name) is None:
         return None  # what is not on the blackboard has nothing against it
-    found = look(board, name, read_rules(board.paths.rules), now)
+    found = look(board, name, read_rules(board.paths.rules, protocol="attempts"), now)
     return (
         (f"slice {name} is {found.status}: {found.reason}", _hint("attempt status --slice", name))
         if found.is_stopped

@@ -7,7 +7,8 @@ evidence. Nothing here reads a file or a clock.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from itertools import takewhile
+from typing import Any, NamedTuple
 
 from liza.model import Record
 from liza.rules.fields import OPERATORS, World, lookup, passes, values
@@ -15,7 +16,6 @@ from liza.rules.tree import Aggregate, All, Comparison, Distinct, Field, Groupin
 from liza.text import text_of
 
 Key = tuple[Any, ...]
-Member = tuple[Record, bool]  # a record of a group; False marks one of another group, which ends a streak
 _NO_GROUP: Key = ("no group",)
 
 
@@ -227,14 +227,13 @@ def _count(aggregate: Aggregate | Metric, world: World, condition: Condition) ->
         counts.found[()] = (_metric(aggregate, world.sections), ())
         return counts
     counts = Counts(aggregate.grouped)
-    records = world.counted(aggregate)
-    groups = _partition(aggregate, records, world, condition) if aggregate.grouped else {}
-    if not aggregate.grouped:
-        groups = {(): ("", [(record, True) for record in records], ())}
-    for key, (label, members, texts) in groups.items():
+    groups: Groups = {(): ("", world.counted(aggregate), ())}
+    if aggregate.grouped:
+        groups = _partition(aggregate, world, condition)
+    for key, (label, records, texts) in groups.items():
         counts.labels[key] = label
         counts.texts[key] = texts
-        counts.found[key] = _measure(aggregate, members, world, condition)
+        counts.found[key] = _measure(aggregate, records, world, condition)
     return counts
 
 
@@ -247,28 +246,24 @@ def _metric(metric: Metric, sections: Mapping[str, Any]) -> float | None:
 
 
 def _measure(
-    aggregate: Aggregate, members: Sequence[Member], world: World, condition: Condition
+    aggregate: Aggregate, records: Sequence[Record], world: World, condition: Condition
 ) -> tuple[float, Sequence[Record]]:
     """The number for one group, and the records behind it."""
-
-    def wanted(record: Record) -> bool:
-        return aggregate.kind == "count" or all(passes(record, each, world) for each in aggregate.filters)
-
-    found: list[Record] = []
+    found = list(records)
     if aggregate.kind == "streak":
-        for record, belongs in reversed(members):
-            if not belongs or not wanted(record):
-                break
-            found.insert(0, record)
-    else:
-        found = [record for record, belongs in members if belongs and wanted(record)]
+        start = len(records)
+        while start > 0 and all(passes(records[start - 1], each, world) for each in aggregate.filters):
+            start -= 1
+        found = found[start:]
+    elif aggregate.kind == "share":
+        for each in aggregate.filters:
+            found = [record for record in found if passes(record, each, world)]
     if aggregate.within is not None:
         found = _densest(found, aggregate.within)
     if aggregate.distinct is not None and not _distinct_enough(found, aggregate.distinct, condition):
         return 0.0, ()
     if aggregate.kind == "share":
-        total = sum(belongs for _, belongs in members)
-        return (len(found) / total if total else 0.0), found
+        return (len(found) / len(records) if records else 0.0), found
     return float(len(found)), found
 
 
@@ -294,36 +289,21 @@ def _densest(records: Sequence[Record], seconds: float) -> list[Record]:
 
 # --- grouping -------------------------------------------------------------------------------------------------------
 
-_One = TypeVar("_One")
 Grouped = list[tuple[Record, Mapping[Any, str]]]  # each record with its groups, and the text that puts it there
+Groups = dict[Key, tuple[str, Sequence[Record], Sequence[str]]]  # each with its name, its records and what they say
 
 
-def _partition(
-    aggregate: Aggregate, records: Sequence[Record], world: World, condition: Condition
-) -> dict[Key, tuple[str, list[Member], Sequence[str]]]:
+def _partition(aggregate: Aggregate, world: World, condition: Condition) -> Groups:
     """The groups of an aggregate, each with the name people call it by and the texts that made it."""
+    parts = world.parted(aggregate)
     if aggregate.grouping is None:
-        alone = _per(aggregate, [(record, True) for record in records], records, world)
-        return {(*per, ""): (" / ".join(per), members, [""] * len(members)) for per, members in alone.items()}
-    grouped = _grouped(aggregate, aggregate.grouping, records, world, condition)
-    partitions = _per(aggregate, grouped, records, world)
-    found: dict[Key, tuple[str, list[Member], Sequence[str]]] = {}
-    for per, members in partitions.items():
+        return {(*per, ""): (" / ".join(per), records, [""] * len(records)) for per, records in parts.items()}
+    grouped = {record.key: groups for record, groups in _grouped(aggregate, aggregate.grouping, world, condition)}
+    found: Groups = {}
+    for per, records in parts.items():
+        members = [(record, grouped[record.key]) for record in records]
         for group, chosen, texts_in in (_streaks if aggregate.kind == "streak" else _groups)(members):
             found[(*per, group)] = (" / ".join([*per, _commonest(texts_in)]), chosen, texts_in)
-    return found
-
-
-def _per(
-    aggregate: Aggregate, members: list[_One], records: Sequence[Record], world: World
-) -> dict[tuple[str, ...], list[_One]]:
-    """The records, with whatever is known of each, apart for each value of the fields that `per` names."""
-    if not aggregate.per:
-        return {(): members} if members else {}
-    found: dict[tuple[str, ...], list[_One]] = {}
-    for member, keys in zip(members, world.per(aggregate.stream, aggregate.per, records), strict=True):
-        for per in keys:
-            found.setdefault(per, []).append(member)
     return found
 
 
@@ -335,29 +315,28 @@ def _commonest(texts_in: Iterable[str]) -> str:
     return min(counted, key=lambda text: (-counted[text], text))
 
 
-def _groups(members: Grouped) -> Iterator[tuple[Any, list[Member], list[str]]]:
+def _groups(members: Grouped) -> Iterator[tuple[Any, list[Record], list[str]]]:
     """Each group with its members and the texts that put them there."""
-    found: dict[Any, tuple[list[Member], list[str]]] = {}
+    found: dict[Any, tuple[list[Record], list[str]]] = {}
     for record, groups in members:
         for group, text in groups.items():
             chosen, texts_in = found.setdefault(group, ([], []))
-            chosen.append((record, True))
+            chosen.append(record)
             texts_in.append(text)
     for group, (chosen, texts_in) in found.items():
         yield group, chosen, texts_in
 
 
-def _streaks(members: Grouped) -> Iterator[tuple[Any, list[Member], list[str]]]:
-    """Only the groups of the newest record can have a streak; all records stay, because another group ends it."""
+def _streaks(members: Grouped) -> Iterator[tuple[Any, list[Record], list[str]]]:
+    """Only the groups of the newest record can have a streak, which ends at a record of another group."""
     for group in members[-1][1]:
-        chosen = [(record, group in groups) for record, groups in members]
-        yield group, chosen, [groups[group] for _, groups in members if group in groups]
+        last = [record for record, _ in takewhile(lambda member: group in member[1], reversed(members))]  # noqa: B023
+        yield group, last[::-1], [groups[group] for _, groups in members if group in groups]
 
 
-def _grouped(
-    aggregate: Aggregate, grouping: Grouping, records: Sequence[Record], world: World, condition: Condition
-) -> Grouped:
+def _grouped(aggregate: Aggregate, grouping: Grouping, world: World, condition: Condition) -> Grouped:
     """Each record with its groups: none without the field, several if its value is a list."""
+    records = world.counted(aggregate)
     written = [(record, world.texts(record, grouping.field)) for record in records]
     distinct = {text for _, found in written for text in found}
     if not distinct:

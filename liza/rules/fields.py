@@ -33,6 +33,7 @@ class World:
         self._by_type: dict[str, dict[str, list[Record]] | None] = {}
         self._counted: dict[int, tuple[Aggregate, list[Record]]] = {}
         self._per: dict[tuple[str, tuple[Field, ...]], dict[int | str, list[tuple[str, ...]]]] = {}
+        self._parted: dict[tuple[str, tuple[Field, ...]], dict[tuple[str, ...], list[Record]]] = {}
         self._groups: dict[tuple[Field, float], tuple[Any, dict[str, int]]] = {}
 
     def counted(self, aggregate: Aggregate) -> Sequence[Record]:
@@ -44,8 +45,8 @@ class World:
                 filters = filters[1:]
             else:
                 records = self.streams.get(aggregate.stream, ())
-            if filters:
-                records = [record for record in records if all(passes(record, each, self) for each in filters)]
+            for each in filters:
+                records = [record for record in records if passes(record, each, self)]
             self._counted[id(aggregate)] = (aggregate, list(records))
         return self._counted[id(aggregate)][1]
 
@@ -56,6 +57,7 @@ class World:
     def extend(self, stream: str, records: Sequence[Record], now: datetime) -> None:
         """Records were added to a stream; what is known of the others stays known."""
         self.now = now
+        self._parted = {}
         index = self._by_type.get(stream)
         for record in records:
             if index is None:
@@ -111,14 +113,30 @@ class World:
                 self._by_type[stream] = index
         return self._by_type[stream]
 
-    def per(self, stream: str, fields: tuple[Field, ...], records: Sequence[Record]) -> list[list[tuple[str, ...]]]:
-        """For each record its values of these fields, one for each way to take them; none where a field is absent,
-        which never equals absent. The rules of a protocol all ask for the same."""
-        known = self._per.setdefault((stream, fields), {})
+    def parted(self, aggregate: Aggregate) -> Mapping[tuple[str, ...], Sequence[Record]]:
+        """The records that an aggregate looks at, apart for each value of the fields that `per` names."""
+        whole = (aggregate.stream, aggregate.per) if not _filters(aggregate) else None
+        if whole in self._parted:
+            return self._parted[whole]
+        records = self.counted(aggregate)
+        found: dict[tuple[str, ...], list[Record]] = {}
+        if not aggregate.per:
+            found = {(): list(records)} if records else {}
+        for record, keys in zip(records, self._keys(aggregate, records), strict=True) if aggregate.per else ():
+            for key in keys:
+                found.setdefault(key, []).append(record)
+        if whole is not None:
+            self._parted[whole] = found  # the rules of a protocol all ask for the same
+        return found
+
+    def _keys(self, aggregate: Aggregate, records: Sequence[Record]) -> list[list[tuple[str, ...]]]:
+        """For each record its values of the fields that `per` names, one for each way to take them; none where a field
+        is absent, which never equals absent."""
+        known = self._per.setdefault((aggregate.stream, aggregate.per), {})
         for record in records:
             if record.key not in known:
                 keys: list[tuple[str, ...]] = [()]
-                for column in [values(lookup(record, each)) for each in fields]:
+                for column in [values(lookup(record, each)) for each in aggregate.per]:
                     keys = [(*key, value) for key in keys for value in dict.fromkeys(map(text_of, column))]
                 known[record.key] = keys
         return [known[record.key] for record in records]
@@ -173,6 +191,8 @@ def passes(record: Record, wanted: Filter, world: World) -> bool:
         return value is not None
     if wanted.age:
         return _passes_age(record, value, wanted, world)
+    if wanted.operator == "=" and type(value) is type(wanted.value):
+        return bool(value == wanted.value)  # as nearly every filter is, and nearly every value
     if wanted.value is None:
         return wanted.operator in ("=", "!=") and (value is None) == (wanted.operator == "=")
     if value is None:

@@ -1,14 +1,16 @@
 """When two texts are the same. Apart from `similar`, whose machinery most checks do without."""
 
-import unicodedata
-
 
 def same_key(text: str) -> str:
     """What two texts have in common that differ only in case, white space, width of letters or punctuation around.
 
     A text of signs alone is what it is.
     """
-    folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    if not text.isascii():
+        from unicodedata import normalize  # most texts are plain, and loading its tables takes time
+
+        text = normalize("NFKC", text)
+    folded = " ".join(text.casefold().split())
     start, end = 0, len(folded)
     while start < end and _is_sign(folded[start]):
         start += 1
@@ -18,4 +20,10 @@ def same_key(text: str) -> str:
 
 
 def _is_sign(char: str) -> bool:
-    return not char.isalnum() and unicodedata.category(char)[0] in "PZCS"
+    if char.isalnum():
+        return False
+    if char.isascii():
+        return True
+    from unicodedata import category
+
+    return category(char)[0] in "PZCS"

@@ -9,6 +9,7 @@ import pytest
 from liza.blackboard.rulesfile import read_rules
 from liza.errors import Unreadable
 from liza.model import Reason
+from liza.rules.conditions import Condition
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.load import load
 from tests.rules.boards import NOW, SYSTEMIC, anomaly, names, progress, rule, snapshot, source
@@ -251,3 +252,30 @@ def test_a_rules_file_that_is_no_file_is_unreadable_and_not_ignored(tmp_path: Pa
     for name in ("folder", "dangling"):
         with pytest.raises(Unreadable):
             read_rules(str(tmp_path / name))
+
+
+# --- one protocol alone ---------------------------------------------------------------------------------------------
+
+_OWN = {
+    "nothing": "# all as it comes\n",
+    "blocks": "circuit_breaker: {absolute_max_loops: 40}\nmatching: exact\nparams: {threshold: 4}\n",
+    "a rule of another pack": "rules: [{name: retry_cluster, enabled: false}]\n",
+    "a rule of its own": "rules: [{name: mine, condition: 'count(iterations, per(loop)) >= 2', action: OPEN}]\n",
+}
+
+
+@pytest.mark.parametrize("own", _OWN)
+@pytest.mark.parametrize("protocol", ["loops", "disputes", "attempts"])
+def test_who_judges_by_one_protocol_has_the_rules_that_everybody_has(tmp_path: Path, own: str, protocol: str) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text(_OWN[own])
+
+    def judging(rules: RuleSet) -> object:
+        scoped = [(rule, condition.tree, _numbers(condition)) for rule, condition in rules.scoped.get(protocol, ())]
+        return scoped, rules.blocks, rules.exact, rules.disabled, rules.notify
+
+    assert judging(read_rules(str(file), protocol=protocol)) == judging(read_rules(str(file)))
+
+
+def _numbers(condition: Condition) -> list[float]:
+    return [condition.number(each.threshold) for each in condition.comparisons]

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from liza.blackboard.rulesfile import PACKS, read_rules
+from liza.blackboard.rulesfile import read_rules
 from liza.trials.cases import Case, Expected, read_cases, try_case
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 FILES = sorted(SAMPLES.glob("*/*.yaml"))
-SHIPPED = read_rules(None, PACKS)
+SHIPPED = read_rules(None)
 RULES = [each.rule.name for each in SHIPPED.all]
 CASES = [
     pytest.param(file, case, id=f"{file.parent.name}/{file.stem}: {case.name}")

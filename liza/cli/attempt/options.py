@@ -34,11 +34,11 @@ def plain(function: Any) -> Any:
 def in_force(paths: Paths) -> RuleSet:
     """The rules in force. What stops a slice is fixed, so a file that cannot be used keeps no failure from counting."""
     try:
-        return read_rules(paths.rules)
+        return read_rules(paths.rules, protocol="attempts")
     except Unreadable as error:
         print(f"liza: warning: {printable(str(error))}", file=sys.stderr)
         print("  hint: the shipped rules judge until it is mended; see: liza rules check", file=sys.stderr)
-        return read_rules(None)
+        return read_rules(None, protocol="attempts")
 
 
 def error_of(text: str | None, file: str | None) -> str:

@@ -28,7 +28,7 @@ def plain(function: Any) -> Any:
 def context_of(ctx: click.Context, now: str | None) -> Context:
     """The blackboard, the rules in force on it, and the time."""
     board = Board.find(root_of(ctx))
-    return Context(board, read_rules(board.paths.rules), moment(now))
+    return Context(board, read_rules(board.paths.rules, protocol="disputes"), moment(now))
 
 
 def confidence_of(text: str | None) -> Any:

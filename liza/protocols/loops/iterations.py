@@ -40,10 +40,9 @@ def derived(name: str, loop: Mapping[str, Any], settings: Settings) -> list[Reco
         }
         found.append({**entry, **about})
     last = found[-1]["subject"] if found else None
-    return [
-        Record("iterations", index, {**each, "like_the_last": last is not None and each["subject"] == last})
-        for index, each in enumerate(found)
-    ]
+    for each in found:
+        each["like_the_last"] = last is not None and each["subject"] == last
+    return [Record("iterations", index, each) for index, each in enumerate(found)]
 
 
 def counted(name: str, loop: Mapping[str, Any], settings: Settings) -> list[Record]:

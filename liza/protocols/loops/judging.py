@@ -41,7 +41,7 @@ def in_force(paths: Paths, options: Mapping[str, Any] | None = None) -> tuple[Ru
     """The rules and the numbers for loops, as the files, the environment and `options` have them."""
     from liza.blackboard.rulesfile import read_rules
 
-    rules = read_rules(paths.rules, config=os.environ.get("CIRCUIT_CONFIG") or None)
+    rules = read_rules(paths.rules, protocol=SCOPE.section, config=os.environ.get("CIRCUIT_CONFIG") or None)
     return rules, settings_of(rules, os.environ, options)
 
 

@@ -13,7 +13,7 @@ from liza.protocols.loops import iterations as its
 from liza.protocols.loops import judging, states
 from liza.protocols.loops.settings import Settings
 
-RULES = read_rules(None, ("loops",))
+RULES = read_rules(None, protocol="loops")
 SETTINGS = Settings()
 FILES = st.sampled_from([None, 0, 0, 1, 5])
 PERCENT = st.sampled_from([None, 0, 0, 2, 3, 10, 50, 99, 100])

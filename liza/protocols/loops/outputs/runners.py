@@ -7,7 +7,7 @@ go on with; None if it was nothing of its kind.
 import re
 
 from liza.protocols.loops.outputs.found import LINE, ROOT, TEST, Found, Lines, Read, compiled, continued, in_frames
-from liza.protocols.loops.outputs.traces import exception, traceback
+from liza.protocols.loops.outputs.traces import exception
 
 _FAR = 300  # lines between a test's name and its error, at most
 _NEAR = 60
@@ -26,25 +26,6 @@ def _until(lines: Lines, start: int, pattern: str) -> int:
     """The number of the next line that fits, not too far away."""
     stop = min(start + _NEAR, len(lines))
     return next((i for i in range(start, stop) if compiled(pattern).match(lines[i][:LINE])), stop)
-
-
-# --- Python -----------------------------------------------------------------------------------------------------------
-
-
-def unittest(lines: Lines, at: int) -> Read:
-    """`FAIL: test_x (m.C.test_x)` above a rule and a traceback."""
-    rule = next((i for i in range(at + 1, min(at + 4, len(lines))) if lines[i].startswith("-" * 20)), None)
-    if rule is None:
-        return None
-    found = compiled(r"(?:FAIL|ERROR): (?P<test>\S+ \(.+\)|\S+)(?: \[.*\]| \(.*\))?$").match(lines[at][:LINE])
-    if found is None:
-        return None
-    start = next((i for i in range(rule + 1, min(rule + 6, len(lines))) if "Traceback (most" in lines[i]), None)
-    read = traceback(lines, start) if start is not None else None
-    if read is None:
-        return [Found(TEST, lines[at], None, found["test"])], rule + 1
-    last = read[0][-1]
-    return [Found(TEST, f"{lines[at]} - {last.text}", last.file, found["test"])], read[1]
 
 
 # --- JavaScript -------------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Errors that one line tells, tool by tool.
 
-A line is tried against a pattern only if it holds the hint, in small letters, and the first pattern that fits decides.
+A line is tried against a pattern only if it holds one of the hints (small letters, parted by `|`); the first pattern
+that fits decides. A good hint is a rare one: a pattern is compiled for the first line that holds its hint.
 The signature is what the group `text` holds, or else the whole line. Patterns begin at the beginning of the line, so
 that sentences about errors, source code and what grep shows of it do not fit; those of compilers may be indented,
 because builders like to indent what compilers say.
@@ -18,7 +19,7 @@ class Pattern(NamedTuple):
 
     rank: int
     name: str
-    hint: str
+    hints: str
     regex: str
 
 
@@ -57,7 +58,7 @@ PASSED_ON = _rows(
     ("make", "***", rf"{_MAKE}\*\*\* \[(?:{_AT}: )?.*\] .*"),
     (
         "cargo, compiling",
-        "error: ",
+        "error: could not|error: aborting|error: build|error: process",
         r"error: (?:could not compile|aborting due to|build failed|process didn't exit)\b.*",
     ),
     ("cargo, testing", "failed", r"error: (?:test failed, to rerun|doctest failed|\d+ targets? failed)\b.*"),
@@ -87,10 +88,14 @@ COMPILERS = _rows(
     ROOT,
     ("make, a rule", "***", rf"{_MAKE}\*\*\* (?!Waiting)\S.*"),
     ("makefile", "***", rf"{_AT}: \*\*\* .*"),
-    ("tsc, msvc, csc", "error", rf"\s*{_FILE}\((?P<line>\d+)(?:,\d+)?\) ?: (?:fatal )?error\b.*"),
+    (
+        "tsc, msvc, csc",
+        "): error|): fatal|) : error|) : fatal",
+        rf"\s*{_FILE}\((?P<line>\d+)(?:,\d+)?\) ?: (?:fatal )?error\b.*",
+    ),
     ("tsc --pretty, pyright", " - error", rf"\s*{_AT}:\d+ - error\b.*"),
     ("tsc, no place", "error ts", r"\s*error TS\d+: .*"),
-    ("gcc, clang, mypy, javac", "error:", rf"\s*(?!(?<=\s)\S+_test\.go:){_AT}(?::\d+)?: {_KINDS}error: .*"),
+    ("gcc, clang, mypy, javac", " error:", rf"\s*(?!(?<=\s)\S+_test\.go:){_AT}(?::\d+)?: {_KINDS}error: .*"),
     ("ruff, flake8, pylint", ".py", rf"{_AT}:\d+: [A-Z]+\d{{3,4}}:? .*"),
     ("go", ".go:", rf"(?:vet: )?{_FILE}(?<=\.go):(?P<line>\d+):\d+: (?!warning|note)\S.*"),
     ("go command", "go: ", r"go: (?!downloading|finding|found|creating|to add|added|upgraded|extracting)\S.*"),

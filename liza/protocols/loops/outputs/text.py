@@ -7,10 +7,10 @@ sentences about errors. The work grows with the length of the text and no faster
 from bisect import bisect_right
 from collections.abc import Callable
 from functools import cache, partial
+from importlib import import_module
 
-from liza.protocols.loops.outputs import pytest, runners, traces
-from liza.protocols.loops.outputs.diffs import fenced, hunk
-from liza.protocols.loops.outputs.found import LINE, Found, Lines, Read, compiled, without_escapes
+from liza.protocols.loops.outputs import traces
+from liza.protocols.loops.outputs.found import DETAIL, LINE, TEST, Found, Lines, Read, compiled, without_escapes
 from liza.protocols.loops.outputs.lines import arrow, biome, is_quiet, logged, single
 from liza.protocols.loops.outputs.table import ANYBODYS, COUNTS, TOOLS
 
@@ -25,29 +25,40 @@ _PREFIX = (
 )
 _MAY_BE_PREFIX = frozenset("0123456789[#It(│✗✘❌×⨯")
 
+
+def _of(module: str, name: str) -> Callable[[Lines, int], Read]:
+    """A reader of a module that is loaded for the first line that asks for it: most outputs have no such line."""
+
+    def read(lines: Lines, at: int) -> Read:
+        found: Read = getattr(import_module(f"liza.protocols.loops.outputs.{module}"), name)(lines, at)
+        return found
+
+    return read
+
+
 # Who looks at a line, in which order, and what the line must hold for it, in small letters.
 _READERS: tuple[tuple[tuple[str, ...], Callable[[Lines, int], Read]], ...] = (
-    (("@@ -",), hunk),
-    (("```diff", "```patch"), fenced),
+    (("@@ -",), _of("diffs", "hunk")),
+    (("```diff", "```patch"), _of("diffs", "fenced")),
     (("traceback (most",), traces.traceback),
-    ((".py",), pytest.verdict),
-    (("fail: ", "error: "), runners.unittest),
-    (("● ",), runners.jest),
-    (("fail  ",), runners.vitest),
-    ((" failing",), runners.mocha),
-    (("not ok ",), runners.tap),
-    (("--- fail: ",), runners.go_test),
-    (("panicked at ",), runners.rust_panic),
-    (("<<< ",), runners.surefire),
-    ((" failed",), runners.gradle),
+    ((".py",), _of("pytest", "verdict")),
+    (("fail: ", "error: "), traces.unittest),
+    (("● ",), _of("runners", "jest")),
+    (("fail  ",), _of("runners", "vitest")),
+    ((" failing",), _of("runners", "mocha")),
+    (("not ok ",), _of("runners", "tap")),
+    (("--- fail: ",), _of("runners", "go_test")),
+    (("panicked at ",), _of("runners", "rust_panic")),
+    (("<<< ",), _of("runners", "surefire")),
+    ((" failed",), _of("runners", "gradle")),
     (("panic: ", "fatal error: "), traces.panic),
     (("npm err",), traces.npm),
-    *(((each.hint,), partial(single, each)) for each in TOOLS),
+    *((tuple(each.hints.split("|")), partial(single, each)) for each in TOOLS),
     (("error", "exception", "rejection", "failure", "interrupt", "timeout"), traces.exception),
     (("-->", "╭─[", "┌─", "╭▸"), arrow),
     (("━━━",), biome),
-    (("e  ",), pytest.detail),
-    *(((each.hint,), partial(single, each)) for each in (*ANYBODYS, *COUNTS)),
+    (("e  ",), _of("pytest", "detail")),
+    *((tuple(each.hints.split("|")), partial(single, each)) for each in (*ANYBODYS, *COUNTS)),
     (("error", "fatal", "critical", "severe"), logged),
 )
 _ASKED: dict[str, int] = {}  # for each hint those who look for it, as bits
@@ -76,7 +87,11 @@ def found_in(text: str) -> list[Found]:
             found.pop()  # make goes on after an error that it was told to ignore, so that one is none
         found += read[0]
         latest, done = read[1] if read[0] else latest, read[1]
-    return pytest.with_details(found)
+    if not any(each.rank in (TEST, DETAIL) for each in found):
+        return found
+    from liza.protocols.loops.outputs.pytest import with_details
+
+    return with_details(found)
 
 
 def _first(readers: tuple[Callable[[Lines, int], Read], ...], lines: Lines, at: int) -> Read:

@@ -4,6 +4,7 @@ from liza.protocols.loops.outputs.found import (
     AROUND,
     LINE,
     ROOT,
+    TEST,
     Found,
     Lines,
     Read,
@@ -182,3 +183,19 @@ def npm(lines: Lines, at: int) -> Read:
     if main is None or around:
         main = next((i for i, text in enumerate(texts) if text.startswith(("code ", "Lifecycle"))), main)
     return ([Found(AROUND if around else ROOT, lines[at + main].strip())] if main is not None else []), end
+
+
+def unittest(lines: Lines, at: int) -> Read:
+    """`FAIL: test_x (m.C.test_x)` above a rule and a traceback."""
+    rule = next((i for i in range(at + 1, min(at + 4, len(lines))) if lines[i].startswith("-" * 20)), None)
+    if rule is None:
+        return None
+    found = compiled(r"(?:FAIL|ERROR): (?P<test>\S+ \(.+\)|\S+)(?: \[.*\]| \(.*\))?$").match(lines[at][:LINE])
+    if found is None:
+        return None
+    start = next((i for i in range(rule + 1, min(rule + 6, len(lines))) if "Traceback (most" in lines[i]), None)
+    read = traceback(lines, start) if start is not None else None
+    if read is None:
+        return [Found(TEST, lines[at], None, found["test"])], rule + 1
+    last = read[0][-1]
+    return [Found(TEST, f"{lines[at]} - {last.text}", last.file, found["test"])], read[1]

@@ -49,8 +49,12 @@ class Changes:
         self._stirred = float("-inf")  # the last event for anything else
 
     @property
+    def listens(self) -> bool:
+        return self._observer is not None
+
+    @property
     def backend(self) -> str:
-        return "inotify" if self._observer is not None else f"polling ({self.why_polling or 'not started'})"
+        return "inotify" if self.listens else f"polling ({self.why_polling or 'not started'})"
 
     def start(self) -> None:
         """Begin to listen; what cannot be listened to is polled."""
@@ -147,7 +151,7 @@ class Changes:
     def hear_of(self, version: Identity | None) -> None:
         """Who looks may be faster than the event. It is worth waiting for: it may say that the file is whole."""
         end = time.monotonic() + EVENT
-        while self._observer is not None and self._known != version and (left := end - time.monotonic()) > 0:
+        while self.listens and self._known != version and (left := end - time.monotonic()) > 0:
             self._sleep(left)
 
     def wake(self) -> None:

@@ -40,7 +40,7 @@ RETRY = 2.0
 class Options(NamedTuple):
     """How to watch."""
 
-    interval: float = 1.0  # seconds; a change without an event is seen after that long
+    interval: float = 1.0  # seconds; a change without an event is acted on after that long
     poll: bool = False
     observe: bool = False  # judge and tell, never halt
 
@@ -154,9 +154,10 @@ class Watcher:
         self.changes.wait(self.options.interval)
 
     def _patience(self) -> float:
-        if self.due is None:
-            return self.options.interval
-        return min(max((self.due - self.clock()).total_seconds(), 0.01), self.options.interval)
+        # Who only polls looks twice a tick: what is found must still settle and be judged before the tick is over.
+        longest = self.options.interval / (1 if self.changes.listens else 2)
+        wanted = longest if self.due is None else max((self.due - self.clock()).total_seconds(), 0.01)
+        return min(wanted, longest)
 
     def _about_us(self) -> dict[str, Any]:
         identity = self.seen.get(self.paths.state)

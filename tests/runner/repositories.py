@@ -2,7 +2,10 @@
 
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+
+from liza.runner import git as measure
 
 SETTINGS = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
@@ -41,3 +44,18 @@ def commit(folder: Path, *words: str) -> None:
     """All that is there, committed."""
     git(folder, "add", "-A")
     git(folder, "commit", "-q", "--allow-empty", "-m", "more", *words)
+
+
+def names(folder: Path, work: Callable[[], object], *more: Path, exclude: tuple[str, ...] = ()) -> set[str] | None:
+    """The paths below `folder` that are different after some work; None where nobody can know."""
+    roots = [str(folder), *map(str, more)]
+    before = measure.snapshot(roots, exclude)
+    work()
+    after = measure.snapshot(roots, exclude)
+    found = measure.changed(before, after)
+    assert measure.files_changed(before, after) == (None if found is None else len(found))
+    return None if found is None else {os.path.relpath(path, folder) for path in found}
+
+
+def nothing() -> None:
+    pass

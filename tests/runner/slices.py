@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from liza.runner import checkpoints, rollback
-from tests.runner.repositories import git
+from tests.runner.repositories import commit, git
 
 NOW = datetime(2025, 1, 18, 12, 0, tzinfo=UTC)
 
@@ -62,3 +62,32 @@ def state(folder: Path) -> dict[str, Any]:
         "head": (folder / git(folder, "rev-parse", "--git-path", "HEAD").strip()).read_text(),
         "branches": git(folder, "for-each-ref", "refs/heads"),
     }
+
+
+def dirty(folder: Path) -> None:
+    """A tree that is not as committed: changed, deleted, untracked, staged, staged and changed again."""
+    (folder / "changed").write_text("not committed\n")
+    (folder / "deleted").unlink()
+    (folder / "un tracked").write_text("mine\n")
+    (folder / "staged").write_text("staged\n")
+    (folder / "twice").write_text("first\n")
+    git(folder, "add", "staged", "twice")
+    (folder / "twice").write_text("second\n")
+
+
+def fail(folder: Path) -> None:
+    """What an agent leaves behind: some of it committed, some staged, some neither."""
+    (folder / "changed").write_text("2\n")
+    (folder / "added").write_text("new\n")
+    git(folder, "mv", "moved", "src/moved here")
+    (folder / "src" / "program").chmod(0o755)
+    commit(folder)
+    (folder / "changed").write_text("3\n")
+    git(folder, "add", "changed")
+    git(folder, "rm", "-q", "kept")
+    for path in ("link", "deleted", "staged", "un tracked"):
+        (folder / path).unlink(missing_ok=True)
+    (folder / "link").write_text("no link any more\n")
+    (folder / "deep" / "er").mkdir(parents=True)
+    (folder / "deep" / "er" / "new").write_text("untracked\n")
+    (folder / "result.o").write_text("ignored\n")

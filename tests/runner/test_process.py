@@ -12,7 +12,7 @@ import pytest
 
 from liza.runner import process
 from liza.runner.process import Interrupts, Limits, Outlet, Ran, run
-from tests.runner.test_git import gone
+from tests.runner.projects import alive
 from tests.watch.daemon import until
 
 
@@ -57,7 +57,7 @@ class Runner:
 
     def all_are_gone(self, number: int) -> None:
         for pid in self.pids(number):
-            until(lambda pid=pid: gone(pid), f"process {pid} has ended")  # type: ignore[misc]
+            until(lambda pid=pid: not alive(pid), f"process {pid} has ended")  # type: ignore[misc]
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_what_it_says_last_is_not_lost_though_a_child_lives_on(runner: Runner) -
 def test_what_made_itself_a_session_lives_on(runner: Runner) -> None:
     runner.sh("setsid sh -c 'echo $$ >> pids; exec sleep 100' >/dev/null 2>&1 & while ! [ -s pids ]; do :; done")
     (pid,) = runner.pids(1)
-    assert not gone(pid)
+    assert alive(pid)
     os.kill(pid, signal.SIGKILL)
 
 

@@ -13,9 +13,7 @@ from tests.runner.slices import Begun
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+def folder(tmp_path: Path) -> Path:
     return repository(tmp_path / "repo", code="1\n", assumed="as committed\n", skipped="as committed\n")
 
 

@@ -1,0 +1,230 @@
+"""What is said of two texts is true: that they are together, or what keeps them apart."""
+
+import re
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from liza.rules.explain import Explanation, alike, compare, explain
+from liza.rules.matching import similar_groups
+from liza.rules.sameness import same_key
+from liza.rules.tree import Grouping
+from liza.rules.wording import same_word, template
+from tests.rules.boards import NOW, snapshot
+from tests.rules.explained import FIELD, RETRIES, SAME, SIMILAR, explained, one_rule, retry
+
+_FRAMES = (
+    "cannot {} the nested row", "the {} went away during {}", "HTTP {} from the gateway", "{}: connection to {} lost",
+    "{}", "{} {}", "disk {} is full at line {}", "exit code {} after {} tries", "no {} in sight today",
+    "lost * {} here",
+)  # fmt: skip
+_PARTS = (
+    "serialize", "serializer", "serialise", "serialised", "retrieve", "retreive", "retrieves", "drop", "dropped",
+    "drops", "opened", "closed", "alpha", "beta", "gamma", "delta", "omega", "getUser", "setOrder", "DATABASE_URL",
+    "API_TOKEN", "404", "500", "ValueError", "KeyError", "E0308", "ECONNREFUSED", "7", "30 s", "/tmp/x", "task-12",
+    "", "the", "*", "'quoted'", "ab",
+)  # fmt: skip
+SAID = st.builds(str.format, st.sampled_from(_FRAMES), st.sampled_from(_PARTS), st.sampled_from(_PARTS))
+ONE_PLACE = st.builds("cannot {} the nested row".format, st.sampled_from(_PARTS))
+TEXTS = st.one_of(SAID, ONE_PLACE, st.text("ab 1/:*'$\x00é", max_size=10))
+PAIRS = st.one_of(
+    st.tuples(TEXTS, TEXTS),
+    st.tuples(ONE_PLACE, ONE_PLACE),
+    st.builds(
+        lambda frame, one, other: (frame.format(one, "x"), frame.format(other, "x")),
+        st.sampled_from(_FRAMES),
+        st.sampled_from(_PARTS),
+        st.sampled_from(_PARTS),
+    ),
+    TEXTS.map(lambda text: (text, f" {text.upper()}.")),
+)
+CROWD = st.one_of(st.lists(ONE_PLACE, max_size=10), st.lists(TEXTS, max_size=10))
+
+
+@given(PAIRS, CROWD)
+def test_two_texts_are_said_to_be_together_where_they_are(pair: tuple[str, str], among: list[str]) -> None:
+    one, other = pair
+    groups = similar_groups({one, other, *among}, 0.7)
+    assert compare(one, other, SIMILAR, among).together is (groups[one] == groups[other])
+
+
+@example(("the link drops on boot", "the link dropped on boot"), [], 0.95)
+@given(PAIRS, CROWD, st.sampled_from([0.3, 0.8, 0.81, 0.95, 1.0]))
+def test_so_they_are_at_any_similarity(pair: tuple[str, str], among: list[str], similarity: float) -> None:
+    one, other = pair
+    groups = similar_groups({one, other, *among}, similarity)
+    found = compare(one, other, Grouping(FIELD, similarity), among)
+    assert found.together is (groups[one] == groups[other])
+    assert found.why
+
+
+@given(PAIRS)
+def test_by_same_they_are_together_if_they_are_the_same(pair: tuple[str, str]) -> None:
+    one, other = pair
+    assert compare(one, other, SAME).together is (same_key(one) == same_key(other))
+
+
+@given(PAIRS, CROWD)
+def test_it_does_not_matter_which_of_two_texts_comes_first(pair: tuple[str, str], among: list[str]) -> None:
+    one, other = pair
+    there, back = compare(one, other, SIMILAR, among), compare(other, one, SIMILAR, among)
+    assert (there.one, there.other, there.together) == (back.other, back.one, back.together)
+    assert there.similarity == pytest.approx(back.similarity)
+    assert 0 <= there.similarity <= 1
+    assert alike(one, one) == 1
+
+
+@given(PAIRS, CROWD)
+def test_the_reason_given_is_one(pair: tuple[str, str], among: list[str]) -> None:
+    one, other = pair
+    found = compare(one, other, SIMILAR, among)
+    (words, identity), (other_words, other_identity) = template(one), template(other)
+    identities_differ = not found.together and identity != other_identity
+    assert ("which error it is differ" in found.why) is identities_differ
+    if "both say" in found.why:
+        assert (words, identity) == (other_words, other_identity)
+    if "is the same word" in found.why:
+        pairs = [(a, b) for a, b in zip(words, other_words, strict=True) if a != b]
+        assert pairs
+        assert all(same_word(a, b) for a, b in pairs)
+    if lengths := re.fullmatch(r"they have (\d+) and (\d+) words that count", found.why):
+        assert [int(lengths[1]), int(lengths[2])] == [len(words), len(other_words)]
+        assert len(words) != len(other_words)
+    if counted := re.search(r"(\d+) words differ", found.why):
+        assert int(counted[1]) == sum(a != b for a, b in zip(words, other_words, strict=True)) > 1
+    if seen := re.search(r"(\d+) different words are seen there, (\d+) would", found.why):
+        assert 2 <= int(seen[1]) < int(seen[2])
+    if "may be anything" in found.why:
+        assert found.together
+        assert not compare(one, other, SIMILAR).together
+
+
+@given(PAIRS, CROWD)
+def test_more_texts_around_never_part_two(pair: tuple[str, str], among: list[str]) -> None:
+    one, other = pair
+    alone = compare(one, other, SIMILAR)
+    assert compare(one, other, SIMILAR, among).together or not alone.together
+
+
+WHY: dict[str, tuple[str, str, bool, str]] = {
+    "only what varies differs": ("timeout after 30 s", "timeout after 5 s", True, "both say: timeout"),
+    "another status": ("HTTP 502 from the API", "HTTP 503 from the API", False, "502 / 503"),
+    "another class": ("ValueError: bad input", "KeyError: bad input", False, "valueerror / keyerror"),
+    "a code and none": ("error E0308 in the crate", "error in the crate", False, "e0308 / none"),
+    "an ending": ("cannot serialize the row", "cannot serializer the row", True, "serialize / serializer"),
+    "a slip": ("cannot retrieve the row", "cannot retreive the row", True, "retrieve / retreive"),
+    "a word more": ("lost the lease today", "lost the lease again today", False, "3 and 4 words"),
+    "two words": ("valve opened at dawn", "valve closed at dusk", False, "2 words differ"),
+    "one word": ("disk alpha went away", "disk beta went away", False, "alpha / beta; 2 different words"),
+    "one word of two": ("disk alpha", "disk beta", False, "a text this short says nothing else"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WHY)
+def test_the_reason_says_what_differs(name: str) -> None:
+    one, other, together, why = WHY[name]
+    found = compare(one, other, SIMILAR)
+    assert (found.together, why in found.why) == (together, True), found.why
+
+
+def test_two_names_out_of_code_are_not_called_the_same_word() -> None:
+    found = compare("cannot find getUser in here", "cannot find setOrder in here", SIMILAR)
+    assert found.together
+    assert "same word" not in found.why
+
+
+def test_five_words_at_a_place_put_together_what_two_do_not() -> None:
+    around = [f"disk {word} went away" for word in ("gamma", "delta", "omega")]
+    pair = ("disk alpha went away", "disk beta went away")
+    assert "2 different words are seen there, 5 would" in compare(*pair, SIMILAR).why
+    assert "4 different words are seen there, 5 would" in compare(*pair, SIMILAR, around[:2]).why
+    found = compare(*pair, SIMILAR, around)
+    assert found.together
+    assert "may be anything" in found.why
+
+
+def test_a_chain_of_forms_of_one_word_is_not_said_to_be_a_place_that_holds_anything() -> None:
+    one, between, other = (f"cannot {word} row now" for word in ("serialize", "serialise", "serialised"))
+    found = compare(one, other, SIMILAR, [between])
+    assert found.together
+    assert "anything" not in found.why
+
+
+def test_words_are_named_as_they_were_written() -> None:
+    found = compare("valve closed during boot", "valve opened during boot", SIMILAR)
+    assert not found.together
+    assert "closed / opened" in found.why
+
+
+def test_texts_that_only_a_high_similarity_parts_are_explained() -> None:
+    found = compare("the link drops on boot", "the link dropped on boot", Grouping(FIELD, 0.9))
+    assert not found.together
+    assert "drops / dropped" in found.why
+
+
+def test_a_huge_text_is_compared_by_its_beginning() -> None:
+    found = compare("timeout " + "x" * (1 << 20), "timeout " + "y" * (1 << 20), SIMILAR)
+    assert found.together
+    assert len(found.why) < 1000
+
+
+def test_texts_of_which_nothing_counts_are_said_to_be_that() -> None:
+    found = compare("/tmp/a", "/tmp/ab", SIMILAR)
+    assert not found.together
+    assert "/tmp/a / /tmp/ab" in found.why
+    assert compare("/tmp/a", " /TMP/a", SIMILAR).together
+
+
+# --- texts that nearly met ------------------------------------------------------------------------------------------
+
+
+def near(found: Explanation) -> list[tuple[set[str], str]]:
+    return [({each.one, each.other}, each.why) for each in found.near]
+
+
+def test_the_texts_that_nearly_met_are_named_with_what_keeps_them_apart() -> None:
+    texts = (
+        "HTTP 502 from the API",
+        "HTTP 503 from the API",
+        "disk alpha went away",
+        "disk beta went away",
+        "quite else",
+    )
+    found = explained(RETRIES, *map(retry, texts))
+    (first, why), (second, reason) = near(found)
+    assert (first, second) == (set(texts[:2]), set(texts[2:4]))
+    assert "502" in why
+    assert "alpha" in reason
+    assert [each.similarity for each in found.near] == sorted((each.similarity for each in found.near), reverse=True)
+
+
+@given(st.lists(TEXTS.filter(str.strip), max_size=10), st.sampled_from([0.7, 0.9]))
+def test_texts_that_nearly_met_are_apart_on_the_blackboard_too(texts: list[str], similarity: float) -> None:
+    given_ = [retry(text) for text in texts]
+    found = explained(f"count(type=retry_loop, similar(error_pattern, {similarity})) >= 3", *given_)
+    groups = similar_groups(texts, similarity)
+    assert len(found.groups) == len(set(groups.values()))
+    for each in found.near:
+        assert not each.together
+        assert groups[each.one] != groups[each.other]
+        assert each.similarity >= 0.5
+
+
+def test_equal_texts_of_different_tasks_do_not_hide_what_nearly_met() -> None:
+    condition = "count(type=retry_loop, similar(error_pattern), per(task)) >= 2"
+    given_ = [retry(f"HTTP {code} from it", task=task) for code in (502, 503) for task in ("task-1", "task-2")]
+    assert [texts for texts, _ in near(explained(condition, *given_))] == [{"HTTP 502 from it", "HTTP 503 from it"}]
+
+
+@pytest.mark.parametrize(
+    "condition", ["count(type=retry_loop, same(error_pattern)) >= 3", "count(type=retry_loop) >= 3"]
+)
+def test_a_rule_that_does_not_look_for_similar_texts_has_none_that_nearly_met(condition: str) -> None:
+    assert explained(condition, retry("HTTP 502 from it"), retry("HTTP 503 from it")).near == ()
+
+
+def test_where_only_equal_texts_are_the_same_none_nearly_met() -> None:
+    exact = one_rule(RETRIES)._replace(exact=True)
+    found = explain(exact, "own", snapshot(retry("timeout after 3 s"), retry("timeout after 4 s")), NOW)
+    assert (len(found.groups), found.near) == (2, ())

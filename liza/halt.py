@@ -22,13 +22,14 @@ def halted(root: str | None = None) -> tuple[str, str] | None:
         )
     path = os.path.join(folder, "CHECKPOINT")
     try:
-        os.lstat(path)  # whatever it is, file, folder or dangling link: it is there
+        status = os.lstat(path)  # whatever it is, file, folder or dangling link: it is there
     except (FileNotFoundError, NotADirectoryError):
         return None
     lines = _lines(path)
     reason = printable(", ".join(line for line in lines[:3] if line.strip()))
     hint = "wait; a human made it, and removes it when work may go on"
-    if any(line.startswith("trip: ") for line in lines):
+    is_marked = status.st_size == 0 and 0 < status.st_mtime_ns < 1 << 48  # as liza.breaker.checkpoint does it
+    if is_marked or any(line.startswith("trip: ") for line in lines):
         hint = "wait; a human reads .liza/circuit_breaker_report.md and runs: liza resolve -m 'what was decided'"
     return f"halted by {path}{f' ({reason})' if reason else ''}", hint
 

@@ -95,7 +95,7 @@ def _read_once(path: str) -> tuple[bytes | None, os.stat_result]:
 
 def regular(path: str, flags: int) -> int:
     """An opener for open(): whatever an agent put in the place of a file, nobody waits at it as at a FIFO."""
-    fd = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
+    fd = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
         raise OSError(errno.EINVAL, "it is not a regular file", path)

@@ -55,7 +55,7 @@ def render(
     own = templates.own(TEMPLATE)
     if own is not None:
         try:
-            with open(own, encoding="utf-8") as file:
+            with open(own, encoding="utf-8", opener=versions.regular) as file:
                 return templates.fill(file.read(), facts, {"cell": cell})
         except Exception as error:  # noqa: BLE001 - whatever somebody's template does, there is a report
             facts["rule_changes"].append(f"the template {own} failed, so this is the shipped one: {error}")

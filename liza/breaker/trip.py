@@ -104,7 +104,10 @@ def put_into_effect(
             return document.raw
         if other is not None and other.get("timestamp"):  # another check was first: it is the same trip, from then on
             outcome[0] = entered = entered._replace(trigger={**entered.trigger, "timestamp": other["timestamp"]})
+        known = len(failed)
         name_halt(entered.trigger)
+        if not halted and len(failed) > known:
+            raise failed.pop()  # a trip that is entered and has no halt seems to have lost it to a person
         if entered.trigger != trip.trigger:  # no trip is entered that people cannot read about
             attempt(failed, lambda: write_report(board, entered))
         new = sections.tripped(section, entered.trigger, entered.evidence, now)

@@ -33,9 +33,9 @@ def command(ctx: click.Context, goal: str | None, as_json: bool) -> int:
     for file in files:
         click.echo(f"created {printable(file)}")
     if made.gitignore_missing:
-        click.echo("\nAdd to .gitignore, so that git keeps the blackboard but not what liza writes beside it:")
+        click.echo("\nAdd to .gitignore, so that git keeps the blackboard but not what liza writes beside it:\n")
         for line in made.gitignore_missing:
-            click.echo(f"  {line}")
+            click.echo(line)  # not indented: to git, spaces belong to the name
     if made.above:
         click.echo(
             f"\nNote: {printable(made.above)} is a blackboard, too. From here on, agents in this folder see this one."

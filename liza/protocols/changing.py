@@ -10,6 +10,7 @@ from liza.blackboard.board import Board
 from liza.blackboard.document import Document
 from liza.blackboard.paths import Paths
 from liza.blackboard.storage import make_folders
+from liza.blackboard.versions import regular
 from liza.errors import Refused, Unreadable
 from liza.model import MAPPINGS, format_time
 from liza.protocols import scopes
@@ -77,7 +78,7 @@ def keep(paths: Paths, path: str, what: str, records: Sequence[Mapping[str, Any]
     try:
         make_folders(paths.runs, os.path.dirname(path))
         lines = "".join(json.dumps(each, ensure_ascii=False, default=str) + "\n" for each in records)
-        with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:
+        with open(path, "a", encoding="utf-8", errors="backslashreplace", opener=regular) as file:
             file.write(lines)
             file.flush()
             os.fsync(file.fileno())
@@ -126,5 +127,6 @@ def _alert(paths: Paths, events: Sequence[scopes.Event], now: datetime) -> None:
     lines = [
         f"{format_time(now)}  {_LOUD[each.kind]:<9}  {printable(' '.join(each.text.split()))[:1000]}" for each in events
     ]
-    with suppress(OSError), open(paths.alerts, "a", encoding="utf-8", errors="backslashreplace") as file:
-        file.write("".join(f"{line}\n" for line in lines))
+    text = "".join(f"{line}\n" for line in lines).encode(errors="backslashreplace")
+    with suppress(OSError), open(paths.alerts, "ab", opener=regular) as file:
+        file.write(text)

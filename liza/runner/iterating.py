@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from liza.blackboard.paths import FOLDER
+from liza.blackboard.versions import regular
 from liza.protocols.loops.errors import Error, errors_of
 from liza.protocols.loops.iterations import COMPLETE
 from liza.protocols.loops.recording import Iteration
@@ -145,7 +146,7 @@ def _progress(place: Workplace, plan: Plan | None, answer: Answer) -> tuple[floa
     """How far the work is, and who says so: the plan, the progress file, or the output."""
     if plan is not None and plan.progress is not None:
         return plan.progress, "plan"
-    with suppress(OSError), open(_progress_file(place), "rb") as file:
+    with suppress(OSError), open(_progress_file(place), "rb", opener=regular) as file:
         said = signs.progress_of_file(file.read(10_000).decode(errors="replace"))
         if said is not None:
             return said, "file"

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from liza.blackboard import storage
 from liza.blackboard.paths import Paths
+from liza.blackboard.versions import regular
 from liza.errors import Refused
 from liza.model import format_time
 from liza.runner.process import Limits
@@ -106,7 +107,7 @@ class Session(NamedTuple):
         """What was saved; `Refused` where there is nothing to go on from."""
         path = os.path.join(self.folder, "session.json")
         try:
-            with open(path, encoding="utf-8") as file:
+            with open(path, encoding="utf-8", opener=regular) as file:
                 found = json.load(file)
             if not isinstance(found, dict) or found.get("schema") != 1:
                 raise ValueError("it is not the session of a run")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from liza.blackboard.board import Board
 from liza.blackboard.paths import Paths
 from liza.blackboard.storage import make_folder, put
+from liza.blackboard.versions import regular
 from liza.errors import Refused
 from liza.protocols.loops.judging import file_of
 from liza.protocols.loops.recording import Iteration, Recorded, record
@@ -65,7 +66,7 @@ def measure(paths: Paths, loop: str, workdirs: Sequence[str]) -> Measured:
     roots = [os.path.abspath(each) for each in workdirs] or [os.path.dirname(os.path.abspath(paths.folder))]
     now = git.snapshot(roots)
     before = None
-    with suppress(OSError, ValueError, AttributeError), open(path, encoding="utf-8") as file:
+    with suppress(OSError, ValueError, AttributeError), open(path, encoding="utf-8", opener=regular) as file:
         kept = json.load(file)
         before = git.load(kept) if kept.get("roots") == roots else None  # other work trees tell nothing about these
     return Measured(git.files_changed(before, now), path, None if now is None else {**git.dump(now), "roots": roots})

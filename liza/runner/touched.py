@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from liza.blackboard.paths import Paths
 from liza.blackboard.storage import make_folders, put
+from liza.blackboard.versions import regular
 from liza.protocols.attempts.naming import file_name
 from liza.runner import git, rollback, worktree
 
@@ -35,7 +36,7 @@ def since_last(paths: Paths, name: str, folder: str) -> Touched:
     path = os.path.join(paths.runs, "slices", f"{file_name(name)}.snapshot.json")
     now = git.snapshot([folder])
     before = None
-    with suppress(OSError, ValueError), open(path, encoding="utf-8") as file:
+    with suppress(OSError, ValueError), open(path, encoding="utf-8", opener=regular) as file:
         before = git.load(json.load(file))
     if now is None or before is None or now.trees.keys() != before.trees.keys():
         return Touched(None, path, None if now is None else git.dump(now))

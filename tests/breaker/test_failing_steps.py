@@ -1,14 +1,23 @@
 """A step of a trip that cannot be done keeps no other from being done: the halt stands, and the exit code is 3."""
 
+import errno
 import os
 import subprocess
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from liza.blackboard.board import Board as Blackboard
+from liza.blackboard.paths import Paths
+from liza.blackboard.rulesfile import read_rules
+from liza.breaker.check import check
+from liza.breaker.trip import Halted
 from tests.breaker.cases import RETRY, board_with, tripped
 from tests.breaker.run import BIN, LATER, Board, listed, state
+from tests.faults import steps
 
 FLOW = "{version: 1, anomalies: [%s], circuit_breaker: {status: OK, current_trigger: null, history: []}}\n"
 
@@ -139,6 +148,28 @@ def test_a_report_that_cannot_be_written_keeps_nothing_else_from_being_done(tmp_
         assert "**Pattern:** retry_cluster" in board.report.read_text()
     assert board.resolve().code == 0
     assert not board.checkpoint.exists()
+
+
+def test_a_halt_that_cannot_be_made_keeps_nothing_else_from_being_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = board_with(tmp_path, *RETRY.records)
+    monkeypatch.setattr(steps, "MODULES", (*steps.MODULES, *steps.BREAKER))
+
+    def refuse(step: steps.Step, call: Callable[[], Any]) -> Any:
+        if step.name == "open" and "CHECKPOINT" in step.arguments[0] and step.arguments[1] & os.O_CREAT:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return call()
+
+    with steps.around_each(refuse), pytest.raises(Halted, match="could not be halted"):
+        check(Blackboard(Paths(str(board.folder))), read_rules(None), datetime(2025, 1, 18, 18, tzinfo=UTC))
+    assert not board.checkpoint.exists()
+    assert "**Pattern:** retry_cluster" in board.report.read_text()
+    assert len(board.logged) == 1
+    assert board.section["status"] == "OK", "or the next check would take the halt for one that a person has ended"
+    assert board.analyze(now=LATER).code == 3
+    assert board.halt["trip"] == board.trigger["trip_id"]
+    assert len(board.logged) == 1
 
 
 def test_a_folder_that_may_not_be_written_is_told(tmp_path: Path) -> None:

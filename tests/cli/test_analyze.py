@@ -42,6 +42,23 @@ def test_a_quiet_board_is_ok_and_says_how_near_each_pattern_is(tmp_path: Path) -
     assert len(lines) == 6
 
 
+@pytest.mark.parametrize("command", ["analyze", "status"])
+def test_a_disabled_rule_is_shown_among_the_patterns(tmp_path: Path, command: str) -> None:
+    board = board_with(tmp_path, *RETRY.records)
+    (board.folder / "rules.yaml").write_text("rules: [{name: retry_cluster, enabled: false}]\n")
+    ran = board.run(command)
+    (line,) = [line for line in ran.out.splitlines() if line.split()[1:2] == ["retry_cluster"]]
+    assert "disabled" in line
+
+
+def test_a_value_that_no_rule_can_use_is_printed_with_its_place(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *RETRY.records[:1], record("trade_off", what="x", why="y", debt_created="true"))
+    ran = board.analyze()
+    assert ran.code == 0
+    (line,) = [line for line in (ran.out + ran.err).splitlines() if "debt_created is 'true'" in line]
+    assert "anomalies[1]" in line
+
+
 def test_an_ok_check_is_entered_in_the_history_and_consecutive_ones_are_one_entry(tmp_path: Path) -> None:
     board = board_with(tmp_path)
     board.analyze(now="2025-01-18T17:00:00Z")

@@ -271,6 +271,13 @@ def test_progress_is_read_from_the_file_that_it_is_given(tmp_path: Path) -> None
     assert project.kept(1, "metrics")["progress_from"] == "file"
 
 
+def test_a_progress_file_that_the_agent_made_a_pipe_of_keeps_nobody_waiting(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", 'mkfifo "$LIZA_PROGRESS_FILE"; echo x > x; echo "Progress: 7%"')
+    result = project.run("--max", "1")
+    assert result.code == 1, result.err
+    assert [each["progress"] for each in project.recorded] == [7]
+
+
 def test_without_a_word_of_progress_it_is_unknown(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     project.run("--max", "1")

@@ -8,6 +8,7 @@ from typing import Any
 
 from liza import templates
 from liza.blackboard.paths import Paths
+from liza.blackboard.versions import regular
 from liza.model import MAPPINGS
 from liza.protocols.attempts import diagnosis, reports
 from liza.protocols.attempts import records as rec
@@ -35,7 +36,7 @@ def block(paths: Paths, name: str, run: Mapping[str, Any], *, as_begun: bool) ->
     own = templates.own(TEMPLATE)
     if own is not None:
         try:
-            with open(own, encoding="utf-8") as file:
+            with open(own, encoding="utf-8", opener=regular) as file:
                 return templates.fill(file.read(), facts, _FILTERS), None
         except Exception as error:  # noqa: BLE001 - whatever somebody's template does, the next one is told
             wrong = f"the template {own} failed, so this is the shipped one: {error}"

@@ -12,6 +12,7 @@ from liza.blackboard.board import Board
 from liza.blackboard.document import Document, parse
 from liza.blackboard.paths import Paths
 from liza.blackboard.values import identical
+from liza.blackboard.versions import regular
 from liza.errors import Refused, Unreadable
 from liza.model import MAPPINGS, Problem
 from liza.protocols.attempts import diagnosis, judging, scoping
@@ -88,7 +89,7 @@ def rendered(report: Report) -> str:
     own = templates.own(TEMPLATE)
     if own is not None:
         try:
-            with open(own, encoding="utf-8") as file:
+            with open(own, encoding="utf-8", opener=regular) as file:
                 text = templates.fill(file.read(), facts, _FILTERS)
             if _holds(text, report):
                 return text
@@ -129,7 +130,7 @@ def read(paths: Paths, entry: Mapping[str, Any]) -> Report | None:
     if path is None:
         return None
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=regular) as file:
             return dict(parse(file.read(MOST), path).data)
     except (OSError, Unreadable):
         return None

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from liza.blackboard.paths import Paths
+from liza.blackboard.versions import regular
 from liza.errors import LizaError, Refused, Unreadable
 from liza.model import MAPPINGS
 from liza.protocols.attempts import records as rec
@@ -125,7 +126,8 @@ def _packages(ground: Ground, listed: Sequence[str]) -> Iterator[Entry]:
 
 def _module(ground: Ground) -> str | None:
     """The name of the Go module, with which its packages are called."""
-    with suppress(OSError), open(os.path.join(ground.top, "go.mod"), encoding="utf-8", errors="replace") as file:
+    path = os.path.join(ground.top, "go.mod")
+    with suppress(OSError), open(path, encoding="utf-8", errors="replace", opener=regular) as file:
         found = re.search(r"^module\s+(\S+)", file.read(1 << 16), re.MULTILINE)
         return found[1].strip('"') if found else None
     return None

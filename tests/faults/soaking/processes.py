@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 _HERTZ = os.sysconf("SC_CLK_TCK")
 _MEGABYTE = 1 << 20
+_LOCK = "/state.yaml.lock"
 _AT_LEAST = 8  # samples in a third of a life, below which nothing can be said
 _LIFE = 10.0  # seconds; in a shorter one the first trip, for which much is imported, may come in the last third
 ROOM = 4.0  # megabytes by which the memory of a daemon may vary while it reads and judges; a leak grows on
@@ -17,7 +18,7 @@ class Sample(NamedTuple):
     """A process at one moment."""
 
     at: float  # monotonic
-    files: int
+    files: int  # open, the blackboard's lock not counted
     threads: int
     megabytes: float
     cpu: float  # seconds, of the program and of the kernel for it
@@ -31,13 +32,15 @@ def sample(pid: int, at: float) -> Sample | None:
             words = file.read().rpartition(")")[2].split()
         with open(f"/proc/{pid}/statm", encoding="utf-8") as file:
             pages = int(file.read().split()[1])
-        files = len(os.listdir(f"/proc/{pid}/fd"))
+        names = open_files(pid)
         threads = len(os.listdir(f"/proc/{pid}/task"))
     except (FileNotFoundError, ProcessLookupError, PermissionError, IndexError):
         return None
     if words[0] in "ZX":
         return None
     cpu = (int(words[11]) + int(words[12])) / _HERTZ
+    # Who writes has the lock open, and beside programs that save without pause it may be at that all the time.
+    files = names.total() - any(name.endswith(_LOCK) for name in names)
     return Sample(at, files, threads, pages * os.sysconf("SC_PAGE_SIZE") / _MEGABYTE, cpu)
 
 

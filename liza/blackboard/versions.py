@@ -132,16 +132,18 @@ def is_being_written(path: str) -> bool:
 
 
 def _unreadable(path: str, error: OSError) -> Unreadable:
-    folder = os.path.dirname(path) or "."
+    from shlex import quote
+
+    folder, name = os.path.dirname(path) or ".", quote(path)
     shut = not os.access(folder, os.X_OK, effective_ids=True)
-    allow = f"chmod u+rwx {folder}" if shut else f"chmod u+r {path}"
+    allow = f"chmod u+rwx {quote(folder)}" if shut else f"chmod u+r {name}"
     reasons = {
         errno.ENOENT: ("the file is not there", "restore it from a backup or from git, or start anew with: liza init"),
-        errno.EISDIR: ("it is a folder, not a file", f"move the folder away: mv {path} {path}.folder"),
+        errno.EISDIR: ("it is a folder, not a file", f"move the folder away: mv {name} {name}.folder"),
         errno.EACCES: ("no permission to read it", f"give yourself permission: {allow}"),
-        errno.EINVAL: ("it is not a regular file", f"move it away: mv {path} {path}.odd"),
+        errno.EINVAL: ("it is not a regular file", f"move it away: mv {name} {name}.odd"),
     }
-    message, hint = reasons.get(error.errno or 0, (error.strerror or str(error), f"look at it with: ls -la {path}"))
+    message, hint = reasons.get(error.errno or 0, (error.strerror or str(error), f"look at it with: ls -la {name}"))
     return Unreadable(message, hint=hint, file=path)
 
 

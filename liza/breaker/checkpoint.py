@@ -65,6 +65,13 @@ def _head(path: str) -> bytes | None:
         os.close(fd)
 
 
+def removal(path: str) -> str:
+    """The command by which a person takes it away, whatever it is."""
+    from shlex import quote
+
+    return f"{'rm -r' if os.path.isdir(path) and not os.path.islink(path) else 'rm'} {quote(path)}"
+
+
 def make(path: str, trigger: Mapping[str, Any], settled: bool = False) -> None:
     """Halt the agents. Waits for nobody: no lock, and the file appears whole under its name.
 
@@ -151,7 +158,9 @@ def remove(path: str, trip_id: str | None) -> bool:
         return _take_away(path, trip_id)
     except OSError as error:
         raise Unfinished(
-            f"the agents are still halted: {error.strerror}", hint=f"let them go on yourself: rm {path}", file=path
+            f"the agents are still halted: {error.strerror}",
+            hint=f"let them go on yourself: {removal(path)}",
+            file=path,
         ) from None
 
 

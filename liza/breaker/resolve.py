@@ -22,6 +22,7 @@ class Resolution(NamedTuple):
     trigger: Mapping[str, Any] | None  # what was resolved; None if nothing was open
     left: checkpoint.Checkpoint | None  # a CHECKPOINT that is still there
     finished: bool = False  # what an earlier resolution, or somebody by hand, had left undone is done now
+    earlier: Mapping[str, Any] | None = None  # the last decision, where somebody else was faster and this one is none
 
 
 def resolve(board: Board, text: str, by: str, now: datetime) -> Resolution:
@@ -51,24 +52,23 @@ def resolve(board: Board, text: str, by: str, now: datetime) -> Resolution:
 
     _, raw = board.change(commit)
     if found:
-        decided = {"resolution": text.strip(), "resolved_at": format_time(now), "resolved_by": by}
-        _paperwork(board, {**found[0], **decided}, now)
+        decision = {"resolution": text.strip(), "resolved_at": format_time(now), "resolved_by": by}
+        _paperwork(board, {**found[0], **decision}, now)
         return Resolution(found[0], checkpoint.look(board.paths.checkpoint))
-    finished = [_finish(board, entry, now) for entry in late] or _finish_interrupted(board, raw, now)
-    return Resolution(None, checkpoint.look(board.paths.checkpoint), finished=bool(finished))
+    decided = _decided(board, raw)
+    finished = [*late, *(each for each in decided[-1:] if not late and _is_unfinished(board, each))]
+    for entry in finished:
+        _paperwork(board, entry, now)
+    earlier = decided[-1] if decided and not late else None
+    return Resolution(None, checkpoint.look(board.paths.checkpoint), bool(finished), earlier)
 
 
-def _finish(board: Board, entry: Mapping[str, Any], now: datetime) -> Mapping[str, Any]:
-    _paperwork(board, entry, now)
-    return entry
-
-
-def _finish_interrupted(board: Board, raw: bytes, now: datetime) -> list[Mapping[str, Any]]:
-    """Nothing is open. What the last resolution should have done and has not was interrupted, and is done now."""
+def _decided(board: Board, raw: bytes) -> list[Mapping[str, Any]]:
+    """The trips that are resolved, as the history has them. What the last resolution should have done and has not was
+    interrupted; a CHECKPOINT of a trip that is not among them stays: perhaps an old copy was saved over it, and only a
+    check can tell."""
     history = sections.history_of(parse(raw, board.paths.state).data.get("circuit_breaker"))
-    ours = [e for e in history if isinstance(e, Mapping) and e.get("trip_id") and e.get("resolved_at") is not None]
-    # A CHECKPOINT of a trip that is not among them stays: perhaps an old copy was saved over it. Only a check can tell.
-    return [_finish(board, entry, now) for entry in ours[-1:] if _is_unfinished(board, entry)]
+    return [e for e in history if isinstance(e, Mapping) and e.get("trip_id") and e.get("resolved_at") is not None]
 
 
 def _is_unfinished(board: Board, entry: Mapping[str, Any]) -> bool:

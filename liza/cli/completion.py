@@ -23,14 +23,15 @@ def command(shell: str) -> int:
     """Print the script for TAB in bash, zsh or fish.
 
     TAB then completes commands, options, and the names of loops, claims, slices, tasks and rules. The script needs to
-    be installed once; a new shell has it then. For zsh, the folder must be in its fpath before compinit.
+    be installed once, into a folder that is there; a new shell has it then. For zsh, the folder must be in its fpath
+    before compinit. With eval, this one shell has it at once.
 
     \b
     Examples:
+      eval "$(liza completion bash)"
       liza completion bash > ~/.local/share/bash-completion/completions/liza
       liza completion zsh > ~/.zfunc/_liza
       liza completion fish > ~/.config/fish/completions/liza.fish
-      eval "$(liza completion bash)"       # for this shell only
     """
     kind = get_completion_class(shell)
     assert kind is not None

@@ -1,16 +1,15 @@
 """`liza resolve`."""
 
-from shlex import quote
-
 import click
 
 from liza.blackboard.board import Board
+from liza.breaker.checkpoint import removal
 from liza.breaker.resolve import resolve
 from liza.breaker.section import also_matched
 from liza.cli import envelope
 from liza.cli.group import common, root_of
 from liza.cli.options import moment, person
-from liza.text import printable
+from liza.text import one_line, printable
 
 
 @click.command("resolve")
@@ -44,11 +43,16 @@ def command(ctx: click.Context, message: str, by: str | None, now: str | None, a
         click.echo("resolved already; what was still to be written down about it is written down now")
     else:
         click.echo("nothing to resolve: the breaker is not open")
+    if done.earlier is not None:
+        who, at, said = (done.earlier.get(name) for name in ("resolved_by", "resolved_at", "resolution"))
+        click.echo(f"  the last decision, by {one_line(who or '?', 60)} at {one_line(at, 40)}: {one_line(said, 200)}")
+        if str(said or "").strip() != message.strip():
+            click.echo(f"  not entered: {one_line(message, 200)}")
     if done.left is not None and done.left.trip_id is None:
-        click.echo(f"still halted by a CHECKPOINT that liza did not make; to go on: rm {quote(board.paths.checkpoint)}")
+        click.echo(f"still halted by a CHECKPOINT that liza did not make; to go on: {removal(board.paths.checkpoint)}")
     elif done.left is not None:
         click.echo(f"still halted by trip {done.left.trip_id}, which is not on the blackboard: run liza analyze,")
-        click.echo(f"or, if the agents may go on: rm {quote(board.paths.checkpoint)}")
+        click.echo(f"or, if the agents may go on: {removal(board.paths.checkpoint)}")
     elif done.trigger is not None:
         click.echo("the agents may go on")
     return 0

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping
 from datetime import datetime
-from shlex import quote
 from typing import Any
 
 import click
@@ -18,7 +17,7 @@ from liza.cli import daemon, envelope, show
 from liza.cli.group import common, root_of
 from liza.cli.options import moment
 from liza.cli.waiting import Waiting
-from liza.errors import LizaError
+from liza.errors import LizaError, Unreadable
 from liza.model import format_time, parse_time
 from liza.protocols import judged
 from liza.rules.evaluate import RuleSet
@@ -46,7 +45,7 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     """
     at = moment(now)
     board = Board.find(root_of(ctx))
-    rules = read_rules(board.paths.rules)
+    rules, broken = _rules(board.paths)
     with Waiting("checking the blackboard"):
         found = check(board, rules, at, dry_run=True)
     halt = checkpoint.look(board.paths.checkpoint)
@@ -54,12 +53,13 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     recent = [dict(entry) for entry in sections.history_of(section)[-RECENT:] if isinstance(entry, Mapping)]
     silences = [entry for entry in entries(found.snapshot.sections.get("silences")) if entry.in_force(at)]
     stopped, concerns = _scopes(board, found.snapshot.sections, rules, at)
-    code = 3 if found.trigger is not None or halt is not None else 0
+    code = 3 if found.trigger is not None or halt is not None else 0 if broken is None else broken.exit_code
     if as_json:
+        wrong = (broken.problems or (broken,)) if broken is not None else ()
         envelope.write(
             "status",
-            "triggered" if found.trigger else "halted" if halt else "ok",
-            [envelope.problem_of(problem) for problem in found.snapshot.problems],
+            "triggered" if found.trigger else "halted" if halt else "ok" if broken is None else broken.status,
+            [envelope.problem_of(problem) for problem in (*found.snapshot.problems, *wrong)],
             trigger=envelope.trigger(found.trigger),
             age_seconds=_age(found.trigger.get("timestamp") if found.trigger else None, at),
             checkpoint=_checkpoint(halt),
@@ -106,7 +106,18 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     if found.snapshot.problems:
         count = len(found.snapshot.problems)
         show.warnings([f"{count} problem{'s' if count > 1 else ''} on the blackboard: see liza validate"])
+    if broken is not None:
+        click.echo(f"liza: {printable(str(broken))}", err=True)
+        click.echo("  hint: what is shown is judged by the shipped rules; see: liza rules check", err=True)
     return code
+
+
+def _rules(paths: Paths) -> tuple[RuleSet, Unreadable | None]:
+    """The rules in force, or the shipped ones with what is wrong: an open breaker shows whatever rules.yaml says."""
+    try:
+        return read_rules(paths.rules), None
+    except Unreadable as error:
+        return read_rules(None), error
 
 
 def _scopes(board: Board, sections: Mapping[str, Any], rules: RuleSet, at: datetime) -> tuple[list[str], list[str]]:
@@ -132,7 +143,7 @@ def _show_halt(
     whose = f"by trip {halt.trip_id}" if halt.trip_id else "by a person"
     click.echo(f"agents:  {click.style('halted', fg='red', bold=True)} {whose} for {since} (CHECKPOINT)")
     if trigger is None:
-        click.echo(f"  to go on: {show.DECIDE if is_known else f'rm {quote(path)}'}")
+        click.echo(f"  to go on: {show.DECIDE if is_known else checkpoint.removal(path)}")
 
 
 def _last_check(section: Any, paths: Paths, at: datetime) -> str:

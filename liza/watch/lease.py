@@ -185,7 +185,9 @@ def state(seen: Seen | None, facts: Mapping[str, Any]) -> str:
         return "gone" if facts and facts.get("health") != "stopped" else "not running"
     if seen.waits:
         return "waiting"
-    return "stuck" if seen.is_stuck else "degraded" if facts.get("health") == "degraded" else "running"
+    # One that lives and says nothing of itself cannot write: the disk is full, or it is not allowed to.
+    is_well = facts and facts.get("health") not in ("degraded", "stopped")
+    return "stuck" if seen.is_stuck else "running" if is_well else "degraded"
 
 
 def facts_of(paths: Paths) -> tuple[Seen | None, dict[str, Any]]:

@@ -172,6 +172,39 @@ def test_a_halt_that_cannot_be_made_keeps_nothing_else_from_being_done(
     assert len(board.logged) == 1
 
 
+def test_a_halt_that_could_only_be_made_empty_is_known_as_lizas_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = board_with(tmp_path, *RETRY.records)
+    monkeypatch.setattr(steps, "MODULES", (*steps.MODULES, *steps.BREAKER))
+
+    def refuse(step: steps.Step, call: Callable[[], Any]) -> Any:
+        if step.name == "write":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return call()
+
+    with steps.around_each(refuse), pytest.raises(Halted, match="not all could be done"):
+        check(Blackboard(Paths(str(board.folder))), read_rules(None), datetime(2025, 1, 18, 18, tzinfo=UTC))
+    assert board.checkpoint.read_bytes() == b""
+    gate = board.run("gate")
+    assert gate.code == 2
+    assert "liza resolve" in gate.err
+    assert "halted by trip" in board.run("status").out
+    assert board.analyze(now=LATER).code == 3
+    assert board.halt["trip"] == board.trigger["trip_id"]
+    assert board.resolve().code == 0
+    assert not board.checkpoint.exists()
+
+
+def test_an_empty_checkpoint_of_a_person_is_a_persons(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *RETRY.records)
+    board.checkpoint.touch()
+    assert "a human made it" in board.run("gate").err
+    assert board.analyze(now=LATER).code == 3
+    board.resolve()
+    assert board.checkpoint.read_bytes() == b""
+
+
 def test_a_folder_that_may_not_be_written_is_told(tmp_path: Path) -> None:
     """Nobody can be halted there, and that is said aloud: never an OK."""
     board = board_with(tmp_path, *RETRY.records)

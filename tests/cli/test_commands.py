@@ -127,6 +127,32 @@ def test_init_overwrites_nothing(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / ".liza") == ["state.yaml"]
 
 
+def test_init_fills_a_folder_that_has_no_blackboard_and_leaves_the_rest_alone(tmp_path: Path) -> None:
+    folder = tmp_path / ".liza"
+    folder.mkdir()
+    (folder / "rules.yaml").write_text("window: all\n")
+    (folder / "watch.json").write_text("{}")  # as a daemon leaves it behind a deletion
+    result = installed(tmp_path, "init")
+    assert result.code == 0
+    assert "created .liza/state.yaml\n" in result.out
+    assert "rules.yaml" not in result.out.splitlines()[1]
+    assert (folder / "rules.yaml").read_text() == "window: all\n"
+    assert (folder / "watch.json").read_text() == "{}"
+    assert installed(tmp_path, "validate").code == 0
+
+
+@pytest.mark.parametrize("left", ["reports/a.md", "backups/state-20250118T100000Z.yaml"])
+def test_init_begins_no_new_history_beside_an_old_one(tmp_path: Path, left: str) -> None:
+    path = tmp_path / ".liza" / left
+    path.parent.mkdir(parents=True)
+    path.write_text("version: 1\n")
+    result = installed(tmp_path, "init")
+    assert result.code == 1
+    assert ("cp " in result.hint()) == left.startswith("backups")
+    assert "mv " in result.hint()
+    assert not (tmp_path / ".liza" / "state.yaml").exists()
+
+
 GOALS = ["Ship it", "", "a: b # c", "'\"", "- x", "two\nlines", "🎯 größer\u202e", "\x1b[31m", "_1", "x" * 9000]
 
 

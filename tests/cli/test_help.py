@@ -112,7 +112,7 @@ def test_an_option_without_its_value_is_told_with_the_help_of_its_command(capsys
     [
         (("claim", "show"), "ID", "liza claim show C-001"),
         (("resolve",), "-m", 'liza resolve -m "ADR-003: entities are flattened on import" --by alice'),
-        (("completion",), "SHELL", "liza completion bash > ~/.local/share/bash-completion/completions/liza"),
+        (("completion",), "SHELL", 'eval "$(liza completion bash)"'),
     ],
 )
 def test_what_is_missing_is_told_with_an_example(

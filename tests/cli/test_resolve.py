@@ -1,6 +1,7 @@
 """`liza resolve` and `liza trip`: a human decides."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -277,3 +278,26 @@ def test_the_resolve_script_is_the_same_command(tmp_path: Path) -> None:
     assert board.run("-m", " ", program="liza-resolve").code == 1
     assert board.run("-m", "done", program="liza-resolve").code == 0
     assert board.section["status"] == "OK"
+
+
+def test_who_comes_second_is_told_what_was_decided_and_that_this_is_not(tmp_path: Path) -> None:
+    board = tripped(tmp_path)
+    assert board.run("resolve", "-m", "ADR-003: flatten", "--by", "alice").code == 0
+    before = board.section
+    ran = board.run("resolve", "-m", "just retry", "--by", "bob")
+    assert ran.code == 0
+    assert "by alice" in ran.out
+    assert "ADR-003: flatten" in ran.out
+    assert "not entered: just retry" in ran.out
+    assert board.section == before
+    assert "not entered" not in board.run("resolve", "-m", "ADR-003: flatten", "--by", "bob").out
+
+
+def test_a_checkpoint_that_is_a_folder_is_removed_by_the_command_that_is_named(tmp_path: Path) -> None:
+    board = tripped(tmp_path)
+    board.checkpoint.unlink()
+    board.checkpoint.mkdir()
+    ran = board.run("resolve", "-m", "x")
+    command = ran.out.partition("to go on: ")[2].strip()
+    subprocess.run(command, shell=True, check=True)
+    assert not board.checkpoint.exists()

@@ -222,3 +222,29 @@ def test_nothing_that_agents_wrote_acts_on_the_terminal(tmp_path: Path) -> None:
         assert "owned" in printed
         assert controls(printed) == []
         assert board.run(*command).code == 3
+
+
+# --- rules that cannot be used --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rules", ["rules: [\n", "rules: [{name: retry_cluster, threshold: 9}]\n"])
+def test_an_open_breaker_shows_whatever_is_wrong_with_the_rules(tmp_path: Path, rules: str) -> None:
+    board = tripped(tmp_path)
+    (board.folder / "rules.yaml").write_text(rules)
+    ran = board.run("status")
+    assert ran.code == 3
+    assert "TRIGGERED" in ran.out
+    assert "rules.yaml:1:" in ran.err
+    answer = board.run("status", "--json")
+    assert (answer.code, answer.json["status"]) == (3, "triggered")
+    assert answer.json["problems"][0]["file"].endswith("rules.yaml")
+
+
+def test_a_quiet_board_with_rules_that_cannot_be_used_is_not_ok(tmp_path: Path) -> None:
+    board = board_with(tmp_path)
+    (board.folder / "rules.yaml").write_text("rules: [\n")
+    ran = board.run("status")
+    assert ran.code == 4
+    assert "rules.yaml:1:" in ran.err
+    assert "liza rules check" in ran.err
+    assert board.run("status", "--json").json["status"] == "degraded"

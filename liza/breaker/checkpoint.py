@@ -69,7 +69,7 @@ def removal(path: str) -> str:
     """The command by which a person takes it away, whatever it is."""
     from shlex import quote
 
-    return f"{'rm -r' if os.path.isdir(path) and not os.path.islink(path) else 'rm'} {quote(path)}"
+    return f"{'rmdir' if os.path.isdir(path) and not os.path.islink(path) else 'rm'} {quote(path)}"
 
 
 def make(path: str, trigger: Mapping[str, Any], settled: bool = False) -> None:

@@ -3,12 +3,17 @@
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
+from shlex import quote
 
 from liza.blackboard.board import Board
 from liza.blackboard.paths import Paths
 from liza.blackboard.rulesfile import notify_problems, read_rules
+from liza.breaker.checkpoint import removal
+from liza.breaker.section import open_trigger
 from liza.doctor.finding import Finding, Level
+from liza.errors import LizaError
 from liza.protocols import validity
 
 
@@ -32,16 +37,22 @@ def blackboard(paths: Paths, now: datetime) -> Iterator[Finding]:
 
 def _places(paths: Paths) -> Iterator[Finding]:
     """Names that something else has taken: nothing could be written there on the day it has to be."""
-    if not os.access(paths.folder, os.W_OK | os.X_OK, effective_ids=True):
-        text, hint = "you may not write in it", f"chmod u+rwx {paths.folder}   (or ask its owner)"
-        yield Finding("blackboard", Level.ERROR, text, hint, paths.folder)
-    for folder in (paths.reports, paths.backups, paths.runs):
+    folders = (paths.reports, paths.backups, paths.runs)
+    for folder in (paths.folder, *(each for each in folders if os.path.isdir(each))):
+        if not os.access(folder, os.W_OK | os.X_OK, effective_ids=True):
+            text, hint = "you may not write in it", f"chmod u+rwx {quote(folder)}   (or ask its owner)"
+            yield Finding("blackboard", Level.ERROR, text, hint, folder)
+    for folder in folders:
         if os.path.lexists(folder) and not os.path.isdir(folder):
-            hint = f"mv {folder} {folder}.old"
+            hint = f"mv {quote(folder)} {quote(folder)}.old"
             yield Finding("blackboard", Level.ERROR, "a folder is to be here, and something else is", hint, folder)
-    for file in (paths.log, paths.report, paths.alerts, paths.watch_json, paths.watch_log):
+    for file in (paths.log, paths.report, paths.alerts, paths.watch_json, paths.watch_log, paths.watch_lock):
         if os.path.isdir(file):
-            yield Finding("blackboard", Level.ERROR, "it is a folder, not a file", f"mv {file} {file}.folder", file)
+            hint = f"mv {quote(file)} {quote(file)}.folder"
+            yield Finding("blackboard", Level.ERROR, "it is a folder, not a file", hint, file)
+        elif os.path.exists(file) and not os.access(file, os.W_OK, effective_ids=True):
+            text, hint = "you may not write it", f"chmod u+rw {quote(file)}   (or ask its owner)"
+            yield Finding("blackboard", Level.ERROR, text, hint, file)
     yield from _halt(paths)
 
 
@@ -50,11 +61,16 @@ def _halt(paths: Paths) -> Iterator[Finding]:
     try:
         kind = os.lstat(paths.checkpoint).st_mode
     except OSError:
+        with suppress(LizaError):  # a blackboard that cannot be read is told of elsewhere
+            if open_trigger(Board(paths).read().data.get("circuit_breaker")) is not None:
+                text = "there is none while the breaker is open: the agents are not halted"
+                hint = f"decide: liza resolve -m '...'; or halt them: touch {quote(paths.checkpoint)}"
+                yield Finding("blackboard", Level.WARNING, text, hint, paths.checkpoint)
         return
     if not stat.S_ISREG(kind):
-        what, command = ("a folder", "rmdir") if stat.S_ISDIR(kind) else ("not a regular file", "rm")
+        what = "a folder" if stat.S_ISDIR(kind) else "not a regular file"
         text = f"it is {what}: the agents are halted, and liza resolve does not remove it"
-        hint = f"when they may go on: {command} {paths.checkpoint}"
+        hint = f"when they may go on: {removal(paths.checkpoint)}"
         yield Finding("blackboard", Level.WARNING, text, hint, paths.checkpoint)
 
 

@@ -119,7 +119,10 @@ class Session(NamedTuple):
 
 
 def _not_kept(path: str, error: OSError) -> Refused:
-    hint = "make room or permission there, then go on with: liza run --resume SESSION"
+    folder = os.path.dirname(path)
+    is_begun = os.path.isfile(os.path.join(folder, "session.json"))
+    again = f"go on with: liza run --resume {os.path.basename(folder)}" if is_begun else "run the same command again"
+    hint = f"make room or permission there, then {again}"
     return Refused(f"the run cannot be kept: {error.strerror}", hint=hint, file=path)
 
 

@@ -93,6 +93,26 @@ def test_a_folder_that_may_not_be_written_is_told() -> None:
             assert "no file can be made here" in wrong(folder, "filesystem").message
 
 
+@pytest.mark.parametrize("name", ["backups", "reports", "log.yaml", "watch.lock"])
+def test_what_is_inside_and_may_not_be_written_is_told(name: str) -> None:
+    with public_folder() as folder:
+        path = board(folder) / name
+        path.touch() if "." in name else path.mkdir()
+        path.chmod(0o555)
+        with as_nobody():
+            (finding,) = [each for each in found(folder, "blackboard") if each.file == str(path)]
+        assert (finding.level, f" {path} " in str(finding.hint)) == (Level.ERROR, True)
+
+
+def test_an_open_breaker_without_a_halt_is_told(tmp_path: Path) -> None:
+    folder = board(tmp_path)
+    (folder / "state.yaml").write_text("circuit_breaker: {status: TRIGGERED, current_trigger: {pattern: own_check}}\n")
+    (finding,) = [each for each in found(tmp_path, "blackboard") if each.file == str(folder / "CHECKPOINT")]
+    assert (finding.level, "not halted" in finding.message) == (Level.WARNING, True)
+    (folder / "CHECKPOINT").touch()
+    assert all(each.file != str(folder / "CHECKPOINT") for each in found(tmp_path, "blackboard"))
+
+
 def test_a_folder_that_nobody_may_enter_is_what_is_to_be_opened(tmp_path: Path) -> None:
     with public_folder() as folder:
         mine = board(folder)

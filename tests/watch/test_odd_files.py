@@ -45,7 +45,8 @@ def test_it_halts_and_ends_well_whatever_stands_in_place_of_its_files(board: Wat
         board.report_anomalies(*RETRIES)
         daemon.tells("tripped")
         board.halted()
-        assert run(board.root, "watch", "--status").code == 0
+        says_how_it_does = kind != "folder"  # every other thing is replaced by what it writes
+        assert run(board.root, "watch", "--status").code == (0 if says_how_it_does else 4)
         assert run(board.root, "status").code == 3
         assert daemon.stop() == 0
     assert not (board.root / "elsewhere").exists(), "nothing is written through a link"
@@ -101,8 +102,9 @@ def test_whatever_watch_json_says_it_is_no_error(board: Watched, facts: str) -> 
     assert all(click.unstyle(line).isprintable() for line in (*lines(paths), *warnings(paths)))
     with Looking(board) as looking:  # which remembers what stands there
         assert all(click.unstyle(line).isprintable() for line in (*lines(paths), *warnings(paths)))
-        assert as_json(paths)["state"] == "running"
+        assert as_json(paths)["state"] in ("running", "degraded")
         looking.ticks(2)
+        assert as_json(paths)["state"] == "running"
         assert looking.told("alarm") == ["A task is blocked: task-2"]
 
 

@@ -15,7 +15,7 @@ from liza.blackboard.document import Document
 from liza.breaker import checkpoint
 from liza.breaker import section as sections
 from liza.breaker.paperwork import Trip, archive, attempt, log_trip, restore_report, write_report
-from liza.errors import LizaError
+from liza.errors import LizaError, Refused
 from liza.model import Match, Problem, Record, Snapshot, Verdict, format_time
 from liza.rules.acknowledged import evidence_text, trip_id
 from liza.rules.evaluate import RuleSet
@@ -107,7 +107,10 @@ def put_into_effect(
         known = len(failed)
         name_halt(entered.trigger)
         if not halted and len(failed) > known:
-            raise failed.pop()  # a trip that is entered and has no halt seems to have lost it to a person
+            del failed[known:]  # that was said before
+            # A trip that is entered and has no halt seems to have lost it to a person.
+            hint = "mend what is said of CHECKPOINT, then run: liza analyze"
+            raise Refused("nothing is entered before the agents are halted", hint=hint, file=board.paths.state)
         if entered.trigger != trip.trigger:  # no trip is entered that people cannot read about
             attempt(failed, lambda: write_report(board, entered))
         new = sections.tripped(section, entered.trigger, entered.evidence, now)

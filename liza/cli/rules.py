@@ -12,6 +12,7 @@ from liza.breaker.check import snapshot_of
 from liza.cli import envelope, show
 from liza.cli.group import Family, common, root_of
 from liza.cli.options import moment
+from liza.cli.waiting import Waiting
 from liza.errors import LizaError, Refused, Unreadable, place
 from liza.model import Problem, Rule, format_time
 from liza.rules.evaluate import Compiled, RuleSet
@@ -162,7 +163,8 @@ def explain_command(
         return _compare(ctx, compiled, texts, rules.exact or exact, as_json)
     board = Board.find(root_of(ctx))
     rules = rules._replace(exact=rules.exact or exact, rules=rules.all)
-    found = explain(rules, name, snapshot_of(board, board.read(), rules), moment(now))
+    with Waiting("looking at every record"):
+        found = explain(rules, name, snapshot_of(board, board.read(), rules), moment(now))
     if as_json:
         _explain_json(found, missed)
         return 0

@@ -150,19 +150,30 @@ def test_a_report_that_cannot_be_written_keeps_nothing_else_from_being_done(tmp_
     assert not board.checkpoint.exists()
 
 
+def trips_where(
+    board: Board, monkeypatch: pytest.MonkeyPatch, fails: Callable[[steps.Step], bool], code: int, said: str
+) -> None:
+    """A check trips, and some of its calls come back with an error."""
+    monkeypatch.setattr(steps, "MODULES", (*steps.MODULES, *steps.BREAKER))
+
+    def around(step: steps.Step, call: Callable[[], Any]) -> Any:
+        if fails(step):
+            raise OSError(code, os.strerror(code))
+        return call()
+
+    with steps.around_each(around), pytest.raises(Halted, match=said):
+        check(Blackboard(Paths(str(board.folder))), read_rules(None), datetime(2025, 1, 18, 18, tzinfo=UTC))
+
+
+def makes_a_halt(step: steps.Step) -> bool:
+    return step.name == "open" and "CHECKPOINT" in step.arguments[0] and bool(step.arguments[1] & os.O_CREAT)
+
+
 def test_a_halt_that_cannot_be_made_keeps_nothing_else_from_being_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     board = board_with(tmp_path, *RETRY.records)
-    monkeypatch.setattr(steps, "MODULES", (*steps.MODULES, *steps.BREAKER))
-
-    def refuse(step: steps.Step, call: Callable[[], Any]) -> Any:
-        if step.name == "open" and "CHECKPOINT" in step.arguments[0] and step.arguments[1] & os.O_CREAT:
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        return call()
-
-    with steps.around_each(refuse), pytest.raises(Halted, match="could not be halted"):
-        check(Blackboard(Paths(str(board.folder))), read_rules(None), datetime(2025, 1, 18, 18, tzinfo=UTC))
+    trips_where(board, monkeypatch, makes_a_halt, errno.EIO, "could not be halted")
     assert not board.checkpoint.exists()
     assert "**Pattern:** retry_cluster" in board.report.read_text()
     assert len(board.logged) == 1
@@ -176,15 +187,7 @@ def test_a_halt_that_could_only_be_made_empty_is_known_as_lizas_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     board = board_with(tmp_path, *RETRY.records)
-    monkeypatch.setattr(steps, "MODULES", (*steps.MODULES, *steps.BREAKER))
-
-    def refuse(step: steps.Step, call: Callable[[], Any]) -> Any:
-        if step.name == "write":
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return call()
-
-    with steps.around_each(refuse), pytest.raises(Halted, match="not all could be done"):
-        check(Blackboard(Paths(str(board.folder))), read_rules(None), datetime(2025, 1, 18, 18, tzinfo=UTC))
+    trips_where(board, monkeypatch, lambda step: step.name == "write", errno.ENOSPC, "not all could be done")
     assert board.checkpoint.read_bytes() == b""
     gate = board.run("gate")
     assert gate.code == 2

@@ -28,10 +28,19 @@ def halted(root: str | None = None) -> tuple[str, str] | None:
     lines = _lines(path)
     reason = printable(", ".join(line for line in lines[:3] if line.strip()))
     hint = "wait; a human made it, and removes it when work may go on"
-    is_marked = status.st_size == 0 and 0 < status.st_mtime_ns < 1 << 48  # as liza.breaker.checkpoint does it
-    if is_marked or any(line.startswith("trip: ") for line in lines):
+    if mark(status) is not None or any(line.startswith("trip: ") for line in lines):
         hint = "wait; a human reads .liza/circuit_breaker_report.md and runs: liza resolve -m 'what was decided'"
     return f"halted by {path}{f' ({reason})' if reason else ''}", hint
+
+
+def mark(status: os.stat_result) -> str | None:
+    """The trip of an empty CHECKPOINT, which is all that can be made on a full disk; None for any other file.
+
+    Whose it is stands in its time then, in January 1970: the nanoseconds are the trip id. A whole second is none: that
+    is what tools set which want the same times everywhere.
+    """
+    moment = status.st_mtime_ns
+    return f"{moment:012x}" if status.st_size == 0 and 0 < moment < 1 << 48 and moment % 1_000_000_000 else None
 
 
 def find(root: str | None) -> str | None:

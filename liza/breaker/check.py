@@ -140,7 +140,6 @@ def _all_is_well(board: Board, rules: RuleSet, found: Check, judged: Document, n
     left = checkpoint.look(board.paths.checkpoint)
     if left is not None and left.trip_id is not None:
         known = sections.knows(found.snapshot.sections.get("circuit_breaker"), left.trip_id)
-
         mended = f"is not on the blackboard; if they may go on: {checkpoint.removal(board.paths.checkpoint)}"
         state = "is resolved: see liza resolve" if known else mended
         notes.append(f"the agents are halted by the CHECKPOINT of trip {left.trip_id}, which {state}")

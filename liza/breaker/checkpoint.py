@@ -12,14 +12,11 @@ from typing import Any, NamedTuple
 
 from liza.blackboard.storage import is_alive
 from liza.errors import LizaError, Refused
+from liza.halt import mark
 from liza.model import file_time
 
 _TRIP = re.compile(rb"^trip: ([0-9a-f]{12})\s*$", re.MULTILINE)
 _TIME = re.compile(rb"\A(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)\s*$", re.MULTILINE)
-
-# On a full disk only an empty file can be made. Whose it is then stands in its time, which is in January 1970: the
-# nanoseconds are the trip id.
-_MARKS = 1 << 48
 
 
 class Checkpoint(NamedTuple):
@@ -43,8 +40,8 @@ def look(path: str) -> Checkpoint | None:
         except (FileNotFoundError, NotADirectoryError):
             return None
         head = _head(path) if stat.S_ISREG(status.st_mode) else b""
-    if stat.S_ISREG(status.st_mode) and status.st_size == 0 and 0 < status.st_mtime_ns < _MARKS:
-        return Checkpoint(f"{status.st_mtime_ns:012x}", None, status.st_ctime)
+    if stat.S_ISREG(status.st_mode) and (trip_id := mark(status)) is not None:
+        return Checkpoint(trip_id, None, status.st_ctime)
     trip, time = _TRIP.search(head), _TIME.match(head)
     return Checkpoint(trip[1].decode() if trip else None, time[1].decode() if time else None, status.st_mtime)
 
@@ -108,7 +105,7 @@ def make(path: str, trigger: Mapping[str, Any], settled: bool = False) -> None:
     except OSError as error:
         # A halt is worth more than what is written in it: an empty file stops the agents as well.
         with suppress(OSError):
-            _make_empty(path, int(trigger["trip_id"], 16))
+            _make_empty(path, trigger["trip_id"])
             return
         raise Refused(
             f"the agents could not be halted: {error.strerror}",
@@ -120,11 +117,13 @@ def make(path: str, trigger: Mapping[str, Any], settled: bool = False) -> None:
             os.unlink(fresh)
 
 
-def _make_empty(path: str, mark: int) -> None:
+def _make_empty(path: str, trip_id: str) -> None:
+    """Marked with its trip, as `liza.halt` tells."""
+    moment = int(trip_id, 16)
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         if os.fstat(fd).st_size == 0:
-            os.utime(fd, ns=(mark, mark))
+            os.utime(fd, ns=(moment, moment))
     finally:
         os.close(fd)
 

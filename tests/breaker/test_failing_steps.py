@@ -199,9 +199,13 @@ def test_a_halt_that_could_only_be_made_empty_is_known_as_lizas_own(
     assert not board.checkpoint.exists()
 
 
-def test_an_empty_checkpoint_of_a_person_is_a_persons(tmp_path: Path) -> None:
+@pytest.mark.parametrize("moment", [None, 0, 1, 86_400, 315_532_800])
+def test_an_empty_checkpoint_of_a_person_is_a_persons(tmp_path: Path, moment: int | None) -> None:
+    """Also one whose time a tool has set that wants the same times everywhere."""
     board = board_with(tmp_path, *RETRY.records)
     board.checkpoint.touch()
+    if moment is not None:
+        os.utime(board.checkpoint, (moment, moment))
     assert "a human made it" in board.run("gate").err
     assert board.analyze(now=LATER).code == 3
     board.resolve()

@@ -51,7 +51,7 @@ def run(folder: str, quick: bool) -> list[Table]:
         contestant("liza --help", (liza, "--help")),
         python("import yaml_rs"),
         python("import click"),
-        python("import click, yaml_rs, filelock"),
+        python("import click, yaml_rs"),
     ]
     with chdir(os.path.dirname(folder)):
         bare, logging, *others = race(contestants, _ROUNDS)

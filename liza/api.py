@@ -34,14 +34,29 @@ def analyze(root: Root = None, *, dry_run: bool = False, now: datetime | None = 
     blackboard; `dry_run` only judges. The answer's `is_open` says whether anybody may go on, `trigger` which trip is
     open (None: none), `tripped` whether it was this check that opened it, and `verdict` how near every rule is.
 
-    Raises `Unreadable` where the blackboard or its rules cannot be understood: that is no OK. A trip of which not all
-    the paperwork could be done raises `Halted`; the agents are halted all the same.
+    Raises `Unreadable` where the blackboard or its rules cannot be understood: that is no OK. With a rules.yaml that
+    cannot be used the shipped rules are evaluated first: if the breaker is open, that is the answer. A trip of which
+    not all the paperwork could be done raises `Halted`; the agents are halted all the same.
     """
-    from liza.blackboard.rulesfile import read_rules
+    from liza.blackboard.rulesfile import overrun, rules_in_force
+    from liza.breaker import degraded
     from liza.breaker.check import check
+    from liza.errors import Unreadable
 
-    board = _board(root)
-    return check(board, read_rules(board.paths.rules), _moment(now), dry_run=dry_run)
+    board, at = _board(root), _moment(now)
+    rules, broken = rules_in_force(board.paths.rules)
+    try:
+        found = check(board, rules, at, dry_run=dry_run, enter=broken is None)
+    except Unreadable as error:
+        if not dry_run:
+            degraded.see_to(board, error, at)
+        raise
+    broken = broken or overrun(rules, board.paths.rules)
+    if not dry_run:
+        degraded.see_to(board, broken, at)
+    if broken is not None and not found.is_open:
+        raise broken
+    return found
 
 
 def record(
@@ -58,15 +73,18 @@ def record(
     Nothing is judged yet: a daemon (`liza watch`) does so at once, and so does the next `analyze`. The answer says what
     was written and where, and in `warnings` what is odd about it.
 
-    Raises `Refused`, and writes nothing, where the type's own details are missing or a value has no form in YAML;
-    `LockTimeout` where another program keeps the lock.
+    Where state.yaml cannot be read or another program keeps the lock, the record waits in `.liza/inbox/`, and the next
+    check enters it: then `waits` in the answer says why, and `file` where. Do not record it again.
+
+    Raises `Refused`, and writes nothing, where the type's own details are missing or a value has no form in YAML.
     """
-    from liza.blackboard.recording import add_anomaly, stamped
+    from liza.blackboard.recording import stamped
+    from liza.protocols.inbox import record_anomaly
 
     stamp = None if timestamp is None else _moment(timestamp).isoformat().replace("+00:00", "Z")
     said = {"timestamp": stamp, "type": type, "task": task, "reporter": reporter, "details": details or None}
     given = {name: value for name, value in said.items() if value is not None}
-    return add_anomaly(_board(root), stamped(given))
+    return record_anomaly(_board(root), stamped(given))
 
 
 def resolve(text: str, *, by: str, root: Root = None, now: datetime | None = None) -> "Resolution":
@@ -76,11 +94,14 @@ def resolve(text: str, *, by: str, root: Root = None, now: datetime | None = Non
     is written down. In the answer, `trigger` is what was resolved (None: nothing was open), and `left` a CHECKPOINT
     that is still there, for instance because a human made it.
 
-    Raises `Refused` where the text or the person is empty.
+    Raises `Refused` where the text or the person is empty, and inside an agent. Without a terminal it is alarmed.
     """
+    from liza.blackboard.agents import has_terminal, require_person
     from liza.breaker.resolve import resolve
 
-    return resolve(_board(root), text, by.strip(), _moment(now))
+    board = _board(root)
+    require_person(board.paths, "liza resolve")
+    return resolve(board, text, by.strip(), _moment(now), terminal=has_terminal())
 
 
 def gate(
@@ -176,7 +197,8 @@ class Loop:
         looked for. `claims_done` is believed with `evidence` (what was tried, and whether it passed) only. `outcome` is
         ok, error, timeout or crash. What is left out is unknown, and counts neither way.
 
-        Raises `Refused` for a value that cannot be, and `Unreadable` where the blackboard cannot be understood.
+        Raises `Refused` for a value that cannot be. Where the blackboard cannot be understood or its lock cannot be
+        had, the iteration waits in `.liza/inbox/`, and `NotEvaluated` (an `Unreadable`) says so: do not repeat it.
         """
         from liza.protocols.loops import errors, judging
         from liza.protocols.loops.recording import Iteration

@@ -46,6 +46,10 @@ class Refused(LizaError, ValueError):
     """The request cannot be carried out; nothing was changed."""
 
 
+class Unwritable(Refused):
+    """The blackboard cannot be written now, whatever is to be written; what was asked for may be right."""
+
+
 class WrongUsage(LizaError, ValueError):
     """The command was called in a way that has no meaning."""
 

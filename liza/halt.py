@@ -1,19 +1,26 @@
 """Whether the agents are halted: is there a CHECKPOINT?
 
-Agents' hooks ask this before every action, so it imports next to nothing: no part of liza, and little of Python.
+Agents' hooks ask this before every action, so it imports next to nothing: what finds the blackboard, and little of
+Python.
 """
 
 import os
+
+from liza import locate
 
 
 def halted(root: str | None = None) -> tuple[str, str] | None:
     """Why nobody may go on, and what to do about it; None if work may go on.
 
     The blackboard is that of `root`, else of LIZA_ROOT, else the nearest one upward. Where nobody named one and there
-    is none, nobody is halted; one that was named and is not there stops everybody, for nobody can tell what it says.
+    is none, nobody is halted. One that was named and is not there stops everybody, for nobody can tell what it says;
+    so does one that must not be used unasked.
     """
     root = root or os.environ.get("LIZA_ROOT")
-    folder = find(root)
+    try:
+        folder = locate.find(root)
+    except locate.Unusable as error:
+        return error.why, error.hint
     if folder is None:
         return (
             (f"there is no .liza/ in {root}, the root", f"make one with: mkdir -p {root} && liza init --root {root}")
@@ -30,6 +37,8 @@ def halted(root: str | None = None) -> tuple[str, str] | None:
     hint = "wait; a human made it, and removes it when work may go on"
     if mark(status) is not None or any(line.startswith("trip: ") for line in lines):
         hint = "wait; a human reads .liza/circuit_breaker_report.md and runs: liza resolve -m 'what was decided'"
+    elif any(line.startswith("degraded: ") for line in lines[1:2]):
+        hint = "wait; the halt ends by itself once the blackboard can be judged; to see what is wrong: liza status"
     return f"halted by {path}{f' ({reason})' if reason else ''}", hint
 
 
@@ -43,28 +52,28 @@ def mark(status: os.stat_result) -> str | None:
     return f"{moment:012x}" if status.st_size == 0 and 0 < moment < 1 << 48 and moment % 1_000_000_000 else None
 
 
-def find(root: str | None) -> str | None:
-    """The `.liza/` folder, as liza.blackboard.paths finds it, without what that module imports."""
-    if root:
-        for folder in (os.path.join(root, ".liza"), root):
-            if os.path.basename(os.path.abspath(folder)) == ".liza" and os.path.isdir(folder):
-                return folder
+def trip_of(path: str) -> str | None:
+    """The trip id that a CHECKPOINT carries; None where there is none, or a human made it."""
+    from liza.model import is_trip_id  # the gate, which is halted whatever the file says, does not ask
+
+    try:
+        status = os.lstat(path)
+    except OSError:
         return None
-    folder = os.getcwd()
-    while not os.path.isdir(os.path.join(folder, ".liza")):
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return None
-        folder = parent
-    return os.path.join(folder, ".liza")
+    if (marked := mark(status)) is not None:
+        return marked
+    ids = [line.removeprefix("trip: ").strip() for line in _lines(path) if line.startswith("trip: ")]
+    return ids[0] if ids and is_trip_id(ids[0]) else None
 
 
 def _lines(path: str) -> list[str]:
     """What the file says of itself, if it is one that can be read."""
+    from liza import files  # only for who is halted, and it imports nothing else
+
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = files.open_fd(path, alone=False)  # it has two names for a moment when it is made
         try:
-            return os.read(fd, 500).decode(errors="replace").splitlines()
+            return os.read(fd, 4096).decode(errors="replace").splitlines()
         finally:
             os.close(fd)
     except OSError:

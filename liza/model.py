@@ -4,7 +4,7 @@ Named tuples: importing as many frozen dataclasses takes longer than Python take
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -13,6 +13,27 @@ from liza.text import text_of
 
 # What mappings in facts are. Asking for the abstract Mapping costs ten times as much, a hundred thousand times.
 MAPPINGS = (dict, MappingProxyType)
+
+# Each type of anomaly with the details that its pattern looks at; `a|b` is satisfied by either. The schema asks for
+# them, and a fingerprint covers them.
+ANOMALY_DETAILS: dict[str, tuple[str, ...]] = {
+    "retry_loop": ("count", "error_pattern"),
+    "trade_off": ("what", "why", "debt_created"),
+    "spec_ambiguity": ("spec_ref",),
+    "external_blocker": ("blocker_service",),
+    "assumption_violated": ("assumption", "reality"),
+    "scope_deviation": (),
+    "workaround": ("root_cause|what",),
+    "debt_created": (),
+    "spec_changed": (),
+    "hypothesis_exhaustion": (),
+    "spec_gap": ("spec_ref",),
+    "review_deadlock": (),
+    "system_ambiguity": ("protocol_section", "question"),
+}
+# Details that a pattern looks at too, where a record has them.
+OPTIONAL_DETAILS: dict[str, tuple[str, ...]] = {"trade_off": ("root_cause",), "scope_deviation": ("root_cause|what",)}
+SKEW = timedelta(minutes=5)  # by how much the clocks of two machines may differ; beyond that a time is in the future
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -103,6 +124,65 @@ class Reason(StrEnum):
     ACKNOWLEDGED = "only evidence that a resolution has dealt with"
 
 
+VALUE = "value"  # the name of a number that is no metric
+
+
+class Number(NamedTuple):
+    """A number of the blackboard that a rule compared."""
+
+    name: str  # the path of the metric; VALUE where the rule compares no metric
+    value: float
+    operator: str
+    threshold: float
+
+    def is_worse_than(self, known: float) -> bool:
+        """Whether it is further from what the rule allows. For an `=` there is no further: any other value counts."""
+        if self.operator in (">=", ">"):
+            return self.value > known
+        return self.value < known if self.operator in ("<=", "<") else self.value != known
+
+
+class Origin(StrEnum):
+    """Where an entry of the breaker's history comes from, as far as liza's own files confirm it."""
+
+    COMMAND = "command"  # a trip of this blackboard, closed by `liza resolve`
+    EDITED = "edited"  # a trip of this blackboard, closed by an edit of state.yaml
+    OTHER = "other"  # entered by another tool or by a person: liza never had such a trip
+    UNKNOWN = "unknown"  # claims to be a trip of liza's, and the log and the archived reports do not know it
+    CHANGED = "changed"  # a trip of this blackboard whose entry was changed after the decision
+
+
+class Claim(NamedTuple):
+    """A decision in the history that did not come by `liza resolve`: what it would have liza believe, and whether."""
+
+    place: int  # in the history
+    rule: str
+    origin: Origin
+    by: str  # whom it names
+    records: int = 0  # that do not count because of such decisions on this rule
+    in_future: bool = False  # it is dated in the future, and not used
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is used at all."""
+        return self.origin in (Origin.EDITED, Origin.OTHER) and not self.in_future
+
+    @property
+    def text(self) -> str:
+        where = f"circuit_breaker.history[{self.place}]"
+        names = f"claims {self.by}" if self.by else "names nobody"
+        if self.in_future:
+            return f"{where}: dated in the future, not used: {self.rule} counts all records"
+        if self.origin is Origin.UNKNOWN:
+            missing = "no trip that log.yaml and .liza/reports/ both have"
+            return f"{where}: {missing}, not used: {self.rule} counts all records ({names})"
+        if self.origin is Origin.CHANGED:
+            return f"{where}: changed after the decision, not used: {self.rule} counts all records ({names})"
+        how = "edited in" if self.origin is Origin.EDITED else "entered without a trip of liza"
+        few = "1 record does" if self.records == 1 else f"{self.records} records do"
+        return f"{where}: {how}, {names}: {few} not count for {self.rule} because of it"
+
+
 class Match(NamedTuple):
     """A rule and the evidence that satisfied it."""
 
@@ -113,6 +193,7 @@ class Match(NamedTuple):
     fields: tuple[str, ...]  # what the evidence was grouped by
     evidence: tuple[Record, ...]
     new: tuple[Record, ...]  # of the evidence, what no resolution has dealt with
+    numbers: tuple[Number, ...] = ()  # what it compared that no single record is behind
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -150,6 +231,7 @@ class Progress(NamedTuple):
     threshold: float
     key: str | None
     tasks: tuple[str, ...]
+    evidence: tuple[Record, ...] = ()  # below the threshold: what speaks for it so far
 
 
 class Verdict(NamedTuple):
@@ -166,6 +248,10 @@ class Verdict(NamedTuple):
     outside_window: int
     unusable: tuple[tuple[Record, str], ...]
     warnings: tuple[str, ...]
+    claims: tuple[Claim, ...] = ()  # decisions that did not come by `liza resolve`, where they matter
+    alarms: tuple[str, ...] = ()  # those of the warnings by which records are kept from counting, or seem to be
+    recovered: tuple[str, ...] = ()  # rules acknowledged at a number that is back within what they allow
+    unvalued: Mapping[str, tuple[Number, ...]] = MappingProxyType({})  # rules acknowledged before values were kept
 
 
 def tasks_of(records: tuple[Record, ...]) -> tuple[str, ...]:
@@ -184,6 +270,11 @@ def parse_time(value: object) -> datetime | None:
         return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, OverflowError):  # the latter at either end of the calendar
         return None
+
+
+def is_future(moment: datetime, now: datetime) -> bool:
+    """Whether a time lies further ahead than the clocks of two machines may differ."""
+    return moment - now > SKEW
 
 
 def parse_duration(text: str) -> float | None:
@@ -207,3 +298,8 @@ def file_time(seconds: float) -> datetime:
 def format_time(moment: datetime) -> str:
     """A time as liza writes it: UTC, to the second, with a Z."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def is_trip_id(value: object) -> bool:
+    """Whether a value, which anybody may have written, can be the id of a trip."""
+    return isinstance(value, str) and len(value) == 12 and all(char in "0123456789abcdef" for char in value)

@@ -10,6 +10,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    from jinja2 import Template
+
+_KEPT = 8
+_COMPILED: "dict[tuple[str, tuple[tuple[str, Callable[..., Any]], ...]], Template]" = {}
+
 
 def text(name: str) -> str:
     """The text of one template."""
@@ -32,9 +37,22 @@ def own(name: str) -> str | None:
 
 def fill(template: str, facts: "Mapping[str, Any]", filters: "Mapping[str, Callable[..., Any]]") -> str:
     """The text of a template with the facts in it; whatever the template does wrong is an exception."""
+    return str(compiled(template, filters).render(facts))
+
+
+def compiled(template: str, filters: "Mapping[str, Callable[..., Any]]") -> "Template":
+    """The template, ready to be filled. It is kept: compiling takes nine tenths of the time of a trip, which fills the
+    same one three times."""
     from jinja2 import StrictUndefined
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
-    environment.filters.update(filters)
-    return environment.from_string(template).render(facts)
+    key = (template, tuple(filters.items()))
+    if key not in _COMPILED:
+        environment = ImmutableSandboxedEnvironment(
+            undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False
+        )
+        environment.filters.update(filters)
+        if len(_COMPILED) >= _KEPT:  # own templates may change for as long as a daemon lives
+            _COMPILED.clear()
+        _COMPILED[key] = environment.from_string(template)
+    return _COMPILED[key]

@@ -26,9 +26,21 @@ def one_line(value: Any, length: int = 72) -> str:
     return printable(line if len(line) <= length else line[: length - 1] + "…")
 
 
+def name_of_person(text: str) -> str:
+    """A name as it is written down: on one line, and no character in it that a terminal or a log would act on."""
+    return printable(" ".join(text.split()))
+
+
 def text_of(value: Any) -> str:
     """A value where a text is wanted: as it is written, and never too long to print."""
     return value if isinstance(value, str) else shown(value)
+
+
+def quoted(text: str) -> str:
+    """A name or a path as it is put into a command that people paste: the one place that does it."""
+    from shlex import quote
+
+    return quote(text)
 
 
 def counted(number: int, noun: str) -> str:

@@ -1,4 +1,5 @@
-"""Budgets: `make test` looks at some dozens of generated cases a property, `make faults` at many hundreds."""
+"""Budgets: `make test` looks at some dozens of generated cases a property, always the same ones, so that it fails for a
+reason and never by chance; `make faults` explores many hundreds. What was skipped is listed by name at the end."""
 
 import os
 import signal
@@ -11,7 +12,12 @@ from tests import served
 _SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 for name, examples in {"quick": 40, "thorough": 1_500}.items():
     settings.register_profile(
-        name, max_examples=examples, deadline=None, suppress_health_check=_SLOW_IS_FINE, print_blob=True
+        name,
+        max_examples=examples,
+        deadline=None,
+        suppress_health_check=_SLOW_IS_FINE,
+        print_blob=True,
+        derandomize=name == "quick",
     )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
@@ -23,3 +29,13 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 @pytest.fixture(scope="session")
 def server() -> served.Server:
     return served.server()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Each test that was skipped, and why: what is not installed here is not shown here."""
+    skipped = terminalreporter.getreports("skipped")
+    if skipped:
+        terminalreporter.write_sep("=", f"skipped: {len(skipped)}")
+    for report in skipped:
+        why = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        terminalreporter.write_line(f"{report.nodeid}: {why.removeprefix('Skipped: ')}")

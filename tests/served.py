@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 # What commands import only when they come to need it.
-LOADED = ("jinja2.sandbox", "liza.cli.quick", "rapidfuzz.distance", "rich.table")
+LOADED = ("jinja2.sandbox", "liza.cli.quick", "rapidfuzz.distance", "rich.table", "tests.breaker.interleaved")
 _END = b"\0END"
 # Commands that take signals, start threads, or are told to stop at a place have a process to themselves.
 _ALONE = ("run", "watch", "exec")
@@ -107,6 +107,7 @@ def serve(how: str) -> None:
 
     for name in (*(command.module for command in COMMANDS), *LOADED):
         import_module(name)
+    compile_templates()
     asked, answers = (os.fdopen(os.dup(stream.fileno()), stream.mode) for stream in (sys.stdin, sys.stdout))
     for number, line in enumerate(asked):
         request = json.loads(line)
@@ -114,6 +115,14 @@ def serve(how: str) -> None:
         print(code, file=answers, flush=True)
         if number % _CALLS == 0:
             gc.collect()
+
+
+def compile_templates() -> None:
+    """What a fresh process does once when a report is written; whoever is forked from this one need not."""
+    from liza import templates
+    from liza.breaker import report
+
+    templates.compiled(templates.text(report.TEMPLATE), {"cell": report.cell})
 
 
 def _forked(request: dict[str, Any]) -> int:

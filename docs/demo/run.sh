@@ -16,7 +16,8 @@ cp -R "$here/../../.liza.example" "$place/.liza"
 cp "$here/importer.py" "$place"
 cd "$place"
 
-unset LIZA_ROOT
+# What is shown are a person's decisions, which liza refuses inside an agent.
+unset LIZA_ROOT LIZA_LOOP CLAUDECODE CODEX_THREAD_ID GEMINI_CLI QWEN_CODE OPENCODE
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
   bold=$(printf '\033[1m') blue=$(printf '\033[36m') color=$(printf '\033[33m') plain=$(printf '\033[0m')
 else

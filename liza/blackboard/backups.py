@@ -5,10 +5,11 @@ the command that restores it.
 """
 
 import os
+from contextlib import suppress
 from datetime import datetime
 
+from liza import files
 from liza.blackboard.paths import Paths
-from liza.blackboard.storage import make_folder
 from liza.errors import Refused
 
 KEPT = 10
@@ -17,16 +18,15 @@ KEPT = 10
 def keep(paths: Paths, raw: bytes, now: datetime) -> None:
     """Keep the bytes of a blackboard that is about to change; the oldest copies go."""
     try:
-        make_folder(paths.backups)
-        path = os.path.join(paths.backups, f"state-{now:%Y%m%dT%H%M%SZ}.yaml")
-        draft = f"{path}.{os.getpid()}.new"
-        with open(draft, "wb") as file:  # not forced to the disk: after a crash of the machine an older one will do
-            file.write(raw)
-        os.replace(draft, path)
-        for name in _all(paths)[:-KEPT]:
-            os.unlink(os.path.join(paths.backups, name))
-    except FileNotFoundError:
-        pass  # somebody else was rotating at the same moment
+        files.make_folder(paths.backups)
+        with files.Folder(paths.backups, listed=True) as folder:
+            # Not forced to the disk: after a crash of the machine an older one will do.
+            folder.put(f"state-{now:%Y%m%dT%H%M%SZ}.yaml", raw, durable=False)
+            for name in _copies(folder.fd)[:-KEPT]:
+                with suppress(IsADirectoryError):  # not a copy of ours, whatever its name is
+                    folder.remove(name)
+    except (FileNotFoundError, NotADirectoryError, files.Odd):
+        pass  # what has the name is no folder: a change does not wait for that to be fixed; the board's `stuck` says it
     except OSError as error:
         hint = f"make room or permission for {paths.backups}"
         raise Refused(f"no backup could be made: {error.strerror}; nothing was changed", hint=hint) from None
@@ -39,11 +39,16 @@ def last(paths: Paths) -> str | None:
 
 
 def _all(paths: Paths) -> list[str]:
-    """By name, which is by time."""
     try:
-        return sorted(name for name in os.listdir(paths.backups) if _is_copy(name))
+        with files.Folder(paths.backups, listed=True) as folder:
+            return _copies(folder.fd)
     except OSError:
         return []
+
+
+def _copies(folder: int) -> list[str]:
+    """By name, which is by time."""
+    return sorted(name for name in os.listdir(folder) if _is_copy(name))
 
 
 def _is_copy(name: str) -> bool:

@@ -2,14 +2,15 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from liza.blackboard import storage, versions
 from liza.blackboard.document import Document, parse
 from liza.blackboard.lock import Lock
 from liza.blackboard.paths import Paths, find
-from liza.errors import LizaError, Refused, Unreadable
+from liza.errors import LizaError, LockTimeout, Unreadable, Unwritable
+from liza.halt import trip_of
 
 _LOOKS = 5  # at a file that is being written, until it is the same before and after
 _PATIENCE = 30.0  # seconds; how long a change is tried against programs that replace the file without the lock
@@ -22,9 +23,13 @@ class BeingWritten(Unreadable):
 class Board:
     """The blackboard in one `.liza/` folder."""
 
-    def __init__(self, paths: Paths) -> None:
+    def __init__(self, paths: Paths, *, waits: bool = True) -> None:
         self.paths = paths
+        self.waits = waits  # for the lock; the daemon never does, or it would not see what comes meanwhile
+        self._postponed: list[Callable[[], None]] = []
+        self.changes = 0  # that are in place: an error behind one does not mean that nothing was written
         self.rescued: list[str] = []  # versions saved from an interrupted write, for the caller to tell about
+        self.stuck: list[str] = []  # what was there at the last write and cannot be removed, with what fixes it
 
     @classmethod
     def find(cls, root: str | None = None) -> "Board":
@@ -84,7 +89,7 @@ class Board:
             from liza.blackboard.following import follow  # only who reads again and again needs it
 
             document = follow(previous, reading.raw, self.paths.state)
-        if "circuit_breaker" not in document.data and self._has_reports():
+        if "circuit_breaker" not in document.data and (reports := self._reports()) and not self._is_halted_by(reports):
             # A breaker that has tripped before does not lose its section by itself: what we see is not all of the file.
             raise Unreadable(
                 f"there is no circuit_breaker section, yet {self.paths.reports}/ holds reports of earlier trips",
@@ -95,9 +100,22 @@ class Board:
 
     def sweep(self) -> None:
         """Take away what an interrupted write left, as each change does; whoever has the lock now will do it then."""
+        self.stuck = list(self._odd_folders())
         if storage.has_left(self.paths.state):
             with suppress(LizaError), Lock(self.paths.lock, timeout=0.0):
-                self.rescued += storage.sweep(self.paths.state, self.paths.backups)
+                self._sweep()
+
+    def _sweep(self) -> None:
+        self.stuck = list(self._odd_folders())
+        self.rescued += storage.sweep(self.paths.state, self.paths.backups, self.stuck)
+
+    def _odd_folders(self) -> Iterator[str]:
+        """What has the name of a folder of ours and is none: nothing can be kept there."""
+        from shlex import quote
+
+        for path in (self.paths.backups, self.paths.reports):
+            if os.path.lexists(path) and (os.path.islink(path) or not os.path.isdir(path)):
+                yield f"{path}: not a folder, so nothing is kept there; to fix: mv {quote(path)} {quote(path)}.odd"
 
     def change(self, edit: Callable[[Document], bytes], *, waits: bool = True) -> tuple[Document, bytes]:
         """Put the bytes that `edit` makes of the document in its place; returns both, the old document first.
@@ -105,8 +123,8 @@ class Board:
         `edit` is called again with the newer document whenever another program got in between. Who does not wait gets a
         `LockTimeout` at once where somebody holds the lock.
         """
-        with Lock(self.paths.lock, None if waits else 0.0):
-            self.rescued += storage.sweep(self.paths.state, self.paths.backups)
+        with Lock(self.paths.lock, None if waits and self.waits else 0.0):
+            self._sweep()
             started = time.monotonic()
             while True:
                 try:
@@ -116,24 +134,60 @@ class Board:
                     raise self.with_backup(error) from None
                 raw = edit(document)
                 if raw == document.raw:
+                    self.changes += 1
                     return document, raw
                 try:
                     storage.replace(self.paths.state, seen, raw)
+                    self.changes += 1
                     return document, raw
                 except storage.Changed:
                     if time.monotonic() - started > _PATIENCE:
-                        raise Refused(
+                        raise Unwritable(
                             f"other programs kept writing it for {_PATIENCE:g} s; nothing was written",
                             hint=f"have them take the lock: flock -x {self.paths.lock} -c '...'",
                             file=self.paths.state,
                         ) from None
 
-    def _has_reports(self) -> bool:
+    def when_free(self, step: Callable[[], None]) -> None:
+        """Do a step that takes the lock. Who does not wait does it in a later `catch_up`, in order."""
+        self._postponed.append(step)
+        self.catch_up()
+
+    def catch_up(self) -> None:
+        """Do what could not be done while somebody held the lock."""
+        while self._postponed:
+            try:
+                self._postponed[0]()
+            except LockTimeout:
+                if not self.waits:
+                    return
+                self._postponed.clear()
+                raise
+            except BaseException:
+                del self._postponed[0]
+                raise
+            del self._postponed[0]
+
+    @property
+    def is_behind(self) -> bool:
+        return bool(self._postponed)
+
+    def _reports(self) -> list[str]:
+        """The names of the archived reports; they begin with their time, so the newest is the last.
+
+        What is kept beside them is no sign of a trip that was entered: a large trip's evidence is written before it.
+        """
         try:
-            with os.scandir(self.paths.reports) as entries:
-                return next(entries, None) is not None
-        except (FileNotFoundError, NotADirectoryError):
-            return False
+            names = sorted(os.listdir(self.paths.reports))
+        except OSError:
+            return []
+        return [name for name in names if name[0] != "." and name.endswith(".md") and ".edited." not in name]
+
+    def _is_halted_by(self, reports: list[str]) -> bool:
+        """Whether the newest report is of the trip that halts the agents now. That trip could not be entered when it
+        was made, so the section has never been there; the next check completes it."""
+        halted_by = trip_of(self.paths.checkpoint)
+        return halted_by is not None and f"-{halted_by}" in reports[-1]
 
 
 def _shrunk(before: Document, after: Document) -> bool:

@@ -5,14 +5,15 @@ from bisect import bisect_left
 from functools import cached_property
 from typing import Any
 
-from liza.blackboard import spans
+from liza.blackboard import limits, spans
 from liza.blackboard.reader import BOM, BadYaml, decode, load
 from liza.blackboard.spans import CannotCut, Part
-from liza.errors import Refused, Unreadable
+from liza.errors import Refused, Unreadable, Unwritable
 
 Path = tuple[str | int, ...]
 
 _COMPOSED = 1 << 16  # bytes; about half a second of composing
+_PARSED_AGAIN = 10_000_000  # characters, to find the place of an error
 
 NOT_A_BOARD = "restore the file from a backup or from git, or start a new blackboard elsewhere with: liza init"
 
@@ -152,7 +153,7 @@ class Document:
 
     def refused(self, why: str, offset: int) -> Refused:
         line, column = self.line_column(offset)
-        return Refused(
+        return Unwritable(
             f"{why}; nothing was written",
             hint="write each section as 'name:' at the start of a line with its content below, in one document",
             file=self.file,
@@ -166,7 +167,7 @@ def parse(raw: bytes, file: str) -> Document:
     data = _load(raw, file)
     if not isinstance(data, dict) or not data:
         raise Unreadable(_what_instead(raw, data), hint=NOT_A_BOARD, file=file)
-    return Document(raw, data, file)
+    return within_limits(Document(raw, data, file))
 
 
 def parse_log(raw: bytes, file: str) -> Document:
@@ -174,10 +175,17 @@ def parse_log(raw: bytes, file: str) -> Document:
     data = _load(raw, file)
     if data is not None and not isinstance(data, list):
         raise Unreadable("it is not a list of entries", hint="each entry begins with '- timestamp: ...'", file=file)
-    return Document(raw, data or [], file)
+    return within_limits(Document(raw, data or [], file))
+
+
+def within_limits(document: Document) -> Document:
+    """The document, if it does not hold more than is evaluated."""
+    limits.check_data(document.raw, document.data, document.file, document.locate)
+    return document
 
 
 def _load(raw: bytes, file: str) -> Any:
+    limits.check_raw(raw, file)
     try:
         text = decode(raw)
         return load(text)
@@ -214,17 +222,41 @@ def _fails(text: str) -> bool:
 def _second_of(text: str, key: str) -> tuple[int, int] | tuple[None, None]:
     """Where a key stands for the second time in one mapping: the parser says which key, not where."""
     word = rf"(?:{re.escape(key)}|\"{re.escape(key)}\"|'{re.escape(key)}')"
-    previous: re.Match[str] | None = None
+    at = _second_in_block(text, word)
+    if at is None:
+        at = _second_in_flow(text, word)
+    return (None, None) if at is None else (text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
+
+
+def _second_in_block(text: str, word: str) -> int | None:
+    likely: dict[int, list[re.Match[str]]] = {}  # by column
+    last: dict[int, re.Match[str]] = {}  # by column
     for found in re.finditer(rf"(?:^|\n)(?P<indent> *(?:- +)*)(?P<key>{word})[ \t]*:(?=\s|$)", text):
         column = len(found["indent"])
-        if previous is not None and len(previous["indent"]) == column:
+        if (previous := last.get(column)) is not None:
             between = text[previous.end() : found.start("key")]
             inside = not re.search(rf"\n {{0,{column - 1}}}[^ #\n]" if column else r"\n(?:---|\.\.\.)\s", between)
-            if inside and _fails(text[: found.end()]):  # else it is text that only looks so, in a literal block
-                return text.count("\n", 0, found.start("key")) + 1, column + 1
+            if inside:
+                likely.setdefault(column, []).append(found)
+        last[column] = found
+    # Some only look so, in a literal block. What ends behind the second one fails, and so does all that is longer: the
+    # first that does is searched for by halves, for as long as parsing it again does not take too long.
+    left = _PARSED_AGAIN
+    for _, some in sorted(likely.items()):
+        low, high = 0, len(some)
+        while low < high and left > 0:
+            middle = (low + high) // 2
+            left -= some[middle].end()
+            low, high = (low, middle) if _fails(text[: some[middle].end()]) else (middle + 1, high)
+        if low == high < len(some):
+            return some[low].start("key")
+    return None
+
+
+def _second_in_flow(text: str, word: str) -> int | None:
+    previous: re.Match[str] | None = None
+    for found in re.finditer(rf"[{{,]\s*(?P<key>{word})[ \t]*:", text):
+        if previous is not None and found[0][0] == "," and "\n" not in text[previous.end() : found.start()]:
+            return found.start("key")
         previous = found
-    inline = re.search(rf"[{{,]\s*{word}[ \t]*:[^\n]*?,\s*(?P<key>{word})[ \t]*:", text)
-    if inline is None:
-        return None, None
-    at = inline.start("key")
-    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+    return None

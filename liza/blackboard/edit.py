@@ -17,7 +17,7 @@ from liza.blackboard.document import Document
 from liza.blackboard.reader import MAX_DEPTH, BadYaml, decode, load
 from liza.blackboard.spans import CannotCut, Part
 from liza.blackboard.values import common_ends, identical
-from liza.errors import Refused, Unreadable
+from liza.errors import Refused, Unreadable, Unwritable
 
 # Up to this size a changed section is proven by parsing all of it, beyond it by parsing the changed records and their
 # neighbours. Both are sound; the first is simpler to believe, the second is what makes an append to 10,000 records
@@ -74,7 +74,7 @@ def _list(document: Document, value: Any, name: str) -> list[Any]:
         return []
     if not isinstance(value, list):
         hint = f"write {name} as a list, each item behind '- '"
-        raise Refused(f"{name} is not a list, so nothing can be appended to it", hint=hint, file=document.file)
+        raise Unwritable(f"{name} is not a list, so nothing can be appended to it", hint=hint, file=document.file)
     return value
 
 
@@ -119,7 +119,7 @@ def revise(document: Document, changes: Mapping[str, Any]) -> bytes:
             if _is_deep(document.data):
                 raise Unreadable("it is nested too deeply to be a blackboard", hint=hint, file=document.file) from None
             message = "that value cannot be written as YAML: it is nested too deeply"
-            raise Refused(message, hint=hint, file=document.file) from None
+            raise Unwritable(message, hint=hint, file=document.file) from None
     names = ", ".join(changes)
     offset = error.offset if isinstance(error, CannotCut) else 0
     raise document.refused(f"{names} cannot be changed without touching other text ({error or 'no safe cut'})", offset)

@@ -8,7 +8,8 @@ touches two sections, at an anchor or an alias, at a document marker, or where t
 import re
 from typing import Any, NamedTuple
 
-from liza.blackboard.document import Document, parse
+from liza.blackboard import limits
+from liza.blackboard.document import Document, parse, within_limits
 from liza.blackboard.reader import BadYaml, decode, load
 from liza.errors import Refused, Unreadable
 
@@ -34,12 +35,13 @@ class _Section(NamedTuple):
 def follow(before: Document | None, raw: bytes, file: str) -> Document:
     """The document in these bytes; `Unreadable` where `parse` says so."""
     if before is not None:
+        limits.check_raw(raw, file)
         try:
             found = _changed_only(before, raw, file)
         except (BadYaml, Unreadable, Refused):
             found = None
         if found is not None:
-            return found
+            return within_limits(found)
     return parse(raw, file)
 
 

@@ -6,13 +6,11 @@ lock. Soft locks (a file whose existence is the lock) are never used instead, be
 
 import fcntl
 import os
+import time
 from types import TracebackType
-from typing import TYPE_CHECKING
 
-from liza.errors import LockTimeout, Refused
-
-if TYPE_CHECKING:
-    from filelock import FileLock
+from liza.errors import LockTimeout, Refused, Unwritable
+from liza.files import open_fd
 
 DEFAULT_TIMEOUT = 10.0
 # A waiter that polls competes with shell scripts that sleep inside flock(2) and are woken first, so it polls fast.
@@ -28,17 +26,14 @@ class Lock:
         self.path = path
         self.timeout = timeout if timeout is not None else _timeout_setting()
         self._fd: int | None = None
-        self._waited: FileLock | None = None
 
     def __enter__(self) -> "Lock":
         try:
-            self._fd = _take(self.path)
-            if self._fd is None:
-                self._waited = _wait(self.path, self.timeout)
+            self._fd = _wait(self.path, self.timeout)
         except OSError as error:
             if isinstance(error, LockTimeout):
                 raise
-            raise Refused(
+            raise Unwritable(
                 f"the lock cannot be taken: {error.strerror or error}",
                 hint="the blackboard's folder must be writable and on a file system with flock(2)",
                 file=self.path,
@@ -49,9 +44,7 @@ class Lock:
         if self._fd is not None:
             _held.discard(self._fd)
             os.close(self._fd)
-        if self._waited is not None:
-            self._waited.release()
-        self._fd = self._waited = None
+        self._fd = None
 
 
 def _timeout_setting() -> float:
@@ -68,9 +61,10 @@ def _timeout_setting() -> float:
 
 
 def _take(path: str) -> int | None:
-    """The lock if it is free, which it nearly always is: importing filelock would double the time of the command."""
+    """The lock if it is free, which it nearly always is."""
     while True:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        # A second name does no harm here: nothing is ever written to it, and copies of folders made by links have one.
+        fd = open_fd(path, os.O_RDWR | os.O_CREAT, alone=False)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(fd), os.stat(path)):
@@ -87,23 +81,28 @@ def _take(path: str) -> int | None:
         os.close(fd)  # somebody deleted the lock file between the two calls: what we hold is no longer the lock
 
 
-def _wait(path: str, timeout: float) -> "FileLock":
-    from filelock import FileLock, Timeout
+def _wait(path: str, timeout: float) -> int:
+    started = time.monotonic()
+    while (fd := _take(path)) is None:
+        if time.monotonic() - started > timeout:
+            raise _timed_out(path, timeout)
+        time.sleep(_POLL)
+    return fd
 
-    lock = FileLock(path, timeout=timeout, poll_interval=_POLL, fallback_to_soft=False, thread_local=False, mode=0o666)
-    try:
-        lock.acquire()
-    except Timeout:
-        pid = holder(path)
-        who = "another process" if pid is None else f"process {pid} ({command_of(pid)})"
-        look = f"ps -fp {pid}" if pid is not None else f"fuser -v {path}"
-        raise LockTimeout(
-            f"{who} has held the lock for {timeout:g} s",
-            hint=f"see what it does with: {look}   (wait longer with LIZA_LOCK_TIMEOUT=60)",
-            file=path,
-            holder=pid,
-        ) from None
-    return lock
+
+def _timed_out(path: str, timeout: float) -> LockTimeout:
+    from liza.text import quoted
+
+    pid = _keeper(path)
+    who = "another process" if pid is None else f"process {pid} ({command_of(pid)})"
+    look = f"ps -fp {pid}" if pid is not None else f"fuser -v {quoted(path)}"
+    end = f"; to end it: kill {pid}" if pid is not None else ""
+    return LockTimeout(
+        f"{who} has held the lock for {timeout:g} s" if timeout else f"{who} holds the lock",
+        hint=f"see what it does with: {look}{end}   (wait longer with LIZA_LOCK_TIMEOUT=60)",
+        file=path,
+        holder=pid,
+    )
 
 
 def is_locked(path: str) -> bool:
@@ -112,7 +111,7 @@ def is_locked(path: str) -> bool:
     It is taken as one of several, for no longer than the call: whoever looks must not keep another from looking.
     """
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # also where it is somebody else's
+        fd = open_fd(path, alone=False)
     except OSError:
         return False
     try:
@@ -137,6 +136,35 @@ def holder(path: str) -> int | None:
     except (OSError, ValueError, IndexError):
         pass  # no /proc here: the message says "another process" instead
     return None
+
+
+def _keeper(path: str) -> int | None:
+    """The process that keeps the lock now.
+
+    The one that took it may have ended: what inherited the open file, as children of a shell do, holds it.
+    """
+    taker = holder(path)
+    if taker is None or _holds(taker, path):
+        return taker
+    try:
+        others = [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+    except OSError:
+        return taker
+    return next((pid for pid in others if pid != os.getpid() and _holds(pid, path)), taker)
+
+
+def _holds(pid: int, path: str) -> bool:
+    """Whether a process has the file open in the way that the lock belongs to; no, where nobody may know."""
+    try:
+        wanted = os.stat(path)
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            if os.path.samestat(os.stat(f"/proc/{pid}/fd/{name}"), wanted):
+                with open(f"/proc/{pid}/fdinfo/{name}", encoding="ascii") as info:
+                    if any(line.startswith("lock:") and "FLOCK" in line for line in info):
+                        return True
+    except (OSError, ValueError):
+        pass
+    return False
 
 
 def command_of(pid: int) -> str:

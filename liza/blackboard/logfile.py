@@ -7,12 +7,11 @@ one behind a half-written one would turn both into something nobody wrote.
 import errno
 import os
 import re
-import stat
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from liza.blackboard import emit, storage, versions
+from liza import files
+from liza.blackboard import emit, limits, storage, versions
 from liza.blackboard.document import parse_log
 from liza.blackboard.lock import Lock
 from liza.blackboard.paths import Paths
@@ -26,40 +25,139 @@ _TAIL = 1 << 16
 _HEAD = 1 << 14
 
 
-def append_entry(paths: Paths, entry: Mapping[str, Any], unless: Sequence[str] = (), *, waits: bool = True) -> None:
+def append_entry(
+    paths: Paths,
+    entry: Mapping[str, Any],
+    unless: Callable[[], bool] = lambda: False,
+    *,
+    waits: bool = True,
+    stuck: list[str] | None = None,
+) -> None:
     """Put one entry at the end of the log, durably; `Refused` if the log does not end with a whole entry.
 
-    `unless` are texts of which a line that has them all says that the entry is there already. Who does not wait gets a
-    `LockTimeout` at once where somebody holds the lock.
+    `unless` looks whether the entry is there already. Who does not wait gets a `LockTimeout` at once where somebody
+    holds the lock. `stuck` is for what an interrupted write left and cannot be removed.
     """
-    if unless and has_line(paths.log, unless):
+    if unless():
         return  # what is there stays there, and needs no lock
     with Lock(paths.lock, None if waits else 0.0):
-        storage.sweep(paths.log, paths.backups)
-        if unless and has_line(paths.log, unless):
+        if not unless():
+            append_locked(paths, entry, stuck)
+
+
+def append_locked(paths: Paths, entry: Mapping[str, Any], stuck: list[str] | None = None) -> None:
+    """The same for a caller that holds the lock."""
+    storage.sweep(paths.log, paths.backups, stuck)
+    while not _append_behind_last(paths.log, entry):
+        try:
+            _fill_brackets(paths.log, entry)
             return
-        while not _append_behind_last(paths.log, entry):
-            try:
-                _fill_brackets(paths.log, entry)
-                return
-            except storage.Changed:
-                continue
+        except storage.Changed:
+            continue
 
 
 def has_line(file: str, texts: Sequence[str]) -> bool:
     """Whether a line of the log has all of these texts."""
     try:
-        with open(file, "rb", opener=versions.regular) as log:
+        with open(file, "rb", opener=files.open_fd) as log:
+            limits.check_size(os.fstat(log.fileno()).st_size, file)
             return any(all(text.encode() in line for text in texts) for line in log)
-    except OSError:
+    except (OSError, Unreadable):
         return False  # not there yet, or not to be read: then the append says why
+
+
+def _whole(file: str) -> bytes:
+    with open(file, "rb", opener=files.open_fd) as log:
+        limits.check_size(os.fstat(log.fileno()).st_size, file)
+        return log.read()
+
+
+def entries_about(file: str, word: str) -> list[Mapping[str, Any]]:
+    """The entries that have a word in them somewhere; only those are parsed, however long the log is."""
+    try:
+        raw = _whole(file)
+    except (OSError, Unreadable):
+        return []  # not there yet, or not to be read: then the append says why
+    found: list[Mapping[str, Any]] = []
+    at = raw.find(word.encode())
+    while at != -1:
+        begin, end = _around(raw, at)
+        found += _entries(raw[begin:end])
+        at = raw.find(word.encode(), end)
+    return found
+
+
+class _Searched:
+    """How far a log was searched, and what was found there."""
+
+    def __init__(self) -> None:
+        self.inode = (0, 0)
+        self.end = 0  # where the last entry begins: it may have been half written
+        self.anchor = b""  # what is before that; where it is another, the log was written anew
+        self.found: dict[str, dict[tuple[int, int], Mapping[str, Any]]] = {}
+
+
+_searched: dict[str, _Searched] = {}
+_ANCHOR = 256
+_MOST = 100  # entries of one word that are parsed: anybody can write a word ten thousand times
+
+
+def entries_by_word(file: str, words: Iterable[str]) -> dict[str, list[Mapping[str, Any]]]:
+    """For each word the entries that have it in them. The log only grows at its end, so who asks again and again has
+    only what is new searched."""
+    known = _searched.setdefault(file, _Searched())
+    wanted = set(words)
+    try:
+        with open(file, "rb", opener=files.open_fd) as log:
+            status = os.fstat(log.fileno())
+            log.seek(max(known.end - _ANCHOR, 0))
+            if (status.st_dev, status.st_ino) != known.inode or log.read(min(known.end, _ANCHOR)) != known.anchor:
+                known.end, known.found = 0, {}
+            known.inode = (status.st_dev, status.st_ino)
+            start = known.end if wanted <= known.found.keys() else 0
+            log.seek(start)
+            raw = log.read()
+            for word in wanted:
+                _search(raw, start, word, known.found.setdefault(word, {}))
+            known.end = max(start + raw.rfind(b"\n-") + 1, start)
+            log.seek(max(known.end - _ANCHOR, 0))
+            known.anchor = log.read(min(known.end, _ANCHOR))
+    except OSError:
+        _searched.pop(file, None)
+        return {word: [] for word in wanted}
+    return {word: list(known.found[word].values()) for word in wanted}
+
+
+def _search(raw: bytes, offset: int, word: str, found: dict[tuple[int, int], Mapping[str, Any]]) -> None:
+    at = raw.find(word.encode())
+    while at != -1 and len(found) < _MOST:
+        first, end = _around(raw, at)
+        found |= {(offset + first, i): entry for i, entry in enumerate(_entries(raw[first:end]))}
+        at = raw.find(word.encode(), end)
+
+
+def _around(raw: bytes, at: int) -> tuple[int, int]:
+    """Where the entry around a place begins and ends: at a dash in the column of the first one, else the whole log."""
+    first = re.search(rb"^([ \t]*)-[ \t]", raw, re.MULTILINE)
+    if first is None:
+        return 0, len(raw)
+    dash = b"\n" + first[1] + b"-"
+    begin, end = raw.rfind(dash, 0, at), raw.find(dash, at)
+    return (begin + 1 if begin != -1 else first.start()), (end + 1 if end != -1 else len(raw))
+
+
+def _entries(part: bytes) -> list[Mapping[str, Any]]:
+    try:
+        entries = load(decode(part))
+    except BadYaml:
+        return []  # half written
+    return [each for each in entries if isinstance(each, MAPPINGS)] if isinstance(entries, list) else []
 
 
 def entries_with(file: str, words: Sequence[str]) -> list[Mapping[str, Any]]:
     """The entries that say one of these words; only those are parsed, and one that is half written is passed over."""
     try:
-        with open(file, "rb") as log:
-            raw = log.read()
+        raw = _whole(file)
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -67,29 +165,29 @@ def entries_with(file: str, words: Sequence[str]) -> list[Mapping[str, Any]]:
     found: list[Mapping[str, Any]] = []
     for part in re.split(rb"\r?\n(?=[ \t]*-[ \t])", raw):
         if any(word.encode() in part for word in words):
-            with suppress(BadYaml):
-                entries = load(decode(part))
-                found += [each for each in entries if isinstance(each, MAPPINGS)] if isinstance(entries, list) else []
+            found += _entries(part)
     return found
 
 
 def _append_behind_last(file: str, entry: Mapping[str, Any]) -> bool:
     """Append in place; False if the log is a list in brackets, to which nothing can be appended in place."""
     try:
-        fd = os.open(file, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+        fd = files.open_fd(file, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+    except files.Odd as error:
+        hint = f"move it away: mv {file} {file}.odd"
+        raise Refused(str(error.strerror), hint=hint, file=file) from None
     except OSError as error:
         raise Refused(f"it could not be opened: {error.strerror}", hint=f"see: ls -la {file}", file=file) from None
     try:
         status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
-            raise Refused("it is not a regular file", hint=f"move it away: mv {file} {file}.odd", file=file)
+        limits.check_size(status.st_size, file)
         tail, column = _last_entry(fd, status.st_size, file)
         if tail is None:
             return False
         newline = "\r\n" if b"\r\n" in tail else "\n"
         added = "" if tail.endswith(b"\n") or not tail else "\n"
         added += " " * column + _text(entry, column) + "\n"
-        _prove(file, tail, added, entry)
+        _prove(fd, file, tail, added, entry)
         _append(fd, status.st_size, added.replace("\n", newline).encode(), file)
         return True
     except OSError as error:
@@ -141,7 +239,7 @@ def _first_entry(fd: int, size: int) -> tuple[int, bytes]:
         reach *= 16
 
 
-def _prove(file: str, tail: bytes, added: str, entry: Mapping[str, Any]) -> None:
+def _prove(fd: int, file: str, tail: bytes, added: str, entry: Mapping[str, Any]) -> None:
     """The last entry and the new one, read together, are these two and nothing else."""
     try:
         before = load(decode(tail)) or []
@@ -150,8 +248,7 @@ def _prove(file: str, tail: bytes, added: str, entry: Mapping[str, Any]) -> None
         why = "its end is not the end of a list"
     except BadYaml as error:
         why = error.message
-    with open(file, "rb") as whole:
-        raw = whole.read()
+    raw = os.pread(fd, os.fstat(fd).st_size, 0)
     raise Refused(
         f"its last entry is not whole ({why}); nothing was added",
         hint="mend or remove the unfinished lines at its end, then run the command again",

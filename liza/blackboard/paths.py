@@ -3,9 +3,8 @@
 import os
 from typing import NamedTuple
 
-from liza.errors import NoBlackboard
-
-FOLDER = ".liza"
+from liza.errors import NoBlackboard, Refused
+from liza.locate import FOLDER, Unusable, named, nearest
 
 
 class Paths(NamedTuple):
@@ -47,6 +46,11 @@ class Paths(NamedTuple):
         return os.path.join(self.folder, "backups")
 
     @property
+    def inbox(self) -> str:
+        """Records that wait until they can be entered in state.yaml, one file each."""
+        return os.path.join(self.folder, "inbox")
+
+    @property
     def runs(self) -> str:
         return os.path.join(self.folder, "runs")
 
@@ -81,36 +85,39 @@ class Paths(NamedTuple):
     @property
     def watched(self) -> tuple[str, ...]:
         """The files whose changes may change a verdict, or what is to be done about one."""
-        return (self.state, self.log, self.rules, self.checkpoint)
+        return (self.state, self.log, self.rules, self.checkpoint, self.report, self.inbox)
 
 
 def find(root: str | None = None) -> Paths:
     """The blackboard of `root`, else of `LIZA_ROOT`, else the nearest one upward from the working folder."""
-    for named, origin in ((root, "--root"), (os.environ.get("LIZA_ROOT"), "LIZA_ROOT")):
-        if named:
-            return _named(named, origin)
+    try:
+        for folder, origin in ((root, "--root"), (os.environ.get("LIZA_ROOT"), "LIZA_ROOT")):
+            if folder:
+                return _named(folder, origin)
+        return _nearest()
+    except Unusable as error:
+        raise Refused(error.why, hint=error.hint) from None
+
+
+def _nearest() -> Paths:
     try:
         start = os.getcwd()
     except FileNotFoundError:
         raise NoBlackboard("the working folder is gone", hint="change to a folder that exists") from None
-    folder = start
-    while not os.path.isdir(os.path.join(folder, FOLDER)):
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            raise NoBlackboard(
-                f"no {FOLDER}/ in {start} or any folder above it",
-                hint="make one here with: liza init   (or name the folder that has it with --root)",
-            )
-        folder = parent
-    return Paths(os.path.join(folder, FOLDER))
+    found = nearest(start)
+    if found is None:
+        raise NoBlackboard(
+            f"no {FOLDER}/ in {start} or any folder above it",
+            hint="make one here with: liza init   (or name the folder that has it with --root)",
+        )
+    return Paths(found)
 
 
 def _named(root: str, origin: str) -> Paths:
-    """A folder that somebody named must be right: looking further up could find another team's blackboard."""
-    for folder in (os.path.join(root, FOLDER), root):
-        if os.path.basename(os.path.abspath(folder)) == FOLDER and os.path.isdir(folder):
-            return Paths(folder)
-    raise NoBlackboard(
-        f"{origin} names {root}, where there is no {FOLDER}/",
-        hint=f"make one with: mkdir -p {root} && liza init --root {root}",
-    )
+    found = named(root)
+    if found is None:
+        raise NoBlackboard(
+            f"{origin} names {root}, where there is no {FOLDER}/",
+            hint=f"make one with: mkdir -p {root} && liza init --root {root}",
+        )
+    return Paths(found)

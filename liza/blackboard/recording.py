@@ -2,13 +2,16 @@
 
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from liza.blackboard import emit, schema
 from liza.blackboard.board import Board
 from liza.blackboard.document import Document
 from liza.blackboard.edit import append_record
 from liza.errors import Refused
+
+if TYPE_CHECKING:
+    from liza.blackboard.inbox import NotEvaluated
 
 
 class Added(NamedTuple):
@@ -19,6 +22,7 @@ class Added(NamedTuple):
     line: int | None  # on which it begins; of the log only the end is read
     warnings: tuple[schema.Fault, ...]  # each with a `message` and a `hint`
     rescued: tuple[str, ...] = ()  # files with what another program wrote while a write of ours was interrupted
+    waits: "NotEvaluated | None" = None  # why it is not on the blackboard yet, but in `file`, in the inbox
 
 
 class Invalid(Refused):
@@ -33,10 +37,21 @@ class Invalid(Refused):
 
 def add_anomaly(board: Board, record: Mapping[str, Any]) -> Added:
     """Append one anomaly."""
-    _writable(record)
-    warnings = _checked("anomaly", schema.check_anomaly(record, ()))
+    warnings = check_anomaly(record)
     before, after = board.change(lambda document: append_record(document, "anomalies", record))
-    return Added(record, board.paths.state, _line_of(record, before, after), warnings, tuple(board.rescued))
+    noted = (*warnings, *_stuck(board.stuck))
+    return Added(record, board.paths.state, _line_of(record, before, after), noted, tuple(board.rescued))
+
+
+def _stuck(texts: Iterable[str]) -> Iterable[schema.Fault]:
+    """What an interrupted write left and cannot be removed, among the warnings."""
+    return (schema.Fault((), text, level="warning") for text in texts)
+
+
+def check_anomaly(record: Mapping[str, Any]) -> tuple[schema.Fault, ...]:
+    """What is odd about an anomaly; `Refused` where it cannot be recorded."""
+    _writable(record)
+    return _checked("anomaly", schema.check_anomaly(record, ()))
 
 
 def add_entry(board: Board, entry: Mapping[str, Any]) -> Added:
@@ -44,8 +59,9 @@ def add_entry(board: Board, entry: Mapping[str, Any]) -> Added:
     from liza.blackboard.logfile import append_entry
 
     warnings = _checked("log entry", schema.check_entry(entry, ()))
-    append_entry(board.paths, entry)
-    return Added(entry, board.paths.log, None, warnings)
+    stuck: list[str] = []
+    append_entry(board.paths, entry, stuck=stuck)
+    return Added(entry, board.paths.log, None, (*warnings, *_stuck(stuck)))
 
 
 def stamped(record: Mapping[str, Any]) -> dict[str, Any]:

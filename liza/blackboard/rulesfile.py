@@ -1,6 +1,8 @@
 """Reading the shipped packs and the blackboard's own `rules.yaml`."""
 
 import os
+import re
+import time
 
 import liza.rules
 from liza.blackboard.document import Document, Path, parse
@@ -8,6 +10,7 @@ from liza.blackboard.reader import BOM
 from liza.blackboard.versions import read
 from liza.errors import Unreadable
 from liza.model import Problem
+from liza.rules.budget import DEFAULT_SECONDS, Budget
 from liza.rules.evaluate import RuleSet
 from liza.rules.load import BadRules, Source, load
 
@@ -28,6 +31,8 @@ def read_rules(
         packs = PACKS if protocol is None or (mine is not None and "rules" in mine.data) else (protocol,)
         sources = [_source(os.path.join(folder, f"{name}.yaml")) for name in packs]
         rules = load(sources, mine)
+        if protocol is not None:
+            rules = with_budget(rules)
         if config is None:
             return rules
         blocks = load(sources, _source(config)).blocks
@@ -42,6 +47,51 @@ def read_rules(
             column=first.column,
             problems=error.problems,
         ) from None
+
+
+def rules_in_force(own: str) -> tuple[RuleSet, Unreadable | None]:
+    """The rules of a blackboard; where its rules.yaml cannot be used, the shipped ones, and what is wrong with it.
+
+    A broken file must not disable the breaker: the shipped rules are evaluated and halt, and the caller reports
+    DEGRADED.
+    """
+    try:
+        return with_budget(read_rules(own)), None
+    except Unreadable as error:
+        return with_budget(read_rules(None)), error
+
+
+def with_budget(rules: RuleSet) -> RuleSet:
+    """The rules with a limit to the time that own ones take; without it, as for a replay, they take what they take."""
+    block = rules.blocks.get("limits") or {}
+    given = os.environ.get("LIZA_LIMIT_OWN_RULES_SECONDS") or block.get("own_rules_seconds")
+    try:
+        seconds = DEFAULT_SECONDS if given is None else float(given)
+    except ValueError:
+        seconds = DEFAULT_SECONDS
+    return rules._replace(budget=Budget(seconds, time.monotonic))
+
+
+def overrun(rules: RuleSet, own: str) -> Unreadable | None:
+    """Why not all rules could be evaluated, for the caller to report as DEGRADED; None if they were."""
+    overruns = rules.budget.overruns if rules.budget is not None else {}
+    hint = "make the rule simpler or remove it, or move old records out of state.yaml; the time of own rules is"
+    hint = f"{hint} limits.own_rules_seconds in {own}"
+    problems = [
+        Problem(f"rule {name} was not evaluated fully: {why}", own, None, None, hint) for name, why in overruns.items()
+    ]
+    return Unreadable(problems[0].message, hint=hint, file=own, problems=problems) if problems else None
+
+
+def halts_when_degraded(own: str) -> bool:
+    """Whether `on_degraded: halt` is set. By its line alone: it holds for a file of rules that cannot be used, too."""
+    wanted = os.environ.get("LIZA_ON_DEGRADED")
+    if wanted is not None:
+        return wanted == "halt"
+    try:
+        return re.search(rb"^on_degraded:[ \t]*[\"']?halt\b", read(own).raw, re.MULTILINE) is not None
+    except Unreadable:
+        return False
 
 
 def notify_problems(own: str) -> tuple[Problem, ...]:

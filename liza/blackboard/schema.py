@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from liza.blackboard.document import Path
+from liza.model import ANOMALY_DETAILS
 from liza.text import closest, shown
 
 SECTIONS = (
@@ -22,23 +23,6 @@ TASK_STATUSES = (
 SEVERITIES = (
     "VISION_FLAW", "SCOPE_FLAW", "SPEC_FLAW", "ARCHITECTURE_FLAW", "TECH_STACK_FLAW", "EXTERNAL_DEPENDENCY",
 )  # fmt: skip
-
-# Each type of anomaly with the details that its pattern looks at; `a|b` is satisfied by either.
-ANOMALY_DETAILS: dict[str, tuple[str, ...]] = {
-    "retry_loop": ("count", "error_pattern"),
-    "trade_off": ("what", "why", "debt_created"),
-    "spec_ambiguity": ("spec_ref",),
-    "external_blocker": ("blocker_service",),
-    "assumption_violated": ("assumption", "reality"),
-    "scope_deviation": (),
-    "workaround": ("root_cause|what",),
-    "debt_created": (),
-    "spec_changed": (),
-    "hypothesis_exhaustion": (),
-    "spec_gap": ("spec_ref",),
-    "review_deadlock": (),
-    "system_ambiguity": ("protocol_section", "question"),
-}
 
 
 class Fault(NamedTuple):

@@ -2,28 +2,33 @@
 
 import os
 from contextlib import suppress
+from shlex import quote
 from typing import NamedTuple
 
-from liza import templates
+from liza import files, templates
 from liza.blackboard import edit
 from liza.blackboard.backups import last
 from liza.blackboard.document import parse
-from liza.blackboard.paths import FOLDER, Paths
+from liza.blackboard.paths import Paths
 from liza.errors import Refused
+from liza.locate import FOLDER, main_board, upward
 
 FILES = ("state.yaml", "log.yaml", "rules.yaml")
-# What lies in .liza/ for a while or is made anew: locks, the daemon's own files, halts, drafts of an interrupted write.
+# In every clone they would halt its agents, or be one file that is no lock between two machines.
+HARMFUL = ("CHECKPOINT", "PAUSE", "ABORT", "stopped/", "*.lock")
+# What git is to leave alone in .liza/: halts and locks, what is of this machine, private or made anew, and drafts of an
+# interrupted write. The rest belongs to the project: its state, log and rules, and what people read about trips.
 IGNORED = (
-    ".liza/*.lock", ".liza/watch.json", ".liza/watch.log*", ".liza/alerts.log*", ".liza/CHECKPOINT", ".liza/PAUSE",
-    ".liza/ABORT", ".liza/ESCALATION", ".liza/runs/", ".liza/backups/", ".liza/.*.new", ".liza/.*.swap",
+    *HARMFUL, "ESCALATION", "alerts.log*", "watch.json", "watch.log*", "inbox/", "spool/", "steps/", "runs/",
+    "backups/", ".*.new", ".*.swap", ".*.aside",
 )  # fmt: skip
+_GITIGNORE = "# Written by liza: git keeps the blackboard, not what is of one machine or one moment.\n"
 
 
 class Made(NamedTuple):
-    """The files that were made, and what the project's .gitignore does not have yet."""
+    """The files that were made."""
 
     files: tuple[str, ...]
-    gitignore_missing: tuple[str, ...]
     above: str | None  # a blackboard further up, which this one hides
 
 
@@ -31,7 +36,10 @@ def create(root: str, goal: str | None) -> Made:
     """Make `.liza/` in `root`, or what is missing in one that has no state.yaml; `Refused` if there is a blackboard."""
     project = os.path.dirname(os.path.abspath(root)) if os.path.basename(os.path.abspath(root)) == FOLDER else root
     folder = os.path.join(project, FOLDER)
-    contents = {name: templates.text(name).encode() for name in FILES}
+    if project == root and (main := main_board(project)) is not None:
+        hint = f"to use another one here: liza init --root {quote(folder)} && export LIZA_ROOT={quote(folder)}"
+        raise Refused(f"this is a linked work tree of git, and agents in it use {main}", hint=hint)
+    contents = {name: templates.text(name).encode() for name in FILES} | {".gitignore": gitignore()}
     if goal is not None:
         state = parse(contents["state.yaml"], "state.yaml")
         contents["state.yaml"] = edit.replace_section(state, "goal", {**state.data["goal"], "description": goal})
@@ -49,7 +57,7 @@ def create(root: str, goal: str | None) -> Made:
         for name, content in contents.items():
             path = os.path.join(folder, name)
             if not os.path.lexists(path):
-                with open(path, "xb") as file:
+                with open(path, "xb", opener=files.open_fd) as file:
                     made.append(path)
                     file.write(content)
     except OSError as error:
@@ -57,12 +65,16 @@ def create(root: str, goal: str | None) -> Made:
             with suppress(OSError):
                 (os.rmdir if path == folder else os.unlink)(path)
         raise Refused(f"{folder} could not be filled: {error.strerror}", hint="make room on that disk") from None
-    return Made(tuple(path for path in made if path != folder), _not_ignored(project), _above(project))
+    return Made(tuple(path for path in made if path != folder), _above(project))
+
+
+def gitignore() -> bytes:
+    """What `.liza/.gitignore` says; it is anchored there, so that it means nothing to folders inside."""
+    return (_GITIGNORE + "".join(f"/{pattern}\n" for pattern in IGNORED)).encode()
 
 
 def _refuse_what_is_in_use(folder: str) -> None:
     """A folder without a state.yaml is what a daemon or a deletion left; but no history is begun beside an old one."""
-    from shlex import quote
 
     paths = Paths(folder)
     if os.path.lexists(paths.state) or not os.path.isdir(folder):
@@ -75,18 +87,4 @@ def _refuse_what_is_in_use(folder: str) -> None:
 
 
 def _above(project: str) -> str | None:
-    folder = os.path.dirname(os.path.abspath(project))
-    while not os.path.isdir(os.path.join(folder, FOLDER)):
-        if folder == os.path.dirname(folder):
-            return None
-        folder = os.path.dirname(folder)
-    return os.path.join(folder, FOLDER)
-
-
-def _not_ignored(project: str) -> tuple[str, ...]:
-    try:
-        with open(os.path.join(project, ".gitignore"), encoding="utf-8", errors="replace") as file:
-            there = {line.strip() for line in file}
-    except OSError:
-        there = set()
-    return tuple(line for line in IGNORED if line not in there)
+    return next(upward(os.path.dirname(os.path.abspath(project))), None)

@@ -1,19 +1,22 @@
 """From the document on the disk to the facts that rules judge."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from types import MappingProxyType
 
-from liza.blackboard import schema
+from liza.blackboard import schema, schema_times
 from liza.blackboard.document import Document
 from liza.errors import Refused
 from liza.model import Problem, Snapshot, Span
 
 
-def take(document: Document, *, check: bool = True) -> Snapshot:
-    """A picture of the document. What is wrong with its records comes along as problems, if that is asked for."""
+def take(document: Document, *, check: bool = True, now: datetime | None = None) -> Snapshot:
+    """A picture of the document. What is wrong with its records comes along as problems, if that is asked for; also
+    which of its times are in the future, where `now` is given."""
     if not check:
         return Snapshot(document.raw, {}, MappingProxyType(document.data), ())
-    problems = located(document, schema.check(document.data))
+    ahead = schema_times.check(document.data, now) if now is not None else ()
+    problems = located(document, (*schema.check(document.data), *ahead))
     try:
         spans = {name: Span(part.start, part.end) for name, part in document.sections.items()}
     except Refused as error:

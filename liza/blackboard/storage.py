@@ -15,9 +15,10 @@ import zlib
 from contextlib import suppress
 from typing import NamedTuple
 
-from liza.blackboard import filesystem
+from liza import files
+from liza.blackboard import filesystem, limits
 from liza.blackboard.versions import Identity, Reading, has_writer, identity
-from liza.errors import LizaError, Refused
+from liza.errors import LizaError, Refused, Unwritable
 
 _POLL = 0.002
 
@@ -32,12 +33,17 @@ def replace(path: str, seen: Reading, raw: bytes) -> None:
     Whoever calls holds the blackboard's lock. At every moment the file is one whole version; a crash leaves at most a
     file that `sweep` takes away. `Refused` promises that the file is as it was.
     """
-    path = os.path.realpath(path)  # a symlinked state.yaml stays a symlink
-    fresh = _names(path, f"{os.getpid()}-{time.monotonic_ns()}.new")
-    swap = _names(path, f"{_label(raw)}-{_label(seen.raw)}.swap")
+    path = _resolved(path)  # a symlinked state.yaml stays a symlink
+    folder, name = os.path.split(path)
+    fresh = os.path.join(folder, files.draft_name(name))
+    swap = os.path.join(folder, f".{name}.{_label(raw)}-{_label(seen.raw)}-{os.urandom(8).hex()}.swap")
     try:
         ours = _write_new(fresh, path, raw)
         os.rename(fresh, swap)
+        # Once more before the exchange: put back after it, the newer version would be gone for a moment, and whoever
+        # reads just then saves an older one over it. What remains is the time between these two calls.
+        if identity(os.stat(path)) != seen.identity and _version(path).raw != seen.raw:
+            raise Changed
         exchanged = filesystem.exchange(swap, path)
     except BaseException as error:
         _unlink(fresh)
@@ -80,37 +86,28 @@ def _inspect(swap: str, path: str, seen: Reading, ours: "Version") -> None:
     raise Changed
 
 
-def put(path: str, raw: bytes) -> None:
-    """Write a file of our own, whole or not at all; what was there before is gone."""
-    fresh = _names(path, f"{os.getpid()}-{time.monotonic_ns()}.new")
+put = files.put  # a file of our own, whole or not at all; what was there before is gone
+
+
+def _resolved(path: str) -> str:
     try:
-        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-        try:
-            _write_all(fd, raw)
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-        os.rename(fresh, path)
-    except BaseException:
-        _unlink(fresh)
-        raise
-    sync_folder(path)
-
-
-def _names(path: str, ending: str) -> str:
-    folder, name = os.path.split(path)
-    return os.path.join(folder, f".{name}.{ending}")
+        return files.resolve(path)
+    except OSError as error:
+        raise _refused(path, error) from None
 
 
 def _write_new(fresh: str, path: str, raw: bytes) -> int:
     """A finished copy on the disk with the owner and mode of the file it will replace; its inode number."""
-    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    fd = files.open_fd(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode=0o600)
     try:
-        status = os.stat(path)
-        _write_all(fd, raw)
+        status = os.lstat(path)
+        if not stat.S_ISREG(status.st_mode):
+            raise Changed
+        files.write_all(fd, raw)
         if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
             _keep_owner(fd, status)
-        os.fchmod(fd, stat.S_IMODE(status.st_mode))
+        # Never more: a setuid bit that an agent gave its file would be one of whoever writes it now.
+        os.fchmod(fd, status.st_mode & 0o666)
         written = os.fstat(fd)
         # Readers take a file whose last change is later than its last byte for one that was moved into place whole.
         # Clocks of file systems tick too coarsely for that to be so by itself.
@@ -119,12 +116,6 @@ def _write_new(fresh: str, path: str, raw: bytes) -> int:
         return written.st_ino
     finally:
         os.close(fd)
-
-
-def _write_all(fd: int, raw: bytes) -> None:
-    view = memoryview(raw)
-    while view:
-        view = view[os.write(fd, view) :]
 
 
 def _keep_owner(fd: int, status: os.stat_result) -> None:
@@ -154,10 +145,13 @@ class Version(NamedTuple):
 
 
 def _version(path: str) -> Version:
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        fd = files.open_fd(path, alone=False)
+    except files.Odd:
+        return Version(os.lstat(path).st_ino, None)
     try:
         status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
+        if limits.is_too_large(status.st_size, path):
             return Version(status.st_ino, None)
         with open(fd, "rb", buffering=0, closefd=False) as file:
             return Version(status.st_ino, file.readall())
@@ -191,12 +185,13 @@ def _put_back(swap: str, path: str, ours: Version) -> None:
         raise NotDurable(f"a write could not be undone: {error.strerror}", hint=hint, file=path) from None
 
 
-def sweep(path: str, backups: str) -> list[str]:
+def sweep(path: str, backups: str, stuck: list[str] | None = None) -> list[str]:
     """Take away what an interrupted `replace` left behind. Returns where a version was rescued to, if any was.
 
-    Whoever calls holds the blackboard's lock, so nobody else is in the middle of a `replace`.
+    Whoever calls holds the blackboard's lock, so nobody else is in the middle of a `replace`. What cannot be taken away
+    (an agent can plant a folder by such a name) is stepped over: why, and what to do, is added to `stuck`.
     """
-    path = os.path.realpath(path)
+    path = _resolved(path)
     folder, name = os.path.split(path)
     rescued: list[str] = []
     try:
@@ -207,27 +202,45 @@ def sweep(path: str, backups: str) -> list[str]:
         if not entry.startswith(f".{name}.") or not entry.endswith((".new", ".swap")):
             continue
         left = os.path.join(folder, entry)
-        if entry.endswith(".new") or _is_ours_or_base(left, entry[len(name) + 2 : -len(".swap")]):
-            _unlink(left)
-        else:
-            make_folder(backups)
-            kept = os.path.join(backups, f"{name}.rescued-{time.time_ns()}")
-            try:
-                os.rename(left, kept)
-            except OSError as error:
-                if error.errno != errno.EXDEV:
-                    raise
-                with open(left, "rb") as file:  # a symlinked state.yaml is on another file system
-                    put(kept, file.read())
-                os.unlink(left)
-            rescued.append(kept)
+        try:
+            if entry.endswith(".new") or _is_ours_or_base(left, entry[len(name) + 2 : -len(".swap")]):
+                _unlink(left)
+            else:
+                rescued.append(_rescue(left, backups, name))
+        except FileNotFoundError:
+            continue  # somebody else took it away
+        except OSError as error:
+            if stuck is not None:
+                stuck.append(_stuck(left, error))
     return rescued
+
+
+def _rescue(left: str, backups: str, name: str) -> str:
+    """Keep a version that nobody has looked at, whatever kind of file it is."""
+    files.make_folder(backups)
+    kept = f"{name}.rescued-{time.time_ns()}"
+    with files.Folder(backups) as folder:
+        try:
+            os.rename(left, kept, dst_dir_fd=folder.fd)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            folder.put(kept, files.read(left))  # a symlinked state.yaml is on another file system
+            os.unlink(left)
+    return os.path.join(backups, kept)
+
+
+def _stuck(left: str, error: OSError) -> str:
+    from shlex import quote
+
+    why = f"left from an interrupted write, and cannot be removed: {error.strerror}"
+    return f"{left}: {why}; to fix: rm -rf {quote(left)}"
 
 
 def has_left(path: str) -> bool:
     """Whether there is anything for `sweep` to take away, or a `replace` under way."""
-    folder, name = os.path.split(os.path.realpath(path))
     try:
+        folder, name = os.path.split(files.resolve(path))
         return any(entry.startswith(f".{name}.") and entry.endswith((".new", ".swap")) for entry in os.listdir(folder))
     except OSError:
         return False
@@ -235,11 +248,12 @@ def has_left(path: str) -> bool:
 
 def sweep_drafts(folder: str) -> None:
     """Take away what an interrupted `put` left in a folder. Drafts of processes that still run are left to them."""
-    with suppress(OSError):
-        for entry in os.listdir(folder):
+    with suppress(OSError), files.Folder(folder, listed=True) as held:
+        for entry in os.listdir(held.fd):
             draft = re.fullmatch(r"\..+\.(\d+)-\d+\.new", entry)
             if draft is not None and not is_alive(int(draft[1])):
-                _unlink(os.path.join(folder, entry))
+                with suppress(OSError):  # a folder that somebody gave such a name
+                    held.remove(entry)
 
 
 def is_alive(pid: int) -> bool:
@@ -263,10 +277,7 @@ def _label(raw: bytes) -> str:
     return f"{zlib.crc32(raw):08x}{len(raw):x}"
 
 
-def make_folder(path: str) -> None:
-    """A folder in that of the blackboard. Never that one itself: if somebody has deleted it since, it stays deleted."""
-    with suppress(FileExistsError):
-        os.mkdir(path)
+make_folder = files.make_folder
 
 
 def make_folders(*paths: str) -> None:
@@ -276,11 +287,8 @@ def make_folders(*paths: str) -> None:
 
 
 def sync_folder(path: str) -> None:
-    fd = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    with files.Folder(os.path.dirname(path), listed=True) as folder:
+        os.fsync(folder.fd)
 
 
 def _unlink(path: str) -> None:
@@ -297,4 +305,4 @@ def _refused(path: str, error: OSError) -> Refused:
         errno.EROFS: "the file system is read-only: mount it for writing",
     }
     hint = hints.get(error.errno or 0, f"look after the disk of {os.path.dirname(path)}")
-    return Refused(f"it could not be written: {error.strerror or error}; it is as it was", hint=hint, file=path)
+    return Unwritable(f"it could not be written: {error.strerror or error}; it is as it was", hint=hint, file=path)

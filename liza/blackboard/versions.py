@@ -6,10 +6,11 @@ Any program may write at any moment, with or without the lock, in place or by mo
 import errno
 import fcntl
 import os
-import stat
 import time
 from typing import NamedTuple
 
+from liza import files
+from liza.blackboard import limits
 from liza.errors import Unreadable
 
 YOUNG = 0.25  # seconds; an older file is not in the middle of being saved
@@ -79,27 +80,16 @@ def read(path: str, *, again: bool = False, whole: Identity | None = None, patie
 
 
 def _read_once(path: str) -> tuple[bytes | None, os.stat_result]:
-    # O_NONBLOCK: opening a FIFO that somebody put there must not wait for a writer.
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    fd = files.open_resolved(path)
     try:
         before = os.fstat(fd)
-        if not stat.S_ISREG(before.st_mode):
-            raise OSError(errno.EISDIR if stat.S_ISDIR(before.st_mode) else errno.EINVAL, "not a regular file")
+        limits.check_size(before.st_size, path)
         with open(fd, "rb", buffering=0, closefd=False) as file:
             raw = file.readall()
         same = identity(before) == identity(os.fstat(fd)) == identity(os.stat(path)) and len(raw) == before.st_size
         return (raw if same else None), before
     finally:
-        os.close(fd)  # not by `open`, which refuses a folder and leaves it open
-
-
-def regular(path: str, flags: int) -> int:
-    """An opener for open(): whatever an agent put in the place of a file, nobody waits at it as at a FIFO."""
-    fd = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise OSError(errno.EINVAL, "it is not a regular file", path)
-    return fd
 
 
 def is_in_place(path: str, reading: Reading) -> bool:
@@ -142,6 +132,9 @@ def _unreadable(path: str, error: OSError) -> Unreadable:
         errno.EISDIR: ("it is a folder, not a file", f"move the folder away: mv {name} {name}.folder"),
         errno.EACCES: ("no permission to read it", f"give yourself permission: {allow}"),
         errno.EINVAL: ("it is not a regular file", f"move it away: mv {name} {name}.odd"),
+        errno.ELOOP: ("it is a link in a loop", f"remove the link: rm {name}"),
+        errno.EMLINK: (str(error.strerror), f"give it one name: cp {name} {name}.copy && mv {name}.copy {name}"),
+        errno.EXDEV: (str(error.strerror), f'put the file itself there: mv "$(realpath {name})" {name}'),
     }
     message, hint = reasons.get(error.errno or 0, (error.strerror or str(error), f"look at it with: ls -la {name}"))
     return Unreadable(message, hint=hint, file=path)
@@ -155,7 +148,7 @@ def has_writer(path: str) -> bool:
     # What `signal` is made of, and loaded already: importing that one takes as long as a tenth of Python's start.
     from _signal import SIGURG  # type: ignore[import-not-found]
 
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    fd = files.open_resolved(path)
     try:
         fcntl.fcntl(fd, fcntl.F_SETSIG, SIGURG)  # what a broken lease sends; ignored unless somebody wants it
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)

@@ -3,6 +3,7 @@
 Each step can be done again without harm under the same trip id; whoever comes next does what a crash left undone.
 """
 
+import hashlib
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -10,15 +11,21 @@ from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
-from liza.blackboard import storage, versions
+from liza import files
+from liza.blackboard import storage
 from liza.blackboard.board import Board
-from liza.blackboard.logfile import append_entry, has_line
+from liza.blackboard.logfile import append_entry, append_locked, entries_about
 from liza.breaker import checkpoint, report
 from liza.breaker import section as sections
+from liza.breaker.carry import carry_over, holds
+from liza.breaker.origin import LIZA, RESOLVE, evidence_digest, is_about
 from liza.errors import LizaError, Refused
-from liza.model import Match, Silenced, Snapshot, format_time
+from liza.model import Match, Origin, Silenced, Snapshot, format_time
+from liza.rules.acknowledged import origin_of
+from liza.text import one_line
 
-AGENT = "liza"
+_DETAIL = 300  # characters
+_ID = 12  # digits of a trip id
 
 
 class Trip(NamedTuple):
@@ -30,6 +37,8 @@ class Trip(NamedTuple):
     evidence: Mapping[str, str]
     rule_changes: tuple[str, ...] = ()
     silenced: tuple[Silenced, ...] = ()
+    alarms: tuple[str, ...] = ()  # what keeps, or could have kept, records from counting
+    renews: bool = True  # a report on it that is there already is written anew; else that one has more to say
 
 
 def attempt(failed: list[LizaError], step: Callable[[], object]) -> None:
@@ -43,39 +52,140 @@ def attempt(failed: list[LizaError], step: Callable[[], object]) -> None:
 # --- the trip -------------------------------------------------------------------------------------------------------
 
 
-def write_report(board: Board, trip: Trip) -> None:
-    """The page for people."""
-    _put_report(board.paths.report, trip)
+def write_report(board: Board, trip: Trip, instead_of: Trip | None = None) -> None:
+    """The page for people. What they wrote into an earlier version of it is in this one too.
+
+    `instead_of` is what this process took the trip for before it knew better: its page is nobody's work.
+    """
+    name = str(trip.trigger.get("trip_id"))
+    if not trip.renews and not report.is_about(board.paths.report, name):
+        restore_report(board, trip.trigger)
+    there = _read(board.paths.report)
+    if instead_of is not None and there == _rendered(instead_of):
+        there = None
+    if there is not None and _is_final(board, trip, there):
+        return
+    text = _rendered(trip)
+    if there is not None and report.says(there, name):
+        before = _read(_archived(board, trip.trigger))
+        if _is_edited(there, before):
+            text = carry_over(text if before is None else before, there, text)
+        if text == there:
+            return
+    try:
+        if there is not None:
+            _keep_edited(board, there)
+        storage.put(board.paths.report, _encoded(text))
+    except OSError as error:
+        raise _no_report(error, board.paths.report) from None
 
 
 def archive(board: Board, trip: Trip) -> None:
-    """The same page under a name of its own, once the trip is entered and its time is settled."""
+    """The same page under a name of its own, once the trip is entered and its time is certain.
+
+    Until somebody decides it is as liza wrote it, which is how what people wrote is told from it.
+    """
+    path = _archived(board, trip.trigger)
+    name = str(trip.trigger.get("trip_id"))
     try:
         storage.make_folder(board.paths.reports)
     except OSError as error:
         raise _no_report(error, board.paths.reports) from None
-    _put_report(os.path.join(board.paths.reports, report.archive_name(trip.trigger)), trip)
-    if not report.is_about(board.paths.report, str(trip.trigger.get("trip_id"))):
-        _put_report(board.paths.report, trip)  # a check that found another trip has overwritten it meanwhile
+    known, text = _read(path), _rendered(trip)
+    if known is not None and _is_final(board, trip, known):
+        return
+    there = _read(board.paths.report)
+    if known != text or there is None or not report.says(there, name):
+        write_report(board, trip)  # before what it is compared with is another one
+    if known == text:
+        return
+    try:
+        storage.put(path, _encoded(text))
+    except OSError as error:
+        raise _no_report(error, path) from None
+
+
+def _is_final(board: Board, trip: Trip, page: str) -> bool:
+    """Whether a page is not to be written anew: a human has decided meanwhile, and that is in it; or this trip has no
+    evidence any more. Agents can write a page too: that somebody has decided is what the blackboard says."""
+    name = str(trip.trigger.get("trip_id"))
+    if not trip.renews:
+        return report.says(page, name)
+    if not report.says(page, name, decided=True):
+        return False
+    try:
+        section = board.read().data.get("circuit_breaker")
+    except LizaError:
+        return False
+    trigger = sections.open_trigger(section)
+    return sections.is_resolved(section, name) and (trigger is None or trigger.get("trip_id") != name)
+
+
+def is_replaced(board: Board, trigger: Mapping[str, Any]) -> bool:
+    """Whether the page of an open trip is another one, or lacks something that liza wrote."""
+    there, before = _read(board.paths.report), _read(_archived(board, trigger))
+    if there is None or before is None:
+        return False  # who writes it next reports that
+    trip = str(trigger.get("trip_id"))
+    return report.says(before, trip) and not (report.says(there, trip) and holds(there, before))
 
 
 def restore_report(board: Board, trigger: Mapping[str, Any]) -> None:
+    archived = _archived(board, trigger)
+    text = _read(_edited(archived)) or _read(archived)
+    if text is not None:  # else whoever tripped it is about to write it
+        with suppress(OSError):
+            storage.put(board.paths.report, _encoded(text))
+
+
+def _keep_edited(board: Board, there: str) -> None:
+    """Put a report that somebody edited beside the archived one, before another takes its place."""
+    for path in _archives(board):
+        if report.says(there, path.removesuffix(".md")[-_ID:]):
+            if _is_edited(there, _read(path)) and _read(_edited(path)) != there:
+                storage.put(_edited(path), _encoded(there))
+            return
+    if report.has_ticks(there):  # nobody but a person does that, wherever the archived one is
+        storage.make_folder(board.paths.reports)
+        name = f"{hashlib.sha256(_encoded(there)).hexdigest()[:_ID]}.edited.md"
+        storage.put(os.path.join(board.paths.reports, name), _encoded(there))
+
+
+def _archives(board: Board) -> list[str]:
+    """The archived reports, the newest first."""
     try:
-        archived = os.path.join(board.paths.reports, report.archive_name(trigger))
-        with open(archived, "rb", opener=versions.regular) as file:
-            storage.put(board.paths.report, file.read())
+        names = sorted(os.listdir(board.paths.reports), reverse=True)
     except OSError:
-        pass  # whoever tripped it is about to write it
+        return []
+    return [os.path.join(board.paths.reports, name) for name in names if report.is_archive(name)]
 
 
-def _put_report(path: str, trip: Trip) -> None:
-    if report.is_about(path, str(trip.trigger.get("trip_id")), decided=True):
-        return  # a human has decided meanwhile, and that stands in it
+def _is_edited(there: str, before: str | None) -> bool:
+    """Whether somebody wrote into a report; where it was never archived only what nobody but a person does counts."""
+    return there != before if before is not None else report.has_ticks(there)
+
+
+def _archived(board: Board, trigger: Mapping[str, Any]) -> str:
+    return os.path.join(board.paths.reports, report.archive_name(trigger))
+
+
+def _edited(archived: str) -> str:
+    return archived.removesuffix(".md") + ".edited.md"
+
+
+def _rendered(trip: Trip) -> str:
+    return report.render(trip.trigger, trip.matches, trip.snapshot, trip.rule_changes, trip.silenced, trip.alarms)
+
+
+def _read(path: str) -> str | None:
     try:
-        text = report.render(trip.trigger, trip.matches, trip.snapshot, trip.rule_changes, trip.silenced)
-        storage.put(path, text.encode())
-    except OSError as error:
-        raise _no_report(error, path) from None
+        return files.read(path).decode(errors="surrogateescape")
+    except OSError:
+        return None
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")
 
 
 def _no_report(error: OSError, path: str) -> Refused:
@@ -84,28 +194,41 @@ def _no_report(error: OSError, path: str) -> Refused:
 
 
 def is_logged(board: Board, action: str, trigger: Mapping[str, Any]) -> bool:
-    """Whether the log has that line already."""
-    return has_line(board.paths.log, _marks(action, trigger))
+    """Whether the log has that entry already."""
+    trip = _name_of(trigger)
+    return any(_is_about(entry, action, trip) for entry in entries_about(board.paths.log, trip))
 
 
 def log_trip(board: Board, trigger: Mapping[str, Any], now: datetime, *, waits: bool = True) -> None:
     """That it tripped: by whoever finds it so first, since the one who tripped it may have been killed."""
-    log_once(board, trigger, "tripped", f"{trigger.get('pattern')} ({trigger.get('severity')})", now, waits=waits)
+    log_once(board, trigger, "tripped", sections.named(trigger), now, waits=waits)
 
 
 def log_once(
-    board: Board, trigger: Mapping[str, Any], action: str, detail: str, now: datetime, *, waits: bool = True
+    board: Board,
+    trigger: Mapping[str, Any],
+    action: str,
+    detail: str,
+    now: datetime,
+    *,
+    waits: bool = True,
+    **more: Any,
 ) -> None:
     """One line a decision: a trip that is taken up again after a crash is not logged twice."""
-    said, mark = _marks(action, trigger)
-    entry = {"timestamp": format_time(now), "agent": AGENT, "action": action, "detail": f"{said}: {detail}, {mark}"}
-    append_entry(board.paths, entry, unless=(said, mark), waits=waits)
+    trip = _name_of(trigger)
+    mark = f"trip {trip}" if trigger.get("trip_id") else f"trip of {trip}"
+    said = f"circuit breaker {action}: {one_line(detail, _DETAIL)}, {mark}"
+    entry = {"timestamp": format_time(now), "agent": LIZA, "action": action, "trip_id": trip, **more, "detail": said}
+    append_entry(board.paths, entry, lambda: is_logged(board, action, trigger), waits=waits and board.waits)
 
 
-def _marks(action: str, trigger: Mapping[str, Any]) -> tuple[str, str]:
-    """What a line of the log has if it tells of this."""
-    mark = f"trip {trigger['trip_id']}" if trigger.get("trip_id") else f"trip of {trigger.get('timestamp')}"
-    return f"circuit breaker {action}", mark
+def _name_of(trigger: Mapping[str, Any]) -> str:
+    """By what the log knows a trip; one that another tool entered has no id, and is known by its time."""
+    return str(trigger.get("trip_id") or trigger.get("timestamp"))
+
+
+def _is_about(entry: Mapping[str, Any], action: str, trip: str) -> bool:
+    return entry.get("agent") == LIZA and entry.get("action") == action and is_about(entry, trip)
 
 
 # --- the decision ---------------------------------------------------------------------------------------------------
@@ -124,8 +247,8 @@ def report_decision(board: Board, entry: Mapping[str, Any], failed: list[LizaErr
     """Into both copies of the report: what the history says of the decision on this trip."""
     trip = str(entry["trip_id"])
     added = report.decision(entry)
-    archived = os.path.join(board.paths.reports, report.archive_name(entry))
-    _archive_if_missing(board, trip, archived)
+    archived = _archived(board, entry)
+    _archive_as_edited(board, trip, archived)
     for path in (archived, board.paths.report):
         attempt(failed, partial(_add_decision, path, trip, added))
 
@@ -136,29 +259,42 @@ def log_decision(
     """Into the log, once."""
     if entry.get("trip_id"):
         attempt(failed, lambda: log_trip(board, entry, now, waits=waits))  # no check comes after a decision
-    resolved = f"{entry.get('pattern')} {sections.whose(entry)}"
-    attempt(failed, lambda: log_once(board, entry, "resolved", resolved, now, waits=waits))
+    resolved = f"{entry.get('pattern') or 'no pattern named'} {sections.whose(entry)}"
+    more: dict[str, Any] = {} if origin_of(entry) is Origin.COMMAND else {"edited": True}
+    more |= {"evidence": kept} if (kept := evidence_digest(entry)) is not None else {}
+    attempt(failed, lambda: log_once(board, entry, "resolved", resolved, now, waits=waits, **more))
 
 
-def _archive_if_missing(board: Board, trip: str, archived: str) -> None:
-    """The report under its own name, where whoever tripped it was killed before that."""
-    if os.path.exists(archived) or not report.is_about(board.paths.report, trip):
+def log_command(board: Board, entry: Mapping[str, Any], now: datetime) -> None:
+    """That somebody decides by `liza resolve`; under the lock, and before it is entered: else it is only a claim."""
+    trip, at = _name_of(entry), str(entry.get("resolved_at"))
+    line = {"timestamp": format_time(now), "agent": str(entry.get("resolved_by")), "action": RESOLVE, "trip_id": trip}
+    line |= {"resolved_at": at}
+    line |= {"evidence": kept} if (kept := evidence_digest(entry)) is not None else {}
+    line["detail"] = f"{one_line(entry.get('pattern'), 100)}: {one_line(entry.get('resolution'), _DETAIL)}, trip {trip}"
+    with suppress(LizaError):  # a decision is entered all the same; what is written after it tells why the log is not
+        append_locked(board.paths, line)
+
+
+def _archive_as_edited(board: Board, trip: str, archived: str) -> None:
+    """The report under its own name with what people wrote into it, unless the decision is in there already."""
+    there, known = _read(board.paths.report), _read(archived)
+    if there is None or there == known or not report.says(there, trip):
+        return
+    if known is not None and report.says(known, trip, decided=True):
         return
     with suppress(OSError):  # the page is there all the same
         storage.make_folder(board.paths.reports)
-        with open(board.paths.report, "rb", opener=versions.regular) as file:
-            storage.put(archived, file.read())
+        storage.put(archived, _encoded(there))
 
 
 def _add_decision(path: str, trip: str, added: str) -> None:
-    try:
-        with open(path, "rb", opener=versions.regular) as file:
-            raw = file.read()
-    except OSError:
+    text = _read(path)
+    if text is None:
         return  # the report was taken away; the decision is on the blackboard
-    if trip.encode() in raw and b"\n## Decision\n" not in raw:
+    if report.says(text, trip) and not report.says(text, trip, decided=True):
         try:
-            storage.put(path, raw.rstrip(b"\n") + b"\n" + added.encode())
+            storage.put(path, _encoded(text.rstrip("\n") + "\n" + added))
         except OSError as error:
             said = f"the decision could not be added to the report: {error.strerror}"
             raise checkpoint.Unfinished(said, hint="make room or permission for it", file=path) from None

@@ -8,10 +8,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from liza import templates
-from liza.blackboard import versions
+from liza import files, templates
 from liza.breaker import section as sections
-from liza.model import Match, Record, Silenced, Snapshot, format_time
+from liza.model import VALUE, Match, Number, Record, Silenced, Snapshot, format_time
 from liza.rules.severities import SEVERITIES, UNKNOWN
 from liza.text import printable
 
@@ -19,10 +18,22 @@ TEMPLATE = "report.md"
 ROWS = 40
 FEW = 8
 DECISION = 20_000
+_DECIDED = "\n## Decision\n\n**Resolved:**"
 CELL = 240
 
 _MARKUP = str.maketrans(
-    {"|": "\\|", "`": "\\`", "<": "&lt;", ">": "&gt;", "*": "\\*", "[": "\\[", "]": "\\]", "~": "\\~", "\\": "\\\\"}
+    {
+        "&": "&amp;",
+        "|": "\\|",
+        "`": "\\`",
+        "<": "&lt;",
+        ">": "&gt;",
+        "*": "\\*",
+        "[": "\\[",
+        "]": "\\]",
+        "~": "\\~",
+        "\\": "\\\\",
+    }
 )
 _EMPHASIS = re.compile(r"(?<!\w)_|_(?!\w)")
 # What agents say about an artifact, in the order in which it says most.
@@ -47,15 +58,18 @@ def render(
     snapshot: Snapshot,
     rule_changes: Sequence[str] = (),
     silenced: Sequence[Silenced] = (),
+    alarms: Sequence[str] = (),
 ) -> str:
     """The text of the report on a trip: the first match is the trigger, the others matched too."""
     facts = _facts(trigger, matches, snapshot, rule_changes)
     facts["silenced"] = [_silenced(each) for each in silenced[:ROWS]]
     facts["left_out"]["silenced"] = max(len(silenced) - ROWS, 0)
+    facts["alarms"] = list(alarms[:ROWS])
+    facts["left_out"]["alarms"] = max(len(alarms) - ROWS, 0)
     own = templates.own(TEMPLATE)
     if own is not None:
         try:
-            with open(own, encoding="utf-8", opener=versions.regular) as file:
+            with open(own, encoding="utf-8", opener=files.regular) as file:
                 return templates.fill(file.read(), facts, {"cell": cell})
         except Exception as error:  # noqa: BLE001 - whatever somebody's template does, there is a report
             facts["rule_changes"].append(f"the template {own} failed, so this is the shipped one: {error}")
@@ -79,7 +93,9 @@ def _facts(
         "by_hand": first is None,
         "field_title": _title(fields),
         "evidence": [_row(record, fields) for record in evidence[:ROWS]],
-        "common_factor": trigger.get("message") or (first and (first.key or first.rule.description)) or "",
+        "numbers": [_number(each) for each in first.numbers] if first else [],
+        "common_factor": (first and (first.key or first.rule.description)) or trigger.get("message") or "",
+        "message": trigger.get("message") if first else "",  # what a person added to a pattern that matched
         "hypotheses": hypotheses[:FEW],
         "artifacts": artifacts[:ROWS],
         "others": [_other(match) for match in rest[:ROWS]],
@@ -112,18 +128,22 @@ def _row(record: Record, fields: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def _number(number: Number) -> dict[str, str]:
+    name = "what the rule counts" if number.name == VALUE else number.name
+    return {"name": name, "value": f"{number.value:.12g}", "limit": f"{number.operator} {number.threshold:.12g}"}
+
+
 def _artifacts(matches: Sequence[Match], snapshot: Snapshot) -> list[dict[str, str]]:
     """The specifications that the evidence and its tasks refer to, each with what was said of it."""
     said: dict[str, list[str]] = {}
     tasks = {str(task.get("id")): task for task in snapshot.records("tasks")}
-    for match in matches:
-        for record in match.evidence:
-            refs = record.get("spec_ref")
-            for ref in refs if isinstance(refs, list | tuple) else (refs,):
-                if ref is not None:
-                    said.setdefault(str(ref), []).extend(
-                        str(record.get(name)) for name in _SAID[:5] if record.get(name) is not None
-                    )
+    # Each record once: a list of values may have it in many groups.
+    for record in {(each.stream, each.key): each for match in matches for each in match.evidence}.values():
+        refs = record.get("spec_ref")
+        texts = [str(value) for name in _SAID[:5] if (value := record.get(name)) is not None]
+        for ref in refs if isinstance(refs, list | tuple) else (refs,):
+            if ref is not None:
+                said.setdefault(str(ref), []).extend(texts)
     for match in matches:
         for name in match.tasks:
             if name in tasks and tasks[name].get("spec_ref") is not None:
@@ -137,9 +157,13 @@ def _other(match: Match) -> dict[str, Any]:
         "severity": match.rule.severity,
         "count": f"{match.value:g}",
         "threshold": f"{match.threshold:g}",
-        "key": match.key or match.rule.description,
+        "key": match.key or _numbers_in_words(match) or match.rule.description,
         "tasks": ", ".join(match.tasks),
     }
+
+
+def _numbers_in_words(match: Match) -> str:
+    return ", ".join("{name} = {value}".format(**_number(each)) for each in match.numbers if each.name != VALUE)
 
 
 def _silenced(each: Silenced) -> dict[str, Any]:
@@ -149,9 +173,9 @@ def _silenced(each: Silenced) -> dict[str, Any]:
 
 def _earlier(matches: Sequence[Match], snapshot: Snapshot) -> list[dict[str, Any]]:
     names = {match.rule.name for match in matches}
-    wanted = ("pattern", "timestamp", "resolved_at", "resolved_by", "resolution")
+    wanted = ("pattern", "timestamp", "resolved_at", "resolution")
     return [
-        {name: entry.get(name) for name in wanted}
+        {**{name: entry.get(name) for name in wanted}, "resolved_by": sections.whose(entry).removeprefix("by ")}
         for entry in sections.history_of(snapshot.sections.get("circuit_breaker"))
         if isinstance(entry, Mapping) and str(entry.get("pattern")) in names and entry.get("resolved_at") is not None
     ]
@@ -164,24 +188,54 @@ def _distinct(values: Iterable[Any]) -> list[str]:
 def decision(entry: Mapping[str, Any]) -> str:
     """What is added to a report once a human has decided: how its entry in the history was completed."""
     at, by = cell(entry.get("resolved_at")), cell(sections.whose(entry).removeprefix("by "))
-    return f"\n## Decision\n\n**Resolved:** {at}  \n**By:** {by}\n\n{_quoted(str(entry.get('resolution') or ''))}\n"
+    return f"{_DECIDED} {at}  \n**By:** {by}\n\n{_quoted(str(entry.get('resolution') or ''))}\n"
 
 
 def is_about(path: str, trip: str, decided: bool = False) -> bool:
     """Whether the report at `path` is the one of that trip, and holds what was decided if that is asked."""
     try:
-        with open(path, encoding="utf-8", errors="replace", opener=versions.regular) as file:
-            text = file.read()
+        return says(files.read(path).decode(errors="replace"), trip, decided)
     except OSError:
         return False
-    return trip in text and (not decided or "\n## Decision\n" in text)
+
+
+def says(text: str, trip: str, decided: bool = False) -> bool:
+    """Whether a report is the one of that trip, and holds what was decided if that is asked.
+
+    People write headings of their own into it, so a decision is known by all that `decision` begins with.
+    """
+    return trip in text and (not decided or f"{_DECIDED} " in text.replace("\r\n", "\n"))
+
+
+def has_ticks(text: str) -> bool:
+    return re.search(r"^\s*[-*+] \[[xX]\] ", text, re.MULTILINE) is not None
+
+
+def is_archive(name: str) -> bool:
+    """Whether a file among the reports has a name that `archive_name` gave it."""
+    return re.fullmatch(r"\w+-\w+-[0-9a-f]{12}\.md", name) is not None
+
+
+def is_blank(path: str) -> bool:
+    """Whether there is no report at `path`, or nothing in it."""
+    try:
+        return not files.read(path).strip()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False  # there, and not to be read: whoever writes it next reports that
 
 
 def _quoted(text: str) -> str:
     if len(text) > DECISION:
         text = text[:DECISION] + " … (the whole text is in .liza/state.yaml)"
-    lines = (_plain(printable(" ".join(line.split()))) for line in text.strip().splitlines())
+    lines = (_no_block(_plain(printable(" ".join(line.split())))) for line in text.strip().splitlines())
     return "\n".join(f"> {line}".rstrip() for line in lines)
+
+
+def _no_block(line: str) -> str:
+    """A line that begins neither a list, nor a heading, nor a ruler, wherever it is put."""
+    return re.sub(r"^(\d*)([-+=#]|(?<=\d)[.)])", r"\1\\\2", line)
 
 
 def archive_name(trigger: Mapping[str, Any]) -> str:

@@ -2,18 +2,22 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from liza.blackboard import edit
+from liza.blackboard import alerts, edit
 from liza.blackboard.board import Board
 from liza.blackboard.document import Document, parse
 from liza.breaker import checkpoint, report
 from liza.breaker import section as sections
-from liza.breaker.paperwork import attempt, is_logged, log_decision, report_decision
-from liza.breaker.trip import tidy
-from liza.errors import LizaError, Refused
-from liza.model import Problem, format_time
+from liza.breaker.evidence import with_kept
+from liza.breaker.origin import origin_of
+from liza.breaker.paperwork import attempt, is_logged, log_command, log_decision, report_decision
+from liza.breaker.trip import Halted, lost_trigger, tidy
+from liza.errors import LizaError, Refused, Unreadable
+from liza.model import Origin, Problem, format_time
+from liza.text import name_of_person
 
 
 class Resolution(NamedTuple):
@@ -25,14 +29,21 @@ class Resolution(NamedTuple):
     earlier: Mapping[str, Any] | None = None  # the last decision, where somebody else was faster and this one is none
 
 
-def resolve(board: Board, text: str, by: str, now: datetime) -> Resolution:
-    """Close the open trip with a text; `Refused` if the text is empty, or nobody has decided."""
+def resolve(board: Board, text: str, by: str, now: datetime, *, terminal: bool = True) -> Resolution:
+    """Close the open trip with a text; `Refused` if the text is empty, or nobody has decided.
+
+    Without a terminal it may have been an agent that cleared its environment: that is entered, and alarmed.
+    """
     if not text.strip():
         hint = "liza resolve -m '...'"
         raise Refused("a resolution needs a text: what was decided, and where it is written down", hint=hint)
-    if not by.strip():
+    by = name_of_person(by)
+    if not by:
         raise Refused("a resolution needs somebody who decided", hint="liza resolve -m '...' --by NAME")
     tidy(board)
+    with suppress(Unreadable):  # in the middle of a save; what is read below, under the lock, decides
+        if lost_trigger(board, board.read().data.get("circuit_breaker")) is not None:
+            _enter_lost(board, now)
     found: list[Mapping[str, Any]] = []
     late: list[Mapping[str, Any]] = []
 
@@ -42,10 +53,12 @@ def resolve(board: Board, text: str, by: str, now: datetime) -> Resolution:
         found[:] = [dict(trigger)] if trigger is not None else []
         late.clear()
         if trigger is not None:
-            section = sections.resolved(section, text.strip(), by, now)
+            section = sections.resolved(section, text.strip(), by, now, terminal=terminal)
+            _log_command(board, section, dict(trigger), now)
         elif (done := sections.completed(section, text.strip(), by)) is not None:
             section, entry = done
-            late.append(entry)
+            late.append({**entry, "origin": Origin.COMMAND})
+            _log_command(board, section, entry, now)
         if "circuit_breaker" not in document.data and not found and not late:
             return document.raw
         return edit.replace_section(document, "circuit_breaker", section)
@@ -53,6 +66,9 @@ def resolve(board: Board, text: str, by: str, now: datetime) -> Resolution:
     _, raw = board.change(commit)
     if found:
         decision = {"resolution": text.strip(), "resolved_at": format_time(now), "resolved_by": by}
+        decision["origin"] = Origin.COMMAND
+        if not terminal:
+            alerts.append(board.paths, [("alarm", sections.without_terminal_text({**found[0], **decision}))], now)
         _paperwork(board, {**found[0], **decision}, now)
         return Resolution(found[0], checkpoint.look(board.paths.checkpoint))
     decided = _decided(board, raw)
@@ -63,12 +79,39 @@ def resolve(board: Board, text: str, by: str, now: datetime) -> Resolution:
     return Resolution(None, checkpoint.look(board.paths.checkpoint), bool(finished), earlier)
 
 
+def _log_command(board: Board, section: Any, trip: Mapping[str, Any], now: datetime) -> None:
+    entry = sections.decision_on(with_kept(board, section), trip)
+    if entry is not None and origin_of(board, section, entry) is not Origin.COMMAND:
+        log_command(board, entry, now)
+
+
+def _enter_lost(board: Board, now: datetime) -> None:
+    """A trip that is not on the blackboard is entered before it is resolved, so that the decision has its place."""
+    from liza.blackboard.rulesfile import rules_in_force
+    from liza.breaker.check import check
+
+    rules, broken = rules_in_force(board.paths.rules)
+    try:
+        check(board, rules, now, enter=broken is None)
+    except Halted as error:
+        if lost_trigger(board, board.read().data.get("circuit_breaker")) is None:
+            return  # what else failed of it fails again with the decision, or is of no consequence any more
+        cause = error.problems[1]
+        hint = (
+            f"{cause.hint}; then run the same command again" if cause.hint else "fix it and run the same command again"
+        )
+        said = f"the decision was not recorded, because the trip cannot be entered: {cause.message}"
+        raise Refused(said, hint=hint, file=cause.file, line=cause.line, column=cause.column) from None
+
+
 def _decided(board: Board, raw: bytes) -> list[Mapping[str, Any]]:
-    """The trips that are resolved, as the history has them. What the last resolution should have done and has not was
-    interrupted; a CHECKPOINT of a trip that is not among them stays: perhaps an old copy was saved over it, and only a
+    """The last trip that is resolved, as the history has it. What the last resolution should have done and has not was
+    interrupted; a CHECKPOINT of another trip stays: perhaps an old copy was saved over it, and only a
     check can tell."""
-    history = sections.history_of(parse(raw, board.paths.state).data.get("circuit_breaker"))
-    return [e for e in history if isinstance(e, Mapping) and e.get("trip_id") and e.get("resolved_at") is not None]
+    section = with_kept(board, parse(raw, board.paths.state).data.get("circuit_breaker"))
+    decided = [e for e in sections.history_of(section) if isinstance(e, Mapping) and e.get("trip_id")]
+    decided = [entry for entry in decided if entry.get("resolved_at") is not None]
+    return [{**entry, "origin": origin_of(board, section, entry)} for entry in decided[-1:]]
 
 
 def _is_unfinished(board: Board, entry: Mapping[str, Any]) -> bool:

@@ -3,20 +3,21 @@
 Only decisions; nothing here reads or writes a file. Whatever people put into the section beside our fields stays in it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from liza.model import format_time
-from liza.rules.acknowledged import open_trigger, same_trip
+from liza.model import Origin, format_time, is_trip_id
+from liza.rules.acknowledged import is_trip, open_trigger, origin_of, same_trip
 
 __all__ = [
-    "also_matched", "checked", "completed", "entry_of", "history_of", "last_decision", "looked_at", "open_trigger",
-    "resolved", "settled", "told", "tripped", "whose",
+    "also_matched", "checked", "completed", "decision_on", "entry_of", "follow_numbers", "history_of", "is_entered",
+    "is_trip", "last_decision", "looked_at", "open_trigger", "resolved", "settled", "told", "tripped", "whose",
 ]  # fmt: skip
 
 Section = dict[str, Any]
-_DECISION = ("resolution", "resolved_at", "resolved_by")
+WITHOUT_TERMINAL = "without_terminal"  # a decision that perhaps no person made
+_DECISION = ("resolution", "resolved_at", "resolved_by", WITHOUT_TERMINAL)
 BY_HAND = "by hand"  # as it stands on the blackboard where nobody said who
 JOINED = "was joined with its trip"  # a note that asks nothing of anybody
 
@@ -33,12 +34,28 @@ def knows(section: Any, trip_id: str | None) -> bool:
     )
 
 
+def is_resolved(section: Any, trip_id: str | None) -> bool:
+    """Whether somebody has decided on this trip."""
+    return trip_id is not None and any(
+        isinstance(entry, Mapping) and entry.get("trip_id") == trip_id and entry.get("resolved_at") is not None
+        for entry in history_of(section)
+    )
+
+
 def entry_of(section: Any, trigger: Mapping[str, Any]) -> int | None:
     """Where in the history a trip that is still open was entered."""
     for index, entry in enumerate(history_of(section)):
         if isinstance(entry, Mapping) and _is_open(entry) and same_trip(entry, trigger):
             return index
     return None
+
+
+def is_entered(section: Any, trigger: Mapping[str, Any]) -> bool:
+    """Whether liza has entered this open trip. Anybody may write an id into a trigger, so the entry must have it."""
+    trip = trigger.get("trip_id")
+    return is_trip_id(trip) and any(
+        isinstance(entry, Mapping) and _is_open(entry) and entry.get("trip_id") == trip for entry in history_of(section)
+    )
 
 
 def _is_open(entry: Mapping[str, Any]) -> bool:
@@ -67,7 +84,7 @@ def looked_at(section: Any, now: datetime) -> Section:
     return {**_plain(section), "last_check": format_time(now)}
 
 
-def tripped(section: Any, trigger: Mapping[str, Any], evidence: Mapping[str, str], now: datetime) -> Section:
+def tripped(section: Any, trigger: Mapping[str, Any], evidence: Mapping[str, Any], now: datetime) -> Section:
     """After a trip: entered in the history once, however often this is done."""
     history = history_of(section)
     entry = {name: trigger[name] for name in ("timestamp", "pattern", "severity", "message") if name in trigger}
@@ -93,6 +110,11 @@ def tripped(section: Any, trigger: Mapping[str, Any], evidence: Mapping[str, str
     }
 
 
+def named(trigger: Mapping[str, Any]) -> str:
+    """A trip in words: its pattern and its severity, whatever of them a person wrote."""
+    return f"{trigger.get('pattern') or 'no pattern named'} ({trigger.get('severity') or 'no severity named'})"
+
+
 def told(trigger: Mapping[str, Any]) -> dict[str, Any]:
     """The open trip for other programs, always with the same fields."""
     names = ("timestamp", "pattern", "severity", "report_file", "trip_id")
@@ -105,10 +127,11 @@ def also_matched(trigger: Mapping[str, Any]) -> list[str]:
     return [str(name) for name in names] if isinstance(names, list | tuple) else []
 
 
-def resolved(section: Any, text: str, by: str, now: datetime) -> Section:
+def resolved(section: Any, text: str, by: str, now: datetime, *, terminal: bool = True) -> Section:
     """After a human's decision: it completes the entry that the trip made."""
     trigger = open_trigger(section) or {}
-    decision = {"resolution": text, "resolved_at": format_time(now), "resolved_by": by}
+    decision: dict[str, Any] = {"resolution": text, "resolved_at": format_time(now), "resolved_by": by}
+    decision |= {} if terminal else {WITHOUT_TERMINAL: True}
     history = history_of(section)
     at = entry_of(section, trigger)
     if at is None:
@@ -124,6 +147,12 @@ def resolved(section: Any, text: str, by: str, now: datetime) -> Section:
     return {**_plain(section), "status": "OK", "current_trigger": None, "history": history}
 
 
+def without_terminal_text(entry: Mapping[str, Any]) -> str:
+    """What an alarm says of a decision that was made without a terminal."""
+    who = f"{entry.get('pattern')} was resolved without a terminal, in the name of {entry.get('resolved_by')}"
+    return f"{who}: {entry.get('resolution')}"
+
+
 def completed(section: Any, text: str, by: str) -> tuple[Section, Mapping[str, Any]] | None:
     """The text for the last trip that somebody closed without one; None if there is no such trip."""
     history = history_of(section)
@@ -134,10 +163,31 @@ def completed(section: Any, text: str, by: str) -> tuple[Section, Mapping[str, A
     return {**_plain(section), "history": history}, history[at]
 
 
+def follow_numbers(section: Any, recovered: Iterable[str], values: Mapping[str, str]) -> Section:
+    """What is known by now of numbers that were acknowledged: which are back within what their rule allows, so that
+    they count from there when they get worse; and the values that an earlier release did not write down."""
+    history = [_with_numbers(entry, set(recovered), values) for entry in history_of(section)]
+    return {**_plain(section), "history": history} if history != history_of(section) else _plain(section)
+
+
+def _with_numbers(entry: Any, recovered: set[str], values: Mapping[str, str]) -> Any:
+    kept = entry.get("evidence") if isinstance(entry, Mapping) else None
+    if not isinstance(kept, Mapping) or entry.get("resolved_at") is None:
+        return entry
+    known = entry.get("recovered")
+    known = list(known) if isinstance(known, list | tuple) else []
+    back = [rule for rule in kept if rule in recovered and rule not in known]
+    found = {rule: values[rule] for rule, text in kept.items() if text == "" and rule in values}
+    return {**entry, "evidence": {**kept, **found}} | ({"recovered": [*known, *back]} if back else {})
+
+
 def whose(entry: Mapping[str, Any]) -> str:
-    """By whom an entry of the history was resolved, in words."""
-    by = entry.get("resolved_by") or BY_HAND
-    return BY_HAND if by == BY_HAND else f"by {by}"
+    """By whom an entry of the history was resolved, in words: what was edited in is only a claim."""
+    by = entry.get("resolved_by")
+    name = by if by and by != BY_HAND else None
+    if origin_of(entry) is Origin.COMMAND:
+        return f"by {name}" if name else BY_HAND
+    return f"edited in, claims {name}" if name else "edited in, names nobody"
 
 
 def last_decision(section: Any) -> Mapping[str, Any] | None:
@@ -146,6 +196,13 @@ def last_decision(section: Any) -> Mapping[str, Any] | None:
     at = _last(history, lambda entry: entry.get("result") == "TRIGGERED" and bool(entry.get("trip_id")))
     entry = history[at] if at is not None else {}
     return entry if entry.get("resolved_at") is not None and entry.get("resolution") else None
+
+
+def decision_on(section: Any, trip: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The resolved entry of a trip."""
+    history = history_of(section)
+    at = _last(history, lambda entry: entry.get("resolved_at") is not None and same_trip(entry, trip))
+    return history[at] if at is not None else None
 
 
 def _last(history: Sequence[Any], wanted: Callable[[Mapping[str, Any]], bool]) -> int | None:

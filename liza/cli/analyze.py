@@ -6,12 +6,14 @@ from typing import Any
 import click
 
 from liza.blackboard.board import Board
-from liza.blackboard.rulesfile import read_rules
+from liza.blackboard.rulesfile import overrun, read_rules, rules_in_force, with_budget
+from liza.breaker import degraded
 from liza.breaker.check import Check, check
 from liza.cli import envelope, show
 from liza.cli.group import common, root_of
 from liza.cli.options import adjusted, moment
 from liza.cli.waiting import Waiting
+from liza.errors import LizaError, Unreadable
 from liza.model import format_time
 from liza.protocols.judged import due
 
@@ -48,28 +50,42 @@ def command(
       liza analyze --dry-run
     """
     board = Board.find(directory or root_of(ctx))
-    rules = read_rules(rules_file or board.paths.rules, must_exist=rules_file is not None)
+    if rules_file is not None:
+        rules, broken = with_budget(read_rules(rules_file, must_exist=True)), None
+    else:
+        rules, broken = rules_in_force(board.paths.rules)
     rules = adjusted(rules, exact, window)
     at = moment(now)
-    with Waiting("checking the blackboard"):
-        found = check(board, rules, at, dry_run=dry_run)
-        if dry_run:
-            found = found._replace(scoped=due(found.snapshot.sections, rules, os.environ, at))
+    try:
+        with Waiting("checking the blackboard"):
+            found = check(board, rules, at, dry_run=dry_run, enter=broken is None)
+            if dry_run:
+                found = found._replace(scoped=due(found.snapshot.sections, rules, os.environ, at))
+    except Unreadable as error:
+        if not dry_run:
+            degraded.see_to(board, error, at)
+        raise
+    broken = broken or overrun(rules, rules_file or board.paths.rules)
+    if not dry_run and (said := degraded.see_to(board, broken, at)) is not None:
+        found = found._replace(notes=(*found.notes, said))
     kept = [f"a version of state.yaml that another program wrote was kept in {path}" for path in board.rescued]
-    found = found._replace(notes=(*found.notes, *kept))
+    found = found._replace(notes=(*found.notes, *kept, *board.stuck))
+    if broken is not None and not found.is_open:
+        raise broken  # the shipped rules found nothing, which is not an OK: DEGRADED
     if as_json:
-        _json(found)
+        _json(found, broken)
     elif not quiet:
         show.check(found, rules, dry_run)
+        show.broken_rules(broken)
     return 3 if found.is_open else 0
 
 
-def _json(found: Check) -> None:
+def _json(found: Check, broken: LizaError | None) -> None:
     verdict = found.verdict
     envelope.write(
         "analyze",
         "triggered" if found.is_open else "ok",
-        [envelope.problem_of(problem) for problem in found.snapshot.problems],
+        [*map(envelope.problem_of, found.snapshot.problems), *envelope.problems_of(broken)],
         checked_at=format_time(verdict.checked_at),
         window=verdict.window,
         anomalies={
@@ -83,6 +99,8 @@ def _json(found: Check) -> None:
         silenced=[envelope.silenced(each) for each in verdict.silenced],
         trigger=envelope.trigger(found.trigger),
         notes=list(found.notes),
+        warnings=list(verdict.warnings),
+        claims=[envelope.claim(each) for each in verdict.claims],
         scoped=[event._asdict() for event in found.scoped],
     )
 

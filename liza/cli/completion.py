@@ -116,7 +116,7 @@ def _rules(root: str | None) -> Iterable[str]:
 
 
 def _types(root: str | None) -> Iterable[str]:
-    from liza.blackboard.schema import ANOMALY_DETAILS
+    from liza.model import ANOMALY_DETAILS
 
     return ANOMALY_DETAILS
 

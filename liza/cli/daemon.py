@@ -7,11 +7,12 @@ from typing import Any
 
 import click
 
+from liza.blackboard.lock import holder
 from liza.blackboard.paths import Paths
 from liza.cli import show
 from liza.model import parse_time
 from liza.text import counted, one_line
-from liza.watch.lease import Seen, facts_of, state
+from liza.watch.lease import Seen, facts_of, intruder, state
 
 _ALARMS = 10
 
@@ -35,6 +36,8 @@ def lines(paths: Paths) -> Iterator[str]:
 def warnings(paths: Paths) -> Iterator[str]:
     """What is wrong with it, and what to do about it."""
     seen, facts = facts_of(paths)
+    if held := intruder(paths):
+        yield f"{held}; to fix: kill {holder(paths.watch_lock)}, then: liza watch --background"
     if seen is not None and seen.is_stuck:
         yield f"it does nothing: kill -9 {seen.pid}, then start another: liza watch --background"
     if seen is not None and facts.get("last_error"):

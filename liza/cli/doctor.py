@@ -25,7 +25,9 @@ _STATUS = {0: "ok", 1: "unwell", 4: "degraded"}
 
 
 @click.command("doctor")
-@click.option("--fix", is_flag=True, help="Mend what can be mended safely: leftovers of interrupted writes.")
+@click.option(
+    "--fix", is_flag=True, help="Fix what is safe to fix: leftovers of interrupted writes, no .liza/.gitignore."
+)
 @click.option("--now", metavar="TIME", help="As if it were this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
@@ -33,9 +35,9 @@ _STATUS = {0: "ok", 1: "unwell", 4: "degraded"}
 def command(ctx: click.Context, fix: bool, now: str | None, as_json: bool) -> int:
     """See whether liza can do its work here; what mends what is wrong.
 
-    Looks at the blackboard, its rules and lock, the daemon, the file system, the clock, and what is installed. Writes
-    nothing, but for two empty files that it makes in .liza/ for a moment. Exit code 0 if all is well or there are only
-    warnings, 1 if something is to be mended, 4 if the blackboard cannot be judged.
+    Looks at the blackboard, its rules and lock, what git keeps of it, the daemon, the file system, the clock, and what
+    is installed. Writes nothing, but for two empty files that it makes in .liza/ for a moment. Exit code 0 if all is
+    well or there are only warnings, 1 if something is to be fixed, 4 if the blackboard cannot be judged.
 
     \b
     Examples:

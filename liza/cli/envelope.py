@@ -13,7 +13,7 @@ from liza.text import LONG, shown
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from liza.model import Match, Problem, Progress, Silenced
+    from liza.model import Claim, Match, Problem, Progress, Silenced
 
 SCHEMA = 1
 _PROBLEM = {"file": None, "line": None, "column": None, "message": "", "hint": None, "level": "error"}
@@ -30,6 +30,11 @@ def write(command: str, status: str, problems: Iterable[dict[str, Any]] = (), **
 def problem_of(source: "LizaError | Problem") -> dict[str, Any]:
     """What is wrong, where, and what mends it."""
     return {name: getattr(source, name) for name in _PROBLEM if hasattr(source, name)}
+
+
+def problems_of(error: LizaError | None) -> list[dict[str, Any]]:
+    """All that an error has to report."""
+    return [] if error is None else [problem_of(each) for each in error.problems or (error,)]
 
 
 def pattern(source: "Progress | Match") -> dict[str, Any]:
@@ -53,6 +58,19 @@ def silenced(source: "Silenced") -> dict[str, Any]:
     return {
         **pattern(source.match),
         "silence": {**silence._asdict(), **_times(created=silence.created, until=silence.until)},
+    }
+
+
+def claim(source: "Claim") -> dict[str, Any]:
+    """A decision in the history that did not come by `liza resolve`."""
+    return {
+        "history": source.place,
+        "rule": source.rule,
+        "origin": str(source.origin),
+        "claimed_by": source.by,
+        "used": source.counts,
+        "records": source.records,
+        "message": source.text,
     }
 
 

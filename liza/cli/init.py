@@ -17,7 +17,8 @@ from liza.text import printable
 def command(ctx: click.Context, goal: str | None, as_json: bool) -> int:
     """Make a blackboard in this folder.
 
-    Writes a starter .liza/ with state.yaml, log.yaml and rules.yaml. Nothing that is there already is overwritten.
+    Writes a starter .liza/ with state.yaml, log.yaml and rules.yaml, and a .gitignore for what git should not keep.
+    Nothing that is there already is overwritten.
 
     \b
     Examples:
@@ -28,14 +29,10 @@ def command(ctx: click.Context, goal: str | None, as_json: bool) -> int:
     if as_json:
         from liza.cli import envelope
 
-        envelope.write("init", "created", files=files, gitignore_missing=made.gitignore_missing, above=made.above)
+        envelope.write("init", "created", files=files, above=made.above)
         return 0
     for file in files:
         click.echo(f"created {printable(file)}")
-    if made.gitignore_missing:
-        click.echo("\nAdd to .gitignore, so that git keeps the blackboard but not what liza writes beside it:\n")
-        for line in made.gitignore_missing:
-            click.echo(line)  # not indented: to git, spaces belong to the name
     if made.above:
         click.echo(
             f"\nNote: {printable(made.above)} is a blackboard, too. From here on, agents in this folder see this one."

@@ -172,7 +172,7 @@ def lines_of(done: Recorded) -> list[str]:
     if done.status == states.OPEN:
         why = printable(done.reason or "nobody has written down why")
         lines = [f"loop {name}: {_red('OPEN')} after {counted(count, 'iteration')}: {why}"]
-        return [*lines, f"  go on with: {done.command('reset')}   (or try one iteration: {done.command('probe')})"]
+        return [*lines, f"  {done.ways_on}"]
     lines = [f"loop {name}: {done.status}, iteration {count}" + (", completed" if done.completed else "")]
     if done.status == states.HALF_OPEN:
         lines = [f"loop {name}: HALF_OPEN, one iteration may try again ({printable(done.reason)})"]

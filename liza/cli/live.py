@@ -79,10 +79,10 @@ class View:
         parts += ["only observing"] if watcher.options.observe else []
         error = watcher.telling.health.last_error
         lines.append(f"watch:   {one_line(', '.join(parts), 200)}")
-        lines += [f"{show.bold('DEGRADED', 'red')}: {error}"] if error is not None else []
+        lines += [f"{show.bold('DEGRADED', 'red')}: {one_line(error, 500)}"] if error is not None else []
         standing = list(watcher.telling.standing.values())
         lines += [f"alarms:  {len(standing)}"] if standing else []
-        lines += [f"  {click.style('!', fg='yellow')} {each.text}" for each in standing[-_ALARMS:]]
+        lines += [f"  {click.style('!', fg='yellow')} {one_line(each.text, 500)}" for each in standing[-_ALARMS:]]
         return lines
 
     def _state(self, watcher: Watcher) -> list[str]:

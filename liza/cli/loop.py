@@ -4,6 +4,7 @@ from datetime import datetime
 
 import click
 
+from liza.blackboard.agents import alarm_without_terminal, require_person
 from liza.blackboard.board import Board
 from liza.cli import envelope, iteration, show
 from liza.cli.group import Family, common, root_of
@@ -201,27 +202,32 @@ def reset_command(
       liza loop reset coder-1 -m "the fixture was wrong"
     """
     board, rules, settings, at = _all_of(ctx, now)
+    require_person(board.paths, "liza loop reset")
     done = recording.reset(board, name, message, person(by), rules, settings, at)
+    alarm_without_terminal(board.paths, done.command("reset"), person(by), at)
     return iteration.tell("loop reset", done, settings, as_json)
 
 
 @command.command("probe")
 @click.argument("name", metavar="LOOP")
+@click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
 @click.option("--now", metavar="TIME", help="As if it were this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
 @click.pass_context
-def probe_command(ctx: click.Context, name: str, now: str | None, as_json: bool) -> int:
-    """Let an open LOOP try one iteration.
+def probe_command(ctx: click.Context, name: str, by: str | None, now: str | None, as_json: bool) -> int:
+    """Let an open LOOP try one iteration, after its cooldown.
 
-    Progress closes it, anything else opens it again.
+    Progress closes it, anything else opens it again. A trip of absolute_max is closed by a reset only.
 
     \b
     Examples:
       liza loop probe coder-1
     """
     board, rules, settings, at = _all_of(ctx, now)
-    done = recording.probe(board, name, rules, settings, at)
+    require_person(board.paths, "liza loop probe")
+    done = recording.probe(board, name, person(by), rules, settings, at)
+    alarm_without_terminal(board.paths, done.command("probe"), person(by), at)
     return iteration.tell("loop probe", done, settings, as_json)
 
 

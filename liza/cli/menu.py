@@ -60,7 +60,8 @@ Options:
                 self.view.line("c, s, a, r or h is expected")
 
     def _model(self) -> str | None:
-        following = self.run.next_model()
+        next_one = self.run.progression.following()
+        following = None if next_one is None else next_one.model
         known = ", ".join(map(printable, self.run.settings.models))
         default = f" [{printable(following)}]" if following else ""
         said = self._asked(f"Model ({known}){default}: ")

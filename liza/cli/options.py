@@ -20,15 +20,18 @@ def moment(text: str | None) -> datetime:
 
 
 def person(name: str | None) -> str:
-    """Who decides: --by, else the user of this machine."""
+    """Who decides: --by, else the user of this machine, or an agent of that user."""
     import getpass
 
     if name and name.strip():
         return name.strip()
     try:
-        return getpass.getuser()
+        user = getpass.getuser()
     except (OSError, KeyError, ImportError):
-        return f"uid {os.getuid()}"
+        user = f"uid {os.getuid()}"
+    from liza.blackboard.agents import VARIABLES
+
+    return f"an agent of {user}" if any(map(os.environ.get, VARIABLES)) else user
 
 
 def words(text: str, option: str) -> str:

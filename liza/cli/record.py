@@ -8,9 +8,9 @@ from typing import Any
 
 from liza.blackboard.board import Board
 from liza.blackboard.reader import BadYaml, load
-from liza.blackboard.recording import Added, add_anomaly, add_entry, stamped
-from liza.blackboard.schema import ANOMALY_DETAILS
+from liza.blackboard.recording import Added, add_entry, stamped
 from liza.errors import Refused, WrongUsage
+from liza.model import ANOMALY_DETAILS
 from liza.text import shown
 
 Options = Mapping[str, str | None]
@@ -35,8 +35,9 @@ def anomaly(root: str | None, options: Options, words: Sequence[str], as_json: b
         record = {**given, "details": details(words)}
         if not record["details"]:
             del record["details"]
-    board = Board.find(root)
-    return _print("log anomaly", add_anomaly(board, stamped(record)), as_json)
+    from liza.protocols.inbox import record_anomaly
+
+    return _print("log anomaly", record_anomaly(Board.find(root), stamped(record)), as_json)
 
 
 def entry(root: str | None, options: Options, as_json: bool) -> int:
@@ -146,9 +147,17 @@ def _print(command: str, added: Added, as_json: bool) -> int:
             {"file": file, "line": added.line, "column": None, "message": w.message, "hint": w.hint, "level": w.level}
             for w in added.warnings
         ]
-        envelope.write(command, "added", problems, file=file, line=added.line, record=added.record)
+        waiting = None if added.waits is None else added.waits.fields["waiting"]
+        status = "added" if added.waits is None else added.waits.status
+        envelope.write(command, status, problems, file=file, line=added.line, record=added.record, waiting=waiting)
         return 0
-    print(f"added to {file}{f', line {added.line}' if added.line else ''}:")
+    if added.waits is not None:
+        print(f"liza: warning: {printable(str(added.waits.cause))}", file=sys.stderr)
+        if added.waits.cause.hint:
+            print(f"  hint: {printable(added.waits.cause.hint)}", file=sys.stderr)
+        print(f"waits in {file}, and the next check (liza analyze, liza watch) enters it:")
+    else:
+        print(f"added to {file}{f', line {added.line}' if added.line else ''}:")
     lines = ("  " + emit.item(added.record, 2)).split("\n")
     for line in lines[:_LINES]:
         print(line if len(line) <= 200 else line[:199] + "…")

@@ -2,11 +2,12 @@
 
 import click
 
+from liza.blackboard.agents import has_terminal, require_person
 from liza.blackboard.board import Board
 from liza.breaker.checkpoint import removal
 from liza.breaker.resolve import resolve
 from liza.breaker.section import also_matched
-from liza.cli import envelope
+from liza.cli import envelope, show
 from liza.cli.group import common, root_of
 from liza.cli.options import moment, person
 from liza.text import one_line, printable
@@ -30,13 +31,16 @@ def command(ctx: click.Context, message: str, by: str | None, now: str | None, a
       liza resolve -m "ADR-003: entities are flattened on import" --by alice
     """
     board = Board.find(root_of(ctx))
-    done = resolve(board, message, person(by), moment(now))
+    require_person(board.paths, "liza resolve")
+    done = resolve(board, message, person(by), moment(now), terminal=has_terminal())
+    show.warnings(board.stuck, err=True)
     if as_json:
         status = "resolved" if done.trigger else "already" if not done.finished else "finished"
         envelope.write("resolve", status, trigger=envelope.trigger(done.trigger), checkpoint_left=done.left is not None)
         return 0
     if done.trigger is not None:
-        click.echo(f"{click.style('resolved', fg='green')}: {printable(str(done.trigger.get('pattern')))}")
+        pattern = printable(str(done.trigger.get("pattern") or "no pattern named"))
+        click.echo(f"{click.style('resolved', fg='green')}: {pattern}")
         if others := also_matched(done.trigger):
             click.echo(f"also dealt with: {printable(', '.join(others))}")
     elif done.finished:
@@ -48,7 +52,9 @@ def command(ctx: click.Context, message: str, by: str | None, now: str | None, a
         click.echo(f"  the last decision, by {one_line(who or '?', 60)} at {one_line(at, 40)}: {one_line(said, 200)}")
         if str(said or "").strip() != message.strip():
             click.echo(f"  not entered: {one_line(message, 200)}")
-    if done.left is not None and done.left.trip_id is None:
+    if done.left is not None and done.left.is_degraded:
+        click.echo("still halted until the blackboard can be judged (on_degraded: halt): see liza status")
+    elif done.left is not None and done.left.trip_id is None:
         click.echo(f"still halted by a CHECKPOINT that liza did not make; to go on: {removal(board.paths.checkpoint)}")
     elif done.left is not None:
         click.echo(f"still halted by trip {done.left.trip_id}, which is not on the blackboard: run liza analyze,")

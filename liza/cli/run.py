@@ -1,8 +1,11 @@
 """`liza run`."""
 
 import gc
+import hashlib
 import os
+import shlex
 import shutil
+import sys
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,18 +13,19 @@ import click
 
 from liza.blackboard.board import Board
 from liza.blackboard.lock import Lock
+from liza.blackboard.storage import make_folders
 from liza.cli import iteration, running
 from liza.cli.group import common, root_of
 from liza.cli.options import person
 from liza.errors import LockTimeout, Refused, WrongUsage
-from liza.model import parse_duration
+from liza.model import Problem, parse_duration
 from liza.protocols.loops import judging
 from liza.protocols.loops.recording import check_name
 from liza.rules.blocks import ACTIONS
-from liza.runner.job import Job, begin, resumed
+from liza.runner.job import Job, Session, begin, json_of, resumed
 from liza.runner.loop import Run
 from liza.runner.process import Interrupts, Limits
-from liza.text import shown
+from liza.text import printable, quoted, shown
 
 CHOSEN = ("stagnation_threshold", "on_stagnation", "project")  # how the loop is judged; the rest is about the command
 
@@ -44,6 +48,7 @@ CHOSEN = ("stagnation_threshold", "on_stagnation", "project")  # how the loop is
 @click.option("--model", metavar="NAME", help="The model to begin with; {model} in the command.")
 @click.option("--workdir", metavar="DIR", multiple=True, help="A git work tree to measure; default: this folder's.")
 @click.option("--resume", metavar="SESSION", help="Go on with a session that stopped.")
+@click.option("--accept", metavar="CODE", help="With --resume: run what session.json says, which liza did not write.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object an iteration, instead of the output.")
 @common
 @click.pass_context
@@ -68,6 +73,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **opti
         session = resumed(board.paths, options["resume"])
         facts = session.facts()
         job = _changed(Job.load(facts["job"]), words, options)
+        _require_own(session, facts, job, options["accept"])
     else:
         session = None
         job = _job(words, options)
@@ -105,6 +111,29 @@ def _changed(job: Job, words: tuple[str, ...], options: dict[str, Any]) -> Job:
         raise WrongUsage(f"--loop is {shown(options['loop'])}, and the session's is {shown(job.loop)}")
     job = _with_options(job, options)
     return job._replace(command=words) if words else job
+
+
+def _require_own(session: Session, facts: dict[str, Any], job: Job, accepted: str | None) -> None:
+    """Agents can write session.json: what liza did not write is run after a person has seen it, and not before."""
+    if session.is_as_written(facts):
+        return
+    code = hashlib.sha256(json_of(facts["job"])).hexdigest()[:12]
+    if accepted == code:
+        return
+    path = os.path.join(session.folder, "session.json")
+    runs = {"command": shlex.join(job.command), "in": job.cwd, "verify": job.verify, "test": job.test}
+    seen = [f"{name}: {printable(text)}" for name, text in runs.items() if text]
+    if sys.stdin.isatty() and sys.stderr.isatty() and accepted is None:
+        click.echo(f"{path} is not as liza wrote it. It would run:", err=True)
+        click.echo("".join(f"  {line}\n" for line in seen), nl=False, err=True)
+        if click.confirm("Run this?", default=False, err=True):
+            return
+        raise Refused("nothing was run", hint="start a new run: liza run ... -- COMMAND", file=path)
+    hint = f"if that is what is to be run: liza run --resume {shlex.quote(session.name)} --accept {code}"
+    message = "it is not as liza wrote it; nothing was run"
+    problems = [Problem(message, path), *(Problem(f"it would run {line}", path) for line in seen)]
+    problems[-1] = problems[-1]._replace(hint=hint)
+    raise Refused(message, hint=hint, file=path, problems=problems)
 
 
 def _with_options(job: Job, options: dict[str, Any]) -> Job:
@@ -167,9 +196,9 @@ def _alone(board: Board, loop: str) -> Lock:
     """One run a loop: two would take each other's iterations for their own."""
     path = f"{judging.file_of(board.paths, loop)}.lock"
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        make_folders(board.paths.runs, os.path.dirname(path))
     except OSError as error:
-        hint = f"look at it with: ls -la {board.paths.runs}"
+        hint = f"look at it with: ls -la {quoted(board.paths.runs)}"
         raise Refused(f"runs cannot be kept: {error.strerror}", hint=hint, file=board.paths.runs) from None
     return _Alone(path, loop)
 

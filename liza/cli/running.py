@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from liza.blackboard.agents import agent_sign
 from liza.blackboard.paths import Paths
 from liza.cli import envelope, show
 from liza.model import format_time
@@ -22,6 +23,7 @@ from liza.runner.context import described
 from liza.runner.iterating import Done
 from liza.runner.job import Job, Session
 from liza.runner.loop import Run
+from liza.runner.models import PLACEHOLDER, VARIABLE, takes_model
 from liza.runner.process import Interrupts, Outlet
 from liza.runner.view import Choice
 from liza.text import counted, printable
@@ -50,7 +52,7 @@ class Plain:
 
     def __init__(self, settings: Settings, paths: Paths, interrupts: Interrupts) -> None:
         self.settings, self.paths, self.interrupts = settings, paths, interrupts
-        self.can_ask = _is_asked()
+        self.can_ask = _is_asked() and agent_sign(paths) is None
         self.outlet = Outlet(through=sys.stdout.fileno())
         self._notified: dict[str, float] = {}
         self._sender: Any = None
@@ -73,6 +75,13 @@ class Plain:
             )
         if job.plan is not None and not os.path.exists(job.plan):
             self.line(f"{show.bold('!', 'yellow')} the plan is not there yet: {printable(job.plan)}")
+        escalates = settings.action == "escalate" and settings.escalation
+        if (escalates or self.can_ask) and not takes_model(job.command, job.cwd):
+            who = "escalate" if escalates else "[r] of the menu"
+            self.line(
+                f"{show.bold('!', 'yellow')} the command mentions neither {PLACEHOLDER} nor {VARIABLE}: {who} would "
+                "run the same model again"
+            )
 
     def iterates(self, number: int, model: str | None, stands: Recorded) -> None:
         self.line(show.bold(f"iteration {number}") + (f" ({printable(model)})" if model else ""))
@@ -111,6 +120,13 @@ class Plain:
             self.line(f"Task: {show.short(task, 150)}")
         if error is not None:
             self.line(f"Last error: {show.short(error, 200)}")
+
+    def continues(self, stands: Recorded, decision: states.Decision) -> None:
+        """Why a run that was paused continues."""
+        by = f" by {decision.by}" if decision.by else ""
+        why = f": {decision.why}" if decision.why else ""
+        text = f"loop {stands.name} is {stands.status} ({decision.how}{by}){why}; continuing"
+        self.says(show.short(text, 300))
 
     def notify(self, stands: Recorded) -> None:
         """Tell people who are not looking; the same thing not again and again."""
@@ -195,7 +211,13 @@ class Json(Plain):
         self._write("note", text=text)
 
     def began(self, job: Job, session: Session, settings: Settings) -> None:
-        self._write("began", loop=job.loop, session=session.name, believes_claims=job.has_evidence)
+        self._write(
+            "began",
+            loop=job.loop,
+            session=session.name,
+            believes_claims=job.has_evidence,
+            takes_model=takes_model(job.command, job.cwd),
+        )
 
     def recorded(self, done: Done, stands: Recorded) -> None:
         self._write(
@@ -214,6 +236,9 @@ class Json(Plain):
 
     def tripped(self, stands: Recorded, task: str | None, error: str | None) -> None:
         self._write("open", loop=stands.name, reason=stands.reason, task=task, error=error)
+
+    def continues(self, stands: Recorded, decision: states.Decision) -> None:
+        self._write("continued", loop=stands.name, loop_status=stands.status, **decision._asdict())
 
     def ended(self, run: Run) -> None:
         super().ended(run)

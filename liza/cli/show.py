@@ -10,6 +10,7 @@ import click
 
 from liza.breaker.check import Check
 from liza.breaker.section import also_matched
+from liza.errors import LizaError, place
 from liza.model import Progress, Reason, Silence, Silenced, format_time
 from liza.protocols.scopes import Event
 from liza.rules.evaluate import RuleSet
@@ -47,6 +48,15 @@ def check(found: Check, rules: RuleSet, dry_run: bool) -> None:
         warnings([f"{problems} problem{'s' if problems > 1 else ''} on the blackboard: see liza validate"])
 
 
+def broken_rules(error: LizaError | None) -> None:
+    """What is wrong with rules.yaml, where the shipped rules had to take its place."""
+    if error is not None:
+        for problem in error.problems or (error,):
+            where_it_is = place(problem.file, problem.line, problem.column)
+            click.echo(f"liza: {printable(where_it_is + problem.message)}", err=True)
+        click.echo("  hint: evaluated with the shipped rules; to fix: liza rules check", err=True)
+
+
 def due(event: Event) -> str:
     """What somebody wrote by hand has come to, and no check has put into effect yet."""
     return f"the next check enters (liza analyze): {event.text}"
@@ -54,10 +64,10 @@ def due(event: Event) -> str:
 
 def trigger(open_trip: Mapping[str, Any], word: str) -> None:
     """The trip that waits for a human, and what that human can do."""
-    severity = str(open_trip.get("severity"))
-    pattern = printable(str(open_trip.get("pattern") or "unknown"))
-    since = printable(str(open_trip.get("timestamp")))
-    click.echo(f"{bold(word, 'red')}: {bold(pattern)} ({printable(severity)}) since {since}")
+    severity = str(open_trip.get("severity") or "no severity named")
+    pattern = printable(str(open_trip.get("pattern") or "no pattern named"))
+    since = f" since {printable(str(open_trip['timestamp']))}" if open_trip.get("timestamp") else ""
+    click.echo(f"{bold(word, 'red')}: {bold(pattern)} ({printable(severity)}){since}")
     if severity in SEVERITIES:
         click.echo(f"  a flaw in {SEVERITIES[severity].layer}: {SEVERITIES[severity].scope}")
     if open_trip.get("message"):
@@ -130,8 +140,10 @@ def _near(each: Progress) -> str:
 
 
 def _about(each: Progress) -> str:
+    if each.reason is Reason.ACKNOWLEDGED:
+        return "dealt with"
     if each.value <= 0:
-        return "dealt with" if each.reason is Reason.ACKNOWLEDGED else ""
+        return ""
     if each.reason is Reason.SILENCED:
         return "  ".join(part for part in ("silenced", short(each.key) if each.key else "") if part)
     tasks = ", ".join(short(task) for task in each.tasks[:4]) + (", ..." if len(each.tasks) > 4 else "")

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 import click
 
+from liza.blackboard.agents import require_person
 from liza.blackboard.board import Board
 from liza.blackboard.rulesfile import read_rules
 from liza.breaker.check import Check, check, snapshot_of
@@ -17,7 +18,7 @@ from liza.rules.evaluate import RuleSet
 from liza.rules.fields import lookup
 from liza.rules.silences import Entry, entries, field
 from liza.rules.windows import stream
-from liza.text import closest, printable
+from liza.text import closest, printable, quoted
 
 
 @click.group("silence", cls=Family)
@@ -66,13 +67,14 @@ def add_command(
       liza silence add external_service_outage blocker_service=stripe --for 2h -m "known outage, back at six"
     """
     board = Board.find(root_of(ctx))
+    require_person(board.paths, "liza silence add")
     rules = read_rules(board.paths.rules)
     _known(rule, rules)
     match = _fields(words)
     if not match and not everything:
         raise Refused(
             f"that would silence everything that {rule} finds",
-            hint=f"say what it is about (liza silence add {rule} FIELD=VALUE ...), or that you mean it: --all",
+            hint=f"say what it is about (liza silence add {quoted(rule)} FIELD=VALUE ...), or that you mean it: --all",
         )
     if match and everything:
         raise WrongUsage("--all and FIELD=VALUE contradict each other", hint="give one of the two")
@@ -173,7 +175,9 @@ def expire_command(ctx: click.Context, name: str, by: str | None, now: str | Non
       liza silence expire silence-1
     """
     at = moment(now)
-    entry, not_logged = expire(Board.find(root_of(ctx)), name, person(by), at)
+    board = Board.find(root_of(ctx))
+    require_person(board.paths, "liza silence expire")
+    entry, not_logged = expire(board, name, person(by), at)
     warnings = [f"it could not be logged: {not_logged.message}"] if not_logged else []
     if as_json:
         problems = [{"message": each, "level": "warning"} for each in warnings]

@@ -1,5 +1,6 @@
 """`liza stage advance`, `data`, `close` and `list`."""
 
+from collections.abc import Callable
 from shlex import quote
 
 import click
@@ -32,11 +33,13 @@ def command() -> None:
 def advance_command(ctx: click.Context, name: str, now: str | None, as_json: bool) -> int:
     """Go on to STAGE. Every claim in dispute is to be re-examined then.
 
+    No stage beyond the last one is entered while any claim is in dispute: exit code 3.
+
     \b
     Examples:
       liza stage advance S3
     """
-    return _tell("stage advance", staging.advance(context_of(ctx, now), name), as_json)
+    return _done("stage advance", lambda: staging.advance(context_of(ctx, now), name), as_json)
 
 
 @command.command("data")
@@ -66,8 +69,12 @@ def close_command(ctx: click.Context, name: str, by: str | None, now: str | None
     Examples:
       liza stage close S5
     """
+    return _done("stage close", lambda: staging.close(context_of(ctx, now), name, person(by)), as_json)
+
+
+def _done(called: str, change: Callable[[], Staged], as_json: bool) -> int:
     try:
-        return _tell("stage close", staging.close(context_of(ctx, now), name, person(by)), as_json)
+        return _tell(called, change(), as_json)
     except Blocked as error:
         if as_json:
             raise
@@ -78,11 +85,10 @@ def close_command(ctx: click.Context, name: str, by: str | None, now: str | None
 def _blocked(error: Blocked) -> None:
     """All of them, each with its ways out."""
     count = counted(len(error.found), "claim")
-    said = f"stage {printable(error.stage)} does not close, {count} in dispute"
-    click.echo(f"{show.bold('BLOCKED', 'red')}: {said}", err=True)
+    click.echo(f"{show.bold('BLOCKED', 'red')}: {printable(error.refused)}, {count} in dispute", err=True)
     for each in error.found:
         click.echo(f"  {show.bold(printable(str(each)))}", err=True)
-        for way in ways_out(each.name):
+        for way in ways_out(each.name, each.is_taken_out):
             click.echo(f"    {printable(way)}", err=True)
 
 

@@ -9,7 +9,7 @@ import click
 
 from liza.blackboard.board import Board
 from liza.blackboard.paths import Paths
-from liza.blackboard.rulesfile import read_rules
+from liza.blackboard.rulesfile import overrun, rules_in_force
 from liza.breaker import checkpoint
 from liza.breaker import section as sections
 from liza.breaker.check import check
@@ -20,6 +20,7 @@ from liza.cli.waiting import Waiting
 from liza.errors import LizaError, Unreadable
 from liza.model import format_time, parse_time
 from liza.protocols import judged
+from liza.protocols.inbox import counts, look, waiting_text, with_waiting
 from liza.rules.evaluate import RuleSet
 from liza.rules.silences import entries
 from liza.text import printable
@@ -45,9 +46,14 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     """
     at = moment(now)
     board = Board.find(root_of(ctx))
-    rules, broken = _rules(board.paths)
-    with Waiting("checking the blackboard"):
-        found = check(board, rules, at, dry_run=True)
+    rules, broken = rules_in_force(board.paths.rules)
+    try:
+        with Waiting("checking the blackboard"):
+            found = check(board, rules, at, dry_run=True)
+    except Unreadable as error:
+        raise with_waiting(error, board) from None
+    broken = broken or overrun(rules, board.paths.rules)
+    waiting = look(board)
     halt = checkpoint.look(board.paths.checkpoint)
     section = found.snapshot.sections.get("circuit_breaker")
     recent = [dict(entry) for entry in sections.history_of(section)[-RECENT:] if isinstance(entry, Mapping)]
@@ -55,11 +61,10 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     stopped, concerns = _scopes(board, found.snapshot.sections, rules, at)
     code = 3 if found.trigger is not None or halt is not None else 0 if broken is None else broken.exit_code
     if as_json:
-        wrong = (broken.problems or (broken,)) if broken is not None else ()
         envelope.write(
             "status",
             "triggered" if found.trigger else "halted" if halt else "ok" if broken is None else broken.status,
-            [envelope.problem_of(problem) for problem in (*found.snapshot.problems, *wrong)],
+            [*map(envelope.problem_of, (*found.snapshot.problems, *waiting.problems)), *envelope.problems_of(broken)],
             trigger=envelope.trigger(found.trigger),
             age_seconds=_age(found.trigger.get("timestamp") if found.trigger else None, at),
             checkpoint=_checkpoint(halt),
@@ -68,14 +73,18 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
             silences=[envelope.plain(entry.fields) for entry in silences],
             silenced=[envelope.silenced(each) for each in found.verdict.silenced],
             rule_changes=list(rules.changes),
+            warnings=list(found.verdict.warnings),
+            claims=[envelope.claim(each) for each in found.verdict.claims],
             stopped=stopped,
             concerns=concerns,
+            inbox=counts(waiting),
             daemon=daemon.as_json(board.paths),
         )
         return code
     if found.trigger is not None:
         show.trigger(found.trigger, "TRIGGERED")
-        click.echo(f"  open for {_ago(_age(found.trigger.get('timestamp'), at))}")
+        if (age := _age(found.trigger.get("timestamp"), at)) is not None:
+            click.echo(f"  open for {_ago(age)}")
     else:
         click.echo(f"breaker: {click.style('OK', fg='green', bold=True)}{_last_check(section, board.paths, at)}")
     if found.verdict.matches and found.trigger is None:
@@ -88,6 +97,9 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     for text in stopped:
         click.echo(f"{show.bold('stopped', 'red')}: {show.short(text, 160)}")
     show.warnings(concerns)
+    if waiting.records:
+        click.echo(f"inbox:   {waiting_text(waiting.records)}")
+    show.warnings(f"{each.file}: {each.message}" for each in waiting.problems)
     click.echo("patterns:")
     show.patterns(found.verdict.progress)
     if recent:
@@ -106,18 +118,8 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     if found.snapshot.problems:
         count = len(found.snapshot.problems)
         show.warnings([f"{count} problem{'s' if count > 1 else ''} on the blackboard: see liza validate"])
-    if broken is not None:
-        click.echo(f"liza: {printable(str(broken))}", err=True)
-        click.echo("  hint: what is shown is judged by the shipped rules; see: liza rules check", err=True)
+    show.broken_rules(broken)
     return code
-
-
-def _rules(paths: Paths) -> tuple[RuleSet, Unreadable | None]:
-    """The rules in force, or the shipped ones with what is wrong: an open breaker shows whatever rules.yaml says."""
-    try:
-        return read_rules(paths.rules), None
-    except Unreadable as error:
-        return read_rules(None), error
 
 
 def _scopes(board: Board, sections: Mapping[str, Any], rules: RuleSet, at: datetime) -> tuple[list[str], list[str]]:
@@ -137,12 +139,16 @@ def _show_halt(
     if halt is None:
         click.echo("agents:  free to work")
         if trigger is not None:
-            show.warnings(["CHECKPOINT was removed by hand while the breaker is open: the agents are not halted"])
+            show.warnings(["CHECKPOINT is missing while the breaker is open; to halt the agents: liza analyze"])
         return
     since = _ago((at - halt.since).total_seconds())
-    whose = f"by trip {halt.trip_id}" if halt.trip_id else "by a person"
+    whose = f"by trip {halt.trip_id}" if halt.trip_id else "by on_degraded" if halt.is_degraded else "by a person"
     click.echo(f"agents:  {click.style('halted', fg='red', bold=True)} {whose} for {since} (CHECKPOINT)")
-    if trigger is None:
+    if halt.is_degraded:
+        click.echo(
+            f"  could not be judged: {show.short(halt.fields['degraded'], 200)}; the halt ends with: liza analyze"
+        )
+    elif trigger is None:
         click.echo(f"  to go on: {show.DECIDE if is_known else checkpoint.removal(path)}")
 
 
@@ -172,8 +178,9 @@ def _checkpoint(halt: checkpoint.Checkpoint | None) -> dict[str, Any] | None:
     if halt is None:
         return None
     return {
-        "by": "liza" if halt.trip_id else "human",
+        "by": "liza" if halt.trip_id or halt.is_degraded else "human",
         "trip_id": halt.trip_id,
+        "degraded": halt.fields.get("degraded"),
         "since": format_time(halt.since),
     }
 

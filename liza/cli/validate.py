@@ -1,16 +1,22 @@
 """`liza validate`."""
 
 import os
+from contextlib import suppress
+from datetime import UTC, datetime
 
 import click
 
 from liza.blackboard.board import Board
+from liza.blackboard.rulesfile import rules_in_force
+from liza.breaker.check import snapshot_of
 from liza.cli import envelope
 from liza.cli.group import common, root_of
 from liza.cli.waiting import Waiting
-from liza.errors import place
+from liza.errors import LizaError, Unreadable, place
 from liza.model import Problem
 from liza.protocols import validity
+from liza.protocols.inbox import with_waiting
+from liza.rules.evaluate import evaluate
 from liza.text import counted, printable
 
 
@@ -30,18 +36,35 @@ def command(ctx: click.Context, file: str | None, as_json: bool) -> int:
       liza validate --json | jq '.problems[].message'
     """
     board = Board.find(root_of(ctx)) if file is None else None
-    with Waiting("reading and checking"):
-        found = validity.of_file(file or "") if board is None else validity.of_board(board)
+    now = datetime.now(UTC)
+    try:
+        with Waiting("reading and checking"):
+            found = validity.of_file(file or "") if board is None else validity.of_board(board, now)
+    except Unreadable as error:
+        raise (error if board is None else with_waiting(error, board)) from None
     checked = {_relative(each): counts for each, counts in found.checked.items()}
-    problems = [Problem(p.message, _relative(p.file), p.line, p.column, p.hint, p.level) for p in found.problems]
+    alarms = _alarms(board, now) if board is not None else []
+    listed = (*found.problems, *alarms)
+    problems = [Problem(p.message, _relative(p.file), p.line, p.column, p.hint, p.level) for p in listed]
     errors = sum(problem.level == "error" for problem in problems)
     if as_json:
         counts = {"errors": errors, "warnings": len(problems) - errors}
-        listed = [envelope.problem_of(problem) for problem in problems]
-        envelope.write("validate", "invalid" if errors else "ok", listed, **counts, checked=checked)
+        as_facts = [envelope.problem_of(problem) for problem in problems]
+        envelope.write("validate", "invalid" if errors else "ok", as_facts, **counts, checked=checked)
     else:
         _print(checked, problems, errors)
     return 1 if errors else 0
+
+
+def _alarms(board: Board, now: datetime) -> list[Problem]:
+    """What keeps records from counting, or seems to, and did not come by a command of liza."""
+    rules, _ = rules_in_force(board.paths.rules)
+    with suppress(LizaError):  # what cannot be evaluated is among the problems
+        snapshot = snapshot_of(board, board.read(), rules, check=False)
+        hint = "ask who decided it; see: liza status"
+        alarms = evaluate(rules, snapshot, now).alarms
+        return [Problem(text, board.paths.state, hint=hint, level="warning") for text in alarms]
+    return []
 
 
 def _relative(file: str) -> str:

@@ -11,13 +11,14 @@ from typing import Any
 
 import click
 
-from liza.blackboard.paths import FOLDER, Paths, find
+from liza.blackboard.paths import Paths, find
 from liza.cli import daemon, envelope, reaching, show
 from liza.cli.group import common, root_of
 from liza.cli.live import View
 from liza.errors import LizaError, NoBlackboard, WrongUsage
+from liza.locate import FOLDER
 from liza.model import format_time
-from liza.text import printable
+from liza.text import printable, quoted
 from liza.watch import background
 from liza.watch.lease import Taken, facts_of, state
 from liza.watch.loop import Options, Watcher
@@ -147,7 +148,7 @@ def _start(paths: Paths, options: Options, as_json: bool) -> int:
             say(f"{error.message}{_HINT}{error.hint}")  # the log is that of the one which has it
             return error.exit_code
         except LizaError as error:
-            say(f"{error}{_HINT}{error.hint or f'see: tail {paths.watch_log}'}")
+            say(f"{error}{_HINT}{error.hint or f'see: tail {quoted(paths.watch_log)}'}")
             log.write(f"{format_time(datetime.now(UTC))}  ended      {error.message}")
             return error.exit_code
         except Exception as error:  # noqa: BLE001 - nobody sees its traceback: it must be in the log
@@ -162,7 +163,7 @@ def _start(paths: Paths, options: Options, as_json: bool) -> int:
         from liza.errors import Refused
 
         why, _, hint = said.partition(_HINT)
-        raise Refused(why, hint=hint or f"see: tail {paths.watch_log}")
+        raise Refused(why, hint=hint or f"see: tail {quoted(paths.watch_log)}")
     pid = int(said.split()[1])
     if as_json:
         envelope.write("watch", "started", pid=pid, log=os.path.relpath(paths.watch_log))

@@ -15,19 +15,20 @@ from liza.breaker.section import open_trigger
 from liza.doctor.finding import Finding, Level
 from liza.errors import LizaError
 from liza.protocols import validity
+from liza.text import quoted
 
 
 def blackboard(paths: Paths, now: datetime) -> Iterator[Finding]:
     """What can be read, what of it is not valid, and what stands where a file or folder of ours should be."""
     yield from _places(paths)
-    found = validity.of_board(Board(paths))
+    found = validity.of_board(Board(paths), now)
     errors = [problem for problem in found.problems if problem.level == "error" and problem.file != paths.rules]
     warnings = [problem for problem in found.problems if problem.level != "error"]
     for level, some in ((Level.ERROR, errors), (Level.WARNING, warnings)):
         if some:
             first = some[0]
             more = f" (and {len(some) - 1} more)" if len(some) > 1 else ""
-            hint = f"liza validate --root {os.path.dirname(paths.folder) or '.'}"
+            hint = f"liza validate --root {quoted(os.path.dirname(paths.folder) or '.')}"
             yield Finding("blackboard", level, first.message + more, hint, first.file, first.line, first.column)
     if not errors:
         counts = found.checked[paths.state]
@@ -64,7 +65,7 @@ def _halt(paths: Paths) -> Iterator[Finding]:
         with suppress(LizaError):  # a blackboard that cannot be read is told of elsewhere
             if open_trigger(Board(paths).read().data.get("circuit_breaker")) is not None:
                 text = "there is none while the breaker is open: the agents are not halted"
-                hint = f"decide: liza resolve -m '...'; or halt them: touch {quote(paths.checkpoint)}"
+                hint = "halt them: liza analyze; or decide: liza resolve -m '...'"
                 yield Finding("blackboard", Level.WARNING, text, hint, paths.checkpoint)
         return
     if not stat.S_ISREG(kind):

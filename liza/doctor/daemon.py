@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from datetime import datetime
 
+from liza.blackboard.lock import holder
 from liza.blackboard.paths import Paths
 from liza.doctor.finding import Finding, Level
 from liza.text import one_line
-from liza.watch.lease import Seen, facts_of, state
+from liza.watch.lease import Seen, facts_of, intruder, state
 
 _START = "liza watch --background"
 
@@ -18,6 +19,8 @@ def daemon(paths: Paths, now: datetime) -> Iterator[Finding]:
         yield _absent(word, facts.get("pid"))
     else:
         yield from _present(seen, word)
+    if held := intruder(paths):
+        yield Finding("daemon", Level.ERROR, held, f"kill {holder(paths.watch_lock)}, then: {_START}", paths.watch_lock)
     if facts.get("not_sent"):
         text = f"a message did not arrive: {one_line(facts['not_sent'], 200)}"
         yield Finding("daemon", Level.WARNING, text, "liza watch --test-message", paths.watch_json)

@@ -7,13 +7,16 @@ from importlib import import_module
 from liza.blackboard.paths import Paths, find
 from liza.doctor.finding import Finding, Level, of_error
 from liza.errors import LizaError
+from liza.text import quoted
 
 # Each is looked at by the function of that name. Their modules are loaded one by one, so that a library that is missing
 # keeps only those from working that need it.
 _HERE = {
     "blackboard": "liza.doctor.board",
     "rules": "liza.doctor.board",
+    "inbox": "liza.doctor.inbox",
     "leftovers": "liza.doctor.leftovers",
+    "git": "liza.doctor.git",
     "lock": "liza.doctor.lock",
     "daemon": "liza.doctor.daemon",
     "filesystem": "liza.doctor.machine",
@@ -52,7 +55,7 @@ def look(about: str, paths: Paths | None, now: datetime) -> list[Finding]:
         level = Level.DEGRADED if about in ("blackboard", "rules") else Level.ERROR
         return [Finding(about, level, f"it could not be looked at: {error}", "see what is missing under versions")]
     except OSError as error:
-        where = f"ls -la {paths.folder}" if paths is not None else "dmesg | tail"
+        where = f"ls -la {quoted(paths.folder)}" if paths is not None else "dmesg | tail"
         return [Finding(about, Level.ERROR, f"it could not be looked at: {error}", where)]
 
 

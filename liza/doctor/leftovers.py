@@ -11,9 +11,10 @@ from liza.blackboard.lock import Lock, is_locked
 from liza.blackboard.paths import Paths
 from liza.breaker.trip import tidy
 from liza.doctor.finding import Finding, Level
+from liza.text import quoted
 
 _DRAFT = re.compile(r"\.(?:.+\.(\d+)-\d+\.new|CHECKPOINT\.(\d+)-\d+\.aside)")
-_SWAP = re.compile(r"\.(?:state|log)\.yaml\.[0-9a-f]+-[0-9a-f]+\.swap")
+_SWAP = re.compile(r"\.(?:state|log)\.yaml\.[0-9a-f]+-[0-9a-f]+(?:-[0-9a-f]+)?\.swap")
 _PATIENCE = 2.0
 
 
@@ -29,14 +30,14 @@ def leftovers(paths: Paths, now: datetime) -> Iterator[Finding]:
         newest = os.path.join(paths.backups, saved[-1])
         own = os.path.join(paths.folder, saved[-1].partition(".rescued-")[0])
         text = f"what somebody wrote during an interrupted write was saved here ({len(saved)} in all)"
-        hint = f"see what is missing: diff {newest} {own}   (then move it away)"
+        hint = f"see what is missing: diff {quoted(newest)} {quoted(own)}   (then move it away)"
         yield Finding("leftovers", Level.WARNING, text, hint, newest)
     if not left and not saved:
         yield Finding("leftovers", Level.OK, "none")
 
 
 def _left(paths: Paths) -> list[str]:
-    folders = dict.fromkeys((paths.folder, os.path.dirname(os.path.realpath(paths.state)), paths.reports))
+    folders = dict.fromkeys((paths.folder, os.path.dirname(os.path.realpath(paths.state)), paths.reports, paths.inbox))
     found = [os.path.join(folder, name) for folder in folders for name in _names(folder) if _is_left(name)]
     swaps = [path for path in found if path.endswith(".swap")]
     if swaps and is_locked(paths.lock):  # no process is in their names: they may be of the write that goes on

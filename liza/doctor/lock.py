@@ -9,6 +9,7 @@ from liza.blackboard.lock import Lock, command_of, holder, is_locked
 from liza.blackboard.paths import Paths
 from liza.blackboard.storage import is_alive
 from liza.doctor.finding import Finding, Level
+from liza.text import quoted
 
 PATIENCE = 1.0  # seconds; whoever changes the blackboard has the lock for some thousandths of one
 _POLL = 0.02
@@ -19,10 +20,13 @@ def lock(paths: Paths, now: datetime) -> Iterator[Finding]:
     if not os.path.lexists(paths.lock):
         yield Finding("lock", Level.OK, "free; its file is made by the first command that writes")
     elif not os.path.isfile(paths.lock):
-        text, hint = "it is no regular file, so nobody can take the lock", f"mv {paths.lock} {paths.lock}.odd"
+        text, hint = (
+            "it is no regular file, so nobody can take the lock",
+            f"mv {quoted(paths.lock)} {quoted(paths.lock + '.odd')}",
+        )
         yield Finding("lock", Level.ERROR, text, hint, paths.lock)
     elif not os.access(paths.lock, os.R_OK | os.W_OK, effective_ids=True):
-        text, hint = "you may not write it, so you cannot take the lock", f"sudo chmod a+rw {paths.lock}"
+        text, hint = "you may not write it, so you cannot take the lock", f"sudo chmod a+rw {quoted(paths.lock)}"
         yield Finding("lock", Level.ERROR, text, hint, paths.lock)
     elif _stays_locked(paths.lock):
         yield _held(paths.lock)
@@ -47,4 +51,4 @@ def _held(path: str) -> Finding:
         return Finding("lock", Level.ERROR, text, f"see what it does: ps -fp {pid}   (end it with: kill {pid})", path)
     whose = "another process" if pid is None else f"a child of process {pid}, which has ended,"
     text = f"{whose} holds it for longer than {PATIENCE:g} s: everybody else waits"
-    return Finding("lock", Level.ERROR, text, f"see who has it open: fuser -v {path}", path)
+    return Finding("lock", Level.ERROR, text, f"see who has it open: fuser -v {quoted(path)}", path)

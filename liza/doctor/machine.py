@@ -1,7 +1,6 @@
 """The file system below the blackboard, tried where trying tells more than its name."""
 
 import os
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -10,6 +9,8 @@ from typing import NamedTuple
 from liza.blackboard.filesystem import NETWORKS, exchange, mount_of
 from liza.blackboard.paths import Paths
 from liza.doctor.finding import Finding, Level
+from liza.files import draft_name, open_fd
+from liza.text import quoted
 
 SCARCE = 100_000_000  # bytes, below which a night's work may fill the disk
 _SPARE = 1_000_000
@@ -28,7 +29,7 @@ def filesystem(paths: Paths, now: datetime) -> Iterator[Finding]:
     status = os.statvfs(paths.folder)
     free = status.f_bavail * status.f_frsize
     if status.f_flag & os.ST_RDONLY:
-        hint = f"sudo mount -o remount,rw {mount.point if mount is not None else paths.folder}"
+        hint = f"sudo mount -o remount,rw {quoted(mount.point if mount is not None else paths.folder)}"
         yield Finding("filesystem", Level.ERROR, f"{kind}, mounted read-only: nobody can be halted", hint, paths.folder)
         return
     if kind in NETWORKS:
@@ -39,12 +40,15 @@ def filesystem(paths: Paths, now: datetime) -> Iterator[Finding]:
     try:
         tried = tries(paths.folder)
     except OSError as error:
-        text, hint = f"no file can be made here: {error.strerror}", f"ls -lad {paths.folder}; df {paths.folder}"
+        text, hint = (
+            f"no file can be made here: {error.strerror}",
+            f"ls -lad {quoted(paths.folder)}; df {quoted(paths.folder)}",
+        )
         yield Finding("filesystem", Level.ERROR, text, hint, paths.folder)
         return
     if not tried.exchanges:
         text = f"{kind} cannot exchange two files: what a program writes without the lock can be lost"
-        hint = f"have every writer take the lock: flock -x {paths.lock} -c '...'"
+        hint = f"have every writer take the lock: flock -x {quoted(paths.lock)} -c '...'"
         yield Finding("filesystem", Level.WARNING, text, hint)
     elif not short:
         yield Finding("filesystem", Level.OK, f"{kind}, {_size(free)} free")
@@ -70,10 +74,10 @@ def _inodes(status: os.statvfs_result) -> Iterator[Finding]:
 
 def tries(folder: str) -> Tried:
     """Make two files, exchange them, and take them away. If we are killed meanwhile, they go with other leftovers."""
-    names = [os.path.join(folder, f".doctor.{os.getpid()}-{time.monotonic_ns()}{each}.new") for each in (0, 1)]
+    names = [os.path.join(folder, draft_name("doctor")) for _ in range(2)]
     try:
         for name in names:
-            os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+            os.close(open_fd(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
         mtime = os.stat(names[1]).st_mtime
         return Tried(exchange(names[0], names[1]), mtime)
     finally:

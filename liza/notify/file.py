@@ -2,9 +2,9 @@
 
 import json
 import os
-import stat
 from typing import NamedTuple
 
+from liza import files
 from liza.notify.message import Message, NotSent
 
 
@@ -23,13 +23,10 @@ class File(NamedTuple):
         if not is_own(path, os.path.realpath(self.project)):
             raise NotSent("it is a link that leads elsewhere", again=False)
         try:
-            # Not waiting for the reader of a FIFO, and following no link that was put there since.
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
-            fd = os.open(path, flags, 0o666)
-            with open(fd, "a", encoding="utf-8") as file:
-                if not stat.S_ISREG(os.fstat(fd).st_mode):
-                    raise NotSent("it is not a regular file", again=False)
+            with open(path, "a", encoding="utf-8", opener=files.open_fd) as file:
                 file.write(json.dumps(message._asdict()) + "\n")
+        except files.Odd as error:
+            raise NotSent(error.strerror or "it is not a regular file", again=False) from None
         except OSError as error:
             raise NotSent(error.strerror or type(error).__name__, again=True) from None
 

@@ -34,6 +34,9 @@ def targets(block: Any, config: Any, project: str) -> tuple[list[Target], list[F
     return list(places), [each for each in found if isinstance(each, Fault)]
 
 
+_MOST = 20  # webhooks: each has a thread of its own
+
+
 def own_name(place: Target, taken: Collection[str]) -> str:
     """How to call a place: channels of one host differ only in what must not be told."""
     numbered = (f"{place.name} ({number})" for number in count(2))
@@ -42,7 +45,10 @@ def own_name(place: Target, taken: Collection[str]) -> str:
 
 def _webhooks(given: Any) -> Iterator[Target | Fault]:
     if isinstance(given, list | tuple):
-        for index, each in enumerate(given):
+        if len(given) > _MOST:
+            hint = "send to one place that passes the messages on"
+            yield Fault(("notify", "webhook"), f"{len(given):,} webhooks: only the first {_MOST} get messages", hint)
+        for index, each in enumerate(given[:_MOST]):
             yield from _webhook(each, ("notify", "webhook", index))
     else:
         yield from _webhook(given, ("notify", "webhook"))

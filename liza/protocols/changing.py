@@ -1,7 +1,6 @@
 """One record of a narrower scope changed in one step: under the lock, with a backup, and with a line in the log."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -10,8 +9,8 @@ from liza.blackboard.board import Board
 from liza.blackboard.document import Document
 from liza.blackboard.paths import Paths
 from liza.blackboard.storage import make_folders
-from liza.blackboard.versions import regular
 from liza.errors import Refused, Unreadable
+from liza.files import open_fd
 from liza.model import MAPPINGS, format_time
 from liza.protocols import scopes
 from liza.text import text_of
@@ -78,7 +77,7 @@ def keep(paths: Paths, path: str, what: str, records: Sequence[Mapping[str, Any]
     try:
         make_folders(paths.runs, os.path.dirname(path))
         lines = "".join(json.dumps(each, ensure_ascii=False, default=str) + "\n" for each in records)
-        with open(path, "a", encoding="utf-8", errors="backslashreplace", opener=regular) as file:
+        with open(path, "a", encoding="utf-8", errors="backslashreplace", opener=open_fd) as file:
             file.write(lines)
             file.flush()
             os.fsync(file.fileno())
@@ -101,32 +100,22 @@ def unknown(document: Document, scope: scopes.Scope, name: str) -> Refused:
 _LOUD = {"disputed": "tripped", "resolved": "resolved"}
 
 
-def log(paths: Paths, events: Sequence[scopes.Event], now: datetime) -> None:
-    """One line a decision; what is loud is an alert as well."""
+def log(paths: Paths, events: Sequence[scopes.Event], now: datetime, *, waits: bool = True) -> None:
+    """One line a decision; what is loud is an alert as well. `waits` as in `append_entry`."""
     if not events:
         return
+    from liza.blackboard import alerts
+    from liza.blackboard.agents import agent_sign
     from liza.blackboard.logfile import append_entry
 
+    sign = agent_sign(paths)
     for event in events:
         entry = {"timestamp": format_time(now), "agent": "liza", "action": f"{event.scope}_{event.kind}"}
+        if sign is not None:
+            entry["inside_agent"] = sign  # whoever is named by --by, it was an agent that did it
         if event.task is not None:
             entry["task"] = event.task
         if event.scope == "claim":
             entry["claim"] = event.name  # by which a dispute is missed that somebody takes off the blackboard
-        append_entry(paths, {**entry, "detail": event.text})
-    _alert(paths, [event for event in events if event.kind in _LOUD], now)
-
-
-def _alert(paths: Paths, events: Sequence[scopes.Event], now: datetime) -> None:
-    """A line in `alerts.log`, as the daemon writes it; where one is at work, that is for it to do."""
-    from liza.blackboard.lock import holder
-    from liza.text import printable
-
-    if not events or holder(paths.watch_lock) is not None:
-        return
-    lines = [
-        f"{format_time(now)}  {_LOUD[each.kind]:<9}  {printable(' '.join(each.text.split()))[:1000]}" for each in events
-    ]
-    text = "".join(f"{line}\n" for line in lines).encode(errors="backslashreplace")
-    with suppress(OSError), open(paths.alerts, "ab", opener=regular) as file:
-        file.write(text)
+        append_entry(paths, {**entry, "detail": event.text}, waits=waits)
+    alerts.append(paths, [(_LOUD[event.kind], event.text) for event in events if event.kind in _LOUD], now)

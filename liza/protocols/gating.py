@@ -3,14 +3,14 @@
 Nothing is written here: what somebody wrote by hand has come to is worked out, and put down by whoever may.
 """
 
-import os
 from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
 from liza.blackboard.board import Board
 from liza.errors import LizaError
-from liza.halt import find, halted
+from liza.halt import halted
+from liza.locate import find
 
 Held = tuple[str, str]  # why, and what to do
 
@@ -39,7 +39,7 @@ def ask(root: str | None, wanted: Mapping[str, str | None], now: datetime) -> Ga
         held = halted(root)
         if held is not None:
             return Gate(*held)
-        nowhere = find(root or os.environ.get("LIZA_ROOT")) is None
+        nowhere = find(root) is None
         return Gate() if nowhere or not named else _scoped(Board.find(root), named, now)
     except LizaError as error:
         return Gate(str(error), error.hint or "mend it, then try again; see: liza validate")

@@ -6,6 +6,7 @@ unless something is to change, and then only the records that change.
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -121,7 +122,8 @@ def _settle(
         return raw
 
     board.change(revised)
-    log(board.paths, last[0].events, now)
+    for event in last[0].events:
+        board.when_free(partial(log, board.paths, (event,), now, waits=board.waits))
     if last[0].events and hasattr(protocol, "follow_up"):  # paperwork that no trip waits for
         protocol.follow_up(board.paths, last[0])
     return last[0].events

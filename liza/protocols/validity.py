@@ -1,6 +1,7 @@
 """All that is wrong with a blackboard, found at once: records, log, rules, and what claims, slices and loops hold."""
 
 import os
+from datetime import datetime
 from typing import NamedTuple
 
 from liza.blackboard import schema
@@ -11,6 +12,7 @@ from liza.blackboard.snapshot import located, take
 from liza.blackboard.versions import read
 from liza.errors import Unreadable
 from liza.model import MAPPINGS, Problem, Snapshot
+from liza.protocols import inbox
 from liza.protocols.judged import PROTOCOLS, faults, missing
 from liza.rules.evaluate import RuleSet
 
@@ -24,10 +26,10 @@ class Validity(NamedTuple):
     problems: tuple[Problem, ...]
 
 
-def of_board(board: Board) -> Validity:
+def of_board(board: Board, now: datetime) -> Validity:
     """The files of a blackboard together; `Unreadable` where one of them cannot be understood at all."""
     document = board.read()
-    snapshot = take(document)
+    snapshot = take(document, now=now)
     checked = {board.paths.state: _counts(snapshot)}
     problems = list(snapshot.problems)
     if os.path.exists(board.paths.log):
@@ -43,6 +45,10 @@ def of_board(board: Board) -> Validity:
         except Unreadable as error:
             own = Problem(error.message, error.file or board.paths.rules, error.line, error.column, error.hint)
             problems += error.problems or (own,)
+    waiting = inbox.look(board)
+    if waiting.records or waiting.problems:
+        checked[board.paths.inbox] = inbox.counts(waiting)
+    problems += waiting.problems
     return Validity(checked, (*problems, *_of_protocols(document, rules), *_missing(board, document)))
 
 

@@ -1,50 +1,39 @@
 """Evidence that a person has dealt with: it no longer counts for the rules that it tripped, and only for those.
 
 The history entry of a trip keeps a short fingerprint of each record behind it, so exactly those records are meant,
-wherever they stand in the file later. An entry that another tool wrote has none; it covers what had happened until it
-was resolved.
+wherever they are in the file later; a number counts again when it is worse than it was. An entry that another tool
+wrote has no evidence; it covers what had happened until it was resolved, and nothing if that is in the future.
+
+Agents can write the history too. `origin` of an entry, which whoever read the files has put there, says what is known
+of it; without one the entry is taken as it is. What does not come from `liza resolve` is among the claims.
 """
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
-from liza.model import MAPPINGS, Record, parse_time
+from liza.model import Claim, Number, Origin, Record, is_future, parse_time
+from liza.rules.evidence import OLD_DIGITS, digest, evidence, fingerprint, old_fingerprints
 
-LISTED = 500  # with more evidence than this, a position mark is kept instead of fingerprints
-_MARK = "first "
-
-
-def fingerprint(record: Record) -> str:
-    """Eight hex digits that a record keeps as long as nobody changes what it says."""
-    import json  # both here: a board that never tripped has nothing to compare
-
-    text = json.dumps(_plain(record.fields), sort_keys=True, ensure_ascii=False, default=str)
-    return _digest(text)[:8]
+_Named = TypeVar("_Named")
 
 
-def _plain(value: Any) -> Any:
-    """With keys that can be sorted, whatever they are."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, MAPPINGS):
-        return {
-            f"{type(key).__name__}:{key}" if not isinstance(key, str) else key: _plain(v) for key, v in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return hex(value) if isinstance(value, int) and not isinstance(value, bool) else value
+class Mark(NamedTuple):
+    """The first records of a stream, as an earlier release kept evidence where there was much of it."""
 
+    stream: str
+    number: int
+    until: datetime | None  # what came later is not meant, wherever it is in the list
 
-def evidence_text(records: Sequence[Record], *, exactly: bool = False) -> str:
-    """How evidence is kept in a history entry: fingerprints in one line, or up to where the stream is dealt with."""
-    streams = {record.stream for record in records}
-    positions = [record.key for record in records if isinstance(record.key, int)]
-    if not exactly and len(records) > LISTED and len(streams) == 1 and len(positions) == len(records):
-        return f"{_MARK}{max(positions) + 1} {streams.pop()}"
-    return " ".join(map(fingerprint, records))
+    def covers(self, record: Record, longest: int) -> bool:
+        """Whether a record was there. One without a time is taken to have been as long as the list was not cut."""
+        if record.stream != self.stream or not isinstance(record.key, int) or record.key >= self.number:
+            return False
+        if self.until is None:
+            return True
+        moment = record.timestamp
+        return longest >= self.number if moment is None else moment <= self.until
 
 
 class Acknowledged:
@@ -53,8 +42,22 @@ class Acknowledged:
     def __init__(self, memo: dict[Any, Any] | None = None) -> None:
         self.memo = {} if memo is None else memo
         self.prints: dict[str, Counter[str]] = {}
-        self.marks: dict[str, dict[str, int]] = {}  # of a rule, for each stream
+        self.numbers: dict[str, Mapping[str, float]] = {}
+        self.marks: dict[str, list[Mark]] = {}
         self.until: dict[str, datetime] = {}
+        self.unvalued: set[str] = set()  # acknowledged by an earlier release, which did not keep the number
+        self.warnings: list[str] = []
+        self.claims: list[Claim] = []
+        self._proven: Acknowledged | None = None  # the same without the claims
+
+    @property
+    def proven(self) -> "Acknowledged":
+        """What is known without what was only claimed."""
+        return self if self._proven is None else self._proven
+
+    def claims_on(self, rule: str) -> list[Claim]:
+        """The claims on a rule that are used."""
+        return [claim for claim in self.claims if claim.rule == rule and claim.counts]
 
     def knows(self, rule: str) -> bool:
         return rule in self.prints or rule in self.marks or rule in self.until
@@ -63,30 +66,46 @@ class Acknowledged:
         """The records that still count for a rule. Of two equal records, a resolution deals with one at a time."""
         if not self.knows(rule):
             return records
-        left = self.prints.get(rule, Counter()).copy()
-        marks, until = self.marks.get(rule, {}), self.until.get(rule)
+        prints, marks, until = self.prints.get(rule, Counter()), self.marks.get(rule, ()), self.until.get(rule)
+        has_old = any(len(each) == OLD_DIGITS for each in prints)
+        longest = max((record.key + 1 for record in records if isinstance(record.key, int)), default=0) if marks else 0
+        left = prints.total()  # once all are found, the rest need not be looked at
+        used: Counter[str] = Counter()
         kept: list[Record] = []
         for record in records:
-            if isinstance(record.key, int) and record.key < marks.get(record.stream, 0):
+            if any(mark.covers(record, longest) for mark in marks):
                 continue
             if until is not None and (moment := record.timestamp) is not None and moment <= until:
                 continue
-            if left:
-                own = self._print(record)
-                if own in left:
-                    left[own] -= 1
-                    if not left[own]:
-                        del left[own]  # once all are found, the rest need not be looked at
-                    continue
-            kept.append(record)
+            for own in self._prints_of(record, has_old) if left else ():
+                if used[own] < prints[own]:
+                    used[own] += 1
+                    left -= 1
+                    break
+            else:
+                kept.append(record)
         return kept
 
-    def _print(self, record: Record) -> str:
-        """A fingerprint costs more than all else about a record, and a record is asked for it again and again."""
-        known = self.memo.get(id(record.fields))
+    def is_new(self, rule: str, numbers: Sequence[Number]) -> bool:
+        """Whether one of a rule's numbers is worse than when it was dealt with."""
+        if rule in self.unvalued:
+            return False
+        known = self.numbers.get(rule, {})
+        return any(each.name not in known or each.is_worse_than(known[each.name]) for each in numbers)
+
+    def _prints_of(self, record: Record, has_old: bool) -> Iterable[str]:
+        """The names under which a record may be known. They cost more than all else about it, and are asked for again
+        and again."""
+        yield self._once(record, fingerprint)
+        if has_old:
+            yield from self._once(record, old_fingerprints)
+
+    def _once(self, record: Record, own: Callable[[Record], _Named]) -> _Named:
+        place = (id(record.fields), own)
+        known: tuple[Any, _Named] | None = self.memo.get(place)
         if known is None or known[0] is not record.fields:  # kept with it, so that no other can take its place
-            known = self.memo[id(record.fields)] = (record.fields, fingerprint(record))
-        return str(known[1])
+            known = self.memo[place] = (record.fields, own(record))
+        return known[1]
 
 
 def open_trigger(breaker: Any) -> Mapping[str, Any] | None:
@@ -100,72 +119,109 @@ def open_trigger(breaker: Any) -> Mapping[str, Any] | None:
     listed = breaker.get("history")
     for entry in reversed(listed) if isinstance(listed, list | tuple) else ():
         # Where the status is gone, only what is certainly ours: other tools leave their entries without an end.
-        if _is_trip(entry) and entry.get("resolved_at") is None and (certain or entry.get("trip_id")):
+        if is_trip(entry) and entry.get("resolved_at") is None and (certain or entry.get("trip_id")):
             return {name: entry[name] for name in ("timestamp", "pattern", "severity", "trip_id") if name in entry}
     return {"pattern": None, "severity": None} if certain else None  # somebody took it away, but not the halt
 
 
-def acknowledged_by(breaker: Any, memo: dict[Any, Any] | None = None) -> Acknowledged:
+def acknowledged_by(breaker: Any, now: datetime, memo: dict[Any, Any] | None = None) -> Acknowledged:
     """What the resolved trips of a `circuit_breaker` section deal with. The open trip's evidence still counts."""
     found = Acknowledged(memo)
     if not isinstance(breaker, Mapping):
         return found
     trigger = open_trigger(breaker)
     listed = breaker.get("history")
-    trips = [entry for entry in listed if _is_trip(entry)] if isinstance(listed, list | tuple) else []
-    exact = [entry for entry in trips if isinstance(entry.get("evidence"), Mapping)]
-    for entry in trips:
-        if trigger is not None and entry.get("resolved_at") is None and same_trip(entry, trigger):
+    trips = [(i, e) for i, e in enumerate(listed) if is_trip(e)] if isinstance(listed, list | tuple) else []
+    exact = [entry for _, entry in trips if isinstance(entry.get("evidence"), Mapping)]
+    proven = Acknowledged(memo)
+    for place, entry in trips:
+        if trigger is not None and same_trip(entry, trigger):
             continue
-        if isinstance(entry.get("evidence"), Mapping):
-            for rule, text in entry["evidence"].items():
-                _add_evidence(found, str(rule), str(text))
-        elif any(same_trip(entry, other) for other in exact):
+        origin = origin_of(entry)
+        if origin in (Origin.UNKNOWN, Origin.CHANGED):
+            found.claims += _claims(place, entry, origin)
+            continue
+        is_exact = isinstance(entry.get("evidence"), Mapping)
+        if not is_exact and any(same_trip(entry, other) for other in exact):
             continue  # a resolution entered by hand beside the entry of its trip, which knows the evidence exactly
-        elif (moment := parse_time(entry.get("resolved_at")) or parse_time(entry.get("timestamp"))) is not None:
-            for rule in _rules_of(entry):
-                found.until[rule] = max(moment, found.until.get(rule, moment))
+        if not is_exact and (moment := _moment(entry)) is not None and is_future(moment, now):
+            found.claims += (each._replace(in_future=True) for each in _claims(place, entry, origin))
+            continue
+        _add(found, entry)
+        if origin is Origin.COMMAND:
+            _add(proven, entry)
+        else:
+            found.claims += _claims(place, entry, origin)
+    found._proven = proven if found.claims else None
     return found
 
 
-def _is_trip(entry: Any) -> bool:
+def origin_of(entry: Mapping[str, Any]) -> Origin:
+    """What is known of an entry; where nobody looked, it is what it seems."""
+    given = entry.get("origin")
+    if isinstance(given, Origin):  # a word is only what somebody wrote there
+        return given
+    return Origin.COMMAND if entry.get("trip_id") or entry.get("evidence") else Origin.OTHER
+
+
+def _claims(place: int, entry: Mapping[str, Any], origin: Origin) -> list[Claim]:
+    texts = entry.get("evidence")
+    rules = dict.fromkeys([*_rules_of(entry), *(map(str, texts) if isinstance(texts, Mapping) else ())])
+    return [Claim(place, rule, origin, str(entry.get("resolved_by") or "")) for rule in rules]
+
+
+def _moment(entry: Mapping[str, Any]) -> datetime | None:
+    return parse_time(entry.get("resolved_at")) or parse_time(entry.get("timestamp"))
+
+
+def _add(found: Acknowledged, entry: Mapping[str, Any]) -> None:
+    """What one entry deals with."""
+    if isinstance(entry.get("evidence"), Mapping):
+        recovered = entry.get("recovered")
+        for rule, kept in entry["evidence"].items():
+            _add_evidence(found, str(rule), kept, entry)
+            if isinstance(recovered, list | tuple) and rule in recovered:
+                found.numbers.pop(str(rule), None)
+                found.unvalued.discard(str(rule))
+    elif (moment := _moment(entry)) is not None:
+        for rule in _rules_of(entry):
+            found.until[rule] = max(moment, found.until.get(rule, moment))
+
+
+def is_trip(entry: Any) -> bool:
     """An entry of a trip. One that a person moved there, as the protocol describes it, has no `result`."""
     return isinstance(entry, Mapping) and bool(entry.get("pattern")) and entry.get("result", "TRIGGERED") == "TRIGGERED"
 
 
-def _add_evidence(found: Acknowledged, rule: str, text: str) -> None:
-    position, prints = _taken_apart(text)
-    mark = re.fullmatch(rf"{_MARK}(\d{{1,12}}) (\w+)", position)
+def _add_evidence(found: Acknowledged, rule: str, kept: Any, entry: Mapping[str, Any]) -> None:
+    moment = parse_time(entry.get("resolved_at"))
+    if isinstance(kept, Mapping):  # in a file that could not be read, so all that is known is when
+        moment = moment or parse_time(entry.get("timestamp"))
+        if moment is not None:
+            found.until[rule] = max(moment, found.until.get(rule, moment))
+        what = f"the evidence of {rule} in {kept.get('file')} cannot be read"
+        found.warnings.append(f"{what}: every record up to its resolution is taken to have been dealt with")
+        return
+    prints, numbers, mark = evidence(str(kept))
     if mark is not None:
-        streams = found.marks.setdefault(rule, {})
-        streams[mark[2]] = max(streams.get(mark[2], 0), int(mark[1]))
+        found.marks.setdefault(rule, []).append(Mark(*mark, moment))
     if prints or mark is None:
         found.prints.setdefault(rule, Counter()).update(prints)
+    if numbers:
+        found.numbers[rule] = numbers
+    if numbers or prints or mark is not None:
+        found.unvalued.discard(rule)
+    else:
+        found.unvalued.add(rule)
 
 
-def merged(known: str, more: str) -> str:
-    """The evidence of both texts. A position that comes later covers all that was listed before."""
-    (mark, prints), (newer, others) = _taken_apart(known), _taken_apart(more)
-    if newer:
-        return more
-    listed = " ".join((Counter(prints) | Counter(others)).elements())
-    return "; ".join(part for part in (mark, listed) if part)
-
-
-def _taken_apart(text: str) -> tuple[str, list[str]]:
-    """The position mark of an evidence text, if it has one, and its fingerprints."""
-    if not text.startswith(_MARK):
-        return "", text.split()
-    mark, _, prints = text.partition("; ")
-    return mark, prints.split()
-
-
-def unknown_to(known: Any, rule: str, records: Sequence[Record]) -> bool:
-    """Whether some of these records are not among the evidence that a trip is known to have."""
+def unknown_to(entry: Mapping[str, Any], rule: str, records: Sequence[Record], numbers: Sequence[Number] = ()) -> bool:
+    """Whether some of these are not among the evidence that an open trip is known to have."""
     trip = Acknowledged()
-    if isinstance(known, Mapping) and rule in known:
-        _add_evidence(trip, rule, str(known[rule]))
-    return bool(trip.fresh(rule, records))
+    known = entry.get("evidence")
+    if isinstance(known, Mapping) and not isinstance(known.get(rule, {}), Mapping):
+        _add_evidence(trip, rule, known[rule], {"resolved_at": entry.get("timestamp")})
+    return bool(trip.fresh(rule, records)) or trip.is_new(rule, numbers)
 
 
 def _rules_of(entry: Mapping[str, Any]) -> Iterable[str]:
@@ -183,13 +239,7 @@ def same_trip(entry: Mapping[str, Any], trigger: Mapping[str, Any]) -> bool:
 def trip_id(rule: str, evidence: Sequence[Record], threshold: float, earlier: int = 0) -> str:
     """The name of a trip: the same for the same rule and the same first records, whoever finds it and however often.
 
-    A rule about a number has no records; then it is the how-manieth trip of that rule.
+    `earlier` counts that rule's resolved trips. It matters where the records do not tell two trips apart.
     """
-    prints = [fingerprint(record) for record in evidence[: max(int(threshold), 1)]] or [f"after {earlier}"]
-    return _digest("\n".join([rule, *prints]))[:12]
-
-
-def _digest(text: str) -> str:
-    import hashlib
-
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+    prints = [fingerprint(record) for record in evidence[: max(int(threshold), 1)]]
+    return digest("\n".join([rule, *prints, *([f"after {earlier}"] if earlier or not prints else [])]))[:12]

@@ -2,7 +2,8 @@
 
     stagnation: {threshold, action, signals, escalation, notifications}
     circuit_breaker: {max_loops_no_progress, stagnation_threshold, ..., projects}
-    disputes: {circuit_breaker_rounds, matching, last_stage}
+    disputes: {circuit_breaker_rounds, objections, matching, last_stage}
+    limits: {file_bytes, alias_bytes, values, records, text, own_rules_seconds}
 
 Only what one block says by itself is checked here; what the environment and the options make of it is worked out by
 the protocol.
@@ -45,6 +46,7 @@ LIMITS = {
     "warning_threshold": Limit(8, 5, 15),
     "critical_threshold": Limit(15, 10, 30),
 }
+AUTO_PROBE = "auto_probe"  # a flag: after the cooldown a stagnant loop tries one iteration by itself
 # These grow, each beyond the one before.
 LEVELS = ("warning_threshold", "critical_threshold", "absolute_max_loops")
 PROJECTS: dict[str, dict[str, int]] = {
@@ -66,10 +68,22 @@ MODELS = ("haiku", "sonnet", "opus")
 _STAGNATION = ("threshold", "action", "signals", "escalation", "notifications")
 
 KEYS = ("stagnation", "circuit_breaker")  # of loops
-ALL = (*KEYS, "disputes")
+ALL = (*KEYS, "disputes", "limits")
+
+# What a file of the blackboard may come to, and the seconds that own rules may take. Only the last can be set below its
+# default: `blackboard.limits` looks here only once a default is passed.
+READING = {
+    "file_bytes": Limit(10_000_000, 10_000_000, 10**12),
+    "alias_bytes": Limit(10_000_000, 10_000_000, 10**12),
+    "values": Limit(500_000, 500_000, 10**9),
+    "records": Limit(20_000, 20_000, 10**9),
+    "text": Limit(2_000_000, 2_000_000, 10**9),
+    "own_rules_seconds": Limit(3, 0, 600, fractions=True),
+}
 
 ROUNDS = Limit(3, 2, 100)  # of one objection without a state change
-MATCHING = ("same", "similar")
+MATCHING = ("similar", "same")  # how the words of objections are compared; the first is the default
+OBJECTIONS = ("similar", "exact")  # by what an objection is the same: also by similar words and answers, or not
 LAST_STAGE = "S5"
 
 
@@ -81,13 +95,20 @@ class Fault(NamedTuple):
 
 def faults(key: str, block: Mapping[str, Any]) -> Iterator[Fault]:
     """All that is wrong with a block."""
-    checks = {"stagnation": _stagnation, "circuit_breaker": _circuit_breaker, "disputes": _disputes}
+    checks = {
+        "stagnation": _stagnation,
+        "circuit_breaker": _circuit_breaker,
+        "disputes": _disputes,
+        "limits": _reading,
+    }
     yield from checks[key](block)
 
 
 def _circuit_breaker(block: Mapping[str, Any]) -> Iterator[Fault]:
     path: Path = ("circuit_breaker",)
-    yield from _limits(block, path, (*LIMITS, "projects"), {})
+    yield from _limits(block, path, (*LIMITS, AUTO_PROBE, "projects"), {})
+    if block.get(AUTO_PROBE) is not None and (wanted := _flag(block[AUTO_PROBE])) is not None:
+        yield Fault((*path, AUTO_PROBE), f"{AUTO_PROBE}: expected {wanted}, got {shown(block[AUTO_PROBE])}")
     projects = block.get("projects")
     if projects is not None and not isinstance(projects, Mapping):
         yield Fault((*path, "projects"), f"projects is {shown(projects)}, expected is a mapping of project types")
@@ -131,8 +152,12 @@ def _stagnation(block: Mapping[str, Any]) -> Iterator[Fault]:
     yield from _mapping(block.get("notifications"), (*path, "notifications"), {"desktop": _flag, "webhook": _text})
 
 
+def _reading(block: Mapping[str, Any]) -> Iterator[Fault]:
+    yield from _mapping(block, ("limits",), {name: limit.fault for name, limit in READING.items()})
+
+
 def _disputes(block: Mapping[str, Any]) -> Iterator[Fault]:
-    kinds = {"circuit_breaker_rounds": _rounds, "matching": _matching, "last_stage": _name}
+    kinds = {"circuit_breaker_rounds": _rounds, "objections": _objections, "matching": _matching, "last_stage": _name}
     yield from _mapping(block, ("disputes",), kinds)
 
 
@@ -142,6 +167,10 @@ def _rounds(value: Any) -> str | None:
 
 def _name(value: Any) -> str | None:
     return None if type(value) is int else _text(value)
+
+
+def _objections(value: Any) -> str | None:
+    return None if value in OBJECTIONS else f"one of: {', '.join(OBJECTIONS)}"
 
 
 def _matching(value: Any) -> str | None:
@@ -201,6 +230,8 @@ def changes(blocks: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     for name, limit in LIMITS.items():
         if breaker.get(name) not in (None, limit.default):
             yield f"circuit_breaker.{name} is {breaker[name] or 'off'}, shipped is {limit.default}"
+    if breaker.get(AUTO_PROBE):
+        yield f"circuit_breaker.{AUTO_PROBE} is on, shipped is off"
     for project, own in (breaker.get("projects") or {}).items():
         shipped = PROJECTS.get(project, {})
         for name, value in own.items():
@@ -208,12 +239,17 @@ def changes(blocks: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
                 was = shipped.get(name, LIMITS[name].default)
                 yield f"circuit_breaker.projects.{shown(project)}.{name} is {value or 'off'}, shipped is {was}"
     yield from _changed_disputes(blocks.get("disputes") or {})
+    for name, value in (blocks.get("limits") or {}).items():
+        if value is not None and value != READING[name].default:
+            yield f"limits.{name} is {value}, shipped is {READING[name].default}"
 
 
 def _changed_disputes(block: Mapping[str, Any]) -> Iterator[str]:
     rounds, stage = block.get("circuit_breaker_rounds"), block.get("last_stage")
     if rounds not in (None, ROUNDS.default):
         yield f"disputes.circuit_breaker_rounds is {rounds}, shipped is {ROUNDS.default}"
+    if block.get("objections") not in (None, OBJECTIONS[0]):
+        yield f"disputes.objections is '{block['objections']}', shipped is '{OBJECTIONS[0]}'"
     if block.get("matching") not in (None, MATCHING[0]):
         yield f"disputes.matching is '{block['matching']}', shipped is '{MATCHING[0]}'"
     if stage not in (None, LAST_STAGE):

@@ -5,18 +5,19 @@ evidence. Nothing here reads a file or a clock.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from liza.model import Record
+from liza.model import VALUE, Number, Record
 from liza.rules.fields import OPERATORS, World, lookup, passes, values
 from liza.rules.tree import Aggregate, All, Comparison, Distinct, Field, Grouping, Metric, Node, Not, Param
 from liza.text import text_of
 
 Key = tuple[Any, ...]
 _NO_GROUP: Key = ("no group",)
+_OPPOSITE = {">=": "<", ">": "<=", "<": ">=", "<=": ">", "=": "="}
 
 
 class BadRule(ValueError):
@@ -31,6 +32,7 @@ class Outcome(NamedTuple):
     threshold: float
     key: str | None  # the group as people call it
     behind: tuple[Key, tuple["Counts", ...]]  # where its evidence is; few of a thousand groups are asked for it
+    numbers: tuple[Number, ...] = ()  # by which it is satisfied
 
     @property
     def evidence(self) -> tuple[Record, ...]:
@@ -83,6 +85,19 @@ class Condition:
         return all(_only_counts(each) for each in self.comparisons) and not _has_not(self.tree)
 
     @cached_property
+    def only_falls(self) -> bool:
+        """Whether fewer records can only ever bring it nearer to holding: numbers that are to be low."""
+        return all(operator not in (">=", ">") for _, operator in _read(self.tree))
+
+    @cached_property
+    def has_numbers(self) -> bool:
+        """Whether it can hold without a record: by a metric, or by what is missing."""
+        return any(
+            operator not in (">=", ">") or _metrics(comparison) or self.number(comparison.threshold) <= 0
+            for comparison, operator in _read(self.tree)
+        )
+
+    @cached_property
     def asks_for_age(self) -> bool:
         """Whether it can come to hold by time alone."""
         looks = [each for each in self.aggregates if isinstance(each, Aggregate)]
@@ -116,7 +131,25 @@ class Condition:
         behind = tuple([counts[id(term)] for comparison in telling for term in comparison.terms])
         value = sum([counts[id(term)].value(key) or 0 for term in shown.terms])
         label = next((name for each in self.grouped if (name := counts[id(each)].labels.get(key)) is not None), None)
-        return Outcome(satisfied, value, self.number(shown.threshold), label, (key, behind))
+        threshold = self.number(shown.threshold)
+        numbers = self._numbers(key, counts, value) if satisfied and self.has_numbers else ()
+        return Outcome(satisfied, value, threshold, label, (key, behind), numbers)
+
+    def is_known(self, outcome: Outcome) -> bool:
+        """Whether every metric was there to be compared: an absent one says nothing."""
+        return all(counts.value(outcome.behind[0]) is not None for counts in outcome.behind[1])
+
+    def _numbers(self, key: Key, counts: "Mapping[int, Counts]", value: float) -> tuple[Number, ...]:
+        """The metrics by which it holds; where there is none and it does not group, what it counted."""
+        held = list(_read(self.tree, lambda each: self._compare(each, key, counts)))
+        found = []
+        for comparison, operator in held:
+            if names := _metrics(comparison):
+                total = sum(counts[id(term)].value(key) or 0.0 for term in comparison.terms if isinstance(term, Metric))
+                found.append(Number("+".join(names), total, operator, self.number(comparison.threshold)))
+        if not found and not self.grouped and held:
+            found.append(Number(VALUE, value, held[0][1], self.number(held[0][0].threshold)))
+        return tuple(dict.fromkeys(found))
 
     def _compare(self, comparison: Comparison, key: Key, counts: "Mapping[int, Counts]") -> bool | None:
         """None where it cannot be said: a metric that is absent, or a grouped count where there is no group."""
@@ -147,6 +180,26 @@ def _holds(node: Node, compare: Any, held: list[Comparison]) -> bool | None:
     if decisive in verdicts:
         return decisive
     return None if None in verdicts else not decisive
+
+
+def _read(
+    node: Node, compare: Callable[[Comparison], bool | None] | None = None, wanted: bool = True
+) -> Iterator[tuple[Comparison, str]]:
+    """The comparisons that make a condition hold (all that could, where nothing is compared), each with what it asks
+    for by then: behind a NOT that is the opposite."""
+    if isinstance(node, Comparison):
+        if compare is None or compare(node) is wanted:
+            yield node, node.operator if wanted else _OPPOSITE[node.operator]
+    elif isinstance(node, Not):
+        yield from _read(node.part, compare, not wanted)
+    else:
+        for part in node.parts:
+            if compare is None or _holds(part, compare, []) is wanted:
+                yield from _read(part, compare, wanted)
+
+
+def _metrics(comparison: Comparison) -> list[str]:
+    return [".".join(term.path) for term in comparison.terms if isinstance(term, Metric)]
 
 
 # --- what a condition may not ask -----------------------------------------------------------------------------------

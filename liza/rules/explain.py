@@ -70,7 +70,7 @@ def explain(rules: RuleSet, name: str, snapshot: Snapshot, now: datetime) -> Exp
     streams = {each: stream(snapshot, each) for each in only.streams or {"anomalies"}}
     text = compiled.rule.window or rules.window
     window = Window(text, snapshot, now, streams, rules.exact)
-    history = acknowledged_by(snapshot.sections.get("circuit_breaker"))
+    history = acknowledged_by(snapshot.sections.get("circuit_breaker"), now)
     fresh: Mapping[str, Sequence[Record]] = window.streams
     if compiled.rule.rearm == "fresh":
         fresh = {each: history.fresh(name, records) for each, records in window.streams.items()}

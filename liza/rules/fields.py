@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from itertools import product
+from math import prod
 from typing import Any
 
 from liza.model import MAPPINGS, Record, parse_time
+from liza.rules.budget import TooCostly, unlimited
 from liza.rules.tree import Aggregate, Field, Filter
 from liza.text import shown, text_of
 
@@ -17,6 +20,7 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "<=": lambda a, b: a <= b,
 }
 _SEARCHED = 10_000  # characters of a text that a regular expression is tried on
+_COMBINATIONS = 10_000  # of the values that one record has in the fields of a `per`
 
 
 class World:
@@ -29,6 +33,8 @@ class World:
         self.sections = sections
         self.now = now
         self.exact = exact
+        self.spend: Callable[[], None] = unlimited  # raises where a rule has taken too long
+        self.overruns: list[str] = []  # what was looked at less closely than it should have been, in words
         self.unusable: dict[tuple[str, int | str], str] = {}  # record -> what is wrong with it
         self._by_type: dict[str, dict[str, list[Record]] | None] = {}
         self._counted: dict[int, tuple[Aggregate, list[Record]]] = {}
@@ -46,6 +52,7 @@ class World:
             else:
                 records = self.streams.get(aggregate.stream, ())
             for each in filters:
+                self.spend()
                 records = [record for record in records if passes(record, each, self)]
             self._counted[id(aggregate)] = (aggregate, list(records))
         return self._counted[id(aggregate)][1]
@@ -81,7 +88,13 @@ class World:
         if grouper is None or not numbers.keys() <= texts:
             grouper, numbers = Grouper(similarity), {}  # a text that is gone may have held others together
             self._groups[field, similarity] = (grouper, numbers)
-        numbers |= {text: grouper.add(text) for text in sorted(texts - numbers.keys())}
+        # The short ones first: they are compared closely whatever long ones an agent puts beside them.
+        for text in sorted(texts - numbers.keys(), key=lambda text: (len(text), text)):
+            self.spend()
+            numbers[text] = grouper.add(text)
+        if grouper.coarse:
+            why = f"{grouper.coarse:,} different texts of {field} were compared for equality only: too much text"
+            self.overruns.append(why)
         return {text: grouper.group(number) for text, number in numbers.items()}
 
     def _of_type(self, stream: str, first: Filter) -> Sequence[Record] | None:
@@ -135,10 +148,12 @@ class World:
         known = self._per.setdefault((aggregate.stream, aggregate.per), {})
         for record in records:
             if record.key not in known:
-                keys: list[tuple[str, ...]] = [()]
-                for column in [values(lookup(record, each)) for each in aggregate.per]:
-                    keys = [(*key, value) for key in keys for value in dict.fromkeys(map(text_of, column))]
-                known[record.key] = keys
+                self.spend()
+                columns = [dict.fromkeys(map(text_of, values(lookup(record, each)))) for each in aggregate.per]
+                if prod(map(len, columns)) > _COMBINATIONS:
+                    taken = " x ".join(str(len(each)) for each in columns)
+                    raise TooCostly(f"per(...) takes {taken} combinations of one record, at most {_COMBINATIONS:,}")
+                known[record.key] = list(product(*columns))
         return [known[record.key] for record in records]
 
     def texts(self, record: Record, wanted: Field) -> Sequence[str]:
@@ -217,6 +232,7 @@ def _passes_value(record: Record, value: Any, wanted: Filter, world: World) -> b
         if not isinstance(value, str):
             world.note(record, f"{wanted.field} is {shown(value)}, which is not a text")
             return False
+        world.spend()
         return wanted.value.search(value[:_SEARCHED]) is not None
     if wanted.operator in ("in", "not in"):
         alike = [each for each in wanted.value if _kind(each) == _kind(value)]

@@ -7,7 +7,6 @@ importing a parser generator alone takes many times that.
 """
 
 import re
-import warnings
 from typing import Any, NamedTuple, NoReturn
 
 from liza.model import parse_duration
@@ -35,6 +34,8 @@ COMPARISONS = (">=", "<=", "!=", "=~", ">", "<", "=")
 KEYWORDS = ("AND", "OR", "NOT", "IN", "where")
 DEFAULT_SIMILARITY = 0.7
 DEEPEST = 50
+_REGEX_BYTES = 1 << 20  # of a compiled pattern
+_RE2 = "RE2 syntax: no backreferences, no lookaround, no possessive or repeated more than 1000 times"
 
 
 class Token(NamedTuple):
@@ -213,16 +214,20 @@ class _Parser:
         seconds = parse_duration(token.text) if token.kind == "duration" else None
         return seconds if seconds is not None else self.fail("a duration like 30m or 2h", token)
 
-    def regex(self) -> re.Pattern[str]:
+    def regex(self) -> Any:
         token = self.take()
         if token.kind != "string":
             self.fail('a regular expression in quotes, like "timeout|refused"', token)
+        import re2  # linear in time for any pattern and text; few rules have one
+
+        options = re2.Options()
+        options.log_errors = False
+        options.max_mem = _REGEX_BYTES
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of what a later Python may read otherwise
-                return re.compile(token.text[1:-1])
-        except (re.error, OverflowError, RecursionError) as error:
-            raise BadCondition(f"not a regular expression: {error}", token.offset) from None
+            return re2.compile(token.text[1:-1], options)
+        except re2.error as error:
+            said = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else str(error)
+            raise BadCondition(f"not a regular expression that liza takes: {said}", token.offset, _RE2) from None
 
     def listed(self) -> tuple[Any, ...]:
         self.expect("[")

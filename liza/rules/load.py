@@ -31,8 +31,10 @@ RULE_KEYS = (*_TEXTS, *_WORDS, "window", "params", "enabled")
 FILE_KEYS: dict[str, type[Any]] = {
     "window": str, "rules": list, "params": dict, "matching": str, "profile": str,
     "notify": dict, "stagnation": dict, "circuit_breaker": dict, "alarms": bool, "protocol": str, "disputes": dict,
-    "fixed": list,
+    "fixed": list, "limits": dict, "on_degraded": str,
 }  # fmt: skip
+
+ON_DEGRADED = ("report", "halt")
 
 _KINDS: dict[type[Any], str] = {str: "a word", list: "a list", dict: "a mapping", bool: "true or false"}
 
@@ -104,6 +106,7 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
         mine.data.get("notify") or {} if mine else {},
         {home: tuple(rules) for home, rules in scoped.items()},
         settled,
+        frozenset(name for name, entry in everything.items() if _is_own(entry, shipped.get(name))),
     )
 
 
@@ -152,6 +155,11 @@ def _changed_rules(shipped: "Mapping[str, _Entry]", now: "Mapping[str, _Entry]")
         for param, value in now[name].params.items():
             if f"${param}" in str(fields.get("condition")) and before.params.get(param) != value:
                 yield f"{name}: ${param} is {value:g}, shipped is {before.params.get(param, 'nothing')}"
+
+
+def _is_own(entry: "_Entry", before: "_Entry | None") -> bool:
+    """Whether a condition, or how long a window it looks at, is not what is shipped."""
+    return before is None or any(entry.fields.get(key) != before.fields.get(key) for key in ("condition", "window"))
 
 
 def _plain(value: Any) -> Any:
@@ -239,6 +247,9 @@ class _File:
             word = closest(value, ("similar", "exact"))
             meant = f"did you mean {word}?" if word else None
             self.wrong((key,), f"matching is {shown(value)}, expected is similar or exact", meant)
+        elif key == "on_degraded" and value not in ON_DEGRADED:
+            hint = "report (the default), or halt: agents are halted for as long as the blackboard cannot be judged"
+            self.wrong((key,), f"on_degraded: expected report or halt, got {shown(value)}", hint)
         elif key == "params":
             self.data[key] = self.params((key,), value)
         elif key in blocks.ALL and (found := list(blocks.faults(key, value))):

@@ -11,6 +11,7 @@ place only and that place is seen to hold anything, because five different words
 
 from collections.abc import Iterable, Iterator
 
+from liza.rules.sameness import same_key
 from liza.rules.wording import (
     ANYTHING,
     LONGEST,
@@ -29,6 +30,8 @@ _MANY = 5  # different words at one place that show the place to hold anything
 _NAMES = 2  # the same for names out of code; a text that begins with one may be about it
 _FEWEST = 3  # words that a text must have for one of its places to be judged so
 _CROWD = 200  # words that have a form in common: more are made up to cost us time
+_VOLUME = 320_000  # characters of different texts that are looked at word by word: enough for 3,000 errors
+_LEAST = 80  # characters that any text counts for, however short
 _LOOSE = 0.8  # up to this similarity, forms of a word are the same word
 
 
@@ -50,12 +53,18 @@ class Grouper:
         # that were seen there, with the template of each. Most have only ever seen one.
         self._places: dict[int, tuple[str, int] | dict[str, int]] = {}
         self._near: dict[tuple[int, str], list[tuple[str, int]]] = {}
+        self._looked_at = 0  # characters
+        self.coarse = 0  # texts that were compared for equality only, because there is too much text
 
     def add(self, text: str) -> int:
         """Take a text in; a number to ask `group` about it with, as long as no further text is added."""
         text = text[:LONGEST]
+        if self._looked_at > _VOLUME:
+            self.coarse += 1
+            return self._number(((f"{WHOLE}{same_key(text)}",), ()))
         outline = skeleton(text)
         known = self._skeletons.get(outline)
+        self._looked_at += max(len(text), _LEAST) if known is None else len(text) // 5
         if known is not None:
             return known
         found = template(text, stem=takes_forms_for_one(self.similarity))
@@ -124,6 +133,7 @@ class Grouper:
         """A text of a word or two: no number of others shows a place to hold anything, so any number may come."""
         for form in forms(word) if not word.startswith(WHOLE) else ():
             known = self._near.setdefault((hashed, form), [])
+            self._looked_at += 5 * len(known)
             for other, its_number in known:
                 if self._is_near(word, other):
                     self._join(its_number, number)

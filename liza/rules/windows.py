@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from liza.model import Record, Snapshot, format_time, parse_duration, parse_time
+from liza.model import SKEW, Record, Snapshot, format_time, is_future, parse_duration, parse_time
 from liza.rules.derived import DERIVED
 from liza.rules.fields import World
 from liza.text import counted
@@ -15,6 +15,7 @@ _NESTED = {
     "iterations": ("loops", "iterations", "loop"),
 }
 _WINDOWED = ("anomalies", "log")
+_BEFORE = 1000  # of the records before a window, the last ones that are looked at
 
 
 def stream(snapshot: Snapshot, name: str) -> tuple[Record, ...]:
@@ -44,9 +45,16 @@ class Window:
     ) -> None:
         self.text = text
         self.start = _start(text, snapshot, now)
+        self.ignored: datetime | None = None
+        if self.start is not None and is_future(self.start, now):
+            self.start, self.ignored = None, self.start
         self.timeless = 0
         self.added: list[Record] = []  # since the last time
         self.early: list[datetime] = []  # from the future, as it looked when they came
+        self.late = 0  # dated before the sprint began, and entered after it had
+        self.before: list[Record] = []  # the last of the anomalies that are too old to count
+        self.matched_before: dict[str, bool] = {}  # by rule: whether it would match these
+        self._begun: set[str] = set()  # streams in which a record of the sprint was seen
         last = int(text.split()[1]) if text.startswith("last ") else None
         self.streams: dict[str, Sequence[Record]] = {}
         for name, records in streams.items():
@@ -65,17 +73,32 @@ class Window:
 
     def recent(self, records: Sequence[Record], now: datetime) -> list[Record]:
         kept: list[Record] = []
+        before: list[Record] = []
         tomorrow = _tomorrow(now)
         for record in records:
             moment = record.timestamp
             if moment is None:
                 self.timeless += 1
             elif self.start is not None and moment < self.start:
-                continue
+                # The list only grows at its end: what is behind a record of this sprint is of this sprint.
+                if not self._is_late(record.stream, moment):
+                    before.append(record)
+                    continue
+                self.late += 1
             elif moment > tomorrow:
                 self.early.append(moment)
+            elif self.start is not None:
+                self._begun.add(record.stream)
             kept.append(record)
+        if before and before[0].stream == "anomalies" and self.text == "current_sprint":
+            self.before, self.matched_before = [*self.before, *before][-_BEFORE:], {}
         return kept
+
+    def _is_late(self, stream: str, moment: datetime) -> bool:
+        """Whether a record was entered long after the time that it names."""
+        if stream not in self._begun or self.start is None or self.text != "current_sprint":
+            return False
+        return self.start - moment > SKEW
 
     def extend(self, records: Sequence[Record], now: datetime) -> None:
         """Anomalies were added."""
@@ -84,10 +107,15 @@ class Window:
             self.streams["anomalies"] = [*self.streams["anomalies"], *self.added]
         self.world.extend("anomalies", self.added, now)
 
+    def alarms(self) -> Iterator[str]:
+        """By what records could have been kept from counting."""
+        if self.ignored is not None:
+            yield f"the window {self.text} begins in the future, at {format_time(self.ignored)}: all records count"
+        if self.late:
+            yield f"{counted(self.late, 'record')} dated before the sprint and entered after it began: counted"
+
     def warnings(self, now: datetime) -> Iterator[str]:
         """What is odd about the times of the records."""
-        if self.start is not None and self.start > now:
-            yield f"the window {self.text} begins in the future, at {format_time(self.start)}: nothing counts"
         if self.timeless:
             yield f"{counted(self.timeless, 'record')} without a usable timestamp: counted all the same"
         tomorrow = _tomorrow(now)

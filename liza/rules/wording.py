@@ -23,6 +23,10 @@ Template = tuple[tuple[str, ...], tuple[str, ...]]
 _KEPT = "\x01"  # marks a number that must not be left out
 
 _SPACE = re.compile(r"\s+|\.{3,}")
+# What a regular expression may have to try from each of its characters on: without a limit that costs the square of
+# its length, or worse. Dividers say nothing, and of a long run (a path, a qualified name) its two ends say all.
+_DIVIDER = re.compile(r"([^\w\s])\1{3,}")
+_RUN = re.compile(r"[^\s,;(){}\[\]\"<>|]{97,}")
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 _EXTENSIONS = (
@@ -122,10 +126,7 @@ _AT_THE_END = frozenset((ANYTHING, ":", "=", "line", "column", "after"))
 @lru_cache(maxsize=4_000)  # for those who judge again and again: the daemon, and whoever tries rules
 def template(text: str, stem: bool = True) -> Template:
     """The words of a text without its volatile parts, and the numbers and codes that make it the error it is."""
-    plain = text[:LONGEST]
-    if not plain.isascii():
-        plain = unicodedata.normalize("NFKC", plain)
-    plain = _SPACE.sub(" ", _ESCAPES.sub("", plain)).strip()
+    plain = _plain(text)
     identity: list[str] = []
     looked_at = 0
 
@@ -151,6 +152,15 @@ def template(text: str, stem: bool = True) -> Template:
         # Nothing but what varies: a bare path or number says no error, so it is like nothing but itself.
         return (f"{WHOLE}{' '.join(text[:LONGEST].split()).lower()}",), ()
     return words, tuple(identity)
+
+
+def _plain(text: str) -> str:
+    """The characters of a text that are looked at. Cut twice: normalising makes up to 18 of one."""
+    plain = text[:LONGEST]
+    if not plain.isascii():
+        plain = unicodedata.normalize("NFKC", plain)[:LONGEST]
+    plain = _DIVIDER.sub(r"\1\1\1", _SPACE.sub(" ", _ESCAPES.sub("", plain)).strip())
+    return _RUN.sub(lambda found: found[0][:48] + found[0][-48:], plain)
 
 
 def _leave_out(found: re.Match[str], identity: list[str]) -> str:
@@ -240,12 +250,22 @@ _TELLING = re.compile(
     r"|\berr(?:or)?[\s\#(]+0|(?:got|gets|received|return\w*|respon\w+|answer\w*|replied|failed:|but)(?:\s\w+){0,2}[\s:=]+0)"
     r"|:0|[A-Z]-?0|0[A-Z]0"
 )
-_DIGIT = re.compile(r"(?<![\w.:/-])\d+(?![\w.:/-])|\d", re.ASCII)  # a number by itself, or a digit in something
+_DIGITS = re.compile(r"\d+", re.ASCII)
+_JOINING = frozenset(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.:/-"
+)  # beside digits: they are part of more
 
 
 def skeleton(text: str) -> str:
-    """A text with all its digits alike."""
-    return _DIGIT.sub("0", text)
+    """A text with all its digits alike: one for a number by itself, however long, and one for each digit in more."""
+    return _DIGITS.sub(_zeros, text)
+
+
+def _zeros(found: re.Match[str]) -> str:
+    start, end = found.span()
+    text = found.string
+    is_alone = text[start - 1 : start] not in _JOINING and text[end : end + 1] not in _JOINING
+    return "0" if is_alone else "0" * (end - start)
 
 
 def says_all(outline: str) -> bool:

@@ -15,23 +15,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from liza.blackboard.paths import FOLDER
+from liza.locate import FOLDER
+from liza.runner.gitcommand import ask as ask
 
-TIME_LIMIT = 30.0  # seconds for one question to git
-
-QUIETLY = (
-    "--no-optional-locks",
-    "--no-pager",
-    "-c", "core.fsmonitor=false",
-    "-c", "core.hooksPath=/dev/null",
-    "-c", "core.quotePath=false",
-)  # fmt: skip
-_STATUS = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=none")
-# Of git's own variables only these say nothing about which repository is meant. A hook of git sets the others.
-_KEPT = ("GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM",
-         "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH")  # fmt: skip
+_STATUS = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=dirty")
 _PIECE = 1 << 20
 _ABSENT = "-"
+# What tools leave behind wherever they run. Nobody writes a cache by hand; the others count once git tracks them.
+_CACHES = frozenset({
+    "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".nyc_output", ".parcel-cache",
+    ".turbo", ".gradle", ".DS_Store", ".coverage",
+})  # fmt: skip
+_GENERATED = frozenset({"node_modules", "bower_components", ".venv", "venv", ".tox", ".nox", ".eggs", ".next"})
+_COMPILED = (".pyc", ".pyo", ".class", ".tsbuildinfo")
 _FIELDS = {b"1": 8, b"2": 9, b"u": 10}  # of a status line, before its path
 
 
@@ -49,31 +45,27 @@ class Snapshot(NamedTuple):
     trees: Mapping[str, Tree]  # by the absolute path of the work tree; repositories inside others have their own
     unknown: tuple[str, ...]  # folders of which git could say nothing
     exclude: tuple[str, ...]  # absolute paths that do not count, nor what is below them
+    work_only: bool = False  # what tools generate does not count
 
 
-def snapshot(roots: Sequence[str], exclude: Sequence[str] = ()) -> Snapshot | None:
+def snapshot(roots: Sequence[str], exclude: Sequence[str] = (), *, work_only: bool = False) -> Snapshot | None:
     """How the work trees around these folders are now; None where git can say nothing of any of them.
 
-    A folder stands for the whole work tree that it is in. Nothing inside a `.liza/` counts, nor below `exclude`.
+    A folder stands for the whole work tree that it is in. Nothing inside a `.liza/` counts, nor below `exclude`; with
+    `work_only` neither does what tools generate and a `.gitignore` usually names.
     """
     trees: dict[str, Tree] = {}
     unknown = []
     left_out = tuple(os.path.realpath(path) for path in exclude)
     for root in dict.fromkeys(os.path.abspath(root) for root in roots):
-        top = _look(root, trees, left_out)
+        top = _look(root, trees, left_out, work_only)
         if top is None:
             unknown.append(root)
-    return Snapshot(trees, tuple(unknown), left_out) if trees else None
-
-
-def files_changed(before: Snapshot | None, after: Snapshot | None) -> int | None:
-    """How many paths are different; None where nobody can know. Git is asked when there are new commits."""
-    paths = changed(before, after)
-    return None if paths is None else len(paths)
+    return Snapshot(trees, tuple(unknown), left_out, work_only) if trees else None
 
 
 def changed(before: Snapshot | None, after: Snapshot | None) -> frozenset[str] | None:
-    """The absolute paths that are different.
+    """The absolute paths that are different. Git is asked when there are new commits.
 
     None where some folder could not be looked at and no change was seen in the others: there may have been one.
     """
@@ -83,7 +75,7 @@ def changed(before: Snapshot | None, after: Snapshot | None) -> frozenset[str] |
     for top in {**before.trees, **after.trees}:
         old, new = before.trees.get(top), after.trees.get(top)
         if old is not None and new is not None:
-            names = _between(top, old, new, after.exclude)
+            names = _between(top, old, new, after)
         else:  # a repository inside another that came or went, or a submodule that was clean at one of the two times
             names = set((old or new or _NOTHING).dirty) or {""}
         found.update(os.path.join(top, name) if name else top for name in names)
@@ -101,12 +93,13 @@ def touched(before: Snapshot | None, after: Snapshot | None) -> frozenset[str] |
     return frozenset(path for path in paths if path not in known or known[path] != _content(path))
 
 
-def _between(top: str, old: Tree, new: Tree, left_out: tuple[str, ...]) -> set[str]:
+def _between(top: str, old: Tree, new: Tree, after: Snapshot) -> set[str]:
     names = {path for path in {**old.dirty, **new.dirty} if old.dirty.get(path) != new.dirty.get(path)}
     if old.tree != new.tree:
         committed = _committed(top, old.tree, new.tree)
         # Trees that differ do so somewhere, also where git no longer has the old one to say where.
-        names |= {name for name in committed if _counts(top, name, left_out)} if committed is not None else {""}
+        names |= {name for name in committed if _counts(top, name, after.exclude)} if committed is not None else {""}
+        names = {name for name in names if not (after.work_only and is_generated(name, is_tracked=True))}
     return names
 
 
@@ -124,7 +117,9 @@ def _committed(top: str, old: str | None, new: str | None) -> set[str] | None:
 _NOTHING = Tree(None, None, {})
 
 
-def _look(folder: str, trees: dict[str, Tree], left_out: tuple[str, ...], is_top: bool = False) -> str | None:
+def _look(
+    folder: str, trees: dict[str, Tree], left_out: tuple[str, ...], work_only: bool, is_top: bool = False
+) -> str | None:
     """Put the work tree that `folder` is in, and those inside it, among `trees`; its top, or None."""
     where = _where(folder)
     if where is None:
@@ -139,13 +134,27 @@ def _look(folder: str, trees: dict[str, Tree], left_out: tuple[str, ...], is_top
         return None
     dirty: dict[str, str] = {}
     trees[top] = Tree(commit, tree, dirty)
-    for name, is_repository in _listed(answer):
+    differing = list(listed(answer))
+    known = {each.name for each in differing}
+    others = [Listed(name, True, True) for name in repositories(top) if name not in known]
+    for name, is_repository, is_tracked, _ in (*differing, *others):
         path = os.path.join(top, name)
-        if not _counts(top, name, left_out):
+        if not _counts(top, name, left_out) or (work_only and is_generated(name, is_tracked)):
             continue
-        if not is_repository or _look(path, trees, left_out, is_top=True) is None:
+        found = _look(path, trees, left_out, work_only, is_top=True) if is_repository else None
+        if found is None and name in known:
             dirty[name] = _content(path)
     return top
+
+
+def repositories(top: str) -> Iterator[str]:
+    """The repositories inside a work tree that it has a commit of, by their paths.
+
+    Git is never asked what is changed inside them: it would start another git there, with the filters of that one.
+    """
+    for line in (ask(top, "ls-files", "--stage", "-z") or b"").split(b"\0"):
+        if line.startswith(b"160000 "):
+            yield os.fsdecode(line.partition(b"\t")[2])
 
 
 def _where(folder: str) -> tuple[str, str | None, str | None] | None:
@@ -158,19 +167,37 @@ def _where(folder: str) -> tuple[str, str | None, str | None] | None:
     return None if answer is None or not answer.strip() else (os.fsdecode(answer.removesuffix(b"\n")), None, None)
 
 
-def _listed(answer: bytes) -> Iterator[tuple[str, bool]]:
-    """What `git status` lists: each path, and whether it is a repository of its own."""
+class Listed(NamedTuple):
+    """A path that `git status` lists."""
+
+    name: str
+    is_repository: bool  # one of its own
+    is_tracked: bool
+    is_gone: bool = False  # from the work tree, or from the index and listed once more as untracked
+
+
+def listed(answer: bytes) -> Iterator[Listed]:
+    """What `git status` lists."""
     lines = iter(answer.split(b"\0"))
     for line in lines:
         kind = line[:1]
         if kind == b"?":
             name = line[2:]
-            yield os.fsdecode(name.rstrip(b"/")), name.endswith(b"/")
+            yield Listed(os.fsdecode(name.rstrip(b"/")), name.endswith(b"/"), False)
         elif kind in _FIELDS:
             parts = line.split(b" ", _FIELDS[kind])
-            yield os.fsdecode(parts[-1]), parts[2].startswith(b"S")
+            is_gone = kind == b"1" and b"D" in parts[1]
+            yield Listed(os.fsdecode(parts[-1]), parts[2].startswith(b"S"), True, is_gone)
             if kind == b"2":
-                yield os.fsdecode(next(lines)), False
+                yield Listed(os.fsdecode(next(lines)), False, True)
+
+
+def is_generated(name: str, is_tracked: bool) -> bool:
+    """Whether a path below a work tree is what tools leave behind, and no work."""
+    parts = name.split("/")
+    if not _CACHES.isdisjoint(parts) or name.endswith(_COMPILED):
+        return True
+    return not is_tracked and (not _GENERATED.isdisjoint(parts) or any(part.endswith(".egg-info") for part in parts))
 
 
 def _counts(top: str, name: str, left_out: tuple[str, ...]) -> bool:
@@ -208,74 +235,26 @@ def _content(path: str) -> str:
         return "?"
 
 
-# --- asking git -----------------------------------------------------------------------------------------------------
-
-
-def ask(folder: str, *words: str, limit: int | None = None) -> bytes | None:
-    """What git answers, no more than `limit` bytes of it; None where it fails, takes too long or is not there."""
-    import signal
-    import subprocess
-    import threading
-
-    try:
-        process = subprocess.Popen(
-            ["git", *QUIETLY, "-C", folder, *words],
-            env={**environment(), "GIT_LITERAL_PATHSPECS": "1"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,  # a filter that it starts is ended with it
-        )
-    except OSError:
-        return None
-
-    def end() -> None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-
-    timer = threading.Timer(TIME_LIMIT, end)
-    timer.daemon = True
-    timer.start()
-    try:
-        assert process.stdout is not None
-        with process.stdout as stream:
-            answer = stream.read() if limit is None else stream.read(limit)
-        if limit is not None and len(answer) == limit:
-            end()
-            process.wait()
-            return answer
-        return answer if process.wait() == 0 else None
-    except BaseException:
-        end()
-        process.wait()
-        raise
-    finally:
-        timer.cancel()
-
-
-def environment() -> dict[str, str]:
-    """What git is started with: nothing of another repository's, nobody to ask, no lock that is not needed."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT}
-    return {**kept, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
-
-
 # --- between two calls ----------------------------------------------------------------------------------------------
 
 
 def dump(snapshot: Snapshot) -> dict[str, Any]:
     """The snapshot as plain values, for a JSON file in ASCII: a path need not be UTF-8."""
     trees = {top: {**tree._asdict(), "dirty": dict(tree.dirty)} for top, tree in snapshot.trees.items()}
-    return {"trees": trees, "unknown": list(snapshot.unknown), "exclude": list(snapshot.exclude)}
+    lists = {"unknown": list(snapshot.unknown), "exclude": list(snapshot.exclude)}
+    return {"trees": trees, **lists, "work_only": snapshot.work_only}
 
 
 def load(value: Any) -> Snapshot | None:
     """The snapshot that `dump` made these values of; None where they are anything else."""
     try:
         trees = {top: _loaded(tree) for top, tree in value["trees"].items()}
-        unknown, exclude = tuple(value["unknown"]), tuple(value["exclude"])
+        unknown, exclude, work_only = tuple(value["unknown"]), tuple(value["exclude"]), value.get("work_only") is True
     except (TypeError, KeyError, AttributeError):
         return None
-    return Snapshot(trees, unknown, exclude) if all(isinstance(path, str) for path in unknown + exclude) else None
+    if not all(isinstance(path, str) for path in unknown + exclude):
+        return None
+    return Snapshot(trees, unknown, exclude, work_only)
 
 
 def _loaded(tree: Any) -> Tree:

@@ -6,8 +6,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from liza.blackboard.paths import FOLDER
-from liza.blackboard.versions import regular
+from liza.files import open_fd
+from liza.locate import FOLDER
 from liza.protocols.loops.errors import Error, errors_of
 from liza.protocols.loops.iterations import COMPLETE
 from liza.protocols.loops.recording import Iteration
@@ -16,6 +16,7 @@ from liza.runner.answers import Answer, answer_of
 from liza.runner.context import Tried
 from liza.runner.evidence import Evidence
 from liza.runner.job import Job, Session, json_of
+from liza.runner.own_output import output_files, without
 from liza.runner.patch import patch
 from liza.runner.plan import Plan
 from liza.runner.process import Interrupts, Limits, Outlet, Ran, run
@@ -68,7 +69,8 @@ def iterate(place: Workplace, number: int, model: str | None) -> Done:
     job, session = place.job, place.session
     folder = session.iteration(number)
     roots = job.workdirs or (job.cwd,)
-    before = git.snapshot(roots)
+    before = git.snapshot(roots, work_only=True)
+    own = output_files()
     started = datetime.now(UTC)
     ran = run(
         job.words(number, model, session.context_file),
@@ -79,10 +81,10 @@ def iterate(place: Workplace, number: int, model: str | None) -> Done:
         interrupts=place.interrupts,
         outlet=place.outlet,
     )
-    after = git.snapshot(roots)
-    paths = git.changed(before, after)
+    after = git.snapshot(roots, work_only=True)
+    paths = without(git.changed(before, after), own | output_files())
     done = _understood(place, number, model, started, ran, paths)
-    return done._replace(unkept=_unkept(folder, done, patch(before, after)))
+    return done._replace(unkept=_unkept(folder, done, patch(before, after, paths)))
 
 
 def _variables(place: Workplace, number: int, model: str | None) -> dict[str, str]:
@@ -146,7 +148,7 @@ def _progress(place: Workplace, plan: Plan | None, answer: Answer) -> tuple[floa
     """How far the work is, and who says so: the plan, the progress file, or the output."""
     if plan is not None and plan.progress is not None:
         return plan.progress, "plan"
-    with suppress(OSError), open(_progress_file(place), "rb", opener=regular) as file:
+    with suppress(OSError), open(_progress_file(place), "rb", opener=open_fd) as file:
         said = signs.progress_of_file(file.read(10_000).decode(errors="replace"))
         if said is not None:
             return said, "file"
@@ -228,7 +230,7 @@ def _unkept(folder: str, done: Done, changes: bytes) -> tuple[str, ...]:
     found: list[str] = []
     for name, raw in pieces.items():
         try:
-            with open(os.path.join(folder, name), "wb") as file:
+            with open(os.path.join(folder, name), "wb", opener=open_fd) as file:
                 file.write(raw)
         except OSError as error:
             found.append(f"{name} could not be kept: {error.strerror}")

@@ -8,13 +8,15 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from liza import files
 from liza.blackboard import storage
 from liza.blackboard.paths import Paths
-from liza.blackboard.versions import regular
 from liza.errors import Refused
+from liza.files import open_fd
 from liza.model import format_time
+from liza.runner import seal
 from liza.runner.process import Limits
-from liza.text import shown
+from liza.text import quoted, shown
 
 _NAME = re.compile(r"[\w-][\w.-]{0,99}")
 
@@ -84,15 +86,16 @@ class Session(NamedTuple):
         """The folder of one iteration, which is there afterwards."""
         folder = os.path.join(self.folder, "iterations", str(number))
         try:
-            os.makedirs(folder, exist_ok=True)
+            storage.make_folders(os.path.dirname(folder), folder)
         except OSError as error:
             raise _not_kept(folder, error) from None
         return folder
 
     def save(self, facts: Mapping[str, Any]) -> None:
         path = os.path.join(self.folder, "session.json")
+        plain = {"schema": 1, "session": self.name, **json.loads(json_of(facts))}
         try:
-            storage.put(path, json_of({"schema": 1, "session": self.name, **facts}))
+            storage.put(path, json_of({**plain, "seal": seal.seal(*self._sealed(plain))}))
         except OSError as error:
             raise _not_kept(path, error) from None
 
@@ -103,11 +106,20 @@ class Session(NamedTuple):
         except OSError as error:
             raise _not_kept(self.context_file, error) from None
 
+    def is_as_written(self, facts: Mapping[str, Any]) -> bool:
+        """Whether what these facts would run is what liza saved in this folder, for this user."""
+        return seal.is_sealed(facts.get("seal"), *self._sealed(facts))
+
+    def _sealed(self, facts: Mapping[str, Any]) -> tuple[bytes, bytes]:
+        """With the folder: what was saved for one session is not that of another."""
+        plain = {name: facts.get(name) for name in ("job", "model", "model_place")}  # the model is put into the command
+        return os.fsencode(os.path.realpath(self.folder)), json.dumps(plain, sort_keys=True).encode()
+
     def facts(self) -> dict[str, Any]:
         """What was saved; `Refused` where there is nothing to go on from."""
         path = os.path.join(self.folder, "session.json")
         try:
-            with open(path, encoding="utf-8", opener=regular) as file:
+            with open(path, encoding="utf-8", opener=open_fd) as file:
                 found = json.load(file)
             if not isinstance(found, dict) or found.get("schema") != 1:
                 raise ValueError("it is not the session of a run")
@@ -121,7 +133,11 @@ class Session(NamedTuple):
 def _not_kept(path: str, error: OSError) -> Refused:
     folder = os.path.dirname(path)
     is_begun = os.path.isfile(os.path.join(folder, "session.json"))
-    again = f"go on with: liza run --resume {os.path.basename(folder)}" if is_begun else "run the same command again"
+    again = (
+        f"go on with: liza run --resume {quoted(os.path.basename(folder))}"
+        if is_begun
+        else "run the same command again"
+    )
     hint = f"make room or permission there, then {again}"
     return Refused(f"the run cannot be kept: {error.strerror}", hint=hint, file=path)
 
@@ -131,12 +147,13 @@ def begin(paths: Paths, now: datetime) -> Session:
     runs = os.path.abspath(paths.runs)
     stem = now.strftime("%Y%m%d-%H%M%S")
     try:
-        os.makedirs(runs, exist_ok=True)
-        for attempt in range(1, 1000):
-            folder = os.path.join(runs, stem if attempt == 1 else f"{stem}-{attempt}")
-            with suppress(FileExistsError):
-                os.mkdir(folder)
-                return Session(folder)
+        storage.make_folder(runs)
+        with files.Folder(runs) as held:
+            for attempt in range(1, 1000):
+                name = stem if attempt == 1 else f"{stem}-{attempt}"
+                with suppress(FileExistsError):
+                    os.mkdir(name, dir_fd=held.fd)
+                    return Session(os.path.join(runs, name))
     except OSError as error:
         raise _not_kept(runs, error) from None
     raise Refused("no session can be begun: a thousand were in this second", file=runs)

@@ -8,7 +8,7 @@ iteration the files are looked for with which people stop agents.
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from shlex import quote
@@ -16,9 +16,11 @@ from typing import Any
 
 from liza.blackboard import versions
 from liza.blackboard.board import Board
+from liza.blackboard.inbox import NotEvaluated
 from liza.errors import LizaError, Refused, Unreadable
 from liza.halt import halted
 from liza.model import parse_time
+from liza.protocols.inbox import enter
 from liza.protocols.loops import recording, states
 from liza.protocols.loops.errors import Error
 from liza.protocols.loops.recording import Iteration, Recorded
@@ -31,6 +33,7 @@ from liza.runner.evidence import read_plan
 from liza.runner.iterating import Done, Workplace, iterate
 from liza.runner.job import Job, Session
 from liza.runner.measuring import forget
+from liza.runner.models import PLACEHOLDER, Progression
 from liza.runner.plan import Plan
 from liza.runner.process import Interrupts
 from liza.runner.view import Choice, End, Totals, View
@@ -38,6 +41,7 @@ from liza.text import counted
 
 POLL = 0.25  # seconds between two looks at the blackboard while we wait
 _LOOK = 2.0  # seconds after which also an unchanged blackboard is looked at: the cooldown may be over
+AUTOMATIC = "liza run"  # who closes a loop where no person does
 _REMEMBERED = 20  # iterations, for the context
 
 
@@ -53,7 +57,8 @@ class Run:
         self.number = 0  # of the last iteration in this session
         self.here = 0  # iterations of this call
         self.unattended = 0  # iterations since somebody decided about this loop
-        self.model = job.model or (settings.models[0] if self._needs_model() and settings.models else None)
+        first = settings.models[0] if self._needs_model() and settings.models else None
+        self.progression = Progression(settings.models).chosen(job.model or first)
         self.totals = Totals()
         self.tried: list[Tried] = []
         self.boxes: int | None = None  # in the plan, at the last look
@@ -64,7 +69,11 @@ class Run:
         self._looked: Any = None  # the version of the blackboard that was looked at last, and when
 
     def _needs_model(self) -> bool:
-        return self.settings.action == "escalate" or any("{model}" in word for word in self.job.command)
+        return self.settings.action == "escalate" or any(PLACEHOLDER in word for word in self.job.command)
+
+    @property
+    def model(self) -> str | None:
+        return self.progression.model
 
     # --- what is kept between two calls -----------------------------------------------------------------------------
 
@@ -78,6 +87,7 @@ class Run:
                 "reason": reason,
                 "job": self.job.dump(),
                 "model": self.model,
+                "model_place": self.progression.place,
                 "iterations": self.number,
                 "started": self.started,
                 "updated": datetime.now(UTC),
@@ -99,7 +109,9 @@ class Run:
     def _resume(self, facts: Mapping[str, Any]) -> None:
         self.number = int(facts["iterations"])
         self.started = parse_time(facts["started"]) or self.started
-        self.model = self.job.model if self.job.model != Job.load(facts["job"]).model else facts["model"]
+        is_new = self.job.model != Job.load(facts["job"]).model
+        model, place = (self.job.model, None) if is_new else (facts["model"], facts.get("model_place"))
+        self.progression = Progression(self.settings.models).chosen(model, place if type(place) is int else None)
         self.totals = Totals(**facts["totals"])
         self.tried = [context.loaded(each) for each in facts["tried"]]
         self.escalated = facts["escalated"]
@@ -133,8 +145,7 @@ class Run:
         stands = self.look()
         if not self._is_open(stands):
             return None
-        hint = f"go on after: {stands.command('reset')}   (one try: {stands.command('probe')})"
-        return End("open", 3, f"loop {stands.name} is OPEN: {stands.reason}; {hint}")
+        return End("open", 3, f"loop {stands.name} is OPEN: {stands.reason}; {stands.ways_on}")
 
     def _step(self) -> End | None:
         """One turn: an iteration, or a reason to stop."""
@@ -191,7 +202,11 @@ class Run:
 
     def _record(self, iteration: Iteration) -> Recorded:
         now = datetime.now(UTC)
-        stands = recording.record(self.board, self.job.loop, iteration, self.rules, self.settings, now)
+        try:
+            stands = recording.record(self.board, self.job.loop, iteration, self.rules, self.settings, now)
+        except NotEvaluated:
+            self.pending = None  # it waits in the inbox: a later run must not record it again
+            raise
         forget(self.board.paths, self.job.loop)
         self.pending = None
         return stands
@@ -199,6 +214,7 @@ class Run:
     def _record_pending(self) -> None:
         """What an earlier run could not record, unless it was killed right after it had."""
         if self.pending is not None:
+            enter(self.board)  # where it may wait, if the run was killed right after that
             entries = self.look().loop.get("iterations") or [{}]
             said = self.pending.fields(datetime.now(UTC))
             del said["timestamp"]
@@ -267,17 +283,17 @@ class Run:
         self.view.tripped(stands, self._task(), errors[0] if errors else None)
         if stands.opened:
             self.view.notify(stands)
-        action = self.settings.action
+        action, is_final = self.settings.action, states.needs_reset(stands.loop)
         if self._is_last() and action != "abort":
             return End("open", 3, stands.reason)  # there is nothing to go on with
-        if action == "alert" and self.unattended < self.settings.absolute_max_loops:
-            self.close(stands, "told of, and going on (--on-stagnation alert)")
+        if action == "alert" and not is_final and self.unattended < self.settings.absolute_max_loops:
+            self._close_automatically(stands, "reported, and continuing (--on-stagnation alert)")
             return None
         if action == "abort":
             return self.give_up(stands, skip=True)
         if action == "alert":
             self.view.says(f"{self.unattended} iterations, and nobody has looked: pausing (absolute_max_loops)")
-        if action == "escalate" and self._escalate(stands):
+        if action == "escalate" and not is_final and self._escalate(stands):
             return None
         return self._pause(stands)
 
@@ -288,16 +304,20 @@ class Run:
         title = title_of(self.board.read().data.get("tasks"), self.job.task)
         return f'{self.job.task} "{title}"' if title else self.job.task
 
-    def close(self, stands: Recorded, why: str) -> None:
-        """Let the loop begin anew."""
+    def _close(self, stands: Recorded, why: str) -> None:
+        """Let the loop begin anew, as the person at the terminal decided."""
+        recording.reset(self.board, stands.name, why, self.by, self.rules, self.settings, datetime.now(UTC))
+
+    def _close_automatically(self, stands: Recorded, why: str) -> None:
+        """Let the loop begin anew without a person: the log must not name one."""
         now = datetime.now(UTC)
-        recording.reset(self.board, stands.name, why, self.by, self.rules, self.settings, now)
+        recording.reset(self.board, stands.name, why, AUTOMATIC, self.rules, self.settings, now, how="automatic")
 
     def _escalate(self, stands: Recorded) -> bool:
         """Hand over to the next model; False where there is none, or nobody wants that."""
-        following = self.next_model()
+        following = self.progression.following()
         if self.settings.escalation and following is not None:
-            self.change_model(stands, following)
+            self._retry(stands, following, self._close_automatically)
             return True
         if not self.settings.escalation:
             why = "escalation is not enabled"
@@ -306,20 +326,13 @@ class Run:
         self.view.says(f"{why}: pausing")
         return False
 
-    def next_model(self) -> str | None:
-        """The one after the current in the progression; None after the last, and after one that is not in it."""
-        models = self.settings.models
-        if self.model is None:
-            return models[0] if models else None
-        at = models.index(self.model) + 1 if self.model in models else len(models)
-        return models[at] if at < len(models) else None
-
-    def change_model(self, stands: Recorded, model: str) -> None:
-        """Try again with another model, which is told what happened."""
+    def _retry(self, stands: Recorded, progression: Progression, close: Callable[[Recorded, str], None]) -> None:
+        """Try again with another model, which gets a report of what happened."""
+        model = progression.model
         self.escalated = f"The loop was stuck with {self.model or 'another model'}: {stands.reason}"
         self.view.says(f"trying again with {model} after {self.model or 'the command'}: {stands.reason}")
-        self.close(stands, f"trying again with {model}: {stands.reason}")
-        self.model = model
+        close(stands, f"trying again with {model}: {stands.reason}")
+        self.progression = progression
 
     def give_up(self, stands: Recorded, *, skip: bool) -> End:
         """Stop, with the loop left open; with `skip` its task is marked as blocked."""
@@ -337,27 +350,34 @@ class Run:
         self.save("paused", stands.reason)
         self._looked = None
         if self.view.can_ask:
-            choice = self.view.choose(self, self._has_moved)
+            choice = self.view.choose(self, lambda: self._has_moved(cooled=False))
             if choice is not None:
                 return self._chosen(choice, stands)
         if not self.view.can_ask:
-            reset, probe = (stands.command(verb) for verb in ("reset", "probe"))
-            self.view.says(f"paused; go on with: {reset}   (one more try: {probe})")
+            self.view.says(f"paused; {stands.ways_on}")
+        self._looked = None
         while not self._has_moved():
             self.interrupts.wait(POLL)
+        with suppress(Unreadable):  # the next turn reports that
+            now = self.look()
+            if not self._is_open(now):
+                self.view.continues(now, states.last_decision(now.loop))
         return None  # the next turn sees what it is
 
     def _chosen(self, choice: Choice, stands: Recorded) -> End | None:
         if choice.what == "continue":
-            self.close(stands, "told to continue")
+            self._close(stands, "told to continue")
             return None
         if choice.what == "retry" and choice.model is not None:
-            self.change_model(stands, choice.model)
+            self._retry(stands, self.progression.chosen(choice.model), self._close)
             return None
         return self.give_up(stands, skip=choice.what == "skip")
 
-    def _has_moved(self) -> bool:
-        """Whether there is something else to do than to wait for this loop."""
+    def _has_moved(self, *, cooled: bool = True) -> bool:
+        """Whether there is something else to do than to wait for this loop.
+
+        Without `cooled` only if a person made it so: a menu is not left because time has passed.
+        """
         paths = self.board.paths
         if self.interrupts.number is not None or any(map(os.path.lexists, (paths.abort, paths.checkpoint))):
             return True
@@ -366,7 +386,8 @@ class Run:
             return False
         self._looked = looked
         try:
-            return not self._is_open(self.look())
+            stands = self.look()
+            return not self._is_open(stands if cooled else stands._replace(status=states.status_of(stands.loop)))
         except Unreadable:
             return False  # until it can be read again, the loop counts as open
 

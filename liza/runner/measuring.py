@@ -6,11 +6,12 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from liza import files
 from liza.blackboard.board import Board
 from liza.blackboard.paths import Paths
 from liza.blackboard.storage import make_folder, put
-from liza.blackboard.versions import regular
 from liza.errors import Refused
+from liza.files import open_fd
 from liza.protocols.loops.judging import file_of
 from liza.protocols.loops.recording import Iteration, Recorded, record
 from liza.protocols.loops.settings import Settings
@@ -30,7 +31,7 @@ class Measured(NamedTuple):
 
         with suppress(OSError):
             if self.now is None:
-                os.unlink(self.path)
+                files.remove(self.path)
                 return
             folder = os.path.dirname(self.path)
             for each in (os.path.dirname(folder), folder):
@@ -58,24 +59,29 @@ def measure(paths: Paths, loop: str, workdirs: Sequence[str]) -> Measured:
     import json  # these are what a caller who knows how many files changed does not pay for
 
     from liza.runner import git
+    from liza.runner.own_output import output_files, without
 
     for folder in workdirs:
         if not os.path.isdir(folder):
             raise Refused(f"--workdir names {folder}, which is no folder", hint="name a git work tree")
     path = _path(paths, loop)
     roots = [os.path.abspath(each) for each in workdirs] or [os.path.dirname(os.path.abspath(paths.folder))]
-    now = git.snapshot(roots)
+    now = git.snapshot(roots, work_only=True)
     before = None
-    with suppress(OSError, ValueError, AttributeError), open(path, encoding="utf-8", opener=regular) as file:
+    with suppress(OSError, ValueError, AttributeError), open(path, encoding="utf-8", opener=open_fd) as file:
         kept = json.load(file)
         before = git.load(kept) if kept.get("roots") == roots else None  # other work trees tell nothing about these
-    return Measured(git.files_changed(before, now), path, None if now is None else {**git.dump(now), "roots": roots})
+    if before is not None and not before.work_only:
+        before = None  # an older version took what tools generate for work
+    changed = without(git.changed(before, now), output_files())
+    count = None if changed is None else len(changed)
+    return Measured(count, path, None if now is None else {**git.dump(now), "roots": roots})
 
 
 def forget(paths: Paths, loop: str) -> None:
     """Nobody has measured the end of the last iteration, so the next one has nothing to be compared with."""
     with suppress(OSError):
-        os.unlink(_path(paths, loop))
+        files.remove(_path(paths, loop))
 
 
 def _path(paths: Paths, loop: str) -> str:

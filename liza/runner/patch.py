@@ -16,9 +16,14 @@ _AT_ONCE = 200  # paths in one question to git
 _WRITTEN = {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 
-def patch(before: Snapshot | None, after: Snapshot | None, largest: int = LARGEST) -> bytes:
-    """The changes from one snapshot to the other, as far as they are known and no longer than `largest`."""
-    paths = changed(before, after)
+def patch(
+    before: Snapshot | None, after: Snapshot | None, paths: frozenset[str] | None = None, largest: int = LARGEST
+) -> bytes:
+    """The changes from one snapshot to the other, as far as they are known and no longer than `largest`.
+
+    Those of `paths` only, where some are given.
+    """
+    paths = changed(before, after) if paths is None else paths
     if before is None or after is None or not paths:
         return b""
     pieces: list[bytes] = []
@@ -46,8 +51,8 @@ def _of_tree(top: str, commit: str | None, names: Sequence[str], largest: int) -
     for at in range(0, len(names), _AT_ONCE):
         some = names[at : at + _AT_ONCE]
         start = commit or (ask(top, "hash-object", "-t", "tree", "/dev/null") or b"").decode().strip()
-        words = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", start, "--", *some)
-        if start and (answer := ask(top, *words, limit=largest)):
+        plainly = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--no-color", "--no-renames")
+        if start and (answer := ask(top, "diff", *plainly, start, "--", *some, limit=largest)):
             yield answer
         known = set((ask(top, "ls-files", "-z", "--", *some) or b"").split(b"\0"))
         yield from (_added(top, name, largest) for name in some if os.fsencode(name) not in known)

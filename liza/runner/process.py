@@ -17,6 +17,7 @@ from functools import partial
 from types import FrameType, TracebackType
 from typing import IO, Any, NamedTuple, Self
 
+from liza.files import open_fd
 from liza.runner.guard import Guard
 
 HEAD, TAIL = 1 << 18, 1 << 21  # bytes of the output that are kept in memory: of its beginning, and of its end
@@ -147,7 +148,7 @@ class _Kept:
         self._tail = bytearray()
         self._file: IO[bytes] | None = None
         try:
-            self._file = open(path, "wb", buffering=0)  # noqa: SIM115 - closed with us
+            self._file = open(path, "wb", buffering=0, opener=open_fd)  # noqa: SIM115 - closed with us
         except OSError as error:
             self.fault = f"the output could not be kept: {error.strerror}"
 

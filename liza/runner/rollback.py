@@ -7,16 +7,21 @@ that git is told not to look at, which nothing could save, nor what it ignored w
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from liza.errors import Refused
-from liza.model import MAPPINGS
+from liza.locate import FOLDER
+from liza.model import MAPPINGS, Problem
+from liza.protocols.attempts import bases
 from liza.protocols.attempts import records as rec
+from liza.protocols.attempts.bases import Base
 from liza.protocols.attempts.naming import file_name
+from liza.protocols.attempts.texts import written
 from liza.runner import checkpoints, git, worktree
 from liza.runner.worktree import Change, WorkTree
+from liza.text import counted
 
 COMMITS = 50  # that a plan lists
 
@@ -39,7 +44,9 @@ class Plan(NamedTuple):
     paths: tuple[str, ...]
     forced: tuple[str, ...]  # ignored files that stand in the way
     changes: tuple[Change, ...]  # from where the slice began to now
-    commits: tuple[str, ...]  # that leave the branch
+    commits: tuple[str, ...]  # that leave the branch, the newest; `others` are among them, and listed whole
+    others: tuple[str, ...]  # that are not the slice's own
+    went_back: bases.WentBack
     notes: tuple[str, ...]
 
     @property
@@ -47,9 +54,14 @@ class Plan(NamedTuple):
         return bool(self.changes or self.commits or self.tree.commit != self.target.commit)
 
 
-def plan(record: Mapping[str, Any], name: str, root: str, now: datetime) -> Plan:
-    """How to go back; `Refused` where that cannot be done, with what to do about it."""
-    tree, target = beginning(record, name, root)
+def plan(record: Mapping[str, Any], name: str, root: str, now: datetime, contested: Container[str] = ()) -> Plan:
+    """How to go back; `Refused` where that cannot be done, with what to do about it.
+
+    `contested` are files that other slices touched, too: a commit of one is not taken for the slice's own.
+    """
+    tree = _tree(record, name, root)
+    base = _oldest(tree, record)
+    target = _target(tree, base, record, name)
     busy = worktree.unfinished(tree)
     if busy is not None:
         hint = f"finish or abort it first: git -C {shlex.quote(tree.top)} status"
@@ -70,7 +82,13 @@ def plan(record: Mapping[str, Any], name: str, root: str, now: datetime) -> Plan
         added = [change.path for change in changes if change.status == "A"]
         ignored = worktree.once_ignored(tree, target.content, added)
         spared |= dict.fromkeys(ignored, "git ignored it when the slice began")
+    filtered = worktree.filtered(
+        tree, [*worktree.differing(tree), *(each.path for each in changes if not each.is_repository)], target.content
+    )
+    spared |= {path: _why_filtered(tree, target, path, name) for path, name in filtered.items()}
     changes = [change for change in changes if not worktree.is_in(change.path, spared)]
+    commits = list(_commits(tree, target.commit))
+    own = {file for file in bases.files_of(record) if file not in contested}
     return Plan(
         tree=tree,
         target=target,
@@ -79,15 +97,73 @@ def plan(record: Mapping[str, Any], name: str, root: str, now: datetime) -> Plan
         paths=(*worktree.everything(tree), *(f":(exclude,top,literal){path}" for path in spared)),
         forced=forced,
         changes=tuple(changes),
-        commits=tuple(_commits(tree, target.commit)),
+        commits=tuple(each.title for each in commits[:COMMITS]),
+        others=tuple(each.title for each in commits if each.is_merged or not own.issuperset(each.files)),
+        went_back=bases.WentBack(base, tuple(_tests_after(tree, target, record))),
         notes=tuple(_notes(tree, target, changes, spared)),
     )
+
+
+def _why_filtered(tree: WorkTree, target: Target, path: str, name: str) -> str:
+    why = f"git puts it through the filter {name}, which liza does not run"
+    if git.ask(tree.top, "cat-file", "-e", f"{target.content}:{path}") is None:
+        return why
+    words = ["git", "-C", tree.top, "restore", f"--source={target.content}", "--", f":(top,literal){path}"]
+    return f"{why}; to put it back: {shlex.join(words)}"
+
+
+def require_own_commits(plan: Plan, name: str) -> None:
+    """`Refused` with the list of commits, where a rollback would take others' work off the branch."""
+    if not plan.others:
+        return
+    count = counted(len(plan.others), "commit")
+    message = (
+        f"the rollback would take {count} off the branch that slice {name} did not make alone; nothing was changed"
+    )
+    listed = [f"not the slice's own: {each}" for each in plan.others[:COMMITS]]
+    more = len(plan.others) - COMMITS
+    listed += [f"and {counted(more, 'more commit')}"] if more > 0 else []
+    hint = "the same with --force takes them off, too, and keeps them in refs/liza/; or revert the slice's own by hand"
+    problems = [Problem(each, plan.tree.top) for each in (message, *listed)]
+    problems[-1] = problems[-1]._replace(hint=hint)
+    error = Refused(message, hint=hint, file=plan.tree.top, problems=problems)
+    error.fields["others"] = list(plan.others)
+    raise error
 
 
 def beginning(record: Mapping[str, Any], name: str, root: str) -> tuple[WorkTree, Target]:
     """Where a slice is worked on, and what was there when it began."""
     tree = _tree(record, name, root)
-    return tree, _target(tree, record, name)
+    own = bases.base_of(record)
+    known = [each for each in (own, *(bases.base_of(test) for _, test in rec.tests_of(record))) if each.tag]
+    return tree, _target(tree, own if own.about or not known else known[0], record, name)
+
+
+def _oldest(tree: WorkTree, record: Mapping[str, Any]) -> Base:
+    """The oldest base among the tests that are reset; the slice's, where they are not commits of one line."""
+    own = bases.base_of(record)
+    known = sorted(bases.bases_of(record), key=lambda base: (base != own, str(base.about.get("taken") or "")))
+    if len(known) < 2:
+        return known[0] if known else own
+    commits = [_commit(tree, base.tag) if base.tag else None for base in known]
+    for base, commit in zip(known, commits, strict=True):
+        if commit is None or all(other is not None and _is_ancestor(tree, commit, other) for other in commits):
+            return base
+    return own if own.tag or own.about else known[0]
+
+
+def _is_ancestor(tree: WorkTree, commit: str, other: str) -> bool:
+    return commit == other or git.ask(tree.top, "merge-base", "--is-ancestor", commit, other) is not None
+
+
+def _tests_after(tree: WorkTree, target: Target, record: Mapping[str, Any]) -> Iterator[str]:
+    """The tests that did not begin before the target: they begin there now."""
+    reset = bases.tests_to_reset(record)
+    for name, test in rec.tests_of(record):
+        commit = _commit(tree, tag) if (tag := bases.base_of(test).tag) else None
+        before = commit is not None and commit != target.commit and target.commit is not None
+        if name in reset or not before or not _is_ancestor(tree, str(commit), str(target.commit)):
+            yield name
 
 
 def _tree(record: Mapping[str, Any], name: str, root: str) -> WorkTree:
@@ -98,22 +174,23 @@ def _tree(record: Mapping[str, Any], name: str, root: str) -> WorkTree:
     if tree is None:
         hint = "restore it, or go back by hand and reset without --rollback"
         raise Refused(f"{folder}, where slice {name} is worked on, is no git work tree", hint=hint)
+    if not worktree.is_of_repository(tree, root):
+        hint = f"go back there by hand: git -C {shlex.quote(tree.top)} status; then reset without --rollback"
+        said = f"slice {name} names a work tree of another repository than the blackboard's; nothing was changed"
+        raise Refused(said, hint=hint, file=tree.top)
     return tree
 
 
-def _target(tree: WorkTree, record: Mapping[str, Any], name: str) -> Target:
-    about = record.get("checkpoint")
-    placed: Mapping[str, Any] = about if isinstance(about, MAPPINGS) else {}
-    tags = [record.get("checkpoint_tag"), *(test.get("checkpoint_tag") for _, test in rec.tests_of(record))]
-    tag = next((each for each in tags if isinstance(each, str) and each.strip()), None)
+def _target(tree: WorkTree, base: Base, record: Mapping[str, Any], name: str) -> Target:
+    tag, placed = base
     ref = placed.get("ref")
     kept = _commit(tree, ref) if isinstance(ref, str) and ref.startswith(f"{checkpoints.REFS}/") else None
-    if not record.get("checkpoint_tag") and kept is not None:
+    if not tag and kept is not None:
         return Target(None, kept, None)  # there was no commit yet
-    if tag is None and not rec.list_of(record, "attempts"):
+    if not tag and not rec.list_of(record, "attempts"):
         hint = f"liza attempt start --slice {shlex.quote(name)} --test NAME"
         raise Refused(f"slice {name} has no checkpoint: no test was started yet", hint=hint)
-    if tag is None:
+    if not tag:
         hint = f"write the commit to go back to as checkpoint_tag of slice {name} into .liza/state.yaml"
         raise Refused(f"slice {name} has no checkpoint: no test was started before the first attempt", hint=hint)
     commit = _commit(tree, tag)
@@ -188,12 +265,35 @@ def _free_name(tree: WorkTree, ref: str) -> str:
     return name
 
 
-def _commits(tree: WorkTree, since: str | None) -> Iterator[str]:
+class _Commit(NamedTuple):
+    title: str
+    files: frozenset[str]
+    is_merged: bool  # a merge brought it; git says of its files, too, that they changed since the last attempt
+
+
+def _commits(tree: WorkTree, since: str | None) -> Iterator[_Commit]:
+    """The commits that leave the branch, each with its files; of a merge, those that are as in no parent."""
     if tree.commit is None or tree.commit == since:
         return
     span = [f"{since}..HEAD"] if since is not None else ["HEAD"]
-    answer = git.ask(tree.top, "log", "--format=%h %s", f"--max-count={COMMITS}", *span) or b""
-    yield from (os.fsdecode(line) for line in answer.splitlines())
+    words = ("log", "-c", "-r", "-z", "--raw", "--root", "--no-renames", "--no-show-signature", "--format=%H %h %s")
+    line = set(worktree.command(tree.top, "rev-list", "--first-parent", *span).split())
+    commit, title, files = "", None, set()
+    parts = iter(worktree.command(tree.top, *words, *span).split("\0"))
+    for part in parts:
+        if part.lstrip("\n").startswith(":"):  # modes and hashes; the path is the next part, whatever is in it
+            files.add(next(parts, ""))
+        elif part:
+            if title is not None:
+                yield _Commit(title, _outside_boards(files), commit not in line)
+            (commit, _, title), files = part.lstrip("\n").partition(" "), set()
+    if title is not None:
+        yield _Commit(title, _outside_boards(files), commit not in line)
+
+
+def _outside_boards(files: Iterable[str]) -> frozenset[str]:
+    """The paths as the blackboard has them; what a rollback never touches is nobody's loss."""
+    return frozenset(os.path.normpath(written(file)) for file in files if FOLDER not in file.split("/"))
 
 
 def _notes(tree: WorkTree, target: Target, changes: Sequence[Change], spared: Mapping[str, str]) -> Iterator[str]:
@@ -213,7 +313,7 @@ def _notes(tree: WorkTree, target: Target, changes: Sequence[Change], spared: Ma
 
 
 def commands(plan: Plan) -> list[str]:
-    """The plan as a person would type it: the very commands that are run."""
+    """The plan as a person would type it; what they do, liza does."""
     tree, target = plan.tree, plan.target
     paths = shlex.join(plan.paths)
     forced = shlex.join([f":(top,literal){path}" for path in plan.forced])

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from liza import files
 from liza.blackboard.paths import Paths
 from liza.blackboard.storage import make_folders, put
-from liza.blackboard.versions import regular
+from liza.files import open_fd
 from liza.protocols.attempts.naming import file_name
 from liza.runner import git, rollback, worktree
 
@@ -27,8 +28,8 @@ class Touched(NamedTuple):
                 folder = os.path.dirname(self.path)
                 make_folders(os.path.dirname(folder), folder)
                 put(self.path, json.dumps(self.now).encode())
-            elif os.path.exists(self.path):
-                os.unlink(self.path)
+            else:
+                files.remove(self.path)
 
 
 def since_last(paths: Paths, name: str, folder: str) -> Touched:
@@ -36,7 +37,7 @@ def since_last(paths: Paths, name: str, folder: str) -> Touched:
     path = os.path.join(paths.runs, "slices", f"{file_name(name)}.snapshot.json")
     now = git.snapshot([folder])
     before = None
-    with suppress(OSError, ValueError), open(path, encoding="utf-8", opener=regular) as file:
+    with suppress(OSError, ValueError), open(path, encoding="utf-8", opener=open_fd) as file:
         before = git.load(json.load(file))
     if now is None or before is None or now.trees.keys() != before.trees.keys():
         return Touched(None, path, None if now is None else git.dump(now))

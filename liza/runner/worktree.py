@@ -5,16 +5,17 @@ without repositories inside. It is made beside the index of the repository, whic
 """
 
 import os
+import shlex
 import shutil
 import subprocess
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from liza.blackboard.paths import FOLDER
 from liza.errors import Refused
-from liza.runner import git
+from liza.locate import FOLDER
+from liza.runner import git, gitcommand
 
 TIME_LIMIT = 600.0  # seconds for one command: a large work tree is read whole
 # Everything but blackboards; they are never read, saved or put back.
@@ -26,6 +27,9 @@ _UNFINISHED = {
     "REVERT_HEAD": "a revert", "CHERRY_PICK_HEAD": "a cherry-pick", "BISECT_LOG": "a bisect",
     "sequencer": "a cherry-pick or revert of several commits",  # between two of them there is no other sign
 }  # fmt: skip
+
+
+_NO_FILTER = ("unspecified", "unset", "set")
 
 
 class WorkTree(NamedTuple):
@@ -40,10 +44,19 @@ class WorkTree(NamedTuple):
 def find(folder: str) -> WorkTree | None:
     """The work tree that a folder is in; None where there is none, or no git."""
     top, git_dir = _said(folder, "rev-parse", "--show-toplevel"), _said(folder, "rev-parse", "--absolute-git-dir")
-    if not top or not git_dir:
-        return None
+    if not top or not git_dir or _said(top, "rev-parse", "--absolute-git-dir") != git_dir:
+        return None  # the last: core.worktree names a folder that is not this repository's
     commit = _said(top, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     return WorkTree(top, git_dir, commit, _said(top, "symbolic-ref", "--quiet", "--short", "HEAD"))
+
+
+def is_of_repository(tree: WorkTree, root: str) -> bool:
+    """Whether a work tree is one of the repository around `root`; where that is none, whether it is below `root`."""
+    own = _said(root, "rev-parse", "--path-format=absolute", "--git-common-dir")
+    if own is not None:
+        other = _said(tree.top, "rev-parse", "--path-format=absolute", "--git-common-dir")
+        return other is not None and os.path.realpath(own) == os.path.realpath(other)
+    return os.path.commonpath([os.path.realpath(root), os.path.realpath(tree.top)]) == os.path.realpath(root)
 
 
 def _said(folder: str, *words: str) -> str | None:
@@ -51,30 +64,34 @@ def _said(folder: str, *words: str) -> str | None:
     return None if answer is None else os.fsdecode(answer.removesuffix(b"\n"))
 
 
-def command(top: str, *words: str, index: str | None = None, objects: str | None = None) -> str:
-    """What git says; `Refused` with the reason it gives, where it fails."""
-    environment = {**git.environment(), **_AUTHOR}
+def command(
+    top: str, *words: str, index: str | None = None, objects: str | None = None, stdin: Iterable[str] = ()
+) -> str:
+    """What git says to these paths on its standard input; `Refused` with the reason it gives, where it fails."""
+    start = gitcommand.start(top, *words)
+    environment = {**start.environment, **_AUTHOR}
+    look = f"see: git -C {shlex.quote(top)} status"
     if index is not None:
         environment["GIT_INDEX_FILE"] = index
     if objects is not None:
         environment |= {"GIT_OBJECT_DIRECTORY": objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES": _objects(top)}
     try:
         done = subprocess.run(
-            ["git", *git.QUIETLY, "-c", "advice.addEmbeddedRepo=false", "-c", "core.safecrlf=false", "-C", top, *words],
+            start.words,
             env=environment,
-            stdin=subprocess.DEVNULL,
+            input=b"".join(os.fsencode(path) + b"\0" for path in stdin),
             capture_output=True,
             timeout=TIME_LIMIT,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise Refused(f"git {words[0]} took longer than {TIME_LIMIT:g} s", hint=f"see: git -C {top} status") from None
+        raise Refused(f"git {words[0]} took longer than {TIME_LIMIT:g} s", hint=look) from None
     except OSError as error:
         raise Refused(f"git could not be started: {error.strerror}", hint="install git") from None
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         why = next((line for line in said if line.startswith(("fatal:", "error:"))), said[-1] if said else "no reason")
-        raise Refused(f"git {words[0]} failed in {top}: {why}", hint=f"see: git -C {top} status")
+        raise Refused(f"git {words[0]} failed in {top}: {why}", hint=look)
     return os.fsdecode(done.stdout)
 
 
@@ -94,11 +111,40 @@ def unfinished(tree: WorkTree) -> str | None:
     return "a merge with conflicts" if conflicts else None
 
 
+_STATUS = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=dirty")
+
+
 def everything(tree: WorkTree) -> tuple[str, ...]:
     """The paths that are saved and put back. A repository inside the work tree is somebody else's."""
-    answer = git.ask(tree.top, "status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames") or b""
-    inside = [line[2:-1] for line in answer.split(b"\0") if line.startswith(b"? ") and line.endswith(b"/")]
-    return (*EVERYTHING, *(f":(exclude,top,literal){os.fsdecode(path)}" for path in inside))
+    answer = git.ask(tree.top, *_STATUS) or b""
+    left = [each.name for each in git.listed(answer) if each.is_repository and not each.is_tracked]
+    return (*EVERYTHING, *(f":(exclude,top,literal){path}" for path in left))
+
+
+def differing(tree: WorkTree) -> list[str]:
+    """The paths that are not as in the index and the commit, without repositories inside."""
+    return [each.name for each in git.listed(git.ask(tree.top, *_STATUS) or b"") if not each.is_repository]
+
+
+def filtered(tree: WorkTree, paths: Sequence[str], content: str | None = None) -> dict[str, str]:
+    """Of these paths, those that git puts through a filter now, or did when that content was there; and which filter.
+
+    No filter is run, so what is in such a file is not what git would keep of it: git-lfs keeps a pointer, git-crypt a
+    secret. Saved and put back without the filter, the one would be in place of the other.
+    """
+    if not paths or not (known := gitcommand.filters(tree.top)):
+        return {}
+    found = _filters_of(tree, paths)
+    if content is not None:
+        with aside(keep=True) as (index, _):
+            command(tree.top, "read-tree", content, index=index)
+            found |= _filters_of(tree, paths, "--cached", index=index)
+    return {path: name for path, name in found.items() if name in known}
+
+
+def _filters_of(tree: WorkTree, paths: Sequence[str], *words: str, index: str | None = None) -> dict[str, str]:
+    said = command(tree.top, "check-attr", "-z", "--stdin", *words, "filter", index=index, stdin=paths).split("\0")
+    return {path: name for path, name in zip(said[0::3], said[2::3], strict=False) if name not in _NO_FILTER}
 
 
 def hidden(tree: WorkTree) -> list[str]:
@@ -169,11 +215,24 @@ def present(tree: WorkTree, index: str, objects: str | None, forced: Sequence[st
         staged: str | None = command(tree.top, "write-tree", index=index, objects=objects).strip()
     except Refused:
         staged = None  # conflicts: a path has several contents at once
-    command(tree.top, "add", "--all", "--", *everything(tree), index=index, objects=objects)
-    for at in range(0, len(forced), 500):
-        paths = [f":(top,literal){path}" for path in forced[at : at + 500]]
-        command(tree.top, "add", "--force", "--", *paths, index=index, objects=objects)
+    changed = _to_save(tree)
+    gone = [each.name for each in changed if each.is_gone]
+    there = [*(each.name for each in changed if not each.is_gone), *forced]
+    # Not git add: that starts a git in each submodule, with the filters of that one.
+    for words, paths in (("--force-remove",), gone), (("--add", "--remove", "--replace"), there):
+        command(tree.top, "update-index", *words, "-z", "--stdin", index=index, objects=objects, stdin=paths)
     return Present(command(tree.top, "write-tree", index=index, objects=objects).strip(), staged)
+
+
+def _to_save(tree: WorkTree) -> list[git.Listed]:
+    """The paths that are not as in the index, without blackboards, others' repositories, and what has a filter."""
+    found = [
+        each
+        for each in git.listed(os.fsencode(command(tree.top, *_STATUS)))
+        if FOLDER not in each.name.split("/") and (each.is_tracked or not each.is_repository)
+    ]
+    left = filtered(tree, [each.name for each in found])
+    return [each for each in found if each.name not in left]
 
 
 class Change(NamedTuple):

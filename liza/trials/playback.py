@@ -13,11 +13,11 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from liza.breaker import section as sections
-from liza.breaker.trip import earlier_trips, evidence_of
+from liza.breaker.trip import evidence_of, trip_id_of
 from liza.model import Match, Record, Rule, Silence, Silenced, Snapshot, Verdict, format_time
 from liza.protocols.judged import derived
-from liza.rules.acknowledged import merged, trip_id
 from liza.rules.evaluate import Compiled, RuleSet, evaluate
+from liza.rules.evidence import merged
 from liza.rules.fields import World
 from liza.rules.silences import entries
 
@@ -145,10 +145,27 @@ class _Playback:
             found |= {each.rule.name: self._halved(each, low, high) for each in left if each.rule.name in reached}
         for each in rules:
             if each not in growing:
-                candidates = self._telling(each, start, len(self.events))
-                index = next((index for index in candidates if self.matches(index, each)), None)
+                index = self._first(each, start)
                 found |= {each.rule.name: index} if index is not None else {}
         return found
+
+    def _first(self, rule: Compiled, start: int) -> int | None:
+        """The first event after which a rule matches, that has to be asked about each; its numbers may recover."""
+        before = self.breaker
+        try:
+            for index in self._telling(rule, start, len(self.events)):
+                verdict = self.judge(index, rule)
+                if verdict.matches or verdict.observed:
+                    return index
+                self._follow_numbers(verdict)
+            return None
+        finally:
+            self.breaker = before
+
+    def _follow_numbers(self, verdict: Verdict) -> None:
+        """What a check that finds nothing enters of numbers that were dealt with."""
+        if verdict.recovered:
+            self.breaker = sections.follow_numbers(self.breaker, verdict.recovered, {})
 
     def _halved(self, rule: Compiled, low: int, high: int) -> int:
         """Where in [low, high) a rule begins to match that matches at its end."""
@@ -189,7 +206,11 @@ class _Playback:
             moments = self.firsts(acting, start)
             if not moments:
                 break
-            trip, start = self._trip(min(moments.values()), moments, acting)
+            first = min(moments.values())
+            numbers = [each for each in acting if each.condition.has_numbers]
+            for index in range(start, first) if numbers else ():
+                self._follow_numbers(self.judge(index, *numbers))
+            trip, start = self._trip(first, moments, acting)
             trips.append(trip)
             self.breakers.append((len(self.events) if start is None else start, self.breaker))
         observing = [each for each in self.rules.rules if each not in acting]
@@ -212,7 +233,7 @@ class _Playback:
         verdict = self.judge(index, *(each for each in acting if moments.get(each.rule.name) == index))
         match = verdict.matches[0]
         name = match.rule.name
-        identity = trip_id(name, match.new, match.threshold, earlier_trips(name, self.breaker))
+        identity = trip_id_of(match, self.breaker)
         trigger: dict[str, Any] = {
             "timestamp": format_time(event.at),
             "pattern": name,
@@ -227,7 +248,7 @@ class _Playback:
         for each in matching:
             if each.rule.name != name:
                 at = moments[each.rule.name]
-                joined.append(Joined(self.events[at].at, self.judge(at, each).matches[0]))
+                joined += [Joined(self.events[at].at, found) for found in self.judge(at, each).matches[:1]]
         joined.sort(key=lambda each: each.at)
         if closed == len(self.events):
             self.breaker = sections.tripped(self.breaker, trigger, evidence_of(verdict), event.at)

@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 from liza.model import format_time, parse_time
 from liza.text import one_line
 
+MOST = 20  # causes of one name that are told one by one, and lines about it in one interval; the rest are counted
+INTERVAL = timedelta(minutes=10)
+_REST = "and more"
 REMINDERS = (timedelta(hours=1), timedelta(hours=4), timedelta(hours=12), timedelta(hours=24))
 
 
@@ -19,7 +22,7 @@ class Cause(NamedTuple):
     name: str  # the rule, or what else it is that was seen
     key: str
     text: str
-    level: str = ""  # it is told again when this rises
+    level: str = ""  # it is told again when this rises; empty: it does not
     patience: float = 0.0  # seconds that it must stand before it is told: somebody may be in the middle of something
 
     @property
@@ -43,6 +46,7 @@ class Alarms:
     def __init__(self) -> None:
         self.standing: dict[str, Told] = {}
         self._seen: dict[str, datetime] = {}  # since when each cause stands, told or not
+        self._lines: dict[str, tuple[datetime, int]] = {}  # by name: since when lines are counted, and how many
 
     def load(self, facts: Any) -> None:
         """What the daemon before us had told."""
@@ -63,24 +67,53 @@ class Alarms:
     def update(self, causes: list[Cause], now: datetime) -> tuple[list[str], list[str]]:
         """What is to be told now of the causes that stand, and what was told of those that are over."""
         told: list[str] = []
-        current = {cause.id: cause for cause in causes}
+        current = {cause.id: cause for cause in self._folded(causes)}
         self._seen = {name: min(self._seen.get(name, now), now) for name in current}
         current = {name: each for name, each in current.items() if self._has_patience_ended(each, now)}
-        over = [was.text for name, was in self.standing.items() if name not in current]
+        over = [
+            was.text
+            for name, was in self.standing.items()
+            if name not in current and self._has_room(f"{name.partition(': ')[0]} over", now)
+        ]
         self.standing = {name: was for name, was in self.standing.items() if name in current}
         for name, cause in current.items():
             was = self.standing.get(name)
             if was is not None and was.last > now:
                 was = self.standing[name] = was._replace(since=min(was.since, now), last=now)  # a clock was wrong
-            if was is None or was.level != cause.level:
+            if was is None or cause.level not in ("", was.level):
                 self.standing[name] = Told(was.since if was else now, now, 1, cause.text, cause.level)
-                told.append(cause.text)
+                told += [cause.text] if self._has_room(cause.name, now) else []
             elif now - was.last >= REMINDERS[min(was.times - 1, len(REMINDERS) - 1)]:
                 self.standing[name] = Told(was.since, now, was.times + 1, cause.text, cause.level)
-                told.append(f"{cause.text} (still, since {format_time(was.since)})")
+                still = f"{cause.text} (still, since {format_time(was.since)})"
+                told += [still] if self._has_room(cause.name, now) else []
             else:
                 self.standing[name] = was._replace(text=cause.text)  # no news, but whoever asks is to see what is there
         return told, over
+
+    def _folded(self, causes: list[Cause]) -> list[Cause]:
+        """Of each name some, those that people know of first, and one that counts the rest."""
+        by_name: dict[str, list[Cause]] = {}
+        for cause in causes:
+            by_name.setdefault(cause.name, []).append(cause)
+        found: list[Cause] = []
+        for name, some in by_name.items():
+            if len(some) > MOST:
+                some.sort(key=lambda cause: cause.id not in self.standing)
+                rest = len(some) - MOST + 1
+                more = Cause(name, _REST, f"{name}: {rest} more, see liza status", level=str(rest.bit_length()))
+                some[MOST - 1 :] = []
+                found.append(more)
+            found += some
+        return found
+
+    def _has_room(self, name: str, now: datetime) -> bool:
+        """Whether one more line may be written about a name. Causes that come and go must not fill what people read."""
+        since, number = self._lines.get(name, (now, 0))
+        if not since <= now < since + INTERVAL:
+            since, number = now, 0
+        self._lines[name] = (since, number + 1)
+        return number < MOST
 
     def _has_patience_ended(self, cause: Cause, now: datetime) -> bool:
         return cause.id in self.standing or (now - self._seen[cause.id]).total_seconds() >= cause.patience

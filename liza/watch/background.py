@@ -2,26 +2,32 @@
 
 import os
 import signal
-import stat
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import NoReturn
 
+from liza import files
+from liza.blackboard.daemon import is_running
+from liza.blackboard.lock import holder
 from liza.blackboard.paths import Paths
 from liza.errors import Refused
+from liza.text import quoted
 from liza.watch.lease import look
 
 LARGEST = 1_000_000  # bytes of the log, after which it begins anew; one old one is kept
+KEPT = 200  # lines
+LONGEST = 1000  # characters of a line that is kept
 _PATIENCE = 15.0
 
 
 class Log:
     """A text file that is begun anew when it has become large."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, keeps: Callable[[str], bool] = lambda line: False) -> None:
         self.path = path
+        self.keeps = keeps  # which lines are taken along when it is begun anew, at most KEPT of them
 
     def write(self, line: str) -> str | None:
         """Add a line; why not, if it cannot be done, which is no reason to stop watching.
@@ -29,18 +35,20 @@ class Log:
         Agents can write beside it: a FIFO must not make the daemon wait, nor a link let it write anywhere else.
         """
         try:
+            kept: list[str] = []
             with suppress(FileNotFoundError):
-                if os.path.getsize(self.path) > LARGEST:
+                if os.lstat(self.path).st_size > LARGEST:
+                    kept = self._kept()
                     os.replace(self.path, f"{self.path}.1")
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
-            fd = os.open(self.path, flags, 0o666)
-            with open(fd, "a", encoding="utf-8", errors="backslashreplace") as file:
-                if not stat.S_ISREG(os.fstat(fd).st_mode):
-                    return "not a regular file"
-                file.write(f"{line}\n")
+            with open(self.path, "a", encoding="utf-8", errors="backslashreplace", opener=files.open_fd) as file:
+                file.write("".join(f"{each}\n" for each in (*kept, line)))
         except OSError as error:
             return error.strerror or type(error).__name__
         return None
+
+    def _kept(self) -> list[str]:
+        with open(self.path, encoding="utf-8", errors="backslashreplace", opener=files.open_fd) as file:
+            return [line.rstrip("\n")[:LONGEST] for line in file if self.keeps(line)][-KEPT:]
 
 
 def detach(work: Callable[[Callable[[str], None]], int]) -> str:
@@ -86,9 +94,15 @@ def stop(paths: Paths) -> int | None:
     seen = look(paths)
     if seen is None:
         return None
-    pid = seen.pid if seen.pid is not None else seen.facts.get("pid")
-    if not isinstance(pid, int) or pid <= 1:
-        raise Refused("a daemon is running, but nobody knows which process it is", hint=f"fuser -v {paths.watch_lock}")
+    # Whoever holds the lock, by the kernel's word: what watch.json says may be anybody's process.
+    pid = seen.pid if seen.waits else holder(paths.watch_lock)
+    if pid is None and seen.facts.get("pid") == seen.pid and is_running(seen.facts):
+        raise Refused(
+            f"process {seen.pid} watches, but does not hold {paths.watch_lock}", hint=f"see: ps -fp {seen.pid}"
+        )
+    if pid is None or pid <= 1:
+        hint = f"fuser -v {quoted(paths.watch_lock)}"
+        raise Refused("a daemon is running, but its process is not known", hint=hint)
     try:
         os.kill(pid, signal.SIGTERM)
     except ProcessLookupError:

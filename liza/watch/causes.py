@@ -2,13 +2,14 @@
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 from liza.blackboard.paths import Paths
 from liza.breaker.checkpoint import Checkpoint
-from liza.model import Match, Record, Snapshot, Verdict, file_time, format_time
+from liza.breaker.section import WITHOUT_TERMINAL, history_of, without_terminal_text
+from liza.model import Match, Problem, Record, Snapshot, Verdict, file_time, format_time, parse_time
 from liza.rules.evaluate import RuleSet
 from liza.rules.fields import values
 from liza.rules.silences import entries
@@ -20,6 +21,7 @@ WAITING = (timedelta(minutes=30), timedelta(hours=2), timedelta(hours=8))
 DONE = ("MERGED", "ABANDONED", "SUPERSEDED")
 _PATIENCE = 2.0  # seconds between two steps of one decision: `liza resolve` writes, and then lets the agents go on
 _BY_HAND = 60.0  # the same, for a person who types them
+_RECENT = timedelta(days=1)
 _LONG = 120  # characters of what a record says that an alarm repeats
 # What an alarm says of the record behind it: the first of these fields that it has, unless the rule has its own.
 _SAID: tuple[str, ...] = ("blocked_reason", "detail", "question", "description", "what", "assigned_to")
@@ -81,12 +83,45 @@ def of_silences(section: Any, now: datetime) -> Iterator[Cause]:
             yield Cause("silenced", _key(entry.name), f"{rule} is silenced until {until} by {who}: {why}")
 
 
+def of_verdict(verdict: Verdict) -> Iterator[Cause]:
+    """What keeps records from counting, or seems to, and did not come by a command of liza."""
+    decided = {claim.text for claim in verdict.claims}
+    for claim in verdict.claims:
+        text = one_line(claim.text, 3 * _LONG)
+        yield Cause("claim", _key(f"{claim.rule} {claim.place} {claim.origin} {claim.in_future}"), text)
+    for text in verdict.alarms:
+        if text not in decided:
+            yield Cause("window", _key(text), one_line(text, 3 * _LONG))
+
+
+def of_decisions(section: Any, now: datetime) -> Iterator[Cause]:
+    """Decisions of the last day that were made without a terminal: an agent may have cleared its environment."""
+    for entry in history_of(section):
+        if isinstance(entry, Mapping) and entry.get(WITHOUT_TERMINAL) is True:
+            at = parse_time(entry.get("resolved_at"))
+            if at is None or now - at < _RECENT:
+                text = one_line(without_terminal_text(entry), 3 * _LONG)
+                yield Cause(WITHOUT_TERMINAL, _key(str(entry.get("trip_id") or entry.get("resolved_at"))), text)
+
+
 def of_problems(snapshot: Snapshot) -> Iterator[Cause]:
     errors = [problem for problem in snapshot.problems if problem.level == "error"]
     if errors:
         where = f"{errors[0].line}:{errors[0].column}: " if errors[0].line else ""
         more = f" and {len(errors) - 1} more" if len(errors) > 1 else ""
         yield Cause("invalid_blackboard", "", f"the blackboard is not valid: {where}{errors[0].message}{more}")
+
+
+def of_leftovers(texts: Iterable[str]) -> Iterator[Cause]:
+    """What interrupted writes left, or an agent planted by such a name, and cannot be removed."""
+    for text in texts:
+        yield Cause("leftover", _key(text), text)
+
+
+def of_inbox(problems: Iterable[Problem]) -> Iterator[Cause]:
+    """Records that wait and cannot be entered."""
+    for each in problems:
+        yield Cause("inbox", _key(each.file), f"{each.file}: {each.message}")
 
 
 class Ages:
@@ -142,10 +177,20 @@ def _waiting(name: str, age: timedelta, limits: tuple[timedelta, ...]) -> Iterat
         yield Cause(f"{name.lower()}_waiting", "", f"{name} has been waiting for a person for {length}", length)
 
 
+def of_restored(times: Mapping[str, int]) -> Iterator[Cause]:
+    """What was missing beside the open trip and was made again, by how often. Told again when it has doubled, so that
+    somebody who keeps removing it does not flood people."""
+    for text, number in times.items():
+        often = f" ({number} times)" if number > 1 else ""
+        yield Cause("restored", text, text + often, str(number.bit_length()) if number else "")
+
+
 def about_the_halt(halt: Checkpoint | None, trigger: Mapping[str, Any] | None) -> Iterator[Cause]:
     """Where the halt and the breaker disagree, and what people may not know."""
     if halt is None and trigger is not None:
-        yield _note("CHECKPOINT was removed by hand while the breaker is open: the agents are not halted")
+        yield _note("CHECKPOINT is missing while the breaker is open: the agents are not halted")
+    elif halt is not None and halt.is_degraded:
+        yield _note("the agents are halted until the blackboard can be judged (on_degraded: halt)")
     elif halt is not None and halt.trip_id is None:
         yield _note("the agents are halted by a CHECKPOINT that a person made")
     elif halt is not None and trigger is None:

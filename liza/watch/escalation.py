@@ -6,6 +6,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
+from liza import files
 from liza.blackboard.paths import Paths
 from liza.blackboard.storage import put
 from liza.breaker import checkpoint
@@ -37,8 +38,7 @@ def see_to(
 
 def _head(path: str) -> bytes | None:
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
-            return file.read(100_000)
+        return files.read(path, 100_000)
     except OSError:
         return None
 
@@ -74,6 +74,9 @@ def _why(halt: Checkpoint, trigger: Mapping[str, Any] | None) -> Iterator[str]:
         yield "Decide, then run: liza resolve -m 'what was decided'"
         if halt.trip_id is None:
             yield "Then remove .liza/CHECKPOINT, which a person made."
+    elif halt.is_degraded:
+        yield "Why: the blackboard cannot be judged (on_degraded: halt)."
+        yield "Fix what liza status reports; the halt ends by itself."
     elif halt.trip_id is None:
         yield "Why: a person made .liza/CHECKPOINT."
         yield "Decide, then run: rm .liza/CHECKPOINT"

@@ -1,4 +1,4 @@
-"""One daemon a blackboard: whoever holds the flock on `.liza/watch.lock` is it.
+"""One daemon a blackboard: whoever holds the flock on `.liza/watch.lock` is it, if `watch.json` names that process.
 
 The file is never unlinked. Its mtime is the heartbeat, so that an idle daemon writes no byte; `watch.json` says in
 words how it does, and is written when that changes.
@@ -9,12 +9,13 @@ import fcntl
 import hashlib
 import json
 import os
-import stat
 import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from liza.blackboard.lock import holder, is_locked
+from liza import files
+from liza.blackboard.daemon import is_daemon, is_running, told
+from liza.blackboard.lock import command_of, holder, is_locked
 from liza.blackboard.paths import Paths
 from liza.blackboard.storage import put
 from liza.errors import Refused
@@ -23,10 +24,13 @@ LONGEST_TICK = 3600.0
 STUCK = 10.0  # seconds without a heartbeat after which a daemon is not doing its work
 _PATIENCE = 0.5  # for somebody who only looks whether the lock is taken
 _POLL = 0.02
+_OFTEN = 100  # times that a daemon moves something aside before it gives up
 
 
 class Taken(Refused):
-    """Another daemon watches this blackboard."""
+    """Another process has the lock of the daemon; whether it is one is in `is_daemon`."""
+
+    is_daemon = True
 
 
 class FolderGone(Refused):
@@ -41,16 +45,22 @@ class Lease:
         self._fd: int | None = None
         self._waiting: int | None = None  # the lock by which others see that we wait for a blackboard
         self._told: dict[str, Any] = {}
+        self.moved: list[str] = []  # where things are that had the name of the lock, for the caller to tell about
 
-    def take(self) -> None:
-        """Become the daemon of this blackboard; `Taken` if there is one, `FolderGone` if there is no folder."""
+    def take(self, patience: float = _PATIENCE) -> None:
+        """Become the daemon of this blackboard; `Taken` if there is one, `FolderGone` if there is no folder.
+
+        What has the name of the lock and cannot be one is moved aside: it must not keep the daemon from its work.
+        """
         started = time.monotonic()
         while True:
             try:
-                fd = os.open(self.paths.watch_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+                fd = files.open_fd(self.paths.watch_lock, os.O_RDWR | os.O_CREAT)
             except (FileNotFoundError, NotADirectoryError):
                 raise FolderGone("the folder is gone", file=self.paths.folder) from None
             except OSError as error:
+                if isinstance(error, files.Odd) and self._move_aside():
+                    continue
                 hint = "the blackboard's folder must be writable: the daemon keeps its lock there"
                 raise Refused(
                     f"it cannot be watched: {error.strerror}", hint=hint, file=self.paths.watch_lock
@@ -59,7 +69,7 @@ class Lease:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 os.close(fd)
-                if time.monotonic() - started > _PATIENCE:
+                if time.monotonic() - started > patience:
                     raise self._taken() from None
                 time.sleep(_POLL)
                 continue
@@ -69,6 +79,15 @@ class Lease:
                 self._wait_no_longer()
                 return
             os.close(fd)  # somebody deleted the file meanwhile: what we hold is no longer the lock
+
+    def _move_aside(self) -> bool:
+        aside = f"{self.paths.watch_lock}.odd-{os.urandom(4).hex()}"
+        try:
+            os.rename(self.paths.watch_lock, aside)
+        except OSError:
+            return False
+        self.moved.append(aside)
+        return len(self.moved) < _OFTEN
 
     def wait_openly(self) -> None:
         """Where there is no blackboard yet: let others see who waits for it. `Taken` if somebody does already."""
@@ -93,6 +112,12 @@ class Lease:
     def _taken(self, lock: str | None = None, does: str = "watches") -> Taken:
         pid = holder(lock or self.paths.watch_lock)
         who = f"process {pid}" if pid is not None else "another process"
+        if lock is None and pid is not None and not is_daemon(pid, told(self.paths), self.paths):
+            hint = f"see what it does with: ps -fp {pid}   (end it with: kill {pid})"
+            message = f"{who} ({command_of(pid)}) holds the daemon's lock, and is not known to be a daemon"
+            taken = Taken(message, hint=hint, file=self.paths.watch_lock)
+            taken.is_daemon = False
+            return taken
         hint = "see how it does with: liza watch --status   (end it with: liza watch --stop)"
         return Taken(f"{who} {does} this blackboard already", hint=hint, file=lock or self.paths.watch_lock)
 
@@ -126,16 +151,21 @@ class Lease:
 
 
 def _waiting_lock(paths: Paths) -> str:
-    """A file among the user's own, since there is no folder of the blackboard yet; never unlinked, and empty."""
+    """Among the user's own files, since there is no folder of the blackboard yet; never unlinked, and empty."""
+    return own_file(paths, "waiting", ".lock")
+
+
+def own_file(paths: Paths, prefix: str, suffix: str) -> str:
+    """A file about a blackboard among the user's own, where no agent is expected to write."""
     name = hashlib.sha256(os.fsencode(os.path.realpath(paths.folder))).hexdigest()[:16]
     home = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
-    return os.path.join(home, "liza", f"waiting-{name}.lock")
+    return os.path.join(home, "liza", f"{prefix}-{name}{suffix}")
 
 
 def _is_at(fd: int, path: str) -> bool:
     try:
-        return os.path.samestat(os.fstat(fd), os.stat(path))
-    except FileNotFoundError:
+        return os.path.samestat(os.fstat(fd), os.lstat(path))
+    except OSError:
         return False
 
 
@@ -146,6 +176,7 @@ class Seen(NamedTuple):
     silent_for: float  # seconds since its last heartbeat
     facts: dict[str, Any]  # what it last said of itself
     waits: bool = False  # for a blackboard that is not there
+    proven: bool = True  # it holds the lock and is the process that watch.json names
 
     @property
     def is_stuck(self) -> bool:
@@ -159,24 +190,27 @@ def look(paths: Paths) -> Seen | None:
     """The daemon that watches now, or None."""
     if not os.path.isdir(paths.folder) and is_locked(lock := _waiting_lock(paths)):
         return Seen(holder(lock), 0.0, {}, waits=True)
-    if not is_locked(paths.watch_lock):
-        return None
-    try:
-        beat = os.stat(paths.watch_lock).st_mtime
-    except FileNotFoundError:
-        return None
-    return Seen(holder(paths.watch_lock), max(time.time() - beat, 0.0), told(paths))
+    facts = told(paths)
+    names_one = isinstance(facts.get("pid"), int)
+    if is_locked(paths.watch_lock):
+        pid = holder(paths.watch_lock)
+        proven = names_one and (
+            pid is None or is_daemon(pid, facts, paths)
+        )  # on other machines nobody knows the number
+        if proven or not names_one:  # one that says nothing of itself may be on a full disk
+            with contextlib.suppress(OSError):
+                # Also one that is ahead is none: a daemon whose clock was set back beats again a tick later.
+                silent = abs(time.time() - os.lstat(paths.watch_lock).st_mtime)
+                return Seen(pid, silent, facts, proven=proven)
+    return Seen(facts["pid"], 0.0, facts, proven=False) if is_running(facts) else None
 
 
-def told(paths: Paths) -> dict[str, Any]:
-    """What the present or the last daemon said of itself."""
-    try:
-        # O_NONBLOCK: a FIFO that somebody put there must not make us wait for a writer.
-        with open(os.open(paths.watch_json, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), encoding="utf-8") as file:
-            facts = json.load(file) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else {}
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return facts if isinstance(facts, dict) else {}
+def intruder(paths: Paths) -> str | None:
+    """Another process than the daemon that holds its lock, in words."""
+    pid = holder(paths.watch_lock)
+    if pid is None or is_daemon(pid, told(paths), paths):
+        return None
+    return f"process {pid} ({command_of(pid)}) holds watch.lock, and is not known to be a daemon"
 
 
 def state(seen: Seen | None, facts: Mapping[str, Any]) -> str:
@@ -187,7 +221,7 @@ def state(seen: Seen | None, facts: Mapping[str, Any]) -> str:
         return "waiting"
     # One that lives and says nothing of itself cannot write: the disk is full, or it is not allowed to.
     is_well = facts and facts.get("health") not in ("degraded", "stopped")
-    return "stuck" if seen.is_stuck else "running" if is_well else "degraded"
+    return "stuck" if seen.is_stuck else "running" if is_well and seen.proven else "degraded"
 
 
 def facts_of(paths: Paths) -> tuple[Seen | None, dict[str, Any]]:

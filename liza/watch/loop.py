@@ -10,18 +10,21 @@ from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from liza.blackboard.agents import drop_variables
 from liza.blackboard.board import BeingWritten, Board
+from liza.blackboard.daemon import start_of
 from liza.blackboard.document import Document
 from liza.blackboard.following import only_adds
 from liza.blackboard.paths import Paths
-from liza.blackboard.rulesfile import read_rules
+from liza.blackboard.rulesfile import overrun, rules_in_force
 from liza.blackboard.snapshot import take
-from liza.breaker import checkpoint
-from liza.breaker.check import Check, act, judged, snapshot_of
+from liza.breaker import checkpoint, degraded
+from liza.breaker.check import HALT_RESTORED, Check, act, judged, snapshot_of, trip_shipped
 from liza.breaker.paperwork import keep_decision
 from liza.breaker.trip import Halted, tidy
-from liza.errors import LizaError, LockTimeout
+from liza.errors import LizaError, LockTimeout, Refused
 from liza.model import format_time
+from liza.protocols import inbox
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.recall import memory
 from liza.rules.silences import entries
@@ -29,7 +32,7 @@ from liza.watch import causes, escalation, news, scopes
 from liza.watch.causes import Ages
 from liza.watch.changes import Changes, versions
 from liza.watch.health import GRACE, STILL
-from liza.watch.lease import FolderGone, Lease
+from liza.watch.lease import FolderGone, Lease, Taken
 from liza.watch.telling import Happening, Kind, Telling
 
 REFRESH = 60.0  # seconds between two entries of last_check
@@ -60,7 +63,7 @@ class Watcher:
         self.options = options
         self.clock = clock
         self.looked = looked  # called after each look, also one that found nothing
-        self.board = Board(paths)
+        self.board = Board(paths, waits=False)
         self.lease = Lease(paths)
         self.changes = Changes(paths, poll=options.poll)
         self.telling = Telling(paths, self.lease, tell, clock, self._about_us)
@@ -70,6 +73,8 @@ class Watcher:
         self.reload = True
         self.waiting = False
         self.rules: RuleSet | None = None
+        self.shipped = RuleSet(())  # those of them that are not a blackboard's own
+        self.shipped_memo: dict[Any, Any] = memory()
         self.document: Document | None = None
         self.found: Check | None = None
         self.written: datetime | None = None  # since when somebody has had the blackboard open for writing
@@ -84,22 +89,26 @@ class Watcher:
         self.ages = Ages()
         self.ticked = clock()
         self.decided: list[Mapping[str, Any]] = []  # what is to be logged when nobody holds the lock
+        self.waited = False  # the last look has entered records that waited: they are not evaluated yet
+        self.restored: dict[str, int] = {}  # what was missing beside the open trip, and how often it was made again
         self.unchecked = False  # whether the records are in order: looked at when there is time
 
     # --- living -----------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Watch until somebody says stop."""
+        drop_variables(os.environ)  # it works for everybody, also where an agent started it
         while not self.stopping and not self._takes():
             self._wait_for_the_folder()
         if self.stopping:
             self.lease.release()
             return
         try:
-            tidy(self.board)
-            self.changes.start()
             self.telling.remember()
+            self._tidy()
+            self.changes.start()
             self.backend = self.changes.backend
+            self.telling.write_down()  # which process it is that holds the lock, before anybody relies on it
             self.telling.tell(Kind.STARTED, f"watching {self.paths.folder} by {self.backend}, process {os.getpid()}")
             while not self.stopping:
                 self.tick()
@@ -117,15 +126,26 @@ class Watcher:
         """One look, and what follows from it."""
         self.lease.take()
         try:
-            tidy(self.board)
             self.telling.remember()
+            self._tidy()
             self.tick()
-            while self.found is None and self._waits_for_a_writer(self.ticked):
+            while self.waited or (self.found is None and self._waits_for_a_writer(self.ticked)):
+                self.waited = False
+                self.tick()
+            if self.board.is_behind or (self.found is not None and self.found.failed):
+                self.board.waits = True  # people know by now; nothing comes after this look, so it waits
+                self.due = self.ticked
                 self.tick()
         finally:
             self.telling.stop()
             self.telling.write_down("stopped")
             self.lease.release()
+
+    def _tidy(self) -> None:
+        try:
+            tidy(self.board)
+        except Exception as error:  # noqa: BLE001 - what is in the folder keeps nobody from watching it
+            self.telling.failed("liza", LizaError(f"a bug in liza: {type(error).__name__}: {error}"), self.clock())
 
     def stop(self) -> None:
         """From a signal handler: finish what is in hand, then end."""
@@ -137,12 +157,12 @@ class Watcher:
         self.reload = True
         self.changes.wake()
 
-    def _takes(self) -> bool:
+    def _takes(self, *patience: float) -> bool:
         """Become the daemon of this blackboard, if there is one now."""
         if not os.path.isdir(self.paths.folder):
             return False
         with suppress(FolderGone):
-            self.lease.take()
+            self.lease.take(*patience)
         return self.lease.is_held
 
     def _wait_for_the_folder(self) -> None:
@@ -163,6 +183,7 @@ class Watcher:
         identity = self.seen.get(self.paths.state)
         return {
             "pid": os.getpid(),
+            "process_start": start_of(os.getpid()),
             "started": format_time(self.started),
             "interval": self.options.interval,
             "backend": self.changes.backend,
@@ -176,12 +197,9 @@ class Watcher:
 
     def tick(self) -> None:
         """Look whether anything has changed, and judge it if so."""
-        if not self.lease.is_held:
-            self.lease.drop()  # the folder was deleted
-            if not self._takes():
-                self._wait_for_the_folder()
-                return
-            self.seen, self.found, self.document, self.open = {}, None, None, {}  # perhaps as another blackboard
+        if not self.lease.is_held and not self._takes_again():
+            self._wait_for_the_folder()
+            return
         self.waiting = False
         self.lease.beat()
         if self.backend != self.changes.backend:
@@ -201,20 +219,44 @@ class Watcher:
         except Exception as error:  # noqa: BLE001 - a bug of ours, and a breaker that is gone breaks nothing
             # It is told, and tried again, with nothing that it may have come from.
             self.telling.failed("liza", LizaError(f"a bug in liza: {type(error).__name__}: {error}"), now)
-            self.document, self.memo = None, memory()
+            self.document, self.memo, self.shipped_memo = None, memory(), memory()
             self._at(now, RETRY)
+        while self.lease.moved:
+            aside = os.path.relpath(self.lease.moved.pop(), self.paths.folder)
+            self.telling.tell(Kind.ALARM, f"watch.lock was not a regular file; it was moved to .liza/{aside}")
         while self.board.rescued:
             kept = self.board.rescued.pop()
             self.telling.tell(Kind.ALARM, f"a version of state.yaml that another program wrote was kept in {kept}")
         self.telling.tell_errors(now)
+        self._see_to_degraded(now)
         self.telling.write_down()
+
+    def _takes_again(self) -> bool:
+        """After the lock is no longer ours: the folder was deleted, or somebody put something else in its place.
+
+        Only another daemon ends this one, and only a folder that is gone makes it wait. Without the lock it goes on.
+        """
+        self.lease.drop()
+        if not os.path.isdir(self.paths.folder):
+            return False
+        try:
+            is_held = self._takes(0.0)
+        except Refused as error:
+            if isinstance(error, Taken) and error.is_daemon:
+                raise
+            self.telling.failed("watch.lock", error, self.clock())
+            return True
+        self.telling.works("watch.lock")
+        if is_held:
+            self.seen, self.found, self.document, self.open = {}, None, None, {}  # perhaps as another blackboard
+        return is_held
 
     def _look_if_due(self, now: datetime) -> None:
         there = versions(self.paths)
         if self.reload or there[self.paths.rules] != self.seen.get(self.paths.rules):
             self._reload(now)
         timed_out = self.due is not None and now >= self.due
-        if there != self.seen or timed_out:
+        if there != self.seen or timed_out or self._lacks_paperwork(there):
             if there != self.seen:
                 self.changes.hear_of(there[self.paths.state])
                 there = versions(self.paths)  # what happened meanwhile has woken us already
@@ -223,18 +265,23 @@ class Watcher:
             self._look(now)
         elif self.unchecked and self.document is not None and not self.changes.is_stirred:
             self.unchecked = False
-            self.telling.stands("problems", causes.of_problems(take(self.document)))
+            self.telling.stands("problems", causes.of_problems(take(self.document, now=now)))
+
+    def _lacks_paperwork(self, there: Mapping[str, Any]) -> bool:
+        """What was made again and removed once more between two looks seems not to have changed."""
+        if self.options.observe or self.found is None or self.found.trigger is None or self.due is not None:
+            return False
+        return there[self.paths.checkpoint] is None or there[self.paths.report] is None
 
     def _reload(self, now: datetime) -> None:
         self.reload = False
         first = self.rules is None
-        try:
-            self.rules = read_rules(self.paths.rules)
-            self.memo = memory()
-        except LizaError as error:
-            self.telling.failed("rules", error, now)  # the last good ones stay in force
-            if first:
-                self.rules = read_rules(None)
+        rules, broken = rules_in_force(self.paths.rules)
+        if broken is None or self.rules is None:
+            self.rules, self.memo = rules, memory()
+            self.shipped, self.shipped_memo = rules.shipped(), memory()
+        if broken is not None:
+            self.telling.failed("rules", broken, now)  # the last good ones stay in force
             return
         self.telling.works("rules")
         if not first:
@@ -245,6 +292,11 @@ class Watcher:
         assert self.rules is not None
         try:
             document = self._read(now)
+            tripped = self._trip_shipped(document, now)
+            if tripped:
+                document = self.board.read(document)
+            if self.rules.budget is not None:
+                self.rules.budget.overruns.clear()
             snapshot = snapshot_of(self.board, document, self.rules, check=False)
             found = judged(snapshot, evaluate(self.rules, snapshot, now, self.memo))
         except LizaError as error:
@@ -254,15 +306,46 @@ class Watcher:
         self.foreign = self.foreign or _is_foreign(self.document, document)
         before, self.document = self.found, document
         self.checks += 1
-        self.telling.address(self.rules.notify, document.data.get("config"))
         self.found = self._act(found, document, now)
+        if tripped:
+            self.found = self.found._replace(tripped=self.found.trigger is not None)
+        self.telling.address(self.rules.notify, document.data.get("config"))
+        self._report_overruns(now)
         self.unchecked = self.telling.has_looked("problems")
         if not self.unchecked:  # the first look: what was told before must not seem to be over
-            self.telling.stands("problems", causes.of_problems(take(document)))
+            self.telling.stands("problems", causes.of_problems(take(document, now=now)))
         self.aged = None
         self._tell_what_is_new(before, self.found, now)
         self._see_to_scopes(document, now)
+        self._enter_waiting(now)
         self._see_to_time(now)
+
+    def _trip_shipped(self, document: Document, now: datetime) -> bool:
+        """Put into effect what the shipped rules find before own ones are asked, which may take long."""
+        assert self.rules is not None
+        if self.options.observe or not self.rules.own:
+            return False
+        with suppress(Halted):  # what could not be done is tried again, and reported, by what follows
+            return trip_shipped(self.board, self.shipped, document, now, self.shipped_memo) is not None
+        return True
+
+    def _report_overruns(self, now: datetime) -> None:
+        error = overrun(self.rules, self.paths.rules) if self.rules is not None else None
+        if error is None:
+            self.telling.works("own rules")
+        else:
+            self.telling.failed("own rules", error, now)
+
+    def _see_to_degraded(self, now: datetime) -> None:
+        """`on_degraded: halt`, once something has not worked for a while."""
+        if self.options.observe or (self.found is None and not self.telling.health.errors):
+            return
+        lasting = [each for each in self.telling.health.errors.values() if (now - each.since).total_seconds() >= GRACE]
+        if lasting or not self.telling.health.errors:
+            with suppress(LizaError):  # tried again at the next tick
+                said = degraded.see_to(self.board, LizaError(lasting[0].text) if lasting else None, now)
+                if said is not None:
+                    self.telling.tell(Kind.ALARM, said)
 
     def _read(self, now: datetime) -> Document:
         """The blackboard, and no half of a save; but whoever keeps it open for ever does not keep us from judging."""
@@ -273,8 +356,10 @@ class Watcher:
             self.written = min(self.written or now, now)
             if self._waits_for_a_writer(now):
                 raise
+            if (now - self.written).total_seconds() >= STILL:
+                return self.board.read(None, whole=whole)  # whatever it has lost: this is how somebody left it
             document = self.board.read(self.document, whole=whole)
-            if (now - self.written).total_seconds() < STILL and not only_adds(self.document, document):
+            if not only_adds(self.document, document):
                 raise error from None  # half a save may stand for long; what is only longer may be judged
             return document
         self.written = None
@@ -292,12 +377,12 @@ class Watcher:
                 found = act(self.board, self.rules, found, document, now, enter=enter, waits=False)
             self.telling.works("blackboard")
         except LizaError as error:
-            self._at(now, RETRY)
+            self._at(now, self.options.interval if _is_for_the_lock(error) else RETRY)
             if isinstance(error, LockTimeout) and not found.is_open:
                 return found  # what is only to be written down keeps nobody from being halted meanwhile
             self.telling.failed("blackboard", error, now)
             if isinstance(error, Halted):
-                found = found._replace(trigger=error.trigger, tripped=found.trigger is None)
+                found = found._replace(trigger=error.trigger, tripped=found.trigger is None, failed=True)
         if enter:
             self.entered, self.foreign = now, False
         elif self.foreign and self.entered is not None:
@@ -322,10 +407,22 @@ class Watcher:
             self.telling.tell(*each)
         halt = checkpoint.look(self.paths.checkpoint)
         self.telling.stands("halt", causes.about_the_halt(halt, found.trigger))
+        self._count_restored(halt, found)
+        self.telling.stands("restored", causes.of_restored(self.restored))
+        self.telling.stands("claims", causes.of_verdict(found.verdict))
         self.telling.stands("own alarms", causes.of_rules(found.verdict))
+
+    def _count_restored(self, halt: checkpoint.Checkpoint | None, found: Check) -> None:
+        if found.trigger is None:
+            self.restored = {}
+        elif halt is not None and halt.is_restored:  # perhaps by another check, or before a restart
+            self.restored.setdefault(HALT_RESTORED, 0)
+        for text in found.restored:
+            self.restored[text] = self.restored.get(text, 0) + 1
 
     def _log_decisions(self, now: datetime) -> None:
         """Whoever decides by hand does not write the log."""
+        self.board.catch_up()
         while self.decided:
             failed = keep_decision(self.board, self.decided[0], now, waits=False)
             if any(isinstance(error, LockTimeout) for error in failed):
@@ -341,12 +438,24 @@ class Watcher:
             now_open = scopes.open_trips(self.board, self.rules, document, now, self.options.observe, self.open)
         except LizaError as error:
             self.telling.failed("scopes", error, now)
-            self._at(now, RETRY)
+            self._at(now, self.options.interval if _is_for_the_lock(error) else RETRY)
             return
         self.telling.works("scopes")
         for each in news.of_scopes(self.open, now_open):
             self.telling.tell(*each)
         self.open = now_open
+
+    def _enter_waiting(self, now: datetime) -> None:
+        """Records that wait in the inbox are entered after what is known was acted on; the next look sees them."""
+        if self.options.observe:
+            return
+        try:
+            found = inbox.enter(self.board, waits=False)
+        except LizaError:
+            self._at(now, RETRY)  # a lock that is held is nothing to report: `status` says what waits
+            return
+        self.waited = found.records > 0
+        self.telling.stands("inbox", causes.of_inbox(found.problems))
 
     def _look_for_alarms(self, now: datetime) -> None:
         """What changes by time alone, too, is looked at now and then; what stands is told each time it is due."""
@@ -354,10 +463,13 @@ class Watcher:
             return
         if self.aged is None or (now - self.aged).total_seconds() >= AGING or now < self.aged:
             self.aged = now
-            snapshot = take(self.document, check=False)
+            snapshot = snapshot_of(self.board, self.document, self.rules, check=False)
+            self.board.sweep()
+            self.telling.stands("leftovers", causes.of_leftovers(self.board.stuck))
             self.telling.stands("files", causes.of_files(self.paths, snapshot, self.ages, now))
             self.telling.stands("alarms", causes.of_rules(evaluate(self.rules.only_alarms(), snapshot, now)))
             self.telling.stands("scopes", scopes.causes(self.board, snapshot, self.rules, now))
+            self.telling.stands("decisions", causes.of_decisions(self.document.data.get("circuit_breaker"), now))
             self.telling.stands("silences", causes.of_silences(self.document.data.get("silences"), now))
             trigger, since = self.found.trigger if self.found else None, self.ages.since(self.paths.checkpoint, now)
             self.telling.outcome("ESCALATION", escalation.see_to(self.paths, since, trigger, snapshot, now))
@@ -385,6 +497,11 @@ class Watcher:
         for entry in entries(self.document.data.get("silences")):
             if entry.silence is not None and entry.in_force(now):
                 self._at(now, (entry.silence.until - now).total_seconds())
+
+
+def _is_for_the_lock(error: LizaError) -> bool:
+    """Whether somebody else's lock is all that is in the way: it is tried again at the next tick."""
+    return isinstance(error, LockTimeout) or (isinstance(error, Halted) and error.is_for_the_lock)
 
 
 def _load_what_a_trip_needs() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from liza.breaker.check import Check
-from liza.breaker.section import JOINED, history_of, open_trigger, whose
+from liza.breaker.section import JOINED, history_of, named, whose
 from liza.model import Progress, Reason
 from liza.watch.telling import Kind, News
 
@@ -19,8 +19,8 @@ def of_check(before: Check | None, found: Check, *, observe: bool) -> Iterator[N
     trigger = found.trigger
     if trigger is not None and (was is None or was.get("trip_id") != trigger.get("trip_id")):
         verb = "" if found.tripped else " (found open)"
-        yield News(Kind.TRIPPED, f"{trigger.get('pattern')} ({trigger.get('severity')}){verb}", _id(trigger), _TODO)
-    elif found.tripped and before is not None and _is_entered(before):
+        yield News(Kind.TRIPPED, f"{named(trigger)}{verb}", _id(trigger), _TODO)
+    elif found.tripped and was is not None and before is not None and not before.failed and not found.notes:
         said = "state.yaml no longer had this trip, as where an older copy is saved over it; it was entered again"
         yield News(Kind.ALARM, f"{trigger.get('pattern') if trigger else '?'}: {said}")
     elif was is not None and trigger is None and was.get("trip_id") and entry_of(found, was.get("trip_id")) is None:
@@ -35,7 +35,7 @@ def of_check(before: Check | None, found: Check, *, observe: bool) -> Iterator[N
     elif before is None or _counts(before) != _counts(found):
         yield News(Kind.CHECKED, _nearest(found))
     for note in found.notes:
-        if "CHECKPOINT" not in note:  # that stands, and is told for as long as it does
+        if note not in found.restored:  # those are alarms for as long as the trip is open
             yield News(Kind.CHECKED if JOINED in note else Kind.ALARM, note)
 
 
@@ -58,10 +58,6 @@ def of_scopes(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[N
     yield from (News(Kind.RESOLVED, text, trip_id) for trip_id, text in before.items() if trip_id not in after)
 
 
-def _is_entered(found: Check) -> bool:
-    return open_trigger(found.snapshot.sections.get("circuit_breaker")) is not None
-
-
 def _id(trigger: Mapping[str, Any]) -> str:
     return str(trigger.get("trip_id") or trigger.get("timestamp"))
 
@@ -69,7 +65,7 @@ def _id(trigger: Mapping[str, Any]) -> str:
 def _resolution(found: Check, trigger: Mapping[str, Any]) -> str:
     entry = entry_of(found, trigger.get("trip_id")) or {}
     said = f": {entry['resolution']}" if entry.get("resolution") else ""
-    return f"{trigger.get('pattern')} {whose(entry)}{said}"
+    return f"{trigger.get('pattern') or 'no pattern named'} {whose(entry)}{said}"
 
 
 def entry_of(found: Check, trip_id: str | None) -> Mapping[str, Any] | None:

@@ -1,6 +1,7 @@
 """Telling people what happens: on the terminal, in `alerts.log`, by messages; each thing once, also across a restart.
 
 What has been told is kept in `.liza/watch.json`, and is there before a message leaves: at most once, whatever happens.
+Agents can write that file: what is not as liza left it there is not believed, and a message may come twice.
 """
 
 import os
@@ -10,6 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from liza.blackboard.daemon import told
 from liza.blackboard.paths import Paths
 from liza.errors import LizaError
 from liza.model import format_time
@@ -20,7 +22,8 @@ from liza.text import one_line
 from liza.watch.alarms import Alarms, Cause, Told
 from liza.watch.background import Log
 from liza.watch.health import Health
-from liza.watch.lease import Lease, told
+from liza.watch.lease import Lease
+from liza.watch.seal import BROKEN, Seal
 
 _MARKS = 200  # trips whose messages are remembered
 _LONG = 500  # characters of anything that is told: some of it is text that agents wrote
@@ -84,15 +87,20 @@ class Telling:
         self.health = Health()
         self._alarms = Alarms()
         self._causes: dict[str, list[Cause]] = {}  # by where they were seen
-        self._alerts = Log(paths.alerts)
+        self._alerts = alerts_log(paths.alerts)
         self._sender = Sender(self.outcome)
         self._places: list[str] | None = None  # whom we tell, by name; None: nobody knows yet
         self._unsent: dict[str, str] = {}  # what did not reach people, by the place where they should have found it
+        self._seal = Seal(paths)
         self._marks: list[str] = []  # trips that people were told of, or at least were to be
 
     def remember(self) -> None:
         """What the daemon before us had told already."""
         facts = told(self._paths)
+        confirmed = self._seal.confirms(facts)
+        if not confirmed:
+            self.stands("watch.json", [Cause("watch_json", "", BROKEN)] if confirmed is False else [])
+            return
         self._alarms.load(facts.get("alarms"))
         self.health.load(facts.get("errors"))
         marks, places = facts.get("notified"), facts.get("places")
@@ -107,14 +115,18 @@ class Telling:
 
     def write_down(self, health: str | None = None) -> None:
         """Say in `watch.json` how we do, if that has changed."""
+        kept = {
+            "errors": self.health.dump(),
+            "alarms": self._alarms.dump(),
+            "places": self._places,
+            "notified": self._marks,
+        }
+        self.outcome("what was told", self._seal.set(kept))
         self._lease.tell(
             **self._about_us(),
             health=health or ("degraded" if self.health.errors else "ok"),
             last_error=self.health.last_error,
-            errors=self.health.dump(),
-            alarms=self._alarms.dump(),
-            places=self._places,
-            notified=self._marks,
+            **kept,
             not_sent="; ".join(f"{place}: {why}" for place, why in self._unsent.copy().items()) or None,
         )
 
@@ -212,6 +224,16 @@ class Telling:
         found, over = self.health.update(now)
         self._tell_all(Kind.DEGRADED, found)
         self._tell_all(Kind.RECOVERED, [f"it works again; it was: {text}" for text in over])
+
+
+def alerts_log(path: str) -> Log:
+    """The lines for people; however many there are, those about trips stay."""
+    return Log(path, keeps=_is_about_a_trip)
+
+
+def _is_about_a_trip(line: str) -> bool:
+    """Whether a line of alerts.log is one that people must find there however much else was written since."""
+    return line[22:31].strip() in (Kind.TRIPPED, Kind.RESOLVED)
 
 
 def _mark(kind: Kind, trip_id: str) -> str:

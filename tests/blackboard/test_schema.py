@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from liza.blackboard import schema
 from liza.blackboard.document import parse
 from liza.blackboard.snapshot import take
-from liza.model import Problem
+from liza.model import ANOMALY_DETAILS, Problem
 
 WHO = {"timestamp": "2025-01-18T14:32:00Z", "task": "t1", "reporter": "coder-1"}
 DETAILS: dict[str, dict[str, Any]] = {
@@ -39,7 +39,7 @@ def errors(record: Any) -> list[str]:
 
 
 def test_every_type_is_known() -> None:
-    assert set(schema.ANOMALY_DETAILS) == set(DETAILS)
+    assert set(ANOMALY_DETAILS) == set(DETAILS)
 
 
 @pytest.mark.parametrize("kind", DETAILS)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from liza.blackboard import filesystem
 from liza.blackboard.storage import Changed, _label, replace, sweep
 from liza.blackboard.versions import read
 from liza.errors import Refused
@@ -32,7 +33,7 @@ def test_a_replaced_file_leaves_nothing_beside_it(state: Path) -> None:
     assert os.listdir(state.parent) == ["state.yaml"]
 
 
-@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666, 0o444, 0o755])
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666, 0o444, 0o755, 0o4777, 0o2660])
 def test_the_mode_is_kept_whatever_the_umask(state: Path, mode: int) -> None:
     old(state).chmod(mode)
     umask = os.umask(0o077)
@@ -40,26 +41,27 @@ def test_the_mode_is_kept_whatever_the_umask(state: Path, mode: int) -> None:
         replace(str(state), read(str(state)), b"a: 2\n")
     finally:
         os.umask(umask)
-    assert stat.S_IMODE(state.stat().st_mode) == mode
+    assert stat.S_IMODE(state.stat().st_mode) == mode & 0o666, "never setuid, never a program"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_owner_and_group_are_kept(state: Path) -> None:
     os.chown(old(state), 1234, 2345)
+    os.chown(state.parent, 1234, 2345)
     replace(str(state), read(str(state)), b"a: 2\n")
     assert (state.stat().st_uid, state.stat().st_gid) == (1234, 2345)
 
 
 def test_a_symlink_stays_one_and_the_file_behind_it_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
-    (tmp_path / "board").mkdir()
+    (tmp_path / ".liza").mkdir()
     real = old(tmp_path / "real" / "state.yaml")
-    link = tmp_path / "board" / "state.yaml"
+    link = tmp_path / ".liza" / "state.yaml"
     link.symlink_to("../real/state.yaml")
     replace(str(link), read(str(link)), b"a: 2\n")
     assert os.readlink(link) == "../real/state.yaml"
     assert real.read_bytes() == b"a: 2\n"
-    assert [os.listdir(tmp_path / each) for each in ("real", "board")] == [["state.yaml"]] * 2
+    assert [os.listdir(tmp_path / each) for each in ("real", ".liza")] == [["state.yaml"]] * 2
 
 
 def test_a_version_that_nobody_looked_at_is_put_back(state: Path) -> None:
@@ -182,7 +184,25 @@ def test_a_version_is_rescued_also_from_another_file_system(tmp_path: Path) -> N
     with tempfile.TemporaryDirectory(dir=others[0]) as far:
         real = old(Path(far) / "state.yaml")
         leftover(real, "1-2-3-4.swap", "theirs\n")
-        (tmp_path / "state.yaml").symlink_to(real)
-        (kept,) = sweep(str(tmp_path / "state.yaml"), str(tmp_path / "backups"))
+        (kept,) = sweep(str(real), str(tmp_path / "backups"))
         assert Path(kept).read_text() == "theirs\n"
         assert os.listdir(far) == ["state.yaml"]
+
+
+def test_a_save_before_the_exchange_is_never_out_of_sight(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exchanged and put back, the newer version would be gone for a moment, and a reader would see an older one."""
+    seen = read(str(old(state)))
+    rename, exchanged = os.rename, []
+
+    def save_then_rename(source: str, target: str) -> None:
+        (state.parent / "theirs").write_text("a: theirs\n")
+        rename(state.parent / "theirs", state)
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", save_then_rename)
+    monkeypatch.setattr(filesystem, "exchange", lambda *names: exchanged.append(names))
+    with pytest.raises(Changed):
+        replace(str(state), seen, b"a: 2\n")
+    assert exchanged == []
+    assert state.read_text() == "a: theirs\n"
+    assert os.listdir(state.parent) == ["state.yaml"]

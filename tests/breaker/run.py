@@ -221,8 +221,14 @@ def unharmed(before: bytes, after: bytes) -> None:
     if before.index(_END) < before.index(_BEGIN):
         return  # liza put its section at the end
     assert before.split(_END)[1] == after.split(_END)[1], "liza changed what is not its own"
-    kept = re.findall(rb"#[^\n]*", after.split(_BEGIN)[1].split(_END)[0])
-    assert [c for c in re.findall(rb"#[^\n]*", before.split(_BEGIN)[1].split(_END)[0]) if c not in kept] == []
+    kept = _comments(after.split(_BEGIN)[1].split(_END)[0])
+    assert [comment for comment in _comments(before.split(_BEGIN)[1].split(_END)[0]) if comment not in kept] == []
+
+
+def _comments(section: bytes) -> list[bytes]:
+    """The comments, and no "#" inside quotes."""
+    quoted = rb"""(?<=[\s\[{,])(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\n]|'')*')"""
+    return [found[1] for found in re.finditer(quoted + rb"|(#[^\n]*)", section) if found[1]]
 
 
 def controls(text: str) -> list[str]:

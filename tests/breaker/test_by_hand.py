@@ -8,6 +8,7 @@ import pytest
 
 from tests.breaker.cases import ASSUMPTION, RETRY, board_with, tripped
 from tests.breaker.run import BIN, LATER, NOW, Board, record, state
+from tests.tools import needs
 
 # Both edits of the protocol, word for word.
 MOVE = """.circuit_breaker.history += [.circuit_breaker.current_trigger |
@@ -20,6 +21,7 @@ EVENING = "2025-01-18T20:00:00Z"
 
 
 def yq(board: Board, *edits: str) -> None:
+    needs("jq")
     # This yq moves comments to other places, even into a flow mapping, and what it did is not to be judged here.
     board.save(re.sub(r" +#.*", "", board.text))
     for edit in edits:
@@ -28,6 +30,7 @@ def yq(board: Board, *edits: str) -> None:
 
 def vim(board: Board, *commands: str) -> None:
     """As in an editor: in place, or as it is set up to save."""
+    needs("vim")
     script = "\n".join([*commands, "wq!"]) + "\n"
     done = subprocess.run(["vim", "-u", "NONE", "-es", board.state], input=script.encode(), check=False)
     assert done.returncode == 0
@@ -55,6 +58,7 @@ def test_both_edits_of_the_protocol_with_yq(tmp_path: Path) -> None:
     assert board.trips[0]["resolved_at"] == "2025-01-18T19:00:00Z"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["yq", "vim"])
 def test_a_decision_by_hand_is_in_the_log_and_in_its_report_like_any_other(tmp_path: Path, way: str) -> None:
     board = tripped(tmp_path)
@@ -67,9 +71,12 @@ def test_a_decision_by_hand_is_in_the_log_and_in_its_report_like_any_other(tmp_p
     board.checkpoint.unlink()
     accepted(board)
     assert len(board.logged) == 2
-    assert f"resolved: retry_cluster by hand, trip {board.trips[0]['trip_id']}" in board.logged[1]
+    assert f"resolved: retry_cluster edited in, names nobody, trip {board.trips[0]['trip_id']}" in board.logged[1]
     for page in (board.report, *board.archived):
-        assert "**Resolved:** 2025-01-18T19:00:00Z  \n**By:** hand\n\n> ADR-003 created\n" in page.read_text()
+        assert (
+            "**Resolved:** 2025-01-18T19:00:00Z  \n**By:** edited in, names nobody\n\n> ADR-003 created\n"
+            in page.read_text()
+        )
 
 
 def test_a_decision_by_hand_that_cannot_be_logged_is_told_and_logged_later(tmp_path: Path) -> None:
@@ -87,6 +94,7 @@ def test_a_decision_by_hand_that_cannot_be_logged_is_told_and_logged_later(tmp_p
     assert len(board.logged) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["analyze", "status", "resolve"])
 def test_a_command_between_the_two_edits_does_no_harm(tmp_path: Path, command: str) -> None:
     board = tripped(tmp_path)

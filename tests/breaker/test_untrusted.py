@@ -75,7 +75,7 @@ def test_a_text_of_any_kind_stays_text(tmp_path: Path, text: str) -> None:
     assert all("same" in row[2] and "error" in row[2] for row in evidence.rows)
     assert final.count("- [ ] ") == 4
     assert "- [x]" not in final
-    assert "49" not in final
+    assert "49" not in final.replace(board.trips[-1]["trip_id"], "")
     assert not re.search(r"<(script|img|!--|http)|(?<!\\)\]\(|(?<!\\)\*\*bold", final)
     (archived,) = board.archived
     assert archived.read_text(encoding="utf-8") == final
@@ -188,3 +188,15 @@ def test_a_value_of_any_type_in_any_field_is_no_reason_to_fail(tmp_path: Path, v
     if board.report.exists():
         well_formed(board.report.read_text(encoding="utf-8"))
     assert board.analyze("--json").json["schema"] == 1
+
+
+def test_a_decision_cannot_become_markup(tmp_path: Path) -> None:
+    """Neither by entities, which a reader turns into marks that reorder text, nor by what begins a block."""
+    board = board_of(tmp_path, "x &#x202e; y")
+    assert board.analyze().code == 3
+    board.resolve("&#x202e;\n# heading\n- [x] done\n1. one\n---\n+ plus")
+    final = board.report.read_text(encoding="utf-8")
+    assert "&#" not in final
+    quoted = [line.removeprefix("> ") for line in parts(final)["Decision"].splitlines() if line.startswith(">")]
+    assert [line for line in quoted if re.match(r"#|[-+=]|\d+[.)]", line)] == []
+    assert len(quoted) == 6

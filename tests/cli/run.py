@@ -44,7 +44,9 @@ def _no_json(word: str) -> None:
 
 def environment(home: Path, **more: str) -> dict[str, str]:
     """As a person's shell would have it, with nothing of the one that runs the tests."""
-    return {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(home), "LANG": "C.UTF-8", "TERM": "xterm", **more}
+    state = str(home.parent / f"{home.name}.state")  # not in the work tree, as it is not for a person
+    shell = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(home), "LANG": "C.UTF-8", "TERM": "xterm"}
+    return {**shell, "XDG_STATE_HOME": state, **more}
 
 
 def liza(folder: Path, *words: str | bytes, stdin: str | bytes = "", **env: str) -> Result:

@@ -21,7 +21,7 @@ def is_like(value: Mapping[str, Any], shape: Mapping[str, type]) -> bool:
 def test_the_json_of_a_check_keeps_its_contract(tmp_path: Path) -> None:
     unusable = record("trade_off", what="x", why="y", debt_created="true")
     outside = record("retry_loop", at="2025-01-01T10:00:00Z", count=1, error_pattern="boom")
-    board = board_with(tmp_path, *RETRY.records[:2], unusable, outside)
+    board = board_with(tmp_path, outside, *RETRY.records[:2], unusable)
     quiet = board.analyze("--json").json
     assert (quiet["schema"], quiet["command"], quiet["status"]) == (1, "analyze", "ok")
     assert (quiet["checked_at"], quiet["window"], quiet["trigger"], quiet["matches"]) == (

@@ -122,6 +122,7 @@ def test_a_text_comes_from_a_file_or_from_standard_input(tmp_path: Path) -> None
     assert liza(tmp_path, "claim", "add", "C-003", "--text", "-").code == 2
 
 
+@pytest.mark.slow
 def test_ten_programs_that_record_at_once_make_three_rounds_and_one_dispute(tmp_path: Path) -> None:
     new_board(tmp_path)
     liza(tmp_path, "claim", "add", "C-001", "--text", "x")

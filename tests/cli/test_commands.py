@@ -9,10 +9,18 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from tests.cli.run import LIZA, environment, installed, new_board
+from tests.cli.run import LIZA, environment, installed, liza, new_board
+from tests.runner.repositories import git, repository
+from tests.tools import needs
 
 ANOMALY = ["log", "anomaly", "--type", "retry_loop", "--task", "t1", "--reporter", "coder-1"]
 ROOT = Path(__file__).parents[2]
+NOT_IN_GIT = (
+    "CHECKPOINT", "PAUSE", "ABORT", "ESCALATION", "state.yaml.lock", "watch.lock", "watch.json", "watch.log",
+    "watch.log.1", "alerts.log", "alerts.log.1", "stopped/s", "spool/1.json", "steps/s.jsonl", "inbox/1.json",
+    "runs/1/session.json", "backups/state-1.yaml", ".state.yaml.1-1.new", ".state.yaml.a-b.swap",
+    ".CHECKPOINT.1-1.aside",
+)  # fmt: skip
 
 
 def test_the_version_is_one_line(tmp_path: Path) -> None:
@@ -40,8 +48,8 @@ def test_the_nearest_blackboard_upward_is_found(tmp_path: Path) -> None:
     new_board(tmp_path / "inner")
     (tmp_path / "inner" / "deep" / "er").mkdir(parents=True)
     (tmp_path / "other").mkdir()
-    assert installed(tmp_path / "inner" / "deep" / "er", "validate").code == 0
-    assert installed(tmp_path / "other", "validate").code == 1
+    assert liza(tmp_path / "inner" / "deep" / "er", "validate").code == 0
+    assert liza(tmp_path / "other", "validate").code == 1
 
 
 def test_root_is_taken_before_and_after_the_name_of_a_command(tmp_path: Path) -> None:
@@ -49,27 +57,27 @@ def test_root_is_taken_before_and_after_the_name_of_a_command(tmp_path: Path) ->
     new_board(tmp_path / "there")
     there = ["--root", str(tmp_path / "there")]
     for words in ([*there, "validate"], ["validate", *there], ["validate", "--root=../there"]):
-        assert installed(tmp_path / "here", *words).code == 0
+        assert liza(tmp_path / "here", *words).code == 0
     entry = ["entry", "--agent", "a", "--action", "x"]
     for words in ([*there, "log", *entry], ["log", *there, *entry], ["log", *entry, *there]):
-        assert installed(tmp_path / "here", *words).code == 0
+        assert liza(tmp_path / "here", *words).code == 0
     assert (tmp_path / "there" / ".liza" / "log.yaml").read_text().count("agent: a") == 3
     assert not (tmp_path / "here" / ".liza" / "log.yaml").exists()
 
 
 def test_root_may_name_the_folder_itself(tmp_path: Path) -> None:
     new_board(tmp_path / "board")
-    assert installed(tmp_path, "--root", "board/.liza", "validate").code == 0
-    assert installed(tmp_path, "--root", "board/.liza/", "validate").code == 0
-    assert installed(tmp_path / "board" / ".liza", "--root", ".", "validate").code == 0
+    assert liza(tmp_path, "--root", "board/.liza", "validate").code == 0
+    assert liza(tmp_path, "--root", "board/.liza/", "validate").code == 0
+    assert liza(tmp_path / "board" / ".liza", "--root", ".", "validate").code == 0
 
 
 def test_the_environment_names_a_blackboard_and_the_option_beats_it(tmp_path: Path) -> None:
     new_board(tmp_path / "good")
     new_board(tmp_path / "bad", "tasks: x\n")
-    assert installed(tmp_path, "validate", LIZA_ROOT=str(tmp_path / "bad")).code == 1
-    assert installed(tmp_path, "validate", "--root", "good", LIZA_ROOT=str(tmp_path / "bad")).code == 0
-    assert installed(tmp_path / "good", "validate", LIZA_ROOT="").code == 0
+    assert liza(tmp_path, "validate", LIZA_ROOT=str(tmp_path / "bad")).code == 1
+    assert liza(tmp_path, "validate", "--root", "good", LIZA_ROOT=str(tmp_path / "bad")).code == 0
+    assert liza(tmp_path / "good", "validate", LIZA_ROOT="").code == 0
 
 
 def test_no_blackboard_names_the_command_that_makes_one(tmp_path: Path) -> None:
@@ -78,7 +86,7 @@ def test_no_blackboard_names_the_command_that_makes_one(tmp_path: Path) -> None:
         [*ANOMALY, "count=1", "error_pattern=x"],
         ["log", "entry", "--agent", "a", "--action", "x"],
     ):
-        result = installed(tmp_path, *words)
+        result = liza(tmp_path, *words)
         assert (result.code, result.out) == (1, "")
         assert "liza init" in result.hint()
 
@@ -87,9 +95,9 @@ def test_a_folder_that_somebody_named_must_be_right(tmp_path: Path) -> None:
     new_board(tmp_path)  # not looked for: it may be another team's
     (tmp_path / "inner").mkdir()
     for result in (
-        installed(tmp_path, "validate", "--root", "inner"),
-        installed(tmp_path, "validate", LIZA_ROOT="inner"),
-        installed(tmp_path, "validate", "--root", "nowhere"),
+        liza(tmp_path, "validate", "--root", "inner"),
+        liza(tmp_path, "validate", LIZA_ROOT="inner"),
+        liza(tmp_path, "validate", "--root", "nowhere"),
     ):
         assert result.code == 1
         assert "liza init --root" in result.hint()
@@ -101,26 +109,29 @@ def test_a_folder_that_somebody_named_must_be_right(tmp_path: Path) -> None:
 def test_init_makes_a_blackboard_that_is_valid(tmp_path: Path) -> None:
     result = installed(tmp_path, "init")
     assert (result.code, result.err) == (0, "")
+    assert "created .liza/.gitignore\n" in result.out
     for name in ("state.yaml", "log.yaml", "rules.yaml"):
         assert f"created .liza/{name}\n" in result.out
         assert (tmp_path / ".liza" / name).read_bytes() == (ROOT / "templates" / name).read_bytes()
     assert installed(tmp_path, "validate").out.endswith("valid\n")
 
 
-def test_init_tells_what_git_should_not_keep_until_it_does_not(tmp_path: Path) -> None:
-    lines = installed(tmp_path, "init", "--json").json["gitignore_missing"]
-    assert ".liza/*.lock" in lines
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / ".gitignore").write_text("\n".join(lines) + "\n")
-    result = installed(tmp_path / "other", "init")
-    assert result.code == 0
-    assert ".gitignore" not in result.out
+def test_init_has_git_keep_the_blackboard_and_nothing_else(tmp_path: Path) -> None:
+    repository(tmp_path)
+    assert liza(tmp_path, "init").code == 0
+    for name in ("reports/1.md", "diagnostics/1.md", *NOT_IN_GIT):
+        file = tmp_path / ".liza" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    git(tmp_path, "add", "-A")
+    kept = {name.removeprefix(".liza/") for name in git(tmp_path, "ls-files", ".liza").split()}
+    assert kept == {".gitignore", "state.yaml", "log.yaml", "rules.yaml", "reports/1.md", "diagnostics/1.md"}
 
 
 def test_init_overwrites_nothing(tmp_path: Path) -> None:
     state = new_board(tmp_path, "mine: 1\n")
     for words in (["init"], ["init", "--goal", "x"], ["--root", ".", "init"], ["init", "--root", ".liza"]):
-        result = installed(tmp_path, *words)
+        result = liza(tmp_path, *words)
         assert result.code == 1
         assert "liza validate" in result.hint()
     assert state.read_text() == "mine: 1\n"
@@ -132,13 +143,13 @@ def test_init_fills_a_folder_that_has_no_blackboard_and_leaves_the_rest_alone(tm
     folder.mkdir()
     (folder / "rules.yaml").write_text("window: all\n")
     (folder / "watch.json").write_text("{}")  # as a daemon leaves it behind a deletion
-    result = installed(tmp_path, "init")
+    result = liza(tmp_path, "init")
     assert result.code == 0
     assert "created .liza/state.yaml\n" in result.out
     assert "rules.yaml" not in result.out.splitlines()[1]
     assert (folder / "rules.yaml").read_text() == "window: all\n"
     assert (folder / "watch.json").read_text() == "{}"
-    assert installed(tmp_path, "validate").code == 0
+    assert liza(tmp_path, "validate").code == 0
 
 
 @pytest.mark.parametrize("left", ["reports/a.md", "backups/state-20250118T100000Z.yaml"])
@@ -146,7 +157,7 @@ def test_init_begins_no_new_history_beside_an_old_one(tmp_path: Path, left: str)
     path = tmp_path / ".liza" / left
     path.parent.mkdir(parents=True)
     path.write_text("version: 1\n")
-    result = installed(tmp_path, "init")
+    result = liza(tmp_path, "init")
     assert result.code == 1
     assert ("cp " in result.hint()) == left.startswith("backups")
     assert "mv " in result.hint()
@@ -158,16 +169,16 @@ GOALS = ["Ship it", "", "a: b # c", "'\"", "- x", "two\nlines", "🎯 größer\u
 
 @pytest.mark.parametrize("goal", GOALS, ids=ascii)
 def test_a_goal_of_any_text_arrives_as_it_was_given(tmp_path: Path, goal: str) -> None:
-    assert installed(tmp_path, "init", "--goal", goal).code == 0
+    assert liza(tmp_path, "init", "--goal", goal).code == 0
     state = YAML(typ="safe", pure=True).load((tmp_path / ".liza" / "state.yaml").read_text())
     assert state["goal"]["description"] == goal
-    assert installed(tmp_path, "validate").code == 0
+    assert liza(tmp_path, "validate").code == 0
 
 
 def test_init_where_nobody_can_make_a_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for root in ("file", "no/such/folder"):
-        result = installed(tmp_path, "init", "--root", root)
+        result = liza(tmp_path, "init", "--root", root)
         assert result.code == 1
         assert result.hint()
 
@@ -177,23 +188,23 @@ def test_init_where_nobody_can_make_a_folder_is_refused(tmp_path: Path) -> None:
 
 def test_a_valid_board_is_said_to_be_so(tmp_path: Path) -> None:
     new_board(tmp_path, "anomalies: []\ntasks:\n- {id: a, status: DRAFT}\nmine: [1]\n")
-    result = installed(tmp_path, "validate")
+    result = liza(tmp_path, "validate")
     assert (result.code, result.err) == (0, "")
     assert result.out.endswith("\nvalid\n")
-    envelope = installed(tmp_path, "validate", "--json").json
+    envelope = liza(tmp_path, "validate", "--json").json
     assert envelope.items() >= {"schema": 1, "command": "validate", "status": "ok", "problems": [], "errors": 0}.items()
     assert envelope["checked"] == {".liza/state.yaml": {"anomalies": 0, "tasks": 1}}
 
 
 def test_what_is_held_by_name_is_counted_too(tmp_path: Path) -> None:
     new_board(tmp_path, "version: 1\nanomalies: []\nloops:\n  night: {status: CLOSED}\nconfig: {a: 1, b: 2}\n")
-    assert ".liza/state.yaml: anomalies 0, loops 1\n" in installed(tmp_path, "validate").out
+    assert ".liza/state.yaml: anomalies 0, loops 1\n" in liza(tmp_path, "validate").out
 
 
 def test_everything_wrong_is_told_at_once_with_its_place(tmp_path: Path) -> None:
     new_board(tmp_path, "agents: []\ntasks:\n- id: a\n  status: DARFT\n- 5\nanomolies: []\n")
     (tmp_path / ".liza" / "log.yaml").write_text("- agent: a\n")
-    result = installed(tmp_path, "validate")
+    result = liza(tmp_path, "validate")
     assert result.code == 1
     places = re.findall(r"^(\S+:\d+:\d+): (error|warning): ", result.out, re.MULTILINE)
     assert places == [
@@ -206,7 +217,7 @@ def test_everything_wrong_is_told_at_once_with_its_place(tmp_path: Path) -> None
     ]
     assert "hint: did you mean DRAFT?" in result.out
     assert result.out.endswith("not valid: 5 errors, 1 warning\n")
-    envelope = installed(tmp_path, "validate", "--json").json
+    envelope = liza(tmp_path, "validate", "--json").json
     assert (envelope["status"], envelope["errors"], envelope["warnings"]) == ("invalid", 5, 1)
     first = {"file": ".liza/state.yaml", "line": 1, "column": 1, "level": "error"}
     assert envelope["problems"][0].items() >= first.items()
@@ -215,14 +226,14 @@ def test_everything_wrong_is_told_at_once_with_its_place(tmp_path: Path) -> None
 
 def test_warnings_alone_do_not_fail(tmp_path: Path) -> None:
     new_board(tmp_path, "anomalies:\n- {task: t, reporter: r, type: team_mood, timestamp: 2025-01-18T14:32:00Z}\n")
-    result = installed(tmp_path, "validate")
+    result = liza(tmp_path, "validate")
     assert result.code == 0
     assert result.out.endswith("valid: 0 errors, 1 warning\n")
 
 
 def test_a_board_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     new_board(tmp_path, "{anomalies: []}\n")
-    result = installed(tmp_path, "validate")
+    result = liza(tmp_path, "validate")
     assert result.code == 0
     assert "warning" in result.out
 
@@ -233,7 +244,7 @@ NO_BOARD = ["# c\n", "null\n", "x\n", "a: [\n", "a: 1\na: 2\n", "a: 1\n---\nb: 2
 @pytest.mark.parametrize("state", NO_BOARD)
 def test_a_board_that_cannot_be_read_is_degraded(tmp_path: Path, state: str) -> None:
     new_board(tmp_path, state)
-    result = installed(tmp_path, "validate", "--json")
+    result = liza(tmp_path, "validate", "--json")
     assert result.code == 4
     assert result.hint()
     assert (result.json["command"], result.json["status"], len(result.json["problems"])) == ("validate", "degraded", 1)
@@ -242,22 +253,23 @@ def test_a_board_that_cannot_be_read_is_degraded(tmp_path: Path, state: str) -> 
 def test_one_file_can_be_checked_by_its_name(tmp_path: Path) -> None:
     (tmp_path / "copy.yaml").write_text("tasks: x\n")
     (tmp_path / "log.yaml").write_text("- {timestamp: 2025-01-18T14:32:00Z, agent: a, action: x}\n")
-    assert installed(tmp_path, "validate", "copy.yaml").code == 1
-    assert installed(tmp_path, "validate", "log.yaml").code == 0
-    assert installed(tmp_path, "validate", "missing.yaml").code == 4
-    assert installed(tmp_path, "validate", ".").code == 4
+    assert liza(tmp_path, "validate", "copy.yaml").code == 1
+    assert liza(tmp_path, "validate", "log.yaml").code == 0
+    assert liza(tmp_path, "validate", "missing.yaml").code == 4
+    assert liza(tmp_path, "validate", ".").code == 4
 
 
 def test_the_example_blackboard_is_valid(tmp_path: Path) -> None:
-    assert installed(tmp_path, "validate", str(ROOT / ".liza.example" / "state.yaml")).code == 0
-    assert installed(tmp_path, "validate", str(ROOT / ".liza.example" / "log.yaml")).code == 0
+    assert liza(tmp_path, "validate", str(ROOT / ".liza.example" / "state.yaml")).code == 0
+    assert liza(tmp_path, "validate", str(ROOT / ".liza.example" / "log.yaml")).code == 0
 
 
 def test_json_goes_through_jq_as_the_help_says(tmp_path: Path) -> None:
+    needs("jq")
     new_board(tmp_path, "tasks: x\n")
     done = subprocess.run(
         f"{LIZA} validate --json | jq -r '.problems[].message'",
         shell=True, cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=30, check=True,
     )  # fmt: skip
     assert done.stdout.startswith("tasks is 'x'")
-    assert json.loads(installed(tmp_path, "validate", "--json").out)["status"] == "invalid"
+    assert json.loads(liza(tmp_path, "validate", "--json").out)["status"] == "invalid"

@@ -25,6 +25,7 @@ def run(*command: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.slow
 def test_the_wheel_has_every_template_and_works_in_a_venv_of_its_own(tmp_path: Path) -> None:
     # One test, because each half needs the wheel and workers do not share it.
     wheel = built(tmp_path)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from liza.blackboard.schema import ANOMALY_DETAILS
+from liza.model import ANOMALY_DETAILS
 from tests.cli.run import Result, anomalies, liza, new_board
 
 WHEN = ["--timestamp", "2025-01-18T14:32:00Z"]

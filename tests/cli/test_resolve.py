@@ -244,14 +244,24 @@ def test_a_trip_by_hand_goes_the_same_way(tmp_path: Path) -> None:
     )
 
 
-def test_a_trip_by_hand_while_one_is_open_changes_nothing(tmp_path: Path) -> None:
+def test_trip_on_an_open_breaker_keeps_its_text_once(tmp_path: Path) -> None:
     board = tripped(tmp_path)
-    before = board.files()
+    trip = board.trigger["trip_id"]
     ran = board.run("trip", "-m", "and another thing", "--now", LATER)
     assert ran.code == 3
     assert ran.out.startswith("ALREADY OPEN: retry_cluster")
-    assert board.run("trip", "-m", "x", "--json").json["status"] == "already"
-    assert board.files() == before
+    assert board.run("trip", "-m", "and another thing", "--json", "--now", LATER).json["status"] == "already"
+    assert board.run("trip", "-m", "a third | thing", "--now", LATER).code == 3
+    (entry,) = board.trips
+    assert board.trigger["message"] == entry["message"] == "and another thing; a third | thing"
+    assert board.trigger["trip_id"] == entry["trip_id"] == trip
+    page = board.report.read_text()
+    assert "and another thing; a third \\| thing" in page
+    assert "serialization failure on nested entity" in page, "the evidence has left the report"
+    assert [path.read_text() for path in board.archived] == [page]
+    assert len(board.logged) == 1
+    assert board.resolve().code == 0
+    assert (board.trips[0]["message"], board.trips[0]["resolution"]) == (entry["message"], "ADR-003 created")
 
 
 @pytest.mark.parametrize("options", [("-m", "  "), (), ("-m", "x", "--severity", "SPEC_FLAWS")])
@@ -301,3 +311,24 @@ def test_a_checkpoint_that_is_a_folder_is_removed_by_the_command_that_is_named(t
     command = ran.out.partition("to go on: ")[2].strip()
     subprocess.run(command, shell=True, check=True)
     assert not board.checkpoint.exists()
+
+
+@pytest.mark.parametrize("name", ["al\nice", "al\r\nice", "al\u2028ice", "\tal\x0bice ", "al\x1b[31mice", "- al: ice"])
+def test_a_name_of_any_kind_is_one_line_and_is_logged_once(tmp_path: Path, name: str) -> None:
+    """A decision is known to be logged by its trip id, whatever the text of the entry looks like."""
+    board = tripped(tmp_path)
+    assert board.run("resolve", "-m", "fixed", "--by", name, "--now", LATER).code == 0
+    for minute in range(3):
+        board.analyze(now=f"2025-01-18T19:0{minute}:00Z")
+    assert [entry.split(":")[0] for entry in board.logged] == ["tripped", "resolved"]
+    assert board.trips[0]["resolved_by"].isprintable()
+
+
+def test_a_name_with_a_line_break_written_by_hand_is_logged_once(tmp_path: Path) -> None:
+    board = tripped(tmp_path)
+    board.resolve()
+    board.edit("resolved_by: alice", 'resolved_by: "al\\nice"')
+    board.log.unlink()
+    for minute in range(3):
+        board.analyze(now=f"2025-01-18T19:0{minute}:00Z")
+    assert [entry.split(":")[0] for entry in board.logged] == ["tripped", "resolved"]

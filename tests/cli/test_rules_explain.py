@@ -12,12 +12,12 @@ from tests.cli.test_untrusted_text import NASTY, harmless
 # --- explain ----------------------------------------------------------------------------------------------------------
 
 SEEN = (
+    anomaly("timeout after 32 s", "08:00", "task-6"),
     anomaly("timeout after 30 s", "14:00", "task-1"),
     anomaly("timeout after 31 s", "14:10", "task-2"),
     anomaly(GATEWAY[0], "14:20", "task-3"),
     anomaly(GATEWAY[1], "14:30", "task-4"),
     anomaly("null", "14:40", "task-5"),
-    anomaly("timeout after 32 s", "08:00", "task-6"),
     anomaly("timeout", "14:50", "task-7", kind="workaround"),
 )
 
@@ -36,7 +36,7 @@ def test_explain_shows_the_groups_the_fullest_first_and_what_each_lacks(tmp_path
         f"◐ 1 of 3  {GATEWAY[0]}  2 more would match",
         f"◐ 1 of 3  {GATEWAY[1]}  2 more would match",
     ]
-    assert "    anomalies[1]  task-2  2025-01-18T14:10:00Z  timeout after 31 s" in rest
+    assert "    anomalies[2]  task-2  2025-01-18T14:10:00Z  timeout after 31 s" in rest
     assert "not counted: 3" in rest
     assert "nearly" not in result.out
     assert file.read_text() == state(*SEEN)
@@ -45,8 +45,8 @@ def test_explain_shows_the_groups_the_fullest_first_and_what_each_lacks(tmp_path
 def test_explain_missed_shows_what_does_not_count_and_what_nearly_met(tmp_path: Path) -> None:
     new_board(tmp_path, state(*SEEN))
     out = liza(tmp_path, "rules", "explain", "retry_cluster", "--missed", *NOW).out
-    assert "  anomalies[4]  task-5: it has no error_pattern\n" in out
-    assert "  anomalies[5]  task-6: before the window\n" in out
+    assert "  anomalies[5]  task-5: it has no error_pattern\n" in out
+    assert "  anomalies[0]  task-6: before the window\n" in out
     nearly = out.partition("nearly together:\n")[2].splitlines()
     assert nearly[0].split(None, 1) == ["0.94", GATEWAY[0]]
     assert nearly[1].strip() == GATEWAY[1]
@@ -59,7 +59,7 @@ def test_the_json_of_explain(tmp_path: Path) -> None:
     answer = envelope(liza(tmp_path, "rules", "explain", "retry_cluster", "--json", *NOW), "rules explain", "ok")
     groups = [(each["key"], each["count"], each["threshold"], each["matches"]) for each in answer["groups"]]
     assert groups == [("timeout after 30 s", 2, 3, False), (GATEWAY[0], 1, 3, False), (GATEWAY[1], 1, 3, False)]
-    assert [each["key"] for each in answer["groups"][0]["evidence"]] == [0, 1]
+    assert [each["key"] for each in answer["groups"][0]["evidence"]] == [1, 2]
     assert answer["groups"][0]["texts"] == [
         {"text": "timeout after 30 s", "count": 1},
         {"text": "timeout after 31 s", "count": 1},
@@ -68,7 +68,7 @@ def test_the_json_of_explain(tmp_path: Path) -> None:
     assert answer["not_counted"] == {"it has no error_pattern": 1, "before the window": 1, "type is 'workaround'": 1}
     assert (answer["missed"], answer["near"]) == (None, None)
     answer = liza(tmp_path, "rules", "explain", "retry_cluster", "--json", "--missed", *NOW).json
-    assert {each["key"] for each in answer["missed"]} == {4, 5, 6}
+    assert {each["key"] for each in answer["missed"]} == {0, 5, 6}
     (near,) = answer["near"]
     assert ({near["one"], near["other"]}, near["together"]) == (set(GATEWAY), False)
     assert near["similarity"] == pytest.approx(0.94, abs=0.01)

@@ -262,6 +262,7 @@ def test_an_id_that_is_taken_is_not_given_again(tmp_path: Path) -> None:
     assert [add(tmp_path, "--json", "--all").json["silence"]["id"] for _ in range(2)] == ["silence-3", "silence-5"]
 
 
+@pytest.mark.slow
 def test_silences_added_at_once_are_all_there_under_names_of_their_own(tmp_path: Path) -> None:
     board(tmp_path)
     words = [LIZA, "silence", "add", RULE, "--all", "--for", "1h", *WHY]

@@ -20,6 +20,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import which
 from typing import NamedTuple
 
 from liza.blackboard import schema
@@ -27,6 +28,7 @@ from liza.rules.load import FILE_KEYS
 from tests.blackboard.oracle import ruamel_value
 from tests.cli.run import environment, liza, new_board
 from tests.runner.repositories import SETTINGS, repository
+from tests.tools import needs_all_in
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -92,6 +94,7 @@ class Place:
             self._runs(block)
 
     def _runs(self, block: Block) -> None:
+        needs_all_in(block.text)
         shell = ["sh", "-eu" if block.exit is None else "-u", "-c"]
         words = shell if block.kind == "sh" else [sys.executable, "-W", "error", "-c"]
         done = subprocess.run(
@@ -136,7 +139,8 @@ class Place:
 
     def close(self) -> None:
         """No daemon and no terminal that a page starts outlives it."""
-        subprocess.run(["tmux", "kill-server"], env=self._environment(), stderr=subprocess.DEVNULL, check=False)
+        if which("tmux"):
+            subprocess.run(["tmux", "kill-server"], env=self._environment(), stderr=subprocess.DEVNULL, check=False)
         self.sockets.cleanup()
         if os.path.isdir(self.folder / ".liza"):
             liza(self.folder, "watch", "--stop")

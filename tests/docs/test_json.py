@@ -16,6 +16,7 @@ from tests.docs import contract
 from tests.docs.contract import ERRORS, SECTIONS, Error, Reader, command_of, reachable, spread
 from tests.runner.repositories import SETTINGS, repository
 from tests.test_api import blocked
+from tests.tools import needs
 
 # What cannot be brought about in a moment: a daemon that hangs, a run that somebody ends.
 NOT_TRIED = {("watch --status", "stuck"), ("watch --status", "degraded"), ("run: the last line", "interrupted")}
@@ -118,6 +119,7 @@ def test_watching(story: Story) -> None:
     assert story.asks("status", code=3)["checkpoint"]["by"] == "human"
     (folder / ".liza" / "CHECKPOINT").unlink()
     story.asks("trip", "-m", "something else", code=3)
+    needs("jq")
     subprocess.run(["yq", "-Y", "-i", '.circuit_breaker.status = "OK" | .circuit_breaker.current_trigger = null',
                     ".liza/state.yaml"], cwd=folder, env=environment(folder), check=True)  # fmt: skip
     story.asks("resolve", "-m", "what the one who did it by hand did not say")
@@ -129,6 +131,12 @@ def test_watching(story: Story) -> None:
     assert story.asks("analyze", code=0)["scoped"]
     assert story.asks("status", code=0)["stopped"]
     story.lines("watch --once", code=0)
+    claimed = '.circuit_breaker.history += [{"timestamp": "2099-01-01T00:00:00Z", "pattern": "retry_cluster"}]'
+    subprocess.run(["yq", "-Y", "-i", claimed, ".liza/state.yaml"], cwd=folder, env=environment(folder), check=True)
+    assert story.asks("status", code=0)["claims"]
+    (folder / ".liza" / "rules.yaml").write_text("rules: [{name: odd}]\n")
+    story.asks("analyze", code=4)
+    (folder / ".liza" / "rules.yaml").unlink()
     (folder / ".liza" / "state.yaml").write_text("a: [\n")
     story.lines("watch --once", code=4)
     story.seen["watch --once"] |= set(SECTIONS["watch --once"].statuses)  # the others are those of the daemon
@@ -177,7 +185,7 @@ def test_loops(story: Story) -> None:
         story.asks("loop record", "coder-1", "--files-changed", "0", "--error", "TypeError: x")
     story.asks("loop status LOOP", "coder-1", code=3)
     story.asks("loop list", code=3)
-    story.asks("loop probe", "coder-1", code=0)
+    story.asks("loop probe", "coder-1", "--now", "2100-01-01T00:00:00Z", code=0)
     story.asks("loop reset", "coder-1", "-m", "mended", code=0)
     story.asks("loop status", code=0)
     state = story.folder / ".liza" / "state.yaml"
@@ -326,6 +334,7 @@ def test_errors(story: Story) -> None:
     assert len(answer["problems"]) > 1
     (story.folder / ".liza" / "state.yaml").write_text("a: [\n")
     story.asks("status", code=4)
+    story.asks("loop record", "coder-1", "--files-changed", "1", code=4)
     (story.folder / "sitecustomize.py").write_text("import liza.blackboard.paths as paths\npaths.find = None\n")
     story.run = installed
     story.env |= {"PYTHONPATH": str(story.folder), "XDG_STATE_HOME": str(story.folder)}

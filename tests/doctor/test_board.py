@@ -14,6 +14,7 @@ from tests.blackboard.files import as_nobody, public_folder
 from tests.cli.run import LIZA, environment, liza
 from tests.doctor.looking import board, found, is_well, wrong
 from tests.faults.holders import held_by_flock
+from tests.tools import needs
 
 GONE = 2**22 + 1  # no process can have this number
 
@@ -167,6 +168,7 @@ def test_a_lock_that_is_held_is_told_with_who_holds_it(tmp_path: Path) -> None:
 
 def test_a_lock_that_a_child_has_inherited_is_told_without_a_process_that_has_ended(tmp_path: Path) -> None:
     paths = Paths(str(board(tmp_path)))
+    needs("flock")
     script = f"exec 9>{paths.lock}; flock -x 9; sleep 60 > /dev/null & echo $!"
     done = subprocess.run(
         ["sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, timeout=30

@@ -8,15 +8,18 @@ from liza.blackboard import lock
 from liza.blackboard.lock import Lock
 from liza.blackboard.paths import Paths
 from tests.faults.children import Child, Signal
+from tests.tools import needs
 
 
 def free(paths: Paths) -> bool:
     """Whether a shell script could have the lock now."""
+    needs("flock")
     return subprocess.run(["flock", "-n", "-x", paths.lock, "true"], check=False).returncode == 0
 
 
 @contextmanager
 def held_by_flock(paths: Paths, file: str | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    needs("flock")
     script = ["flock", "-x", file or paths.lock, "sh", "-c", "echo held; read line"]
     with subprocess.Popen(script, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None

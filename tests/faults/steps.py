@@ -13,11 +13,12 @@ from contextlib import contextmanager
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
+from liza import files
 from liza.blackboard import board, filesystem, lock, logfile, storage, versions
 from liza.breaker import check, checkpoint, paperwork, report, resolve, trip
 from tests.faults.children import Child
 
-MODULES: tuple[ModuleType, ...] = (board, lock, logfile, storage, versions)
+MODULES: tuple[ModuleType, ...] = (board, files, lock, logfile, storage, versions)
 BREAKER: tuple[ModuleType, ...] = (check, checkpoint, paperwork, report, resolve, trip)  # and those of a trip
 
 

@@ -232,7 +232,7 @@ exit 0
 """
 
 
-@pytest.mark.parametrize(("kind", "codes", "halted"), [("full", [1, 1, 1, 1, 3, 3, 3, 0], True),
+@pytest.mark.parametrize(("kind", "codes", "halted"), [("full", [1, 1, 1, 1, 3, 3, 3, 1], True),
                                                        ("read-only", [1, 1, 1, 1, 3, 3, 1, 1], False)])  # fmt: skip
 def test_a_disk_that_is_really_so(tmp_path: Path, kind: str, codes: list[int], halted: bool) -> None:
     if subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False).returncode != 0:

@@ -18,6 +18,7 @@ from liza.errors import LockTimeout
 from tests.faults import boards
 from tests.faults.children import Child, Signal
 from tests.faults.holders import before_waiting, free, held_by_flock, held_by_liza, release
+from tests.tools import needs
 
 LIZA = os.path.join(os.path.dirname(sys.executable), "liza")
 
@@ -53,7 +54,7 @@ def test_liza_does_not_get_what_another_liza_holds_and_names_the_holder(paths: P
 
 
 def test_the_command_gives_up_with_one_line_that_names_the_holder(paths: Paths) -> None:
-    command = [LIZA, "log", "anomaly", "--type", "spec_gap", "--task", "t", "--reporter", "r", "spec_ref=x"]
+    command = [LIZA, "log", "entry", "--agent", "coder-1", "--action", "worked"]
     with held_by_flock(paths) as holder:
         done = subprocess.run(
             command, env={**os.environ, "LIZA_ROOT": paths.folder, "LIZA_LOCK_TIMEOUT": "0.1"},
@@ -81,6 +82,7 @@ def test_liza_goes_on_as_soon_as_flock_lets_go(paths: Paths) -> None:
 
 
 def test_a_shell_script_that_waits_for_liza_gets_its_turn(paths: Paths) -> None:
+    needs("flock")
     with held_by_liza(paths):
         script = subprocess.Popen(["flock", "-x", paths.lock, "true"])
         while not re.search(rf"-> FLOCK .* {script.pid} ", Path("/proc/locks").read_text(encoding="ascii")):

@@ -166,6 +166,25 @@ def test_a_killed_trip_is_completed_by_the_next_check(tmp_path: Path, prepare: P
     survives(tmp_path, prepare, (*CHECK, NOW), [(*CHECK, AGAIN)], expected)
 
 
+@pytest.mark.parametrize("trip", ["", "0123456789ab"])
+def test_killed_check_of_a_status_set_by_hand_is_completed(tmp_path: Path, trip: str) -> None:
+    """A person wrote TRIGGERED, also with an id: the check that puts it into effect dies at each step."""
+
+    def set_by_hand(folder: Path) -> Board:
+        board = quiet(folder)
+        board.edit("  status: OK ", "  status: TRIGGERED ")
+        if trip:
+            board.edit("  current_trigger: null ", f'  current_trigger: {{pattern: own, trip_id: "{trip}"}} ')
+        return board
+
+    found: list[str] = []
+    for board, step in each_kill(tmp_path, set_by_hand, (*CHECK, NOW), steps.before):
+        with blaming(f"killed before {step}", found):
+            board.run(*CHECK, AGAIN)
+            one_open_trip_with_our_halt(board)
+    assert found == []
+
+
 def test_a_killed_trip_by_hand_is_completed_by_the_next_one(tmp_path: Path) -> None:
     """Somebody says it again, a check follows: one trip, for that reason."""
 

@@ -12,6 +12,8 @@ from jeepney import DBusAddress, HeaderFields, MessageType, new_error, new_metho
 from jeepney.io.blocking import open_dbus_connection
 from jeepney.wrappers import unwrap_msg
 
+from tests.tools import needs
+
 NAME = "org.freedesktop.Notifications"
 CONFIG = """\
 <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
@@ -31,6 +33,7 @@ CONFIG = """\
 @contextmanager
 def session_bus(folder: Path) -> Iterator[str]:
     """The address of a bus on which there is nobody."""
+    needs("dbus-daemon")
     folder.mkdir(parents=True, exist_ok=True)
     config = folder / "session.conf"
     config.write_text(CONFIG.format(socket=folder / "bus"))

@@ -55,7 +55,7 @@ def test_a_project_that_is_a_link_itself_is_one_all_the_same(tmp_path: Path) -> 
 
 def test_a_fifo_that_nobody_reads_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "told.jsonl")
-    assert refused(tmp_path) == "No such device or address"
+    assert refused(tmp_path) == "it is not a regular file"
 
 
 def test_a_fifo_that_somebody_reads_is_no_file(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from liza.breaker import section
 from liza.breaker.trip import evidence_of
 from liza.model import Match, Reason, Snapshot, Verdict, format_time
-from liza.rules.acknowledged import LISTED, evidence_text, merged, trip_id, unknown_to
+from liza.rules.acknowledged import trip_id, unknown_to
 from liza.rules.evaluate import RuleSet, evaluate
+from liza.rules.evidence import evidence_text, merged, old_fingerprint
 from tests.rules.boards import NOW, SYSTEMIC, Fields, anomaly, names, progress, rule, rules, snapshot, systemic
 
 OUTAGE = "external_service_outage"
@@ -219,42 +220,198 @@ def test_a_breaker_section_that_somebody_broke_acknowledges_nothing(breaker: obj
     assert systemic(blocker(0), blocker(1), circuit_breaker=breaker) == [OUTAGE]
 
 
+# --- entries of earlier releases --------------------------------------------------------------------------------------
+
+MANY = 501  # as many as an earlier release kept as a position
+
+
+def by_earlier_release(
+    *records: Any, evidence: str | None = None, resolved_at: str | None = "2025-01-18T17:00:00Z"
+) -> Fields:
+    """The breaker as an earlier release left it after a resolution."""
+    found = snapshot(*records).records("anomalies")
+    text = evidence if evidence is not None else " ".join(map(old_fingerprint, found))
+    entry: Fields = {"timestamp": "2025-01-18T16:00:00Z", "pattern": OUTAGE, "result": "TRIGGERED", "trip_id": "0" * 12}
+    entry |= {"evidence": {OUTAGE: text}, "resolution": "x", "resolved_at": resolved_at}
+    return {"status": "OK", "current_trigger": None, "history": [entry]}
+
+
+def test_old_fingerprints_still_acknowledge_their_records() -> None:
+    old = [blocker(0), blocker(1)]
+    breaker = by_earlier_release(*old)
+    assert systemic(*old, circuit_breaker=breaker) == []
+    assert systemic(*old, blocker(2), circuit_breaker=breaker) == []
+    assert systemic(*old, blocker(2), blocker(3), circuit_breaker=breaker) == [OUTAGE]
+
+
+def test_old_and_new_fingerprints_of_one_rule_add_up() -> None:
+    old, new = [blocker(0), blocker(1)], [blocker(2), blocker(3)]
+    both = resolved(snapshot(*old, *new, circuit_breaker=by_earlier_release(*old)))
+    assert systemic(*old, *new, circuit_breaker=both) == []
+    assert systemic(*old, *new, blocker(4), circuit_breaker=both) == []
+
+
+def test_old_position_covers_records_up_to_its_resolution() -> None:
+    old: list[Any] = [blocker(at % 60, n=at) for at in range(MANY)]
+    breaker = by_earlier_release(evidence=f"first {MANY} anomalies")
+    assert systemic(*old, circuit_breaker=breaker) == []
+    late = [blocker(5 * 60 + at) for at in range(1, 3)]  # after 17:00, where the old ones were
+    assert systemic(*late, circuit_breaker=breaker) == [OUTAGE]
+    assert systemic(*late, *old, circuit_breaker=breaker) == [OUTAGE]
+
+
+def test_old_position_covers_records_without_time_while_the_list_is_whole() -> None:
+    old: list[Any] = [{**blocker(0, n=at), "timestamp": None} for at in range(MANY)]
+    breaker = by_earlier_release(evidence=f"first {MANY} anomalies")
+    assert systemic(*old, circuit_breaker=breaker) == []
+    assert systemic(*old[:5], circuit_breaker=breaker) == [OUTAGE]
+
+
+def test_old_position_of_a_trip_closed_by_status_alone_covers_its_records() -> None:
+    old: list[Any] = [blocker(at % 60, n=at) for at in range(MANY)]
+    breaker = by_earlier_release(evidence=f"first {MANY} anomalies", resolved_at=None)
+    assert systemic(*old, circuit_breaker=breaker) == []
+
+
+def test_old_position_with_fingerprints_behind_it_covers_both() -> None:
+    old: list[Any] = [blocker(at % 60, n=at) for at in range(MANY)]
+    late = [blocker(5 * 60 + at) for at in range(1, 3)]
+    prints = " ".join(map(old_fingerprint, snapshot(*late).records("anomalies")))
+    breaker = by_earlier_release(evidence=f"first {MANY} anomalies; {prints}")
+    assert systemic(*old, *late, circuit_breaker=breaker) == []
+
+
+def test_old_position_among_anomalies_says_nothing_about_tasks() -> None:
+    ruleset = rules(rule("count(tasks, status=BLOCKED) >= 2", OUTAGE))
+    tasks = [{"id": f"t{at}", "status": "BLOCKED"} for at in range(2)]
+    breaker = by_earlier_release(evidence=f"first {MANY} anomalies")
+    assert names(evaluate(ruleset, snapshot(tasks=tasks, circuit_breaker=breaker), NOW)) == [OUTAGE]
+
+
 # --- many records -----------------------------------------------------------------------------------------------------
 
 
-def test_many_records_are_kept_as_a_position() -> None:
-    old: list[Any] = [blocker(at) for at in range(LISTED + 1)]
-    assert resolved(snapshot(*old))["history"][0]["evidence"] == {OUTAGE: f"first {LISTED + 1} anomalies"}
+def test_many_records_are_fingerprinted_one_by_one() -> None:
+    old: list[Any] = [blocker(at % 60, n=at) for at in range(MANY)]
+    assert len(resolved(snapshot(*old))["history"][0]["evidence"][OUTAGE].split()) == MANY
     assert names(after(old, old)) == []
-    assert names(after(old, [*old, blocker(0)])) == []
-    (match,) = after(old, [*old, blocker(0), blocker(1)]).matches
-    assert [record.key for record in match.evidence] == [LISTED + 1, LISTED + 2]
+    assert names(after(old, [blocker(1, "search-api"), blocker(2, "search-api")])) == [OUTAGE]
+    (match,) = after(old, [*old, blocker(700), blocker(701)]).matches
+    assert [record.key for record in match.evidence] == [MANY, MANY + 1]
 
 
-def test_as_many_as_are_listed_are_listed() -> None:
-    old: list[Any] = [blocker(at) for at in range(LISTED)]
-    assert len(resolved(snapshot(*old))["history"][0]["evidence"][OUTAGE].split()) == LISTED
-    assert names(after(old, old)) == []
+def test_evidence_in_a_file_that_is_gone_covers_what_came_before_the_resolution() -> None:
+    breaker = by_earlier_release()
+    breaker["history"][0]["evidence"] = {OUTAGE: {"file": ".liza/reports/x.evidence.json", "records": 502}}
+    quiet = evaluate(SYSTEMIC, snapshot(blocker(0), blocker(1), circuit_breaker=breaker), NOW)
+    assert (names(quiet), len(quiet.warnings)) == ([], 1)
+    assert systemic(blocker(301), blocker(302), circuit_breaker=breaker) == [OUTAGE]
 
 
-def test_a_position_is_right_beside_records_that_are_none() -> None:
-    old = [None, "not a record", *[blocker(at) for at in range(LISTED + 1)]]
-    assert names(after(old, old)) == []
+# --- notes ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_position_among_anomalies_says_nothing_about_tasks() -> None:
-    ruleset = rules("count(type=external_blocker) + count(tasks, status=BLOCKED) >= 2")
-    old: list[Any] = [blocker(at) for at in range(LISTED + 1)]
-    breaker = resolved(snapshot(*old), ruleset)
-    tasks = [{"id": "t1", "status": "BLOCKED"}, {"id": "t2", "status": "BLOCKED"}]
-    assert names(evaluate(ruleset, snapshot(*old, tasks=tasks, circuit_breaker=breaker), NOW)) == ["own"]
+def test_a_note_does_not_make_a_record_new() -> None:
+    old = [blocker(0), blocker(1)]
+    noted = [{**each, "note": "seen", "details": {**each["details"], "ticket": 7}} for each in old]
+    assert names(after(old, noted)) == []
 
 
-def test_many_entries_of_the_log_are_acknowledged_like_many_anomalies() -> None:
-    ruleset = rules("count(log, action=retry) >= 2")
-    log = tuple({"timestamp": "2025-01-18T12:00:00Z", "action": "retry", "task": f"t{n}"} for n in range(LISTED + 1))
-    breaker = resolved(snapshot(log=log), ruleset)
-    assert names(evaluate(ruleset, snapshot(log=log, circuit_breaker=breaker), NOW)) == []
+@pytest.mark.parametrize("change", [{"task": "task-9"}, {"reporter": "x"}, {"timestamp": "2025-01-18T12:30:00Z"}])
+def test_what_happened_to_whom_and_when_makes_a_record(change: Fields) -> None:
+    old = [blocker(0), blocker(1)]
+    assert names(after(old, [{**each, **change} for each in old])) == [OUTAGE]
+
+
+def test_a_declared_detail_makes_a_record() -> None:
+    old = [blocker(0), blocker(1)]
+    assert names(after(old, [blocker(0, "search-api"), blocker(1, "search-api")])) == [OUTAGE]
+
+
+def test_of_an_own_type_every_detail_makes_a_record() -> None:
+    ruleset = rules("count(type=flaky) >= 2")
+    old = [anomaly("flaky", at, test="a") for at in range(2)]
+    assert names(after(old, old, ruleset)) == []
+    assert names(after(old, [{**each, "note": "seen"} for each in old], ruleset)) == []
+    assert names(after(old, [anomaly("flaky", at, test="b") for at in range(2)], ruleset)) == ["own"]
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def numbered(value: Any, breaker: Any = None, condition: str = "metric(config.n) >= 2") -> Verdict:
+    return evaluate(rules(condition), snapshot(config={"n": value}, circuit_breaker=breaker), NOW)
+
+
+def acknowledged_at(value: Any, condition: str = "metric(config.n) >= 2") -> Fields:
+    return resolved(snapshot(config={"n": value}), rules(condition))
+
+
+@pytest.mark.parametrize(
+    ("condition", "at", "quiet", "worse"),
+    [
+        ("metric(config.n) >= 2", 5, [5, 4, 2], [6, 5.5]),
+        ("metric(config.n) > 2", 5, [5, 3], [6]),
+        ("metric(config.n) <= 2", 1, [1, 2], [0, -1]),
+        ("metric(config.n) < 2", 1, [1, 1.5], [0.5]),
+        ("NOT metric(config.n) >= 2", 1, [1, 1.5], [0]),
+        ("NOT metric(config.n) = 2", 1, [1], [0, 3]),
+        ("metric(config.n) = 2", 2, [2], []),
+        ("metric(config.n) >= 2 OR count(type=x) >= 9", 5, [5, 2], [6]),
+        ("metric(config.n) + count(type=x) >= 2", 5, [5, 2], [6]),
+        ("count(type=x) < 1", 0, [0, 7], []),
+        ("count(type=x) = 0", 0, [0, 7], []),
+        ("NOT count(type=x) >= 1", 0, [0, 7], []),
+    ],
+)
+def test_a_number_counts_again_when_it_is_worse(
+    condition: str, at: float, quiet: list[float], worse: list[float]
+) -> None:
+    breaker = acknowledged_at(at, condition)
+    assert [value for value in quiet if names(numbered(value, breaker, condition))] == []
+    assert [value for value in worse if not names(numbered(value, breaker, condition))] == []
+
+
+def test_a_number_that_recovered_counts_from_there() -> None:
+    breaker = acknowledged_at(5)
+    back = numbered(1, breaker)
+    assert back.recovered == ("own",)
+    after_it = section.follow_numbers(breaker, back.recovered, {})
+    assert numbered(1, after_it).recovered == ()
+    assert names(numbered(2, after_it)) == ["own"]
+    assert numbered(None, breaker).recovered == (), "a number that is absent has not recovered"
+
+
+def test_a_number_acknowledged_twice_counts_from_the_later_value() -> None:
+    breaker = acknowledged_at(2)
+    again = resolved(snapshot(config={"n": 5}, circuit_breaker=breaker), rules("metric(config.n) >= 2"))
+    assert names(numbered(5, again)) == []
+    assert names(numbered(6, again)) == ["own"]
+
+
+def test_a_number_that_an_earlier_release_acknowledged_counts_from_where_it_is_found() -> None:
+    breaker = acknowledged_at(5)
+    breaker["history"][0]["evidence"] = {"own": ""}
+    found = numbered(4, breaker)
+    assert names(found) == []
+    values = {name: evidence_text((), numbers) for name, numbers in found.unvalued.items()}
+    known = section.follow_numbers(breaker, (), values)
+    assert names(numbered(4, known)) == []
+    assert names(numbered(5, known)) == ["own"]
+
+
+def test_few_records_are_acknowledged_with_the_records_there_are() -> None:
+    ruleset = rules("count(type=external_blocker) < 3")
+    old = [blocker(0), blocker(1)]
+    assert names(after(old, old, ruleset)) == []
+    assert names(after(old, old[:1], ruleset)) == ["own"]
+    assert names(after(old, [*old, blocker(2)], ruleset)) == []
+
+
+def test_of_two_metrics_the_one_that_was_not_acknowledged_counts() -> None:
+    ruleset = rules("metric(config.a) >= 2 OR metric(config.b) >= 2")
+    breaker = resolved(snapshot(config={"a": 2, "b": 0}), ruleset)
+    assert names(evaluate(ruleset, snapshot(config={"a": 2, "b": 2}, circuit_breaker=breaker), NOW)) == ["own"]
 
 
 # --- rearm ------------------------------------------------------------------------------------------------------------
@@ -318,15 +475,15 @@ def test_what_is_in_one_of_two_texts_is_in_both_together(known: list[str], more:
     }
 
 
-def test_a_position_that_comes_later_says_all() -> None:
-    assert merged("00000001 00000002", "first 502 anomalies") == "first 502 anomalies"
-    assert merged("first 502 anomalies", "first 510 anomalies") == "first 510 anomalies"
+def test_numbers_of_two_texts_have_the_later_value() -> None:
+    assert merged("00000001 a.b=2 c=1", "a.b=3.5") == "00000001 a.b=3.5 c=1"
+    assert merged("first 502 anomalies; 00000001", "00000002") == "first 502 anomalies; 00000001 00000002"
 
 
-@pytest.mark.parametrize("number", [3, LISTED, LISTED + 1])
+@pytest.mark.parametrize("number", [3, MANY])
 def test_with_the_evidence_of_both_nothing_of_either_is_unknown(number: int) -> None:
     records = snapshot(*(blocker(at, n=at) for at in range(number))).records("anomalies")
     early, late = records[:2], records
-    known = {OUTAGE: merged(evidence_text(early), evidence_text(late))}
-    assert not unknown_to(known, OUTAGE, early)
-    assert not unknown_to(known, OUTAGE, late)
+    entry = {"evidence": {OUTAGE: merged(evidence_text(early), evidence_text(late))}}
+    assert not unknown_to(entry, OUTAGE, early)
+    assert not unknown_to(entry, OUTAGE, late)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from liza.model import Match, Snapshot
-from liza.rules.acknowledged import evidence_text
 from liza.rules.evaluate import evaluate
+from liza.rules.evidence import evidence_text
 from liza.rules.explain import Explanation, explain
 from liza.rules.windows import stream
 from tests.rules.boards import NOW, Fields, anomaly, snapshot, written

@@ -12,6 +12,7 @@ from liza.rules.tree import (
     Aggregate,
     All,
     Any_,
+    BadCondition,
     Comparison,
     Distinct,
     Field,
@@ -129,7 +130,14 @@ def test_every_kind_of_filter(text: str, expected: Filter) -> None:
 
 
 def test_a_regular_expression_is_taken_as_it_is_written() -> None:
-    assert one_filter(r'a =~ "time ?out|\brefused\b"').value == re.compile(r"time ?out|\brefused\b")
+    assert one_filter(r'a =~ "time ?out|\brefused\b"').value.pattern == r"time ?out|\brefused\b"
+
+
+@pytest.mark.parametrize("pattern", [r"(a)\1", "(?=a)b", "(?<!a)b", "a*+", "(", "a{2000}"])
+def test_a_regular_expression_that_is_not_linear_is_refused_where_it_is(pattern: str) -> None:
+    with pytest.raises(BadCondition) as refused:
+        parse(f'count(a =~ "{pattern}") >= 1')
+    assert (refused.value.offset, "RE2" in str(refused.value.hint)) == (11, True)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from liza.rules.acknowledged import fingerprint, trip_id
+from liza.rules.acknowledged import trip_id
 from liza.rules.evaluate import evaluate
+from liza.rules.evidence import fingerprint
 from liza.rules.language import STREAMS
 from tests.rules.boards import NOW, SYSTEMIC, anomaly, names, rules, snapshot, written
 

@@ -47,9 +47,9 @@ class Terminal:
         """All that was shown, without what moves the cursor or colours it."""
         return _ESCAPES.sub("", self.raw.decode(errors="replace")).replace("\r\n", "\n")
 
-    def shows(self, text: str) -> None:
+    def shows(self, text: str, patience: float = PATIENCE) -> None:
         """Wait until this is shown, behind what was waited for before."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + patience
         while (at := self.text.find(text, self._read_up_to)) < 0:
             assert time.monotonic() < end, f"never shown: {text!r} in {self.text[self._read_up_to :]!r}"
             assert self._take(end - time.monotonic()), f"it ended without showing {text!r}: {self.text!r}"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from liza.runner import git as measure
+from liza.runner import gitcommand
 from tests.runner.projects import alive
 from tests.runner.repositories import commit, git, names, nothing, repository
 from tests.watch.daemon import until
@@ -94,7 +95,7 @@ def test_a_submodule_that_is_not_checked_out_is_no_trouble(tmp_path: Path) -> No
 def test_without_a_repository_it_is_unknown(tmp_path: Path) -> None:
     assert measure.snapshot([str(tmp_path)]) is None
     assert measure.snapshot([]) is None
-    assert measure.files_changed(None, None) is None
+    assert measure.changed(None, None) is None
 
 
 def test_without_git_it_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +133,7 @@ def test_a_git_that_does_not_answer_is_ended_with_all_it_started(
     slow.write_text(f"#!/bin/sh\nsleep 1000 & echo $! > {pid}.new; mv {pid}.new {pid}; wait\n")
     slow.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setattr(measure, "TIME_LIMIT", 0.3)
+    monkeypatch.setattr(gitcommand, "TIME_LIMIT", 0.3)
     assert measure.snapshot([str(tmp_path)]) is None
     until(lambda: not alive(int(pid.read_text())), "what it started has ended")
 

@@ -265,7 +265,7 @@ def test_a_log_that_cannot_be_written_is_said_and_stops_nothing(runner: Runner) 
     (runner.folder / "output.log").mkdir()
     ran = runner.sh("echo a")
     assert (ran.outcome, ran.output) == ("ok", "a\n")
-    assert ran.note == "the output could not be kept: Is a directory"
+    assert ran.note == "the output could not be kept: it is a folder"
 
 
 def test_bytes_that_are_no_text_do_no_harm(runner: Runner) -> None:

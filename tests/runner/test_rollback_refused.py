@@ -11,6 +11,8 @@ from liza.runner import checkpoints, rollback
 from tests.runner.repositories import SETTINGS, commit, git
 from tests.runner.slices import NOW, Begun, dirty, fail, files, state
 
+pytestmark = pytest.mark.slow
+
 # --- where it cannot be done ----------------------------------------------------------------------------------------
 
 

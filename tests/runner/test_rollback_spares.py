@@ -11,6 +11,8 @@ from liza.runner import rollback
 from tests.runner.repositories import SETTINGS, commit, git, repository
 from tests.runner.slices import Begun
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:

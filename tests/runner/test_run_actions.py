@@ -1,6 +1,7 @@
 """What is done about a loop that is stuck: abort, alert, escalate, pause; and the menu on a terminal."""
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -14,6 +15,7 @@ from tests.runner.projects import FAILS, IDLES, Project, lines
 from tests.runner.repositories import SETTINGS
 from tests.runner.terminals import Terminal
 from tests.watch.daemon import until
+from tests.watch.writers import save
 
 SAYS = "echo model $LIZA_MODEL in $LIZA_ITERATION"
 
@@ -56,6 +58,7 @@ def test_an_aborted_run_can_be_resumed_once_its_loop_is_closed(tmp_path: Path) -
     assert project.facts["iterations"] == 4
 
 
+@pytest.mark.slow
 def test_a_resumed_run_is_judged_as_it_was_asked_to_be(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     project.run("--on-stagnation", "abort", "--stagnation-threshold", "2")
@@ -89,6 +92,7 @@ def webhook() -> Iterator[tuple[str, list[Any]]]:
     server.server_close()
 
 
+@pytest.mark.slow
 def test_alert_tells_people_and_goes_on(tmp_path: Path, webhook: tuple[str, list[Any]]) -> None:
     url, received = webhook
     rules = f"stagnation: {{notifications: {{desktop: false, webhook: '{url}'}}}}\n"
@@ -101,6 +105,7 @@ def test_alert_tells_people_and_goes_on(tmp_path: Path, webhook: tuple[str, list
     assert "secret" not in result.err
 
 
+@pytest.mark.slow
 def test_alert_does_not_go_on_for_ever(tmp_path: Path) -> None:
     rules = "circuit_breaker: {warning_threshold: 5, critical_threshold: 10, absolute_max_loops: 12}\n"
     project = Project(tmp_path / "p", IDLES, rules=rules)
@@ -111,6 +116,28 @@ def test_alert_does_not_go_on_for_ever(tmp_path: Path) -> None:
         assert project.liza("loop", "reset", "l").code == 0
         until(lambda: project.facts["iterations"] > 15, "it goes on, and only tells again")
     assert project.loop["trigger_count"] >= 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("action", ["alert", "escalate"])
+def test_absolute_max_is_closed_by_no_action(tmp_path: Path, action: str) -> None:
+    """Every iteration makes progress: the limit is reached without any other trip before."""
+    rules = "circuit_breaker: {warning_threshold: 5, critical_threshold: 10, absolute_max_loops: 11}\n"
+    project = Project(tmp_path / "p", "echo $LIZA_ITERATION $LIZA_MODEL > work.txt", rules=rules)
+    with project.running("--on-stagnation", action, "--max", "30") as run:
+        run.says("paused; go on with: liza loop reset l\n")
+        assert (project.loop["status"], project.facts["iterations"]) == ("OPEN", 11)
+        assert project.liza("loop", "reset", "l").code == 0
+        until(lambda: project.facts["iterations"] > 11, "a person lets it continue")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("action", ["alert", "escalate"])
+def test_an_automatic_reset_names_no_person(tmp_path: Path, action: str) -> None:
+    project = Project(tmp_path / "p", f"true || {SAYS}")
+    project.run("--on-stagnation", action, "--max", "4")
+    trip = project.loop["history"][0]
+    assert (trip["how"], trip["by"]) == ("automatic", "liza run")
 
 
 def test_a_webhook_that_does_not_answer_stops_nothing(tmp_path: Path) -> None:
@@ -124,10 +151,12 @@ def test_a_webhook_that_does_not_answer_stops_nothing(tmp_path: Path) -> None:
 # --- pause, and a trial ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_work_that_is_done_in_a_trial_ends_the_run(tmp_path: Path) -> None:
-    project = Project(tmp_path / "p", "[ ! -e go ] || { echo >> work.txt; echo DONE; }")
+    rules = "circuit_breaker: {cooldown_seconds: 0}\n"
+    project = Project(tmp_path / "p", "[ ! -e go ] || { echo >> work.txt; echo DONE; }", rules=rules)
     with project.running("--verify", "test -e work.txt") as run:
-        run.says("paused; go on with: liza loop reset l   (one more try: liza loop probe l)")
+        run.says("paused; go on with: liza loop reset l   (or try one iteration: liza loop probe l)")
         (project.folder / "go").touch()
         assert project.liza("loop", "probe", "l").code == 0
         assert run.code() == 0
@@ -140,6 +169,7 @@ def test_work_that_is_done_in_a_trial_ends_the_run(tmp_path: Path) -> None:
 PROGRESSION = "stagnation: {escalation: {enabled: true, model_progression: [small, middle, large]}}\n"
 
 
+@pytest.mark.slow
 def test_escalate_goes_through_the_models_and_pauses_at_the_last(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", SAYS, rules=PROGRESSION)
     with project.running("--on-stagnation", "escalate") as running:
@@ -150,6 +180,7 @@ def test_escalate_goes_through_the_models_and_pauses_at_the_last(tmp_path: Path)
         assert project.loop["trigger_count"] == 3
 
 
+@pytest.mark.slow
 def test_the_next_model_is_told_what_went_wrong(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", FAILS, rules=PROGRESSION)
     project.run("--on-stagnation", "escalate", "--max", "4")
@@ -168,6 +199,7 @@ def test_escalation_begins_behind_the_model_that_was_given(tmp_path: Path) -> No
     assert [line.split()[1] for line in result.out.splitlines()] == ["middle"] * 3 + ["large"]
 
 
+@pytest.mark.slow
 def test_a_model_that_is_not_in_the_progression_has_none_after_it(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", SAYS, rules=PROGRESSION)
     with project.running("--on-stagnation", "escalate", "--model", "the-largest") as running:
@@ -175,12 +207,63 @@ def test_a_model_that_is_not_in_the_progression_has_none_after_it(tmp_path: Path
     assert len(project.recorded) == 3
 
 
+@pytest.mark.slow
 def test_escalation_that_is_not_enabled_pauses(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", SAYS, rules="stagnation: {escalation: {enabled: false}}\n")
     with project.running("--on-stagnation", "escalate") as running:
         running.says("escalation is not enabled: pausing")
         running.says("liza run: paused; go on with")
     assert len(project.recorded) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "models", [["small", "large", "small"], ["small", "small"], ["small", "large", "large", "small"]], ids=str
+)
+def test_escalation_ends_where_a_model_is_named_twice(tmp_path: Path, models: list[str]) -> None:
+    """What counts is the place in the progression: by its name the first of two equals is found for ever."""
+    rules = f"stagnation: {{threshold: 1, escalation: {{model_progression: [{', '.join(models)}]}}}}\n"
+    project = Project(tmp_path / "p", SAYS, rules=rules)
+    with project.running("--on-stagnation", "escalate", "--max", "30") as running:
+        running.says("paused; go on with")
+        assert [line.split()[1] for line in running.out.read_text().splitlines()] == models
+
+
+@pytest.mark.slow
+def test_a_resumed_run_keeps_its_place_among_the_models(tmp_path: Path) -> None:
+    rules = "stagnation: {threshold: 1, escalation: {model_progression: [small, large, small]}}\n"
+    project = Project(tmp_path / "p", SAYS, rules=rules)
+    project.run("--on-stagnation", "escalate", "--max", "3")
+    assert (project.facts["model"], project.facts["model_place"]) == ("small", 2)
+    assert project.liza("loop", "reset", "l").code == 0
+    with project.running("--resume", project.session.name, "--max", "9") as running:
+        running.says("there is no further model after small: pausing")
+    assert project.facts["iterations"] == 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "takes"),
+    [
+        (("true",), False),
+        (("true", "{model}"), True),
+        (("sh", "-c", "echo $LIZA_MODEL"), True),
+        (("sh", "script"), True),
+        (("./script",), True),
+        (("sh", "other"), False),
+    ],
+)
+def test_a_run_knows_whether_its_command_takes_a_model(tmp_path: Path, words: tuple[str, ...], takes: bool) -> None:
+    project = Project(tmp_path / "p")
+    (project.folder / "script").write_text("#!/bin/sh\necho $LIZA_MODEL\n")
+    (project.folder / "script").chmod(0o755)
+    (project.folder / "other").write_text("exit 0\n")
+    asked_for = ("run", "--loop", "l", "--max", "1", "--on-stagnation", "escalate")
+    began = json.loads(project.liza(*asked_for, "--json", "--", *words).out.splitlines()[0])
+    assert (began["status"], began["takes_model"]) == ("began", takes)
+    project.liza("loop", "reset", "l")
+    before = project.liza(*asked_for, "--", *words).err.partition("iteration 1")[0]
+    assert ("mentions neither {model} nor LIZA_MODEL" in before) != takes
 
 
 def test_the_action_can_come_from_the_rules_and_from_the_environment(tmp_path: Path) -> None:
@@ -212,6 +295,7 @@ def test_c_resets_the_loop_and_goes_on(tmp_path: Path) -> None:
     assert project.loop["history"][0]["why"] == "told to continue"
 
 
+@pytest.mark.slow
 def test_s_marks_the_task_as_blocked_and_ends_the_run(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     with asked(project, "--task", "task-1") as terminal:
@@ -275,6 +359,22 @@ def test_h_shows_the_context_and_asks_again(tmp_path: Path) -> None:
         assert terminal.code() == 3
 
 
+@pytest.mark.slow
+def test_a_menu_is_not_left_because_time_has_passed(tmp_path: Path) -> None:
+    """Also where the loop may try by itself: half a word is typed, and is still there when the rest comes."""
+    project = Project(tmp_path / "p", IDLES, rules="circuit_breaker: {auto_probe: true}\n")
+    with asked(project) as terminal:
+        terminal.types("ab")
+        text = project.state.read_text()
+        save(project.state, re.sub(r"last_trigger_time: \d{4}", "last_trigger_time: 2001", text))
+        assert project.liza("loop", "status", "l").out.startswith("loop l: HALF_OPEN")
+        with pytest.raises(AssertionError):  # the menu looks at each change of the blackboard, four times a second
+            terminal.shows("iteration 4", patience=1.5)
+        terminal.types("ort\n")
+        assert terminal.code() == 3
+    assert project.facts["iterations"] == 3
+
+
 def test_a_loop_that_somebody_resets_elsewhere_ends_the_question(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     with asked(project, "--max", "4") as terminal:
@@ -299,6 +399,7 @@ def test_ctrl_d_leaves_the_run_waiting(tmp_path: Path) -> None:
         assert terminal.code() == 1
 
 
+@pytest.mark.slow
 def test_what_was_typed_while_the_agent_ran_is_no_answer(tmp_path: Path) -> None:
     agent = "echo begun; while ! [ -e typed ]; do :; done"
     project = Project(tmp_path / "p", agent)

@@ -59,7 +59,7 @@ def test_each_iteration_leaves_its_artifacts(tmp_path: Path) -> None:
 def test_an_artifact_that_cannot_be_kept_is_told_of_and_loses_no_record(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", 'mkdir "$(dirname "$LIZA_CONTEXT_FILE")/iterations/1/metrics.json"; echo x > x')
     result = project.run("--max", "1")
-    assert lines(result, "liza run: metrics.json could not be kept: Is a directory")
+    assert lines(result, "liza run: metrics.json could not be kept: it is a folder")
     assert [each["files_changed"] for each in project.recorded] == [1]
 
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -161,6 +162,9 @@ def test_a_run_that_was_killed_can_be_resumed_and_records_the_iteration_that_was
     assert output.read_text() == "begun\n", "what it printed was written over"
 
 
+NO_COOLDOWN = "circuit_breaker: {cooldown_seconds: 0}\n"
+
+
 # --- people with commands -------------------------------------------------------------------------------------------
 
 
@@ -177,7 +181,7 @@ def test_a_paused_run_waits_until_somebody_resets_its_loop_and_stops_no_other_ag
 
 
 def test_a_paused_run_tries_once_when_it_is_told_to(tmp_path: Path) -> None:
-    project = Project(tmp_path / "p", f"{IDLES}; [ ! -e go ] || date > work.txt")
+    project = Project(tmp_path / "p", f"{IDLES}; [ ! -e go ] || date > work.txt", rules=NO_COOLDOWN)
     with project.running("--max", "4") as running:
         running.says("liza run: paused; go on with")
         (project.folder / "go").touch()
@@ -186,8 +190,36 @@ def test_a_paused_run_tries_once_when_it_is_told_to(tmp_path: Path) -> None:
     assert project.loop["status"] == "CLOSED"
 
 
-def test_a_paused_run_tries_once_when_the_loop_has_cooled_down(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("loop", "reset", "l", "--by", "ann", "-m", "new fixture"), ("reset", "ann", "new fixture", "CLOSED")),
+        (("loop", "probe", "l", "--by", "bob"), ("probe", "bob", None, "HALF_OPEN")),
+    ],
+)
+def test_a_run_reports_who_let_it_continue(tmp_path: Path, words: tuple[str, ...], said: tuple[Any, ...]) -> None:
+    project = Project(tmp_path / "p", IDLES, rules=NO_COOLDOWN)
+    with project.running("--json", "--max", "4") as running:
+        until(lambda: '"paused; ' in running.out.read_text(), "it pauses")
+        assert project.liza(*words).code == 0
+        running.code()
+    found = [json.loads(line) for line in running.out.read_text().splitlines()]
+    [one] = [each for each in found if each["status"] == "continued"]
+    assert (one["how"], one["by"], one["why"], one["loop_status"]) == said
+
+
+def test_a_run_reports_that_its_loop_was_closed_by_hand(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
+    with project.running("--json", "--max", "4") as running:
+        until(lambda: '"paused; ' in running.out.read_text(), "it pauses")
+        save(project.state, project.state.read_text().replace("status: OPEN", "status: CLOSED"))
+        running.code()
+    found = [json.loads(line) for line in running.out.read_text().splitlines()]
+    assert [(each["how"], each["by"]) for each in found if each["status"] == "continued"] == [("by hand", None)]
+
+
+def test_a_paused_run_tries_once_when_the_loop_has_cooled_down(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES, rules="circuit_breaker: {auto_probe: true}\n")
     with project.running("--max", "4") as running:
         running.says("liza run: paused; go on with")
         text = project.state.read_text()
@@ -233,7 +265,7 @@ def test_an_iteration_that_the_blackboard_does_not_take_is_recorded_when_the_run
     result = project.run()
     assert result.code == 4
     assert project.facts["status"] == "failed"
-    assert project.facts["pending"]["files_changed"] == 2
+    assert project.facts["pending"] is None  # it waits in the inbox
     (project.folder / "keep").rename(project.state)
     assert len(project.recorded) == 1
     resumed = project.liza("run", "--resume", project.session.name, "--max", "1")

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from liza.breaker import section as sections
-from liza.breaker.trip import earlier_trips, evidence_of, new_records
+from liza.breaker.trip import evidence_of, new_records, trip_id_of
 from liza.model import Match, Silenced, Snapshot, Verdict, format_time
-from liza.rules.acknowledged import merged, trip_id, unknown_to
+from liza.rules.acknowledged import unknown_to
 from liza.rules.evaluate import RuleSet, evaluate
+from liza.rules.evidence import merged
 from liza.trials.playback import RECORD, RESOLVE, SET, Event, Joined, Played
 
 
@@ -82,7 +83,7 @@ def naive(rules: RuleSet, board: Mapping[str, Any], events: Sequence[Event]) -> 
 def _tripped(verdict: Verdict, breaker: Any, event: Event) -> tuple[_Open, Any]:
     match = verdict.matches[0]
     name = match.rule.name
-    identity = trip_id(name, match.new, match.threshold, earlier_trips(name, breaker))
+    identity = trip_id_of(match, breaker)
     others: dict[str, Joined] = {}
     for other in verdict.matches:
         if other.rule.name != name:
@@ -109,7 +110,7 @@ def _looked_at(verdict: Verdict, breaker: Any) -> Any:
     more = {
         name: merged(known.get(name, ""), found[name])
         for name, behind in new_records(verdict.matches).items()
-        if unknown_to(known, name, behind)
+        if unknown_to({"evidence": known}, name, behind)
     }
     if not more:
         return sections.looked_at(breaker, verdict.checked_at)

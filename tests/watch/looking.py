@@ -1,5 +1,6 @@
 """A watcher in this process, with a clock that the test moves: hours pass between two of its looks."""
 
+import os
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Self
@@ -15,6 +16,8 @@ class Looking:
 
     def __init__(self, board: Watched, now: datetime | None = None) -> None:
         self.now = now or datetime.now(UTC)
+        self._home = os.environ.get("XDG_STATE_HOME")
+        os.environ["XDG_STATE_HOME"] = str(board.root / "state")  # not among the files of who runs the tests
         self.happened: list[Happening] = []
         self.watcher = Watcher(Paths(str(board.folder)), Options(poll=True), self.happened.append, lambda: self.now)
         self.watcher.lease.take()
@@ -42,3 +45,7 @@ class Looking:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.watcher.telling.stop(0.0)
         self.watcher.lease.release()
+        if self._home is None:
+            del os.environ["XDG_STATE_HOME"]
+        else:
+            os.environ["XDG_STATE_HOME"] = self._home

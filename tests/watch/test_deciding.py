@@ -1,10 +1,12 @@
 """People decide, by command or by hand: the daemon tells of it, and does not fight it."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from liza.blackboard.lock import Lock
+from liza.breaker.check import HALT_RESTORED, REPORT_RESTORED
 from tests.watch.daemon import OUTAGE, RETRIES, Daemon, Watched, until
 from tests.watch.looking import Looking
 from tests.watch.writers import save, yq
@@ -75,7 +77,7 @@ def test_a_resolution_by_hand_is_logged_once(board: Watched, way: str, watched: 
         looking.ticks(3)
     tripped, resolved = board.logged
     assert tripped.startswith("tripped: ")
-    assert resolved == f"resolved: circuit breaker resolved: retry_cluster by hand, trip {trip}"
+    assert resolved == f"resolved: circuit breaker resolved: retry_cluster edited in, names nobody, trip {trip}"
 
 
 def test_a_decision_that_cannot_be_logged_is_told_all_the_same(board: Watched) -> None:
@@ -123,21 +125,73 @@ def test_a_resolution_by_changing_the_status_is_told_with_an_alarm(board: Watche
     assert [entry["resolved_by"] for entry in board.trips] == ["by hand"]
 
 
-def test_a_checkpoint_removed_by_hand_while_open_stays_away_with_an_alarm(board: Watched) -> None:
+CLOSED = '.circuit_breaker.status = "OK" | .circuit_breaker.current_trigger = null'
+
+
+def test_daemon_restores_a_removed_checkpoint_until_the_status_is_set(board: Watched) -> None:
+    """A person who wants to go on sets the status; then the restored halt is in nobody's way."""
     with Daemon(board.root) as daemon:
         board.report_anomalies(*RETRIES)
         daemon.tells("tripped")
-        board.halted()
+        first = board.halted()
         board.checkpoint.unlink()
-        assert "removed by hand" in daemon.tells("alarm")
+        assert daemon.tells("alarm") == HALT_RESTORED
+        halt = board.halt
+        assert first.items() <= halt.items()
+        assert set(halt) - set(first) == {"restored"}
+        board.beats(3)
+        assert len(daemon.told("alarm")) == 1
+        yq(board.state, f'.circuit_breaker.history[-1].resolution = "use a queue" | {CLOSED}')
+        daemon.tells("resolved", "use a queue")
+        until(lambda: not board.checkpoint.exists(), "the restored halt is gone")
         board.beats(3)
         assert not board.checkpoint.exists()
-        assert board.section["status"] == "TRIGGERED"
-        assert len(daemon.told("alarm")) == 1
-        board.report_anomalies(*OUTAGE)  # evidence that the trigger did not have
-        until(board.checkpoint.exists, "the agents are halted again")
-        until(lambda: board.trigger.get("also_matched") == ["external_service_outage"], "the trigger tells of it")
-    assert len(board.trips) == 1
+        assert len(daemon.told("tripped")) == 1
+    assert [entry["resolution"] for entry in board.trips] == ["use a queue"]
+
+
+def test_repeated_removal_of_checkpoint_does_not_flood_people(board: Watched) -> None:
+    board.report_anomalies(*RETRIES)
+    with Looking(board) as looking:
+        looking.ticks(2)
+        for _ in range(20):
+            board.checkpoint.unlink()
+            looking.ticks(1)
+            assert board.checkpoint.exists()
+        told = looking.told("alarm")
+        assert 2 <= len(told) <= 6
+        assert told[0] == HALT_RESTORED
+    with Looking(board) as looking:  # a restart does not repeat what people know
+        looking.ticks(3)
+        assert looking.told("alarm") == []
+
+
+@pytest.mark.parametrize("damage", ["missing", "empty"])
+def test_daemon_writes_a_lost_report_again(board: Watched, damage: str) -> None:
+    board.report_anomalies(*RETRIES)
+    with Looking(board) as looking:
+        looking.ticks(2)
+        page = board.report.read_text()
+        board.report.unlink() if damage == "missing" else board.report.write_text("\n")
+        looking.ticks(2)
+        assert board.report.read_text() == page
+        assert looking.told("alarm") == [REPORT_RESTORED]
+
+
+@pytest.mark.parametrize("trigger", [None, {"timestamp": "2025-01-18T18:00:00Z", "pattern": "own_check"}])
+def test_daemon_halts_on_a_status_that_a_person_wrote(board: Watched, trigger: dict[str, str] | None) -> None:
+    with Daemon(board.root) as daemon:
+        written = f" | .circuit_breaker.current_trigger = {json.dumps(trigger)}" if trigger else ""
+        yq(board.state, f'.circuit_breaker.status = "TRIGGERED"{written}')
+        daemon.tells("tripped", "own_check" if trigger else "manual")
+        halt = board.halted()
+        (entry,) = board.trips
+        assert entry["trip_id"] == board.trigger["trip_id"] == halt["trip"]
+        assert board.report.exists()
+        board.beats(3)
+        yq(board.state, CLOSED)
+        daemon.tells("resolved")
+        assert "None" not in board.everywhere()
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -184,14 +238,22 @@ def test_a_copy_from_before_the_evidence_is_no_decision(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         board.report_anomalies(*RETRIES)
         daemon.tells("tripped")
-        board.halted()
+        first = board.halted()
+        page = board.report.read_text()
         save(board.state, stale)
-        assert "nobody has entered a decision" in daemon.tells("alarm", "retry_cluster")
+        daemon.tells("alarm", "retry_cluster")
+        until(lambda: board.section["status"] == "TRIGGERED", "the trip has come back")
         board.beats(3)
         assert daemon.told("resolved") == []
-    assert board.checkpoint.exists()
-    assert f"rm {board.checkpoint}" in board.run("analyze").out
-    assert f"to go on: rm {board.checkpoint}" in board.run("status").out
+        assert board.halt == first
+        assert board.report.read_text() == page, "the report has lost its evidence"
+        assert [path.read_text() for path in board.archived] == [page]
+        assert board.resolve("use a queue").code == 0
+        daemon.tells("resolved", "use a queue")
+    assert not board.checkpoint.exists()
+    (entry,) = board.trips
+    assert (entry["trip_id"], entry["resolution"]) == (first["trip"], "use a queue")
+    assert board.run("analyze").code == 0
 
 
 def test_a_stale_copy_saved_while_no_daemon_looked_trips_again_under_the_same_id(board: Watched) -> None:
@@ -246,6 +308,7 @@ def test_a_halt_does_not_wait_for_the_paperwork_of_an_earlier_decision(board: Wa
             assert len(board.logged) == 1, "the paperwork has to wait"
         daemon.tells("tripped", "external_service_outage")
         until(lambda: len(board.logged) == 3, "the decision and the second trip are in the log")
+        until(lambda: "resolved_by" in board.trips[0], "the decision is entered")
         assert daemon.stop() == 0
     assert [entry["resolved_by"] for entry in board.trips if entry["trip_id"] == trip] == ["by hand"]
     assert sorted(line.split(":")[0] for line in board.logged) == ["resolved", "tripped", "tripped"]

@@ -89,16 +89,30 @@ def test_while_it_cannot_be_read_an_open_breaker_stays_open(board: Watched) -> N
     assert len(board.trips) == len(board.logged) == 1
 
 
-def test_a_section_that_is_gone_beside_old_reports_is_no_new_beginning(board: Watched) -> None:
+def test_a_section_that_is_gone_while_halted_is_entered_again(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         board.report_anomalies(*RETRIES)
         daemon.tells("tripped")
         before = board.halted()
         start, end = board.text.index("circuit_breaker:"), board.text.index("anomalies:")
         save(board.state, board.text[:start] + board.text[end:])
-        assert "no circuit_breaker section" in until(lambda: board.facts["last_error"], "it says that it cannot see")
+        daemon.tells("alarm", "retry_cluster")
+        assert board.trigger["trip_id"] == before["trip"]
         assert board.halt == before
         assert daemon.told("resolved") == []
+
+
+def test_a_section_that_is_gone_beside_old_reports_is_no_new_beginning(board: Watched) -> None:
+    with Daemon(board.root) as daemon:
+        board.report_anomalies(*RETRIES)
+        daemon.tells("tripped")
+        board.halted()
+        assert board.resolve().code == 0
+        daemon.tells("resolved")
+        start, end = board.text.index("circuit_breaker:"), board.text.index("anomalies:")
+        save(board.state, board.text[:start] + board.text[end:])
+        assert "no circuit_breaker section" in until(lambda: board.facts["last_error"], "it says that it cannot see")
+        assert len(daemon.told("tripped")) == 1
 
 
 def test_a_save_in_two_halves_is_not_told_of(board: Watched) -> None:
@@ -141,6 +155,7 @@ def test_half_of_the_section_is_no_trip_that_nobody_knows(board: Watched, last: 
     with Daemon(board.root) as daemon:
         board.report_anomalies(*RETRIES)
         daemon.tells("tripped")
+        until(lambda: board.trips, "the trip is entered, which people hear of before")
         before, text = board.halted(), board.text.replace("TRIGGERED  # OK, TRIGGERED", "TRIGGERED")
         cut = text.index(last) + len(last) + (5 if last == "trip_id: " else 0)
         with open(board.state, "w", encoding="utf-8") as file:

@@ -4,10 +4,13 @@ import json
 from datetime import timedelta
 from pathlib import Path
 
+import click
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from liza.cli.live import View
+from liza.watch.alarms import Told
 from tests.watch.daemon import STATE, Daemon, Watched, until
 from tests.watch.looking import Looking
 from tests.watch.served import webhook
@@ -76,11 +79,14 @@ def test_many_alarms_of_one_look_are_one_message(tmp_path: Path) -> None:
             until(lambda: hooks.bodies, "the message has come")
             assert daemon.stop() == 0
     (body,) = hooks.bodies
-    assert body["title"] == "liza: 300 alarms in team"
-    assert body["text"].splitlines()[0] == "A task is blocked: more-000"
-    assert body["text"].splitlines()[-1] == "and 290 more: see .liza/alerts.log"
+    assert body["title"] == "liza: 20 alarms in team"
+    assert body["text"].splitlines()[:2] == [
+        "task_blocked: 281 more, see liza status",
+        "A task is blocked: more-000",
+    ]
+    assert body["text"].splitlines()[-1] == "and 10 more: see .liza/alerts.log"
     assert len(body["text"].splitlines()) == 11
-    assert len(board.alerts) == 300
+    assert len(board.alerts) == 20
 
 
 def test_what_stands_and_what_changes_are_told_apart(tmp_path: Path) -> None:
@@ -144,3 +150,16 @@ def test_no_board_is_too_odd_to_be_looked_at(tmp_path: Path, sections: dict[str,
         error = looking.watcher.telling.health.last_error
     assert error is None or "a bug" not in error
     assert all(is_harmless(each.text) for each in looking.happened)
+
+
+def test_the_live_view_shows_no_raw_alarm(tmp_path: Path) -> None:
+    """A name that an agent chose is part of an alarm; standing alarms are drawn again and again."""
+    view = View()
+    with Looking(Watched(tmp_path / "team")) as looking:
+        looking.ticks()
+        at, text = looking.now, "slice \x1b]0;owned\x07\u202e is stuck\nTRIGGERED"
+        looking.watcher.telling._alarms.standing["x"] = Told(at, at, 1, text)
+        view.watcher = looking.watcher
+        shown = [click.unstyle(line) for line in view.lines(200, 50)]
+    assert any("owned" in line for line in shown)
+    assert [line for line in shown if not line.isprintable()] == []

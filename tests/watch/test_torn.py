@@ -97,3 +97,48 @@ def test_while_somebody_writes_it_is_said_so(tmp_path: Path) -> None:
         assert board.facts["health"] == "ok"
     assert looking.told("degraded") == []
     assert board.text == STATE + "# a comment\n"
+
+
+def test_a_record_deleted_in_place_is_evaluated_after_a_while_though_the_file_stays_open(tmp_path: Path) -> None:
+    board = Watched(tmp_path / "team")
+    board.state.write_text(STATE + text_of(RETRIES[:2]))
+    less = STATE + text_of(RETRIES[:1])
+    with Looking(board) as looking:
+        looking.ticks(1)
+        with board.state.open("r+") as kept_open:
+            kept_open.write(less)
+            kept_open.truncate()
+            kept_open.flush()
+            looking.ticks(10)
+            assert len(looking.watcher.document.data["anomalies"]) == 3  # type: ignore[union-attr]
+            looking.ticks(25)
+            assert len(looking.watcher.document.data["anomalies"]) == 2  # type: ignore[union-attr]
+
+
+def test_on_degraded_halt_lasts_as_long_as_the_daemon_cannot_judge(tmp_path: Path) -> None:
+    board = Watched(tmp_path / "team")
+    (board.folder / "rules.yaml").write_text("on_degraded: halt\n")
+    with Looking(board) as looking:
+        looking.ticks(1)
+        board.state.write_text("anomalies: [\n")
+        looking.ticks(1)
+        assert not board.checkpoint.exists(), "a save is not always done at once"
+        looking.ticks(4)
+        assert "\ndegraded: " in board.checkpoint.read_text()
+        board.state.write_text(STATE)
+        looking.ticks(3)
+        assert not board.checkpoint.exists()
+
+
+def test_the_daemon_halts_by_shipped_rules_before_own_ones_are_asked(tmp_path: Path) -> None:
+    board = Watched(tmp_path / "team")
+    limited = "limits: {own_rules_seconds: 0}\n"
+    own = "rules: [{name: own, condition: 'count(what =~ \"x\") >= 9', severity: SPEC_FLAW}]\n"
+    (board.folder / "rules.yaml").write_text(limited + own)
+    with Looking(board) as looking:
+        looking.ticks(1)
+        board.state.write_text(STATE + text_of(RETRIES))
+        looking.ticks(4)
+        assert board.checkpoint.exists()
+        assert [each for each in looking.told("tripped") if "retry_cluster" in each]
+        assert [each for each in looking.told("degraded") if "rule own " in each]

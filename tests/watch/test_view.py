@@ -9,6 +9,7 @@ import pytest
 
 from liza.cli import show
 from tests.breaker.run import BIN
+from tests.tools import needs
 from tests.watch.daemon import RETRIES, STATE, TICK, Watched, environment, run, until
 from tests.watch.writers import save
 
@@ -19,6 +20,7 @@ class Terminal:
     """A terminal of its own, in which `liza watch` runs."""
 
     def __init__(self, board: Watched, width: int = 80, height: int = 24) -> None:
+        needs("tmux")
         self.socket = str(board.root / "tmux")
         self.env = {**environment(board.root), "TERM": "xterm-256color"}
         command = f"echo before; {BIN}/liza watch {board.root} --interval {TICK}; echo code $?; exec sleep 100"

@@ -61,7 +61,7 @@ def test_records_that_come_one_at_a_time_trip_at_the_last(board: Watched, write:
 
 def test_a_blackboard_that_is_a_link_is_followed(tmp_path: Path) -> None:
     board = Watched(tmp_path / "team")
-    elsewhere = tmp_path / "elsewhere.yaml"
+    elsewhere = board.root / "elsewhere.yaml"
     board.state.rename(elsewhere)
     board.state.symlink_to(elsewhere)
     with Daemon(board.root) as daemon:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.breaker.run import BIN
+from tests.tools import needs
 
 
 def text_of(records: Sequence[Mapping[str, Any]]) -> str:
@@ -24,6 +25,7 @@ def save(state: Path, text: str) -> None:
 
 def _run(state: Path, *command: str | Path, stdin: str = "") -> None:
     # Not the folder's own lock file as a working folder: these programs leave their drafts where they run.
+    needs("jq" if command[0] == "yq" else str(command[0]))
     environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
     subprocess.run(command, cwd=state.parent, env=environment, input=stdin.encode(), check=True, capture_output=True)
 

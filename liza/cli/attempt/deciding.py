@@ -13,10 +13,10 @@ from liza.cli.attempt import words, worksite
 from liza.cli.attempt.options import in_force, plain
 from liza.cli.group import root_of
 from liza.cli.options import moment, person
-from liza.errors import LizaError, Refused
+from liza.errors import LizaError, Refused, WrongUsage
 from liza.model import MAPPINGS
 from liza.protocols import scopes
-from liza.protocols.attempts import briefing, diagnosis, recording, reports, states, texts
+from liza.protocols.attempts import bases, briefing, diagnosis, recording, reports, states, texts
 from liza.protocols.attempts import records as rec
 from liza.runner import rollback
 from liza.runner.rollback import Plan
@@ -78,7 +78,8 @@ def diagnose_command(
 @click.command("reset")
 @click.option("--slice", "name", metavar="S", required=True, help="The slice.")
 @click.option("-m", "--message", metavar="GUIDANCE", help="What the next one to work on it should know.")
-@click.option("--rollback", "go_back", is_flag=True, help="Also go back to where the slice began.")
+@click.option("--rollback", "go_back", is_flag=True, help="Also go back to where the tests that are reset began.")
+@click.option("--force", is_flag=True, help="Roll back also where commits of others leave the branch.")
 @click.option("--prompt", "only_prompt", is_flag=True, help="Print nothing but the <prior_attempts> block.")
 @click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
 @plain
@@ -87,6 +88,7 @@ def reset_command(
     name: str,
     message: str | None,
     go_back: bool,
+    force: bool,
     only_prompt: bool,
     by: str | None,
     now: str | None,
@@ -94,9 +96,10 @@ def reset_command(
 ) -> int:
     """Set the counters of a slice to 0. Then somebody else can try.
 
-    Its finished attempts are kept in its history, and its checkpoint stays. Without --rollback the work tree is left
-    alone, and the plan to go back is printed. What the next one has to know is printed as a <prior_attempts> block; a
-    slice that was reset already prints it again.
+    Its finished attempts are kept in its history, and its base stays. Without --rollback the work tree is left alone,
+    and the plan to go back is printed. --rollback refuses where commits would leave the branch that are not the slice's
+    own: those with a file that the slice did not touch, or that another slice touched, too. What the next one has to
+    know is printed as a <prior_attempts> block; a slice that was reset already prints it again.
 
     \b
     Examples:
@@ -110,10 +113,15 @@ def reset_command(
         hint = f"liza attempt reset --slice {words.quoted(name)} -m 'what to do differently'"
         raise Refused(f"a reset of slice {name} needs guidance for whoever works on it next", hint=hint)
     plan, why_not = _planned(board, name, record, at, go_back)
+    if force and not go_back:
+        raise WrongUsage("--force without --rollback has no effect", hint="add --rollback, or leave out --force")
+    if plan is not None and go_back and not force:
+        rollback.require_own_commits(plan, name)
     rolled_back = _carried_out(plan) if go_back and plan is not None and plan.is_needed else None
     guidance = texts.written(message)[: 4 * texts.ERROR] if message else None
     try:
-        done = recording.reset(board, name, guidance, person(by), rolled_back, rules, at)
+        went_back = plan.went_back if plan is not None and rolled_back is not None else None
+        done = recording.reset(board, name, guidance, person(by), rolled_back, rules, at, went_back)
         worksite.look_around(board, name)
     except BaseException as error:  # whatever it is, nobody is left without what was in the work tree
         _tell_rolled_back(plan, rolled_back)
@@ -161,7 +169,8 @@ def _planned(
 ) -> tuple[Plan | None, str | None]:
     """How to go back. Whoever wants to is told why it cannot be done; all others are told in one line."""
     try:
-        plan = rollback.plan(record, name, worksite.root_of(board.paths), at)
+        contested = bases.files_of_others(board.read().data.get("slices"), name, record)
+        plan = rollback.plan(record, name, worksite.root_of(board.paths), at, contested)
         return plan._replace(notes=(*plan.notes, *_beside(board, name, record))), None
     except LizaError as error:
         if go_back:
@@ -203,7 +212,9 @@ def _plan_lines(plan: Plan | None, why_not: str | None, rolled_back: Mapping[str
     )
     if len(plan.changes) > ROWS:
         yield f"  and {counted(len(plan.changes) - ROWS, 'more file')}"
-    yield from (f"  committed, would leave the branch: {show.short(each, 100)}" for each in plan.commits)
+    for each in plan.commits:
+        whose = ", not the slice's own" if each in plan.others else ""
+        yield f"  committed{whose}, would leave the branch: {show.short(each, 100)}"
     yield from (f"  {printable(note)}" for note in plan.notes)
 
 
@@ -217,6 +228,7 @@ def _plan_facts(plan: Plan | None, why_not: str | None, rolled_back: Mapping[str
             "commands": [],
             "changes": [],
             "commits": [],
+            "others": [],
             "notes": [],
         }
     return {
@@ -228,6 +240,7 @@ def _plan_facts(plan: Plan | None, why_not: str | None, rolled_back: Mapping[str
         "commands": rollback.commands(plan),
         "changes": [{"status": each.status, "file": each.path} for each in plan.changes],
         "commits": list(plan.commits),
+        "others": list(plan.others),
         "notes": list(plan.notes),
         "way_back": rollback.way_back(plan),
     }

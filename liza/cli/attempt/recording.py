@@ -34,8 +34,8 @@ def start_command(
     board = Board.find(root_of(ctx))
     rules = in_force(board.paths)
     name, test, strategy = (texts.written(each) for each in (name, test, strategy))
-    here = worksite.arrive(board, name, workdir)
-    done = recording.start(board, name, test, texts.short(strategy), here.checkpoint, rules, moment(now))
+    here = worksite.arrive(board, name, test, workdir)
+    done = recording.start(board, name, test, texts.short(strategy), here.checkpoint, rules, moment(now), here.files)
     here.leave(done)
     done = done._replace(warnings=(*here.notes, *done.warnings))
     count = f"{words.streak(done, test)} of {rec.PER_TEST}"
@@ -138,7 +138,7 @@ def _one(
     board = Board.find(root_of(ctx))
     rules = in_force(board.paths)
     name = texts.written(name)
-    here = worksite.resume(board, name, files, measure=result == rec.FAILED)
+    here = worksite.resume(board, name, files, measure=result in (rec.FAILED, rec.PASSED))
     long = result == rec.FAILED and len(error) > texts.ERROR
     whole = reports.error_file(board.paths, name, error) if long else None
     attempt = Attempt(

@@ -10,7 +10,7 @@ from liza.cli.attempt import words, worksite
 from liza.cli.attempt.options import of_slice, plain
 from liza.cli.group import root_of
 from liza.cli.options import moment
-from liza.errors import Refused, WrongUsage
+from liza.errors import Refused, Unreadable, WrongUsage
 from liza.protocols.attempts import judging, recording, scope, scoping, texts
 from liza.protocols.attempts import records as rec
 from liza.protocols.attempts.scope import Decision
@@ -131,7 +131,11 @@ def justify_command(
         raise Refused(f"{' and '.join(empty)} {'is' if len(empty) == 1 else 'are'} empty", hint=hint)
     board = Board.find(root_of(ctx))
     name = texts.written(name)
-    _, (path,) = worksite.named(board, judging.understood(board.read(), name, of_status=False) or {}, [file])
+    try:
+        known = judging.understood(board.read(), name, of_status=False) or {}
+    except Unreadable:
+        known = {}  # the justification waits until it can be read
+    _, (path,) = worksite.named(board, known, [file])
     test, reason, relationship = (
         texts.short(texts.written(each), 4 * texts.LINE) for each in (test, reason, relationship)
     )

@@ -61,6 +61,8 @@ def said(done: Recorded, attempt: Attempt) -> str:
         return f"{about}: could not be run, which counts as no attempt"
     if attempt.result == rec.PASSED:
         return f"{about}: passed, 0 of {rec.PER_TEST}"
+    if attempt.test is None:
+        return f"{about}: failed, which counts for the slice: nothing shows which test it was"
     return f"{about}: failed, {streak(done, attempt.test or '')} of {rec.PER_TEST}"
 
 

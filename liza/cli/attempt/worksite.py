@@ -13,6 +13,7 @@ from liza.errors import LizaError, Refused
 from liza.model import MAPPINGS
 from liza.protocols.attempts import judging, texts
 from liza.protocols.attempts import records as rec
+from liza.protocols.attempts.bases import base_of
 from liza.protocols.attempts.recording import Recorded
 from liza.protocols.attempts.states import Checkpoint
 from liza.runner import checkpoints, touched, worktree
@@ -31,9 +32,8 @@ class Site(NamedTuple):
         """Keep what the next attempt is compared with; and no checkpoint that the slice does not have."""
         if self.seen is not None and not done.is_stopped:
             self.seen.keep()
-        about = done.record.get("checkpoint")
-        used = about.get("ref") if isinstance(about, MAPPINGS) else None
-        if self.checkpoint is not None and self.checkpoint.ref not in (None, used):
+        used = {base_of(each).about.get("ref") for each in (done.record, *rec.records_of(done.record, "tests"))}
+        if self.checkpoint is not None and self.checkpoint.ref not in (None, *used):
             checkpoints.forget(self.folder, str(self.checkpoint.ref))
 
 
@@ -42,7 +42,7 @@ def root_of(paths: Paths) -> str:
     return os.path.dirname(os.path.abspath(paths.folder))
 
 
-def arrive(board: Board, name: str, workdir: str | None) -> Site:
+def arrive(board: Board, name: str, test: str, workdir: str | None) -> Site:
     """Before a test is started: where the slice begins, if this is its beginning."""
     record = _record(board, name)
     if workdir is not None and not os.path.isdir(workdir):
@@ -53,13 +53,19 @@ def arrive(board: Board, name: str, workdir: str | None) -> Site:
     root = root_of(board.paths)
     begins = not rec.list_of(record, "attempts") and not record.get("checkpoint")
     late = bool(rec.list_of(record, "attempts")) and not record.get("checkpoint") and not record.get("checkpoint_tag")
-    found = checkpoints.capture(folder, root, name) if begins else checkpoints.light(folder, root)
+    is_new = not late and not rec.test_of(record, test).get("checkpoint_tag")
+    # The blackboard may name any folder: in another repository nothing is written that the caller has not asked for.
+    is_own = workdir is not None or not _recorded(board.paths, record) or _is_own(folder, root)
+    found = (
+        checkpoints.capture(folder, root, name) if (begins or is_new) and is_own else checkpoints.light(folder, root)
+    )
     notes = found.notes if begins and not rec.tests_of(record) else ()
     if late:
         notes = (
             "no checkpoint: attempts were recorded before the first start, so what is there now is not where it began",
         )
-    return Site(folder, found.checkpoint, notes, (), touched.since_last(board.paths, name, folder))
+    seen = touched.since_last(board.paths, name, folder)
+    return Site(folder, found.checkpoint, notes, seen.files or (), seen)
 
 
 def resume(board: Board, name: str, files: Sequence[str], *, measure: bool) -> Site:
@@ -103,13 +109,23 @@ def _record(board: Board, name: str) -> Mapping[str, Any]:
 
 def _folder(paths: Paths, record: Mapping[str, Any], workdir: str | None) -> str:
     """The work tree of a slice: that of its checkpoint, else the one around us, else the one around the blackboard."""
-    about = record.get("checkpoint")
-    recorded = about.get("work_tree") if isinstance(about, MAPPINGS) else None
     if workdir is not None:
         return os.path.abspath(workdir)
-    if isinstance(recorded, str) and os.path.isdir(os.path.join(root_of(paths), recorded)):
-        return os.path.normpath(os.path.join(root_of(paths), recorded))
+    if (recorded := _recorded(paths, record)) is not None:
+        return recorded
     return os.getcwd() if worktree.find(os.getcwd()) is not None else root_of(paths)
+
+
+def _recorded(paths: Paths, record: Mapping[str, Any]) -> str | None:
+    about = record.get("checkpoint")
+    given = about.get("work_tree") if isinstance(about, MAPPINGS) else None
+    folder = os.path.normpath(os.path.join(root_of(paths), given)) if isinstance(given, str) else None
+    return folder if folder is not None and os.path.isdir(folder) else None
+
+
+def _is_own(folder: str, root: str) -> bool:
+    tree = worktree.find(folder)
+    return tree is not None and worktree.is_of_repository(tree, root)
 
 
 def _relative(files: Sequence[str], folder: str, paths: Paths) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import click
 
+from liza.blackboard.agents import alarm_without_terminal, require_person
 from liza.cli.claim.options import context_of, plain
 from liza.cli.claim.words import tell
 from liza.cli.options import person, plain_words
@@ -76,10 +77,15 @@ def resolve_command(
         why = plain_words(message, "-m") if message is not None else ref
         done = deciding.resolve(context, name, "new_data", None, why, person(by), new_data=ref)
     else:
+        if override is not None:
+            require_person(context.board.paths, "liza claim resolve --override")
         why = _needed(message, "-m WHY", "why it is decided so")
         who = person(by) if override is None else _needed(by, "--by NAME", "the human who decides")
         how = "dropped" if override is None else "human_override"
         done = deciding.resolve(context, name, how, override, why, who)
+        if override is not None:
+            decision = f"liza claim resolve {name} --override {override}"
+            alarm_without_terminal(context.board.paths, decision, who, context.now)
     return tell("claim resolve", done, as_json)
 
 
@@ -101,6 +107,9 @@ def reexamine_command(
     now: str | None, as_json: bool,
 ) -> int:  # fmt: skip
     """Look at a dispute again. Resolved, the claim goes back into review; unresolved, it stays frozen.
+
+    The trigger must have happened: a stage was entered (liza stage advance), or data (liza stage data). An audit is
+    made by neither the researcher nor the reviewer.
 
     \b
     Examples:

@@ -8,7 +8,7 @@ from liza.cli.options import person, plain_words, words
 from liza.errors import WrongUsage
 from liza.protocols.disputes import deciding, recording
 from liza.protocols.disputes.claims import Fields, Round
-from liza.protocols.disputes.rounds import Objection
+from liza.protocols.disputes.objections import Objection
 
 
 @click.command("add")
@@ -51,17 +51,18 @@ def add_command(
 @click.option("--text", metavar="TEXT", help="The claim from now on.")
 @click.option("--cycle", metavar="N", type=click.IntRange(0), help="The cycle; default: the last one that was named.")
 @click.option("--reviewer", metavar="NAME", help="Who objects.")
+@click.option("--researcher", metavar="NAME", help="Who answers.")
 @plain
 def round_command(
     ctx: click.Context, name: str, objection: tuple[str, ...], objection_id: tuple[str, ...],
     response: tuple[str, ...], evidence: tuple[str, ...], tests: tuple[str, ...], confidence: str | None,
-    text: str | None, cycle: int | None, reviewer: str | None, now: str | None, as_json: bool,
+    text: str | None, cycle: int | None, reviewer: str | None, researcher: str | None, now: str | None, as_json: bool,
 ) -> int:  # fmt: skip
     """Record one round of review, and judge the claim at once.
 
     Objection and response come in pairs; a round may have several. The same objection in the third round in which
     nothing changes (no new evidence, no other test, confidence or text) freezes the claim. Exit code 0 if review may
-    go on, 3 if the claim is frozen.
+    go on, 3 if the claim is frozen. A test may be recorded alone: a round without an objection.
 
     \b
     Examples:
@@ -69,13 +70,14 @@ def round_command(
         --response "The dataset lacks GC annotation" --evidence data/README.md
     """
     given = Round(
-        _pairs(objection, response, objection_id),
+        _pairs(objection, response, objection_id) if objection or response or not tests else (),
         tuple(plain_words(each, "--evidence") for each in evidence),
         tuple(plain_words(each, "--test") for each in tests),
         confidence_of(confidence),
         words(text, "--text") if text is not None else None,
         cycle,
         plain_words(reviewer, "--reviewer") if reviewer is not None else None,
+        plain_words(researcher, "--researcher") if researcher is not None else None,
     )
     done = recording.review(context_of(ctx, now), name, given)
     return tell("claim round", done, as_json)

@@ -12,6 +12,7 @@ from liza.model import MAPPINGS
 from liza.protocols.disputes import depending, freezing, ledger
 from liza.protocols.disputes import rounds as its
 from liza.protocols.disputes.guarding import Done, ways_out
+from liza.protocols.disputes.objections import objections
 from liza.protocols.disputes.summary import Dispute
 from liza.text import counted, printable, text_of
 
@@ -67,7 +68,7 @@ def page(done: Done) -> Iterator[str]:
         yield f"  {each.rule.name} {each.value:g} of {each.threshold:g}: {show.short(about)}"
     if done.frozen:
         yield "ways out:"
-        yield from (f"  {printable(each)}" for each in ways_out(done.name))
+        yield from (f"  {printable(each)}" for each in done.ways_out)
 
 
 def _facts(claim: Mapping[str, Any]) -> Iterator[str]:
@@ -92,6 +93,8 @@ def _dispute(claim: Mapping[str, Any]) -> Iterator[str]:
     ]
     yield ""
     yield f"{show.bold('in dispute', 'red')} {', '.join(since)}"
+    if entry.get("same_by"):
+        yield f"the same objection by: {show.short(entry['same_by'])}"
     yield ""
     reviewers = [each.get("reviewer") for each in its.rounds_of(claim) if each.get("reviewer")]
     who = show.short(reviewers[-1], 30) if reviewers else "the reviewer"
@@ -118,24 +121,29 @@ def _rounds(done: Done) -> Iterator[str]:
         yield f"  … {len(found) - _ROUNDS} earlier ones"
     for entry, changes in found[-_ROUNDS:]:
         cycle = f"  cycle {show.short(entry['cycle'], 12)}" if entry.get("cycle") is not None else ""
-        said = "; ".join(show.short(each.text or each.id or "", 60) for each in its.objections(entry)) or "no objection"
+        said = "; ".join(show.short(each.text or each.id or "", 60) for each in objections(entry)) or "no objection"
         seen = ", ".join(changes) or "no state change"
         yield show.fitted(f"  {show.short(entry.get('round') or '-', 8):>3}{cycle}  ({seen})  {said}")
 
 
 def _history(claim: Mapping[str, Any]) -> Iterator[str]:
-    lines = []
-    for entry in freezing.history_of(claim):
-        if isinstance(entry, MAPPINGS) and entry.get("event") == "disputed":
-            if entry.get("resolved_at"):
-                lines.append(f"in dispute {ledger.past(entry)}")
-        elif isinstance(entry, MAPPINGS):
-            what = " ".join(text_of(entry[key]) for key in ("event", "to") if entry.get(key))
-            why = f": {entry['rationale']}" if entry.get("rationale") else ""
-            lines.append(f"{entry.get('timestamp')}  {what} by {entry.get('by') or '?'}{why}")
-    if lines:
+    if lines := [line for entry in freezing.history_of(claim) for line in _past(entry)]:
         yield "history:"
-    yield from (f"  {show.short(line, 200)}" for line in lines)
+    yield from (f"  {line}" for line in lines)
+
+
+def _past(entry: Any) -> Iterator[str]:
+    """One entry of the history; a dispute that is over with both positions, as they were written."""
+    if isinstance(entry, MAPPINGS) and entry.get("event") == "disputed":
+        if entry.get("resolved_at"):
+            yield show.short(f"in dispute {ledger.past(entry)}", 200)
+            for title, name in (("the reviewer", "dispute_reason"), ("the researcher", "researcher_position")):
+                said = f"{title}: {text_of(entry[name])}" if entry.get(name) else ""
+                yield from (f"    {line}" for line in wrapped(said, min(columns(), WIDE) - 8) if said)
+    elif isinstance(entry, MAPPINGS):
+        what = " ".join(text_of(entry[key]) for key in ("event", "to") if entry.get(key))
+        why = f": {entry['rationale']}" if entry.get("rationale") else ""
+        yield show.short(f"{entry.get('timestamp')}  {what} by {entry.get('by') or '?'}{why}", 200)
 
 
 def dispute(found: Dispute) -> dict[str, Any]:
@@ -149,5 +157,5 @@ def dispute(found: Dispute) -> dict[str, Any]:
         "researcher_position": claim.get("researcher_position"),
         "violated": list(freezing.violations(claim)),
         "reexamine": [dict(each) for each in freezing.marks_of(claim)],
-        "ways_out": list(ways_out(found.name)),
+        "ways_out": list(ways_out(found.name, freezing.is_taken_out(claim))),
     }

@@ -8,7 +8,7 @@ import click
 from liza.cli import envelope, show
 from liza.protocols.disputes import freezing
 from liza.protocols.disputes import rounds as its
-from liza.protocols.disputes.guarding import Done, ways_out
+from liza.protocols.disputes.guarding import Done
 from liza.text import counted, printable
 
 _NAMES = {"evidence": "new evidence", "test": "a test", "confidence": "another confidence", "text": "another text"}
@@ -39,7 +39,7 @@ def facts(done: Done) -> dict[str, Any]:
         "violated": list(freezing.violations(done.claim)),
         "near": [envelope.pattern(each) for each in done.near],
         "events": [event.text for event in done.events],
-        "ways_out": list(ways_out(done.name)) if done.frozen else [],
+        "ways_out": list(done.ways_out),
         "record": envelope.plain(done.claim),
     }
 
@@ -77,4 +77,4 @@ def frozen_lines(done: Done) -> list[str]:
     lines += [f"  {show.short(event.text, 200)}" for event in done.events if event.kind != "disputed"]
     lines += [f"  {show.bold('!', 'yellow')} {printable(each)} by hand" for each in freezing.violations(claim)]
     lines += ["  It is frozen, all other claims go on. Ways out:"]
-    return lines + [f"    {printable(each)}" for each in ways_out(done.name)]
+    return lines + [f"    {printable(each)}" for each in done.ways_out]

@@ -8,7 +8,7 @@ from typing import Any
 
 from liza import templates
 from liza.blackboard.paths import Paths
-from liza.blackboard.versions import regular
+from liza.files import regular
 from liza.model import MAPPINGS
 from liza.protocols.attempts import diagnosis, reports
 from liza.protocols.attempts import records as rec

@@ -32,6 +32,7 @@ _SLICE: dict[str, Kind] = {
     "checkpoint_tag": _tag, "checkpoint": schema.mapping, "current_trip": schema.mapping, "files_in_scope": _paths,
     "tests": schema.listing, "attempts": schema.listing, "history": schema.listing,
     "justifications": schema.listing, "scope_violations": schema.listing,
+    "reports_read": schema.listing, "without_start": schema.flag,
 }  # fmt: skip
 _TEST: dict[str, Kind] = {
     "attempt_count": schema.whole, "files_touched": schema.listing, "description": _words, "last_error": _words,

@@ -25,8 +25,7 @@ SCOPE = scopes.Scope("slice", "slices")
 def _observed(records: Sequence[Record], rules: RuleSet, now: datetime) -> Sequence[Match]:
     """What holds of the attempts of one slice. Silences are not asked: these rules are not for silencing."""
     snapshot = Snapshot(b"", {}, {}, (), derived={"attempts": tuple(records)})
-    chosen = RuleSet(tuple(rules.scoped.get("attempts", ())), window="all", exact=rules.exact)
-    return evaluate(chosen, snapshot, now).observed
+    return evaluate(rules.of_scope(rules.scoped.get("attempts", ())), snapshot, now).observed
 
 
 def judge_of(rules: RuleSet, now: datetime) -> states.Judge:

@@ -6,16 +6,21 @@ not, and so is a suite that could not be loaded, which some runners report as a 
 """
 
 import codecs
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 from liza.errors import Refused
+from liza.files import regular
 from liza.protocols.attempts.records import FAILED, INFRA, PASSED
 
 SKIPPED = "skipped"
+LABEL = 500  # characters of a test's name that nobody gave
 NAMED = 20  # tests that are named where only their number matters
 TEXT = 4_000_000  # characters of what a test said that are kept
+LARGEST = 50_000_000  # bytes of a report
+TAG = 4_000_000  # characters of one tag with its attributes
 BRIEF = 500  # the same of a test that nobody asked about
 _PIECE = 1 << 18
 
@@ -61,18 +66,27 @@ class Report(NamedTuple):
     others: Totals  # of the tests that nobody asked for
     failing: tuple[str, ...]  # some of them
     broken: tuple[str, ...]  # what was said by what could not be run, and belongs to no test that was asked for
+    same: Mapping[str, str] = {}  # names of a test that another name was found by already
+    unnamed: Outcome | None = None  # a failure of nobody knows which test
+    note: str = ""  # why this is not from a report
 
     @property
     def is_broken(self) -> bool:
         return bool(self.broken)
 
 
-def read(files: Sequence[str], names: Iterable[str]) -> Report:
-    """What the reports of one run say of the tests with these names; `Refused` where one is no report."""
-    collected = _Collected(tuple(dict.fromkeys(names)))
+def read(files: Sequence[str], names: Iterable[str], *, every: bool = False) -> Report:
+    """What the reports of one run say of the tests with these names; `Refused` where one is no report.
+
+    With `every`, tests that failed and were not asked for are found as well, by their own names: the first 20 of them.
+    """
+    collected = Collected(tuple(dict.fromkeys(names)), every)
     for file in files:
         try:
-            with open(file, "rb") as stream:
+            # One of the command's own descriptors, as /dev/stdin, may be a pipe; anywhere else nobody waits at one.
+            with open(file, "rb", opener=None if file.startswith("/dev/") else regular) as stream:
+                if os.fstat(stream.fileno()).st_size > LARGEST:
+                    raise _too_large(file)
                 _parse(stream, file, collected)
         except OSError as error:
             hint = "name a report that the test runner wrote, like: pytest --junitxml=report.xml"
@@ -80,16 +94,44 @@ def read(files: Sequence[str], names: Iterable[str]) -> Report:
     return collected.report()
 
 
-def _parse(stream: BinaryIO, file: str, collected: "_Collected") -> None:
+def _too_large(file: str) -> Refused:
+    hint = "have the test runner write less of what the tests print, or several reports"
+    return Refused(f"it has more than {LARGEST:,} bytes", hint=hint, file=file)
+
+
+def identity(file: str) -> str | None:
+    """What tells one report from the next: its bytes, and when they were written. None where it cannot be read twice.
+
+    A run may write the very bytes of the run before, where no times are in them: then the file is newer. A copy that
+    keeps the time is the same report, whatever its name is.
+    """
+    import hashlib
+
+    try:
+        with open(file, "rb", opener=regular) as stream:
+            status = os.fstat(stream.fileno())
+            digest = hashlib.file_digest(stream, "sha256")
+    except OSError:
+        return None  # whoever reads it says why
+    digest.update(f"\0{status.st_mtime_ns}".encode())
+    return digest.hexdigest()[:16]
+
+
+def _parse(stream: BinaryIO, file: str, collected: "Collected") -> None:
     from xml.etree.ElementTree import ParseError
 
     from defusedxml import DefusedXmlException
     from defusedxml.ElementTree import DefusedXMLParser
 
-    parser = DefusedXMLParser(target=_Target(collected, file), forbid_dtd=True)
+    target = _Target(collected, file)
+    parser = DefusedXMLParser(target=target, forbid_dtd=True)
     try:
-        for piece in _cleaned(_decoded(stream)):
+        for piece in _cleaned(_decoded(stream, file)):
+            target.silent += len(piece)
             parser.feed(piece)
+            if target.silent > TAG:
+                hint = "no test runner writes that: see where the file is from"
+                raise Refused(f"one tag in it has more than {TAG:,} characters", hint=hint, file=file)
         parser.close()
     except DefusedXmlException as error:
         hint = "no test runner writes that: see where the file is from"
@@ -102,9 +144,9 @@ def _parse(stream: BinaryIO, file: str, collected: "_Collected") -> None:
         raise Refused(f"it is no whole XML: {said}", hint=hint, file=file, line=line, column=column + 1) from None
 
 
-def _decoded(stream: BinaryIO) -> Iterator[str]:
+def _decoded(stream: BinaryIO, file: str) -> Iterator[str]:
     """The text of a report, in the encoding that it says; bytes that are none of it become a mark."""
-    piece = stream.read(_PIECE)
+    piece, size = stream.read(_PIECE), 0
     marks = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
     encoding = next((name for mark, name in marks if piece.startswith(mark)), None)
     if encoding is None:
@@ -113,7 +155,9 @@ def _decoded(stream: BinaryIO) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder(encoding)("replace")
     while piece:
         yield decoder.decode(piece)
-        piece = stream.read(_PIECE)
+        piece, size = stream.read(_PIECE), size + len(piece)
+        if size > LARGEST:
+            raise _too_large(file)
     yield decoder.decode(b"", final=True)
 
 
@@ -185,7 +229,7 @@ class _Case:
 class _Target:
     """Takes what the parser finds, one element after the other, and keeps none of it."""
 
-    def __init__(self, collected: "_Collected", file: str) -> None:
+    def __init__(self, collected: "Collected", file: str) -> None:
         self.collected = collected
         self.file = file
         self.depth = 0
@@ -196,8 +240,10 @@ class _Target:
         self.left = 0
         self.errors = 0  # that the suites count
         self.seen = 0
+        self.silent = 0  # characters since the parser found something; it reads a long tag again with each piece
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self.silent = 0
         tag = tag.rpartition("}")[2]
         if self.depth == 0 and tag not in _ROOTS:
             hint = "JUnit XML is expected, whose root is <testsuites> or <testsuite>"
@@ -215,7 +261,7 @@ class _Target:
 
     def _said(self, case: _Case, tag: str, attributes: Mapping[str, str]) -> None:
         """Something about a test: what came of it, or what it printed, which tells where its failure does not."""
-        asked = any(case.meant)
+        asked = any(case.meant) or self.collected.every
         most = TEXT if asked else BRIEF
         if tag in ("failure", "error") and not case.kinds:
             case.message = attributes.get("message", "")[:most]
@@ -226,6 +272,7 @@ class _Target:
             case.kinds.add("error" if attributes.get("type") in _HOOKS else tag)
 
     def data(self, text: str) -> None:
+        self.silent = 0
         if self.inside is not None and self.left > 0:
             self.into.append(text[: self.left])
             self.left -= len(text)
@@ -260,11 +307,13 @@ def _key(name: str) -> str:
     return " ".join(part for part in _SEPARATORS.split(plain) if part)
 
 
-class _Collected:
+class Collected:
     """What was found of the tests that were asked for, and how many others there were."""
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], every: bool = False) -> None:
         self.names = names
+        self.every = every
+        self.unasked: dict[str, dict[Any, Outcome]] = {}  # tests that failed, by their own names
         self.keys = [(key, name) for name in names if (key := _key(name))]
         self.ends = tuple({key.rpartition(" ")[2] for key, _ in self.keys})
         self.exact: dict[str, dict[Any, Outcome]] = {}
@@ -298,7 +347,7 @@ class _Collected:
             for name in names:
                 outcomes = place.setdefault(name, {})
                 outcomes[case.identity] = _later(outcomes.get(case.identity), outcome)
-        if exact or loose:
+        if exact or loose or (self.every and self._is_unasked(case, outcome)):
             return
         self.counts[outcome.result] += 1
         if outcome.result == FAILED and len(self.failing) < NAMED:
@@ -306,8 +355,28 @@ class _Collected:
         if outcome.result == INFRA and len(self.broken) < NAMED:
             self.broken.append(f"{case.name or case.group}: {case.said}"[: 4 * BRIEF])
 
+    def take(self, group: str, name: str, outcome: Outcome) -> None:
+        """A test that is known from elsewhere, as if it were in a report."""
+        case = _Case({"name": name, "classname": group}, ())
+        case.meant = self.meant(case)
+        case.kinds.add("failure" if outcome.result == FAILED else "error")
+        case.text.append(outcome.text)
+        self.add(case)
+
+    def _is_unasked(self, case: _Case, outcome: Outcome) -> bool:
+        """Whether a test that nobody asked for counts: it failed, now or before in the same report."""
+        bare = _PARAMETERS.sub("", case.name) or case.name
+        label = " ".join("::".join(filter(None, (case.group or case.file, bare))).split())[:LABEL]
+        if label not in self.unasked and (outcome.result != FAILED or len(self.unasked) == NAMED or not label):
+            return False
+        outcomes = self.unasked.setdefault(label, {})
+        outcomes[case.identity] = _later(outcomes.get(case.identity), outcome)
+        return True
+
     def report(self) -> Report:
         found: dict[str, Outcome] = {}
+        same: dict[str, str] = {}
+        taken: dict[frozenset[Any], str] = {}
         several: dict[str, Sequence[str]] = {}
         clear: set[Any] = set()
         unclear: dict[Any, Outcome] = {}
@@ -318,13 +387,23 @@ class _Collected:
                 several[name] = sorted("::".join(filter(None, place)) for place in places)[:NAMED]
                 unclear |= outcomes
             elif outcomes:
+                first = taken.setdefault(frozenset(outcomes), name)
+                if first != name:
+                    same[name] = first
+                    continue
                 found[name] = _worst(outcomes.values())
                 clear |= outcomes.keys()
+        for label, outcomes in self.unasked.items():
+            worst = _worst(outcomes.values())
+            if worst.result == FAILED:
+                found.setdefault(label, worst)
+            else:
+                self.counts[worst.result] += 1  # it was run again, and passed
         observed = {place: outcome.result for place, outcome in unclear.items() if place not in clear}
         kinds = [*observed.values()]
         others = Totals(*(self.counts[kind] + kinds.count(kind) for kind in (PASSED, FAILED, INFRA, SKIPPED)))
         failing = [*self.failing, *(place[2][:200] for place, result in observed.items() if result == FAILED)]
-        return Report(found, several, others, tuple(failing[:NAMED]), tuple(self.broken))
+        return Report(found, several, others, tuple(failing[:NAMED]), tuple(self.broken), same)
 
 
 def _later(before: Outcome | None, now: Outcome) -> Outcome:

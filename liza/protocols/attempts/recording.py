@@ -6,14 +6,18 @@ from typing import Any, NamedTuple
 
 from liza.blackboard.board import Board
 from liza.blackboard.document import Document
+from liza.model import format_time
 from liza.protocols.attempts import judging, scope, states, texts
 from liza.protocols.attempts import records as rec
+from liza.protocols.attempts.bases import WentBack
 from liza.protocols.attempts.naming import checked_slice, checked_test
 from liza.protocols.attempts.states import Attempt, Checkpoint
 from liza.protocols.changing import Outcome, change
+from liza.protocols.inbox import or_wait
+from liza.protocols.payload import dump
 from liza.protocols.scopes import Event
 from liza.rules.evaluate import RuleSet
-from liza.text import shown
+from liza.text import shown, text_of
 
 
 class Recorded(NamedTuple):
@@ -27,6 +31,7 @@ class Recorded(NamedTuple):
     events: tuple[Event, ...] = ()
     warnings: tuple[str, ...] = ()
     refused: bool = False  # what was to be recorded just now
+    repeated: bool = False  # a report was read before, and nothing was recorded
 
     @property
     def is_stopped(self) -> bool:
@@ -38,8 +43,9 @@ class Recorded(NamedTuple):
 
 
 def start(
-    board: Board, name: str, test: str, strategy: str, checkpoint: Checkpoint | None, rules: RuleSet, now: datetime
-) -> Recorded:
+    board: Board, name: str, test: str, strategy: str, checkpoint: Checkpoint | None, rules: RuleSet, now: datetime,
+    files: Sequence[str] = (),
+) -> Recorded:  # fmt: skip
     """Begin to work on a test; the first time, with where the slice began."""
     checked_slice(name)
     checked_test(test)
@@ -48,14 +54,23 @@ def start(
 
     def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
         before[:] = [judging.understood(document, name) or states.new(name)]
-        return states.started(name, before[0], test, strategy, checkpoint, judge, now)
+        return states.started(name, before[0], test, strategy, checkpoint, judge, now, files)
 
-    outcome = _change(board, name, after, now)
+    def fields() -> Mapping[str, Any]:
+        return {"slice": name, "test": test, "strategy": strategy, "base": dump(checkpoint), "files": list(files)}
+
+    outcome = or_wait(board, "start", fields, format_time(now), lambda: _change(board, name, after, now))
     return _told(board, name, outcome, rules, now, _repeats(before[0], [strategy]))
 
 
-def record(board: Board, name: str, attempts: Sequence[Attempt], rules: RuleSet, now: datetime) -> Recorded:
-    """Put what came of one run of tests on the blackboard, and judge the slice at once."""
+def record(
+    board: Board, name: str, attempts: Sequence[Attempt], rules: RuleSet, now: datetime,
+    reports: Sequence[str] = (), *, once: bool = False, without_start: bool = False,
+) -> Recorded:  # fmt: skip
+    """Put what came of one run of tests on the blackboard, and judge the slice at once.
+
+    With `once` nothing is recorded where one of the reports was read before; that is decided under the lock.
+    """
     checked_slice(name)
     for each in attempts:
         if each.test is not None:
@@ -65,13 +80,25 @@ def record(board: Board, name: str, attempts: Sequence[Attempt], rules: RuleSet,
 
     def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
         before[:] = [judging.understood(document, name) or states.new(name)]
-        return states.recorded(name, before[0], attempts, judge, now)
+        if once and read_before(before[0], reports):
+            return Outcome(dict(before[0]))
+        return states.recorded(name, before[0], attempts, judge, now, reports, without_start)
 
-    outcome = _change(board, name, after, now)
+    def fields() -> Mapping[str, Any]:
+        how = {"reports": list(reports), "once": once, "without_start": without_start}
+        return {"slice": name, "attempts": dump(attempts), **how}
+
+    outcome = or_wait(board, "attempts", fields, format_time(now), lambda: _change(board, name, after, now))
+    if once and read_before(before[0], reports):
+        return told(name, outcome, rules, now)._replace(repeated=True)
     tried = [each.strategy for each in attempts if each.result == rec.FAILED]
     done = _told(board, name, outcome, rules, now, _repeats(before[0], tried))
     last = rec.records_of(outcome.record, "attempts")[-len(attempts) :] if attempts else []
     return done._replace(refused=any(each.get("result") == rec.REFUSED for each in last))
+
+
+def read_before(record: Mapping[str, Any], reports: Sequence[str]) -> bool:
+    return not set(reports).isdisjoint(text_of(each) for each in rec.list_of(record, "reports_read"))
 
 
 def arch_stop(board: Board, name: str, why: str, by: str | None, rules: RuleSet, now: datetime) -> Recorded:
@@ -82,12 +109,16 @@ def arch_stop(board: Board, name: str, why: str, by: str | None, rules: RuleSet,
         record = judging.understood(document, name) or states.new(name)
         return states.arch_stopped(name, record, why, by, now)
 
-    return _told(board, name, _change(board, name, after, now), rules, now)
+    def fields() -> Mapping[str, Any]:
+        return {"slice": name, "why": why, "by": by}
+
+    outcome = or_wait(board, "arch_stop", fields, format_time(now), lambda: _change(board, name, after, now))
+    return _told(board, name, outcome, rules, now)
 
 
 def reset(
     board: Board, name: str, guidance: str | None, by: str, rolled_back: Mapping[str, Any] | None, rules: RuleSet,
-    now: datetime,
+    now: datetime, went_back: WentBack | None = None,
 ) -> Recorded:  # fmt: skip
     """Set all counters of a slice to 0; its finished attempts are in its history afterwards."""
 
@@ -95,7 +126,7 @@ def reset(
         if record is None:
             raise judging.unknown(document, name)
         judging.understood(document, name, of_status=False)  # a reset mends a status that is not known
-        return states.reset(name, record, "reset", guidance, by, now, rolled_back)
+        return states.reset(name, record, "reset", guidance, by, now, rolled_back, went_back)
 
     return told(name, _change(board, name, after, now), rules, now)
 
@@ -112,7 +143,10 @@ def justify(
         changed = scope.justified(record, file, test, reason, relationship, now)
         return Outcome(changed, (Event("slice", name, "justified", said),))
 
-    return _change(board, name, after, now).record
+    def fields() -> Mapping[str, Any]:
+        return {"slice": name, "file": file, "test": test, "reason": reason, "relationship": relationship}
+
+    return or_wait(board, "justification", fields, format_time(now), lambda: _change(board, name, after, now)).record
 
 
 def violate(board: Board, name: str, files: Sequence[str], now: datetime) -> Mapping[str, Any]:

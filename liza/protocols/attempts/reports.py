@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from liza import templates
+from liza import files, templates
 from liza.blackboard import emit, storage
 from liza.blackboard.board import Board
 from liza.blackboard.document import Document, parse
 from liza.blackboard.paths import Paths
 from liza.blackboard.values import identical
-from liza.blackboard.versions import regular
 from liza.errors import Refused, Unreadable
+from liza.files import regular
 from liza.model import MAPPINGS, Problem
 from liza.protocols.attempts import diagnosis, judging, scoping
 from liza.protocols.attempts import records as rec
@@ -21,7 +21,7 @@ from liza.protocols.attempts.diagnosis import Report
 from liza.protocols.attempts.naming import file_name
 from liza.protocols.changing import Outcome, change
 from liza.protocols.scopes import Event
-from liza.text import printable, shown, text_of
+from liza.text import printable, quoted, shown, text_of
 
 TEMPLATE = "diagnostic.yaml"
 MOST = 4 << 20  # bytes of an answer that are read
@@ -130,8 +130,7 @@ def read(paths: Paths, entry: Mapping[str, Any]) -> Report | None:
     if path is None:
         return None
     try:
-        with open(path, "rb", opener=regular) as file:
-            return dict(parse(file.read(MOST), path).data)
+        return dict(parse(files.read(path, MOST), path).data)
     except (OSError, Unreadable):
         return None
 
@@ -160,7 +159,9 @@ def _meant(record: Mapping[str, Any], name: str, test: str | None) -> Mapping[st
     entries = rec.records_of(rec.trip_of(record) or {}, "reports")
     if not entries:
         why = "it is stopped without one" if rec.status_of(record) != rec.ACTIVE else "it is not stopped"
-        raise Refused(f"slice {name} waits for no report: {why}", hint=f"see: liza attempt status --slice {name}")
+        raise Refused(
+            f"slice {name} waits for no report: {why}", hint=f"see: liza attempt status --slice {quoted(name)}"
+        )
     names = [text_of(entry.get("test")) for entry in entries]
     if test is None and len(entries) > 1:
         listed = ", ".join(shown(each) for each in names)

@@ -8,13 +8,13 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from liza.blackboard.paths import Paths
-from liza.blackboard.versions import regular
 from liza.errors import LizaError, Refused, Unreadable
+from liza.files import regular
 from liza.model import MAPPINGS
 from liza.protocols.attempts import records as rec
 from liza.protocols.attempts import scope as rules
 from liza.protocols.attempts.scope import Decision, Entry, Scope
-from liza.text import shown, text_of
+from liza.text import quoted, shown, text_of
 
 GRAPH, PAGE = "GRAPH.json", "CONTRACTS.md"
 _FOLDERS = ("", ".greenlight", ".liza")  # in which both are looked for
@@ -222,8 +222,8 @@ def _planned(file: str, name: str, notes: list[str]) -> Mapping[str, Any]:
 
 def _read(file: str) -> str:
     try:
-        with open(file, encoding="utf-8-sig", errors="replace") as opened:
+        with open(file, encoding="utf-8-sig", errors="replace", opener=regular) as opened:
             return opened.read(MOST)
     except OSError as error:
-        hint = f"see: ls -la {file}"
+        hint = f"see: ls -la {quoted(file)}"
         raise Unreadable(f"it could not be read: {error.strerror}", hint=hint, file=file) from None

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from liza.model import MAPPINGS, Match, Record, format_time
+from liza.protocols.attempts import bases
 from liza.protocols.attempts import records as rec
 from liza.protocols.attempts.naming import file_name
 from liza.protocols.attempts.records import ACTIVE, ARCH_STOP, FAILED, OBSERVED, PASSED, REFUSED, STOPPED, Slice
@@ -18,6 +19,7 @@ from liza.protocols.scopes import Event
 from liza.rules.acknowledged import trip_id
 from liza.text import shown, text_of
 
+READ = 50  # reports that are remembered, at least all of the last run
 KEPT = 100  # attempts that stay on the blackboard
 RUNS = 20  # finished runs that its history keeps
 SAID = 10  # reasons of one trip that are told; all are in its reports
@@ -81,36 +83,58 @@ def _new_test(name: str) -> dict[str, Any]:
 
 def started(
     name: str, record: Mapping[str, Any], test: str, strategy: str, checkpoint: Checkpoint | None, judge: Judge,
-    now: datetime,
+    now: datetime, files: Sequence[str] = (),
 ) -> Outcome:  # fmt: skip
     """After somebody began to work on a test. A slice that is stopped stays as it is.
 
     The checkpoint is that of the first attempt and is never taken again: what is there after a failure is what failed.
+    `files` were changed since the last attempt, by the tests that are at work: the next one does not see them any more.
     """
     before = settled(name, record, judge, now)
     slice_ = before.record
     if rec.status_of(slice_) != ACTIVE:
         return before
+    for other in rec.open_tests(slice_) if files else ():
+        slice_ = _with_test(slice_, _touching(rec.test_of(slice_, other), files))
     known = rec.test_of(slice_, test)
     entry = {**_new_test(test), **known, "open": True}
     tried = {text_of(each.get("test")) for each in rec.records_of(slice_, "attempts")}
-    if checkpoint is not None and not tried and not _is_placed(slice_):
+    begins = checkpoint is not None and not tried and not _is_placed(slice_)
+    if checkpoint is not None and begins:
         slice_ = {**slice_, "checkpoint_tag": checkpoint.commit, "checkpoint": checkpoint.fields(now)}
     if checkpoint is not None and test not in tried and not entry["checkpoint_tag"]:
         entry["checkpoint_tag"] = checkpoint.commit
+        if checkpoint.dirty and checkpoint.ref and not begins:  # finished work of other tests that is not committed
+            entry["checkpoint"] = checkpoint.fields(now)
+    slice_.pop("without_start", None)  # from now on the tests that count are chosen
     if strategy:
         entry["strategy"] = strategy  # of the attempt that begins; the result takes it along
     return before._replace(record=_with_test(slice_, entry))
+
+
+def _touching(test: Mapping[str, Any], files: Sequence[str]) -> dict[str, Any]:
+    return {**test, "files_touched": list(dict.fromkeys([*rec.list_of(test, "files_touched"), *files]))}
 
 
 def _is_placed(record: Mapping[str, Any]) -> bool:
     return bool(record.get("checkpoint_tag")) or isinstance(record.get("checkpoint"), MAPPINGS)
 
 
-def recorded(name: str, record: Mapping[str, Any], attempts: Sequence[Attempt], judge: Judge, now: datetime) -> Outcome:
-    """After one run of tests: all that came of it is counted, and then it is judged once."""
+def recorded(
+    name: str, record: Mapping[str, Any], attempts: Sequence[Attempt], judge: Judge, now: datetime,
+    reports: Sequence[str] = (), without_start: bool = False,
+) -> Outcome:  # fmt: skip
+    """After one run of tests: all that came of it is counted, and then it is judged once.
+
+    `reports` are the identities of what was read, which counts once. `without_start` says that no test was chosen.
+    """
     before = settled(name, record, judge, now)
     slice_ = rec.with_unlisted(before.record)
+    if reports:
+        known = [*rec.list_of(slice_, "reports_read"), *reports]
+        slice_ = {**slice_, "reports_read": known[-max(READ, len(reports)) :]}
+    if without_start and not rec.tests_of(slice_):
+        slice_ = {**slice_, "without_start": True}
     stopped = rec.status_of(slice_) != ACTIVE
     for attempt in attempts:
         refused = stopped and attempt.result != OBSERVED
@@ -127,7 +151,7 @@ def _attempted(slice_: Slice, attempt: Attempt, now: datetime) -> Slice:
     test = {**_new_test(attempt.test), **known, "open": attempt.result != PASSED}
     strategy = attempt.strategy or str(test.pop("strategy", "") or "")
     test.pop("strategy", None)
-    test["files_touched"] = list(dict.fromkeys([*rec.list_of(test, "files_touched"), *attempt.files]))
+    test = _touching(test, attempt.files)
     if attempt.result == PASSED:
         test["last_error"] = ""
     if attempt.result == FAILED:
@@ -258,11 +282,11 @@ def arch_stopped(name: str, record: Mapping[str, Any], why: str, by: str | None,
 
 def reset(
     name: str, record: Mapping[str, Any], how: str, guidance: str | None, by: str | None, now: datetime,
-    rolled_back: Mapping[str, Any] | None = None,
+    rolled_back: Mapping[str, Any] | None = None, went_back: bases.WentBack | None = None,
 ) -> Outcome:  # fmt: skip
-    """After a reset: every counter is 0, the finished attempts are in the history, and the checkpoint is the same."""
+    """After a reset: every counter is 0, the finished attempts are in the history, and the base is the same."""
     if is_untouched(record):
-        return Outcome(_went_back(record, rolled_back) if rolled_back else dict(record))
+        return Outcome(_went_back(record, rolled_back, went_back) if rolled_back else dict(record))
     counts = rec.counts_of(name, record)
     trip = dict(rec.trip_of(record) or {})
     end = {"reset": format_time(now), "how": how, "by": by, "guidance": guidance, "rolled_back": rolled_back}
@@ -272,6 +296,10 @@ def reset(
         "infra": counts.infra,
         **{key: value for key, value in end.items() if value is not None},
         "attempts": rec.list_of(record, "attempts"),
+        "tests": [
+            {"test_name": test, "files_touched": rec.list_of(rec.test_of(record, test), "files_touched")}
+            for test in bases.tests_to_reset(record)
+        ],
     }
     gone = ("current_trip", *(("justifications", "scope_violations") if rolled_back else ()))
     run |= {key: record[key] for key in gone[1:] if record.get(key)}
@@ -281,7 +309,7 @@ def reset(
         "status": ACTIVE,
         "total_failed_attempts": 0,
         "infra_errors": 0,
-        "tests": [_afresh(each, record if rolled_back else {}) for each in rec.list_of(record, "tests")],
+        "tests": [_afresh(each, record, went_back) for each in rec.list_of(record, "tests")],
         "attempts": [],
         "history": runs[-RUNS:],
     }
@@ -291,12 +319,12 @@ def reset(
     return Outcome(fresh, (Event("slice", name, "reset", said),), older)
 
 
-def _went_back(record: Mapping[str, Any], rolled_back: Mapping[str, Any]) -> Slice:
+def _went_back(record: Mapping[str, Any], rolled_back: Mapping[str, Any], went_back: bases.WentBack | None) -> Slice:
     """A slice that was reset before, and whose work tree followed later."""
     runs = rec.list_of(record, "history")
     if runs and isinstance(runs[-1], MAPPINGS):
         runs[-1] = {**runs[-1], "rolled_back": dict(rolled_back)}
-    tests = [_afresh(each, record) for each in rec.list_of(record, "tests")]
+    tests = [_afresh(each, record, went_back) for each in rec.list_of(record, "tests")]
     return {**record, "tests": tests, **({"history": runs} if runs else {})}
 
 
@@ -307,10 +335,16 @@ def is_untouched(record: Mapping[str, Any]) -> bool:
     return not standing and not counts.failed and not counts.infra
 
 
-def _afresh(test: Any, placed: Mapping[str, Any]) -> Any:
-    """A test as the next one to attempt it finds it; after a rollback all begin where the slice does."""
+def _afresh(test: Any, slice_: Mapping[str, Any], went_back: bases.WentBack | None) -> Any:
+    """A test as the next one to attempt it finds it; after a rollback it begins where that went."""
     if not isinstance(test, MAPPINGS):
         return test
     zero = {"attempt_count": 0, "files_touched": [], "description": "", "last_error": "", "open": False}
-    where = {"checkpoint_tag": placed["checkpoint_tag"]} if placed.get("checkpoint_tag") else {}
-    return {**{key: value for key, value in test.items() if key != "strategy"}, **zero, **where}
+    kept = {key: value for key, value in test.items() if key != "strategy"}
+    if went_back is None or not went_back.base.tag or text_of(test.get("test_name")) not in went_back.tests:
+        return {**kept, **zero}
+    kept.pop("checkpoint", None)
+    fields = went_back.base.fields
+    if went_back.base == bases.base_of(slice_):
+        fields.pop("checkpoint", None)  # it is written beside the slice
+    return {**kept, **zero, **fields}

@@ -75,7 +75,6 @@ def _stages(claims: Any, section: Any, last: str) -> Iterator[Fault]:
     except LizaError:
         return  # what cannot be read is said already
     if found is not None:
-        where = scopes.find(section, found[0], "stage")
-        listed = "; ".join(str(each) for each in found[1])
-        hint = f"see: liza stage list   (and: liza claim show {quote(found[1][0].name)})"
-        yield Fault(("stages", where[0] if where else 0), f"stage {found[0]} is closed over a dispute: {listed}", hint)
+        where = scopes.find(section, found.stage, "stage")
+        hint = f"see: liza stage list   (and: liza claim show {quote(found.found[0].name)})"
+        yield Fault(("stages", where[0] if where else 0), str(found), hint)

@@ -8,7 +8,7 @@ from liza.model import MAPPINGS, format_time
 from liza.protocols.changing import Outcome
 from liza.protocols.disputes import rounds as its
 from liza.protocols.disputes.freezing import ACCEPTED, KILLED, OPEN, Claim, history_of
-from liza.protocols.disputes.rounds import Objection
+from liza.protocols.disputes.objections import Objection
 from liza.protocols.scopes import Event
 
 
@@ -22,6 +22,7 @@ class Round(NamedTuple):
     text: str | None = None
     cycle: int | None = None
     reviewer: str | None = None
+    researcher: str | None = None
 
 
 class Fields(NamedTuple):
@@ -64,7 +65,9 @@ def with_round(claim: Mapping[str, Any], given: Round, now: datetime) -> Claim:
     cited = [each for each in given.evidence if each not in new.get("evidence", ())]
     evidence = [*cited, *new.pop("evidence", ())]
     entry: dict[str, Any] = {"round": _number(claim), "timestamp": format_time(now)}
-    entry |= {name: value for name in ("cycle", "reviewer") if (value := getattr(given, name)) is not None}
+    entry |= {
+        name: value for name in ("cycle", "reviewer", "researcher") if (value := getattr(given, name)) is not None
+    }
     entry |= _said(given.objections)
     entry |= {name: list(value) for name, value in (("evidence", evidence), ("tests", given.tests)) if value}
     entry |= new

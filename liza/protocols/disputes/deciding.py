@@ -9,12 +9,11 @@ from typing import Any
 
 from liza.blackboard.document import Document
 from liza.errors import Refused
-from liza.protocols.changing import Outcome, log
-from liza.protocols.disputes import claims, depending, freezing, guarding, judging, missing
+from liza.protocols import scopes
+from liza.protocols.changing import Outcome
+from liza.protocols.disputes import claims, depending, freezing, guarding, judging, missing, parties
 from liza.protocols.disputes.claims import Fields
-from liza.protocols.disputes.guarding import Context, Done, ways_out
-from liza.protocols.disputes.missing import Missing
-from liza.protocols.scopes import Event
+from liza.protocols.disputes.guarding import Context, Done, Frozen, ways_out
 from liza.text import closest, shown
 
 
@@ -38,20 +37,26 @@ def promote(context: Context, name: str, status: str, why: str | None, by: str) 
         if freezing.status_of(claim) == word:
             return Outcome(dict(claim))
         section = missing.restored(context.board, judging.settled_section(document, context.rules, context.now))
+        if freezing.awaits_review(claim):
+            raise Refused(
+                f"claim {name} left its dispute by new data and was not reviewed since, so it is not promoted",
+                hint=f"record the test: liza claim round {quote(name)} --test NAME=RESULT",
+            )
         if chain := depending.chain_to_dispute(section, name):
-            raise _held(name, chain)
+            found = scopes.find(section, chain[-1], judging.SCOPE.name)
+            raise _held(name, chain, ways_out(chain[-1], found is not None and freezing.is_taken_out(found[1])))
         return claims.ended(name, claim, word, why, by, guarding.cycle_on(document), context.now)
 
     return guarding.on_living(context, name, "so it is not promoted", after)
 
 
-def _held(name: str, chain: tuple[str, ...]) -> Refused:
+def _held(name: str, chain: tuple[str, ...], ways: tuple[str, ...]) -> Refused:
     path = " which depends on ".join(chain)
     message = f"claim {name} depends on {path}, which is {freezing.DISPUTED}: it cannot be promoted meanwhile"
     error = Refused(f"{message}; it is not frozen, its review goes on", hint=f"see: liza claim show {quote(chain[-1])}")
     error.exit_code = 3
     error.status = "disputed"
-    error.fields = {"claim": name, "depends_on": list(chain), "ways_out": list(ways_out(chain[-1]))}
+    error.fields = {"claim": name, "depends_on": list(chain), "ways_out": list(ways)}
     return error
 
 
@@ -72,13 +77,12 @@ def resolve(context: Context, name: str, how: str, status: str | None, rationale
     if not rationale.strip():
         raise Refused("a dispute does not end without a reason", hint=f"one of: {'; '.join(ways_out(name))}")
     wanted = freezing.KILLED if how == "dropped" else status_word(status) if status is not None else None
-    lost = missing.named(context.board, name)
-    if lost is not None and lost.claim is None:
-        return _resolve_deleted(context, lost, how, wanted, rationale.strip(), by)
 
     def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
-        first = guarding.settled(context, document, name, guarding.known(document, name))
-        claim = first.record if lost is None else lost.put_back(first.record)
+        first = _as_frozen(context, document, name)
+        claim = first.record
+        if how != "human_override":
+            _refuse_taken_out(name, claim)
         if not freezing.is_frozen(claim):
             _resolved_already(name, claim, how, wanted)
             return first
@@ -86,18 +90,24 @@ def resolve(context: Context, name: str, how: str, status: str | None, rationale
         cycle = guarding.cycle_on(document)
         said = more | ({"resolved_cycle": cycle} if cycle is not None else {})
         then = freezing.thawed(name, claim, how, outcome, rationale.strip(), by, context.now, **said)
-        return Outcome(then.record, first.events + then.events)
+        return guarding.joined(first, then)
 
     return guarding.done(context, name, guarding.changed(context, name, after))
 
 
-def _resolve_deleted(context: Context, lost: Missing, how: str, wanted: str | None, rationale: str, by: str) -> Done:
-    """There is no claim left to change; that it was decided, and why, goes into the log."""
-    outcome = wanted or freezing.OPEN
-    text = f"claim {lost.name}, which was deleted, is {outcome} ({how.replace('_', ' ')} by {by}): {rationale}"
-    events = (Event("claim", lost.name, "resolved", text),)
-    log(context.board.paths, events, context.now)
-    return Done(lost.name, {"status": outcome}, events)
+def _as_frozen(context: Context, document: Document, name: str) -> Outcome:
+    """The claim as the next check would find it, with its dispute where that, or the claim, was deleted by hand."""
+    lost = missing.named(context.board, name)
+    if lost is not None and judging.understood(document, name) is None:
+        return Outcome(lost.put_back(None))
+    first = guarding.settled(context, document, name, guarding.known(document, name))
+    return first if lost is None else first._replace(record=lost.put_back(first.record))
+
+
+def _refuse_taken_out(name: str, claim: Mapping[str, Any]) -> None:
+    """Deleting a claim or its dispute is a violation that only a human ends; else it would be a silent way out."""
+    if freezing.is_taken_out(claim):
+        raise Frozen(name, claim, "so only a human override ends its dispute")
 
 
 def _resolved_already(name: str, claim: Mapping[str, Any], how: str, wanted: str | None) -> None:
@@ -115,24 +125,39 @@ def _resolved_already(name: str, claim: Mapping[str, Any], how: str, wanted: str
 def reexamine(context: Context, name: str, trigger: str, resolved: bool | None, note: str, by: str) -> Done:
     """Look at a dispute again: resolved unfreezes the claim, unresolved leaves it; None only says that it is due."""
 
-    lost = missing.named(context.board, name)
-
     def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
-        first = guarding.settled(context, document, name, guarding.known(document, name))
-        claim = first.record if lost is None else lost.put_back(first.record)
+        first = _as_frozen(context, document, name)
+        claim = first.record
+        _refuse_taken_out(name, claim)
         if not freezing.is_frozen(claim):
             status = claim.get("status") or freezing.OPEN
             raise Refused(
                 f"claim {name} is {shown(status)} and not in dispute: there is nothing to re-examine",
                 hint=f"see: liza claim show {quote(name)}",
             )
+        _refuse_without_trigger(name, claim, trigger, resolved, by)
         if resolved is None:
             then = freezing.marked(name, claim, trigger, note, context.now)
         else:
             then = freezing.reexamined(name, claim, trigger, resolved, note, by, context.now)
-        return Outcome(then.record, first.events + then.events)
+        return guarding.joined(first, then)
 
     return guarding.done(context, name, guarding.changed(context, name, after))
+
+
+def _refuse_without_trigger(name: str, claim: Mapping[str, Any], trigger: str, resolved: bool | None, by: str) -> None:
+    """What a re-examination refers to must have happened; an audit happens by it, and is nobody's own case."""
+    if trigger == freezing.AUDIT:
+        if resolved is not None and (party := parties.party_of(claim, by)) is not None:
+            hint = "an audit is made by another model or person; to decide yourself: liza claim resolve"
+            raise Refused(f"{shown(by)} is the {party} of claim {name} and cannot audit its dispute", hint=hint)
+    elif not freezing.is_due(claim, trigger):
+        happened = {
+            freezing.STAGE_TRANSITION: ("no stage was entered", "liza stage advance STAGE"),
+            freezing.NEW_DATA: ("no data was entered", f"liza stage data REF --for {quote(name)}"),
+        }[trigger]
+        message = f"{happened[0]} since claim {name} was frozen or last re-examined by it: nothing to re-examine"
+        raise Refused(message, hint=f"enter it first: {happened[1]}")
 
 
 def status_word(text: str) -> str:

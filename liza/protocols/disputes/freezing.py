@@ -13,20 +13,26 @@ from typing import Any
 
 from liza.model import MAPPINGS, format_time
 from liza.protocols.changing import Outcome
-from liza.protocols.disputes.rounds import Objection, baseline, records
+from liza.protocols.disputes.objections import Objection
+from liza.protocols.disputes.rounds import baseline, records
 from liza.protocols.scopes import Event
 from liza.text import shown
 
 OPEN, ACCEPTED, KILLED, DISPUTED = "OPEN", "ACCEPTED", "KILLED", "DISPUTED"
 STATUSES = (OPEN, ACCEPTED, KILLED, DISPUTED)
-TRIGGERS = ("stage_transition", "new_data", "cross_model_audit")
-FROZEN = ("text", "confidence", "evidence", "rounds")
+STAGE_TRANSITION, NEW_DATA, AUDIT = TRIGGERS = ("stage_transition", "new_data", "cross_model_audit")
 LISTS = ("rounds", "history", "reexamine")
 DELETED, REMOVED = TAKEN_OUT = ("the claim was deleted", "its dispute was taken out")  # instead of a digest
 OVERRIDE = "human_override_rationale"
+ENTRY = "its dispute"  # the name of the digest of the open dispute itself
 POSITIONS = ("dispute_reason", "researcher_position", "also_disputed")
 # What stands beside the claim's own fields while it is in dispute, and goes into its history afterwards.
 BOOKKEEPING = (*POSITIONS, "dispute_cycle", "disputed_at", "previous_status")
+# What liza itself changes while a claim is frozen, what a person writes to decide by hand, and what only names it. Why
+# the dispute is to be re-examined is changed, too, but each time with its digest: a mark by hand is no trigger.
+NOT_FROZEN = ("status", "history", OVERRIDE, "id", "claim_id")
+# Frozen also where a claim does not have them. A dispute that an older version froze has digests of these alone.
+ALWAYS_FROZEN = ("text", "confidence", "evidence", "rounds", *POSITIONS, "previous_status")
 
 Claim = dict[str, Any]
 
@@ -63,10 +69,16 @@ def disputes_of(claim: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]
 
 def open_dispute(claim: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]] | None:
     """The dispute that nobody has resolved. One that was ended without a word of why is not resolved."""
-    return next((each for each in reversed(disputes_of(claim)) if not _is_over(each[1])), None)
+    return next((each for each in reversed(disputes_of(claim)) if not is_over(each[1])), None)
 
 
-def _is_over(entry: Mapping[str, Any]) -> bool:
+def is_taken_out(claim: Mapping[str, Any]) -> bool:
+    """Whether the claim, or its open dispute, was deleted by hand and is only put back here."""
+    found = open_dispute(claim)
+    return found is not None and found[1].get("frozen") in TAKEN_OUT
+
+
+def is_over(entry: Mapping[str, Any]) -> bool:
     return bool(entry.get("resolved_at") and _said(entry, "rationale"))
 
 
@@ -95,8 +107,20 @@ def _plain(value: Any) -> Any:
     return shown(value) if isinstance(value, int) and value.bit_length() > 1000 else value
 
 
-def digests(claim: Mapping[str, Any]) -> dict[str, str]:
-    return {name: digest(claim.get(name)) for name in (*FROZEN, *POSITIONS, "previous_status")}
+NOTHING = digest(None)  # of a field that is not there, or empty
+
+
+def digests(claim: Mapping[str, Any], others: Sequence[Any]) -> dict[str, str]:
+    """Of everything in a claim that liza does not keep itself, and of all of its history but the open dispute."""
+    fields = {str(name): value for name, value in claim.items() if str(name) not in NOT_FROZEN}
+    found = {name: digest(fields.get(name)) for name in (*ALWAYS_FROZEN, *fields)}
+    return found | {"history": digest(others)}
+
+
+def _sealed(entry: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, Any]:
+    """The open dispute with these digests and one of itself: another stage in it would be a trigger made by hand."""
+    bare = {name: value for name, value in entry.items() if name != "frozen"}
+    return {**bare, "frozen": {**kept, ENTRY: digest(bare)}}
 
 
 def violations(claim: Mapping[str, Any]) -> tuple[str, ...]:
@@ -118,20 +142,29 @@ def broken(claim: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if not isinstance(kept, MAPPINGS):
         yield "history", kept if kept in TAKEN_OUT else "the digest of what is frozen was removed"
         return
-    yield from ((name, f"{name} was changed") for name, is_now in digests(claim).items() if kept.get(name) != is_now)
+    history = history_of(claim)
+    now = digests(claim, [*history[: found[0]], *history[found[0] + 1 :]])
+    if ENTRY in kept and not entry.get("resolved_at"):
+        now[ENTRY] = _sealed(entry, {})["frozen"][ENTRY]
+    names = dict.fromkeys((*now, *kept)) if "history" in kept else ALWAYS_FROZEN
+    for name in names:
+        if name == ENTRY and name not in now:
+            continue  # frozen by an older version, or about to be resolved by hand
+        if name != OVERRIDE and kept.get(name, NOTHING) != now.get(name, NOTHING):
+            yield name, f"{name} was {'changed' if name in kept else 'added'}"
 
 
 # --- into the freeze ------------------------------------------------------------------------------------------------
 
 
 def disputed(
-    name: str, claim: Mapping[str, Any], rule: str, why: str, unresolved: Sequence[Objection],
+    name: str, claim: Mapping[str, Any], rule: str, why: str, unresolved: Sequence[Objection], same_by: str | None,
     cycle: Any, stage: str | None, now: datetime,
 ) -> Outcome:  # fmt: skip
     """After a trip: both positions stand there as they were written, and nothing else of the claim is touched."""
     first, others = unresolved[0], unresolved[1:]
     result = {
-        **{key: value for key, value in claim.items() if key != "history"},
+        **{key: value for key, value in claim.items() if key not in ("history", "reexamine")},
         "status": DISPUTED,
         "dispute_reason": first.text or first.id or "",
         "researcher_position": first.response,
@@ -140,8 +173,9 @@ def disputed(
         "disputed_at": format_time(now),
         "previous_status": claim.get("status") or OPEN,
     }
-    said = f"claim {name} is {DISPUTED}: {why}"
-    return Outcome(_with_entry(result, claim, rule, stage, now), (Event("claim", name, "disputed", said),))
+    said = f"claim {name} is {DISPUTED}: {why}" + (f" (the same by: {same_by})" if same_by else "")
+    frozen = _with_entry(result, claim, rule, stage, now, same_by)
+    return Outcome(frozen, (Event("claim", name, "disputed", said),), (frozen,))
 
 
 def _position(objection: Objection) -> dict[str, Any]:
@@ -152,10 +186,10 @@ def _position(objection: Objection) -> dict[str, Any]:
 def adopted(name: str, claim: Mapping[str, Any], stage: str | None, now: datetime) -> Outcome:
     """A person wrote DISPUTED: from now on the claim is guarded like any other."""
     before = claim.get("previous_status") or OPEN
-    fields = {key: value for key, value in claim.items() if key != "history"}
+    fields = {key: value for key, value in claim.items() if key not in ("history", "reexamine")}
     result = _with_entry({**fields, "previous_status": before}, claim, "by hand", stage, now)
     why = _said(claim, "dispute_reason") or "its status was set by hand"
-    return Outcome(result, (Event("claim", name, "disputed", f"claim {name} is {DISPUTED}: {why}"),))
+    return Outcome(result, (Event("claim", name, "disputed", f"claim {name} is {DISPUTED}: {why}"),), (result,))
 
 
 def put_back(claim: Mapping[str, Any], since: str, what: str) -> Claim:
@@ -169,16 +203,18 @@ def put_back(claim: Mapping[str, Any], since: str, what: str) -> Claim:
 
 
 def _with_entry(
-    result: Mapping[str, Any], claim: Mapping[str, Any], rule: str, stage: str | None, now: datetime
-) -> Claim:
+    result: Mapping[str, Any], claim: Mapping[str, Any], rule: str, stage: str | None, now: datetime,
+    same_by: str | None = None,
+) -> Claim:  # fmt: skip
     entry = {
         "event": "disputed",
         "timestamp": format_time(now),
         "rule": rule,
+        **({"same_by": same_by} if same_by else {}),
         **({"stage": stage} if stage else {}),
-        "frozen": digests(result) | ({OVERRIDE: digest(result[OVERRIDE])} if result.get(OVERRIDE) else {}),
     }
-    return {**result, "history": [*history_of(claim), entry]}
+    kept = digests(result, history_of(claim)) | ({OVERRIDE: digest(result[OVERRIDE])} if result.get(OVERRIDE) else {})
+    return {**result, "history": [*history_of(claim), _sealed(entry, kept)]}
 
 
 # --- out of it ------------------------------------------------------------------------------------------------------
@@ -214,8 +250,8 @@ def thawed(
         **({OVERRIDE: rationale} if how == "human_override" else {}),
         "history": [*history_of(claim)[:place], done, *history_of(claim)[place + 1 :]],
     }
-    said = f"claim {name} is {status} ({how.replace('_', ' ')} by {by}): {rationale}"
-    return Outcome(result, (Event("claim", name, "resolved", said),))
+    who = f"{how.replace('_', ' ')} by {by}" + (f", {entry['frozen']} by hand" if is_taken_out(claim) else "")
+    return Outcome(result, (Event("claim", name, "resolved", f"claim {name} is {status} ({who}): {rationale}"),))
 
 
 def before(claim: Mapping[str, Any]) -> str:
@@ -255,14 +291,51 @@ def decided_by_hand(name: str, claim: Mapping[str, Any], now: datetime) -> Outco
 # --- while it lasts -------------------------------------------------------------------------------------------------
 
 
-def marked(name: str, claim: Mapping[str, Any], trigger: str, detail: str, now: datetime) -> Outcome:
-    """It is to be re-examined. A mark that says the same is there once."""
-    marks = [each for each in marks_of(claim) if trigger != "stage_transition" or each.get("trigger") != trigger]
+def marked(
+    name: str, claim: Mapping[str, Any], trigger: str, detail: str, now: datetime, **entry: Any
+) -> Outcome:  # fmt: skip
+    """It is to be re-examined. A mark that says the same is there once; `entry` is new in the open dispute."""
+    marks = [each for each in marks_of(claim) if trigger != STAGE_TRANSITION or each.get("trigger") != trigger]
     if any((each.get("trigger"), each.get("detail")) == (trigger, detail) for each in marks):
         return Outcome(dict(claim))
     mark = {"trigger": trigger, "detail": detail, "timestamp": format_time(now)}
     said = f"claim {name} is to be re-examined ({trigger.replace('_', ' ')}): {detail}"
-    return Outcome({**claim, "reexamine": [*marks, mark]}, (Event("claim", name, "marked", said),))
+    return Outcome(_with_marks(claim, [*marks, mark], entry), (Event("claim", name, "marked", said),))
+
+
+def _with_marks(claim: Mapping[str, Any], marks: Sequence[Mapping[str, Any]], more: Mapping[str, Any]) -> Claim:
+    """With these marks, and with more in the open dispute, which gets their digests.
+
+    What somebody changed by hand keeps the digest of what it was: a new mark must not hide that.
+    """
+    result = {key: value for key, value in claim.items() if key != "reexamine"}
+    result |= {"reexamine": list(marks)} if marks else {}
+    place, entry = open_dispute(claim) or (len(history_of(claim)), {"event": "disputed", "timestamp": None})
+    kept = entry.get("frozen")
+    grown: Mapping[str, Any] = {**entry, **more}
+    if isinstance(kept, MAPPINGS) and "history" in kept and not _is_changed(claim, "reexamine", ENTRY):
+        grown = _sealed(grown, {**kept, "reexamine": digest(marks)})
+    result["history"] = [*history_of(claim)[:place], grown, *history_of(claim)[place + 1 :]]
+    return result
+
+
+def _is_changed(claim: Mapping[str, Any], *names: str) -> bool:
+    """Whether somebody changed one of these by hand."""
+    return any(name in names for name, _ in broken(claim))
+
+
+def is_due(claim: Mapping[str, Any], trigger: str) -> bool:
+    """Whether that trigger has happened since the dispute began, or since it was last looked at because of it."""
+    return not _is_changed(claim, "reexamine", ENTRY) and any(
+        each.get("trigger") == trigger for each in marks_of(claim)
+    )
+
+
+def awaits_review(claim: Mapping[str, Any]) -> bool:
+    """Whether new data ended the last dispute and nothing was reviewed or tested since."""
+    last = [entry for _, entry in disputes_of(claim)][-1:]
+    by_data = any(NEW_DATA in (each.get("resolution"), each.get("trigger")) for each in last)
+    return by_data and not records(claim.get("rounds"))
 
 
 def marks_of(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -272,21 +345,18 @@ def marks_of(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def moved_on(name: str, claim: Mapping[str, Any], stage: str, now: datetime) -> Outcome:
     """The pipeline is in another stage than when the dispute was last looked at."""
     found = open_dispute(claim)
-    if found is None or not stage or found[1].get("stage") == stage:
+    if found is None or _is_changed(claim, ENTRY) or not stage or found[1].get("stage") == stage:
         return Outcome(dict(claim))
-    place, entry = found
-    since = entry.get("stage")
+    since = found[1].get("stage")
     detail = f"stage {stage}" + (f", it was {since}" if since else "")
-    history = history_of(claim)
-    history[place] = {**entry, "stage": stage}
-    return marked(name, {**claim, "history": history}, "stage_transition", detail, now)
+    return marked(name, claim, STAGE_TRANSITION, detail, now, stage=stage)
 
 
 def reexamined(
     name: str, claim: Mapping[str, Any], trigger: str, resolved: bool, note: str, by: str, now: datetime
 ) -> Outcome:
     """After somebody looked at it again: either the objection is dealt with, or the claim stays as it is."""
-    place, entry = open_dispute(claim) or (len(history_of(claim)), {"event": "disputed", "timestamp": None})
+    _, entry = open_dispute(claim) or (0, {})
     looked = {
         "trigger": trigger,
         "outcome": "resolved" if resolved else "unresolved",
@@ -296,12 +366,11 @@ def reexamined(
     }
     listed = entry.get("reexaminations")
     looks = [*(listed if isinstance(listed, list | tuple) else ()), looked]
-    history = [*history_of(claim)[:place], {**entry, "reexaminations": looks}, *history_of(claim)[place + 1 :]]
     left = [each for each in marks_of(claim) if each.get("trigger") != trigger]
-    result = {key: value for key, value in claim.items() if key != "reexamine"} | {"history": history}
+    result = _with_marks(claim, left, {"reexaminations": looks})
     said = f"claim {name} was re-examined ({trigger.replace('_', ' ')} by {by}), {looked['outcome']}: {note}"
     event = Event("claim", name, "reexamined", said)
     if not resolved:
-        return Outcome(result | ({"reexamine": left} if left else {}), (event,))
+        return Outcome(result, (event,))
     done = thawed(name, result, "reexamined", before(claim), note, by, now, trigger=trigger)
     return done._replace(events=(event, *done.events))

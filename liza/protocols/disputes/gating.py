@@ -17,14 +17,14 @@ def claim_held(context: Context, name: str) -> Held | None:
     found = scopes.find(judging.settled_section(document, context.rules, context.now), name, judging.SCOPE.name)
     if found is None or not freezing.is_frozen(found[1]):
         lost = missing.missing(context.board, document.data.get(judging.SCOPE.section))
-        return next(((str(each), _hint(name)) for each in lost if each.name == name), None)
+        return next(((str(each), _hint(name, True)) for each in lost if each.name == name), None)
     broken = "".join(f", and {each} by hand" for each in freezing.violations(found[1]))
     why = " ".join(str(found[1].get("dispute_reason") or "its status says so").split())[:200]
     return f"claim {name} is {freezing.DISPUTED}{broken}: {why}", _hint(name)
 
 
-def _hint(name: str) -> str:
-    return f"leave it, or: {'; '.join(ways_out(name))}"
+def _hint(name: str, is_taken_out: bool = False) -> str:
+    return f"leave it, or: {'; '.join(ways_out(name, is_taken_out))}"
 
 
 def stage_held(context: Context, name: str) -> Held | None:
@@ -34,11 +34,14 @@ def stage_held(context: Context, name: str) -> Held | None:
     found = scopes.find(section, stages.called(section, name, context.settings.last_stage), stages.SCOPE.name)
     if found is not None and str(found[1].get("status") or "").strip().upper() == "BLOCKED":
         return f"stage {name} is {found[1]['status']}", "see: liza stage list"
-    if not stages.is_last(name, context.settings.last_stage):
+    last = context.settings.last_stage
+    if not stages.is_last(name, last) and not stages.is_beyond(section, name, last):
         return None
     claims = judging.settled_section(document, context.rules, context.now)
     blockers = stages.blockers(missing.restored(context.board, claims))
     if not blockers:
         return None
     listed = "; ".join(str(each) for each in blockers)
-    return f"stage {name} does not close: {listed}", f"ways out: {'; '.join(ways_out(blockers[0].name))}"
+    what = f"stage {name} does not close" if stages.is_last(name, last) else f"stage {name} comes after {last}"
+    ways = ways_out(blockers[0].name, blockers[0].is_taken_out)
+    return f"{what}: {listed}", f"ways out: {'; '.join(ways)}"

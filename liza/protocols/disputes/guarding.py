@@ -50,6 +50,10 @@ class Done(NamedTuple):
         return freezing.is_frozen(self.claim)
 
     @property
+    def ways_out(self) -> tuple[str, ...]:
+        return ways_out(self.name, freezing.is_taken_out(self.claim)) if self.frozen else ()
+
+    @property
     def tripped(self) -> bool:
         """Just now."""
         return any(event.kind == "disputed" for event in self.events)
@@ -63,16 +67,21 @@ class Frozen(Refused):
 
     def __init__(self, name: str, claim: Mapping[str, Any], verb: str) -> None:
         since = (found[1] if (found := freezing.open_dispute(claim)) else {}).get("timestamp")
-        why = claim.get("dispute_reason") or ", ".join(freezing.violations(claim)) or "its status says so"
+        taken = freezing.is_taken_out(claim)
+        broken = ", ".join(freezing.violations(claim))
+        why = claim.get("dispute_reason") or broken or "its status says so"
         said = f"claim {name} is frozen, {verb}: {freezing.DISPUTED}{f' since {since}' if since else ''}"
-        super().__init__(f"{said} ({shown(why, 200)})", hint=f"ways out: {'; '.join(ways_out(name))}")
-        self.fields = {"claim": name, "depends_on": [], "ways_out": list(ways_out(name))}
+        said += f", and {broken} by hand" if taken else ""
+        ways = ways_out(name, taken)
+        super().__init__(f"{said} ({shown(why, 200)})", hint=f"ways out: {'; '.join(ways)}")
+        self.fields = {"claim": name, "depends_on": [], "ways_out": list(ways)}
 
 
-def ways_out(name: str) -> tuple[str, str, str]:
-    """The three commands that end a dispute."""
+def ways_out(name: str, is_taken_out: bool = False) -> tuple[str, ...]:
+    """The three commands that end a dispute; only a human overrides one that was deleted by hand."""
     resolve = f"liza claim resolve {quote(name)}"
-    return f"{resolve} --new-data REF", f"{resolve} --drop -m WHY", f"{resolve} --override STATUS -m WHY --by NAME"
+    override = f"{resolve} --override STATUS -m WHY --by NAME"
+    return (override,) if is_taken_out else (f"{resolve} --new-data REF", f"{resolve} --drop -m WHY", override)
 
 
 # --- changing one -----------------------------------------------------------------------------------------------------
@@ -95,13 +104,21 @@ def on_living(context: Context, name: str, verb: str, after: Callable[[Document,
         if freezing.is_frozen(stands):
             refused.append(Frozen(name, stands, verb))
             return first
-        then = after(document, first.record)
-        return Outcome(then.record, first.events + then.events)
+        return joined(first, after(document, first.record))
 
     outcome = changed(context, name, guarded)
     if refused:
         raise refused[0]
     return done(context, name, outcome)
+
+
+def require_not_frozen(context: Context, document: Document, name: str) -> None:
+    """`Frozen` where `on_living` would refuse, without the change that it makes first."""
+    lost, claim = missing.named(context.board, name), judging.understood(document, name)
+    now = settled(context, document, name, claim).record if claim is not None else None
+    found = lost.put_back(now) if lost is not None else now
+    if found is not None and freezing.is_frozen(found):
+        raise Frozen(name, found, "so no round is entered")
 
 
 def settled(context: Context, document: Document, name: str, claim: Mapping[str, Any]) -> Outcome:
@@ -111,7 +128,12 @@ def settled(context: Context, document: Document, name: str, claim: Mapping[str,
 
 
 def changed(context: Context, name: str, after: Callable[[Document, Mapping[str, Any] | None], Outcome]) -> Outcome:
-    return change(context.board, judging.SCOPE, name, after, context.now)
+    return change(context.board, judging.SCOPE, name, after, context.now, judging.archive)
+
+
+def joined(first: Outcome, then: Outcome) -> Outcome:
+    """One thing after the other."""
+    return Outcome(then.record, first.events + then.events, first.archived + then.archived)
 
 
 def done(context: Context, name: str, outcome: Outcome) -> Done:

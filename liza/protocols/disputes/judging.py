@@ -14,7 +14,7 @@ from liza.protocols.changing import Outcome
 from liza.protocols.disputes import freezing
 from liza.protocols.disputes import rounds as its
 from liza.protocols.disputes.claims import cycle_of
-from liza.protocols.disputes.rounds import Objection
+from liza.protocols.disputes.objections import SAME_BY, Objection
 from liza.protocols.disputes.settings import Settings, rules_for, settings_of
 from liza.protocols.disputes.stages import closed_over, current
 from liza.rules.evaluate import RuleSet, evaluate
@@ -46,7 +46,7 @@ def nearness(
 ) -> tuple[Progress, ...]:
     """How near the rules are to freezing a claim."""
     judged = not freezing.is_frozen(claim) and freezing.status_of(claim) != freezing.KILLED
-    records = its.derived(name, claim, settings.matching) if judged else []
+    records = its.derived(name, claim, settings.matching, settings.by_response) if judged else []
     if not records:
         return ()
     return tuple(each for each in verdict(records, rules_for(rules, settings), now).progress if each.value > 0)
@@ -69,13 +69,14 @@ def settled(
         return freezing.adopted(name, claim, stage, now)
     if status in (freezing.KILLED, None):
         return Outcome(dict(claim))
-    records = its.derived(name, claim, settings.matching)
+    records = its.derived(name, claim, settings.matching, settings.by_response)
     matches = judge(records) if records else ()
     if not matches:
         return Outcome(dict(claim))
     unresolved = _unresolved(name, matches, records)
     why = words(matches[0], unresolved[0].text)
-    return freezing.disputed(name, claim, matches[0].rule.name, why, unresolved, cycle_of(claim), stage, now)
+    by = _same_by(name, matches[0], records)
+    return freezing.disputed(name, claim, matches[0].rule.name, why, unresolved, by, cycle_of(claim), stage, now)
 
 
 def _unresolved(name: str, matches: Sequence[Match], records: Sequence[Record]) -> list[Objection]:
@@ -85,10 +86,27 @@ def _unresolved(name: str, matches: Sequence[Match], records: Sequence[Record]) 
     for record in records:
         last = dict(zip(record.fields["objection"] or (), record.fields["said"], strict=True))
         answers |= {called: each.response for called, each in last.items() if each.response is not None}
-    keys = [match.key for match in matches if match.key]
-    wanted = {key[len(name) + 3 :] for key in keys if key.startswith(f"{name} / ")}
+    wanted = {_objection_of(name, match) for match in matches}
     chosen = [called for called in last if called in wanted] or list(last)
     return [last[called]._replace(response=answers.get(called)) for called in chosen] or [Objection("")]
+
+
+def _objection_of(name: str, match: Match) -> str | None:
+    """What the objection is called that a match is about; None if it is about the claim as a whole."""
+    key = match.key or ""
+    return key[len(name) + 3 :] if key.startswith(f"{name} / ") else None
+
+
+def _same_by(name: str, match: Match, records: Sequence[Record]) -> str | None:
+    """The loosest of the means by which the rounds of a match were seen to have one objection."""
+    called = _objection_of(name, match)
+    found: list[str] = []
+    for record in reversed(records):
+        here = dict(zip(record.fields["objection"] or (), record.fields["same_by"], strict=True))
+        if called not in here or record.fields["changed"]:
+            break
+        found.append(here[called])
+    return max(filter(None, found[:-1]), key=SAME_BY.index, default=None)
 
 
 def words(match: Match, objection: str) -> str:
@@ -127,7 +145,7 @@ def derive(section: Any, rules: RuleSet, environment: Mapping[str, str]) -> tupl
     for _, name, claim in scopes.named(section, SCOPE.name):
         if isinstance(claim, MAPPINGS) and not freezing.is_frozen(claim) and not list(freezing.faults_of(claim)):
             judged = freezing.status_of(claim) != freezing.KILLED
-            found += its.derived(name, claim, settings.matching) if judged else []
+            found += its.derived(name, claim, settings.matching, settings.by_response) if judged else []
     return tuple(record._replace(key=index) for index, record in enumerate(found))
 
 
@@ -139,15 +157,17 @@ def settle(
     judge = judge_of(rules, settings, now)
     stage = current(stages)
     events: list[scopes.Event] = []
+    archived: list[tuple[str, tuple[Mapping[str, Any], ...]]] = []
 
     def change(name: str, claim: Mapping[str, Any]) -> Mapping[str, Any]:
         if list(freezing.faults_of(claim)):
             return claim  # it cannot be judged, which `validate`, `status` and the daemon say
         outcome = settled(name, claim, settings, judge, stage, now)
         events.extend(outcome.events)
+        archived.extend([(name, outcome.archived)] if outcome.archived else [])
         return outcome.record
 
-    return scopes.Settled(scopes.each(section, SCOPE.name, change), tuple(events))
+    return scopes.Settled(scopes.each(section, SCOPE.name, change), tuple(events), tuple(archived))
 
 
 def settled_section(document: Document, rules: RuleSet, now: datetime) -> Any:
@@ -173,8 +193,7 @@ def causes(
 ) -> Iterator[tuple[str, str, str]]:
     """Frozen claims that somebody changed, claims that wait to be re-examined, and those that cannot be judged."""
     if (over := closed_over(stages, section, settings_of(rules).last_stage)) is not None:
-        listed = "; ".join(str(each) for each in over[1])[:300]
-        yield "stage_closed_over_dispute", over[0], f"stage {over[0]} is closed over a dispute: {listed}"
+        yield "stage_closed_over_dispute", over.stage, str(over)[:400]
     for where, label, claim in scopes.named(section, SCOPE.name):
         name = label or str(where)
         if not isinstance(claim, MAPPINGS):
@@ -195,5 +214,8 @@ def faults(section: Any, rules: RuleSet, beside: Mapping[str, Any]) -> Iterator[
     yield from checking.faults(section, rules, beside)
 
 
-def archive(paths: Paths, name: str, records: Sequence[Mapping[str, Any]]) -> None:
-    """Nothing of a claim ever leaves the blackboard."""
+def archive(paths: Paths, name: str, claims: Sequence[Mapping[str, Any]]) -> None:
+    """Keep a copy of a claim that is frozen."""
+    from liza.protocols.disputes import copies  # few claims are
+
+    copies.keep(paths, name, claims)

@@ -14,7 +14,7 @@ from liza.blackboard.paths import Paths
 from liza.errors import LizaError
 from liza.model import MAPPINGS, parse_time
 from liza.protocols import scopes
-from liza.protocols.disputes import freezing
+from liza.protocols.disputes import copies, freezing
 from liza.text import text_of
 
 BEGAN, ENDED = "claim_disputed", "claim_resolved"
@@ -26,6 +26,8 @@ class Missing(NamedTuple):
     name: str
     since: str
     claim: Mapping[str, Any] | None  # as it is now; None if it is gone
+    logged: str  # what the log says of it
+    copy: Mapping[str, Any] | None = None  # the claim as it was frozen
 
     @property
     def what(self) -> str:
@@ -35,8 +37,10 @@ class Missing(NamedTuple):
         return f"claim {self.name} is {freezing.DISPUTED} since {self.since}, and {self.what} by hand"
 
     def put_back(self, claim: Mapping[str, Any] | None) -> freezing.Claim:
-        """That claim with the dispute; of one that was deleted nothing else is known."""
-        return freezing.put_back({"status": freezing.DISPUTED} if claim is None else claim, self.since, self.what)
+        """That claim with the dispute and both positions, as they were frozen or else as the log has them."""
+        frozen = self.copy or {"status": freezing.DISPUTED, "dispute_reason": self.logged}
+        positions = {name: frozen[name] for name in freezing.POSITIONS if name in frozen}
+        return freezing.put_back(frozen if claim is None else {**claim, **positions}, self.since, self.what)
 
 
 def missing(board: Board, section: Any) -> list[Missing]:
@@ -49,17 +53,18 @@ def missing(board: Board, section: Any) -> list[Missing]:
     if not _unknown(undecided, section):
         return []
     now = _unknown(undecided, board.read().data.get("claims"))
-    return [now[name] for name in _unknown(undecided, section) if name in now]
+    found = [now[name] for name in _unknown(undecided, section) if name in now]
+    return [each._replace(copy=copies.find(board.paths, each.name, each.since)) for each in found]
 
 
-def _unknown(undecided: Mapping[str, list[str]], section: Any) -> dict[str, Missing]:
+def _unknown(undecided: Mapping[str, Mapping[str, str]], section: Any) -> dict[str, Missing]:
     claims = _claims(section)
     found: dict[str, Missing] = {}
     for name, begun in undecided.items():
         claim = claims.get(name)
         left = [since for since in begun if claim is None or not _is_over(claim, since)]
         if left and (claim is None or not _is_in(claim, left[0])):
-            found[name] = Missing(name, left[0], claim)
+            found[name] = Missing(name, left[0], claim, begun[left[0]])
     return found
 
 
@@ -78,15 +83,15 @@ def restored(board: Board, section: Any) -> Any:
     return {**(there or {}), **gone} if gone else there
 
 
-def _undecided(paths: Paths) -> dict[str, list[str]]:
-    """By the log, the disputes that are open, and since when."""
-    found: dict[str, list[str]] = {}
+def _undecided(paths: Paths) -> dict[str, dict[str, str]]:
+    """By the log, the disputes that are open: since when, and what it says of each."""
+    found: dict[str, dict[str, str]] = {}
     for entry in entries_with(paths.log, (BEGAN, ENDED)):
         name, since = entry.get("claim"), entry.get("timestamp")
         if entry.get("agent") != "liza" or name is None:
             continue
         if entry.get("action") == BEGAN:
-            found.setdefault(text_of(name), []).append(str(since))
+            found.setdefault(text_of(name), {})[str(since)] = text_of(entry.get("detail"))
         elif entry.get("action") == ENDED:
             found.pop(text_of(name), None)
     return found
@@ -100,9 +105,9 @@ def _claims(section: Any) -> dict[str, Mapping[str, Any]]:
 
 
 def _is_over(claim: Mapping[str, Any], since: str) -> bool:
-    """Whether a claim says how that dispute ended, or one that came after it."""
+    """Whether a claim says how and why that dispute ended, or one that came after it."""
     return any(
-        entry.get("resolved_at") and _time(entry.get("timestamp")) >= _time(since)
+        freezing.is_over(entry) and _time(entry.get("timestamp")) >= _time(since)
         for _, entry in freezing.disputes_of(claim)
     )
 

@@ -14,6 +14,8 @@ from liza.protocols.disputes import claims, guarding, importing, judging, missin
 from liza.protocols.disputes.claims import Fields, Round
 from liza.protocols.disputes.guarding import Context, Done, Frozen
 from liza.protocols.disputes.judging import SCOPE
+from liza.protocols.inbox import or_wait
+from liza.protocols.payload import dump
 from liza.protocols.scopes import Event
 from liza.text import shown
 
@@ -36,7 +38,11 @@ def add(context: Context, name: str, fields: Fields) -> Done:
             raise Refused(f"there is a claim {name} already, with another {others[0]}", hint=hint, file=document.file)
         return Outcome(dict(claim))
 
-    return guarding.done(context, name, guarding.changed(context, name, after))
+    def act() -> Done:
+        return guarding.done(context, name, guarding.changed(context, name, after))
+
+    moment = format_time(context.now)
+    return or_wait(context.board, "claim", lambda: {"claim": name, "fields": dump(fields)}, moment, act)
 
 
 def review(context: Context, name: str, given: Round) -> Done:
@@ -48,7 +54,10 @@ def review(context: Context, name: str, given: Round) -> Done:
         grown = claims.with_round(claim, given._replace(cycle=cycle), context.now)
         return guarding.settled(context, document, name, grown)
 
-    return guarding.on_living(context, name, "so no round is recorded", after)
+    def act() -> Done:
+        return guarding.on_living(context, name, "so no round is recorded", after)
+
+    return or_wait(context.board, "round", lambda: {"claim": name, "round": dump(given)}, format_time(context.now), act)
 
 
 def _named(name: str) -> None:
@@ -83,6 +92,8 @@ def import_claims(context: Context, found: Mapping[str, Mapping[str, Any]], file
         if not new:
             return document.raw
         backups.keep(context.board.paths, document.raw, context.now)
+        for name, copies in settled.archived:
+            judging.archive(context.board.paths, name, copies)
         return edit.replace_section(document, SCOPE.section, settled.section)
 
     context.board.change(revised)

@@ -1,44 +1,35 @@
 """What follows from the rounds of a claim, worked out before any rule is asked and never read from the file.
 
 An agent may write `changed: true` beside a round, or declare new evidence that is none. A state change is what can be
-seen: a reference or a test that the record did not have before, another confidence, another text. And two objections
-are the same by their ids, or else by what they say, in whatever words the next round is written.
+seen: a reference or a test that the record did not have before, another confidence, another text.
 """
 
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any
 
 from liza.model import MAPPINGS, Record
-from liza.rules.matching import similar_groups
-from liza.rules.sameness import same_key
+from liza.protocols.disputes.objections import linked, objections
 from liza.text import text_of
 
-SIMILARITY = 0.7
 VALUES = ("text", "confidence")
 
 
-class Objection(NamedTuple):
-    """What a reviewer says against a claim, and what the researcher answers; both as they were written."""
-
-    text: str
-    response: str | None = None
-    id: str | None = None
-
-
-def derived(name: str, claim: Mapping[str, Any], matching: str) -> list[Record]:
+def derived(name: str, claim: Mapping[str, Any], matching: str, by_response: bool) -> list[Record]:
     """The rounds of a claim with all that rules ask about."""
     entries = rounds_of(claim)
     said = [objections(entry) for entry in entries]
-    names = identities([each for some in said for each in some], matching)
+    changed = state_changes(claim)
+    links = linked(entries, said, [bool(each) for each in changed], matching, by_response)
     found: list[Record] = []
-    for index, (entry, some, changes) in enumerate(zip(entries, said, state_changes(claim), strict=True)):
+    for index, (entry, some, changes) in enumerate(zip(entries, said, changed, strict=True)):
         about = {
             "claim": name,
             "details": None,  # nothing is looked up there: whatever an agent put into it is not what was seen
             "said": some,
-            "objection": [names[each] for each in some] or None,
+            "objection": [each.name for each in links[index]] or None,
+            "same_by": [each.by for each in links[index]],
             "changes": list(changes),
             "changed": bool(changes),
         }
@@ -59,78 +50,6 @@ def past_rounds(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def records(value: Any) -> list[Mapping[str, Any]]:
     """Those of a list that have fields."""
     return [each for each in value if isinstance(each, MAPPINGS)] if isinstance(value, list | tuple) else []
-
-
-# --- objections -----------------------------------------------------------------------------------------------------
-
-
-def objections(entry: Mapping[str, Any]) -> tuple[Objection, ...]:
-    """The objections of a round, with the response to each: `objection` where there is one, `objections` for several.
-
-    One without a word and without an id is none.
-    """
-    found = list(_listed(entry.get("objections")))
-    texts, answers = (_each(entry.get(name)) for name in ("objection", "response"))
-    ids = _each(entry.get("objection_id"))
-    for index in range(max(len(texts), len(ids))):
-        text, answer, label = (each[index] if index < len(each) else None for each in (texts, answers, ids))
-        found.append(Objection(_text(text), None if answer is None else text_of(answer), _text(label).strip() or None))
-    return tuple(each for each in found if each.text.strip() or each.id)
-
-
-def _listed(value: Any) -> Iterator[Objection]:
-    for each in value if isinstance(value, list | tuple) else ():
-        if isinstance(each, MAPPINGS):
-            said = each.get("objection") if each.get("objection") is not None else each.get("text")
-            answer = each.get("response")
-            label = _text(each.get("id")).strip() or None
-            yield Objection(_text(said), None if answer is None else text_of(answer), label)
-        elif each is not None and not isinstance(each, list | tuple):
-            yield Objection(text_of(each))
-
-
-def _each(value: Any) -> Sequence[Any]:
-    """A value, or each of several; a mapping says nothing that could be compared."""
-    if isinstance(value, list | tuple):
-        return [each for each in value if not isinstance(each, MAPPINGS)]
-    return () if value is None or isinstance(value, MAPPINGS) else (value,)
-
-
-def _text(value: Any) -> str:
-    return "" if value is None or isinstance(value, MAPPINGS) else text_of(value)
-
-
-def identities(said: Sequence[Objection], matching: str) -> dict[Objection, str]:
-    """What each objection is called among all of a claim: two have the same name if they are the same objection.
-
-    An id is what counts where there is one. One without an id is taken for that of which it repeats the words.
-    """
-    groups = _groups([each.text for each in said if each.text.strip()], matching)
-    ids: dict[Any, set[str]] = {}  # of each text that somebody gave an id
-    first: dict[Any, str] = {}  # the words in which each was said first
-    for each in said:
-        if each.id is not None:
-            first.setdefault(("id", same_key(each.id)), f"{each.id}: {each.text}" if each.text.strip() else each.id)
-            if each.text.strip():
-                ids.setdefault(groups[each.text], set()).add(same_key(each.id))
-        else:
-            first.setdefault(("text", groups[each.text]), each.text)
-    names: dict[Objection, str] = {}
-    for each in said:
-        if each.id is not None:
-            names[each] = first["id", same_key(each.id)]
-            continue
-        known = ids.get(groups[each.text], set())
-        names[each] = first["id", next(iter(known))] if len(known) == 1 else first["text", groups[each.text]]
-    return names
-
-
-def _groups(texts: Sequence[str], matching: str) -> Mapping[str, Any]:
-    if matching == "exact":
-        return {text: text for text in texts}
-    if matching == "similar":
-        return similar_groups(texts, SIMILARITY)
-    return {text: same_key(text) for text in texts}
 
 
 # --- state changes --------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from liza.rules.blocks import LAST_STAGE, MATCHING, ROUNDS
+from liza.rules.blocks import LAST_STAGE, MATCHING, OBJECTIONS, ROUNDS
 from liza.rules.conditions import Condition
 from liza.rules.evaluate import Compiled, RuleSet
 
@@ -15,7 +15,8 @@ class Settings(NamedTuple):
     """What is in force."""
 
     rounds: float  # of one objection without a state change, after which a claim is frozen
-    matching: str = MATCHING[0]  # how objections without an id are compared: same, similar or exact
+    matching: str = MATCHING[0]  # how objections without an id are compared: similar, same or exact
+    by_response: bool = True  # whether the same answer from round to round shows the same objection
     last_stage: str = LAST_STAGE  # which does not close over a dispute
     notes: tuple[str, ...] = ()  # what is odd about them
 
@@ -24,8 +25,9 @@ def settings_of(rules: RuleSet) -> Settings:
     block = rules.blocks.get("disputes") or {}
     own = [params[ROUNDS_PARAM] for each in _rules(rules) if ROUNDS_PARAM in (params := each.condition.params)]
     rounds = block.get(ROUNDS_PARAM) or (own[0] if own else ROUNDS.default)
-    matching = "exact" if rules.exact else block.get("matching") or MATCHING[0]
-    found = Settings(rounds, matching, str(block.get("last_stage") or LAST_STAGE))
+    is_loose = (block.get("objections") or OBJECTIONS[0]) != "exact"
+    matching = "exact" if rules.exact else block.get("matching") or ("similar" if is_loose else "same")
+    found = Settings(rounds, matching, is_loose and not rules.exact, str(block.get("last_stage") or LAST_STAGE))
     return found._replace(notes=tuple(_notes(rules, found)))
 
 
@@ -47,7 +49,7 @@ def rules_for(rules: RuleSet, settings: Settings) -> RuleSet:
         Compiled(each.rule, Condition(each.condition.tree, {**each.condition.params, ROUNDS_PARAM: settings.rounds}))
         for each in _rules(rules)
     ]
-    return RuleSet(tuple(chosen), window="all", exact=rules.exact)
+    return rules.of_scope(chosen)
 
 
 def _rules(rules: RuleSet) -> tuple[Compiled, ...]:

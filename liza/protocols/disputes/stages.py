@@ -1,5 +1,6 @@
 """The stages of a pipeline of claims: which one it is in, and what keeps the last one from closing. Only decisions."""
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ from liza.protocols.scopes import Event
 from liza.rules.sameness import same_key
 
 SCOPE = scopes.Scope("stage", "stages")
-ACTIVE, PASSED, CLOSED = "ACTIVE", "PASSED", "CLOSED"
+ACTIVE, PASSED, CLOSED, PENDING = "ACTIVE", "PASSED", "CLOSED", "PENDING"
 _ACTIVE = (ACTIVE, "CURRENT", "IN_PROGRESS", "RUNNING", "OPEN")  # words that people have for it
 
 
@@ -42,6 +43,31 @@ def called(section: Any, name: str, last: str) -> str:
     return next((label for label in names if same_key(label) == same_key(name)), name)
 
 
+def is_beyond(section: Any, name: str, last: str) -> bool:
+    """Whether a stage comes after the last one, so that who is in it has passed the last one.
+
+    By its number where both names have one and are the same otherwise (S6, S5.1), else by its place in the section. A
+    new name comes after every stage that is listed. Where the last one is not listed yet, a name without a number
+    comes after it unless it is listed before a stage that is numbered like it: FINAL after S4 passes S5.
+    """
+    if is_last(name, last):
+        return False
+    (stem, *number), (last_stem, *last_number) = _parts(name), _parts(last)
+    if number and last_number and stem == last_stem:
+        return number > last_number
+    places = [same_key(label) for _, label, _ in scopes.named(section, SCOPE.name)]
+    ends = [place for place in places if place == same_key(last)]
+    if not ends and last_number:
+        ends = [place for place in places if len(parts := _parts(place)) > 1 and parts[0] == last_stem]
+    return bool(ends) and same_key(name) not in places[: places.index(ends[-1])]
+
+
+def _parts(name: str) -> list[Any]:
+    """The letters of a name and the number behind them, in parts that can be compared: S5.1b is s, (5, 1), b."""
+    found = re.fullmatch(r"(\D*?)[\W_]*(\d{1,9}(?:\.\d{1,9})*)(.*)", same_key(name[:200]), re.DOTALL)
+    return [found[1], tuple(map(int, found[2].split("."))), found[3]] if found else [same_key(name)]
+
+
 # --- going on -------------------------------------------------------------------------------------------------------
 
 
@@ -52,15 +78,20 @@ class Moved(NamedTuple):
     events: tuple[Event, ...] = ()
 
 
-def advanced(section: Any, name: str, now: datetime) -> Moved:
-    """The pipeline is in that stage from now on; one that was active before is passed."""
+def advanced(section: Any, name: str, last: str, now: datetime) -> Moved:
+    """The pipeline is in that stage from now on; one that was active before is passed.
+
+    Who goes back from the last stage has not passed it: it is to be entered again.
+    """
+    is_back = not is_beyond(section, name, last)
     found = scopes.find(section, name, SCOPE.name)
     was = current(section)
     if was == name:
         return Moved(section)
     for _, label, stage in list(scopes.named(section, SCOPE.name)):
         if label != name and isinstance(stage, MAPPINGS) and str(stage.get("status") or "").strip().upper() in _ACTIVE:
-            section = scopes.put(section, label, {**stage, "status": PASSED}, SCOPE.name)
+            status = PENDING if is_back and is_last(label, last) else PASSED
+            section = scopes.put(section, label, {**stage, "status": status}, SCOPE.name)
     kept = {key: value for key, value in (found[1] if found else {}).items() if not key.startswith("closed_")}
     section = scopes.put(section, name, {**kept, "status": ACTIVE, "entered_at": format_time(now)}, SCOPE.name)
     said = f"the pipeline is in stage {name}" + (f", it was in {was}" if was else "")
@@ -96,6 +127,7 @@ class Blocker(NamedTuple):
 
     name: str
     violated: tuple[str, ...]
+    is_taken_out: bool = False
 
     def __str__(self) -> str:
         return f"{self.name} is {freezing.DISPUTED}" + "".join(f", {each} by hand" for each in self.violated)
@@ -114,13 +146,26 @@ def blockers(claims: Any) -> list[Blocker]:
         for field, expected in freezing.faults_of(claim):
             raise Unreadable(f"claim {name} cannot be judged: {field} is not {expected}", hint="see: liza validate")
         if freezing.is_frozen(claim):
-            found.append(Blocker(name, freezing.violations(claim)))
+            found.append(Blocker(name, freezing.violations(claim), freezing.is_taken_out(claim)))
     return found
 
 
-def closed_over(section: Any, claims: Any, last: str) -> tuple[str, list[Blocker]] | None:
-    """The last stage, if it says that it is closed while a claim is in dispute."""
+class Over(NamedTuple):
+    """A stage that says that the last one is behind the pipeline, while claims are in dispute."""
+
+    stage: str
+    status: str
+    found: list[Blocker]
+
+    def __str__(self) -> str:
+        word = self.status.lower() if self.status in (CLOSED, PASSED) else "entered"
+        return f"stage {self.stage} is {word} over a dispute: {'; '.join(str(each) for each in self.found)}"
+
+
+def closed_over(section: Any, claims: Any, last: str) -> Over | None:
+    """The last stage where it is closed or passed while a claim is in dispute, or one beyond it that was entered."""
     for name, status in statuses(section):
-        if is_last(name, last) and status == CLOSED and (found := blockers(claims)):
-            return name, found
+        ends = (CLOSED, PASSED) if is_last(name, last) else (CLOSED, PASSED, *_ACTIVE)
+        if status in ends and (is_last(name, last) or is_beyond(section, name, last)) and (found := blockers(claims)):
+            return Over(name, status, found)
     return None

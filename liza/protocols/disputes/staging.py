@@ -1,6 +1,6 @@
 """Stages on the blackboard: on to the next one, new data, and the end, each in one change under the lock."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from liza.blackboard import backups
@@ -27,38 +27,58 @@ class Staged(NamedTuple):
 
 
 class Blocked(Refused):
-    """The last stage does not close while a claim is in dispute."""
+    """While a claim is in dispute the last stage does not close, and none beyond it is entered or closed."""
 
     exit_code = 3
     status = "disputed"
 
-    def __init__(self, name: str, found: list[Blocker]) -> None:
+    def __init__(self, name: str, refused: str, found: list[Blocker]) -> None:
         count = f"{len(found)} claim{'s are' if len(found) > 1 else ' is'} in dispute"
         listed = "; ".join(str(each) for each in found)
-        ways = "; ".join(ways_out(found[0].name))
+        ways = "; ".join(ways_out(found[0].name, found[0].is_taken_out))
         more = f", and so for {', '.join(each.name for each in found[1:])}" if len(found) > 1 else ""
-        super().__init__(f"stage {name} does not close: {count} ({listed})", hint=f"ways out: {ways}{more}")
-        self.stage = name
+        super().__init__(f"{refused}: {count} ({listed})", hint=f"ways out: {ways}{more}")
+        self.refused = refused
         self.found = found
         self.fields = {
             "stage": name,
             "claims": [
-                {"claim": each.name, "violated": list(each.violated), "ways_out": list(ways_out(each.name))}
+                {
+                    "claim": each.name,
+                    "violated": list(each.violated),
+                    "ways_out": list(ways_out(each.name, each.is_taken_out)),
+                }
                 for each in found
             ],
         }
 
 
-def advance(context: Context, name: str) -> Staged:
-    """Go on to a stage. Every claim in dispute is to be re-examined then."""
-    _named(name)
+Archived = tuple[tuple[str, tuple[Mapping[str, Any], ...]], ...]
 
-    def after(document: Document) -> tuple[Any, Any, tuple[Event, ...]]:
+
+class Change(NamedTuple):
+    """What both sections are to be, what happened, what is kept of it, and why the command is refused all the same."""
+
+    stages: Any
+    claims: Any
+    events: tuple[Event, ...]
+    archived: Archived = ()
+    refused: Blocked | None = None
+
+
+def advance(context: Context, name: str) -> Staged:
+    """Go on to a stage. Every claim in dispute is to be re-examined then; beyond the last stage there must be none."""
+    _named(name)
+    last = context.settings.last_stage
+
+    def after(document: Document) -> Change:
         section = document.data.get("stages")
-        known = stages.called(section, name, context.settings.last_stage)
-        moved = stages.advanced(section, known, context.now)
-        claims, events = _settled(context, document, moved.section)
-        return moved.section, claims, (*moved.events, *events)
+        known = stages.called(section, name, last)
+        moved = stages.advanced(section, known, last, context.now)
+        if stages.is_beyond(section, known, last):
+            return _unless_disputed(context, document, moved, known, f"stage {known} comes after {last}")
+        found = _settled(context, document, moved.section)
+        return Change(moved.section, found.section, (*moved.events, *found.events), found.archived)
 
     return _change(context, name, after)
 
@@ -66,71 +86,77 @@ def advance(context: Context, name: str) -> Staged:
 def add_data(context: Context, reference: str, only: tuple[str, ...]) -> Staged:
     """New data or tools have come: claims in dispute are to be re-examined, all of them or those that are named."""
 
-    def after(document: Document) -> tuple[Any, Any, tuple[Event, ...]]:
-        claims, before = _settled(context, document, document.data.get("stages"))
-        chosen = [_disputed(document, claims, name) for name in only]
+    def after(document: Document) -> Change:
+        found = _settled(context, document, document.data.get("stages"))
+        chosen = [_disputed(document, found.section, name) for name in only]
         events: list[Event] = []
 
         def change(name: str, claim: Any) -> Any:
             if (chosen and name not in chosen) or not freezing.is_frozen(claim):
                 return claim
-            outcome = freezing.marked(name, claim, "new_data", reference, context.now)
+            outcome = freezing.marked(name, claim, freezing.NEW_DATA, reference, context.now)
             events.extend(outcome.events)
             return outcome.record
 
-        marked = scopes.each(claims, judging.SCOPE.name, change)
+        marked = scopes.each(found.section, judging.SCOPE.name, change)
         told = Event("stage", reference, "data", f"new data: {reference}")
         section = stages.with_data(document.data.get("stages"), reference, context.now)
-        return section, marked, (*before, told, *events)
+        return Change(section, marked, (*found.events, told, *events), found.archived)
 
     return _change(context, reference, after)
 
 
 def close(context: Context, name: str, by: str) -> Staged:
-    """End a stage; the last one only if no claim is in dispute. What is asked is the ledger, not what somebody says."""
+    """End a stage; the last one, or one beyond it, only if no claim is in dispute.
+
+    What is asked is the ledger, not what somebody says.
+    """
     _named(name)
-    blocked: list[Blocked] = []
+    last = context.settings.last_stage
 
-    def after(document: Document) -> tuple[Any, Any, tuple[Event, ...]]:
-        blocked.clear()
+    def after(document: Document) -> Change:
         section = document.data.get("stages")
-        known = stages.called(section, name, context.settings.last_stage)
-        if not stages.is_last(name, context.settings.last_stage):
-            moved = stages.closed(section, known, by, context.now)
-            return moved.section, document.data.get("claims"), moved.events
-        claims, events = _settled(context, document, section)
-        if found := stages.blockers(missing.restored(context.board, claims)):
-            blocked.append(Blocked(known, found))
-            return section, claims, events
+        known = stages.called(section, name, last)
         moved = stages.closed(section, known, by, context.now)
-        return moved.section, claims, (*events, *moved.events)
+        if stages.is_last(name, last) or stages.is_beyond(section, known, last):
+            return _unless_disputed(context, document, moved, known, f"stage {known} does not close")
+        return Change(moved.section, document.data.get("claims"), moved.events)
 
-    staged = _change(context, name, after)
-    if blocked:
-        raise blocked[0]
-    return staged
+    return _change(context, name, after)
 
 
-def _change(context: Context, name: str, after: Callable[[Document], tuple[Any, Any, tuple[Event, ...]]]) -> Staged:
-    last: list[tuple[Any, Any, tuple[Event, ...]]] = []
+def _unless_disputed(context: Context, document: Document, moved: stages.Moved, name: str, refused: str) -> Change:
+    """That move, unless a claim is in dispute; one that only turns out to be now is frozen all the same."""
+    section = document.data.get("stages")
+    now = _settled(context, document, section)
+    if found := stages.blockers(missing.restored(context.board, now.section)):
+        return Change(section, now.section, now.events, now.archived, Blocked(name, refused, found))
+    return Change(moved.section, now.section, (*now.events, *moved.events), now.archived)
+
+
+def _change(context: Context, name: str, after: Callable[[Document], Change]) -> Staged:
+    last: list[Change] = []
 
     def revised(document: Document) -> bytes:
         last[:] = [after(document)]
-        sections = {"stages": last[0][0], "claims": last[0][1]}
+        sections = {"stages": last[0].stages, "claims": last[0].claims}
         raw = revise(document, {key: value for key, value in sections.items() if value != document.data.get(key)})
         if raw != document.raw:
             backups.keep(context.board.paths, document.raw, context.now)
+            for claim, copies in last[0].archived:
+                judging.archive(context.board.paths, claim, copies)
         return raw
 
     context.board.change(revised)
-    log(context.board.paths, last[0][2], context.now)
-    return Staged(name, *last[0])
+    log(context.board.paths, last[0].events, context.now)
+    if last[0].refused is not None:
+        raise last[0].refused
+    return Staged(name, last[0].stages, last[0].claims, last[0].events)
 
 
-def _settled(context: Context, document: Document, section: Any) -> tuple[Any, tuple[Event, ...]]:
+def _settled(context: Context, document: Document, section: Any) -> scopes.Settled:
     """The claims as they are once everything is judged, with the stages as they are to be."""
-    found = judging.settle(document.data.get("claims"), context.rules, {}, context.now, section)
-    return found.section, found.events
+    return judging.settle(document.data.get("claims"), context.rules, {}, context.now, section)
 
 
 def _disputed(document: Document, section: Any, name: str) -> str:

@@ -65,7 +65,8 @@ def primary(error: str | None, output: str | None, outcome: str) -> Error | None
         return found[0]
     if error is not None:
         lines = error.strip().splitlines()
-        return Error(lines[0][:LONGEST]) if lines else None
+        place = re.match(r"([^\s:]*[./][^\s:]*:\d+)(?::\d+)?: ", lines[0][:LONGEST]) if lines else None
+        return Error(lines[0][:LONGEST], place[1] if place else None) if lines else None
     return Error(f"the agent's command ended in a {outcome}") if outcome in ("timeout", "crash") else None
 
 

@@ -9,10 +9,12 @@ from liza.blackboard.document import Document
 from liza.errors import Refused, Unreadable
 from liza.model import format_time
 from liza.protocols.changing import Outcome, change, unknown
+from liza.protocols.inbox import or_wait
 from liza.protocols.loops import iterations as its
 from liza.protocols.loops import judging, states
 from liza.protocols.loops.errors import Error
 from liza.protocols.loops.settings import Settings
+from liza.protocols.payload import dump
 from liza.rules.evaluate import RuleSet
 from liza.text import printable, shown
 
@@ -65,6 +67,7 @@ class Recorded(NamedTuple):
     completed: bool = False
     signals: tuple[judging.Signal, ...] = ()
     notes: tuple[str, ...] = ()
+    probe_from: datetime | None = None  # an open loop may be probed only then; None: now
 
     def command(self, verb: str) -> str:
         """What a person types about this loop, as a shell reads it."""
@@ -72,11 +75,20 @@ class Recorded(NamedTuple):
 
         return f"liza loop {verb} {'-- ' if self.name.startswith('-') else ''}{printable(quote(self.name))}"
 
+    @property
+    def ways_on(self) -> str:
+        """What a person may type to let an open loop continue."""
+        reset = f"go on with: {self.command('reset')}"
+        if states.needs_reset(self.loop):
+            return reset
+        since = f"from {format_time(self.probe_from)} on" if self.probe_from is not None else "or"
+        return f"{reset}   ({since} try one iteration: {self.command('probe')})"
+
 
 def record(
     board: Board, name: str, iteration: Iteration, rules: RuleSet, settings: Settings, now: datetime
 ) -> Recorded:
-    """Put one iteration on the blackboard, and judge the loop at once."""
+    """Put one iteration on the blackboard, and judge the loop at once; `NotEvaluated` where it waits in the inbox."""
     _checked(name, iteration)
     error = iteration.error
     said = None if error is None else {name: value for name, value in error._asdict().items() if value is not None}
@@ -86,33 +98,50 @@ def record(
         loop = judging.understood(document, name) or states.new()
         return states.recorded(name, loop, iteration.fields(now), said, settings, judge, now)
 
-    return _told(name, _change(board, name, after, now), judge)
+    def fields() -> Mapping[str, Any]:
+        return {"loop": name, "iteration": dump(iteration), "project": settings.project}
+
+    outcome = or_wait(board, "iteration", fields, format_time(now), lambda: _change(board, name, after, now))
+    return _told(name, outcome, judge)
 
 
 def reset(
-    board: Board, name: str, why: str | None, by: str, rules: RuleSet, settings: Settings, now: datetime
-) -> Recorded:
-    """Close a loop and set its counters to 0."""
+    board: Board, name: str, why: str | None, by: str, rules: RuleSet, settings: Settings, now: datetime,
+    how: str = "reset",
+) -> Recorded:  # fmt: skip
+    """Close a loop and set its counters to 0. `how` says whether a person did it."""
 
     def after(document: Document, loop: Mapping[str, Any] | None) -> Outcome:
         if loop is None:
             raise unknown(document, judging.SCOPE, name)
-        return states.closed(name, loop, "reset", why, now, by)
+        return states.closed(name, loop, how, why, now, by)
 
     return _told(name, _change(board, name, after, now), judging.Judge(rules, settings, now))
 
 
-def probe(board: Board, name: str, rules: RuleSet, settings: Settings, now: datetime) -> Recorded:
-    """Let an open loop try one iteration; any other loop stays as it is."""
+def probe(board: Board, name: str, by: str, rules: RuleSet, settings: Settings, now: datetime) -> Recorded:
+    """Let an open loop try one iteration, once it has cooled down; any other loop stays as it is."""
 
     def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
         loop = judging.understood(document, name)
         if loop is None:
             raise unknown(document, judging.SCOPE, name)
-        is_open = states.status_of(loop) == states.OPEN
-        return states.probed(name, loop, "probe", now) if is_open else Outcome(dict(loop))
+        if states.status_of(loop) != states.OPEN:
+            return Outcome(dict(loop))
+        _require_probe(name, loop, settings, now)
+        return states.probed(name, loop, "probe", now, by)
 
     return _told(name, _change(board, name, after, now), judging.Judge(rules, settings, now))
+
+
+def _require_probe(name: str, loop: Mapping[str, Any], settings: Settings, now: datetime) -> None:
+    """`Refused` where an open loop may not be probed, or not yet."""
+    hint = Recorded(name, states.OPEN, "", loop).command("reset")
+    if states.needs_reset(loop):
+        raise Refused(f"a trip of {states.RESET_ONLY} is closed by a reset only", hint=hint)
+    since = states.probe_from(loop, settings)
+    if now < since:
+        raise Refused(f"loop {shown(name)} cools down until {format_time(since)}", hint=f"wait, or: {hint}")
 
 
 def look(board: Board, name: str, rules: RuleSet, settings: Settings, now: datetime) -> Recorded:
@@ -138,6 +167,7 @@ def _change(
 
 def _told(name: str, outcome: Outcome, judge: judging.Judge) -> Recorded:
     loop = outcome.record
+    since = states.probe_from(loop, judge.settings)
     kinds = {event.kind for event in outcome.events}
     return Recorded(
         name=name,
@@ -148,6 +178,7 @@ def _told(name: str, outcome: Outcome, judge: judging.Judge) -> Recorded:
         completed=bool(loop.get("completed_at")),
         signals=judge.signals(name, loop),
         notes=tuple(event.text for event in outcome.events if event.kind != "opened"),
+        probe_from=since if since > judge.now else None,
     )
 
 

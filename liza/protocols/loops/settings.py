@@ -24,7 +24,8 @@ class Settings(NamedTuple):
     action: str = "pause"
     max_loops_no_progress: int = LIMITS["max_loops_no_progress"].default
     stagnation_threshold: float = LIMITS["stagnation_threshold"].default  # percent
-    cooldown_seconds: float = LIMITS["cooldown_seconds"].default  # 0: an open loop waits for a person
+    cooldown_seconds: float = LIMITS["cooldown_seconds"].default  # before a probe; 0: at once
+    auto_probe: bool = False  # once it has cooled down, a stagnant loop tries one iteration by itself
     absolute_max_loops: int = LIMITS["absolute_max_loops"].default
     warning_threshold: int = LIMITS["warning_threshold"].default
     critical_threshold: int = LIMITS["critical_threshold"].default
@@ -65,6 +66,7 @@ def settings_of(rules: RuleSet, environment: Mapping[str, str], options: Mapping
         action=_action(given.get("on_stagnation"), environment.get("LIZA_ON_STAGNATION"))
         or _first(stagnation.get("action"), "pause"),
         **numbers,
+        auto_probe=_first(breaker.get(blocks.AUTO_PROBE), False),
         task_timeout_iterations=int(_first(signals.get("task_timeout_iterations"), TASK_TIMEOUT.default)),
         off=frozenset(name for name in SIGNALS if signals.get(name) is False),
         escalation=_first(escalation.get("enabled"), True),
@@ -143,4 +145,4 @@ def rules_for(rules: RuleSet, settings: Settings) -> RuleSet:
         for each in rules.scoped.get("loops", ())
         if each.rule.name not in off
     ]
-    return RuleSet(tuple(chosen), window="all", exact=rules.exact)
+    return rules.of_scope(chosen)

@@ -5,8 +5,8 @@ next. Whatever people put beside our fields stays.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
 
 from liza.model import MAPPINGS, Match, Record, format_time, parse_time
 from liza.protocols.changing import Outcome
@@ -16,6 +16,7 @@ from liza.protocols.scopes import Event
 
 CLOSED, OPEN, HALF_OPEN = "CLOSED", "OPEN", "HALF_OPEN"
 STATES = (CLOSED, OPEN, HALF_OPEN)
+RESET_ONLY = "absolute_max"  # the rule whose trips no probe closes
 KEPT = 100  # iterations that stay on the blackboard
 TRIPS = 50  # of a loop that its history keeps
 
@@ -30,16 +31,30 @@ def status_of(loop: Mapping[str, Any]) -> str:
 
 
 def effective(loop: Mapping[str, Any], settings: Settings, now: datetime) -> str:
-    """The status now: an open loop may be tried again after its cooldown.
+    """The status now: where `auto_probe` is set, a stagnant loop that has cooled down tries one iteration by itself.
 
-    Not if nobody can tell when it was opened, and not if that seems to lie in the future: a clock that was set back is
-    no reason to go on.
+    Not if the time at which it was opened is unknown, and not if that is in the future: a clock that was set back is
+    no reason to continue.
     """
     status = status_of(loop)
-    opened = _moment(loop.get("last_trigger_time"))
-    if status != OPEN or loop.get("status") != OPEN or opened is None or not settings.cooldown_seconds:
+    is_automatic = settings.auto_probe and settings.cooldown_seconds and not needs_reset(loop)
+    if status != OPEN or loop.get("status") != OPEN or not is_automatic:
         return status
-    return HALF_OPEN if (now - opened).total_seconds() >= settings.cooldown_seconds else OPEN
+    return HALF_OPEN if _moment(loop.get("last_trigger_time")) and now >= probe_from(loop, settings) else OPEN
+
+
+def needs_reset(loop: Mapping[str, Any]) -> bool:
+    """Whether the open trip of a loop is one that only a reset closes."""
+    rules = (_open_trip(loop) or {}).get("rules")
+    return isinstance(rules, list | tuple) and RESET_ONLY in rules
+
+
+def probe_from(loop: Mapping[str, Any], settings: Settings) -> datetime:
+    """When a person may let an open loop try one iteration. Where its time is unknown, a person decides at once."""
+    opened = _moment(loop.get("last_trigger_time"))
+    if opened is None or not settings.cooldown_seconds:
+        return datetime.min.replace(tzinfo=UTC)
+    return opened + timedelta(seconds=settings.cooldown_seconds)
 
 
 def _moment(value: Any) -> datetime | None:
@@ -70,7 +85,7 @@ def recorded(
     settings: Settings, judge: Judge, now: datetime,
 ) -> Outcome:  # fmt: skip
     """After one more iteration."""
-    before = _begun(name, loop, settings, now)
+    before = _begun(name, loop, settings, judge, now)
     count = its.count_of(before.record) + 1
     grown = {
         **before.record,
@@ -87,9 +102,10 @@ def recorded(
     return Outcome(trimmed, before.events + after.events, before.archived + after.archived + older)
 
 
-def _begun(name: str, loop: Mapping[str, Any], settings: Settings, now: datetime) -> Outcome:
-    """The loop as an iteration finds it: one that was finished begins anew, one that has cooled down is tried."""
-    done = settled(name, loop, settings, None, now)  # a reset by hand that nobody has noticed yet
+def _begun(name: str, loop: Mapping[str, Any], settings: Settings, judge: Judge, now: datetime) -> Outcome:
+    """The loop as an iteration finds it: one that was finished begins anew, one that has cooled down may be tried."""
+    is_tried = status_of(loop) == HALF_OPEN  # by an iteration that another program wrote
+    done = settled(name, loop, settings, judge if is_tried else None, now)  # else a reset by hand, not yet noticed
     loop = done.record
     if status_of(loop) == CLOSED and loop.get("completed_at"):
         fresh, archived = _emptied({key: value for key, value in loop.items() if key != "completed_at"}, 0)
@@ -151,7 +167,7 @@ def settled(name: str, loop: Mapping[str, Any], settings: Settings, judge: Judge
     if status == CLOSED and (_open_trip(loop) is not None or loop.get("trigger_reason")):
         return closed(name, loop, "by hand", None, now)  # somebody changed the status, and that was all
     if status == HALF_OPEN:
-        return _after_probe(name, loop, settings, now)
+        return _after_probe(name, loop, settings, judge, now)
     last = its.newest(loop) or {}
     if status == OPEN or loop.get("completed_at") or not its.count_of(loop):
         return Outcome(dict(loop))
@@ -199,8 +215,14 @@ def words(match: Match) -> str:
     return template.replace("{count}", f"{match.value:g}").replace("{text}", " ".join(text.split())[:200])
 
 
-def _after_probe(name: str, loop: Mapping[str, Any], settings: Settings, now: datetime) -> Outcome:
-    """One iteration, judged on its own: progress closes the loop, anything else opens it again."""
+def _after_probe(name: str, loop: Mapping[str, Any], settings: Settings, judge: Judge | None, now: datetime) -> Outcome:
+    """One iteration, judged on its own: progress closes the loop, anything else opens it again.
+
+    Progress does not close it once there were so many iterations that only a reset does.
+    """
+    if needs_reset(loop):
+        said = f"loop {name} stays OPEN: a trip of {RESET_ONLY} is closed by a reset, not by a probe"
+        return Outcome({**loop, "status": OPEN}, (Event("loop", name, "probe_refused", said),))
     trip = _open_trip(loop) or {}
     probe = trip.get("probe")
     if type(probe) is not int:  # somebody changed the status: what was recorded before that has tried nothing
@@ -213,6 +235,9 @@ def _after_probe(name: str, loop: Mapping[str, Any], settings: Settings, now: da
         after = closed(name, loop, "probe", None, now)
         done = _completed(name, after.record, record.fields, now)
         return Outcome(done.record, after.events + done.events, after.archived)
+    matches = judge(its.counted(name, loop, settings)) if judge is not None and not settings.disabled else ()
+    if limit := next((match for match in matches if match.rule.name == RESET_ONLY), None):
+        return opened(name, _ended(loop, "probe failed", None, now), words(limit), [RESET_ONLY], settings, now)
     if _gets_on(record):
         return closed(name, loop, "probe", None, now)
     if settings.disabled:
@@ -253,16 +278,40 @@ def _emptied(loop: Mapping[str, Any], progress: Any) -> tuple[Loop, tuple[Mappin
     return _with_baseline({**loop, **zero}, progress), archived
 
 
-def probed(name: str, loop: Mapping[str, Any], why: str, now: datetime) -> Outcome:
+def probed(name: str, loop: Mapping[str, Any], why: str, now: datetime, by: str | None = None) -> Outcome:
     """The next iteration, and no other, tries whether the loop gets on again."""
     trips = _list(loop, "history")
     count = its.count_of(loop)
     trip = {**(_open_trip(loop) or {"opened": format_time(now), "reason": loop.get("trigger_reason") or "unknown"})}
-    trip |= {"probe": count + 1}
+    trip |= {"probe": count + 1, "probe_by": by} if by else {"probe": count + 1}
     kept = trips[:-1] if _open_trip(loop) is not None else trips
     result = {**loop, "status": HALF_OPEN, "loop_count": count, "history": [*kept, trip]}
-    said = f"loop {name} is HALF_OPEN ({why}): one iteration tries again"
+    said = f"loop {name} is HALF_OPEN ({why}{f' by {by}' if by else ''}): one iteration tries again"
     return Outcome(result, (Event("loop", name, "probing", said),))
+
+
+class Decision(NamedTuple):
+    """What lets a loop continue, and who decided it; None where that is not known."""
+
+    how: str  # reset, automatic, probe, cooldown, by hand; gone where the record is no longer there
+    by: str | None
+    why: str | None
+
+
+def last_decision(loop: Mapping[str, Any]) -> Decision:
+    """Why a loop that was open is not open any more."""
+    trip = _open_trip(loop)
+    if trip is not None:
+        how = ("probe" if trip.get("probe_by") else "by hand") if status_of(loop) == HALF_OPEN else "cooldown"
+        return Decision(how, _text(trip.get("probe_by")), None)
+    last = next((each for each in reversed(_list(loop, "history")) if isinstance(each, MAPPINGS)), None)
+    if last is None:
+        return Decision("gone", None, None)
+    return Decision(str(last.get("how") or "by hand"), _text(last.get("by")), _text(last.get("why")))
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
 def _open_trip(loop: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -16,12 +16,13 @@ _FILES = {
 
 
 def leftovers(board: Watched) -> list[str]:
-    """Files beside those that a blackboard has; below `state` only a bug of liza's writes anything."""
+    """Files beside those that a blackboard has; below `state` only what liza keeps of itself, no traceback of a bug."""
     found = [path for path in board.folder.iterdir() if path.name not in _FILES]
     for folder in (board.folder / "reports", board.folder / "backups"):
         found += [path for path in folder.glob("*") if path.name.startswith(".")]
     state = [path for path in (board.root / "state").rglob("*") if path.is_file()]
-    found += [path for path in state if not path.match("waiting-*.lock")]  # a lock that is deleted may have two holders
+    kept = ("waiting-*.lock", "told-*.json", "key")  # a lock that is deleted may have two holders
+    found += [path for path in state if not any(map(path.match, kept))]
     return [f"left behind: {path.relative_to(board.root)}" for path in sorted(found)]
 
 

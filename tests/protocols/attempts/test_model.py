@@ -71,6 +71,7 @@ class Commands(RuleBasedStateMachine):
         self.save("version: 1\nanomalies: []\n")
         self.model = Model()
         self.open: set[str] = set()
+        self.runs = 0
 
     def save(self, text: str) -> None:
         self.state.write_text(text)
@@ -108,9 +109,14 @@ class Commands(RuleBasedStateMachine):
     def report(self, results: dict[str, str], named: str | None) -> None:
         cases = [f"<testcase name='{test}'>{RESULTS[result]}</testcase>" for test, result in results.items()]
         Path("report.xml").write_text(f"<testsuite name='s'>{''.join(cases)}</testsuite>")
+        known = {test["test_name"] for test in self.slices["S"]["tests"]} if self.slices is not None else set()
+        named = named if known else named or next(iter(results))  # without any, every failure would count
+        self.runs += 1
+        os.utime("report.xml", (self.runs, self.runs))  # each is that of a new run
         asked = self.open | ({named} if named else set())
-        counted = {test: result for test, result in results.items() if test in asked and result != "skipped"}
-        if not (asked & results.keys()) and "infra" in results.values():
+        again = {test for test in known - asked if results.get(test) == "failed"}
+        counted = {test: result for test, result in results.items() if test in asked | again and result != "skipped"}
+        if not (asked & results.keys()) and not again and "infra" in results.values():
             counted = dict.fromkeys(asked, "infra")  # the tests that are worked on were not even found
         if self.model.status == "ACTIVE":
             self.open = (self.open | counted.keys()) - {test for test, result in counted.items() if result == "passed"}

@@ -138,13 +138,13 @@ def test_a_rollback_is_told_also_where_the_blackboard_could_not_be_written(team:
         "{{version: 1, slices: {{S-1: {{status: STOPPED, checkpoint_tag: '{}'}}}}}}",
     )
     team.write(board.format(tag) + "\n")  # nothing can be written into it without writing all of it anew
-    ran = team.attempt("reset", "--slice", "S-1", "-m", "again", "--rollback")
+    ran = team.attempt("reset", "--slice", "S-1", "-m", "again", "--rollback", "--force")
     assert (ran.code, "nothing was written" in ran.err) == (1, True)
     (saved,) = git(team.root, "for-each-ref", "--format=%(refname)", "refs/liza/saved").split()
     assert f"what was there is kept as {saved}" in ran.err
     assert (team.root / "a.py").read_text() == "1\n"
     (team.root / "a.py").write_text("2\n")
-    ran = team.attempt("reset", "--slice", "S-1", "-m", "again", "--rollback", "--json")
+    ran = team.attempt("reset", "--slice", "S-1", "-m", "again", "--rollback", "--force", "--json")
     assert ran.json["rollback"]["done"]["saved"] in git(team.root, "for-each-ref", "refs/liza/saved")
 
 

@@ -106,19 +106,32 @@ def test_claims_that_depend_on_each_other_in_a_circle_can_be_promoted(lab: Claim
 
 CHANGES = {
     "text": ("\n    text: the text of C-001", "\n    text: a kinder text"),
-    "confidence": ("    confidence: 0.7\n    evidence", "    confidence: 0.8\n    evidence"),
+    "confidence": ("    confidence: 0.7\n    stage", "    confidence: 0.8\n    stage"),
     "evidence": ("    evidence:\n      - a.csv\n    created", "    evidence:\n      - b.csv\n    created"),
     "rounds": ("      - round: 2\n", "      - round: 2\n        tests: [gc_harness]\n"),
     "dispute_reason": (f"    dispute_reason: {HARNESS}", "    dispute_reason: Please run a harness"),
     "researcher_position": ("    researcher_position: no to", "    researcher_position: gladly, no to"),
     "the status": ("    status: DISPUTED", "    status: ACCEPTED"),
+    "dispute_cycle": ("    dispute_cycle: 3", "    dispute_cycle: 7"),
+    "disputed_at": ("    disputed_at: 2025", "    disputed_at: 2024"),
+    "depends_on": ("    depends_on:\n      - C-002\n", ""),
+    "stage": ("    stage: S2", "    stage: S3"),
+    "created": ("    created: 2025-01-18T12:02:00Z\n", ""),
+    "baseline": ("    baseline:\n", "    baseline:\n      note: x\n"),
+    "history": ("      - event: edited\n", "      - event: promoted\n"),
 }
+ADDED = {
+    "a word": "verdict: fine", "a list": "also_disputed: [{objection: x}]", "a number for a key": "7: seven",
+    "what a rule of the team reads": "details: {changed: true}",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", CHANGES)
 def test_a_frozen_claim_that_somebody_changed_is_reported_everywhere(lab: Claims, what: str) -> None:
-    lab.add("C-001", "--confidence", "0.7", "--evidence", "a.csv")
-    lab.dispute()
+    lab.add("C-002")
+    lab.add("C-001", "--confidence", "0.6", "--evidence", "a.csv", "--stage", "S2", "--depends-on", "C-002")
+    assert lab.claim("edit", "C-001", "--confidence", "0.7").code == 0
+    assert lab.codes(*[f"{HARNESS} --cycle 3"] * 3) == [0, 0, 3]
     old, new = CHANGES[what]
     whole = lab.text
     lab.edit(old, new)
@@ -137,6 +150,34 @@ def test_a_frozen_claim_that_somebody_changed_is_reported_everywhere(lab: Claims
     assert lab.run("validate").code == 0
 
 
+@pytest.mark.parametrize("field", ADDED.values(), ids=ADDED)
+def test_a_field_added_to_a_frozen_claim_breaks_its_freeze(lab: Claims, field: str) -> None:
+    lab.dispute()
+    whole = lab.text
+    lab.edit("    status: DISPUTED\n", f"    status: DISPUTED\n    {field}\n")
+    name = field.partition(":")[0]
+    (said,) = json_of(lab.claim("show", "C-001", "--json"))["violated"]
+    assert said.split()[0] == name
+    assert lab.run("validate").code == 1
+    lab.write(whole)
+    assert lab.run("validate").code == 0
+
+
+def test_a_dispute_of_an_older_version_stays_whole(lab: Claims) -> None:
+    """It has digests of fewer fields; what it has no digest of is not taken for a change."""
+    lab.add("C-001", "--stage", "S2", "--confidence", "0.7")
+    lab.dispute()
+    newer = ("created", "baseline", "dispute_cycle", "disputed_at", "stage", "history")
+    head, _, digests = lab.text.partition("        frozen:\n")
+    kept = [line for line in digests.splitlines(True) if line.strip().partition(":")[0] not in newer]
+    lab.write(f"{head}        frozen:\n{''.join(kept)}")
+    assert lab.run("validate").code == 0
+    lab.run("analyze")
+    assert lab.run("validate").code == 0
+    lab.edit("    confidence: 0.7\n    stage", "    confidence: 0.8\n    stage")
+    assert json_of(lab.claim("show", "C-001", "--json"))["violated"] == ["confidence was changed"]
+
+
 def test_what_was_changed_by_hand_is_kept_with_the_dispute_when_it_ends(lab: Claims) -> None:
     lab.dispute()
     lab.edit("\n    text: the text of C-001", "\n    text: a kinder text")
@@ -149,8 +190,7 @@ def test_the_bookkeeping_of_the_dispute_lies_outside_of_what_is_frozen(lab: Clai
     lab.stage("advance", "S3")
     lab.stage("data", "gc.tsv")
     lab.claim("reexamine", "C-001", "--trigger", "new_data", "--unresolved", "-m", "not that", "--by", "ann")
-    lab.edit("    dispute_cycle: null", "    dispute_cycle: 7")
-    lab.edit("    previous_status: OPEN", "    previous_status: OPEN  # as it was")
+    lab.edit("    previous_status: OPEN", "    previous_status: OPEN  # as it was\n    remark: null")
     assert lab.run("validate").code == 0
     assert "by hand" not in lab.run("status").out
 

@@ -32,6 +32,8 @@ class Model:
     rounds: list[tuple[set[str], bool]] = field(default_factory=list)
     edited: bool = False
     reset: bool = False  # it was in dispute before
+    due: bool = False  # data came while it was in dispute
+    awaits: bool = False  # it left its dispute by new data, and was not reviewed since
     disputes: int = 0
     bytes: dict[str, bytes] = field(default_factory=dict)
 
@@ -52,7 +54,7 @@ class Model:
     def review(self, objections: list[str], words: str) -> bool:
         """After one more round; whether it freezes the claim."""
         changed = self.change(words) or self.edited
-        self.edited = False
+        self.edited = self.awaits = False
         said = {"the c" if "c" in each.lower() else each for each in objections}
         self.rounds.append((said, changed))
         last = self.rounds[-3:]
@@ -92,7 +94,11 @@ class Disputes(RuleBasedStateMachine):
         ways = ("new data", "drop", "override", "re-examined")  # few runs are drawn: which one is taken depends on them
         for name in [name for name, model in self.models.items() if model.status == "DISPUTED"]:
             way = ways[(self.exits + sum(model.disputes for model in self.models.values())) % len(ways)]
-            self.reexamine(name, "--resolved") if way == "re-examined" else self.resolve(name, way)
+            if way == "re-examined":
+                self.go_on("data", "S1")
+                self.reexamine(name, "--resolved")
+            else:
+                self.resolve(name, way)
         self.close("S5")
         self.what_is_frozen_is_as_it_was_byte_for_byte()
         self.every_exit_is_in_the_log_and_the_last_stage_closed_only_without_disputes()
@@ -112,6 +118,7 @@ class Disputes(RuleBasedStateMachine):
     def thaw(self, name: str, status: str) -> None:
         model = self.models[name]
         model.status, model.rounds, model.bytes, model.reset, model.edited = status, [], {}, True, False
+        model.due = False
         self.exits += 1
 
     @property
@@ -161,8 +168,9 @@ class Disputes(RuleBasedStateMachine):
             assert code == 0
             model.status = "KILLED"
         else:
-            assert code == (1 if model.status == "KILLED" else 0)
-            model.status = "ACCEPTED" if model.status != "KILLED" else "KILLED"
+            refused = model.status == "KILLED" or (model.awaits and model.status != "ACCEPTED")
+            assert code == (1 if refused else 0)
+            model.status = model.status if refused else "ACCEPTED"
 
     @rule(name=st.sampled_from(NAMES), way=st.sampled_from(["new data", "drop", "override", "empty", "nobody"]))
     def resolve(self, name: str, way: str) -> None:
@@ -179,6 +187,7 @@ class Disputes(RuleBasedStateMachine):
             assert code == 2
         elif model.status == "DISPUTED":
             assert code == 0
+            model.awaits = way == "new data"
             self.thaw(name, {"new data": model.before, "drop": "KILLED", "override": "ACCEPTED"}[way])
         else:
             assert code in (0, 1)  # the same decision again, or nothing to decide
@@ -188,9 +197,12 @@ class Disputes(RuleBasedStateMachine):
         model = self.model(name)
         words = ("reexamine", name, "--trigger", "new_data", "-m", "note", "--by", "R3", *outcome.split())
         code = self.lab.claim(*words).code
-        if model.status != "DISPUTED":
+        if model.status != "DISPUTED" or not model.due:
             assert code == 1
-        elif outcome == "--resolved":
+            return
+        model.due = model.due and not outcome
+        if outcome == "--resolved":
+            model.awaits = True
             assert code == 0
             self.thaw(name, model.before)
         else:
@@ -199,6 +211,8 @@ class Disputes(RuleBasedStateMachine):
     @rule(verb=st.sampled_from(["advance", "data"]), name=st.sampled_from(["S1", "S2", "S5"]))
     def go_on(self, verb: str, name: str) -> None:
         assert self.lab.stage(verb, name).code == 0
+        for model in self.models.values():
+            model.due = model.due or (verb == "data" and model.status == "DISPUTED")
         self.closed = self.closed and not (verb == "advance" and name == "S5")
 
     @precondition(lambda self: self.models)

@@ -5,6 +5,7 @@ import pytest
 from tests.protocols.disputes.run import HARNESS, Claims, json_of
 
 DROP = ("resolve", "C-001", "--drop", "-m", "it was never ours")
+OVERRIDE = ("resolve", "C-001", "--override", "KILLED", "-m", "it was never ours", "--by", "ann")
 
 
 @pytest.fixture
@@ -39,7 +40,8 @@ def test_a_disputed_claim_that_is_deleted_keeps_the_last_stage_open_and_is_told_
     assert "C-001 is DISPUTED, the claim was deleted by hand" in lab.run("stage", "list").out
     closed = lab.stage("close", "S5")
     assert (closed.code, "C-001 is DISPUTED, the claim was deleted by hand" in closed.err) == (3, True)
-    assert "liza claim resolve C-001 --drop -m WHY" in closed.err
+    assert "liza claim resolve C-001 --override STATUS -m WHY --by NAME" in closed.err
+    assert "--drop" not in closed.err
     assert lab.stage("close", "S2").code == 0
 
 
@@ -76,7 +78,7 @@ def test_what_was_frozen_stays_so_for_every_command_whatever_somebody_made_of_it
     elif is_deleted or "add" not in words:
         assert (refused.code, "claim C-001 is frozen" in refused.err) == (3, True)
         assert ("the claim was deleted" if is_deleted else "its dispute was taken out") in refused.err
-        assert "liza claim resolve C-001 --drop -m WHY" in refused.err
+        assert "liza claim resolve C-001 --override STATUS -m WHY --by NAME" in refused.err
     assert lab.text == before
 
 
@@ -113,7 +115,9 @@ def test_a_dispute_that_is_taken_out_and_entered_anew_does_not_freeze_what_was_c
     lab.write(whole)
     assert lab.run("validate").code == 0  # it is back as it was
     lab.write(anew)
-    assert lab.claim("resolve", "C-001", "--new-data", "x").code == 0
+    assert lab.claim("resolve", "C-001", "--new-data", "x").code == 3
+    assert lab.text == anew
+    assert lab.claim(*OVERRIDE).code == 0
     assert lab.disputes()[0]["violated"] == ["its dispute was taken out"]
     assert lab.run("validate").code == 0
     assert lab.stage("close", "S5").code == 0
@@ -127,38 +131,98 @@ def test_a_resolved_dispute_that_somebody_makes_up_ends_no_other(lab: Claims, be
     assert lab.stage("close", "S5").code == 3
 
 
-def test_re_examining_a_dispute_that_was_taken_out_ends_it_like_any_other(lab: Claims, before: str) -> None:
-    lab.write(before)
-    words = ("reexamine", "C-001", "--trigger", "cross_model_audit", "-m", "it does not apply", "--by", "R3")
-    assert lab.claim(*words, "--unresolved").code == 3
-    assert "its dispute was taken out by hand" in lab.stage("close", "S5").err
-    assert lab.claim(*words, "--resolved").code == 0
-    assert lab.stage("close", "S5").code == 0
+NOT_ENOUGH = {
+    "new data": ("resolve", "C-001", "--new-data", "x.tsv"),
+    "a drop": DROP,
+    "an audit": ("reexamine", "C-001", "--trigger", "cross_model_audit", "--resolved", "-m", "fine", "--by", "R3"),
+    "a mark": ("reexamine", "C-001", "--trigger", "cross_model_audit", "-m", "look", "--by", "R3"),
+    "an override without a reason": ("resolve", "C-001", "--override", "KILLED", "--by", "ann"),
+}
 
 
-def test_it_is_decided_with_a_reason_like_any_other(lab: Claims, before: str) -> None:
+@pytest.mark.parametrize("is_deleted", [True, False])
+@pytest.mark.parametrize("words", NOT_ENOUGH.values(), ids=NOT_ENOUGH)
+def test_only_a_human_override_ends_a_deleted_dispute(
+    lab: Claims, before: str, is_deleted: bool, words: tuple[str, ...]
+) -> None:
+    lab.write(without_it(lab) if is_deleted else before)
+    deleted = lab.text
+    assert lab.claim(*words).code in (2, 3)
+    assert (lab.text, "claim_resolved" in lab.actions) == (deleted, False)
+    assert lab.stage("close", "S5").code == 3
+
+
+def test_an_override_of_a_deleted_claim_brings_back_both_positions(lab: Claims, before: str) -> None:
+    claim = lab.at()
     lab.write(without_it(lab))
-    assert lab.claim("resolve", "C-001", "--drop").code == 2
-    assert lab.claim(*DROP).code == 0
-    action, detail = lab.logged[-1]
-    assert (action, detail.partition(" by ")[0]) == (
-        "claim_resolved",
-        "claim C-001, which was deleted, is KILLED (dropped",
-    )
-    assert detail.endswith(": it was never ours")
-    assert lab.claim(*DROP).code == 1  # there is no such claim, and nothing left to decide
+    record = json_of(lab.claim("show", "C-001", "--json"))["record"]
+    assert [record[name] for name in ("text", "dispute_reason", "researcher_position")] == [
+        claim["text"], HARNESS, f"no to {HARNESS}",
+    ]  # fmt: skip
+    assert lab.claim("resolve", "C-001", "--override", "KILLED", "-m", " ", "--by", "ann").code == 2
+    assert lab.claim(*OVERRIDE).code == 0
+    assert (lab.at()["status"], lab.at()["text"]) == ("KILLED", claim["text"])
+    (entry,) = lab.disputes()
+    assert (entry["dispute_reason"], entry["researcher_position"]) == (HARNESS, f"no to {HARNESS}")
+    assert (entry["rationale"], entry["resolved_by"], entry["rounds"]) == ("it was never ours", "ann", claim["rounds"])
+    assert entry["violated"] == ["the claim was deleted"]
+    assert lab.claim("show", "C-001").out.count(HARNESS) >= 2
+    assert lab.actions.count("claim_resolved") == 1
+    assert lab.claim(*OVERRIDE).code == 0  # the same again changes nothing
+    assert lab.actions.count("claim_resolved") == 1
     assert lab.stage("close", "S5").code == 0
     assert lab.run("validate").code == 0
 
 
-def test_where_the_claim_is_still_there_the_decision_is_its_own(lab: Claims, before: str) -> None:
-    since = lab.at()["disputed_at"]
-    lab.write(before)
-    assert lab.claim(*DROP).code == 0
-    assert lab.at()["status"] == "KILLED"
-    (entry,) = lab.disputes()
-    assert (entry["timestamp"], entry["rationale"], len(entry["rounds"])) == (since, "it was never ours", 2)
-    assert "its dispute was taken out" in entry["violated"]
+@pytest.mark.parametrize("copy", ["", "{", '{"status": "OPEN"}\n[1]\n', None])
+def test_without_a_copy_there_is_what_the_log_says(lab: Claims, before: str, copy: str | None) -> None:
+    """Older versions kept no copy, and whoever deletes a claim can spoil that file, too."""
+    (file,) = (lab.folder / "runs" / "claims").iterdir()
+    file.unlink()
+    if copy is None:
+        file.mkdir()
+    else:
+        file.write_text(copy)
+    lab.write(without_it(lab))
+    assert HARNESS in json_of(lab.claim("show", "C-001", "--json"))["record"]["dispute_reason"]
+    assert lab.claim(*OVERRIDE).code == 0
+    assert HARNESS in lab.disputes()[0]["dispute_reason"]
+    assert lab.stage("close", "S5").code == 0
+
+
+def test_a_claim_is_frozen_also_where_no_copy_can_be_kept(lab: Claims) -> None:
+    (lab.folder / "runs").write_text("a file instead of a folder")
+    lab.dispute()
+    assert lab.at()["status"] == "DISPUTED"
+
+
+@pytest.mark.parametrize("by", ["analyze", "stage", "import"])
+def test_whoever_freezes_a_claim_keeps_a_copy(lab: Claims, by: str) -> None:
+    lab.write(lab.text + LOOP)
+    ledger = lab.root / "LEDGER.md"
+    ledger.write_text("## C-002 [DISPUTED]\n\n- **Text:** y\n- **Dispute reason:** z\n")
+    {
+        "analyze": lambda: lab.run("analyze"),
+        "stage": lambda: lab.stage("advance", "S2"),
+        "import": lambda: lab.claim("import", str(ledger)),
+    }[by]()
+    for name in ("C-001", "C-002") if by == "import" else ("C-001",):
+        text = lab.text
+        reason = lab.at(name)["dispute_reason"]
+        lab.write(text.split("claims:\n")[0])
+        record = json_of(lab.claim("show", name, "--json"))["record"]
+        assert (record["status"], record["dispute_reason"]) == ("DISPUTED", reason)
+        lab.write(text)
+
+
+def test_a_claim_written_anew_in_place_of_a_deleted_one_is_frozen(lab: Claims, before: str) -> None:
+    """Also where its history says that the dispute is over, but not why."""
+    over = "{event: disputed, timestamp: 2030-01-01T00:00:00Z, resolved_at: 2030-01-02T00:00:00Z}"
+    lab.write(f"{without_it(lab)}  C-001:\n    text: a kinder text\n    history: [{over}]\n")
+    assert lab.stage("close", "S5").code == 3
+    assert lab.claim("resolve", "C-001", "--new-data", "x").code == 3
+    assert lab.claim(*OVERRIDE).code == 0
+    assert lab.disputes()[-1]["dispute_reason"] == HARNESS
     assert lab.stage("close", "S5").code == 0
 
 

@@ -151,6 +151,85 @@ def test_the_gate_stops_for_a_freeze_that_was_broken_and_for_a_loop_that_nobody_
     assert lab.text == before
 
 
+# --- beyond the last stage ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["S6", "s6", "S10", "S5.1", "S5b", "S-6", "Publication"])
+@pytest.mark.parametrize("verb", ["advance", "close"])
+def test_no_stage_beyond_the_last_over_a_dispute(lab: Claims, verb: str, name: str) -> None:
+    lab.stage("advance", "S5")
+    lab.dispute()
+    before = lab.text
+    ran = lab.stage(verb, name)
+    assert (ran.code, lab.text) == (3, before)
+    assert "liza claim resolve C-001 --drop -m WHY" in ran.err
+    answer = json_of(lab.stage(verb, name, "--json"))
+    assert (answer["status"], [each["claim"] for each in answer["claims"]]) == ("disputed", ["C-001"])
+    assert lab.claim("resolve", "C-001", "--drop", "-m", "x").code == 0
+    assert lab.stage(verb, name).code == 0
+    assert lab.run("validate").code == 0
+
+
+def test_the_last_stage_cannot_be_jumped_over(lab: Claims) -> None:
+    lab.stage("advance", "S4")
+    lab.dispute()
+    assert [lab.stage("advance", name).code for name in ("S6", "S5", "S6")] == [3, 0, 3]
+
+
+@pytest.mark.parametrize("verb", ["advance", "close"])
+def test_a_stage_without_a_number_does_not_jump_over_the_last(lab: Claims, verb: str) -> None:
+    """The last stage was never entered, so it is not listed; what is listed shows that stages have numbers here."""
+    lab.stage("advance", "S4")
+    lab.dispute()
+    assert lab.stage(verb, "FINAL").code == 3
+    assert lab.stage("advance", "S3").code == 0
+
+
+def test_a_deleted_dispute_keeps_stages_beyond_shut(lab: Claims) -> None:
+    lab.stage("advance", "S5")
+    lab.dispute()
+    lab.write(lab.text.split("claims:\n")[0])
+    assert lab.stage("advance", "S6").code == 3
+
+
+def test_stages_without_numbers_have_the_order_of_their_list(lab: Claims) -> None:
+    lab.write_rules("disputes: {last_stage: Synthesis}\n")
+    lab.write("version: 1\nstages: [{name: Scoping}, {name: Analysis}, {name: Synthesis}, {name: Printing}]\n")
+    lab.dispute()
+    names = ("Analysis", "Synthesis", "Printing", "Review", "Scoping")
+    assert [lab.stage("advance", name).code for name in names] == [0, 0, 3, 3, 0]
+
+
+def test_going_back_from_the_last_stage_does_not_pass_it(lab: Claims) -> None:
+    """A team may go back for more data; the last stage is to be entered again."""
+    lab.stage("advance", "S3")
+    lab.stage("advance", "S5")
+    lab.dispute()
+    assert lab.stage("advance", "S3").code == 0
+    rows = json_of(lab.run("stage", "list", "--json"))["stages"]
+    assert {each["stage"]: each["status"] for each in rows} == {"S3": "ACTIVE", "S5": "PENDING"}
+    assert lab.run("validate").code == 0
+    assert lab.stage("advance", "S6").code == 3
+
+
+@pytest.mark.parametrize(
+    "stages", ["S5: {status: passed}", "S5: {status: PASSED}\n  S6: {status: ACTIVE}", "S6: {status: running}"]
+)
+def test_a_last_stage_passed_by_hand_over_a_dispute_is_reported(lab: Claims, stages: str) -> None:
+    lab.dispute()
+    lab.write(f"{lab.text}stages:\n  {stages}\n")
+    assert lab.run("validate").code == 1
+    assert "over a dispute: C-001 is DISPUTED" in lab.run("status").out
+
+
+def test_the_gate_is_shut_beyond_the_last_stage_too(lab: Claims, server: Server) -> None:
+    lab.stage("advance", "S5")
+    lab.dispute()
+    assert [gate(lab, server, "--stage", name).code for name in ("S6", "S4")] == [2, 0]
+    lab.claim("resolve", "C-001", "--drop", "-m", "x")
+    assert gate(lab, server, "--stage", "S6").code == 0
+
+
 # --- stages themselves ----------------------------------------------------------------------------------------------
 
 

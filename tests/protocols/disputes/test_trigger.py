@@ -118,12 +118,80 @@ SIMILAR = [
 ]
 
 
-def test_similar_objections_are_the_same_only_if_that_is_set(lab: Claims) -> None:
+def test_objections_in_similar_words_are_the_same(lab: Claims) -> None:
+    lab.add()
+    answers = ("no", "not so", "never")
+    assert [answered(lab, each, answer) for each, answer in zip(SIMILAR, answers, strict=True)] == [0, 0, 3]
+    assert lab.disputes()[0]["same_by"] == "similar"
+
+
+@pytest.mark.parametrize("rules", ["{matching: same, objections: exact}", "{objections: exact}"])
+def test_similar_words_and_answers_can_be_turned_off(lab: Claims, rules: str) -> None:
+    lab.write_rules(f"disputes: {rules}\n")
     lab.add()
     assert lab.codes(*SIMILAR) == [0, 0, 0]
-    lab.write_rules("disputes: {matching: similar}\n")
-    lab.add("C-002")
-    assert lab.codes(*SIMILAR, name="C-002") == [0, 0, 3]
+    assert [answered(lab, each, IMPOSSIBLE) for each in EXAMPLE] == [0, 0, 0]
+    assert "disputes.objections is 'exact', shipped is 'similar'" in lab.run("status").out
+    lab.write_rules("disputes: {objections: exact, matching: similar}\n")
+    assert [answered(lab, each, "no") for each in SIMILAR] == [0, 0, 3]
+
+
+# --- the same answer ------------------------------------------------------------------------------------------------
+
+EXAMPLE = [HARNESS, "Without harness, verdict is REJECT", "You must run the confounder harness"]
+
+
+def answered(lab: Claims, objection: str, answer: str, *words: str) -> int:
+    """One round; its exit code."""
+    return lab.claim("round", "C-001", "--objection", objection, "--response", answer, *words).code
+
+
+@pytest.mark.parametrize("words", [("--reviewer", "R2"), ()])
+def test_the_example_of_the_protocol_trips(lab: Claims, words: tuple[str, ...]) -> None:
+    lab.add()
+    assert [answered(lab, each, IMPOSSIBLE, *words) for each in EXAMPLE] == [0, 0, 3]
+    (dispute,) = lab.disputes()
+    assert (dispute["rule"], dispute["same_by"]) == ("gossip_loop", "response")
+    assert (lab.at()["dispute_reason"], lab.at()["researcher_position"]) == (EXAMPLE[-1], IMPOSSIBLE)
+    assert [each["objection"] for each in lab.at()["rounds"]] == EXAMPLE
+    assert "response" in lab.claim("show", "C-001").out
+    assert [detail for action, detail in lab.logged if action == "claim_disputed" and "response" in detail]
+
+
+@pytest.mark.parametrize(
+    ("by", "rounds"),
+    {
+        "id": [("a", "--objection-id O-1"), ("b", "--objection-id O-1"), ("c", "--objection-id o-1")],
+        "same": [("No control.", ""), ("no  control", ""), ("no control", "")],
+        "response": [("no control", ""), ("no control", ""), ("nothing to compare with", "")],
+    }.items(),
+)
+def test_a_dispute_says_by_what_its_objection_is_the_same(lab: Claims, by: str, rounds: list[tuple[str, str]]) -> None:
+    lab.add()
+    assert [answered(lab, said, IMPOSSIBLE, *words.split()) for said, words in rounds] == [0, 0, 3]
+    assert lab.disputes()[0]["same_by"] == by
+
+
+QUIET = {
+    "three objections and three answers": [(said, f"{answer} is what we have", "") for said, answer in zip(
+        ["no control", "too small", "unreadable plot"], ["this cohort", "one sample per patient", "a vector drawing"],
+        strict=True)],
+    "a short answer fits everything": [(said, "done", "") for said in ("no control", "too small", "unreadable plot")],
+    "another reviewer in between": [(said, IMPOSSIBLE, f"--reviewer {who}") for said, who in zip(
+        EXAMPLE, ("R2", "R3", "R2"), strict=True)],
+    "evidence in between": [(EXAMPLE[0], IMPOSSIBLE, ""), (EXAMPLE[1], IMPOSSIBLE, "--evidence a.csv"),
+                            (EXAMPLE[2], IMPOSSIBLE, "")],
+    "ids say that they are three": [(said, IMPOSSIBLE, f"--objection-id O-{n}") for n, said in enumerate(EXAMPLE)],
+    "one answer once does not make two objections one": [
+        ("no control", IMPOSSIBLE, ""), ("too small", IMPOSSIBLE, ""), ("no control", "see there", "--test t"),
+        ("too small", "it is not", ""), ("no control", "there is", ""), ("too small", "not at all", "")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rounds", QUIET.values(), ids=QUIET)
+def test_other_objections_with_other_answers_are_no_loop(lab: Claims, rounds: list[tuple[str, str, str]]) -> None:
+    lab.add()
+    assert [answered(lab, said, answer, *words.split()) for said, answer, words in rounds] == [0] * len(rounds)
 
 
 def test_two_objections_that_trip_at_once_are_one_dispute_with_both_positions(lab: Claims) -> None:
@@ -255,7 +323,8 @@ def test_fewer_rounds_are_fine(lab: Claims) -> None:
 WRONG = [
     "disputes: {circuit_breaker_rounds: 1}", "disputes: {circuit_breaker_rounds: three}",
     "disputes: {circuit_breaker_rounds: 2.5}", "disputes: {circuit_breaker_rounds: true}",
-    "params: {circuit_breaker_rounds: 1}", "disputes: {matching: exactly}", "disputes: {last_stage: ''}",
+    "params: {circuit_breaker_rounds: 1}", "disputes: {matching: exactly}", "disputes: {objections: same}",
+    "disputes: {last_stage: ''}",
     "disputes: {rounds: 3}", "disputes: [3]",
     "rules: [{name: gossip_loop, params: {circuit_breaker_rounds: 0}}]",
 ]  # fmt: skip

@@ -34,7 +34,7 @@ def test_a_way_out_leaves_the_whole_dispute_in_the_history_and_a_line_in_the_log
     assert claim.get("human_override_rationale") == ("ok" if how == "human_override" else None)
     (logged,) = [detail for action, detail in lab.logged if action == "claim_resolved"]
     assert why in logged
-    assert lab.alerts.read_text().splitlines()[-1].split()[1] == "resolved"
+    assert "resolved" in [line.split()[1] for line in lab.alerts.read_text().splitlines()]
     assert lab.run("validate").code == 0
 
 
@@ -211,16 +211,25 @@ def test_new_data_marks_all_or_those_that_it_is_for(lab: Claims) -> None:
     assert lab.stage("data", " ").code == 2
 
 
+def happen(lab: Claims, trigger: str, time: int) -> None:
+    """Let a trigger happen; an audit needs nothing but its author."""
+    if trigger == "stage_transition":
+        assert lab.stage("advance", f"S{2 + time}").code == 0
+    elif trigger == "new_data":
+        assert lab.stage("data", f"gc-{time}.tsv").code == 0
+
+
 @pytest.mark.parametrize("trigger", ["stage_transition", "new_data", "cross_model_audit"])
 def test_a_re_examination_unfreezes_only_if_it_resolves_the_objection(lab: Claims, trigger: str) -> None:
     lab.stage("advance", "S2")
     lab.dispute()
     before = frozen_part(lab.at())
-    lab.stage("advance", "S3")
     words = ("reexamine", "C-001", "--trigger", trigger, "--by", "R3", "-m")
+    happen(lab, trigger, 1)
     assert lab.claim(*words, "still no annotation", "--unresolved").code == 3
     assert frozen_part(lab.at()) == before
-    assert bool(lab.at().get("reexamine")) == (trigger != "stage_transition")
+    assert "reexamine" not in lab.at()
+    happen(lab, trigger, 2)
     assert lab.claim(*words, "it does not apply", "--resolved").code == 0
     assert (lab.at()["status"], lab.at()["rounds"]) == ("OPEN", [])
     (dispute,) = lab.disputes()
@@ -234,6 +243,108 @@ def test_a_re_examination_unfreezes_only_if_it_resolves_the_objection(lab: Claim
     assert lab.actions.count("claim_reexamined") == 2
     assert lab.actions.count("claim_resolved") == 1
     assert lab.codes(HARNESS) == [0]
+
+
+@pytest.mark.parametrize("outcome", ["--resolved", "--unresolved", ""])
+@pytest.mark.parametrize(("trigger", "other"), [("stage_transition", "new_data"), ("new_data", "stage_transition")])
+def test_a_trigger_that_did_not_happen_re_examines_nothing(lab: Claims, trigger: str, other: str, outcome: str) -> None:
+    """Nor does one that happened before the dispute, or another one."""
+    lab.stage("advance", "S2")
+    happen(lab, trigger, 0)
+    lab.dispute()
+    happen(lab, other, 1)
+    before = lab.text
+    words = ("reexamine", "C-001", "--trigger", trigger, "-m", "fine", "--by", "R3", *outcome.split())
+    ran = lab.claim(*words)
+    assert (ran.code, "hint: " in ran.err, lab.text) == (1, True, before)
+    happen(lab, trigger, 2)
+    assert lab.claim(*words).code == (0 if outcome == "--resolved" else 3)
+
+
+def test_a_trigger_re_examines_once(lab: Claims) -> None:
+    lab.dispute()
+    lab.stage("data", "gc.tsv")
+    words = ("reexamine", "C-001", "--trigger", "new_data", "-m", "x", "--by", "R3")
+    assert [lab.claim(*words, each).code for each in ("--unresolved", "--resolved")] == [3, 1]
+
+
+def test_a_trigger_written_by_hand_is_none(lab: Claims) -> None:
+    lab.dispute()
+    mark = "{trigger: new_data, detail: x, timestamp: 2025-01-18T13:00:00Z}"
+    lab.edit("    status: DISPUTED\n", f"    status: DISPUTED\n    reexamine: [{mark}]\n")
+    words = ("reexamine", "C-001", "--trigger", "new_data", "--resolved", "-m", "x", "--by", "R3")
+    assert lab.claim(*words).code == 1
+    assert lab.run("validate").code == 1
+    assert lab.at()["status"] == "DISPUTED"
+
+
+def test_a_mark_from_before_the_dispute_is_no_trigger(lab: Claims) -> None:
+    lab.add()
+    lab.edit("    status: OPEN\n", "    status: OPEN\n    reexamine: [{trigger: new_data, detail: x}]\n")
+    lab.dispute()
+    words = ("reexamine", "C-001", "--trigger", "new_data", "--resolved", "-m", "x", "--by", "R3")
+    assert lab.claim(*words).code == 1
+    assert lab.run("validate").code == 0
+
+
+@pytest.mark.parametrize(
+    ("by", "code"),
+    {
+        "Rev": 1,
+        "rev.": 1,
+        "Res": 1,
+        "R3": 0,
+        "R2": 0,
+        "researcher": 1,
+        "the reviewer": 1,
+        "R3 and Rev": 1,
+        "Revlon": 0,
+    }.items(),
+)
+def test_an_audit_is_made_by_neither_party(lab: Claims, by: str, code: int) -> None:
+    lab.add()
+    for _ in range(3):
+        lab.round(HARNESS, words="--reviewer Rev --researcher Res")
+    words = ("reexamine", "C-001", "--trigger", "cross_model_audit", "-m", "fine", "--by", by)
+    assert [lab.claim(*words, each).code for each in ("--unresolved", "--resolved")] == [code or 3, code]
+
+
+@pytest.mark.parametrize(("by", "code"), {"R2": 1, "r2": 1, "Researcher": 1, "R3": 0}.items())
+def test_where_no_round_names_them_the_parties_are_those_of_the_protocol(lab: Claims, by: str, code: int) -> None:
+    lab.dispute()
+    words = ("reexamine", "C-001", "--trigger", "cross_model_audit", "--resolved", "-m", "fine", "--by", by)
+    assert lab.claim(*words).code == code
+
+
+BY_DATA = {
+    "resolved": (("resolve", "C-001", "--new-data", "gc.tsv"),),
+    "re-examined": (("reexamine", "C-001", "--trigger", "new_data", "--resolved", "-m", "x", "--by", "R3"),),
+}
+
+
+@pytest.mark.parametrize("review", ["", "--test gc_harness=passed"])
+@pytest.mark.parametrize("way", BY_DATA)
+def test_after_new_data_a_claim_is_promoted_only_once_reviewed(lab: Claims, way: str, review: str) -> None:
+    lab.dispute()
+    lab.stage("data", "gc.tsv")
+    for words in BY_DATA[way]:
+        assert lab.claim(*words).code == 0
+    before = lab.text
+    ran = lab.claim("promote", "C-001")
+    assert (ran.code, "liza claim round C-001" in ran.err, lab.text) == (1, True, before)
+    assert lab.round(HARNESS, words=review).code == 0
+    assert lab.claim("promote", "C-001").code == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("resolve", "C-001", "--override", "OPEN", "-m", "x", "--by", "ann"),
+     ("reexamine", "C-001", "--trigger", "cross_model_audit", "--resolved", "-m", "x", "--by", "R3")],
+)  # fmt: skip
+def test_after_a_decision_without_new_data_a_claim_can_be_promoted(lab: Claims, words: tuple[str, ...]) -> None:
+    lab.dispute()
+    assert lab.claim(*words).code == 0
+    assert lab.claim("promote", "C-001").code == 0
 
 
 def test_without_an_outcome_it_only_becomes_due(lab: Claims) -> None:
@@ -264,3 +375,35 @@ def test_what_is_not_in_dispute_is_not_re_examined(lab: Claims) -> None:
     lab.add()
     ran = lab.claim("reexamine", "C-001", "--trigger", "new_data", "--resolved", "-m", "x", "--by", "y")
     assert (ran.code, "not in dispute" in ran.err) == (1, True)
+
+
+@pytest.mark.parametrize("data", [False, True], ids=["alone", "with data entered after it"])
+def test_a_stage_changed_by_hand_in_the_dispute_is_no_trigger(lab: Claims, data: bool) -> None:
+    """The stage that the dispute has seen last decides whether one was entered; no later mark hides it."""
+    lab.stage("advance", "S2")
+    lab.dispute()
+    lab.edit("stage: S2", "stage: S1")
+    if data:
+        lab.stage("data", "gc.tsv")
+    lab.claim("show", "C-001")
+    words = ("reexamine", "C-001", "--trigger", "stage_transition", "--resolved", "-m", "fine", "--by", "R3")
+    assert (lab.claim(*words).code, lab.at()["status"]) == (1, "DISPUTED")
+    assert "FREEZE VIOLATED" in lab.claim("show", "C-001").out
+
+
+def test_a_mark_by_hand_stays_visible_after_new_data(lab: Claims) -> None:
+    lab.dispute()
+    lab.edit(
+        "    status: DISPUTED\n", "    status: DISPUTED\n    reexamine: [{trigger: stage_transition, detail: x}]\n"
+    )
+    lab.stage("data", "gc.tsv")
+    words = ("reexamine", "C-001", "--trigger", "stage_transition", "--resolved", "-m", "fine", "--by", "R3")
+    assert (lab.claim(*words).code, lab.at()["status"]) == (1, "DISPUTED")
+
+
+def test_a_test_alone_is_enough_to_promote_after_new_data(lab: Claims) -> None:
+    lab.dispute()
+    lab.claim("resolve", "C-001", "--new-data", "gc.tsv")
+    assert lab.claim("promote", "C-001").code == 1
+    assert lab.claim("round", "C-001", "--test", "harness=passed").code == 0
+    assert lab.claim("promote", "C-001").code == 0

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import liza
-from liza.protocols.loops.errors import LONGEST, MOST, Error, errors_of
+from liza.protocols.loops.errors import LONGEST, MOST, Error, errors_of, primary
 from tests.protocols.loops.samples import SAMPLES, Sample
 
 
@@ -175,6 +175,28 @@ def test_a_signature_is_cut_and_a_long_output_is_read_to_its_end() -> None:
 def test_an_error_that_is_told_often_is_one_and_many_are_bounded() -> None:
     assert signatures("error: no\n" * 50_000) == ["error: no"]
     assert len(errors_of("".join(f"error: no {n}\n" for n in range(10_000)))) == MOST
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("src/auth.js:42: TypeError: x is no function", Error("TypeError: x is no function", "src/auth.js:42")),
+        ("src/auth.js:42:13: Uncaught TypeError: x", Error("TypeError: x", "src/auth.js:42")),
+        ("file:///x/a.mjs:3: SyntaxError: Unexpected token", Error("SyntaxError: Unexpected token", "/x/a.mjs:3")),
+        (r"C:\x\a.py:10: app.errors.ConfigError: boom", Error("app.errors.ConfigError: boom", r"C:\x\a.py:10")),
+        ("bin/run:3: KeyboardInterrupt", Error("KeyboardInterrupt", "bin/run:3")),
+    ],
+)
+def test_exception_behind_its_place_keeps_the_file(line: str, error: Error) -> None:
+    assert errors_of(line) == (error,)
+    assert primary(line, None, "ok") == error
+
+
+def test_error_given_in_own_words_keeps_its_file() -> None:
+    assert primary("src/a.tmpl:3:7: unbalanced block", None, "ok") == Error(
+        "src/a.tmpl:3:7: unbalanced block", "src/a.tmpl:3"
+    )
+    assert primary("12:30: nothing works", None, "ok") == Error("12:30: nothing works")
 
 
 # --- which one is primary ---------------------------------------------------------------------------------------------

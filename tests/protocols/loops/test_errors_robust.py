@@ -4,7 +4,7 @@ import json
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from liza.protocols.loops.errors import LONGEST, Error, errors_of
@@ -62,10 +62,13 @@ _FINE = [
     "Building the project", "ok", "", "  Compiling shop v0.1.0", "12 passed in 0.3s", "[INFO] done", "Loading 3 of 7",
     "0 errors", "tests/test_errors.py::test_error PASSED", "import os", "    return total", "# Subtest: fine", "fine",
     "2024-05-06 07:08:09 INFO error handling is on", '{"level":"info","msg":"error: none"}', "ok 1 - Error: is thrown",
+    "{}", "[]", "    {}", '  {"a": 1},', '{"type":"system","subtype":"init"}', "src/a.py:3: note", "[1/3] building",
 ]  # fmt: skip
 
 
 @given(st.sampled_from(list(FAILING)), *[st.lists(st.sampled_from(_FINE), max_size=5)] * 2)
+@example("unittest", ["[INFO] done"], [])
+@example("pytest-conftest", [], ["src/a.py:3: note"])
 def test_lines_without_errors_around_it_change_nothing(name: str, before: list[str], after: list[str]) -> None:
     text = "\n".join([*before, FAILING[name].text.rstrip("\n"), *after])
     assert errors_of(text)[0] == FAILING[name].errors[0]

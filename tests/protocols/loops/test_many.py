@@ -3,6 +3,8 @@
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.breaker.run import BIN
 from tests.protocols.loops.run import Loops
 from tests.watch.daemon import Daemon, Watched, until
@@ -18,6 +20,7 @@ loops:
 """
 
 
+@pytest.mark.slow
 def test_ten_programs_that_record_at_once_make_ten_iterations(loops: Loops) -> None:
     command = [str(BIN / "liza"), "loop", "record", "shared", "--files-changed", "1"]
     running = [subprocess.Popen(command, cwd=loops.root, stdout=subprocess.DEVNULL) for _ in range(10)]

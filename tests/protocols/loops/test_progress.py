@@ -177,6 +177,12 @@ def opened(loops: Loops) -> None:
     assert loops.codes("--files-changed 0", "--files-changed 0", "--files-changed 0") == [0, 0, 3]
 
 
+def probe(loops: Loops) -> None:
+    """Probe the loop as soon as it has cooled down."""
+    loops.now += timedelta(seconds=300 - 60)
+    assert loops.loop("probe", "coder-1").code == 0
+
+
 GOOD = "--files-changed 2"
 BAD = {
     "nothing changed": "--files-changed 0",
@@ -190,7 +196,7 @@ BAD = {
 
 def test_one_iteration_with_progress_closes_a_half_open_loop_as_a_reset_does(loops: Loops) -> None:
     opened(loops)
-    assert loops.loop("probe", "coder-1").code == 0
+    probe(loops)
     assert loops.at()["status"] == "HALF_OPEN"
     assert loops.codes(GOOD) == [0]
     loop = loops.at()
@@ -201,7 +207,7 @@ def test_one_iteration_with_progress_closes_a_half_open_loop_as_a_reset_does(loo
 @pytest.mark.parametrize("words", BAD.values(), ids=BAD)
 def test_anything_else_opens_it_again(loops: Loops, words: str) -> None:
     opened(loops)
-    loops.loop("probe", "coder-1")
+    probe(loops)
     assert loops.codes(words) == [3]
     loop = loops.at()
     assert (loop["status"], loop["trigger_count"]) == ("OPEN", 2)
@@ -210,20 +216,20 @@ def test_anything_else_opens_it_again(loops: Loops, words: str) -> None:
 
 def test_exactly_one_iteration_tries(loops: Loops) -> None:
     opened(loops)
-    loops.loop("probe", "coder-1")
+    probe(loops)
     assert loops.codes("--files-changed 0", GOOD) == [3, 3]
     assert loops.at()["status"] == "OPEN"
 
 
 def test_old_failures_do_not_open_it_again_after_a_good_iteration(loops: Loops) -> None:
     opened(loops)
-    loops.loop("probe", "coder-1")
+    probe(loops)
     assert loops.codes(GOOD, "--files-changed 0", "--files-changed 0") == [0, 0, 0]
 
 
 def test_work_that_the_trial_completes_is_completed(loops: Loops) -> None:
     opened(loops)
-    loops.loop("probe", "coder-1")
+    probe(loops)
     ran = loops.record("--claims-done", "--evidence", "tests=pass", "--json")
     said = json.loads(ran.out)
     assert (ran.code, said["loop_status"], said["completed"], said["loop_count"]) == (0, "CLOSED", True, 0)
@@ -242,7 +248,63 @@ def test_a_status_that_a_person_changes_to_half_open_is_a_trial_of_the_next_iter
     assert loops.at()["trigger_count"] == 2
 
 
-def test_after_the_cooldown_the_next_iteration_tries_by_itself(loops: Loops) -> None:
+def test_a_stagnant_loop_may_be_probed_after_its_cooldown(loops: Loops) -> None:
+    opened(loops)
+    loops.now += timedelta(seconds=300 - 61)
+    early = loops.loop("probe", "coder-1")  # a second too early
+    assert (early.code, "liza loop reset coder-1" in early.err, loops.at()["status"]) == (1, True, "OPEN")
+    loops.now -= timedelta(seconds=59)
+    assert loops.loop("probe", "coder-1", "--by", "ann").code == 0
+    assert (loops.at()["status"], loops.at()["history"][0]["probe_by"]) == ("HALF_OPEN", "ann")
+
+
+def test_no_loop_tries_by_itself_unless_that_is_set(loops: Loops) -> None:
+    opened(loops)
+    loops.now += timedelta(days=30)
+    assert loops.loop("status", "coder-1").out.startswith("loop coder-1: OPEN")
+    assert loops.codes(GOOD) == [3]
+
+
+def limited(loops: Loops, rules: str = "") -> None:
+    """A loop that has reached absolute_max_loops, with progress in every iteration."""
+    loops.write_rules(f"circuit_breaker: {{absolute_max_loops: 16, auto_probe: true}}\n{rules}")
+    codes = loops.codes(*(f"--files-changed 1 --progress {5 * n}" for n in range(1, 17)))
+    assert codes == [0] * 15 + [3]
+    assert loops.at()["history"][-1]["rules"] == ["absolute_max"]
+
+
+def test_absolute_max_is_closed_by_a_reset_only(loops: Loops) -> None:
+    limited(loops)
+    loops.now += timedelta(days=30)
+    assert loops.codes("--files-changed 1 --progress 85") == [3]  # not by time
+    refused = loops.loop("probe", "coder-1")
+    assert (refused.code, "liza loop reset coder-1" in refused.err) == (1, True)  # not by a probe
+    loops.write(loops.state.read_text().replace("status: OPEN", "status: HALF_OPEN"))
+    assert loops.codes("--files-changed 1 --progress 95") == [3]  # not by a probe by hand
+    assert (loops.at()["status"], loops.at()["trigger_count"]) == ("OPEN", 1)
+    assert loops.actions == ["loop_opened", "loop_probe_refused"]
+    assert loops.loop("reset", "coder-1", "--by", "ann").code == 0
+    assert loops.codes(GOOD) == [0]
+
+
+def test_absolute_max_is_closed_by_hand(loops: Loops) -> None:
+    limited(loops)
+    loops.write(loops.state.read_text().replace("status: OPEN", "status: CLOSED"))
+    assert loops.codes(GOOD) == [0]
+
+
+def test_a_probe_does_not_get_past_absolute_max(loops: Loops) -> None:
+    """The iteration that tries is counted: with it the limit is reached, whatever it achieved."""
+    loops.write_rules("circuit_breaker: {warning_threshold: 5, critical_threshold: 10, absolute_max_loops: 12}\n")
+    loops.codes(*[GOOD] * 8, *["--files-changed 0"] * 3)
+    assert (loops.at()["status"], loops.at()["loop_count"]) == ("OPEN", 11)
+    probe(loops)
+    assert loops.codes(GOOD) == [3]
+    assert loops.at()["history"][-1]["rules"] == ["absolute_max"]
+
+
+def test_with_auto_probe_the_next_iteration_tries_by_itself(loops: Loops) -> None:
+    loops.write_rules("circuit_breaker: {auto_probe: true}\n")
     opened(loops)
     loops.now += timedelta(seconds=300 - 61)
     assert loops.codes(GOOD) == [3]  # a second too early
@@ -253,13 +315,14 @@ def test_after_the_cooldown_the_next_iteration_tries_by_itself(loops: Loops) -> 
 
 
 def test_the_cooldown_can_be_turned_off(loops: Loops) -> None:
-    loops.write_rules("circuit_breaker: {cooldown_seconds: 0}\n")
+    loops.write_rules("circuit_breaker: {cooldown_seconds: 0, auto_probe: true}\n")
     opened(loops)
     loops.now += timedelta(days=30)
     assert loops.codes(GOOD) == [3]
 
 
 def test_with_the_clock_set_back_it_stays_open(loops: Loops) -> None:
+    loops.write_rules("circuit_breaker: {auto_probe: true}\n")
     opened(loops)
     loops.now -= timedelta(days=400)
     assert loops.codes(GOOD) == [3]
@@ -268,6 +331,7 @@ def test_with_the_clock_set_back_it_stays_open(loops: Loops) -> None:
 
 @pytest.mark.parametrize("time", ["null", "yesterday", "[]", "-5", "''"])
 def test_so_it_does_where_nobody_can_tell_when_it_was_opened(loops: Loops, time: str) -> None:
+    loops.write_rules("circuit_breaker: {auto_probe: true}\n")
     opened(loops)
     written = f"{loops.now:%Y-%m-%dT%H:%M:%SZ}"
     loops.write(loops.state.read_text().replace(f"last_trigger_time: {written}", f"last_trigger_time: {time}"))
@@ -276,6 +340,7 @@ def test_so_it_does_where_nobody_can_tell_when_it_was_opened(loops: Loops, time:
 
 
 def test_seconds_since_1970_are_a_time_as_well(loops: Loops) -> None:
+    loops.write_rules("circuit_breaker: {auto_probe: true}\n")
     opened(loops)
     written = f"{loops.now:%Y-%m-%dT%H:%M:%SZ}"
     seconds = str(int(loops.now.timestamp()))
@@ -289,7 +354,7 @@ def test_the_gate_of_an_open_loop_is_shut_and_opens_for_a_trial(loops: Loops) ->
     loops.write_rules("circuit_breaker: {cooldown_seconds: 0}\n")
     ran = loops.run("gate", "--loop", "coder-1")
     assert (ran.code, "loop coder-1 is OPEN: No progress for 3 iterations" in ran.err) == (2, True)
-    loops.loop("probe", "coder-1")
+    assert loops.loop("probe", "coder-1").code == 0
     assert loops.run("gate", "--loop", "coder-1").code == 0
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.blackboard.oracle import ruamel_value
 from tests.protocols.loops.run import Loops
 
 OK = "--files-changed 1"
@@ -225,6 +226,16 @@ def test_a_wrong_value_is_refused_with_what_is_expected(loops: Loops, words: lis
     ran = loops.record(*words)
     assert (ran.code, "hint: " in ran.err) == (2, True)
     assert loops.state.read_bytes() == before
+
+
+def test_output_with_the_place_before_the_exception_opens_the_loop(loops: Loops) -> None:
+    """The protocol's own example: the third time the same exception comes from the same line, the loop is open."""
+    output = loops.root / "out.log"
+    output.write_text("src/auth.js:42: TypeError: undefined is not a function\n")
+    codes = [loops.record("--output", str(output), "--files-changed", "1").code for _ in range(3)]
+    assert codes == [0, 0, 3]
+    last = ruamel_value(loops.state.read_bytes())["loops"]["coder-1"]["error_history"][-1]
+    assert (last["signature"], last["file"]) == ("TypeError: undefined is not a function", "src/auth.js:42")
 
 
 def test_an_output_that_is_not_there_is_named(loops: Loops) -> None:

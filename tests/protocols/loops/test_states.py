@@ -14,7 +14,7 @@ from liza.protocols.loops import judging, states
 from liza.protocols.loops.settings import Settings
 
 RULES = read_rules(None, protocol="loops")
-SETTINGS = Settings()
+SETTINGS = Settings(auto_probe=True)
 FILES = st.sampled_from([None, 0, 0, 1, 5])
 PERCENT = st.sampled_from([None, 0, 0, 2, 3, 10, 50, 99, 100])
 EVIDENCE = st.sampled_from([None, {"tests": "pass"}, {"tests": "fail"}])
@@ -54,6 +54,7 @@ class Loop(RuleBasedStateMachine):
     ) -> None:
         self.now += timedelta(minutes=minutes)
         before = states.effective(self.loop, SETTINGS, self.now)
+        finally_open = states.needs_reset(self.loop)
         finished = bool(self.loop.get("completed_at"))
         said = {"files_changed": files, "progress": percent, "evidence": evidence, "claims_done": claims or None}
         entry = {name: value for name, value in said.items() if value is not None}
@@ -63,7 +64,9 @@ class Loop(RuleBasedStateMachine):
         self.kept += 1
         kinds = self.take(outcome)
         if before == states.OPEN:
-            assert kinds == []  # only a person, or the end of the cooldown, lets an open loop go on
+            assert kinds == []  # only a person, or the end of the cooldown, lets an open loop continue
+        if finally_open:
+            assert self.loop["status"] == states.OPEN  # no iteration closes what only a reset closes
         if before == states.HALF_OPEN:
             assert ("opened" in kinds) != ("closed" in kinds)  # exactly one iteration tries
 
@@ -73,7 +76,7 @@ class Loop(RuleBasedStateMachine):
         assert (self.loop["status"], self.loop["loop_count"], self.loop["iterations"]) == (states.CLOSED, 0, [])
         assert self.loop["trigger_count"] == self.trips
 
-    @precondition(lambda self: states.status_of(self.loop) == states.OPEN)
+    @precondition(lambda self: states.status_of(self.loop) == states.OPEN and not states.needs_reset(self.loop))
     @rule()
     def probe(self) -> None:
         self.take(states.probed("x", self.loop, "probe", self.now))
@@ -89,9 +92,11 @@ class Loop(RuleBasedStateMachine):
     @precondition(lambda self: states.status_of(self.loop) == states.OPEN)
     @rule()
     def half_opened_by_hand(self) -> None:
+        final = states.needs_reset(self.loop)
         self.loop = {**self.loop, "status": states.HALF_OPEN}
         kinds = self.take(states.settled("x", self.loop, SETTINGS, self.judge(), self.now))
-        assert kinds == ["probing"]
+        assert kinds == (["probe_refused"] if final else ["probing"])
+        assert (self.loop["status"] == states.OPEN) == final
 
     @invariant()
     def counters_are_those_of_the_model(self) -> None:

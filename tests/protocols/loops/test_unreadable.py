@@ -53,7 +53,7 @@ def test_the_last_copy_is_named_with_the_command_that_restores_it(loops: Loops, 
     assert run(loops, "gate", "--loop", "coder-1").code == 2
     restored(loops, ran.err)
     assert loops.codes("--files-changed 1") == [0]
-    assert loops.at()["loop_count"] == 2  # that of the copy, which is from before the second
+    assert loops.at()["loop_count"] == 3  # that of the copy, which is from before the second, and the one that waited
 
 
 FIELDS = {

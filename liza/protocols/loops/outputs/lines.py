@@ -18,7 +18,7 @@ from liza.protocols.loops.outputs.found import (
     place,
 )
 from liza.protocols.loops.outputs.table import NONE, Pattern
-from liza.protocols.loops.outputs.traces import says_something
+from liza.protocols.loops.outputs.traces import placed, says_something
 
 _FAR = 200  # lines between a file's name and what a linter says of it
 _GOES_ON = ("cmake", "webpack")  # below
@@ -36,6 +36,7 @@ _NOISE_OF_MAVEN = (
     "The build could", "The project ", "Please refer", "There are test", "Failures:", "Errors:", "symbol:", "location:",
     "Help ", "ERROR] ",
 )  # fmt: skip
+_THROWN = r"\s*thrown in (?P<file>\S+) on line (?P<line>\d+)$"
 _BELOW = r"\s+(?P<file>[^\s:]+):(?P<line>\d+):\d+:$"
 
 
@@ -63,6 +64,9 @@ def _where(pattern: Pattern, found: re.Match[str], lines: Lines, at: int) -> str
         return f"{file}:{found['line']}" if file else None
     if found.groupdict().get("file"):
         return place(found)
+    if pattern.name == "php":  # below a message of several lines
+        below = (compiled(_THROWN).match(line[:LINE]) for line in lines[at + 1 : at + _FAR])
+        return next((place(each) for each in below if each), None)
     return in_arrow(lines, at + 1) or (in_frames(lines, at + 1) if pattern.name == "error" else None)
 
 
@@ -86,6 +90,8 @@ def logged(lines: Lines, at: int, timed: bool = False) -> Read:
     for below in lines[at + 1 : at + 3]:  # esbuild
         if where := compiled(_BELOW).match(below[:LINE]):
             return [Found(ROOT, line, place(where))], at + 1
+    if read := placed([message], 0):
+        return [each._replace(rank=LOGGED) for each in read[0]], at + 1
     told_twice = message.startswith("Tests run:") or line.startswith("[ERROR]   ")
     return [Found(COUNT if told_twice else LOGGED, line.strip())], at + 1
 

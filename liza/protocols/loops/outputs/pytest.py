@@ -1,6 +1,7 @@
 """Failing tests in the words of pytest: verdicts, and the details of them that stand elsewhere in the output."""
 
 from liza.protocols.loops.outputs.found import DETAIL, LINE, ROOT, TEST, Found, Lines, Read, compiled, place
+from liza.protocols.loops.outputs.traces import exception
 
 _FAR = 300  # lines between the heading of a test and its error, at most
 _HEADER = r"_{3,} (?:ERROR (?:at \w+ of|collecting) )?(?P<test>\S.*?) _{3,}$"
@@ -27,9 +28,10 @@ def detail(lines: Lines, at: int) -> Read:
     stop = next((i for i in range(end, min(end + 6, len(lines))) if lines[i].startswith(("___", "==="))), end + 6)
     below = (compiled(_BELOW).match(line[:LINE]) for line in lines[end:stop] if ":" in line)
     above = (compiled(_ABOVE).match(line[:LINE]) for line in reversed(lines[max(at - 6, 0) : at]) if ": in " in line)
-    where = next((each for each in below if each), None) or next((each for each in above if each), None)
-    if where is None:
-        return [], end
+    where = next((each for each in above if each), None) or next((each for each in below if each), None)
+    if where is None:  # `pytest | grep ^E` shows these lines alone
+        alone = exception([lines[at][1:].strip()], 0)
+        return [each._replace(rank=DETAIL) for each in alone[0]] if alone else [], end
     header = next((line for line in reversed(lines[max(at - _FAR, 0) : at]) if line.startswith("___")), "")
     named = compiled(_HEADER).match(header[:LINE])
     return [Found(DETAIL, lines[at][1:].strip(), place(where), named["test"] if named else None)], end
@@ -37,6 +39,8 @@ def detail(lines: Lines, at: int) -> Read:
 
 def with_details(found: list[Found]) -> list[Found]:
     """The verdicts with places and reasons from their details, which are left out then: one error is told once."""
+    places = {each.file for each in found if each.rank == DETAIL}  # below `E   KeyError: 'a'`: `cart.py:5: KeyError`
+    found = [each for each in found if each.rank != ROOT or each.test or each.file not in places]
     verdicts: dict[str, Found] = {}
     for each in found:
         if each.rank == TEST and each.test and ".py" in each.test:

@@ -19,6 +19,7 @@ _TRIES = 3  # that may fail to find a value over several lines: each can take th
 _ENOUGH = 1_000  # lines that are no JSON although they begin like it: the rest is read as plain text
 _LONG = 5_000  # characters: a longer line may be the rest of one in JSON
 _START = r"[ \t]*(?:data: )?(?=\{\s*(?:$|[\"}])|\[\s*(?:$|[\[{\"\]]))"
+_MORE = r"[ \t]*[^\s,].*"  # on the line of a value, behind it
 # What a tool was given, or has shown of files, tells of no error, whatever it says.
 _GIVEN = frozenset(
     ("input", "arguments", "prompt", "old_string", "new_string", "file_text", "patch", "diff", "fix", "source", "error",
@@ -51,16 +52,20 @@ def found_in(text: str) -> list[Found]:
         if isinstance(part, str):
             plain.append(part)
             continue
-        if plain:
-            stream.others += in_text("\n".join(plain))
-            plain.clear()
+        known = len(stream.others)
         stream.take(part)
+        if len(stream.others) > known:  # else the value is left out, and the lines around it stay together
+            stream.others[known:known] = in_text("\n".join(plain))
+            plain.clear()
     stream.others += in_text("\n".join(plain))
     return stream.found()
 
 
 def _parts(text: str) -> Iterator[Any]:
-    """The lists and objects in a text, each one parsed, and the lines between them."""
+    """The lists and objects in a text, each one parsed, and the lines between them.
+
+    An indented value with more text behind it is source code that a traceback shows, like `    {}["price"]`.
+    """
     decoder = json.JSONDecoder()
     at = failed = 0
     while at < len(text) and failed < _ENOUGH:
@@ -75,11 +80,17 @@ def _parts(text: str) -> Iterator[Any]:
                     value, end = decoder.raw_decode(text, started.end())
                 else:
                     value = json.loads(text[started.end() : end])
-                yield value
             except (ValueError, RecursionError):
                 failed += 1
                 yield _unquoted(text[at:end])
-        at = end + 1
+            else:
+                more = compiled(_MORE).match(text, end)
+                if more and text[at] in " \t":
+                    value, end = text[at : more.end()], more.end()
+                yield value
+        while text[end : end + 1] in (" ", "\t", "\r"):
+            end += 1
+        at = end + (text[end : end + 1] == "\n")
     yield text[at:]
 
 

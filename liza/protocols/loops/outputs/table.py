@@ -108,7 +108,12 @@ COMPILERS = _rows(
     ("sanitizer", "sanitizer", r"==\d+==\s?ERROR: .*"),
     ("ruby", ".rb:", rf"{_FILE}(?<=\.rb):(?P<line>\d+):in .*\((?:\w|::)+\)$"),
     ("perl", " line ", r".+ at (?P<file>\S+\.(?:p[lm]|t|cgi)) line (?P<line>\d+)(?:, .*)?\.$"),
-    ("php", " on line ", r"(?:PHP )?(?:Fatal|Parse) error: .* in (?P<file>\S+) on line (?P<line>\d+)$"),
+    (
+        "php",
+        "fatal error: |parse error: ",
+        r"(?:PHP )?(?:Fatal|Parse|Recoverable fatal) error: +(?P<message>\S.*?)"
+        r"(?: in (?P<file>\S+?)(?: on line |:)(?P<line>\d+))?$",
+    ),
     ("cmake", "cmake error", r"CMake Error(?: at (?P<file>[^\s:]+):(?P<line>\d+))?.*"),
     ("webpack", "error in ", r"ERROR in (?P<file>\S+?)(?:[ :](?P<line>\d+):[\d-]+)?$"),
 )

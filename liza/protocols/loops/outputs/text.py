@@ -16,7 +16,10 @@ from liza.protocols.loops.outputs.table import ANYBODYS, COUNTS, TOOLS
 
 _ENOUGH = 500  # errors after which only the end is looked at
 _LAST = 1_000  # lines
-_TIME = r"\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?(?: [|:-])? ?"
+_TIME = (
+    r"\[?(?:\d{4}-\d\d-\d\d[T ]|\d\d-[A-Z][a-z]{2}-\d{4} )?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
+    r"(?: (?:UTC|[A-Z]\w+/\w+)(?=\]))?\]?(?: [|:-])? ?"
+)
 _PREFIX = (
     rf"(?:(?P<time>{_TIME})"
     r"|[A-Za-z][\w.-]*[-_]\d+ +\| "  # docker compose
@@ -36,6 +39,7 @@ def _of(module: str, name: str) -> Callable[[Lines, int], Read]:
     return read
 
 
+_EXCEPTIONS = ("error", "exception", "rejection", "failure", "fault", "interrupt", "timeout")
 # Who looks at a line, in which order, and what the line must hold for it, in small letters.
 _READERS: tuple[tuple[tuple[str, ...], Callable[[Lines, int], Read]], ...] = (
     (("@@ -",), _of("diffs", "hunk")),
@@ -54,7 +58,8 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Lines, int], Read]], ...] = (
     (("panic: ", "fatal error: "), traces.panic),
     (("npm err",), traces.npm),
     *((tuple(each.hints.split("|")), partial(single, each)) for each in TOOLS),
-    (("error", "exception", "rejection", "failure", "interrupt", "timeout"), traces.exception),
+    (_EXCEPTIONS, traces.placed),
+    (_EXCEPTIONS, traces.exception),
     (("-->", "╭─[", "┌─", "╭▸"), arrow),
     (("━━━",), biome),
     (("e  ",), _of("pytest", "detail")),

@@ -29,6 +29,12 @@ _EXCEPTION = (
 )
 _ALONE = rf"(?:Exception in thread \"[^\"]*\" )?{_NAME}(?: \[\w+\])?:?$"
 _INSIDE = rf"\S.*\b{_NAME}(?: \[\w+\])?: \S"
+# One blank before the name: what grep shows of a file has none, or an indent.
+_PART = r"[^\s:()\[\]'\"<>|,`*]"  # a character of a path
+_PLACED = (
+    rf"(?P<file>(?:file://|[A-Za-z]:(?=[\\/]))?{_PART}*[./]{_PART}+):(?P<line>\d+)(?::\d+)?: "
+    r"(?:Uncaught |Unhandled )?(?=[A-Za-z_$\[])"
+)
 _CAUSE = r"\s*(?:Caused by|\[cause\]|Suppressed): (?P<text>\S.*)"
 _LEAF = r"[\s|+-]*-{4,} \d+ -{4,}"
 _GROUP = "ExceptionGroup"
@@ -111,6 +117,23 @@ def exception(lines: Lines, at: int) -> Read:
     file = next((each for each in reversed(places) if each), None) or _near(lines, at) or in_frames(lines, at + 1, end)
     outer = [Found(AROUND, text, where) for text, where in zip(texts[:-1], places[:-1], strict=True)]
     return [Found(ROOT, texts[-1], file), *reversed(outer)], end
+
+
+def placed(lines: Lines, at: int) -> Read:
+    """An exception behind the place that raised it: `src/auth.js:42: TypeError: ...`, `test_a.py:3: AssertionError`."""
+    found = compiled(_PLACED).match(lines[at][:LINE])
+    if found is None:
+        return None
+    text = lines[at][found.end() :]
+    if compiled(_ALONE).match(text[:LINE].rstrip()):
+        return [Found(ROOT, text, place(found))], at + 1
+    read = exception([text, *lines[at + 1 : at + _LONG_TRACE]], 0)
+    if read is None:
+        return None
+    errors, after = read
+    if len(errors) == 1:  # else the place of its cause is the one to look at
+        errors = [errors[0]._replace(file=place(found))]
+    return errors, at + after
 
 
 def _stack(lines: Lines, at: int) -> tuple[list[str], list[str | None], int]:

@@ -1,0 +1,90 @@
+"""What git keeps of the blackboard, and which blackboard a linked work tree of git uses."""
+
+import os
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from fnmatch import fnmatchcase
+from shlex import quote
+
+from liza.blackboard.paths import Paths
+from liza.blackboard.setup import HARMFUL, IGNORED, gitignore
+from liza.doctor.finding import Finding, Level
+from liza.files import open_fd
+from liza.locate import FOLDER, main_board
+from liza.runner.git import ask
+
+_SHOWN = 20  # names in one command; the next call lists the rest
+
+
+def git(paths: Paths, now: datetime) -> Iterator[Finding]:
+    """Whether a halt or a lock is in git, what else of one machine is, and whether `.liza/.gitignore` is there."""
+    project = os.path.dirname(os.path.abspath(paths.folder))
+    if not _in_work_tree(project):
+        yield Finding("git", Level.OK, f"{project} is not in a git work tree")
+        return
+    found = [*_tracked(project), *_gitignore(paths), *_linked(paths, project)]
+    yield from found or [Finding("git", Level.OK, "keeps the blackboard, and nothing of one machine")]
+
+
+def _in_work_tree(folder: str) -> bool:
+    while not os.path.lexists(os.path.join(folder, ".git")):
+        if folder == os.path.dirname(folder):
+            return False
+        folder = os.path.dirname(folder)
+    return True
+
+
+def _tracked(project: str) -> Iterator[Finding]:
+    answer = ask(project, "ls-files", "-z", "--", FOLDER)
+    if answer is None:
+        text = "git does not answer, so what it keeps of the blackboard is not known"
+        yield Finding("git", Level.WARNING, text, f"git -C {quote(project)} ls-files {FOLDER}")
+        return
+    names = [os.fsdecode(name).removeprefix(f"{FOLDER}/") for name in answer.split(b"\0") if name]
+    harmful = [name for name in names if _matches(name, HARMFUL)]
+    others = [name for name in names if _matches(name, IGNORED) and name not in harmful]
+    if harmful:
+        text = f"git keeps {_listed(harmful)}: it would halt or lock every clone"
+        yield Finding("git", Level.ERROR, text, _removal(project, harmful), os.path.join(project, FOLDER, harmful[0]))
+    if others:
+        text = f"git keeps {_listed(others)}, which is of this machine"
+        yield Finding("git", Level.WARNING, text, _removal(project, others), os.path.join(project, FOLDER, others[0]))
+
+
+def _matches(name: str, patterns: Iterable[str]) -> bool:
+    """As git understands the lines of `.liza/.gitignore`, of which each is anchored and at most a folder deep."""
+    return any(
+        name.startswith(each) if each.endswith("/") else fnmatchcase(name.partition("/")[0], each) for each in patterns
+    )
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(f"{FOLDER}/{name}" for name in names[:3])
+    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _removal(project: str, names: list[str]) -> str:
+    """The files stay where they are: a halt is not lifted by this."""
+    files = " ".join(quote(f"{FOLDER}/{name}") for name in names[:_SHOWN])
+    return f"git -C {quote(project)} rm --cached -- {files}   (then commit; the files stay)"
+
+
+def _gitignore(paths: Paths) -> Iterator[Finding]:
+    file = os.path.join(paths.folder, ".gitignore")
+    if os.path.lexists(file):
+        return
+
+    def fix() -> str:
+        with open(file, "xb", opener=open_fd) as new:
+            new.write(gitignore())
+        return f"wrote {file}"
+
+    text = "there is none, so git takes halts, locks and drafts for files of the project"
+    yield Finding("git", Level.WARNING, text, "liza doctor --fix", file, fix=fix)
+
+
+def _linked(paths: Paths, project: str) -> Iterator[Finding]:
+    """A linked work tree whose own `.liza/` was named, and not that of the main one."""
+    if (main := main_board(project)) is not None:
+        text = f"this linked work tree has a blackboard of its own; agents here do not see {main}"
+        yield Finding("git", Level.WARNING, text, f"export LIZA_ROOT={quote(os.path.dirname(main))}", paths.folder)

@@ -1,0 +1,107 @@
+"""The scopes: for each the words that record one more failure, ask, decide, and what is on the disk then."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+
+class Scope(NamedTuple):
+    """One thing that a trip stops. Words are those behind `liza`."""
+
+    name: str
+    record: tuple[str, ...]  # one more failure of the same kind; the threshold is 3 everywhere
+    other: tuple[str, ...]  # the same for another thing of that kind, which must not be stopped
+    evaluate: tuple[str, ...]  # after a record; empty where recording evaluates at once
+    gate: tuple[str, ...]
+    gate_of_other: tuple[str, ...]
+    resolve: tuple[str, ...]
+    by_hand: str  # the yq program with which a person ends it
+    place: tuple[str, ...]  # of the mapping in state.yaml that has its `status`
+    stopped: str  # the status while it is stopped
+    free: str  # before, and after a decision
+    actions: tuple[str, str]  # of the log entries for the trip and the decision
+    set_up: tuple[tuple[str, ...], ...] = ()
+    by_hand_is_refused: bool = False  # frozen means that an editor does not end it
+
+    def status(self, board: Mapping[str, Any]) -> str | None:
+        """As another program reads it; None where it is not on the blackboard yet."""
+        found: Any = board
+        for name in self.place:
+            found = (found or {}).get(name)
+        return None if found is None else found["status"]
+
+    def history(self, board: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """What happened to it, without checks that found nothing."""
+        found: Any = board
+        for name in self.place:
+            found = found[name]
+        return [each for each in found.get("history") or [] if each.get("result") != "OK"]
+
+
+def _anomaly(kind: str, task: str, *details: str) -> tuple[str, ...]:
+    return ("log", "anomaly", "--type", kind, "--task", task, "--reporter", "coder", *details)
+
+
+def _round(claim: str) -> tuple[str, ...]:
+    response = "the dataset has no such annotation"
+    return ("claim", "round", claim, "--objection", "run the harness", "--response", response)
+
+
+SPRINT = Scope(
+    "sprint",
+    record=_anomaly("retry_loop", "t-1", "count=3", "error_pattern=connection refused by db"),
+    other=_anomaly("scope_deviation", "t-2"),
+    evaluate=("analyze",),
+    gate=("gate",),
+    gate_of_other=("gate", "--loop", "other"),
+    resolve=("resolve", "-m", "use the local fixture", "--by", "alice"),
+    by_hand='.circuit_breaker |= (.status = "OK" | .current_trigger = null | .history[-1].resolution = "a fixture")',
+    place=("circuit_breaker",),
+    stopped="TRIGGERED",
+    free="OK",
+    actions=("tripped", "resolved"),
+)
+LOOP = Scope(
+    "loop",
+    record=("loop", "record", "night", "--files-changed", "0"),
+    other=("loop", "record", "other", "--files-changed", "2"),
+    evaluate=(),
+    gate=("gate", "--loop", "night"),
+    gate_of_other=("gate", "--loop", "other"),
+    resolve=("loop", "reset", "night", "-m", "the fixture was wrong", "--by", "alice"),
+    by_hand='.loops.night.status = "CLOSED"',
+    place=("loops", "night"),
+    stopped="OPEN",
+    free="CLOSED",
+    actions=("loop_opened", "loop_closed"),
+)
+SLICE = Scope(
+    "slice",
+    record=("attempt", "fail", "--slice", "S-1", "--test", "test_a", "--error", "assert 1 == 2"),
+    other=("attempt", "fail", "--slice", "S-2", "--test", "test_a", "--error", "assert 1 == 2"),
+    evaluate=(),
+    gate=("gate", "--slice", "S-1"),
+    gate_of_other=("gate", "--slice", "S-2"),
+    resolve=("attempt", "reset", "--slice", "S-1", "-m", "the contract means 409", "--by", "alice"),
+    by_hand='.slices["S-1"].status = "ACTIVE"',
+    place=("slices", "S-1"),
+    stopped="STOPPED",
+    free="ACTIVE",
+    actions=("slice_stopped", "slice_reset"),
+)
+CLAIM = Scope(
+    "claim",
+    record=_round("C-1"),
+    other=_round("C-2"),
+    evaluate=(),
+    gate=("gate", "--claim", "C-1"),
+    gate_of_other=("gate", "--claim", "C-2"),
+    resolve=("claim", "resolve", "C-1", "--override", "OPEN", "-m", "ruled out by design", "--by", "alice"),
+    by_hand='.claims["C-1"].status = "OPEN"',
+    place=("claims", "C-1"),
+    stopped="DISPUTED",
+    free="OPEN",
+    actions=("claim_disputed", "claim_resolved"),
+    set_up=(("claim", "add", "C-1", "--text", "x causes y"), ("claim", "add", "C-2", "--text", "y causes z")),
+    by_hand_is_refused=True,
+)
+SCOPES = (SPRINT, LOOP, SLICE, CLAIM)

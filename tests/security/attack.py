@@ -1,0 +1,135 @@
+"""A blackboard under attack: real processes, and what each cost."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.cli.run import BIN, environment, new_board
+from tests.tools import needs
+
+# Three records of one error: what the shipped rules must halt on whatever else an agent puts beside them.
+TRIPPING = "".join(
+    f"- {{timestamp: 2025-01-18T1{n}:00:00Z, task: t{n}, reporter: r, type: retry_loop, "
+    "details: {count: 3, error_pattern: connection refused by db}}\n"
+    for n in range(3)
+)
+
+# The kernel counts what a process was before it became the command, so a command started by a large test process seems
+# as large as that. A small process in between starts it and writes its exit code and its peak, in KiB.
+MEASURE = """
+import os, sys
+pipe = int(sys.argv[1])
+os.set_inheritable(pipe, False)
+pid = os.posix_spawnp(sys.argv[2], sys.argv[2:], os.environ)
+_, status, usage = os.wait4(pid, 0)
+os.write(pipe, f"{os.waitstatus_to_exitcode(status)} {usage.ru_maxrss}".encode())
+"""
+
+
+class Ran(NamedTuple):
+    """How one command ended, what it printed and what it cost."""
+
+    code: int  # negative: the signal that ended it
+    out: str
+    err: str
+    seconds: float
+    megabytes: float
+
+
+class Attack:
+    """The folder of a project whose blackboard an agent writes to, and outside it a place that must not change."""
+
+    def __init__(self, folder: Path) -> None:
+        self.project = folder / "project"
+        self.outside = folder / "outside"
+        self.outside.mkdir()
+        new_board(self.project)
+        self.effect = ""  # what was seen to hold, for the table of `make attack`
+        self.seconds = 0.0  # the longest command
+        self.megabytes = 0.0  # the largest
+
+    @property
+    def board(self) -> Path:
+        return self.project / ".liza"
+
+    @property
+    def halted(self) -> bool:
+        return os.path.lexists(self.board / "CHECKPOINT")
+
+    def write(self, text: str) -> None:
+        """state.yaml as the agent wants it, old enough to be read at once."""
+        file = self.board / "state.yaml"
+        file.write_text(text)
+        os.utime(file, (1_000_000_000, 1_000_000_000))
+
+    def liza(
+        self,
+        *words: str,
+        limit: float = 30,
+        program: str = "liza",
+        user: int | None = None,
+        until: Callable[[], bool] | None = None,
+        **env: str,
+    ) -> Ran:
+        """Run the installed program to its end; one that takes longer than `limit` seconds is killed, code -9.
+
+        So is one that has come as far as `until` asks for.
+        """
+        began = time.monotonic()
+        reads, writes = os.pipe()
+        process = subprocess.Popen(
+            [sys.executable, "-S", "-E", "-c", MEASURE, str(writes), *as_user(user), str(BIN / program), *words],
+            cwd=self.project,
+            env=environment(self.project, **env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=[writes],
+            start_new_session=True,
+        )
+        os.close(writes)
+        with process, open(reads) as measured:
+            kill = partial(os.killpg, process.pid, signal.SIGKILL)
+            printed: dict[str, bytes] = {}
+            readers = [_reader(printed, name, getattr(process, name).read) for name in ("stdout", "stderr")]
+            watchdog = threading.Timer(limit, kill)
+            watchdog.start()
+            while until is not None and watchdog.is_alive() and process.poll() is None:
+                if until():
+                    kill()
+                    break
+                time.sleep(0.005)
+            code = process.wait()
+            watchdog.cancel()
+            for reader in readers:
+                reader.join()
+            # Nothing from a measuring process that was killed with its command.
+            code, peak = (int(word) for word in measured.read().split() or (code, 0))
+        out, err = (printed[name].decode(errors="replace") for name in ("stdout", "stderr"))
+        ran = Ran(code, out, err, time.monotonic() - began, peak / 1024)
+        self.seconds, self.megabytes = max(self.seconds, ran.seconds), max(self.megabytes, ran.megabytes)
+        return ran
+
+
+def as_user(uid: int | None) -> list[str]:
+    """What a command is started with to be another user's; root alone can.
+
+    Python may be installed where only root can look. So that user may read everything here, and writes what it owns.
+    """
+    if uid is not None:
+        needs("setpriv")
+    powers = ["--clear-groups", "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
+    return [] if uid is None else ["setpriv", f"--reuid={uid}", f"--regid={uid}", *powers]
+
+
+def _reader(printed: dict[str, bytes], name: str, read: Callable[[], bytes]) -> threading.Thread:
+    thread = threading.Thread(target=lambda: printed.update({name: read()}))
+    thread.start()
+    return thread

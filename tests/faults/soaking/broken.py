@@ -241,14 +241,11 @@ def _while(ordeal: Ordeal) -> float:
 
 
 def clocks_of_agents(ordeal: Ordeal) -> None:
-    """Records from long ago are of another sprint; all others count, whatever their time is said to be."""
+    """All records count, whatever their time is said to be: behind one of this sprint, none is of an earlier one."""
     if ordeal.is_open:
         ordeal.resolve()
-    if ordeal.chance.random() < 0.3:
-        save(ordeal.board.state, ordeal.board.text + ordeal.pair(timestamp="1999-12-31T23:59:59Z"))
-        ordeal.stands(_while(ordeal), "outages of the last century", unreadable=False)
-        return
-    stamps = ("2099-01-01T00:00:00Z", "9999-12-31T23:59:59-05:00", "soon", None, 17, "2025-01-18 12:00:00", "")
+    save(ordeal.board.state, ordeal.board.text + ordeal.note())
+    stamps = ("1999-12-31T23:59:59Z", "2099-01-01T00:00:00Z", "9999-12-31T23:59:59-05:00", "soon", None, 17, "")
     ordeal.trip(timestamp=ordeal.chance.choice(stamps))
 
 

@@ -55,7 +55,7 @@ help: install
 faults: install tools
 	$(BIN)/pytest -o addopts= -q -p no:xdist --timeout=600 tests/faults
 	$(BIN)/pytest -o addopts= -q -n 2 -m slow --timeout=600 --ignore=tests/faults
-	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest --timeout=1800 tests/blackboard $(wildcard tests/rules/test_language*.py) tests/rules/test_load_errors.py tests/rules/test_recall.py tests/watch/test_incremental.py
+	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest --timeout=1800 tests/store $(wildcard tests/rules/test_language*.py) tests/rules/test_load_errors.py tests/rules/test_recall.py tests/daemon/test_incremental.py
 
 # What a hostile agent could do, each tried: attack, result, the longest command, its memory, and what was seen to hold.
 attack: install tools

@@ -20,7 +20,7 @@ from benchmarks import (
     watching,
     writing,
 )
-from liza.locate import FOLDER
+from liza.store.locate import FOLDER
 
 # Each is given an empty blackboard's folder to work in, and whether to leave out what takes minutes.
 BENCHMARKS: dict[str, Callable[[str, bool], Sequence[tables.Table | tables.Figures]]] = {

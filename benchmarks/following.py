@@ -13,14 +13,14 @@ from benchmarks import boards
 from benchmarks.command import Failed
 from benchmarks.tables import Row, Table, Target
 from benchmarks.timing import Contestant, race
-from liza.blackboard.board import Board
-from liza.blackboard.document import Document
-from liza.blackboard.paths import Paths
-from liza.blackboard.rulesfile import read_rules
-from liza.breaker.check import snapshot_of
+from liza.check import snapshot_of
 from liza.model import Verdict
 from liza.rules.evaluate import evaluate
-from liza.rules.recall import memory
+from liza.rules.memo import memory
+from liza.scopes.rules_file import read_rules
+from liza.store.board import Board
+from liza.store.document import Document
+from liza.store.paths import Paths
 
 # Anomalies on the board, and rounds.
 _SIZES = ((10_000, 30), (100_000, 7))

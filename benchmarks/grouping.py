@@ -14,7 +14,7 @@ from statistics import fmean
 from benchmarks.command import _ENVIRONMENT
 from benchmarks.tables import Figure, Figures, Row, Table, Target
 from benchmarks.timing import Contestant, Measured, race
-from liza.rules.matching import Grouper, similar_groups
+from liza.rules.similar import Grouper, similar_groups
 
 _SIMILARITY = 0.7  # one for all systems: nobody tunes liza to the errors that will come
 _TEXTS = 10_000
@@ -186,7 +186,7 @@ def _all_with_all(texts: Sequence[str]) -> Callable[[], object] | None:
 
 _PEAK = f"""
 from benchmarks.grouping import made_up
-from liza.rules.matching import similar_groups
+from liza.rules.similar import similar_groups
 similar_groups(made_up({_TEXTS}), {_SIMILARITY})
 with open("/proc/self/status") as status:
     print(next(line.split()[1] for line in status if line.startswith("VmHWM")))

@@ -7,8 +7,8 @@ from ruamel.yaml import YAML
 from benchmarks import boards
 from benchmarks.tables import Row, Table, Target
 from benchmarks.timing import Contestant, race
-from liza.blackboard import versions
-from liza.blackboard.document import Document, parse
+from liza.store import versions
+from liza.store.document import Document, parse
 
 # Anomalies on the board; rounds of all; rounds of ruamel.yaml, which takes half a minute for the largest.
 _SIZES = ((100, 40, 10), (1_000, 30, 5), (10_000, 30, 1))

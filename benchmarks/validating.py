@@ -6,8 +6,8 @@ from benchmarks import boards
 from benchmarks.reading import fast_read
 from benchmarks.tables import Row, Table, Target
 from benchmarks.timing import Contestant, race
-from liza.blackboard.snapshot import take
 from liza.model import Snapshot
+from liza.schema.snapshot import take
 
 _ANOMALIES = 10_000
 

@@ -19,12 +19,12 @@ from benchmarks import boards
 from benchmarks.command import _ENVIRONMENT, Failed
 from benchmarks.tables import Row, Table, Target
 from benchmarks.timing import Contestant, Measured, race
-from liza.blackboard.board import Board
-from liza.blackboard.daemon import told
-from liza.blackboard.paths import Paths
-from liza.blackboard.rulesfile import read_rules
-from liza.breaker.check import check
-from liza.breaker.resolve import resolve
+from liza.check import check
+from liza.scopes.rules_file import read_rules
+from liza.scopes.sprint.resolve import resolve
+from liza.store.board import Board
+from liza.store.daemon_proof import told
+from liza.store.paths import Paths
 
 _SIZES = (10, 1_000, 10_000)
 _TRIPS = 100

@@ -10,12 +10,13 @@ from benchmarks import boards
 from benchmarks.reading import fast_read
 from benchmarks.tables import Row, Table, Target
 from benchmarks.timing import Contestant, race
-from liza.blackboard import edit, storage, versions
-from liza.blackboard.board import Board
-from liza.blackboard.document import Document, parse
-from liza.blackboard.paths import Paths
-from liza.blackboard.recording import add_anomaly
-from liza.blackboard.values import identical
+from liza.scopes.sprint.record import add_anomaly
+from liza.store import edit, versions
+from liza.store import replace as storage
+from liza.store.board import Board
+from liza.store.document import Document, parse
+from liza.store.paths import Paths
+from liza.store.values import identical
 
 _ANOMALIES = 10_000
 _SECTION = "circuit_breaker"

@@ -12,15 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from liza.blackboard.board import Board
-from liza.blackboard.recording import Added
 from liza.errors import LizaError, Refused
-from liza.protocols.gating import Gate, ask
+from liza.scopes.gate import Gate, ask
+from liza.scopes.sprint.record import Added
+from liza.store.board import Board
 
 if TYPE_CHECKING:
-    from liza.breaker.check import Check
-    from liza.breaker.resolve import Resolution
-    from liza.protocols.loops.recording import Recorded
+    from liza.check import Check
+    from liza.scopes.loops.record import Recorded
+    from liza.scopes.sprint.resolve import Resolution
 
 __all__ = ["LizaError", "Loop", "analyze", "gate", "loop", "record", "resolve"]
 
@@ -38,10 +38,10 @@ def analyze(root: Root = None, *, dry_run: bool = False, now: datetime | None = 
     cannot be used the shipped rules are evaluated first: if the breaker is open, that is the answer. A trip of which
     not all the paperwork could be done raises `Halted`; the agents are halted all the same.
     """
-    from liza.blackboard.rulesfile import overrun, rules_in_force
-    from liza.breaker import degraded
-    from liza.breaker.check import check
+    from liza.check import check
     from liza.errors import Unreadable
+    from liza.scopes.rules_file import overrun, rules_in_force
+    from liza.scopes.sprint import degraded
 
     board, at = _board(root), _moment(now)
     rules, broken = rules_in_force(board.paths.rules)
@@ -78,8 +78,8 @@ def record(
 
     Raises `Refused`, and writes nothing, where the type's own details are missing or a value has no form in YAML.
     """
-    from liza.blackboard.recording import stamped
-    from liza.protocols.inbox import record_anomaly
+    from liza.scopes.inbox import record_anomaly
+    from liza.scopes.sprint.record import stamped
 
     stamp = None if timestamp is None else _moment(timestamp).isoformat().replace("+00:00", "Z")
     said = {"timestamp": stamp, "type": type, "task": task, "reporter": reporter, "details": details or None}
@@ -96,8 +96,8 @@ def resolve(text: str, *, by: str, root: Root = None, now: datetime | None = Non
 
     Raises `Refused` where the text or the person is empty, and inside an agent. Without a terminal it is alarmed.
     """
-    from liza.blackboard.agents import has_terminal, require_person
-    from liza.breaker.resolve import resolve
+    from liza.clients.inside import has_terminal, require_person
+    from liza.scopes.sprint.resolve import resolve
 
     board = _board(root)
     require_person(board.paths, "liza resolve")
@@ -200,9 +200,10 @@ class Loop:
         Raises `Refused` for a value that cannot be. Where the blackboard cannot be understood or its lock cannot be
         had, the iteration waits in `.liza/inbox/`, and `NotEvaluated` (an `Unreadable`) says so: do not repeat it.
         """
-        from liza.protocols.loops import errors, judging
-        from liza.protocols.loops.recording import Iteration
-        from liza.runner.measuring import recorded
+        from liza.scopes.loops import evaluate
+        from liza.scopes.loops.measure import recorded
+        from liza.scopes.loops.record import Iteration
+        from liza.toolerrors import errors
 
         if error is not None and output is not None:
             raise Refused("error and output are both given", hint="give one of them: in output the error is looked for")
@@ -219,7 +220,7 @@ class Loop:
             tokens=tokens,
             duration=duration,
         )
-        rules, settings = judging.in_force(self._board.paths)
+        rules, settings = evaluate.in_force(self._board.paths)
         trees = [os.fspath(each) for each in workdirs]
         self.last = recorded(self._board, self.name, iteration, trees, rules, settings, _moment(now))
         self._recorded += 1

@@ -6,7 +6,7 @@ Python.
 
 import os
 
-from liza import locate
+from liza.store import locate
 
 
 def halted(root: str | None = None) -> tuple[str, str] | None:
@@ -68,7 +68,7 @@ def trip_of(path: str) -> str | None:
 
 def _lines(path: str) -> list[str]:
     """What the file says of itself, if it is one that can be read."""
-    from liza import files  # only for who is halted, and it imports nothing else
+    from liza.store import files  # only for who is halted, and it imports nothing else
 
     try:
         fd = files.open_fd(path, alone=False)  # it has two names for a moment when it is made

@@ -55,6 +55,15 @@ class Problem(NamedTuple):
     level: str = "error"  # or "warning": usable as it is, but probably not what was meant
 
 
+class Fault(NamedTuple):
+    """What is wrong with a value, and on which path from the top of its file; `Problem` once that is located."""
+
+    path: tuple[str | int, ...]
+    message: str
+    hint: str | None = None
+    level: str = "error"
+
+
 class Record(NamedTuple):
     """One entry of a stream, with every field that was written, known or not."""
 

@@ -2,6 +2,6 @@
 
 import os
 
-from liza.blackboard.agents import drop_variables
+from liza.clients.inside import drop_variables
 
 drop_variables(os.environ)

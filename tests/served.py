@@ -19,7 +19,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 # What commands import only when they come to need it.
-LOADED = ("jinja2.sandbox", "liza.cli.quick", "rapidfuzz.distance", "rich.table", "tests.breaker.interleaved")
+LOADED = (
+    "jinja2.sandbox",
+    "liza.cli.without_click",
+    "rapidfuzz.distance",
+    "rich.table",
+    "tests.scopes.sprint.interleaved",
+)
 _END = b"\0END"
 # Commands that take signals, start threads, or are told to stop at a place have a process to themselves.
 _ALONE = ("run", "watch", "exec")
@@ -120,7 +126,7 @@ def serve(how: str) -> None:
 def compile_templates() -> None:
     """What a fresh process does once when a report is written; whoever is forked from this one need not."""
     from liza import templates
-    from liza.breaker import report
+    from liza.scopes.sprint import report
 
     templates.compiled(templates.text(report.TEMPLATE), {"cell": report.cell})
 
@@ -134,7 +140,7 @@ def _forked(request: dict[str, Any]) -> int:
         if "terminal" in request:
             os.setsid()  # the terminal that it opens next is then its own
         if "place" in request:
-            from tests.breaker.interleaved import stop_at
+            from tests.scopes.sprint.interleaved import stop_at
 
             stop_at(request["place"], request["others"])
         code = _answer(request)

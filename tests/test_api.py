@@ -10,8 +10,8 @@ import pytest
 
 import liza
 import liza.api
-from liza.breaker.trip import Halted
 from liza.errors import LizaError, NoBlackboard, Refused, Unreadable
+from liza.scopes.sprint.trip import Halted
 from tests.cli.run import anomalies, environment, new_board
 from tests.cli.run import liza as command
 

@@ -6,8 +6,6 @@ from functools import cache
 from pathlib import Path
 
 import liza
-from liza.blackboard import schema
-from liza.rules.severities import SEVERITIES
 
 PACKAGE = Path(liza.__file__).parent
 MODULES = {
@@ -19,22 +17,34 @@ MODULES = {
 LAYERS = (
     ("cli",),
     ("api", "doctor"),
-    ("watch", "runner", "trials"),
-    ("breaker", "protocols"),
-    ("notify", "rules", "blackboard"),
-    ("model", "text", "errors", "templates", "halt", "locate", "files"),
+    ("daemon", "run", "replay"),
+    ("check", "scopes"),
+    ("rules", "schema"),
+    ("clients", "toolerrors", "git", "notify"),
+    ("store", "halt", "templates"),
+    ("model", "text", "errors"),
 )
-_LOOPS = ("settings", "iterations", "states", "errors", "outputs")
-_DISPUTES = (
-    "settings", "objections", "rounds", "freezing", "claims", "depending", "parties", "stages", "ledger",
-    "importing", "summary",
-)  # fmt: skip
-JUDGING = ("liza.model", "liza.text", "liza.rules", "liza.breaker.section")
+# What decides: it is given all that it needs to know.
+EVALUATES = (
+    "liza.model",
+    "liza.text",
+    "liza.rules",
+    "liza.schema.rules",
+    "liza.schema.severities",
+    "liza.scopes.sprint.section",
+)
 PURE = (
-    *(*JUDGING, "liza.protocols.scopes"),
-    *(f"liza.protocols.loops.{name}" for name in _LOOPS),
-    *(f"liza.protocols.disputes.{name}" for name in _DISPUTES),
-)
+    *(*EVALUATES, "liza.scopes.records"),
+    *(f"liza.toolerrors.{name}" for name in ("errors", "plain_text", "lines", "streams", "table", "traces")),
+    *(f"liza.scopes.loops.{name}" for name in ("settings", "derived", "states")),
+    *(
+        f"liza.scopes.claims.{name}"
+        for name in (
+            "settings", "objections", "derived", "freeze", "states", "dependencies", "parties", "stages", "ledger",
+            "import_ledger", "summary",
+        )
+    ),
+)  # fmt: skip
 IMPURE = {"os", "time", "pathlib", "io", "shutil", "subprocess", "socket", "random", "secrets", "tempfile", "fcntl"}
 
 
@@ -88,7 +98,7 @@ def test_imports_point_downwards() -> None:
 
 def test_rules_do_not_know_where_records_come_from() -> None:
     rules = [name for name in MODULES if name.split(".")[1:2] == ["rules"]]
-    assert {(m, name) for m in rules for name in imports(MODULES[m]) if name.startswith("liza.blackboard")} == set()
+    assert {(m, name) for m in rules for name in imports(MODULES[m]) if name.startswith("liza.store")} == set()
 
 
 def test_what_decides_imports_no_files_and_no_clocks() -> None:
@@ -97,8 +107,8 @@ def test_what_decides_imports_no_files_and_no_clocks() -> None:
 
 
 def test_what_judges_asks_nobody_who_could_look() -> None:
-    inside = {(m, name) for m in modules(JUDGING) for name in imports(MODULES[m]) if name in MODULES}
-    allowed = (*JUDGING, "liza.errors")
+    inside = {(m, name) for m in modules(EVALUATES) for name in imports(MODULES[m]) if name in MODULES}
+    allowed = (*EVALUATES, "liza.errors", "liza.schema")
     assert {(m, name) for m, name in inside if name != "liza" and not name.startswith(allowed)} == set()
 
 
@@ -115,35 +125,35 @@ def test_what_decides_asks_nobody_for_the_time() -> None:
     assert used == set()
 
 
-# Who may open files without liza.files, and what: none of it is under `.liza/`.
+# Who may open files without liza.store.files, and what: none of it is under `.liza/`.
 OPENERS = {
-    "liza.files": "the one way to open what is there",
-    "liza.blackboard.agents": "/proc",
-    "liza.blackboard.daemon": "/proc",
-    "liza.blackboard.filesystem": "/proc",
-    "liza.blackboard.lock": "/proc",
+    "liza.store.files": "the one way to open what is there",
+    "liza.clients.inside": "/proc",
+    "liza.store.daemon_proof": "/proc",
+    "liza.store.filesystem": "/proc",
+    "liza.store.lock": "/proc",
     "liza.doctor.inotify": "/proc",
-    "liza.runner.own_output": "/proc",
-    "liza.blackboard.storage": "a descriptor from liza.files",
-    "liza.blackboard.versions": "a descriptor from liza.files",
-    "liza.blackboard.inbox": "a descriptor from liza.files",
+    "liza.git.own_output": "/proc",
+    "liza.store.replace": "a descriptor from liza.store.files",
+    "liza.store.versions": "a descriptor from liza.store.files",
+    "liza.store.inbox": "a descriptor from liza.store.files",
     "liza.cli.main": "/dev/null, and the traceback of a bug in the user's own folder",
-    "liza.watch.background": "/dev/null, and a pipe",
-    "liza.watch.lease": "the user's own folder, while there is no blackboard",
-    "liza.watch.seal": "the user's own folder",
-    "liza.runner.seal": "the user's own folder",
+    "liza.daemon.background": "/dev/null, and a pipe",
+    "liza.daemon.lease": "the user's own folder, while there is no blackboard",
+    "liza.daemon.seal": "the user's own folder",
+    "liza.store.seal": "the user's own folder",
     "liza.templates": "shipped files",
-    "liza.locate": "git's own files, before any blackboard is known",
+    "liza.store.locate": "git's own files, before any blackboard is known",
     "liza.cli.replay": "a picture where the person wants it",
     **dict.fromkeys(
         (
-            "liza.cli.attempt.deciding", "liza.cli.attempt.options", "liza.cli.claim.reading", "liza.cli.iteration",
-            "liza.cli.options", "liza.cli.record", "liza.cli.testing",
+            "liza.cli.attempt.reset", "liza.cli.attempt.options", "liza.cli.claim.read", "liza.cli.loop_record",
+            "liza.cli.options", "liza.cli.record_options", "liza.cli.rules_test",
         ),
         "a file that the command line names, which may be a pipe",
     ),
     **dict.fromkeys(
-        ("liza.runner.evidence", "liza.runner.git", "liza.runner.patch", "liza.runner.worktree"), "the work tree"
+        ("liza.run.evidence", "liza.git.snapshot", "liza.git.patch", "liza.git.worktree"), "the work tree"
     ),
 }  # fmt: skip
 
@@ -160,8 +170,3 @@ def opens(module: str) -> bool:
 
 def test_only_files_opens_what_is_under_the_blackboard() -> None:
     assert {module for module in MODULES if opens(module)} == set(OPENERS)
-
-
-def test_the_schema_and_the_rules_know_the_same_severities() -> None:
-    # They stand in two layers of which neither may import the other.
-    assert tuple(SEVERITIES) == schema.SEVERITIES

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import installed, liza, new_board
-from tests.runner.repositories import commit, git, repository
+from tests.run.repositories import commit, git, repository
 
 GO_ON, STOP = 0, 2
 

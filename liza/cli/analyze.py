@@ -5,17 +5,17 @@ from typing import Any
 
 import click
 
-from liza.blackboard.board import Board
-from liza.blackboard.rulesfile import overrun, read_rules, rules_in_force, with_budget
-from liza.breaker import degraded
-from liza.breaker.check import Check, check
+from liza.check import Check, check
 from liza.cli import envelope, show
 from liza.cli.group import common, root_of
 from liza.cli.options import adjusted, moment
-from liza.cli.waiting import Waiting
+from liza.cli.progress import Waiting
 from liza.errors import LizaError, Unreadable
 from liza.model import format_time
-from liza.protocols.judged import due
+from liza.scopes.narrower import due
+from liza.scopes.rules_file import overrun, read_rules, rules_in_force, with_budget
+from liza.scopes.sprint import degraded
+from liza.store.board import Board
 
 
 @click.command("analyze")

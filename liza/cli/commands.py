@@ -16,7 +16,7 @@ COMMANDS = (
     Command("analyze", "watching", "liza.cli.analyze", "Check the blackboard for systemic patterns, once."),
     Command("watch", "watching", "liza.cli.watch", "Watch the blackboard, and check it on every change."),
     Command("status", "watching", "liza.cli.status", "Show the breaker, and how near each pattern is."),
-    Command("gate", "watching", "liza.cli.gated", "For agents' hooks: may work go on? Exit code 0 or 2."),
+    Command("gate", "watching", "liza.cli.scoped_gate", "For agents' hooks: may work go on? Exit code 0 or 2."),
     Command("replay", "watching", "liza.cli.replay", "Play the records back: when would each rule have tripped?"),
     Command(
         "doctor", "watching", "liza.cli.doctor", "See whether liza can do its work here; what mends what is wrong."

@@ -95,8 +95,8 @@ def _kind(param: click.Parameter, args: Iterable[str]) -> "click.ParamType[Any] 
 
 def _on_board(section: str) -> Callable[[str | None], Iterable[str]]:
     def names(root: str | None) -> Iterable[str]:
-        from liza.blackboard import glimpse
-        from liza.blackboard.paths import find
+        from liza.store import names as glimpse
+        from liza.store.paths import find
 
         return glimpse.names(find(root), section)
 
@@ -104,9 +104,9 @@ def _on_board(section: str) -> Callable[[str | None], Iterable[str]]:
 
 
 def _rules(root: str | None) -> Iterable[str]:
-    from liza.blackboard.paths import find
-    from liza.blackboard.rulesfile import read_rules
     from liza.errors import LizaError
+    from liza.scopes.rules_file import read_rules
+    from liza.store.paths import find
 
     try:
         rules = read_rules(find(root).rules)

@@ -8,7 +8,7 @@ import click
 from liza.cli import envelope
 from liza.cli.group import common, root_of
 from liza.cli.options import moment
-from liza.cli.waiting import Waiting
+from liza.cli.progress import Waiting
 from liza.doctor.examine import examine, exit_code, mended
 from liza.doctor.finding import Finding, Level
 from liza.errors import place

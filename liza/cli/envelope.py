@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from liza.breaker.section import told
 from liza.errors import LizaError
+from liza.scopes.sprint.section import told
 from liza.text import LONG, shown
 
 if TYPE_CHECKING:

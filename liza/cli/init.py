@@ -4,8 +4,8 @@ import os
 
 import click
 
-from liza.blackboard import setup
 from liza.cli.group import common, root_of
+from liza.store import create
 from liza.text import printable
 
 
@@ -24,7 +24,7 @@ def command(ctx: click.Context, goal: str | None, as_json: bool) -> int:
     Examples:
       liza init --goal "Ship the importer"
     """
-    made = setup.create(root_of(ctx) or os.environ.get("LIZA_ROOT") or os.getcwd(), goal)
+    made = create.create(root_of(ctx) or os.environ.get("LIZA_ROOT") or os.getcwd(), goal)
     files = [os.path.relpath(file) for file in made.files]
     if as_json:
         from liza.cli import envelope

@@ -7,11 +7,11 @@ from contextlib import suppress
 
 import click
 
-from liza.breaker import checkpoint
 from liza.cli import show
+from liza.daemon.daemon import Watcher
+from liza.daemon.notifier import Happening, Kind
+from liza.scopes.sprint import checkpoint
 from liza.text import counted, one_line, printable
-from liza.watch.loop import Watcher
-from liza.watch.telling import Happening, Kind
 
 COLOURS = {
     Kind.TRIPPED: "red",

@@ -4,20 +4,20 @@ from datetime import datetime
 
 import click
 
-from liza.blackboard.agents import alarm_without_terminal, require_person
-from liza.blackboard.board import Board
-from liza.cli import envelope, iteration, show
+from liza.cli import envelope, loop_record, show
 from liza.cli.group import Family, common, root_of
 from liza.cli.options import moment, person
+from liza.clients.inside import alarm_without_terminal, require_person
 from liza.errors import LizaError
 from liza.model import MAPPINGS, format_time
-from liza.protocols import scopes
-from liza.protocols.changing import unknown
-from liza.protocols.loops import iterations as its
-from liza.protocols.loops import judging, recording, states
-from liza.protocols.loops.recording import Recorded
-from liza.protocols.loops.settings import Settings
 from liza.rules.evaluate import RuleSet
+from liza.scopes import records
+from liza.scopes.change import unknown
+from liza.scopes.loops import derived as its
+from liza.scopes.loops import evaluate, record, states
+from liza.scopes.loops.record import Recorded
+from liza.scopes.loops.settings import Settings
+from liza.store.board import Board
 from liza.text import counted, printable
 
 
@@ -62,7 +62,7 @@ def record_command(ctx: click.Context, /, name: str, as_json: bool, **options: s
     Examples:
       liza loop record coder-1 --task task-3 --progress 40 --error "$(tail -50 build.log)"
     """
-    return iteration.run(root_of(ctx), name, options, as_json)
+    return loop_record.run(root_of(ctx), name, options, as_json)
 
 
 @command.command("status")
@@ -83,13 +83,13 @@ def status_command(ctx: click.Context, name: str | None, now: str | None, as_jso
     if name is None:
         return _list(ctx, now, as_json, "loop status")
     board = Board.find(root_of(ctx))
-    rules, settings = iteration.in_force(board.paths)
+    rules, settings = loop_record.in_force(board.paths)
     at = moment(now)
-    found = recording.look(board, name, rules, settings, at)
+    found = record.look(board, name, rules, settings, at)
     document = board.read()
-    if scopes.find(document.data.get("loops"), name, "loop") is None:
-        raise unknown(document, judging.SCOPE, name)
-    code = iteration.tell("loop status", found, settings, as_json)
+    if records.find(document.data.get("loops"), name, "loop") is None:
+        raise unknown(document, evaluate.SCOPE, name)
+    code = loop_record.tell("loop status", found, settings, as_json)
     if not as_json:
         _details(found, settings, at)
     return code
@@ -132,19 +132,19 @@ def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
 
 def _list(ctx: click.Context, now: str | None, as_json: bool, called: str) -> int:
     board = Board.find(root_of(ctx))
-    rules, settings = iteration.in_force(board.paths)
+    rules, settings = loop_record.in_force(board.paths)
     at = moment(now)
     document = board.read()
     rows: list[Recorded] = []
     wrong: list[LizaError] = []
-    for _, name, _ in scopes.named(document.data.get("loops"), "loop"):
+    for _, name, _ in records.named(document.data.get("loops"), "loop"):
         try:
-            loop = judging.understood(document, name)
+            loop = evaluate.understood(document, name)
         except LizaError as error:
             wrong.append(error)
             rows.append(Recorded(name, states.OPEN, error.message, {}))
             continue
-        rows.append(recording.told(name, loop or {}, rules, settings, at))
+        rows.append(record.told(name, loop or {}, rules, settings, at))
     opened = any(row.status == states.OPEN for row in rows) and not settings.disabled
     if as_json:
         listed = [
@@ -203,9 +203,9 @@ def reset_command(
     """
     board, rules, settings, at = _all_of(ctx, now)
     require_person(board.paths, "liza loop reset")
-    done = recording.reset(board, name, message, person(by), rules, settings, at)
+    done = record.reset(board, name, message, person(by), rules, settings, at)
     alarm_without_terminal(board.paths, done.command("reset"), person(by), at)
-    return iteration.tell("loop reset", done, settings, as_json)
+    return loop_record.tell("loop reset", done, settings, as_json)
 
 
 @command.command("probe")
@@ -226,12 +226,12 @@ def probe_command(ctx: click.Context, name: str, by: str | None, now: str | None
     """
     board, rules, settings, at = _all_of(ctx, now)
     require_person(board.paths, "liza loop probe")
-    done = recording.probe(board, name, person(by), rules, settings, at)
+    done = record.probe(board, name, person(by), rules, settings, at)
     alarm_without_terminal(board.paths, done.command("probe"), person(by), at)
-    return iteration.tell("loop probe", done, settings, as_json)
+    return loop_record.tell("loop probe", done, settings, as_json)
 
 
 def _all_of(ctx: click.Context, now: str | None) -> tuple[Board, RuleSet, Settings, datetime]:
     board = Board.find(root_of(ctx))
-    rules, settings = iteration.in_force(board.paths)
+    rules, settings = loop_record.in_force(board.paths)
     return board, rules, settings, moment(now)

@@ -121,9 +121,9 @@ def _dispatch(arguments: list[str]) -> int:
 
         return completion.answer(os.environ["_LIZA_COMPLETE"])
     if arguments[:1] in (["log"], ["loop"]):
-        from liza.cli import quick
+        from liza.cli import without_click
 
-        code = quick.run(arguments)
+        code = without_click.run(arguments)
         if code is not None:
             return code
     return _with_click(arguments)

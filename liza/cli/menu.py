@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from liza.runner import context
-from liza.runner.loop import POLL, Run
-from liza.runner.view import Choice
+from liza.run import context
+from liza.run.loop import POLL, Run
+from liza.run.view import Choice
 from liza.text import printable
 
 if TYPE_CHECKING:
-    from liza.cli.running import Plain
+    from liza.cli.run_output import Plain
 
 
 class Menu:

@@ -6,20 +6,20 @@ from typing import Any, NamedTuple
 
 import click
 
-from liza.blackboard.board import Board
-from liza.blackboard.rulesfile import read_rules
-from liza.breaker.check import snapshot_of
+from liza.check import snapshot_of
 from liza.cli import envelope, show
 from liza.cli.group import common, root_of
 from liza.cli.options import adjusted
-from liza.cli.waiting import Waiting
+from liza.cli.progress import Waiting
 from liza.errors import Refused, WrongUsage
 from liza.model import format_time, parse_duration, parse_time
+from liza.replay.playback import RECORD, RESOLVE, Played, Trip, play
+from liza.replay.recorded import Recorded, recorded
 from liza.rules.evaluate import RuleSet
 from liza.rules.variations import BadSetting, varied
+from liza.scopes.rules_file import read_rules
+from liza.store.board import Board
 from liza.text import counted, printable
-from liza.trials.playback import RECORD, RESOLVE, Played, Trip, play
-from liza.trials.recorded import Recorded, recorded
 
 
 class _Take(NamedTuple):
@@ -203,7 +203,7 @@ def _print_difference(before: _Take, after: _Take, start: datetime | None) -> No
 
 
 def _draw(path: str, takes: Sequence[_Take], known: Recorded) -> None:
-    from liza.trials.timeline import svg
+    from liza.replay.timeline import svg
 
     text = svg([(take.heading, take.played) for take in takes], known.events, "replay")
     try:

@@ -2,14 +2,14 @@
 
 import click
 
-from liza.blackboard.agents import has_terminal, require_person
-from liza.blackboard.board import Board
-from liza.breaker.checkpoint import removal
-from liza.breaker.resolve import resolve
-from liza.breaker.section import also_matched
 from liza.cli import envelope, show
 from liza.cli.group import common, root_of
 from liza.cli.options import moment, person
+from liza.clients.inside import has_terminal, require_person
+from liza.scopes.sprint.checkpoint import removal
+from liza.scopes.sprint.resolve import resolve
+from liza.scopes.sprint.section import also_matched
+from liza.store.board import Board
 from liza.text import one_line, printable
 
 

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 
 import click
 
-from liza.blackboard.board import Board
-from liza.blackboard.rulesfile import notify_problems, read_rules
-from liza.breaker.check import snapshot_of
+from liza.check import snapshot_of
 from liza.cli import envelope, show
 from liza.cli.group import Family, common, root_of
 from liza.cli.options import moment
-from liza.cli.waiting import Waiting
+from liza.cli.progress import Waiting
 from liza.errors import LizaError, Refused, Unreadable, place
 from liza.model import Problem, Rule, format_time
 from liza.rules.evaluate import Compiled, RuleSet
@@ -20,6 +18,8 @@ from liza.rules.explain import Comparison, Explanation, Group, compare, details,
 from liza.rules.fields import lookup, values
 from liza.rules.tree import Grouping
 from liza.rules.windows import stream
+from liza.scopes.rules_file import notify_problems, read_rules
+from liza.store.board import Board
 from liza.text import closest, printable, text_of
 
 _RECORDS = 12  # of a group that are shown
@@ -327,9 +327,9 @@ def test_command(
     Examples:
       liza rules test tests/samples --run "one below"
     """
-    from liza.cli import testing
+    from liza.cli import rules_test
 
-    return testing.run(files, wanted, junit, rules_file, quiet, as_json)
+    return rules_test.run(files, wanted, junit, rules_file, quiet, as_json)
 
 
 def _rules(ctx: click.Context, file: str | None) -> RuleSet:

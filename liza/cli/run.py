@@ -11,20 +11,20 @@ from typing import Any
 
 import click
 
-from liza.blackboard.board import Board
-from liza.blackboard.lock import Lock
-from liza.blackboard.storage import make_folders
-from liza.cli import iteration, running
+from liza.cli import loop_record, run_output
 from liza.cli.group import common, root_of
 from liza.cli.options import person
 from liza.errors import LockTimeout, Refused, WrongUsage
 from liza.model import Problem, parse_duration
-from liza.protocols.loops import judging
-from liza.protocols.loops.recording import check_name
-from liza.rules.blocks import ACTIONS
-from liza.runner.job import Job, Session, begin, json_of, resumed
-from liza.runner.loop import Run
-from liza.runner.process import Interrupts, Limits
+from liza.run.job import Job, Session, begin, json_of, resumed
+from liza.run.loop import Run
+from liza.run.process import Interrupts, Limits
+from liza.schema.rules import ACTIONS
+from liza.scopes.loops import evaluate
+from liza.scopes.loops.record import check_name
+from liza.store.board import Board
+from liza.store.lock import Lock
+from liza.store.replace import make_folders
 from liza.text import printable, quoted, shown
 
 CHOSEN = ("stagnation_threshold", "on_stagnation", "project")  # how the loop is judged; the rest is about the command
@@ -77,12 +77,12 @@ def command(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **opti
     else:
         session = None
         job = _job(words, options)
-    rules, settings = iteration.in_force(board.paths, {name: getattr(job, name) for name in CHOSEN})
+    rules, settings = loop_record.in_force(board.paths, {name: getattr(job, name) for name in CHOSEN})
     _check(job)
     with _alone(board, job.loop), Interrupts() as interrupts:
         gc.enable()  # unlike other commands this one lives long
         session = session or begin(board.paths, datetime.now(UTC))
-        view = running.view(as_json, settings, board.paths, interrupts)
+        view = run_output.view(as_json, settings, board.paths, interrupts)
         run = Run(board, rules, settings, job, session, interrupts, view, person(None))
         if facts is not None:
             run.resume(facts)
@@ -194,7 +194,7 @@ def _can_start(program: str, cwd: str) -> bool:
 
 def _alone(board: Board, loop: str) -> Lock:
     """One run a loop: two would take each other's iterations for their own."""
-    path = f"{judging.file_of(board.paths, loop)}.lock"
+    path = f"{evaluate.file_of(board.paths, loop)}.lock"
     try:
         make_folders(board.paths.runs, os.path.dirname(path))
     except OSError as error:

@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from liza.breaker.check import Check
-from liza.breaker.section import also_matched
+from liza.check import Check
 from liza.errors import LizaError, place
 from liza.model import Progress, Reason, Silence, Silenced, format_time
-from liza.protocols.scopes import Event
 from liza.rules.evaluate import RuleSet
-from liza.rules.severities import SEVERITIES
+from liza.schema.severities import SEVERITIES
+from liza.scopes.records import Event
+from liza.scopes.sprint.section import also_matched
 from liza.text import one_line, printable
 
 _COLOUR = re.compile("(\x1b\\[[0-9;]*m)")

@@ -4,20 +4,20 @@ from datetime import datetime, timedelta
 
 import click
 
-from liza.blackboard.agents import require_person
-from liza.blackboard.board import Board
-from liza.blackboard.rulesfile import read_rules
-from liza.breaker.check import Check, check, snapshot_of
-from liza.breaker.silencing import add, expire
+from liza.check import Check, check, snapshot_of
 from liza.cli import envelope, show
 from liza.cli.group import Family, common, root_of
 from liza.cli.options import moment, person
+from liza.clients.inside import require_person
 from liza.errors import LizaError, Refused, WrongUsage
 from liza.model import parse_duration
 from liza.rules.evaluate import RuleSet
 from liza.rules.fields import lookup
 from liza.rules.silences import Entry, entries, field
 from liza.rules.windows import stream
+from liza.scopes.rules_file import read_rules
+from liza.scopes.sprint.silence import add, expire
+from liza.store.board import Board
 from liza.text import closest, printable, quoted
 
 

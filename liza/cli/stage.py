@@ -9,9 +9,9 @@ from liza.cli import envelope, show
 from liza.cli.claim.options import context_of, plain
 from liza.cli.group import Family, common
 from liza.cli.options import person, plain_words
-from liza.protocols.disputes import judging, missing, stages, staging
-from liza.protocols.disputes.guarding import ways_out
-from liza.protocols.disputes.staging import Blocked, Staged
+from liza.scopes.claims import evaluate, missing, stage_changes, stages
+from liza.scopes.claims.change import ways_out
+from liza.scopes.claims.stage_changes import Blocked, Staged
 from liza.text import counted, printable
 
 
@@ -39,7 +39,7 @@ def advance_command(ctx: click.Context, name: str, now: str | None, as_json: boo
     Examples:
       liza stage advance S3
     """
-    return _done("stage advance", lambda: staging.advance(context_of(ctx, now), name), as_json)
+    return _done("stage advance", lambda: stage_changes.advance(context_of(ctx, now), name), as_json)
 
 
 @command.command("data")
@@ -55,7 +55,9 @@ def data_command(ctx: click.Context, reference: str, only: tuple[str, ...], now:
     Examples:
       liza stage data data/gc_annotation.tsv --for C-001
     """
-    return _tell("stage data", staging.add_data(context_of(ctx, now), plain_words(reference, "REF"), only), as_json)
+    return _tell(
+        "stage data", stage_changes.add_data(context_of(ctx, now), plain_words(reference, "REF"), only), as_json
+    )
 
 
 @command.command("close")
@@ -69,7 +71,7 @@ def close_command(ctx: click.Context, name: str, by: str | None, now: str | None
     Examples:
       liza stage close S5
     """
-    return _done("stage close", lambda: staging.close(context_of(ctx, now), name, person(by)), as_json)
+    return _done("stage close", lambda: stage_changes.close(context_of(ctx, now), name, person(by)), as_json)
 
 
 def _done(called: str, change: Callable[[], Staged], as_json: bool) -> int:
@@ -119,7 +121,7 @@ def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     context = context_of(ctx, now)
     document = context.board.read()
     listed = list(stages.statuses(document.data.get("stages")))
-    claims = judging.settled_section(document, context.rules, context.now)
+    claims = evaluate.settled_section(document, context.rules, context.now)
     found = stages.blockers(missing.restored(context.board, claims))
     last = context.settings.last_stage
     if as_json:

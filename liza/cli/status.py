@@ -7,24 +7,24 @@ from typing import Any
 
 import click
 
-from liza.blackboard.board import Board
-from liza.blackboard.paths import Paths
-from liza.blackboard.rulesfile import overrun, rules_in_force
-from liza.breaker import checkpoint
-from liza.breaker import section as sections
-from liza.breaker.check import check
-from liza.cli import daemon, envelope, show
+from liza.check import check
+from liza.cli import daemon_status, envelope, show
 from liza.cli.group import common, root_of
 from liza.cli.options import moment
-from liza.cli.waiting import Waiting
+from liza.cli.progress import Waiting
+from liza.daemon.lease import facts_of
 from liza.errors import LizaError, Unreadable
 from liza.model import format_time, parse_time
-from liza.protocols import judged
-from liza.protocols.inbox import counts, look, waiting_text, with_waiting
 from liza.rules.evaluate import RuleSet
 from liza.rules.silences import entries
+from liza.scopes import narrower
+from liza.scopes.inbox import counts, look, waiting_text, with_waiting
+from liza.scopes.rules_file import overrun, rules_in_force
+from liza.scopes.sprint import checkpoint
+from liza.scopes.sprint import section as sections
+from liza.store.board import Board
+from liza.store.paths import Paths
 from liza.text import printable
-from liza.watch.lease import facts_of
 
 RECENT = 5
 
@@ -78,7 +78,7 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
             stopped=stopped,
             concerns=concerns,
             inbox=counts(waiting),
-            daemon=daemon.as_json(board.paths),
+            daemon=daemon_status.as_json(board.paths),
         )
         return code
     if found.trigger is not None:
@@ -92,7 +92,7 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
         show.warnings([f"{names} matches now: the next check trips (liza analyze)"])
     is_known = halt is not None and sections.knows(section, halt.trip_id)
     _show_halt(halt, board.paths.checkpoint, found.trigger, is_known, at)
-    for line in daemon.lines(board.paths):
+    for line in daemon_status.lines(board.paths):
         click.echo(line)
     for text in stopped:
         click.echo(f"{show.bold('stopped', 'red')}: {show.short(text, 160)}")
@@ -112,7 +112,7 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     for each in silences:
         if each.silence is not None and each.silence.id not in hushing:
             click.echo(f"silence in force: {show.silence(each.silence)}")
-    show.warnings(daemon.warnings(board.paths))
+    show.warnings(daemon_status.warnings(board.paths))
     show.warnings(f"rules.yaml: {change}" for change in rules.changes)
     show.warnings(found.verdict.warnings)
     if found.snapshot.problems:
@@ -124,10 +124,10 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
 
 def _scopes(board: Board, sections: Mapping[str, Any], rules: RuleSet, at: datetime) -> tuple[list[str], list[str]]:
     """The claims, slices and loops that are stopped, and what people should know of the others."""
-    concerns = [text for _, _, text in judged.causes(sections, rules, os.environ, at)]
+    concerns = [text for _, _, text in narrower.causes(sections, rules, os.environ, at)]
     try:
-        stopped = judged.open_trips(sections, rules, os.environ, at) | judged.missing(board, sections)
-        due = [show.due(event) for event in judged.due(sections, rules, os.environ, at)]
+        stopped = narrower.open_trips(sections, rules, os.environ, at) | narrower.missing(board, sections)
+        due = [show.due(event) for event in narrower.due(sections, rules, os.environ, at)]
         return list(stopped.values()), [*concerns, *due]
     except LizaError:
         return [], concerns  # what cannot be judged is among them

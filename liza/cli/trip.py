@@ -2,12 +2,12 @@
 
 import click
 
-from liza.blackboard.board import Board
-from liza.breaker.manual import trip
 from liza.cli import envelope, show
 from liza.cli.group import common, root_of
 from liza.cli.options import moment
-from liza.rules.severities import SEVERITIES
+from liza.schema.severities import SEVERITIES
+from liza.scopes.sprint.manual_trip import trip
+from liza.store.board import Board
 
 
 @click.command("trip")

@@ -6,17 +6,17 @@ from datetime import UTC, datetime
 
 import click
 
-from liza.blackboard.board import Board
-from liza.blackboard.rulesfile import rules_in_force
-from liza.breaker.check import snapshot_of
+from liza.check import snapshot_of
 from liza.cli import envelope
 from liza.cli.group import common, root_of
-from liza.cli.waiting import Waiting
+from liza.cli.progress import Waiting
 from liza.errors import LizaError, Unreadable, place
 from liza.model import Problem
-from liza.protocols import validity
-from liza.protocols.inbox import with_waiting
 from liza.rules.evaluate import evaluate
+from liza.scopes import validate
+from liza.scopes.inbox import with_waiting
+from liza.scopes.rules_file import rules_in_force
+from liza.store.board import Board
 from liza.text import counted, printable
 
 
@@ -39,7 +39,7 @@ def command(ctx: click.Context, file: str | None, as_json: bool) -> int:
     now = datetime.now(UTC)
     try:
         with Waiting("reading and checking"):
-            found = validity.of_file(file or "") if board is None else validity.of_board(board, now)
+            found = validate.of_file(file or "") if board is None else validate.of_board(board, now)
     except Unreadable as error:
         raise (error if board is None else with_waiting(error, board)) from None
     checked = {_relative(each): counts for each, counts in found.checked.items()}

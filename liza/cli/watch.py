@@ -11,18 +11,19 @@ from typing import Any
 
 import click
 
-from liza.blackboard.paths import Paths, find
-from liza.cli import daemon, envelope, reaching, show
+from liza.cli import daemon_status, envelope, show
+from liza.cli import test_message as reaching
 from liza.cli.group import common, root_of
 from liza.cli.live import View
+from liza.daemon import background
+from liza.daemon.daemon import Options, Watcher
+from liza.daemon.lease import Taken, facts_of, state
+from liza.daemon.notifier import Happening, Kind
 from liza.errors import LizaError, NoBlackboard, WrongUsage
-from liza.locate import FOLDER
 from liza.model import format_time
+from liza.store.locate import FOLDER
+from liza.store.paths import Paths, find
 from liza.text import printable, quoted
-from liza.watch import background
-from liza.watch.lease import Taken, facts_of, state
-from liza.watch.loop import Options, Watcher
-from liza.watch.telling import Happening, Kind
 
 
 @click.command("watch")
@@ -205,9 +206,9 @@ def _status(paths: Paths, as_json: bool) -> int:
     if as_json:
         envelope.write("watch", word, pid=seen.pid if seen else None, daemon=facts)
     else:
-        for line in daemon.lines(paths):
+        for line in daemon_status.lines(paths):
             click.echo(line)
-        show.warnings(daemon.warnings(paths))
+        show.warnings(daemon_status.warnings(paths))
     return {"running": 0, "waiting": 0, "degraded": 4, "stuck": 4}.get(word, 1)
 
 

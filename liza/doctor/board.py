@@ -7,21 +7,21 @@ from contextlib import suppress
 from datetime import datetime
 from shlex import quote
 
-from liza.blackboard.board import Board
-from liza.blackboard.paths import Paths
-from liza.blackboard.rulesfile import notify_problems, read_rules
-from liza.breaker.checkpoint import removal
-from liza.breaker.section import open_trigger
 from liza.doctor.finding import Finding, Level
 from liza.errors import LizaError
-from liza.protocols import validity
+from liza.scopes import validate
+from liza.scopes.rules_file import notify_problems, read_rules
+from liza.scopes.sprint.checkpoint import removal
+from liza.scopes.sprint.section import open_trigger
+from liza.store.board import Board
+from liza.store.paths import Paths
 from liza.text import quoted
 
 
 def blackboard(paths: Paths, now: datetime) -> Iterator[Finding]:
     """What can be read, what of it is not valid, and what stands where a file or folder of ours should be."""
     yield from _places(paths)
-    found = validity.of_board(Board(paths), now)
+    found = validate.of_board(Board(paths), now)
     errors = [problem for problem in found.problems if problem.level == "error" and problem.file != paths.rules]
     warnings = [problem for problem in found.problems if problem.level != "error"]
     for level, some in ((Level.ERROR, errors), (Level.WARNING, warnings)):

@@ -6,14 +6,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import liza
-from liza.blackboard.board import Board
-from liza.blackboard.document import Document, parse_log
-from liza.blackboard.paths import Paths
-from liza.blackboard.versions import read
 from liza.doctor.finding import Finding, Level
 from liza.doctor.machine import tries
 from liza.errors import LizaError
 from liza.model import file_time, format_time, parse_time
+from liza.store.board import Board
+from liza.store.document import Document, parse_log
+from liza.store.paths import Paths
+from liza.store.versions import read
 
 # Fields that say when something happened. Others (a lease, the end of a silence) are meant to lie ahead.
 PAST = frozenset(

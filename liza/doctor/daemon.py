@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from liza.blackboard.lock import holder
-from liza.blackboard.paths import Paths
+from liza.daemon.lease import Seen, facts_of, intruder, state
 from liza.doctor.finding import Finding, Level
+from liza.store.lock import holder
+from liza.store.paths import Paths
 from liza.text import one_line
-from liza.watch.lease import Seen, facts_of, intruder, state
 
 _START = "liza watch --background"
 

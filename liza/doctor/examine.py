@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from importlib import import_module
 
-from liza.blackboard.paths import Paths, find
 from liza.doctor.finding import Finding, Level, of_error
 from liza.errors import LizaError
+from liza.store.paths import Paths, find
 from liza.text import quoted
 
 # Each is looked at by the function of that name. Their modules are loaded one by one, so that a library that is missing

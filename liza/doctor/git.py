@@ -6,12 +6,12 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from shlex import quote
 
-from liza.blackboard.paths import Paths
-from liza.blackboard.setup import HARMFUL, IGNORED, gitignore
 from liza.doctor.finding import Finding, Level
-from liza.files import open_fd
-from liza.locate import FOLDER, main_board
-from liza.runner.git import ask
+from liza.git.snapshot import ask
+from liza.store.create import HARMFUL, IGNORED, gitignore
+from liza.store.files import open_fd
+from liza.store.locate import FOLDER, main_board
+from liza.store.paths import Paths
 
 _SHOWN = 20  # names in one command; the next call lists the rest
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from liza.blackboard.board import Board
-from liza.blackboard.paths import Paths
 from liza.doctor.finding import Finding, Level
-from liza.protocols.inbox import look, waiting_text
+from liza.scopes.inbox import look, waiting_text
+from liza.store.board import Board
+from liza.store.paths import Paths
 
 
 def inbox(paths: Paths, now: datetime) -> Iterator[Finding]:

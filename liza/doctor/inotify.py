@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from liza.blackboard.paths import Paths
 from liza.doctor.finding import Finding, Level
+from liza.store.paths import Paths
 
 _MOST = 0.9  # of a limit, from which on the next program may be one too many
 _EVERYTHING = 0x00000FFF  # IN_ALL_EVENTS

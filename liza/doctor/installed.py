@@ -10,8 +10,8 @@ from importlib import metadata
 from shutil import which
 
 from liza import __version__
-from liza.blackboard.paths import Paths
 from liza.doctor.finding import Finding, Level
+from liza.store.paths import Paths
 
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)\s*((?:[<>=!~]=?[^;,]+,?)*)\s*(;.*)?")
 _TIME_LIMIT = 10

@@ -5,12 +5,12 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 
-from liza.blackboard import storage
-from liza.blackboard.board import Board
-from liza.blackboard.lock import Lock, is_locked
-from liza.blackboard.paths import Paths
-from liza.breaker.trip import tidy
 from liza.doctor.finding import Finding, Level
+from liza.scopes.sprint.trip import tidy
+from liza.store import replace
+from liza.store.board import Board
+from liza.store.lock import Lock, is_locked
+from liza.store.paths import Paths
 from liza.text import quoted
 
 _DRAFT = re.compile(r"\.(?:.+\.(\d+)-\d+\.new|CHECKPOINT\.(\d+)-\d+\.aside)")
@@ -47,7 +47,7 @@ def _left(paths: Paths) -> list[str]:
 
 def _is_left(name: str) -> bool:
     draft = _DRAFT.fullmatch(name)
-    return _SWAP.fullmatch(name) is not None if draft is None else not storage.is_alive(int(draft[1] or draft[2]))
+    return _SWAP.fullmatch(name) is not None if draft is None else not replace.is_alive(int(draft[1] or draft[2]))
 
 
 def _names(folder: str) -> list[str]:
@@ -61,7 +61,7 @@ def _sweep(paths: Paths) -> str:
     """As the next write would do it: drafts go, a halt that was taken aside comes back, what is somebody's is saved."""
     before = _left(paths)
     with Lock(paths.lock, _PATIENCE):
-        rescued = storage.sweep(paths.state, paths.backups) + storage.sweep(paths.log, paths.backups)
+        rescued = replace.sweep(paths.state, paths.backups) + replace.sweep(paths.log, paths.backups)
     tidy(Board(paths))
     gone = len(before) - len(_left(paths))
     saved = "".join(f"; {path} was somebody's, and is kept there" for path in rescued)

@@ -5,10 +5,10 @@ import time
 from collections.abc import Iterator
 from datetime import datetime
 
-from liza.blackboard.lock import Lock, command_of, holder, is_locked
-from liza.blackboard.paths import Paths
-from liza.blackboard.storage import is_alive
 from liza.doctor.finding import Finding, Level
+from liza.store.lock import Lock, command_of, holder, is_locked
+from liza.store.paths import Paths
+from liza.store.replace import is_alive
 from liza.text import quoted
 
 PATIENCE = 1.0  # seconds; whoever changes the blackboard has the lock for some thousandths of one

@@ -6,10 +6,10 @@ from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
 
-from liza.blackboard.filesystem import NETWORKS, exchange, mount_of
-from liza.blackboard.paths import Paths
 from liza.doctor.finding import Finding, Level
-from liza.files import draft_name, open_fd
+from liza.store.files import draft_name, open_fd
+from liza.store.filesystem import NETWORKS, exchange, mount_of
+from liza.store.paths import Paths
 from liza.text import quoted
 
 SCARCE = 100_000_000  # bytes, below which a night's work may fill the disk

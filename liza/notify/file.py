@@ -4,8 +4,8 @@ import json
 import os
 from typing import NamedTuple
 
-from liza import files
 from liza.notify.message import Message, NotSent
+from liza.store import files
 
 
 class File(NamedTuple):

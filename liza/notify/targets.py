@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import chain, count
 from typing import Any
 
-from liza.blackboard.document import Path
-from liza.blackboard.schema import Fault
+from liza.model import Fault
 from liza.notify.desktop import Desktop
 from liza.notify.file import File, is_own
 from liza.notify.webhook import FORMS, Webhook, is_address
+from liza.store.document import Path
 from liza.text import closest, shown
 
 Target = Webhook | File | Desktop

@@ -396,7 +396,7 @@ def _grouped(aggregate: Aggregate, grouping: Grouping, world: World, condition: 
         return [(record, {}) for record in records]
     if len(distinct) == 1 and len(condition.grouped) == 1:  # it is like itself, which needs no machinery
         return [(record, {text: text for text in found if text.strip()}) for record, found in written]
-    from liza.rules.sameness import same_key  # many checks have no text to compare
+    from liza.rules.same import same_key  # many checks have no text to compare
 
     numbers: Mapping[str, Any]
     if world.exact:

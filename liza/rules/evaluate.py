@@ -28,7 +28,7 @@ from liza.rules.fields import World
 from liza.rules.windows import Window, stream
 
 if TYPE_CHECKING:
-    from liza.rules.recall import Recall
+    from liza.rules.memo import Recall
 
 _SILENCES = 10_000  # comparisons of a match with a silence; beyond it nothing is silenced any more, which is safe
 

@@ -10,11 +10,11 @@ from liza.rules.acknowledged import acknowledged_by
 from liza.rules.conditions import Outcome
 from liza.rules.evaluate import Compiled, RuleSet, evaluate
 from liza.rules.fields import World, lookup, passes, values
-from liza.rules.matching import Grouper, holders, takes_forms_for_one
-from liza.rules.sameness import same_key
+from liza.rules.mask import ANYTHING, NAME, SETTING, WHOLE, Template, same_word, template
+from liza.rules.same import same_key
+from liza.rules.similar import Grouper, holders, takes_forms_for_one
 from liza.rules.tree import Aggregate, Filter, Grouping
 from liza.rules.windows import Window, stream
-from liza.rules.wording import ANYTHING, NAME, SETTING, WHOLE, Template, same_word, template
 from liza.text import shown, text_of
 
 MANY_GROUPS = 500  # groups whose texts are compared with each other

@@ -82,7 +82,7 @@ class World:
 
     def similar(self, field: Field, similarity: float, texts: set[str]) -> Mapping[str, int]:
         """The group of each text; texts that were grouped before are not grouped again."""
-        from liza.rules.matching import Grouper
+        from liza.rules.similar import Grouper
 
         grouper, numbers = self._groups.get((field, similarity), (None, {}))
         if grouper is None or not numbers.keys() <= texts:

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from liza.model import Problem, Rule, parse_duration
-from liza.rules import blocks
 from liza.rules.conditions import BadRule, Condition
 from liza.rules.evaluate import Compiled, RuleSet
-from liza.rules.severities import SEVERITIES
 from liza.rules.shipped import TREES
 from liza.rules.tree import BadCondition, Node
+from liza.schema import rules as blocks
+from liza.schema.severities import SEVERITIES
 from liza.text import closest, shown
 
 ACTIONS = ("CHECKPOINT", "FREEZE", "STOP", "OPEN", "ALERT")

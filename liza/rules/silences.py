@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from liza.model import MAPPINGS, Match, Silence, parse_time
 from liza.rules.conditions import Condition, Outcome
 from liza.rules.fields import lookup, values
-from liza.rules.matching import similar_groups
-from liza.rules.sameness import same_key
+from liza.rules.same import same_key
+from liza.rules.similar import similar_groups
 from liza.rules.tree import Field, Grouping
 from liza.text import shown, text_of
 

@@ -8,11 +8,11 @@ import pytest
 from ruamel.yaml import YAML
 
 import liza as api
-from liza.blackboard.agents import VARIABLES
+from liza.clients.inside import VARIABLES
 from liza.errors import Refused
 from tests.cli.run import liza, new_board, on_a_terminal
-from tests.runner.projects import Project
-from tests.watch.daemon import Daemon
+from tests.daemon.daemon import Daemon
+from tests.run.projects import Project
 
 CLEARED = 'env -i PATH="$PATH" HOME="$HOME" '
 ANOMALY = "{timestamp: '2026-01-01T00:00:00Z', task: t, reporter: r, type: retry_loop, details: {error_pattern: boom}}"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.breaker.cases import ASSUMPTION, EACH, RETRY, Case, board_with, tripped
-from tests.breaker.run import LATER, NOW, Board, record, state
+from tests.scopes.sprint.cases import ASSUMPTION, EACH, RETRY, Case, board_with, tripped
+from tests.scopes.sprint.run import LATER, NOW, Board, record, state
 
 UNREADABLE = {
     "broken YAML": "anomalies: [\n",

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.breaker.cases import RETRY, board_with
-from tests.breaker.run import LATER, NOW, Board, record
+from tests.scopes.sprint.cases import RETRY, board_with
+from tests.scopes.sprint.run import LATER, NOW, Board, record
 
 PATTERN = {"rule": str, "severity": str, "action": str, "count": int, "threshold": int, "tasks": list}
 TRIGGER = {"timestamp": str, "pattern": str, "severity": str, "report_file": str, "trip_id": str}

@@ -10,7 +10,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from tests.cli.run import LIZA, environment, installed, liza, new_board
-from tests.runner.repositories import git, repository
+from tests.run.repositories import git, repository
 from tests.tools import needs
 
 ANOMALY = ["log", "anomaly", "--type", "retry_loop", "--task", "t1", "--reporter", "coder-1"]

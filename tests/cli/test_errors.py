@@ -106,7 +106,7 @@ def test_a_lock_timeout_that_is_no_number_of_seconds_is_told(tmp_path: Path, val
 def broken(folder: Path) -> dict[str, str]:
     """An environment in which the real `liza` script meets an error that nobody expected."""
     (folder / "sitecustomize.py").write_text(
-        "import liza.blackboard.paths as paths\n"
+        "import liza.store.paths as paths\n"
         "def find(root=None):\n"
         "    raise ZeroDivisionError('split\\nacross \\x1b[31mlines')\n"
         "paths.find = find\n"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.breaker.cases import RETRY, board_with, tripped
-from tests.breaker.run import BIN, Board, Ran
+from tests.scopes.sprint.cases import RETRY, board_with, tripped
+from tests.scopes.sprint.run import BIN, Board, Ran
 from tests.tools import needs
 
 GO_ON, STOP = 0, 2

@@ -28,7 +28,7 @@ def imported(folder: Path, *words: str) -> set[str]:
 def test_help_imports_no_command_and_nothing_heavy(tmp_path: Path, words: list[str]) -> None:
     modules = imported(tmp_path, *words)
     assert "liza.cli.group" in modules
-    assert not modules & {*HEAVY, "liza.blackboard", "liza.cli.log", "liza.cli.validate", "liza.cli.init"}
+    assert not modules & {*HEAVY, "liza.store", "liza.cli.log", "liza.cli.validate", "liza.cli.init"}
 
 
 PLAIN = {

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
-from liza.cli import log, loop, quick
+from liza.cli import log, loop, without_click
 
 NAMES = ["--type", "--task", "--reporter", "--timestamp", "--root", "--agent", "--action", "--detail"]
 VALUES = ["x", "two words", "", " ", "-", "--", "-x", "--json", "--type", "a=b", "=", "@f", "ä\n", "--task=1", "log"]
@@ -18,7 +18,7 @@ MISTAKES = [
 DETAILS = ["k=v", "k=", "=v", "k=@f", "k=-", "k=a=b", " =", "k v=w", "é=1", "k=--x", "k==", "\n=x"]
 COMMANDS = {"anomaly": log.command, "entry": log.command, "record": loop.command}
 FAMILIES = {"anomaly": "log", "entry": "log", "record": "loop"}
-FORMS = {name: quick.FORMS[FAMILIES[name], name] for name in COMMANDS}
+FORMS = {name: without_click.FORMS[FAMILIES[name], name] for name in COMMANDS}
 OPTIONS = {name: [*form.options, *form.several] for name, form in FORMS.items()}
 WORDS = {
     "anomaly": DETAILS,
@@ -57,7 +57,7 @@ def by_click(name: str, words: list[str]) -> dict[str, Any] | None:
         return None
 
 
-def by_quick(parsed: quick.Parsed) -> dict[str, Any]:
+def by_quick(parsed: without_click.Parsed) -> dict[str, Any]:
     form = FORMS[parsed.command]
     plain = {option: option[2:].replace("-", "_") for option in (*form.options, *form.several, *form.flags)}
     found: dict[str, Any] = {plain[option]: parsed.options.get(plain[option]) for option in form.options}
@@ -79,7 +79,7 @@ def by_quick(parsed: quick.Parsed) -> dict[str, Any]:
 @given(lines())
 def test_where_quick_answers_click_understands_the_same(line: tuple[str, list[str]]) -> None:
     name, words = line
-    parsed = quick.parse([FAMILIES[name], name, *words])
+    parsed = without_click.parse([FAMILIES[name], name, *words])
     if parsed is None:
         event("left to click")
         return
@@ -103,7 +103,7 @@ PLAIN: dict[str, list[str]] = {
 
 @pytest.mark.parametrize("line", PLAIN.values(), ids=PLAIN.keys())
 def test_the_plain_forms_are_answered_without_click(line: list[str]) -> None:
-    parsed = quick.parse([FAMILIES[line[0]], *line])
+    parsed = without_click.parse([FAMILIES[line[0]], *line])
     assert parsed is not None
     assert by_quick(parsed) == by_click(line[0], line[1:])
 
@@ -125,4 +125,4 @@ def test_the_plain_forms_are_answered_without_click(line: list[str]) -> None:
     ],
 )
 def test_help_and_mistakes_are_left_to_click(line: list[str]) -> None:
-    assert quick.parse(line) is None
+    assert without_click.parse(line) is None

@@ -12,9 +12,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from tests.breaker.run import Ran, served
 from tests.cli.run import environment, liza, new_board, on_a_terminal
 from tests.cli.test_untrusted_text import NASTY, harmless
+from tests.scopes.sprint.run import Ran, served
 from tests.served import Server
 
 OWN = """\

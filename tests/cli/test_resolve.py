@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.breaker.cases import ASSUMPTION, EACH, RETRY, Case, board_with, tripped
-from tests.breaker.run import BIN, LATER, NOW, Board, record
+from tests.scopes.sprint.cases import ASSUMPTION, EACH, RETRY, Case, board_with, tripped
+from tests.scopes.sprint.run import BIN, LATER, NOW, Board, record
 
 AT = "2025-01-18T18:00:00Z"
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from liza.cli.testing import run
+from liza.cli.rules_test import run
 from tests.cli.run import Result, liza, on_a_terminal
 from tests.cli.test_untrusted_text import NASTY, harmless
 

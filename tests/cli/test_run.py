@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.cli.run import Result
-from tests.runner.projects import CLAIMS, IDLES, WORKS, Project
-from tests.runner.repositories import SETTINGS
-from tests.runner.terminals import Terminal
+from tests.run.projects import CLAIMS, IDLES, WORKS, Project
+from tests.run.repositories import SETTINGS
+from tests.run.terminals import Terminal
 
 
 def objects(result: Result) -> list[dict[str, Any]]:

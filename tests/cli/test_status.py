@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.breaker.cases import ASSUMPTION, RETRY, board_with, tripped
-from tests.breaker.run import NOW, Board, controls, on_a_terminal, record
+from tests.scopes.sprint.cases import ASSUMPTION, RETRY, board_with, tripped
+from tests.scopes.sprint.run import NOW, Board, controls, on_a_terminal, record
 
 LATER = "2025-01-18T19:30:00Z"
 

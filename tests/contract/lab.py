@@ -5,9 +5,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.blackboard.oracle import ruamel_value
 from tests.cli.run import TIME_LIMIT, Result, environment, liza
 from tests.contract.scopes import Scope
+from tests.store.oracle import ruamel_value
 
 STATE = """\
 # a team's board

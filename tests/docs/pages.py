@@ -23,11 +23,11 @@ from pathlib import Path
 from shutil import which
 from typing import NamedTuple
 
-from liza.blackboard import schema
 from liza.rules.load import FILE_KEYS
-from tests.blackboard.oracle import ruamel_value
+from liza.schema import state
 from tests.cli.run import environment, liza, new_board
-from tests.runner.repositories import SETTINGS, repository
+from tests.run.repositories import SETTINGS, repository
+from tests.store.oracle import ruamel_value
 from tests.tools import needs_all_in
 
 ROOT = Path(__file__).parents[2]
@@ -128,7 +128,7 @@ class Place:
         elif keys <= set(FILE_KEYS):
             checked = liza(self.folder, "rules", "check", name)
             assert checked.code == 0, f"line {block.line}: {checked.out}"
-        elif keys <= set(schema.SECTIONS):
+        elif keys <= set(state.SECTIONS):
             self.boards += 1
             folder = self.said / f"board-{self.boards}"
             new_board(folder, f"version: 1\nanomalies: []\n{block.text}")

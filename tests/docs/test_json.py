@@ -10,11 +10,11 @@ import click
 import pytest
 
 from liza.cli.group import liza as program
-from liza.watch.telling import Kind
+from liza.daemon.notifier import Kind
 from tests.cli.run import environment, installed, liza, new_board
 from tests.docs import contract
 from tests.docs.contract import ERRORS, SECTIONS, Error, Reader, command_of, reachable, spread
-from tests.runner.repositories import SETTINGS, repository
+from tests.run.repositories import SETTINGS, repository
 from tests.test_api import blocked
 from tests.tools import needs
 
@@ -335,7 +335,7 @@ def test_errors(story: Story) -> None:
     (story.folder / ".liza" / "state.yaml").write_text("a: [\n")
     story.asks("status", code=4)
     story.asks("loop record", "coder-1", "--files-changed", "1", code=4)
-    (story.folder / "sitecustomize.py").write_text("import liza.blackboard.paths as paths\npaths.find = None\n")
+    (story.folder / "sitecustomize.py").write_text("import liza.store.paths as paths\npaths.find = None\n")
     story.run = installed
     story.env |= {"PYTHONPATH": str(story.folder), "XDG_STATE_HOME": str(story.folder)}
     story.asks("validate", code=70)

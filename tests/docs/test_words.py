@@ -10,20 +10,20 @@ import click
 import pytest
 
 import liza.api as liza_api
-from liza.blackboard.recording import Added
-from liza.blackboard.rulesfile import read_rules
-from liza.breaker.check import Check
-from liza.breaker.resolve import Resolution
+from liza.check import Check
 from liza.cli.group import liza
 from liza.errors import LizaError
-from liza.protocols.attempts import diagnosis
-from liza.protocols.gating import Gate
-from liza.protocols.loops.recording import Recorded
-from liza.rules import blocks
-from liza.rules.matching import similar_groups
-from liza.runner.signs import claims_done
-from tests.blackboard.oracle import ruamel_value
+from liza.rules.similar import similar_groups
+from liza.run.signs import claims_done
+from liza.schema import rules as blocks
+from liza.scopes.gate import Gate
+from liza.scopes.loops.record import Recorded
+from liza.scopes.rules_file import read_rules
+from liza.scopes.slices import diagnosis
+from liza.scopes.sprint.record import Added
+from liza.scopes.sprint.resolve import Resolution
 from tests.docs import pages
+from tests.store.oracle import ruamel_value
 
 API, ATTEMPTS, LOOPS, PROTOCOLS, RULES, RUN = (
     (pages.ROOT / "docs" / f"{name}.md").read_text()

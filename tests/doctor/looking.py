@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from liza.blackboard.paths import find
 from liza.doctor.examine import look
 from liza.doctor.finding import Finding, Level
+from liza.store.paths import find
 from tests.cli.run import new_board
 
 STATE = """\

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from liza.blackboard.paths import Paths
 from liza.doctor.examine import examine, exit_code, mended
 from liza.doctor.finding import Level
-from tests.blackboard.files import as_nobody, public_folder
+from liza.store.paths import Paths
 from tests.cli.run import LIZA, environment, liza
 from tests.doctor.looking import board, found, is_well, wrong
 from tests.faults.holders import held_by_flock
+from tests.store.files import as_nobody, public_folder
 from tests.tools import needs
 
 GONE = 2**22 + 1  # no process can have this number

@@ -14,9 +14,9 @@ import pytest
 
 from liza.doctor.finding import Level
 from tests.cli.run import LIZA
+from tests.daemon.daemon import Daemon, Watched, until
+from tests.daemon.test_deaf import without_instances
 from tests.doctor.looking import found, is_well, wrong
-from tests.watch.daemon import Daemon, Watched, until
-from tests.watch.test_deaf import without_instances
 
 
 @pytest.fixture

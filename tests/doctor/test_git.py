@@ -11,7 +11,7 @@ from liza.doctor.examine import mended
 from liza.doctor.finding import Finding, Level
 from tests.cli.run import installed, liza, new_board
 from tests.doctor.looking import board, found, is_well, wrong
-from tests.runner.repositories import SETTINGS, commit, git, repository
+from tests.run.repositories import SETTINGS, commit, git, repository
 
 
 @pytest.fixture

@@ -4,11 +4,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-from liza.blackboard.board import Board
-from liza.blackboard.document import parse, parse_log
-from liza.blackboard.paths import Paths
-from liza.blackboard.values import identical
-from tests.blackboard.oracle import ruamel_value
+from liza.store.board import Board
+from liza.store.document import parse, parse_log
+from liza.store.paths import Paths
+from liza.store.values import identical
+from tests.store.oracle import ruamel_value
 
 # The list is the last section, so that a shell script can append a record with `>>`.
 STATE = """\

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from liza.blackboard.board import Board
-from liza.blackboard.logfile import append_entry
-from liza.blackboard.paths import Paths
-from liza.blackboard.recording import add_anomaly
+from liza.scopes.sprint.record import add_anomaly
+from liza.store.board import Board
+from liza.store.log import append_entry
+from liza.store.paths import Paths
 from tests.faults import boards
 from tests.faults.children import Child, Signal, no_leaked_files
 from tests.faults.children import Counter as Shared

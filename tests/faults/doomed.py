@@ -10,11 +10,11 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from liza.blackboard.versions import identity
 from liza.cli import main
+from liza.daemon import background
 from liza.notify.message import Message
 from liza.notify.webhook import Webhook
-from liza.watch import background
+from liza.store.versions import identity
 from tests.faults import steps
 
 MOMENTS = {"before": steps.before, "half_way": steps.half_way}

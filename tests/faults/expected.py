@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ruamel.yaml.error import YAMLError
 
-from tests.breaker.run import Board
+from tests.scopes.sprint.run import Board
 
 
 @contextlib.contextmanager

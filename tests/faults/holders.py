@@ -4,9 +4,9 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from liza.blackboard import lock
-from liza.blackboard.lock import Lock
-from liza.blackboard.paths import Paths
+from liza.store import lock
+from liza.store.lock import Lock
+from liza.store.paths import Paths
 from tests.faults.children import Child, Signal
 from tests.tools import needs
 

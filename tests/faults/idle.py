@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import boards
+from tests.daemon.daemon import Watched, run, until
 from tests.faults.soaking.keeper import REST, started
 from tests.faults.soaking.processes import Sample, leaks, open_files, sample
-from tests.watch.daemon import Watched, run, until
 
 ANOMALIES = 1_000
 MOST_CPU = 0.005  # of one core

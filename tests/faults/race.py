@@ -23,11 +23,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from liza.blackboard import filesystem, storage
-from liza.blackboard.board import Board
-from liza.blackboard.document import Document
-from liza.blackboard.edit import append_record
-from liza.blackboard.paths import Paths
+from liza.store import filesystem, replace
+from liza.store.board import Board
+from liza.store.document import Document
+from liza.store.edit import append_record
+from liza.store.paths import Paths
 from tests.faults import boards, steps
 from tests.faults.children import Child, Counter, no_leaked_files
 from tests.faults.rival import exchange, write_file
@@ -207,9 +207,9 @@ def check_then_rename() -> Iterator[None]:
 @contextmanager
 def exchange_without_looking() -> Iterator[None]:
     """As if whatever comes out were what had been read."""
-    real = storage._inspect
-    storage._inspect = lambda *_: None
+    real = replace._inspect
+    replace._inspect = lambda *_: None
     try:
         yield
     finally:
-        storage._inspect = real
+        replace._inspect = real

@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-from liza import files
-from liza.blackboard import board, filesystem, lock, logfile, storage, versions
-from liza.breaker import check, checkpoint, paperwork, report, resolve, trip
+from liza import check
+from liza.scopes.sprint import checkpoint, follow_up, report, resolve, trip
+from liza.store import board, files, filesystem, lock, log, replace, versions
 from tests.faults.children import Child
 
-MODULES: tuple[ModuleType, ...] = (board, files, lock, logfile, storage, versions)
-BREAKER: tuple[ModuleType, ...] = (check, checkpoint, paperwork, report, resolve, trip)  # and those of a trip
+MODULES: tuple[ModuleType, ...] = (board, files, lock, log, replace, versions)
+BREAKER: tuple[ModuleType, ...] = (check, checkpoint, follow_up, report, resolve, trip)  # and those of a trip
 
 
 class Step(NamedTuple):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from liza.blackboard.paths import Paths
+from liza.store.paths import Paths
 from tests.faults import boards, launch
 
 LIZA = os.path.join(os.path.dirname(sys.executable), "liza")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from liza.blackboard.board import Board
-from liza.blackboard.edit import append_record
-from liza.blackboard.paths import Paths
+from liza.store.board import Board
+from liza.store.edit import append_record
+from liza.store.paths import Paths
 from tests.faults import boards, steps
 from tests.faults.rival import replace_without_lock, write_in_place
 

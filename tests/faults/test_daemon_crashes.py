@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.daemon.daemon import RETRIES, STATE, Daemon, Watched, until
+from tests.daemon.served import Hooks, webhook
+from tests.daemon.writers import text_of
 from tests.faults import doomed
 from tests.faults.expected import (
     blaming,
@@ -16,9 +19,6 @@ from tests.faults.expected import (
     one_open_trip_with_our_halt,
     one_open_trip_with_their_halt,
 )
-from tests.watch.daemon import RETRIES, STATE, Daemon, Watched, until
-from tests.watch.served import Hooks, webhook
-from tests.watch.writers import text_of
 
 Prepare = Callable[[Path, str], Watched]
 Change = Callable[[Watched], None]

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from liza.blackboard.board import Board
-from liza.blackboard.lock import Lock
-from liza.blackboard.paths import Paths
-from liza.breaker import checkpoint
-from liza.breaker.resolve import resolve
+from liza.daemon import lease
 from liza.errors import LockTimeout
-from liza.watch import lease
+from liza.scopes.sprint import checkpoint
+from liza.scopes.sprint.resolve import resolve
+from liza.store.board import Board
+from liza.store.lock import Lock
+from liza.store.paths import Paths
+from tests.daemon.daemon import OUTAGE, RETRIES, STATE, Watched
+from tests.daemon.looking import Looking
+from tests.daemon.writers import text_of
 from tests.faults import steps
-from tests.watch.daemon import OUTAGE, RETRIES, STATE, Watched
-from tests.watch.looking import Looking
-from tests.watch.writers import text_of
 
 
 @pytest.fixture(autouse=True)

@@ -10,18 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from liza.blackboard.board import Board as Files
-from liza.blackboard.paths import Paths
-from liza.blackboard.rulesfile import read_rules
-from liza.breaker import check, resolve
+from liza import check
+from liza.daemon import lease
 from liza.errors import LizaError
-from liza.watch import lease
-from tests.breaker.cases import RETRY
-from tests.breaker.run import Board, state
+from liza.scopes.rules_file import read_rules
+from liza.scopes.sprint import resolve
+from liza.store.board import Board as Files
+from liza.store.paths import Paths
+from tests.daemon.daemon import RETRIES, STATE, Watched
+from tests.daemon.looking import Looking
+from tests.daemon.writers import text_of
 from tests.faults import steps
-from tests.watch.daemon import RETRIES, STATE, Watched
-from tests.watch.looking import Looking
-from tests.watch.writers import text_of
+from tests.scopes.sprint.cases import RETRY
+from tests.scopes.sprint.run import Board, state
 
 NOW = datetime(2025, 1, 18, 17, 30, tzinfo=UTC)
 

@@ -19,16 +19,17 @@ from typing import Any, NamedTuple
 import pytest
 
 from liza import templates
-from liza.blackboard import backups, rulesfile
 from liza.cli import main
-from liza.protocols.attempts import reports
-from liza.watch import causes, escalation, lease
-from tests.breaker.cases import RETRY
-from tests.breaker.run import BIN, NOW, Board, state, unharmed
+from liza.daemon import causes, escalation, lease
+from liza.scopes import rules_file
+from liza.scopes.slices import diagnostic_reports
+from liza.store import backups
+from tests.daemon.daemon import RETRIES, Watched
+from tests.daemon.looking import Looking
 from tests.faults import steps
 from tests.faults.children import Child
-from tests.watch.daemon import RETRIES, Watched
-from tests.watch.looking import Looking
+from tests.scopes.sprint.cases import RETRY
+from tests.scopes.sprint.run import BIN, NOW, Board, state, unharmed
 
 LATER = ("--now", "2025-01-18T18:00:00Z")
 ANOMALY = ("log", "anomaly", "--type", "spec_gap", "--task", "task-1", "--reporter", "b", "spec_ref=x")
@@ -60,7 +61,7 @@ CODES = pytest.mark.parametrize("code", REASONS, ids=errno.errorcode.get)
 
 @pytest.fixture(autouse=True)
 def _more_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    more = (*steps.BREAKER, backups, rulesfile, reports, causes, escalation, lease, templates)
+    more = (*steps.BREAKER, backups, rules_file, diagnostic_reports, causes, escalation, lease, templates)
     monkeypatch.setattr(steps, "MODULES", (*steps.MODULES, *more))
 
 

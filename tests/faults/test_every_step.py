@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from liza.blackboard.board import Board
-from liza.blackboard.edit import append_record
-from liza.blackboard.paths import Paths
 from liza.errors import LizaError
+from liza.store.board import Board
+from liza.store.edit import append_record
+from liza.store.paths import Paths
 from tests.faults import boards, race, steps
 from tests.faults.children import Child
 from tests.faults.rival import replace_without_lock, write_in_place

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from liza.blackboard.board import Board
-from liza.blackboard.edit import append_record
-from liza.blackboard.logfile import append_entry
-from liza.blackboard.paths import Paths
 from liza.errors import LizaError, Refused
+from liza.store.board import Board
+from liza.store.edit import append_record
+from liza.store.log import append_entry
+from liza.store.paths import Paths
 from tests.faults import boards, steps
 from tests.faults.children import Child
 from tests.faults.rival import replace_without_lock

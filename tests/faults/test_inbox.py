@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from liza.blackboard import inbox as files
-from liza.blackboard.board import Board
-from liza.blackboard.document import parse
-from liza.blackboard.inbox import NotEvaluated
-from liza.blackboard.paths import Paths
-from liza.blackboard.rulesfile import read_rules
-from liza.breaker.check import check
-from liza.protocols.attempts import recording as attempts
-from liza.protocols.attempts.states import Attempt
-from liza.protocols.inbox import enter, look, record_anomaly
-from liza.protocols.loops import judging
-from liza.protocols.loops import recording as loops
+from liza.check import check
+from liza.scopes.inbox import enter, look, record_anomaly
+from liza.scopes.loops import evaluate
+from liza.scopes.loops import record as loops
+from liza.scopes.rules_file import read_rules
+from liza.scopes.slices import record as attempts
+from liza.scopes.slices.states import Attempt
+from liza.store import inbox as files
+from liza.store.board import Board
+from liza.store.document import parse
+from liza.store.inbox import NotEvaluated
+from liza.store.paths import Paths
 from tests.faults import boards, steps
 from tests.faults.children import Child
 from tests.faults.holders import held_by_flock
@@ -42,7 +42,7 @@ def an_anomaly(paths: Paths, number: int = 1, reporter: str = "liza") -> None:
 
 
 def an_iteration(paths: Paths, number: int = 1) -> None:
-    rules, settings = judging.in_force(paths)
+    rules, settings = evaluate.in_force(paths)
     loops.record(Board(paths), "coder-1", loops.Iteration(progress=number, files_changed=1), rules, settings, NOW)
 
 

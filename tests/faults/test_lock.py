@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from liza.blackboard.board import Board
-from liza.blackboard.edit import append_record
-from liza.blackboard.lock import Lock
-from liza.blackboard.paths import Paths
 from liza.errors import LockTimeout
+from liza.store.board import Board
+from liza.store.edit import append_record
+from liza.store.lock import Lock
+from liza.store.paths import Paths
 from tests.faults import boards
 from tests.faults.children import Child, Signal
 from tests.faults.holders import before_waiting, free, held_by_flock, held_by_liza, release

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from liza.blackboard.lock import Lock
-from liza.blackboard.paths import Paths
+from liza.store.lock import Lock
+from liza.store.paths import Paths
 from tests.faults import boards
 from tests.faults.children import Child, Signal
 from tests.faults.holders import before_waiting, free, held_by_flock, release

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.watch import torn
+from tests.daemon import torn
 
 
 @pytest.mark.parametrize("name", torn.SAVES)

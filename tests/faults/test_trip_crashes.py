@@ -17,8 +17,6 @@ from typing import Any
 import pytest
 
 from liza.cli import main
-from tests.breaker.cases import ASSUMPTION, RETRY
-from tests.breaker.run import LATER, NOW, Board, record, state
 from tests.faults import steps
 from tests.faults.children import Child
 from tests.faults.expected import (
@@ -29,6 +27,8 @@ from tests.faults.expected import (
     one_resolved_trip_and_no_halt,
     one_resolved_trip_and_their_halt,
 )
+from tests.scopes.sprint.cases import ASSUMPTION, RETRY
+from tests.scopes.sprint.run import LATER, NOW, Board, record, state
 
 AGAIN = "2025-01-18T18:00:00Z"  # the second try comes later than the first
 TRIP = ("trip", "-m", "the sandbox is down", "--now")

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from liza.blackboard.board import Board
-from liza.blackboard.document import Document
-from liza.blackboard.edit import append_record
-from liza.blackboard.paths import Paths
 from liza.errors import LizaError
+from liza.store.board import Board
+from liza.store.document import Document
+from liza.store.edit import append_record
+from liza.store.paths import Paths
 from tests.faults import boards, race
 from tests.faults.children import Child, Signal
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.breaker.run import record
-from tests.watch.daemon import STATE, Daemon, Watched, until
-from tests.watch.writers import WRITERS, Writer
+from tests.daemon.daemon import STATE, Daemon, Watched, until
+from tests.daemon.writers import WRITERS, Writer
+from tests.scopes.sprint.run import record
 
 TRIPS = int(os.environ.get("LIZA_WATCH_TRIPS", "63"))  # for each of ten: 504 by those four that people use most
 SLOWEST = 5.0  # seconds from the end of a write to the halt, on a machine that does much else

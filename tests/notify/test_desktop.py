@@ -7,8 +7,8 @@ import pytest
 
 from liza.notify.desktop import Desktop
 from liza.notify.message import Message, NotSent
+from tests.daemon.daemon import RETRIES, Daemon, Watched, until
 from tests.notify.bus import mute_bus, notifications, session_bus
-from tests.watch.daemon import RETRIES, Daemon, Watched, until
 
 HELLO = Message(
     "tripped", "liza: tripped in team", "retry_cluster (ARCHITECTURE_FLAW)", "2025-01-18T14:32:00Z", "/team"

@@ -9,8 +9,8 @@ from liza.notify.file import File
 from liza.notify.message import Message
 from liza.notify.sender import Sender
 from liza.notify.webhook import Webhook
-from tests.watch.daemon import until
-from tests.watch.served import dead, hanging, webhook
+from tests.daemon.daemon import until
+from tests.daemon.served import dead, hanging, webhook
 
 HELLO = Message("alarm", "liza: alarm in team", "A task is blocked", "2025-01-18T14:32:00Z", "/team")
 SOON = (0.01, 0.01)

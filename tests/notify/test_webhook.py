@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from liza.notify.message import Message, NotSent
 from liza.notify.webhook import Webhook, is_address
-from tests.watch.served import dead, hanging, webhook
+from tests.daemon.served import dead, hanging, webhook
 
 SECRET = "T0K3N-s3cr3t"
 HELLO = Message(

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from liza.blackboard.document import parse
-from liza.blackboard.rulesfile import read_rules
-from liza.blackboard.snapshot import take
 from liza.model import Match, Progress, Snapshot, Verdict
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.load import Source, load
+from liza.schema.snapshot import take
+from liza.scopes.rules_file import read_rules
+from liza.store.document import parse
 
 NOW = datetime(2025, 1, 18, 18, 0, tzinfo=UTC)
 STARTED = "2025-01-18T09:00:00Z"

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import liza.rules
-from liza.blackboard.reader import load
 from liza.rules.language import parse
+from liza.store.parser import load
 
 FOLDER = Path(liza.rules.__file__).parent
 FILE = FOLDER / "shipped.py"

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from liza.breaker import section
-from liza.breaker.trip import evidence_of
 from liza.model import Match, Reason, Snapshot, Verdict, format_time
 from liza.rules.acknowledged import trip_id, unknown_to
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.evidence import evidence_text, merged, old_fingerprint
+from liza.scopes.sprint import section
+from liza.scopes.sprint.trip import evidence_of
 from tests.rules.boards import NOW, SYSTEMIC, Fields, anomaly, names, progress, rule, rules, snapshot, systemic
 
 OUTAGE = "external_service_outage"

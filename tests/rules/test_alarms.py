@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from liza.blackboard.rulesfile import read_rules
 from liza.model import format_time
 from liza.rules.evaluate import evaluate
+from liza.scopes.rules_file import read_rules
 from tests.rules.boards import NOW, SYSTEMIC, Fields, anomaly, snapshot
 
 ALARMS = SYSTEMIC.only_alarms()

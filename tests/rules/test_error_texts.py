@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from liza.blackboard.reader import load
-from liza.rules.matching import Grouper, similar_groups
+from liza.rules.similar import Grouper, similar_groups
+from liza.store.parser import load
 
 with open(os.path.join(os.path.dirname(__file__), "error_texts.yaml"), encoding="utf-8") as file:
     GROUPS: dict[str, list[str]] = load(file.read())

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from liza.blackboard.rulesfile import read_rules
 from liza.errors import Unreadable
 from liza.model import Reason
 from liza.rules.conditions import Condition
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.load import load
+from liza.scopes.rules_file import read_rules
 from tests.rules.boards import NOW, SYSTEMIC, anomaly, names, progress, rule, snapshot, source
 
 PACK = [each.rule.name for each in SYSTEMIC.rules]

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from liza.blackboard.rulesfile import read_rules
 from liza.errors import Unreadable
 from liza.model import Problem
 from liza.rules.load import FILE_KEYS, RULE_KEYS, BadRules, load
+from liza.scopes.rules_file import read_rules
 from tests.rules.boards import source
 
 

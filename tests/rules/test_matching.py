@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from liza.rules.matching import similar_groups
-from liza.rules.sameness import same_key
+from liza.rules.same import same_key
+from liza.rules.similar import similar_groups
 
 
 def partition(texts: Iterable[str], similarity: float = 0.7) -> set[frozenset[str]]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from liza.rules.acknowledged import Acknowledged
 from liza.rules.evaluate import RuleSet, evaluate
-from liza.rules.recall import memory
+from liza.rules.memo import memory
 from tests.rules.boards import NOW, SYSTEMIC, Fields, anomaly, rule, rules, snapshot, systemic
 
 KINDS = ("retry_loop", "trade_off", "external_blocker", "spec_gap", "workaround", "assumption_violated")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from liza.blackboard.rulesfile import read_rules
-from liza.trials.cases import Case, Expected, read_cases, try_case
+from liza.replay.cases import Case, Expected, read_cases, try_case
+from liza.scopes.rules_file import read_rules
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 FILES = sorted(SAMPLES.glob("*/*.yaml"))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from liza.model import Reason
 from liza.rules.evaluate import evaluate
-from liza.rules.severities import SEVERITIES
+from liza.schema.severities import SEVERITIES
 from tests.rules.boards import (
     NOW,
     SYSTEMIC,

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.daemon.daemon import RETRIES, Daemon, Watched, until
 from tests.security.attack import Attack
-from tests.watch.daemon import RETRIES, Daemon, Watched, until
 
 
 @contextmanager

@@ -321,8 +321,8 @@ def test_thousands_of_alarms_do_not_push_a_trip_out_of_alerts_log(attack: Attack
 
 
 def test_rotation_of_alerts_log_keeps_trips(tmp_path: Path) -> None:
-    from liza.watch.background import LARGEST
-    from liza.watch.telling import alerts_log
+    from liza.daemon.background import LARGEST
+    from liza.daemon.notifier import alerts_log
 
     log = alerts_log(str(tmp_path / "alerts.log"))
     log.write("2025-01-18T14:00:00Z  tripped    retry_cluster (ARCHITECTURE_FLAW)")

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from liza.blackboard.alerts import append
-from liza.blackboard.paths import Paths
-from liza.breaker.checkpoint import look
+from liza.scopes.sprint.checkpoint import look
+from liza.store.alerts import append
+from liza.store.paths import Paths
 from tests.security.attack import TRIPPING, Attack, Ran
 
 IS_ROOT = os.geteuid() == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runner.repositories import commit, git, repository
+from tests.run.repositories import commit, git, repository
 from tests.security.attack import Attack, Ran
 
 SLICE = ("--slice", "S-1", "--test", "t")

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from liza.blackboard.limits import DEFAULT
-from liza.rules.blocks import READING
+from liza.schema.rules import READING
+from liza.store.limits import DEFAULT
 from tests.security.attack import TRIPPING, Attack, Ran
 from tests.security.hostile import BOARDS, HEAD
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.blackboard.files import NOBODY
 from tests.cli.run import BIN, LIZA, environment, new_board
 from tests.security.attack import Attack, Ran, as_user
+from tests.store.files import NOBODY
 
 GO_ON, REFUSED, STOP = 0, 1, 2
 STRANGER = 12345  # has no name in the list of users

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import environment
-from tests.runner.terminals import Terminal
+from tests.run.terminals import Terminal
 from tests.security.attack import Attack, Ran
 
 

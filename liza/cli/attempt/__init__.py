@@ -10,11 +10,11 @@ import click
 from liza.cli.group import Family, common
 
 _MODULES = {
-    "recording": ("start", "fail", "pass", "infra", "arch-stop"),
-    "running": ("junit", "exec"),
-    "scoping": ("scope", "justify"),
-    "deciding": ("diagnose", "reset"),
-    "reading": ("status",),
+    "record": ("start", "fail", "pass", "infra", "arch-stop"),
+    "test_runs": ("junit", "exec"),
+    "scope": ("scope", "justify"),
+    "reset": ("diagnose", "reset"),
+    "status": ("status",),
 }
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
-from liza.blackboard.paths import Paths
-from liza.blackboard.rulesfile import read_rules
 from liza.cli.group import common
 from liza.errors import Refused, Unreadable, WrongUsage
-from liza.protocols.attempts import texts
 from liza.rules.evaluate import RuleSet
+from liza.scopes.rules_file import read_rules
+from liza.scopes.slices import texts
+from liza.store.paths import Paths
 from liza.text import printable
 
 MOST = 8 << 20  # bytes of an error's text that are read: its two ends, where it is longer

@@ -2,7 +2,7 @@
 
 import click
 
-from liza.cli.claim import deciding, reading, recording
+from liza.cli.claim import read, record, resolve
 from liza.cli.group import Family, common
 
 
@@ -18,6 +18,6 @@ def command() -> None:
     """
 
 
-for _module in (recording, deciding, reading):
+for _module in (record, resolve, read):
     for _command in _module.COMMANDS:
         command.add_command(_command)

@@ -5,12 +5,12 @@ from typing import Any
 
 import click
 
-from liza.blackboard.board import Board
-from liza.blackboard.rulesfile import read_rules
 from liza.cli.group import common, root_of
 from liza.cli.options import moment
 from liza.errors import WrongUsage
-from liza.protocols.disputes.guarding import Context
+from liza.scopes.claims.change import Context
+from liza.scopes.rules_file import read_rules
+from liza.store.board import Board
 from liza.text import shown
 
 

@@ -12,14 +12,14 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from tests.daemon.daemon import Watched, until
+from tests.daemon.writers import save
 from tests.faults.soaking import agents
 from tests.faults.soaking.figures import Figures
 from tests.faults.soaking.halts import Halt, Onlooker
 from tests.faults.soaking.keeper import LIZA, Keeper, Life
 from tests.faults.soaking.ordeal import Ordeal, can_be_judged, put_aside
 from tests.faults.soaking.traces import leftovers, life_figures
-from tests.watch.daemon import Watched, until
-from tests.watch.writers import save
 
 _BEGIN, _END = "circuit_breaker:", "anomalies:"
 _GARBAGE = (

@@ -15,10 +15,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from liza.blackboard.document import parse
-from liza.blackboard.paths import Paths
-from liza.blackboard.snapshot import take
 from liza.rules.evidence import fingerprint
+from liza.schema.snapshot import take
+from liza.store.document import parse
+from liza.store.paths import Paths
+from tests.daemon.daemon import Watched, until
 from tests.faults.boards import anomalies, entries
 from tests.faults.children import Child, Counter
 from tests.faults.soaking import agents
@@ -27,7 +28,6 @@ from tests.faults.soaking.figures import Figures
 from tests.faults.soaking.halts import Halt, Onlooker
 from tests.faults.soaking.keeper import LIZA, Keeper, Life
 from tests.faults.soaking.traces import leftovers, life_figures, trips_told_twice
-from tests.watch.daemon import Watched, until
 
 PATIENCE = 30.0  # seconds in which a halt must come, though the daemon is killed again and again
 RULES = "notify:\n  file: notices.jsonl\n"

@@ -10,8 +10,9 @@ import sys
 import zlib
 from typing import NamedTuple
 
-from liza.blackboard import filesystem, storage, versions
 from liza.cli import main as command_line
+from liza.store import filesystem, versions
+from liza.store import replace as storage
 from tests.faults import race
 from tests.faults.children import Counter
 

@@ -10,12 +10,12 @@ from typing import Any
 
 from ruamel.yaml.error import YAMLError
 
-from tests.blackboard.oracle import ruamel_value
+from tests.daemon.daemon import Watched, run, until
+from tests.daemon.writers import save, text_of
 from tests.faults.soaking.agents import outage
 from tests.faults.soaking.figures import Figures
 from tests.faults.soaking.keeper import Keeper
-from tests.watch.daemon import Watched, run, until
-from tests.watch.writers import save, text_of
+from tests.store.oracle import ruamel_value
 
 PATIENCE = 30.0  # seconds in which something must come about, though the daemon is killed again and again
 SOON = 5.0  # and a daemon that has been there for so long, and so have the facts, must know them

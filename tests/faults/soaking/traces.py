@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.daemon.daemon import Watched
 from tests.faults.soaking.figures import Figures
 from tests.faults.soaking.keeper import Life
-from tests.watch.daemon import Watched
 
 _FILES = {
     "state.yaml", "state.yaml.lock", "log.yaml", "rules.yaml", "circuit_breaker_report.md", "CHECKPOINT", "alerts.log",

@@ -19,7 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from liza.blackboard.paths import Paths
+from liza.store.paths import Paths
+from tests.daemon.daemon import Watched
 from tests.faults.children import Child, Counter
 from tests.faults.rival import exchange, write_file
 from tests.faults.soaking import agents
@@ -27,7 +28,6 @@ from tests.faults.soaking.figures import Figures
 from tests.faults.soaking.keeper import LIZA, REST, Keeper
 from tests.faults.soaking.noted import FILES, Shared, label_of, marker_of, read_notes
 from tests.faults.soaking.traces import leftovers, life_figures
-from tests.watch.daemon import Watched
 
 PATIENCE = 30.0  # seconds in which a version must have been judged, though the daemon is killed again and again
 _HEAD = """\

@@ -1,0 +1,182 @@
+"""`liza attempt start`, `fail`, `pass`, `infra` and `arch-stop`."""
+
+import click
+
+from liza.cli import show
+from liza.cli.attempt import show as words
+from liza.cli.attempt import work_tree
+from liza.cli.attempt.options import error_of, files_of, in_force, of_slice, of_test, plain
+from liza.cli.group import root_of
+from liza.cli.options import moment, person
+from liza.errors import Refused
+from liza.scopes.slices import derived as rec
+from liza.scopes.slices import diagnostic_reports, record, texts
+from liza.scopes.slices.states import Attempt
+from liza.store.board import Board
+from liza.toolerrors import results
+
+
+@click.command("start")
+@of_slice
+@of_test
+@click.option("--strategy", metavar="TEXT", default="", help="What is going to be tried.")
+@click.option("--workdir", metavar="DIR", help="The git work tree; default: the one around this folder or the .liza/.")
+@plain
+def start_command(
+    ctx: click.Context, name: str, test: str, strategy: str, workdir: str | None, now: str | None, as_json: bool
+) -> int:
+    """Begin to work on a test. The first time, where the slice begins is kept as its checkpoint.
+
+    Exit code 0 if work may begin, 3 if the slice is stopped.
+
+    \b
+    Examples:
+      liza attempt start --slice S-3 --test test_conflict_on_duplicate_email
+    """
+    board = Board.find(root_of(ctx))
+    rules = in_force(board.paths)
+    name, test, strategy = (texts.written(each) for each in (name, test, strategy))
+    here = work_tree.arrive(board, name, test, workdir)
+    done = record.start(board, name, test, texts.short(strategy), here.checkpoint, rules, moment(now), here.files)
+    here.leave(done)
+    done = done._replace(warnings=(*here.notes, *done.warnings))
+    count = f"{words.streak(done, test)} of {rec.PER_TEST}"
+    said = [] if done.is_stopped else [f"test {show.short(test, 200)}: {count}"]
+    return words.tell("attempt start", done, as_json, said, test_name=test)
+
+
+@click.command("fail")
+@of_slice
+@of_test
+@click.option("--strategy", metavar="TEXT", help="What was tried; default: what start was told.")
+@click.option("--error", metavar="TEXT", help="What the test runner said, verbatim; - reads standard input.")
+@click.option("--error-file", metavar="FILE", help="The same from a file.")
+@click.option("--files", metavar="F...", multiple=True, help="What was changed; default: asked of git.")
+@click.argument("more", nargs=-1, metavar="")
+@plain
+def fail_command(
+    ctx: click.Context,
+    name: str,
+    test: str,
+    strategy: str | None,
+    error: str | None,
+    error_file: str | None,
+    files: tuple[str, ...],
+    more: tuple[str, ...],
+    now: str | None,
+    as_json: bool,
+) -> int:
+    """A test was run and failed.
+
+    That counts for the test and for its slice.
+
+    Exit code 0 if work may go on, 3 if the slice is stopped. After that an attempt is recorded as refused, and not
+    counted.
+
+    \b
+    Examples:
+      liza attempt fail --slice S-3 --test test_x --strategy "check before insert" --error-file out.txt --files src/a.ts
+    """
+    text = error_of(error, error_file)
+    named = files_of(files, more)
+    return _one(ctx, "fail", name, results.FAILED, test, strategy or "", text, named, now, as_json)
+
+
+@click.command("pass")
+@of_slice
+@of_test
+@plain
+def pass_command(ctx: click.Context, name: str, test: str, now: str | None, as_json: bool) -> int:
+    """A test was run and passed.
+
+    Its count is 0 again, that of the slice stays.
+
+    \b
+    Examples:
+      liza attempt pass --slice S-3 --test test_conflict_on_duplicate_email
+    """
+    return _one(ctx, "pass", name, results.PASSED, test, "", "", (), now, as_json)
+
+
+@click.command("infra")
+@of_slice
+@click.option("--test", metavar="NAME", help="The test that could not be run.")
+@click.option("--error", metavar="TEXT", help="What was said, verbatim; - reads standard input.")
+@click.option("--error-file", metavar="FILE", help="The same from a file.")
+@plain
+def infra_command(
+    ctx: click.Context,
+    name: str,
+    test: str | None,
+    error: str | None,
+    error_file: str | None,
+    now: str | None,
+    as_json: bool,
+) -> int:
+    """A test could not be run.
+
+    That is no attempt, and counted apart; told if it happens again.
+
+    \b
+    Examples:
+      liza attempt infra --slice S-3 --test test_x --error "ModuleNotFoundError: No module named 'psycopg'"
+    """
+    text = error_of(error, error_file)
+    return _one(ctx, "infra", name, results.INFRA, test, "", text, (), now, as_json)
+
+
+def _one(
+    ctx: click.Context,
+    verb: str,
+    name: str,
+    result: str,
+    test: str | None,
+    strategy: str,
+    error: str,
+    files: tuple[str, ...],
+    now: str | None,
+    as_json: bool,
+) -> int:
+    board = Board.find(root_of(ctx))
+    rules = in_force(board.paths)
+    name = texts.written(name)
+    here = work_tree.resume(board, name, files, measure=result in (results.FAILED, results.PASSED))
+    long = result == results.FAILED and len(error) > texts.ERROR
+    whole = diagnostic_reports.error_file(board.paths, name, error) if long else None
+    attempt = Attempt(
+        test=None if test is None else texts.written(test),
+        result=result,
+        strategy=texts.short(texts.written(strategy)),
+        error=texts.kept(error, whole),
+        said=texts.summary(error),
+        files=here.files,
+    )
+    done = record.record(board, name, [attempt], rules, moment(now))
+    here.leave(done)
+    return words.tell(f"attempt {verb}", done, as_json, [words.said(done, attempt)], test_name=attempt.test)
+
+
+@click.command("arch-stop")
+@of_slice
+@click.option("-m", "--message", metavar="WHY", required=True, help="What would have to be built differently.")
+@click.option("--by", metavar="NAME", help="Who says so; default: the user of this machine.")
+@plain
+def arch_stop_command(
+    ctx: click.Context, name: str, message: str, by: str | None, now: str | None, as_json: bool
+) -> int:
+    """Stop the slice at once: it needs another architecture.
+
+    This goes before every count: do not use up the attempts first. Exit code 3.
+
+    \b
+    Examples:
+      liza attempt arch-stop --slice S-3 -m "needs a table that no contract has"
+    """
+    if not message.strip():
+        raise Refused("an arch-stop needs a reason", hint="liza attempt arch-stop --slice S -m 'needs a new table'")
+    board = Board.find(root_of(ctx))
+    rules = in_force(board.paths)
+    why = texts.short(texts.written(message), 4 * texts.LINE)
+    done = record.arch_stop(board, texts.written(name), why, person(by), rules, moment(now))
+    said = [] if done.did("arch_stopped") else ["it was stopped before: this reason is not entered"]
+    return words.tell("attempt arch-stop", done, as_json, said)

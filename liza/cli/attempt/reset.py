@@ -1,0 +1,263 @@
+"""`liza attempt diagnose` and `reset`: what a stopped slice is told about, and how it begins anew."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import click
+
+from liza.cli import envelope, show
+from liza.cli.attempt import show as words
+from liza.cli.attempt import work_tree
+from liza.cli.attempt.options import in_force, plain
+from liza.cli.group import root_of
+from liza.cli.options import moment, person
+from liza.errors import LizaError, Refused, WrongUsage
+from liza.model import MAPPINGS
+from liza.scopes import records
+from liza.scopes.slices import derived as rec
+from liza.scopes.slices import diagnosis, diagnostic_reports, prior_attempts, rollback, rollback_bases, states, texts
+from liza.scopes.slices import record as recording
+from liza.scopes.slices.rollback import Plan
+from liza.store.board import Board
+from liza.text import counted, printable
+
+ROWS = 40  # files of a plan that are listed
+
+
+@click.command("diagnose")
+@click.option("--slice", "name", metavar="S", required=True, help="The slice that is stopped.")
+@click.option("--test", metavar="NAME", help="The test; needed if there are reports on several.")
+@click.option("--from", "source", metavar="FILE", help="The fields to fill in, as YAML or JSON; - is standard input.")
+@click.option("--by", metavar="NAME", help="Who fills it in; default: the user of this machine.")
+@plain
+def diagnose_command(
+    ctx: click.Context,
+    name: str,
+    test: str | None,
+    source: str | None,
+    by: str | None,
+    now: str | None,
+    as_json: bool,
+) -> int:
+    """Fill in the diagnostic report on a test, or print it as it is.
+
+    All eight fields must be there. What liza knows is filled in already: the error, the attempts, the files and what
+    was outside the scope. Exit code 0 if the report is complete, 1 if something is missing, and then nothing changes.
+
+    \b
+    Examples:
+      liza attempt diagnose --slice S-3 > report.yaml
+      liza attempt diagnose --slice S-3 --from report.yaml
+    """
+    board = Board.find(root_of(ctx))
+    name, test = texts.written(name), None if test is None else texts.written(test)
+    if source is None:
+        report, file = diagnostic_reports.find(board, name, test)
+        missing = [f"{field} {what}" for field, what in diagnosis.faults(report)]
+        if as_json:
+            status = "incomplete" if missing else "complete"
+            envelope.write("attempt diagnose", status, file=file, report=report, missing=missing)
+        else:
+            click.echo(_printed(diagnostic_reports.rendered(report)), nl=False)
+        return 1 if missing else 0
+    origin = "standard input" if source == "-" else source
+    answer = diagnostic_reports.answer_of(_read(source), origin)
+    report, file = diagnostic_reports.fill_in(board, name, test, answer, origin, person(by), moment(now))
+    ignored = list(diagnosis.misspelt(answer))
+    if as_json:
+        problems = [{"message": each, "level": "warning"} for each in ignored]
+        envelope.write("attempt diagnose", "complete", problems, file=file, report=report, missing=[])
+        return 0
+    click.echo(f"complete: {printable(file)}")
+    show.warnings(ignored)
+    click.echo(f"  a person decides: liza attempt reset --slice {words.quoted(name)} -m 'guidance' [--rollback]")
+    return 0
+
+
+@click.command("reset")
+@click.option("--slice", "name", metavar="S", required=True, help="The slice.")
+@click.option("-m", "--message", metavar="GUIDANCE", help="What the next one to work on it should know.")
+@click.option("--rollback", "go_back", is_flag=True, help="Also go back to where the tests that are reset began.")
+@click.option("--force", is_flag=True, help="Roll back also where commits of others leave the branch.")
+@click.option("--prompt", "only_prompt", is_flag=True, help="Print nothing but the <prior_attempts> block.")
+@click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
+@plain
+def reset_command(
+    ctx: click.Context,
+    name: str,
+    message: str | None,
+    go_back: bool,
+    force: bool,
+    only_prompt: bool,
+    by: str | None,
+    now: str | None,
+    as_json: bool,
+) -> int:
+    """Set the counters of a slice to 0. Then somebody else can try.
+
+    Its finished attempts are kept in its history, and its base stays. Without --rollback the work tree is left alone,
+    and the plan to go back is printed. --rollback refuses where commits would leave the branch that are not the slice's
+    own: those with a file that the slice did not touch, or that another slice touched, too. What the next one has to
+    know is printed as a <prior_attempts> block; a slice that was reset already prints it again.
+
+    \b
+    Examples:
+      liza attempt reset --slice S-3 -m "the contract means 'email_already_exists'" --rollback
+    """
+    board = Board.find(root_of(ctx))
+    rules, at, name = in_force(board.paths), moment(now), texts.written(name)
+    record = recording.find(board, name)
+    untouched = states.is_untouched(record)
+    if not untouched and not (message or "").strip():
+        hint = f"liza attempt reset --slice {words.quoted(name)} -m 'what to do differently'"
+        raise Refused(f"a reset of slice {name} needs guidance for whoever works on it next", hint=hint)
+    plan, why_not = _planned(board, name, record, at, go_back)
+    if force and not go_back:
+        raise WrongUsage("--force without --rollback has no effect", hint="add --rollback, or leave out --force")
+    if plan is not None and go_back and not force:
+        rollback.require_own_commits(plan, name)
+    rolled_back = _carried_out(plan) if go_back and plan is not None and plan.is_needed else None
+    guidance = texts.written(message)[: 4 * texts.ERROR] if message else None
+    try:
+        went_back = plan.went_back if plan is not None and rolled_back is not None else None
+        done = recording.reset(board, name, guidance, person(by), rolled_back, rules, at, went_back)
+        work_tree.look_around(board, name)
+    except BaseException as error:  # whatever it is, nobody is left without what was in the work tree
+        _tell_rolled_back(plan, rolled_back)
+        if isinstance(error, LizaError) and rolled_back is not None:
+            error.fields["rollback"] = _plan_facts(plan, None, rolled_back)
+        raise
+    as_begun = plan is not None and (rolled_back is not None or not plan.is_needed)
+    block, wrong = _briefing(board, name, done.record, as_begun)
+    done = done._replace(warnings=(*done.warnings, *([wrong] if wrong else [])))
+    if only_prompt:
+        _tell_rolled_back(plan, rolled_back)
+        show.warnings(done.warnings, err=True)
+        click.echo(block, nl=False)
+        return 0
+    if as_json:
+        facts = _plan_facts(plan, why_not, rolled_back)
+        return words.tell("attempt reset", done, True, prior_attempts=block, rollback=facts)
+    said = ["nothing was to be reset: this guidance is not entered"] if untouched and rolled_back is None else []
+    code = words.tell("attempt reset", done, False, said)
+    for line in _plan_lines(plan, why_not, rolled_back):
+        click.echo(line)
+    click.echo(f"\n{block}" if block else "", nl=False)
+    return code
+
+
+def _carried_out(plan: Plan) -> dict[str, Any]:
+    commit = rollback.carry_out(plan)
+    return {"to": plan.target.commit or plan.target.content, "saved": plan.saved, "commit": commit}
+
+
+def _tell_rolled_back(plan: Plan | None, rolled_back: Mapping[str, Any] | None) -> None:
+    """Where the failed work is kept, beside what is printed for a program."""
+    if rolled_back is not None:
+        for line in _plan_lines(plan, None, rolled_back):
+            click.echo(line, err=True)
+
+
+def _briefing(board: Board, name: str, record: Mapping[str, Any], as_begun: bool) -> tuple[str, str | None]:
+    run = prior_attempts.last_run(record)
+    return ("", None) if run is None else prior_attempts.block(board.paths, name, run, as_begun=as_begun)
+
+
+def _planned(
+    board: Board, name: str, record: Mapping[str, Any], at: datetime, go_back: bool
+) -> tuple[Plan | None, str | None]:
+    """How to go back. Whoever wants to is told why it cannot be done; all others are told in one line."""
+    try:
+        contested = rollback_bases.files_of_others(board.read().data.get("slices"), name, record)
+        plan = rollback.plan(record, name, work_tree.root_of(board.paths), at, contested)
+        return plan._replace(notes=(*plan.notes, *_beside(board, name, record))), None
+    except LizaError as error:
+        if go_back:
+            raise
+        return None, error.message
+
+
+def _beside(board: Board, name: str, record: Mapping[str, Any]) -> Iterator[str]:
+    """Slices that somebody is at work on in the same work tree: what they changed goes back, too."""
+    about = record.get("checkpoint")
+    place = about.get("work_tree") if isinstance(about, MAPPINGS) else None
+    for _, other, entry in records.named(board.read().data.get("slices"), "slice"):
+        begun = entry.get("checkpoint") if isinstance(entry, MAPPINGS) else None
+        same = isinstance(begun, MAPPINGS) and begun.get("work_tree") == place
+        if other != name and same and rec.open_tests(entry):
+            yield f"slice {other} is worked on in the same work tree: what it changed goes back, too"
+
+
+def _plan_lines(plan: Plan | None, why_not: str | None, rolled_back: Mapping[str, Any] | None) -> Iterator[str]:
+    if plan is None:
+        yield f"no rollback: {show.short(why_not, 300)}"
+        return
+    if rolled_back is not None:
+        yield f"rolled back to {str(rolled_back['to'])[:12]}; what was there is kept as {plan.saved}"
+        yield f"  look at it: git -C {words.quoted(plan.tree.top)} show --stat {plan.saved}"
+        yield f"  bring it back: {printable(rollback.way_back(plan))}"
+        yield from (f"  {printable(note)}" for note in plan.notes)
+        return
+    if not plan.is_needed:
+        yield "the work tree is as it was when the slice began: there is nothing to roll back"
+        return
+    yield "to roll back: the same with --rollback, or by hand:"
+    yield from (f"  {printable(line)}" for line in rollback.commands(plan))
+    yield "what would leave the work tree, kept in refs/liza/:"
+    kinds = {"A": "added, would be removed", "D": "deleted, would come back"}
+    yield from (
+        f"  {kinds.get(each.status, 'changed, would be changed back')}: {show.short(each.path, 120)}"
+        for each in plan.changes[:ROWS]
+    )
+    if len(plan.changes) > ROWS:
+        yield f"  and {counted(len(plan.changes) - ROWS, 'more file')}"
+    for each in plan.commits:
+        whose = ", not the slice's own" if each in plan.others else ""
+        yield f"  committed{whose}, would leave the branch: {show.short(each, 100)}"
+    yield from (f"  {printable(note)}" for note in plan.notes)
+
+
+def _plan_facts(plan: Plan | None, why_not: str | None, rolled_back: Mapping[str, Any] | None) -> dict[str, Any]:
+    if plan is None:
+        nothing = dict.fromkeys(("done", "work_tree", "to", "way_back"))
+        return {
+            "possible": False,
+            "reason": why_not,
+            **nothing,
+            "commands": [],
+            "changes": [],
+            "commits": [],
+            "others": [],
+            "notes": [],
+        }
+    return {
+        "possible": True,
+        "reason": None,
+        "done": rolled_back,
+        "work_tree": plan.tree.top,
+        "to": plan.target.commit or plan.target.content,
+        "commands": rollback.commands(plan),
+        "changes": [{"status": each.status, "file": each.path} for each in plan.changes],
+        "commits": list(plan.commits),
+        "others": list(plan.others),
+        "notes": list(plan.notes),
+        "way_back": rollback.way_back(plan),
+    }
+
+
+def _read(source: str) -> bytes:
+    try:
+        if source == "-":
+            return sys.stdin.buffer.read(diagnostic_reports.MOST)
+        with open(source, "rb") as file:
+            return file.read(diagnostic_reports.MOST)
+    except OSError as error:
+        hint = "name a file with the fields of the report, or - for standard input"
+        raise Refused(f"it could not be read: {error.strerror}", hint=hint, file=source) from None
+
+
+def _printed(text: str) -> str:
+    """A file as it stands, made printable: what is not stands in escapes in it already."""
+    return "".join(printable(line) + "\n" for line in text.splitlines())

@@ -1,0 +1,153 @@
+"""`liza attempt scope` and `justify`: which files a slice may change, and why another one has to be."""
+
+from collections.abc import Sequence
+
+import click
+
+from liza.cli import envelope, show
+from liza.cli.attempt import show as words
+from liza.cli.attempt import work_tree
+from liza.cli.attempt.options import of_slice, plain
+from liza.cli.group import root_of
+from liza.cli.options import moment
+from liza.errors import Refused, Unreadable, WrongUsage
+from liza.scopes.slices import derived as rec
+from liza.scopes.slices import evaluate, scope_files, scope_lock, texts
+from liza.scopes.slices import record as recording
+from liza.scopes.slices.scope_lock import Decision
+from liza.store.board import Board
+from liza.text import printable
+
+_WORDS = {
+    scope_lock.LISTED: "files_in_scope",
+    scope_lock.CONTRACTS: "a contract",
+    scope_lock.PACKAGES: "a package of GRAPH.json",
+    scope_lock.DELIVERABLES: "a deliverable of GRAPH.json",
+    scope_lock.JUSTIFIED: "a justification",
+}
+
+
+@click.command("scope")
+@click.argument("files", metavar="FILE...", nargs=-1)
+@of_slice
+@click.option("--changed", is_flag=True, help="Ask git what the slice has changed since it began.")
+@click.option("--graph", metavar="FILE", help="The GRAPH.json; default: beside the .liza/, or in .greenlight/.")
+@plain
+def scope_command(
+    ctx: click.Context,
+    files: tuple[str, ...],
+    name: str,
+    changed: bool,
+    graph: str | None,
+    now: str | None,
+    as_json: bool,
+) -> int:
+    """Say whether files are in the scope of a slice, and why.
+
+    The rules, in their order: files_in_scope of the slice, which alone counts where it is given; its contracts;
+    packages and deliverables of its entry in GRAPH.json; a justification. Exit code 0 if all are in scope, 1 if not.
+    With --changed a file outside that nobody justified is a scope violation: it is recorded, and the exit code is 3.
+
+    \b
+    Examples:
+      liza attempt scope --slice S-3 src/shared/errors.ts
+    """
+    if not files and not changed:
+        raise WrongUsage("no file is named", hint="name files, or ask what was changed: --changed")
+    board = Board.find(root_of(ctx))
+    name = texts.written(name)
+    record = evaluate.understood(board.read(), name, of_status=False) or {}
+    folder, named = work_tree.named(board, record, files)
+    top, touched = work_tree.changed(board, name, record) if changed else (folder, ())
+    ground = scope_files.ground_of(board.paths, record, top)
+    known = scope_files.scope_of(ground, name, record, graph)
+    found = scope_files.decisions(ground, known, record, list(dict.fromkeys([*named, *touched])))
+    outside = [each for each in found if not each.in_scope]
+    violated = [each.file for each in outside if each.file in touched] if known.is_known else []
+    if changed and known.is_known:
+        recording.violate(board, name, violated, moment(now))
+    code = 3 if violated else 1 if outside else 0
+    if as_json:
+        problems = [{"message": each, "level": "warning"} for each in known.notes]
+        status = "violated" if violated else "outside" if outside else "in scope"
+        listed = [each._asdict() for each in found]
+        envelope.write("attempt scope", status, problems, slice_id=name, files=listed, violations=violated)
+        return code
+    _print(found, name, violated)
+    show.warnings(known.notes)
+    return code
+
+
+def _print(found: Sequence[Decision], name: str, violated: Sequence[str]) -> None:
+    if not found:
+        click.echo("nothing was changed")
+    for each in found:
+        file = show.short(each.file, 160)
+        if each.in_scope:
+            click.echo(
+                f"{click.style('in scope', fg='green')}: {file} (by {_WORDS[each.rule]}: {show.short(each.by, 120)})"
+            )
+        else:
+            click.echo(f"{click.style('outside', fg='red')}: {file} ({each.rule})")
+    if violated:
+        click.echo(f"{show.bold('scope violated', 'red')}: if no honest justification can be written, stop:")
+        click.echo(f"  liza attempt arch-stop --slice {words.quoted(name)} -m 'why the scope does not do'")
+    if any(each.rule == scope_lock.UNKNOWN for each in found):
+        click.echo("  say what it may change: files_in_scope of the slice, its contracts, or GRAPH.json")
+    if any(not each.in_scope for each in found):
+        options = "--file F --test NAME --reason R --relationship T"
+        click.echo(f"  justify a file: liza attempt justify --slice {words.quoted(name)} {options}")
+
+
+@click.command("justify")
+@of_slice
+@click.option("--file", metavar="F", required=True, help="The file outside the scope.")
+@click.option("--test", metavar="NAME", required=True, help="The failing test that requires the change.")
+@click.option("--reason", metavar="R", required=True, help="Why the test cannot pass without it.")
+@click.option("--relationship", metavar="T", required=True, help="What the file has to do with the slice's contracts.")
+@plain
+def justify_command(
+    ctx: click.Context,
+    name: str,
+    file: str,
+    test: str,
+    reason: str,
+    relationship: str,
+    now: str | None,
+    as_json: bool,
+) -> int:
+    """Record why a file outside the scope has to be changed.
+
+    All four options are needed.
+    A change for which no honest justification can be written must not be made: liza attempt arch-stop.
+
+    \b
+    Examples:
+      liza attempt justify --slice S-3 --file src/shared/errors.ts --test test_conflict \\
+        --reason "only the factory makes the error's shape" --relationship "contract C-12 names that shape"
+    """
+    said = {"--file": file, "--test": test, "--reason": reason, "--relationship": relationship}
+    empty = [option for option, text in said.items() if not text.strip()]
+    if empty:
+        hint = "all four are needed; if one cannot be written: liza attempt arch-stop"
+        raise Refused(f"{' and '.join(empty)} {'is' if len(empty) == 1 else 'are'} empty", hint=hint)
+    board = Board.find(root_of(ctx))
+    name = texts.written(name)
+    try:
+        known = evaluate.understood(board.read(), name, of_status=False) or {}
+    except Unreadable:
+        known = {}  # the justification waits until it can be read
+    _, (path,) = work_tree.named(board, known, [file])
+    test, reason, relationship = (
+        texts.short(texts.written(each), 4 * texts.LINE) for each in (test, reason, relationship)
+    )
+    record = recording.justify(board, name, path, test, reason, relationship, moment(now))
+    left = [str(each.get("file")) for each in rec.records_of(record, "scope_violations")]
+    if as_json:
+        entry = rec.records_of(record, "justifications")[-1]
+        envelope.write("attempt justify", "justified", slice_id=name, justification=dict(entry), violations=left)
+        return 0
+    click.echo(f"justified: {printable(path)}")
+    if left:
+        show.warnings([f"not justified yet: {', '.join(left)}"])
+    return 0

@@ -1,0 +1,82 @@
+"""`liza attempt status`."""
+
+import click
+
+from liza.cli import envelope, show
+from liza.cli.attempt import show as words
+from liza.cli.attempt.options import in_force, plain
+from liza.cli.group import root_of
+from liza.cli.options import moment
+from liza.errors import LizaError
+from liza.model import MAPPINGS
+from liza.scopes import records
+from liza.scopes.slices import derived as rec
+from liza.scopes.slices import evaluate, texts
+from liza.scopes.slices import record as recording
+from liza.scopes.slices.record import Recorded
+from liza.store.board import Board
+from liza.text import counted
+
+
+@click.command("status")
+@click.option("--slice", "name", metavar="S", help="One slice; default: all of them.")
+@plain
+def status_command(ctx: click.Context, name: str | None, now: str | None, as_json: bool) -> int:
+    """Show how the slices stand, and what they wait for.
+
+    Exit code 3 if a slice that is shown is stopped, 4 if one cannot be understood.
+
+    \b
+    Examples:
+      liza attempt status --slice S-3
+    """
+    board = Board.find(root_of(ctx))
+    rules = in_force(board.paths)
+    at = moment(now)
+    if name is not None:
+        done = recording.look(board, texts.written(name), rules, at)
+        code = words.tell("attempt status", done, as_json)
+        if not as_json:
+            _details(done)
+        return code
+    document = board.read()
+    rows: list[Recorded] = []
+    wrong: list[LizaError] = []
+    for _, label, record in records.named(document.data.get("slices"), "slice"):
+        try:
+            evaluate.understood(document, label)
+        except LizaError as error:
+            wrong.append(error)
+            continue
+        if isinstance(record, MAPPINGS):
+            rows.append(recording.judged(label, record, rules, at))
+    stopped = any(row.is_stopped for row in rows)
+    if as_json:
+        problems = [envelope.problem_of(each) for each in wrong]
+        status = "degraded" if wrong else "stopped" if stopped else "ok"
+        envelope.write("attempt status", status, problems, slices=[words.facts(row) for row in rows])
+    else:
+        for row in rows:
+            words.tell("attempt status", row, as_json=False)
+        for each in wrong:
+            click.echo(
+                f"{click.style('unreadable', fg='red')}: {show.short(each.message, 200)} ({show.short(each.hint, 200)})"
+            )
+        if not rows and not wrong:
+            click.echo("no attempt has been recorded yet: liza attempt start --slice S --test NAME")
+    return 4 if wrong else 3 if stopped else 0
+
+
+def _details(done: Recorded) -> None:
+    for name, test in rec.tests_of(done.record):
+        count = words.streak(done, name)
+        state = "failing" if count else "open" if test.get("open") is True else "passing or not attempted"
+        click.echo(f"  {show.short(name, 100)}: {count} of {rec.PER_TEST}, {state}")
+        if count and test.get("last_error"):
+            click.echo(f"    {show.short(texts.summary(str(test['last_error'])), 160)}")
+    refused = sum(each.get("result") == rec.REFUSED for each in rec.records_of(done.record, "attempts"))
+    if refused:
+        click.echo(f"  {counted(refused, 'attempt')} refused since it was stopped")
+    tag = done.record.get("checkpoint_tag")
+    resets = counted(len(rec.list_of(done.record, "history")), "reset")
+    click.echo(f"  checkpoint: {show.short(tag, 60) if tag else 'none'}, {resets}")

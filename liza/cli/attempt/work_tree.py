@@ -1,0 +1,137 @@
+"""Where a slice is worked on: the work tree that a command is about, what was changed in it, and where it began.
+
+This joins git, which knows the work tree, to the blackboard, which knows the slice.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from liza.errors import LizaError, Refused
+from liza.git import worktree
+from liza.model import MAPPINGS
+from liza.scopes.slices import base, evaluate, texts, touched
+from liza.scopes.slices import derived as rec
+from liza.scopes.slices.record import Recorded
+from liza.scopes.slices.rollback_bases import base_of
+from liza.scopes.slices.states import Checkpoint
+from liza.store.board import Board
+from liza.store.paths import Paths
+
+
+class Site(NamedTuple):
+    """What a command has found out before the blackboard is changed."""
+
+    folder: str
+    checkpoint: Checkpoint | None = None
+    notes: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    seen: touched.Touched | None = None
+
+    def leave(self, done: Recorded) -> None:
+        """Keep what the next attempt is compared with; and no checkpoint that the slice does not have."""
+        if self.seen is not None and not done.is_stopped:
+            self.seen.keep()
+        used = {base_of(each).about.get("ref") for each in (done.record, *rec.records_of(done.record, "tests"))}
+        if self.checkpoint is not None and self.checkpoint.ref not in (None, *used):
+            base.forget(self.folder, str(self.checkpoint.ref))
+
+
+def root_of(paths: Paths) -> str:
+    """The folder that has the `.liza/`."""
+    return os.path.dirname(os.path.abspath(paths.folder))
+
+
+def arrive(board: Board, name: str, test: str, workdir: str | None) -> Site:
+    """Before a test is started: where the slice begins, if this is its beginning."""
+    record = _record(board, name)
+    if workdir is not None and not os.path.isdir(workdir):
+        raise Refused(f"--workdir {workdir} is no folder", hint="name a folder in the git work tree")
+    folder = _folder(board.paths, record, workdir)
+    if rec.status_of(record) != rec.ACTIVE:
+        return Site(folder)
+    root = root_of(board.paths)
+    begins = not rec.list_of(record, "attempts") and not record.get("checkpoint")
+    late = bool(rec.list_of(record, "attempts")) and not record.get("checkpoint") and not record.get("checkpoint_tag")
+    is_new = not late and not rec.test_of(record, test).get("checkpoint_tag")
+    # The blackboard may name any folder: in another repository nothing is written that the caller has not asked for.
+    is_own = workdir is not None or not _recorded(board.paths, record) or _is_own(folder, root)
+    found = base.capture(folder, root, name) if (begins or is_new) and is_own else base.light(folder, root)
+    notes = found.notes if begins and not rec.tests_of(record) else ()
+    if late:
+        notes = (
+            "no checkpoint: attempts were recorded before the first start, so what is there now is not where it began",
+        )
+    seen = touched.since_last(board.paths, name, folder)
+    return Site(folder, found.checkpoint, notes, seen.files or (), seen)
+
+
+def resume(board: Board, name: str, files: Sequence[str], *, measure: bool) -> Site:
+    """After a test was run: which files the attempt changed, as it says or as git does."""
+    if not measure and not files:
+        return Site(root_of(board.paths))
+    record = _record(board, name)
+    folder = _folder(board.paths, record, None)
+    if not measure or rec.status_of(record) != rec.ACTIVE:
+        return Site(folder, files=_relative(files, folder, board.paths))
+    seen = touched.since_last(board.paths, name, folder)
+    named = _relative(files, folder, board.paths) if files else seen.files or ()
+    return Site(folder, files=named, seen=seen)
+
+
+def named(board: Board, record: Mapping[str, Any], files: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """The top of the work tree, or what stands for it, and files as they are called from there."""
+    folder = _folder(board.paths, record, None)
+    tree = worktree.find(folder)
+    top = tree.top if tree is not None else root_of(board.paths)
+    return top, _relative([texts.written(file) for file in files], folder, board.paths)
+
+
+def changed(board: Board, name: str, record: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
+    """The work tree of a slice, and what it has changed since it began."""
+    return touched.since_start(record, name, root_of(board.paths))
+
+
+def look_around(board: Board, name: str) -> None:
+    """What is there now is what the next attempt is compared with."""
+    touched.since_last(board.paths, name, _folder(board.paths, _record(board, name), None)).keep()
+
+
+def _record(board: Board, name: str) -> Mapping[str, Any]:
+    """The slice as it is; nothing, where that cannot be said: the change that follows says why."""
+    try:
+        return evaluate.understood(board.read(), name) or {}
+    except LizaError:
+        return {"status": rec.STOPPED}
+
+
+def _folder(paths: Paths, record: Mapping[str, Any], workdir: str | None) -> str:
+    """The work tree of a slice: that of its checkpoint, else the one around us, else the one around the blackboard."""
+    if workdir is not None:
+        return os.path.abspath(workdir)
+    if (recorded := _recorded(paths, record)) is not None:
+        return recorded
+    return os.getcwd() if worktree.find(os.getcwd()) is not None else root_of(paths)
+
+
+def _recorded(paths: Paths, record: Mapping[str, Any]) -> str | None:
+    about = record.get("checkpoint")
+    given = about.get("work_tree") if isinstance(about, MAPPINGS) else None
+    folder = os.path.normpath(os.path.join(root_of(paths), given)) if isinstance(given, str) else None
+    return folder if folder is not None and os.path.isdir(folder) else None
+
+
+def _is_own(folder: str, root: str) -> bool:
+    tree = worktree.find(folder)
+    return tree is not None and worktree.is_of_repository(tree, root)
+
+
+def _relative(files: Sequence[str], folder: str, paths: Paths) -> tuple[str, ...]:
+    """Paths as they stand in the work tree; one from elsewhere stays as it was given."""
+    tree = worktree.find(folder) if files else None
+    top = os.path.realpath(tree.top if tree is not None else root_of(paths))
+    found = []
+    for file in files:
+        path = os.path.relpath(os.path.join(os.path.realpath(os.getcwd()), file), top)
+        found.append(file if path.startswith("../") else path)
+    return tuple(dict.fromkeys(found))

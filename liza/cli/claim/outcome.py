@@ -1,0 +1,80 @@
+"""What is printed about a claim after something was done to it."""
+
+import sys
+from typing import Any
+
+import click
+
+from liza.cli import envelope, show
+from liza.scopes.claims import derived as its
+from liza.scopes.claims import freeze
+from liza.scopes.claims.change import Done
+from liza.text import counted, printable
+
+_NAMES = {"evidence": "new evidence", "test": "a test", "confidence": "another confidence", "text": "another text"}
+
+
+def tell(command: str, done: Done, as_json: bool) -> int:
+    """How the claim stands; the exit code is 3 while it is frozen."""
+    for note in done.notes:
+        print(f"liza: warning: {printable(note)}", file=sys.stderr)
+    if as_json:
+        envelope.write(command, status_word(done), claim=done.name, **facts(done))
+    else:
+        for line in lines_of(command, done):
+            click.echo(line)
+    return 3 if done.frozen else 0
+
+
+def status_word(done: Done) -> str:
+    return "disputed" if done.frozen else "ok"
+
+
+def facts(done: Done) -> dict[str, Any]:
+    """The claim for programs: everything that stands on the blackboard, and what follows from it."""
+    return {
+        "claim_status": done.status,
+        "tripped": done.tripped,
+        "changes": list(done.changes),
+        "violated": list(freeze.violations(done.claim)),
+        "near": [envelope.pattern(each) for each in done.near],
+        "events": [event.text for event in done.events],
+        "ways_out": list(done.ways_out),
+        "record": envelope.plain(done.claim),
+    }
+
+
+def lines_of(command: str, done: Done) -> list[str]:
+    name = printable(done.name)
+    if done.frozen:
+        return frozen_lines(done)
+    entries = its.rounds_of(done.claim)
+    last = entries[-1] if command == "claim round" and entries else None
+    where = f", round {show.short(last.get('round'))}" if last else ""
+    where += f" of cycle {show.short(last.get('cycle'))}" if last and last.get("cycle") is not None else ""
+    changed = ", ".join(_NAMES[each] for each in done.changes)
+    seen = f": {f'a state change ({changed})' if changed else 'no state change'}" if last else ""
+    lines = [f"claim {name}: {show.bold(printable(done.status))}{where}{seen}"]
+    lines += [f"  {show.short(event.text, 200)}" for event in done.events]
+    lines += ["  it was so already, nothing is changed"] if last is None and not done.events else []
+    for each in done.near:
+        about = (each.key or "").removeprefix(f"{done.name} / ")
+        lines.append(f"  {each.rule.name} {each.value:g} of {each.threshold:g}: {show.short(about)}")
+    return lines
+
+
+def frozen_lines(done: Done) -> list[str]:
+    """Loud: what was said on both sides, and how the claim gets out."""
+    claim = done.claim
+    entry = (freeze.open_dispute(claim) or (0, {}))[1]
+    count = counted(len(its.rounds_of(claim)), "round")
+    by = f" ({show.short(entry['rule'])}, {count})" if entry.get("rule") else ""
+    lines = [f"claim {printable(done.name)}: {show.bold(freeze.DISPUTED, 'red')}{by}"]
+    lines += [
+        f"  reviewer:   {show.short(claim.get('dispute_reason') or '?', 300)}",
+        f"  researcher: {show.short(claim.get('researcher_position') or '?', 300)}",
+    ]
+    lines += [f"  {show.short(event.text, 200)}" for event in done.events if event.kind != "disputed"]
+    lines += [f"  {show.bold('!', 'yellow')} {printable(each)} by hand" for each in freeze.violations(claim)]
+    lines += ["  It is frozen, all other claims go on. Ways out:"]
+    return lines + [f"    {printable(each)}" for each in done.ways_out]

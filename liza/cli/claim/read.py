@@ -1,0 +1,221 @@
+"""`liza claim list`, `show`, `ledger`, `summary` and `import`."""
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from liza.cli import envelope, show
+from liza.cli.claim import show as showing
+from liza.cli.claim.options import context_of, plain
+from liza.cli.claim.outcome import facts
+from liza.errors import LizaError, Refused, WrongUsage, place
+from liza.model import MAPPINGS
+from liza.scopes import records
+from liza.scopes.change import Outcome, unknown
+from liza.scopes.claims import change, evaluate, freeze, import_ledger, ledger, missing, record, stages, summary
+from liza.scopes.claims.change import Context, Done
+from liza.store.document import Document
+from liza.text import counted, printable
+
+
+def _section(context: Context, document: Document) -> Any:
+    """The claims as the next check would find them, those too whose dispute somebody took out by hand."""
+    return missing.restored(context.board, evaluate.settled_section(document, context.rules, context.now))
+
+
+def _all(context: Context, document: Document) -> tuple[list[Done], list[LizaError]]:
+    """Every claim as the next check would find it, and what is wrong with those that cannot be understood."""
+    found: list[Done] = []
+    wrong: list[LizaError] = []
+    for where, label, claim in records.named(_section(context, document), evaluate.SCOPE.name):
+        name = label or f"number {where + 1 if isinstance(where, int) else where}"
+        faults = ["it is not a record"]
+        if isinstance(claim, MAPPINGS):
+            faults = [f"{field} is not {expected}" for field, expected in freeze.faults_of(claim)]
+        if faults:
+            wrong.append(LizaError(f"claim {name} cannot be judged: {faults[0]}", hint="see: liza validate"))
+        else:
+            found.append(change.done(context, name, Outcome(dict(claim))))
+    return found, wrong
+
+
+@click.command("list")
+@plain
+def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
+    """List the claims, those in dispute first.
+
+    Exit code 3 if one is in dispute, 4 if one cannot be judged.
+
+    \b
+    Examples:
+      liza claim list
+    """
+    context = context_of(ctx, now)
+    document = context.board.read()
+    found, wrong = _all(context, document)
+    found.sort(key=lambda each: not each.frozen)
+    lost = missing.missing(context.board, document.data.get(evaluate.SCOPE.section))
+    disputed = bool(lost) or any(each.frozen for each in found)
+    if as_json:
+        rows = [{"claim": each.name, **facts(each)} for each in found]
+        problems = [envelope.problem_of(each) for each in wrong]
+        gone = [{"claim": each.name, "since": each.since, "what": each.what} for each in lost]
+        status = "degraded" if wrong else "disputed" if disputed else "ok"
+        envelope.write("claim list", status, problems, claims=rows, missing=gone)
+    else:
+        if found or not wrong:
+            showing.table(found)
+        show.warnings(error.message for error in wrong)
+        show.warnings(str(each) for each in lost)
+    return 4 if wrong else 3 if disputed else 0
+
+
+@click.command("show")
+@click.argument("name", metavar="ID")
+@plain
+def show_command(ctx: click.Context, name: str, now: str | None, as_json: bool) -> int:
+    """Show a claim: what it says, and how it stands.
+
+    In dispute both positions are side by side, as they were written. Exit code 3 if it is in dispute.
+
+    \b
+    Examples:
+      liza claim show C-001
+    """
+    context = context_of(ctx, now)
+    document = context.board.read()
+    evaluate.understood(document, name)
+    found = records.find(_section(context, document), name, evaluate.SCOPE.name)
+    if found is None:
+        raise unknown(document, evaluate.SCOPE, name)
+    done = change.done(context, name, Outcome(dict(found[1])))
+    if as_json:
+        envelope.write("claim show", "disputed" if done.frozen else "ok", claim=name, **facts(done))
+    else:
+        for line in showing.page(done):
+            click.echo(line)
+    return 3 if done.frozen else 0
+
+
+@click.command("ledger")
+@click.option("--format", "form", metavar="md|json", default="md", help="Markdown (default), or JSON.")
+@plain
+def ledger_command(ctx: click.Context, form: str, now: str | None, as_json: bool) -> int:
+    """Print all claims as a ledger. Claims in dispute are named first, and tagged.
+
+    \b
+    Examples:
+      liza claim ledger > LEDGER.md
+    """
+    if form not in ("md", "json"):
+        raise WrongUsage(f"--format is {form!r}", hint="one of: md, json")
+    context = context_of(ctx, now)
+    document = context.board.read()
+    listed = _listed(context, document)
+    stage = stages.current(document.data.get("stages"))
+    if as_json or form == "json":
+        rows = [{"id": name, "tags": list(ledger.tags(claim)), **claim} for name, claim in listed]
+        disputed = [name for name, claim in listed if freeze.is_frozen(claim)]
+        envelope.write("claim ledger", "ok", stage=stage, disputed=disputed, claims=rows)
+    else:
+        click.echo(ledger.markdown(listed, stage), nl=False)
+    return 0
+
+
+def _listed(context: Context, document: Document) -> list[tuple[str, Mapping[str, Any]]]:
+    """Every claim as the next check would find it; what is no claim is not left out in silence."""
+    found = list(records.named(_section(context, document), evaluate.SCOPE.name))
+    for where, name, claim in found:
+        if not isinstance(claim, MAPPINGS):
+            message = f"claim {name or where} is not a record, so it is left out: see liza validate"
+            print(f"liza: warning: {printable(message)}", file=sys.stderr)
+    return [(name, claim) for _, name, claim in found if isinstance(claim, MAPPINGS)]
+
+
+@click.command("summary")
+@click.option("--cycle", metavar="N", type=click.IntRange(0), help="Which cycle; default: the last one.")
+@plain
+def summary_command(ctx: click.Context, cycle: int | None, now: str | None, as_json: bool) -> int:
+    """Say what happened in a cycle of review.
+
+    Disputes first, then what was reviewed and decided.
+
+    \b
+    Examples:
+      liza claim summary --cycle 4
+    """
+    context = context_of(ctx, now)
+    document = context.board.read()
+    chosen = cycle if cycle is not None else change.cycle_on(document)
+    if chosen is None:
+        raise Refused(
+            "no round says in which cycle it was", hint="record rounds with: liza claim round ID --cycle N ..."
+        )
+    found = summary.summary_of(_listed(context, document), chosen)
+    if as_json:
+        envelope.write(
+            "claim summary",
+            "ok",
+            cycle=chosen,
+            disputes=[showing.dispute(each) for each in found.disputes],
+            resolved=[{"claim": name, **entry} for name, entry in found.resolved],
+            reviewed=[{"claim": name, "rounds": n, "changes": list(some)} for name, n, some in found.reviewed],
+            decided=[{"claim": name, **entry} for name, entry in found.decided],
+        )
+    else:
+        click.echo(summary.markdown(found), nl=False)
+    return 0
+
+
+@click.command("import")
+@click.argument("file", metavar="LEDGER.md")
+@plain
+def import_command(ctx: click.Context, file: str, now: str | None, as_json: bool) -> int:
+    """Read the claims of a Markdown ledger; the file stays as it is.
+
+    A claim is a heading with its id (## C-001) and fields below it (- **Text:** ...). What cannot be read is said line
+    by line. A claim that is on the blackboard already stays as it is there.
+
+    \b
+    Examples:
+      liza claim import LEDGER.md
+    """
+    context = context_of(ctx, now)
+    read = import_ledger.read(_text_of(file), file)
+    if not read.claims:
+        first = read.problems[0] if read.problems else None
+        hint = "a claim begins with a line like: ## C-001   (and has a line like: - **Text:** ...)"
+        raise Refused("there is no claim in it", hint=hint, file=file, line=first.line if first else None)
+    done = record.import_claims(context, read.claims, os.path.basename(file))
+    problems = [envelope.problem_of(each) for each in read.problems]
+    if as_json:
+        envelope.write("claim import", "ok", problems, **done._asdict())
+        return 0
+    for each in read.problems:
+        click.echo(printable(f"{place(each.file, each.line, each.column)}{each.message}"), err=True)
+        if each.hint:
+            click.echo(f"  hint: {printable(each.hint)}", err=True)
+    click.echo(f"{counted(len(done.added), 'claim')} added: {show.short(', '.join(done.added) or 'none', 400)}")
+    if done.known:
+        click.echo(f"on the blackboard already, left as they are: {show.short(', '.join(done.known), 400)}")
+    if done.disputed:
+        click.echo(f"in dispute, and frozen: {show.short(', '.join(done.disputed), 400)}")
+    return 0
+
+
+def _text_of(file: str) -> str:
+    try:
+        if file == "-":
+            return sys.stdin.buffer.read().decode(errors="backslashreplace")
+        with open(file, "rb") as opened:
+            return opened.read().decode(errors="backslashreplace")
+    except OSError as error:
+        raise Refused(
+            f"it cannot be read: {error.strerror}", hint="name a Markdown file with claims", file=file
+        ) from None
+
+
+COMMANDS = (list_command, show_command, ledger_command, summary_command, import_command)

@@ -1,0 +1,128 @@
+"""`liza claim add`, `round` and `edit`."""
+
+import click
+
+from liza.cli.claim.options import confidence_of, context_of, plain
+from liza.cli.claim.outcome import tell
+from liza.cli.options import person, plain_words, words
+from liza.errors import WrongUsage
+from liza.scopes.claims import record, resolve
+from liza.scopes.claims.objections import Objection
+from liza.scopes.claims.states import Fields, Round
+
+
+@click.command("add")
+@click.argument("name", metavar="ID")
+@click.option("--text", metavar="TEXT", required=True, help="What is claimed; - or @FILE reads it.")
+@click.option("--confidence", metavar="C", help="How sure it is: a number, or a word.")
+@click.option("--stage", metavar="STAGE", help="The stage it belongs to.")
+@click.option("--evidence", metavar="REF", multiple=True, help="What it rests on.")
+@click.option("--depends-on", metavar="ID", multiple=True, help="A claim it depends on.")
+@plain
+def add_command(
+    ctx: click.Context, name: str, text: str, confidence: str | None, stage: str | None, evidence: tuple[str, ...],
+    depends_on: tuple[str, ...], now: str | None, as_json: bool,
+) -> int:  # fmt: skip
+    """Put a claim on the blackboard.
+
+    \b
+    Examples:
+      liza claim add C-001 --text "GC content explains the effect" --confidence 0.7 --stage S2
+    """
+    fields = Fields(
+        words(text, "--text"),
+        confidence_of(confidence),
+        plain_words(stage, "--stage") if stage is not None else None,
+        depends_on or None,
+        tuple(plain_words(each, "--evidence") for each in evidence) or None,
+    )
+    done = record.add(context_of(ctx, now), name, fields)
+    return tell("claim add", done, as_json)
+
+
+@click.command("round")
+@click.argument("name", metavar="ID")
+@click.option("--objection", metavar="TEXT", multiple=True, help="What the reviewer objects; - or @FILE reads it.")
+@click.option("--objection-id", metavar="X", multiple=True, help="What that objection is called, one for each.")
+@click.option("--response", metavar="TEXT", multiple=True, help="What the researcher answers to it.")
+@click.option("--evidence", metavar="REF", multiple=True, help="Evidence that the researcher presents.")
+@click.option("--test", "tests", metavar="NAME", multiple=True, help="A test that was run, with its result.")
+@click.option("--confidence", metavar="C", help="The confidence from now on.")
+@click.option("--text", metavar="TEXT", help="The claim from now on.")
+@click.option("--cycle", metavar="N", type=click.IntRange(0), help="The cycle; default: the last one that was named.")
+@click.option("--reviewer", metavar="NAME", help="Who objects.")
+@click.option("--researcher", metavar="NAME", help="Who answers.")
+@plain
+def round_command(
+    ctx: click.Context, name: str, objection: tuple[str, ...], objection_id: tuple[str, ...],
+    response: tuple[str, ...], evidence: tuple[str, ...], tests: tuple[str, ...], confidence: str | None,
+    text: str | None, cycle: int | None, reviewer: str | None, researcher: str | None, now: str | None, as_json: bool,
+) -> int:  # fmt: skip
+    """Record one round of review, and judge the claim at once.
+
+    Objection and response come in pairs; a round may have several. The same objection in the third round in which
+    nothing changes (no new evidence, no other test, confidence or text) freezes the claim. Exit code 0 if review may
+    go on, 3 if the claim is frozen. A test may be recorded alone: a round without an objection.
+
+    \b
+    Examples:
+      liza claim round C-001 --cycle 4 --objection "You must run the confounder harness" \\
+        --response "The dataset lacks GC annotation" --evidence data/README.md
+    """
+    given = Round(
+        _pairs(objection, response, objection_id) if objection or response or not tests else (),
+        tuple(plain_words(each, "--evidence") for each in evidence),
+        tuple(plain_words(each, "--test") for each in tests),
+        confidence_of(confidence),
+        words(text, "--text") if text is not None else None,
+        cycle,
+        plain_words(reviewer, "--reviewer") if reviewer is not None else None,
+        plain_words(researcher, "--researcher") if researcher is not None else None,
+    )
+    done = record.review(context_of(ctx, now), name, given)
+    return tell("claim round", done, as_json)
+
+
+def _pairs(said: tuple[str, ...], answers: tuple[str, ...], labels: tuple[str, ...]) -> tuple[Objection, ...]:
+    example = "for example: --objection A --response X --objection B --response Y"
+    if not said or len(said) != len(answers):
+        raise WrongUsage(f"{len(said)} of --objection and {len(answers)} of --response, not in pairs", hint=example)
+    if labels and len(labels) != len(said):
+        hint = "give one for each --objection, '' where it has none"
+        raise WrongUsage(f"{len(labels)} of --objection-id for {len(said)} of --objection", hint=hint)
+    return tuple(
+        Objection(words(text, "--objection"), words(answer, "--response"), label.strip() or None)
+        for text, answer, label in zip(said, answers, labels or ("",) * len(said), strict=True)
+    )
+
+
+@click.command("edit")
+@click.argument("name", metavar="ID")
+@click.option("--text", metavar="TEXT", help="The claim from now on; - or @FILE reads it.")
+@click.option("--confidence", metavar="C", help="The confidence from now on.")
+@click.option("--stage", metavar="STAGE", help="The stage it belongs to.")
+@click.option("--depends-on", metavar="ID", multiple=True, help="All claims it depends on from now on; '' for none.")
+@click.option("--by", metavar="NAME", help="Who edits; default: the user of this machine.")
+@plain
+def edit_command(
+    ctx: click.Context, name: str, text: str | None, confidence: str | None, stage: str | None,
+    depends_on: tuple[str, ...], by: str | None, now: str | None, as_json: bool,
+) -> int:  # fmt: skip
+    """Change a claim between two rounds. Another text or confidence is a state change in the next round.
+
+    \b
+    Examples:
+      liza claim edit C-001 --text "GC content explains the effect in cohort A" --confidence 0.5
+    """
+    fields = Fields(
+        words(text, "--text") if text is not None else None,
+        confidence_of(confidence),
+        plain_words(stage, "--stage") if stage is not None else None,
+        tuple(each for each in depends_on if each.strip()) if depends_on else None,
+    )
+    if not fields.given():
+        raise WrongUsage("there is nothing to change", hint="give --text, --confidence, --stage or --depends-on")
+    return tell("claim edit", resolve.edit(context_of(ctx, now), name, fields, person(by)), as_json)
+
+
+COMMANDS = (add_command, round_command, edit_command)

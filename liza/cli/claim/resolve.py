@@ -1,0 +1,127 @@
+"""`liza claim promote`, `kill`, `resolve` and `reexamine`."""
+
+import click
+
+from liza.cli.claim.options import context_of, plain
+from liza.cli.claim.outcome import tell
+from liza.cli.options import person, plain_words
+from liza.clients.inside import alarm_without_terminal, require_person
+from liza.errors import WrongUsage
+from liza.scopes.claims import freeze, resolve
+from liza.scopes.claims.change import ways_out
+
+
+@click.command("promote")
+@click.argument("name", metavar="ID")
+@click.option("--to", "status", metavar="STATUS", default=freeze.ACCEPTED, help="Its new status; default: ACCEPTED.")
+@click.option("-m", "--message", metavar="WHY", help="Why.")
+@click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
+@plain
+def promote_command(
+    ctx: click.Context, name: str, status: str, message: str | None, by: str | None, now: str | None, as_json: bool
+) -> int:
+    """Promote a claim.
+
+    Not one that is in dispute, or depends on one that is.
+
+    \b
+    Examples:
+      liza claim promote C-002 -m "replicated in cohort B"
+    """
+    why = plain_words(message, "-m") if message is not None else None
+    return tell("claim promote", resolve.promote(context_of(ctx, now), name, status, why, person(by)), as_json)
+
+
+@click.command("kill")
+@click.argument("name", metavar="ID")
+@click.option("-m", "--message", metavar="WHY", required=True, help="Why.")
+@click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
+@plain
+def kill_command(ctx: click.Context, name: str, message: str, by: str | None, now: str | None, as_json: bool) -> int:
+    """Give a claim up. One in dispute is dropped instead: liza claim resolve ID --drop -m WHY.
+
+    \b
+    Examples:
+      liza claim kill C-003 -m "the effect vanishes in cohort B"
+    """
+    done = resolve.kill(context_of(ctx, now), name, plain_words(message, "-m"), person(by))
+    return tell("claim kill", done, as_json)
+
+
+@click.command("resolve")
+@click.argument("name", metavar="ID")
+@click.option("--new-data", metavar="REF", help="Data or a tool that deals with the objection: review goes on.")
+@click.option("--drop", is_flag=True, help="The researcher withdraws the claim: it is KILLED.")
+@click.option("--override", metavar="STATUS", help="A human decides: the status from now on.")
+@click.option("-m", "--message", metavar="WHY", help="Why; it is kept with the claim.")
+@click.option("--by", metavar="NAME", help="Who decides; default, except for --override: the user of this machine.")
+@plain
+def resolve_command(
+    ctx: click.Context, name: str, new_data: str | None, drop: bool, override: str | None, message: str | None,
+    by: str | None, now: str | None, as_json: bool,
+) -> int:  # fmt: skip
+    """End a dispute, in one of three ways. The dispute stays in the history of the claim.
+
+    \b
+    Examples:
+      liza claim resolve C-001 --new-data data/gc_annotation.tsv
+      liza claim resolve C-001 --drop -m "cannot be tested with this cohort"
+      liza claim resolve C-001 --override ACCEPTED -m "GC bias is ruled out by design" --by alice
+    """
+    if (new_data is not None) + drop + (override is not None) != 1:
+        hint = f"one of: {'; '.join(ways_out(name))}"
+        raise WrongUsage("exactly one of --new-data, --drop and --override ends a dispute", hint=hint)
+    context = context_of(ctx, now)
+    if new_data is not None:
+        ref = plain_words(new_data, "--new-data")
+        why = plain_words(message, "-m") if message is not None else ref
+        done = resolve.resolve(context, name, "new_data", None, why, person(by), new_data=ref)
+    else:
+        if override is not None:
+            require_person(context.board.paths, "liza claim resolve --override")
+        why = _needed(message, "-m WHY", "why it is decided so")
+        who = person(by) if override is None else _needed(by, "--by NAME", "the human who decides")
+        how = "dropped" if override is None else "human_override"
+        done = resolve.resolve(context, name, how, override, why, who)
+        if override is not None:
+            decision = f"liza claim resolve {name} --override {override}"
+            alarm_without_terminal(context.board.paths, decision, who, context.now)
+    return tell("claim resolve", done, as_json)
+
+
+def _needed(text: str | None, option: str, what: str) -> str:
+    if text is None or not text.strip():
+        raise WrongUsage(f"{option} is missing: {what}", hint=f"add it to the command: {option}")
+    return plain_words(text, option.split()[0])
+
+
+@click.command("reexamine")
+@click.argument("name", metavar="ID")
+@click.option("--trigger", metavar="WORD", required=True, help=f"Why now: {', '.join(freeze.TRIGGERS)}.")
+@click.option("--resolved/--unresolved", "resolved", default=None, help="What came of it; default: it is only due.")
+@click.option("-m", "--message", metavar="NOTE", help="What was found.")
+@click.option("--by", metavar="NAME", help="Who looked at it.")
+@plain
+def reexamine_command(
+    ctx: click.Context, name: str, trigger: str, resolved: bool | None, message: str | None, by: str | None,
+    now: str | None, as_json: bool,
+) -> int:  # fmt: skip
+    """Look at a dispute again. Resolved, the claim goes back into review; unresolved, it stays frozen.
+
+    The trigger must have happened: a stage was entered (liza stage advance), or data (liza stage data). An audit is
+    made by neither the researcher nor the reviewer.
+
+    \b
+    Examples:
+      liza claim reexamine C-001 --trigger cross_model_audit --resolved \\
+        -m "R3: the objection does not apply to paired samples" --by R3
+    """
+    if trigger not in freeze.TRIGGERS:
+        raise WrongUsage(f"--trigger is {trigger!r}", hint=f"one of: {', '.join(freeze.TRIGGERS)}")
+    note = _needed(message, "-m NOTE", "what was found, or what is to be looked at")
+    who = _needed(by, "--by NAME", "who looked at it")
+    done = resolve.reexamine(context_of(ctx, now), name, trigger, resolved, note, who)
+    return tell("claim reexamine", done, as_json)
+
+
+COMMANDS = (promote_command, kill_command, resolve_command, reexamine_command)

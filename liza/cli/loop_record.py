@@ -1,0 +1,184 @@
+"""`liza loop record`: from the words of a command line to one iteration, and what is printed about it.
+
+Without click, whose import takes longer than the command itself: agents' hooks call it after every iteration.
+"""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from liza.cli.options import moment
+from liza.errors import Refused, WrongUsage
+from liza.rules.evaluate import RuleSet
+from liza.scopes.loops import evaluate, states
+from liza.scopes.loops.derived import OUTCOMES, count_of, no_progress
+from liza.scopes.loops.measure import recorded
+from liza.scopes.loops.record import Iteration, Recorded
+from liza.scopes.loops.settings import Settings
+from liza.store.board import Board
+from liza.store.paths import Paths
+from liza.text import counted, printable, shown
+
+Options = Mapping[str, Any]
+
+
+def run(root: str | None, name: str, options: Options, as_json: bool) -> int:
+    """Record one iteration of a loop; 3 if the loop is open afterwards."""
+    board = Board.find(root)
+    rules, settings = in_force(board.paths, {"project": options.get("project")})
+    at = moment(options.get("now"))
+    done = recorded(board, name, _iteration(options), options.get("workdir") or (), rules, settings, at)
+    return tell("loop record", done, settings, as_json)
+
+
+def in_force(paths: Paths, options: Options | None = None) -> tuple[RuleSet, Settings]:
+    """The rules and the numbers for loops. What turns them off is said loudly, each time."""
+    rules, settings = evaluate.in_force(paths, options)
+    for note in settings.notes:
+        print(f"liza: warning: {printable(note)}", file=sys.stderr)
+    if settings.disabled:
+        print(f"liza: WARNING: {evaluate.DISABLED}", file=sys.stderr)
+        print("  hint: unset CIRCUIT_BREAKER_DISABLED", file=sys.stderr)
+    return rules, settings
+
+
+def _iteration(options: Options) -> Iteration:
+    return Iteration(
+        task=options.get("task"),
+        progress=_number(options, "progress", 0, 100),
+        files_changed=_whole(options, "files_changed"),
+        error=_error(options),
+        claims_done=bool(options.get("claims_done")),
+        evidence=_evidence(options.get("evidence") or ()),
+        test_only=True if options.get("test_only") else None,
+        outcome=_outcome(options),
+        model=options.get("model"),
+        tokens=_whole(options, "tokens"),
+        duration=_number(options, "duration", 0, 1e9),
+    )
+
+
+def _number(options: Options, name: str, least: float, most: float) -> float | None:
+    text = options.get(name)
+    if text is None:
+        return None
+    try:
+        number = float(text.strip().removesuffix("%")) if name == "progress" else float(text)
+    except ValueError:
+        number = -1.0
+    if not least <= number <= most:
+        option = f"--{name.replace('_', '-')}"
+        raise WrongUsage(f"{option} is {shown(text)}", hint=f"a number from {least:g} to {most:g} is expected")
+    return int(number) if number.is_integer() else number
+
+
+def _whole(options: Options, name: str) -> int | None:
+    text = options.get(name)
+    if text is None:
+        return None
+    if not text.isdecimal() or len(text) > 12:
+        raise WrongUsage(f"--{name.replace('_', '-')} is {shown(text)}", hint="a whole number, 0 or more, is expected")
+    return int(text)
+
+
+def _outcome(options: Options) -> str:
+    """What is said; an error is counted by its words, whatever the command made of it."""
+    outcome = options.get("outcome")
+    if outcome is not None and outcome not in OUTCOMES:
+        raise WrongUsage(f"--outcome is {shown(outcome)}", hint=f"one of: {', '.join(OUTCOMES)}")
+    return outcome or "ok"
+
+
+def _evidence(words: Sequence[str]) -> dict[str, bool]:
+    found: dict[str, bool] = {}
+    for word in words:
+        name, _, result = word.partition("=")
+        if not name.strip() or result not in ("pass", "fail"):
+            raise WrongUsage(f"--evidence {shown(word)} is not NAME=pass or NAME=fail", hint="for example: tests=pass")
+        found[name.strip()] = found.get(name.strip(), True) and result == "pass"
+    return found
+
+
+def _error(options: Options) -> Any:
+    """The error of the iteration: as it was given, or found in the output that is named."""
+    from liza.toolerrors.errors import primary
+
+    text, file = options.get("error"), options.get("output")
+    if text is not None and file is not None:
+        raise WrongUsage("--error and --output are both given", hint="give one of them")
+    if text == "-":
+        text = _read("-")
+    return primary(text, None if file is None else _read(file), options.get("outcome") or "ok")
+
+
+def _read(file: str) -> str:
+    try:
+        if file == "-":
+            return sys.stdin.buffer.read().decode(errors="backslashreplace")
+        with open(file, "rb") as opened:
+            return opened.read().decode(errors="backslashreplace")
+    except OSError as error:
+        raise Refused(f"{error.strerror}", hint="name a file with the output of the iteration", file=file) from None
+
+
+# --- printing -------------------------------------------------------------------------------------------------------
+
+
+def tell(command: str, done: Recorded, settings: Settings, as_json: bool) -> int:
+    """How the loop stands; the exit code is 3 while it is open."""
+    code = 3 if done.status == states.OPEN and not settings.disabled else 0
+    if as_json:
+        from liza.cli import envelope
+
+        envelope.write(
+            command,
+            "open" if code else "ok",
+            loop=done.name,
+            loop_status=done.status,
+            reason=done.reason,
+            loop_count=count_of(done.loop),
+            consecutive_no_progress_loops=no_progress(done.loop, settings),
+            signals=[
+                {
+                    "rule": each.rule,
+                    "count": envelope.number(each.value),
+                    "threshold": envelope.number(each.threshold),
+                    "matched": each.matched,
+                    "action": each.action,
+                }
+                for each in done.signals
+            ],
+            completed=done.completed,
+        )
+        return code
+    for line in lines_of(done):
+        print(line)
+    if settings.debug:
+        for each in done.signals:
+            print(f"  {each.rule}: {each.value:g} of {each.threshold:g}", file=sys.stderr)
+    return code
+
+
+def _red(word: str) -> str:
+    """As click would write it, which is not loaded to record an iteration."""
+    is_shown = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return f"\x1b[31m\x1b[1m{word}\x1b[0m" if is_shown else word
+
+
+def lines_of(done: Recorded) -> list[str]:
+    name = printable(done.name)
+    count = count_of(done.loop)
+    if done.status == states.OPEN:
+        why = printable(done.reason or "nobody has written down why")
+        lines = [f"loop {name}: {_red('OPEN')} after {counted(count, 'iteration')}: {why}"]
+        return [*lines, f"  {done.ways_on}"]
+    lines = [f"loop {name}: {done.status}, iteration {count}" + (", completed" if done.completed else "")]
+    if done.status == states.HALF_OPEN:
+        lines = [f"loop {name}: HALF_OPEN, one iteration may try again ({printable(done.reason)})"]
+    lines += [f"  {printable(note)}" for note in done.notes]
+    # What is still far off would only hide what is not.
+    near = [each for each in done.signals if each.action == "OPEN" and 2 * each.value >= each.threshold]
+    lines += [f"  ! {printable(each.words)}" for each in done.signals if each.warns]
+    said = ", ".join(f"{each.rule} {each.value:g} of {each.threshold:g}" for each in near)
+    return lines + ([f"  {said}"] if said else [])

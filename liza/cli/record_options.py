@@ -1,0 +1,166 @@
+"""From the words of a command line to a record, and from a record to what is printed."""
+
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from liza.errors import Refused, WrongUsage
+from liza.model import ANOMALY_DETAILS
+from liza.scopes.sprint.record import Added, add_entry, stamped
+from liza.store.board import Board
+from liza.store.parser import BadYaml, load
+from liza.text import shown
+
+Options = Mapping[str, str | None]
+
+_VALUE = re.compile(r"\s*|~|null|true|false|[-+]?(?:\d|\.\d|\.inf)[\w.+-]*|\.nan", re.IGNORECASE)
+_LINES = 40  # of a record, how many are printed
+
+# Details that are numbers or flags; the others that a pattern needs are texts, whatever they look like.
+_NOT_TEXT = {"count", "debt_created"}
+_TEXT = {name for names in ANOMALY_DETAILS.values() for each in names for name in each.split("|")} - _NOT_TEXT
+
+
+def anomaly(root: str | None, options: Options, words: Sequence[str], as_json: bool) -> int:
+    """`liza log anomaly`: the record from options and key=value words, or piped in as JSON."""
+    given = {name: options[name] for name in ("timestamp", "task", "reporter", "type") if options.get(name) is not None}
+    if as_json and "type" not in given and not words:
+        record = {**_piped("anomaly"), **given}
+    else:
+        missing = [f"--{name}" for name in ("type", "task", "reporter") if name not in given]
+        if missing:
+            raise WrongUsage(f"missing {', '.join(missing)}", hint="see: liza log anomaly --help")
+        record = {**given, "details": details(words)}
+        if not record["details"]:
+            del record["details"]
+    from liza.scopes.inbox import record_anomaly
+
+    return _print("log anomaly", record_anomaly(Board.find(root), stamped(record)), as_json)
+
+
+def entry(root: str | None, options: Options, as_json: bool) -> int:
+    """`liza log entry`: the same for one line of the log."""
+    given = {
+        name: options[name]
+        for name in ("timestamp", "agent", "action", "task", "detail")
+        if options.get(name) is not None
+    }
+    if as_json and not given:
+        record = _piped("log entry")
+    else:
+        missing = [f"--{name}" for name in ("agent", "action") if name not in given]
+        if missing:
+            raise WrongUsage(f"missing {', '.join(missing)}", hint="see: liza log entry --help")
+        record = dict(given)
+        if record.get("detail") == "-":
+            record["detail"] = _standard_input()
+    board = Board.find(root)
+    return _print("log entry", add_entry(board, stamped(record)), as_json)
+
+
+def details(words: Sequence[str]) -> dict[str, Any]:
+    """The details that `key=value` words name. `key=@file` is the text of a file, `key=-` that of standard input."""
+    found: dict[str, Any] = {}
+    for word in words:
+        key, equals, text = word.partition("=")
+        if not equals or not key.strip():
+            raise WrongUsage(
+                f"{shown(word)} is not key=value", hint="for example: error_pattern='timeout in payment service'"
+            )
+        if key in found:
+            raise WrongUsage(f"{shown(key)} is given twice")
+        if text == "-":
+            found[key] = _standard_input()
+        elif text.startswith("@"):
+            found[key] = _file(key, text[1:])
+        else:
+            found[key] = value(text, as_text=key in _TEXT)
+    return found
+
+
+def value(text: str, *, as_text: bool = False) -> Any:
+    """A word read as YAML where it is a number, true, false, null, quoted, or in brackets; else just the text it is.
+
+    Error messages are not YAML, though many would pass for it: `TypeError: x` is a mapping, and `exit 1 # retried`
+    loses its end. What an agent wrote is kept as it wrote it.
+    """
+    try:
+        parsed = load(text)
+    except BadYaml:
+        return text
+    if text[:1] in ("'", '"') or (text[:1] in ("[", "{") and not as_text):
+        return parsed
+    is_value = not as_text and _VALUE.fullmatch(text) is not None and not isinstance(parsed, str)
+    return parsed if is_value else text
+
+
+def _piped(what: str) -> dict[str, Any]:
+    import json
+
+    if sys.stdin is None or sys.stdin.isatty():
+        raise WrongUsage(f"no {what} was given", hint="pipe a JSON object in, or use the options: liza log --help")
+    text = _standard_input()
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Refused(f"standard input is not a JSON object: {error}", hint=f"pipe one {what} in as {{...}}") from None
+    if not isinstance(record, dict):
+        raise Refused("standard input is not a JSON object", hint=f"pipe one {what} in as {{...}}")
+    return record
+
+
+def _standard_input() -> str:
+    return _text(sys.stdin.buffer.read())
+
+
+def _file(key: str, path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return _text(file.read())
+    except OSError as error:
+        hint = f"to give a text that begins with @, quote it: {key}='\"@...\"'"
+        raise Refused(f"{key}=@{path}: {error.strerror}", hint=hint) from None
+
+
+def _text(raw: bytes) -> str:
+    """Bytes that are not UTF-8 stay visible as escapes; the line break at the end goes, as in a shell's $(...)."""
+    return raw.decode(errors="backslashreplace").rstrip("\n")
+
+
+def _print(command: str, added: Added, as_json: bool) -> int:
+    from liza.store import emit
+    from liza.text import printable
+
+    file = printable(os.path.relpath(added.file))
+    for kept in added.rescued:
+        print(f"liza: warning: a version written by another program was saved in {kept}", file=sys.stderr)
+    for warning in added.warnings:
+        print(f"liza: warning: {printable(warning.message)}", file=sys.stderr)
+        if warning.hint:
+            print(f"  hint: {printable(warning.hint)}", file=sys.stderr)
+    if as_json:
+        from liza.cli import envelope
+
+        problems = [
+            {"file": file, "line": added.line, "column": None, "message": w.message, "hint": w.hint, "level": w.level}
+            for w in added.warnings
+        ]
+        waiting = None if added.waits is None else added.waits.fields["waiting"]
+        status = "added" if added.waits is None else added.waits.status
+        envelope.write(command, status, problems, file=file, line=added.line, record=added.record, waiting=waiting)
+        return 0
+    if added.waits is not None:
+        print(f"liza: warning: {printable(str(added.waits.cause))}", file=sys.stderr)
+        if added.waits.cause.hint:
+            print(f"  hint: {printable(added.waits.cause.hint)}", file=sys.stderr)
+        print(f"waits in {file}, and the next check (liza analyze, liza watch) enters it:")
+    else:
+        print(f"added to {file}{f', line {added.line}' if added.line else ''}:")
+    lines = ("  " + emit.item(added.record, 2)).split("\n")
+    for line in lines[:_LINES]:
+        print(line if len(line) <= 200 else line[:199] + "…")
+    if len(lines) > _LINES:
+        print(f"  … and {len(lines) - _LINES} more lines")
+    return 0

@@ -1,0 +1,36 @@
+"""`liza gate` with options: `--root`, or for one claim, slice, loop or stage. The bare form is in `gate.py`."""
+
+import click
+
+from liza.cli import gate
+from liza.cli.group import common, root_of
+from liza.text import printable
+
+
+@click.command("gate")
+@click.option("--claim", metavar="ID", help="Also stop if this claim is frozen.")
+@click.option("--slice", metavar="ID", help="Also stop if this slice is stopped.")
+@click.option("--loop", metavar="NAME", help="Also stop if this loop is open.")
+@click.option("--stage", metavar="NAME", help="Also stop if this stage is blocked.")
+@common
+@click.pass_context
+def command(ctx: click.Context, /, **scopes: str | None) -> int:
+    """For agents' hooks: may work go on?
+
+    Exit code 0 says go on, also where there is no blackboard. Everything else is 2, with the reason on standard error.
+
+    \b
+    Examples:
+      liza gate || exit 2
+    """
+    try:
+        from datetime import UTC, datetime
+
+        from liza.scopes.gate import ask
+
+        answer = ask(root_of(ctx), scopes, datetime.now(UTC))
+        for note in answer.notes:
+            click.echo(f"liza: warning: {printable(note)}", err=True)
+        return gate.GO_ON if answer else gate.stop(answer.why, answer.hint)
+    except Exception as error:  # noqa: BLE001 - a gate that fails must not let anything through
+        return gate.stop(str(error), "mend it, then try again; see: liza validate")

@@ -1,0 +1,1 @@
+"""Coding agent programs: what each gives liza, and what stops it."""

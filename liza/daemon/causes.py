@@ -1,0 +1,202 @@
+"""What is worth an alarm: the matches of the `alarms` pack, and what the files beside the blackboard say."""
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from liza.daemon.alarms import Cause
+from liza.model import Match, Problem, Record, Snapshot, Verdict, file_time, format_time, parse_time
+from liza.rules.evaluate import RuleSet
+from liza.rules.fields import values
+from liza.rules.silences import entries
+from liza.scopes.sprint.checkpoint import Checkpoint
+from liza.scopes.sprint.section import WITHOUT_TERMINAL, history_of, without_terminal_text
+from liza.store.paths import Paths
+from liza.text import one_line
+
+# After so long somebody should look; from the second on it is written where a person will find it.
+WAITING = (timedelta(minutes=30), timedelta(hours=2), timedelta(hours=8))
+DONE = ("MERGED", "ABANDONED", "SUPERSEDED")
+_PATIENCE = 2.0  # seconds between two steps of one decision: `liza resolve` writes, and then lets the agents go on
+_BY_HAND = 60.0  # the same, for a person who types them
+_RECENT = timedelta(days=1)
+_LONG = 120  # characters of what a record says that an alarm repeats
+# What an alarm says of the record behind it: the first of these fields that it has, unless the rule has its own.
+_SAID: tuple[str, ...] = ("blocked_reason", "detail", "question", "description", "what", "assigned_to")
+_SAID_BY = {
+    "coder_lease_expired": ("current_task", "lease_expires"),
+    "review_lease_expired": ("reviewing_by", "review_lease_expires"),
+    "rejected_without_coder": ("assigned_to",),
+    "review_cycles_near_limit": ("review_cycles_used",),
+    "review_cycles_used_up": ("review_cycles_used",),
+    "iterations_near_limit": ("iterations_used",),
+    "iterations_used_up": ("iterations_used",),
+    "two_coders_failed": ("failed_by",),
+    "task_reassigned": ("claimed_by",),
+    "draft_stale": ("created",),
+}
+_ALONE = ("detail", "question", "description", "what")  # texts that need no name before them
+
+
+def of_rules(verdict: Verdict) -> Iterator[Cause]:
+    """One for each group that a rule which only tells has found."""
+    for match in verdict.observed:
+        if match.rule.action == "ALERT":
+            yield Cause(match.rule.name, _key(match.key or ""), _words(match))
+
+
+def _key(key: str) -> str:
+    """What tells two causes apart, however long an id somebody made."""
+    return key if len(key) <= _LONG else f"{key[:_LONG]} {hashlib.sha256(key.encode(errors='replace')).hexdigest()[:8]}"
+
+
+def _words(match: Match) -> str:
+    fields = _SAID_BY.get(match.rule.name)
+    told = [text for record in match.evidence[-1:] for text in _told_by(record, fields or _SAID)]
+    said = ", ".join(told if fields else told[:1])
+    parts = (match.rule.summary or match.rule.description or match.rule.name, match.key or "", said)
+    return ": ".join(one_line(part, 2 * _LONG) for part in parts if part)
+
+
+def _told_by(record: Record, fields: tuple[str, ...]) -> Iterator[str]:
+    for name in fields:
+        texts = [one_line(value, _LONG) for value in values(record.get(name)) if not isinstance(value, Mapping)]
+        said = ", ".join(text for text in texts[:5] if text)
+        if said:
+            yield said if name in _ALONE else f"{name.replace('_', ' ')} {said}"
+
+
+def of_changes(rules: RuleSet) -> Iterator[Cause]:
+    """Agents can write rules.yaml, too: what it loosens is told."""
+    for change in rules.changes:
+        yield Cause("rules_changed", _key(change), f"rules.yaml: {change}")
+
+
+def of_silences(section: Any, now: datetime) -> Iterator[Cause]:
+    """Agents can write the blackboard: whoever keeps a pattern from halting them does so in everybody's hearing."""
+    for entry in entries(section):
+        if (found := entry.silence) is not None and found.in_force(now):
+            who, why = one_line(found.by or "somebody", _LONG), one_line(found.reason, 2 * _LONG)
+            rule, until = one_line(found.rule, _LONG), format_time(found.until)
+            yield Cause("silenced", _key(entry.name), f"{rule} is silenced until {until} by {who}: {why}")
+
+
+def of_verdict(verdict: Verdict) -> Iterator[Cause]:
+    """What keeps records from counting, or seems to, and did not come by a command of liza."""
+    decided = {claim.text for claim in verdict.claims}
+    for claim in verdict.claims:
+        text = one_line(claim.text, 3 * _LONG)
+        yield Cause("claim", _key(f"{claim.rule} {claim.place} {claim.origin} {claim.in_future}"), text)
+    for text in verdict.alarms:
+        if text not in decided:
+            yield Cause("window", _key(text), one_line(text, 3 * _LONG))
+
+
+def of_decisions(section: Any, now: datetime) -> Iterator[Cause]:
+    """Decisions of the last day that were made without a terminal: an agent may have cleared its environment."""
+    for entry in history_of(section):
+        if isinstance(entry, Mapping) and entry.get(WITHOUT_TERMINAL) is True:
+            at = parse_time(entry.get("resolved_at"))
+            if at is None or now - at < _RECENT:
+                text = one_line(without_terminal_text(entry), 3 * _LONG)
+                yield Cause(WITHOUT_TERMINAL, _key(str(entry.get("trip_id") or entry.get("resolved_at"))), text)
+
+
+def of_problems(snapshot: Snapshot) -> Iterator[Cause]:
+    errors = [problem for problem in snapshot.problems if problem.level == "error"]
+    if errors:
+        where = f"{errors[0].line}:{errors[0].column}: " if errors[0].line else ""
+        more = f" and {len(errors) - 1} more" if len(errors) > 1 else ""
+        yield Cause("invalid_blackboard", "", f"the blackboard is not valid: {where}{errors[0].message}{more}")
+
+
+def of_leftovers(texts: Iterable[str]) -> Iterator[Cause]:
+    """What interrupted writes left, or an agent planted by such a name, and cannot be removed."""
+    for text in texts:
+        yield Cause("leftover", _key(text), text)
+
+
+def of_inbox(problems: Iterable[Problem]) -> Iterator[Cause]:
+    """Records that wait and cannot be entered."""
+    for each in problems:
+        yield Cause("inbox", _key(each.file), f"{each.file}: {each.message}")
+
+
+class Ages:
+    """How long files have been as they are. One whose time lies ahead, by a wrong clock, ages from our first look."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, tuple[float, datetime]] = {}
+
+    def since(self, path: str, now: datetime) -> datetime | None:
+        """Since when; None if there is nothing by that name."""
+        try:
+            time = os.lstat(path).st_mtime
+        except OSError:
+            return None
+        if file_time(time) <= now:
+            return file_time(time)
+        if self._first.get(path, (None, now))[0] != time:
+            self._first[path] = (time, now)
+        return min(self._first[path][1], now)
+
+
+def of_files(paths: Paths, snapshot: Snapshot, ages: Ages, now: datetime) -> Iterator[Cause]:
+    """Halts that wait for a person, and a log that nobody writes."""
+    halted, paused, logged = (ages.since(path, now) for path in (paths.checkpoint, paths.pause, paths.log))
+    if halted is not None:
+        yield from _waiting("CHECKPOINT", now - halted, WAITING)
+    if paused is not None:
+        yield from _waiting("PAUSE", now - paused, WAITING[:2])
+    stopped = halted is not None or paused is not None or os.path.lexists(paths.abort)
+    if logged is not None and now - logged >= WAITING[0] and not stopped and _is_under_way(snapshot):
+        yield Cause("log_stalled", "", "no entry in log.yaml for 30 minutes")
+
+
+def _is_under_way(snapshot: Snapshot) -> bool:
+    """Whether anybody should be at work: nobody is missed where every task is done, or the sprint has ended."""
+    sprint = snapshot.sections.get("sprint")
+    timeline = sprint.get("timeline") if isinstance(sprint, Mapping) else None
+    ended = isinstance(timeline, Mapping) and timeline.get("ended") is not None
+    return not ended and any(task.get("status") not in DONE for task in snapshot.records("tasks"))
+
+
+def length_of(age: timedelta, limits: tuple[timedelta, ...]) -> str:
+    """The longest of these times that has passed, in words; empty before the first."""
+    passed = [int(limit.total_seconds()) // 60 for limit in limits if age >= limit]
+    if not passed:
+        return ""
+    return f"{passed[-1]} minutes" if passed[-1] < 60 else f"{passed[-1] // 60} hours"
+
+
+def _waiting(name: str, age: timedelta, limits: tuple[timedelta, ...]) -> Iterator[Cause]:
+    length = length_of(age, limits)
+    if length:
+        yield Cause(f"{name.lower()}_waiting", "", f"{name} has been waiting for a person for {length}", length)
+
+
+def of_restored(times: Mapping[str, int]) -> Iterator[Cause]:
+    """What was missing beside the open trip and was made again, by how often. Told again when it has doubled, so that
+    somebody who keeps removing it does not flood people."""
+    for text, number in times.items():
+        often = f" ({number} times)" if number > 1 else ""
+        yield Cause("restored", text, text + often, str(number.bit_length()) if number else "")
+
+
+def about_the_halt(halt: Checkpoint | None, trigger: Mapping[str, Any] | None) -> Iterator[Cause]:
+    """Where the halt and the breaker disagree, and what people may not know."""
+    if halt is None and trigger is not None:
+        yield _note("CHECKPOINT is missing while the breaker is open: the agents are not halted")
+    elif halt is not None and halt.is_degraded:
+        yield _note("the agents are halted until the blackboard can be judged (on_degraded: halt)")
+    elif halt is not None and halt.trip_id is None:
+        yield _note("the agents are halted by a CHECKPOINT that a person made")
+    elif halt is not None and trigger is None:
+        trip = f"the CHECKPOINT of trip {halt.trip_id}, which is not open"
+        yield _note(f"the agents are halted by {trip}: see liza resolve", _BY_HAND)
+
+
+def _note(text: str, patience: float = _PATIENCE) -> Cause:
+    return Cause("note", text, text, patience=patience)

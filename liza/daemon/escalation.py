@@ -1,0 +1,91 @@
+"""`.liza/ESCALATION`: the page for whoever comes by while the agents have been halted for hours, and only then."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+from liza.daemon.causes import DONE, WAITING, length_of
+from liza.model import Record, Snapshot, format_time
+from liza.scopes.sprint import checkpoint
+from liza.scopes.sprint.checkpoint import Checkpoint
+from liza.store import files
+from liza.store.paths import Paths
+from liza.store.replace import put
+from liza.text import one_line
+
+_HEAD = "The agents have been halted for more than "  # how we know a page of ours
+_LISTED = 50
+
+
+def see_to(
+    paths: Paths, since: datetime | None, trigger: Mapping[str, Any] | None, facts: Snapshot, now: datetime
+) -> str | None:
+    """Have the page say what it is to say, or be gone; why not, if it cannot be done. Only a change is written."""
+    text = _page(checkpoint.look(paths.checkpoint), since, trigger, facts, now)
+    there = _head(paths.escalation)
+    try:
+        if text is not None and there != text.encode():
+            put(paths.escalation, text.encode())
+        elif text is None and there is not None and there.startswith(_HEAD.encode()):
+            with suppress(FileNotFoundError):
+                os.unlink(paths.escalation)
+    except OSError as error:
+        return error.strerror or type(error).__name__
+    return None
+
+
+def _head(path: str) -> bytes | None:
+    try:
+        return files.read(path, 100_000)
+    except OSError:
+        return None
+
+
+def _page(
+    halt: Checkpoint | None, since: datetime | None, trigger: Mapping[str, Any] | None, facts: Snapshot, now: datetime
+) -> str | None:
+    """What the page is to say; None while nobody has waited for hours."""
+    length = length_of(now - since, WAITING[1:]) if since is not None else ""
+    if halt is None or since is None or not length:
+        return None
+    sprint: Any = facts.sections.get("sprint")
+    name = one_line(sprint.get("id") or "?", 80) if isinstance(sprint, Mapping) else "?"
+    waiting = [task for task in facts.records("tasks") if task.get("status") not in DONE]
+    more = [f"- and {len(waiting) - _LISTED} more"] if len(waiting) > _LISTED else []
+    lines = [
+        f"{_HEAD}{length}, since {format_time(since)}.",
+        f"Sprint: {name}",
+        "",
+        *_why(halt, trigger),
+        "",
+        "Tasks that wait:" if waiting else "No task waits.",
+        *(_task(task) for task in waiting[:_LISTED]),
+        *more,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _why(halt: Checkpoint, trigger: Mapping[str, Any] | None) -> Iterator[str]:
+    if trigger is not None:
+        yield f"Why: {one_line(trigger.get('pattern') or '?')} ({one_line(trigger.get('severity') or '?')})"
+        yield f"Read: {one_line(trigger.get('report_file') or '.liza/circuit_breaker_report.md', 200)}"
+        yield "Decide, then run: liza resolve -m 'what was decided'"
+        if halt.trip_id is None:
+            yield "Then remove .liza/CHECKPOINT, which a person made."
+    elif halt.is_degraded:
+        yield "Why: the blackboard cannot be judged (on_degraded: halt)."
+        yield "Fix what liza status reports; the halt ends by itself."
+    elif halt.trip_id is None:
+        yield "Why: a person made .liza/CHECKPOINT."
+        yield "Decide, then run: rm .liza/CHECKPOINT"
+    else:
+        yield f"Why: .liza/CHECKPOINT is of trip {halt.trip_id}, which is not open any more."
+        yield "Let them go on with: liza resolve -m 'what was decided'"
+
+
+def _task(task: Record) -> str:
+    who = task.get("assigned_to")
+    about = one_line(task.get("status") or "?", 40) + (f", {one_line(who, 40)}" if who is not None else "")
+    return f"- {one_line(task.get('id') or '?', 80)} ({about})"

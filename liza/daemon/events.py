@@ -1,0 +1,94 @@
+"""What a look has found that the look before had not: decisions only, nothing is told or written here."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from liza.check import Check
+from liza.daemon.notifier import Kind, News
+from liza.model import Progress, Reason
+from liza.scopes.sprint.section import JOINED, history_of, named, whose
+
+_TODO = (
+    "The agents are halted. Read .liza/circuit_breaker_report.md, decide, then run: liza resolve -m 'what was decided'"
+)
+
+
+def of_check(before: Check | None, found: Check, *, observe: bool) -> Iterator[News]:
+    """What is new about the sprint's breaker."""
+    was = before.trigger if before is not None else None
+    trigger = found.trigger
+    if trigger is not None and (was is None or was.get("trip_id") != trigger.get("trip_id")):
+        verb = "" if found.tripped else " (found open)"
+        yield News(Kind.TRIPPED, f"{named(trigger)}{verb}", _id(trigger), _TODO)
+    elif found.tripped and was is not None and before is not None and not before.failed and not found.notes:
+        said = "state.yaml no longer had this trip, as where an older copy is saved over it; it was entered again"
+        yield News(Kind.ALARM, f"{trigger.get('pattern') if trigger else '?'}: {said}")
+    elif was is not None and trigger is None and was.get("trip_id") and entry_of(found, was.get("trip_id")) is None:
+        said = (
+            "state.yaml no longer has this trip, as where an older copy is saved over it; nobody has entered a decision"
+        )
+        yield News(Kind.ALARM, f"{was.get('pattern')}: {said}")
+    elif was is not None and trigger is None:
+        yield News(Kind.RESOLVED, _resolution(found, was), _id(was))
+    elif observe and (names := [name for name in _matching(found) if before is None or name not in _matching(before)]):
+        yield News(Kind.TRIPPED, f"{', '.join(names)} would trip (only observing)")
+    elif before is None or _counts(before) != _counts(found):
+        yield News(Kind.CHECKED, _nearest(found))
+    for note in found.notes:
+        if note not in found.restored:  # those are alarms for as long as the trip is open
+            yield News(Kind.CHECKED if JOINED in note else Kind.ALARM, note)
+
+
+def of_absence(found: Check, was_told: Callable[[Kind, str], bool]) -> Iterator[News]:
+    """Trips that people were told of, and that were resolved while nobody watched.
+
+    Not the one that is open: whoever decides by hand enters the decision first, and sets the status after that.
+    """
+    still_open = _id(found.trigger) if found.trigger is not None else None
+    for entry in history_of(found.snapshot.sections.get("circuit_breaker")):
+        if isinstance(entry, Mapping) and entry.get("trip_id"):  # with resolved_at, or closed by the status alone
+            trip_id = str(entry["trip_id"])
+            if trip_id != still_open and was_told(Kind.TRIPPED, trip_id) and not was_told(Kind.RESOLVED, trip_id):
+                yield News(Kind.RESOLVED, _resolution(found, entry), trip_id)
+
+
+def of_scopes(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[News]:
+    """What is new about the narrower scopes: the open trips of each by their ids, in words."""
+    yield from (News(Kind.TRIPPED, text, trip_id) for trip_id, text in after.items() if trip_id not in before)
+    yield from (News(Kind.RESOLVED, text, trip_id) for trip_id, text in before.items() if trip_id not in after)
+
+
+def _id(trigger: Mapping[str, Any]) -> str:
+    return str(trigger.get("trip_id") or trigger.get("timestamp"))
+
+
+def _resolution(found: Check, trigger: Mapping[str, Any]) -> str:
+    entry = entry_of(found, trigger.get("trip_id")) or {}
+    said = f": {entry['resolution']}" if entry.get("resolution") else ""
+    return f"{trigger.get('pattern') or 'no pattern named'} {whose(entry)}{said}"
+
+
+def entry_of(found: Check, trip_id: str | None) -> Mapping[str, Any] | None:
+    """What the history says of a trip."""
+    for entry in reversed(history_of(found.snapshot.sections.get("circuit_breaker"))):
+        if isinstance(entry, Mapping) and entry.get("trip_id") == trip_id:
+            return entry
+    return None
+
+
+def _matching(found: Check) -> list[str]:
+    return list(dict.fromkeys(match.rule.name for match in found.verdict.matches))
+
+
+def _counts(found: Check) -> list[tuple[str, float, str | None]]:
+    return [(each.rule.name, each.value, each.key) for each in found.verdict.progress]
+
+
+def _nearest(found: Check) -> str:
+    """How things stand, in a line: the patterns that are on their way."""
+    return ", ".join(_near(each) for each in found.verdict.progress if each.value > 0) or "no pattern in sight"
+
+
+def _near(each: Progress) -> str:
+    words = {Reason.OBSERVED: " (only observed)", Reason.SILENCED: " (silenced)"}
+    return f"{each.rule.name} {each.value:g} of {each.threshold:g}{words.get(each.reason, '')}"

@@ -1,0 +1,230 @@
+"""One daemon a blackboard: whoever holds the flock on `.liza/watch.lock` is it, if `watch.json` names that process.
+
+The file is never unlinked. Its mtime is the heartbeat, so that an idle daemon writes no byte; `watch.json` says in
+words how it does, and is written when that changes.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from liza.errors import Refused
+from liza.store import files
+from liza.store.daemon_proof import is_daemon, is_running, told
+from liza.store.lock import command_of, holder, is_locked
+from liza.store.paths import Paths
+from liza.store.replace import put
+
+LONGEST_TICK = 3600.0
+STUCK = 10.0  # seconds without a heartbeat after which a daemon is not doing its work
+_PATIENCE = 0.5  # for somebody who only looks whether the lock is taken
+_POLL = 0.02
+_OFTEN = 100  # times that a daemon moves something aside before it gives up
+
+
+class Taken(Refused):
+    """Another process has the lock of the daemon; whether it is one is in `is_daemon`."""
+
+    is_daemon = True
+
+
+class FolderGone(Refused):
+    """The folder was deleted while we were about to watch it."""
+
+
+class Lease:
+    """The right to watch a blackboard, for as long as the process lives."""
+
+    def __init__(self, paths: Paths) -> None:
+        self.paths = paths
+        self._fd: int | None = None
+        self._waiting: int | None = None  # the lock by which others see that we wait for a blackboard
+        self._told: dict[str, Any] = {}
+        self.moved: list[str] = []  # where things are that had the name of the lock, for the caller to tell about
+
+    def take(self, patience: float = _PATIENCE) -> None:
+        """Become the daemon of this blackboard; `Taken` if there is one, `FolderGone` if there is no folder.
+
+        What has the name of the lock and cannot be one is moved aside: it must not keep the daemon from its work.
+        """
+        started = time.monotonic()
+        while True:
+            try:
+                fd = files.open_fd(self.paths.watch_lock, os.O_RDWR | os.O_CREAT)
+            except (FileNotFoundError, NotADirectoryError):
+                raise FolderGone("the folder is gone", file=self.paths.folder) from None
+            except OSError as error:
+                if isinstance(error, files.Odd) and self._move_aside():
+                    continue
+                hint = "the blackboard's folder must be writable: the daemon keeps its lock there"
+                raise Refused(
+                    f"it cannot be watched: {error.strerror}", hint=hint, file=self.paths.watch_lock
+                ) from None
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(fd)
+                if time.monotonic() - started > patience:
+                    raise self._taken() from None
+                time.sleep(_POLL)
+                continue
+            if _is_at(fd, self.paths.watch_lock):
+                self._fd = fd
+                self.beat()
+                self._wait_no_longer()
+                return
+            os.close(fd)  # somebody deleted the file meanwhile: what we hold is no longer the lock
+
+    def _move_aside(self) -> bool:
+        aside = f"{self.paths.watch_lock}.odd-{os.urandom(4).hex()}"
+        try:
+            os.rename(self.paths.watch_lock, aside)
+        except OSError:
+            return False
+        self.moved.append(aside)
+        return len(self.moved) < _OFTEN
+
+    def wait_openly(self) -> None:
+        """Where there is no blackboard yet: let others see who waits for it. `Taken` if somebody does already."""
+        if self._waiting is not None:
+            return
+        lock = _waiting_lock(self.paths)
+        with contextlib.suppress(OSError):  # it can be waited for all the same, only unseen
+            os.makedirs(os.path.dirname(lock), 0o700, exist_ok=True)
+            fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(fd)
+                raise self._taken(lock, "waits for") from None
+            self._waiting = fd
+
+    def _wait_no_longer(self) -> None:
+        if self._waiting is not None:
+            os.close(self._waiting)
+            self._waiting = None
+
+    def _taken(self, lock: str | None = None, does: str = "watches") -> Taken:
+        pid = holder(lock or self.paths.watch_lock)
+        who = f"process {pid}" if pid is not None else "another process"
+        if lock is None and pid is not None and not is_daemon(pid, told(self.paths), self.paths):
+            hint = f"see what it does with: ps -fp {pid}   (end it with: kill {pid})"
+            message = f"{who} ({command_of(pid)}) holds the daemon's lock, and is not known to be a daemon"
+            taken = Taken(message, hint=hint, file=self.paths.watch_lock)
+            taken.is_daemon = False
+            return taken
+        hint = "see how it does with: liza watch --status   (end it with: liza watch --stop)"
+        return Taken(f"{who} {does} this blackboard already", hint=hint, file=lock or self.paths.watch_lock)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the lock we took is still the one that others look at: the folder may have been deleted."""
+        return self._fd is not None and _is_at(self._fd, self.paths.watch_lock)
+
+    def beat(self) -> None:
+        """Show that we are alive."""
+        if self._fd is not None:
+            with contextlib.suppress(OSError):  # a disk that went read-only under us: we look all the same
+                os.utime(self._fd)
+
+    def tell(self, **facts: Any) -> None:
+        """Write down how we do, if that has changed."""
+        if facts != self._told:
+            with contextlib.suppress(OSError):  # a full disk must not end the watch; the next change is told again
+                put(self.paths.watch_json, (json.dumps(facts, indent=2) + "\n").encode())
+                self._told = facts
+
+    def release(self) -> None:
+        self._wait_no_longer()
+        self.drop()
+
+    def drop(self) -> None:
+        """Let go of the blackboard: it was deleted, perhaps to be waited for."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+
+def _waiting_lock(paths: Paths) -> str:
+    """Among the user's own files, since there is no folder of the blackboard yet; never unlinked, and empty."""
+    return own_file(paths, "waiting", ".lock")
+
+
+def own_file(paths: Paths, prefix: str, suffix: str) -> str:
+    """A file about a blackboard among the user's own, where no agent is expected to write."""
+    name = hashlib.sha256(os.fsencode(os.path.realpath(paths.folder))).hexdigest()[:16]
+    home = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    return os.path.join(home, "liza", f"{prefix}-{name}{suffix}")
+
+
+def _is_at(fd: int, path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(fd), os.lstat(path))
+    except OSError:
+        return False
+
+
+class Seen(NamedTuple):
+    """The daemon of a blackboard, as others see it."""
+
+    pid: int | None
+    silent_for: float  # seconds since its last heartbeat
+    facts: dict[str, Any]  # what it last said of itself
+    waits: bool = False  # for a blackboard that is not there
+    proven: bool = True  # it holds the lock and is the process that watch.json names
+
+    @property
+    def is_stuck(self) -> bool:
+        interval = self.facts.get("interval")  # anybody may have written there
+        if not isinstance(interval, int | float) or not 0 <= interval <= LONGEST_TICK:
+            interval = 0.0
+        return self.silent_for > STUCK + interval
+
+
+def look(paths: Paths) -> Seen | None:
+    """The daemon that watches now, or None."""
+    if not os.path.isdir(paths.folder) and is_locked(lock := _waiting_lock(paths)):
+        return Seen(holder(lock), 0.0, {}, waits=True)
+    facts = told(paths)
+    names_one = isinstance(facts.get("pid"), int)
+    if is_locked(paths.watch_lock):
+        pid = holder(paths.watch_lock)
+        proven = names_one and (
+            pid is None or is_daemon(pid, facts, paths)
+        )  # on other machines nobody knows the number
+        if proven or not names_one:  # one that says nothing of itself may be on a full disk
+            with contextlib.suppress(OSError):
+                # Also one that is ahead is none: a daemon whose clock was set back beats again a tick later.
+                silent = abs(time.time() - os.lstat(paths.watch_lock).st_mtime)
+                return Seen(pid, silent, facts, proven=proven)
+    return Seen(facts["pid"], 0.0, facts, proven=False) if is_running(facts) else None
+
+
+def intruder(paths: Paths) -> str | None:
+    """Another process than the daemon that holds its lock, in words."""
+    pid = holder(paths.watch_lock)
+    if pid is None or is_daemon(pid, told(paths), paths):
+        return None
+    return f"process {pid} ({command_of(pid)}) holds watch.lock, and is not known to be a daemon"
+
+
+def state(seen: Seen | None, facts: Mapping[str, Any]) -> str:
+    """The daemon in a word: running, waiting, degraded, stuck, gone (it ended without a word), or not running."""
+    if seen is None:
+        return "gone" if facts and facts.get("health") != "stopped" else "not running"
+    if seen.waits:
+        return "waiting"
+    # One that lives and says nothing of itself cannot write: the disk is full, or it is not allowed to.
+    is_well = facts and facts.get("health") not in ("degraded", "stopped")
+    return "stuck" if seen.is_stuck else "running" if is_well and seen.proven else "degraded"
+
+
+def facts_of(paths: Paths) -> tuple[Seen | None, dict[str, Any]]:
+    """The daemon, if there is one, and what it or the last one said of itself."""
+    seen = look(paths)
+    return seen, seen.facts if seen is not None else told(paths)

@@ -1,0 +1,45 @@
+"""What can be stopped besides the sprint: one claim, one slice, one loop.
+
+After each judgement of the sprint the daemon asks here. Each protocol judges its section by the same decisions as its
+own commands, acts unless only observing, and says what is open in it: trip ids, and each trip in words. What was not
+open before is told as tripped, what is no longer as resolved, each once, also across a restart. A `LizaError` from here
+is told as DEGRADED, and never keeps the sprint from being judged.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime
+
+from liza.daemon.alarms import Cause
+from liza.errors import LizaError
+from liza.model import Snapshot
+from liza.rules.evaluate import RuleSet
+from liza.scopes import narrower
+from liza.store.board import Board
+from liza.store.document import Document
+
+Open = Mapping[str, str]
+
+
+def open_trips(board: Board, rules: RuleSet, document: Document, now: datetime, observe: bool, before: Open) -> Open:
+    """What is open in all narrower scopes. What is settled now is seen by the next look, which our write causes.
+
+    What was open before and has only been taken off the blackboard is open still.
+    """
+    if not observe and narrower.settle(board, document, rules, os.environ, now):
+        return before
+    found = narrower.open_trips(document.data, rules, os.environ, now)
+    if before.keys() <= found.keys():
+        return found
+    missing = narrower.missing(board, document.data)
+    return found | {trip_id: text for trip_id, text in missing.items() if trip_id in before}
+
+
+def causes(board: Board, snapshot: Snapshot, rules: RuleSet, now: datetime) -> Iterator[Cause]:
+    """What is worth an alarm about claims, slices and loops that are not stopped."""
+    for kind, name, text in narrower.causes(snapshot.sections, rules, os.environ, now):
+        yield Cause(kind, name, text)
+    with suppress(LizaError):  # of a file that cannot be read the daemon tells anyway
+        for trip_id, text in narrower.missing(board, snapshot.sections).items():
+            yield Cause("trip_missing", trip_id, text)

@@ -1,0 +1,227 @@
+"""What wakes the daemon. Events are only hints: what counts is whether a file is another version than before.
+
+Events come from watchdog, on the folder and never on a file, because a file that is replaced takes its watch along.
+They may be lost, be too many, or stop; so the daemon also looks for itself once a tick, and a lost event costs a tick
+and not a halt. Where there are no events at all, that look is all there is, and listening is tried again now and then.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from liza.store.filesystem import network
+from liza.store.paths import Paths
+from liza.store.versions import Identity, identity
+
+if TYPE_CHECKING:
+    from watchdog.observers.api import BaseObserver
+
+PAUSES = (30.0, 300.0, 3600.0)  # seconds before listening is tried again, the last one for ever
+STIRRED = 1.0  # seconds; who has just written in the folder may well write again
+EVENT = 0.02  # seconds in which the event comes for a change that was seen before it, usually after one millisecond
+SILENCE = 5.0  # seconds without an event for our own heartbeat, after which nobody listens any more
+
+
+class Changes:
+    """Waits until something may have changed."""
+
+    def __init__(self, paths: Paths, *, poll: bool = False, pauses: Sequence[float] = PAUSES) -> None:
+        self.paths = paths
+        self.why_polling: str | None = "as asked for" if poll else None
+        self._poll = poll
+        self._pauses = pauses
+        self._failures = 0  # since it last went well for a while
+        self._again = 0.0  # when to try to listen again
+        # Not a threading.Event: a signal handler that sets one waits for ever if it interrupted its `wait`.
+        self._wakes: SimpleQueue[None] = SimpleQueue()
+        self._known: Identity | None = None  # the version of state.yaml that the last event was about
+        self._moved: Identity | None = None  # the one that was last seen being moved into place
+        self._observer: BaseObserver | None = None
+        self._threads: list[threading.Thread] = []  # of watchdog
+        self._watched: tuple[int, int] | None = None
+        self._listening = self._heard = 0.0  # since when, and the last event for our heartbeat
+        self._beats = 0  # since then
+        self._stirred = float("-inf")  # the last event for anything else
+
+    @property
+    def listens(self) -> bool:
+        return self._observer is not None
+
+    @property
+    def backend(self) -> str:
+        return "inotify" if self.listens else f"polling ({self.why_polling or 'not started'})"
+
+    def start(self) -> None:
+        """Begin to listen; what cannot be listened to is polled."""
+        if self._poll or self._observer is not None or time.monotonic() < self._again:
+            return
+        if not os.path.isdir(self.paths.folder):
+            return
+        kind = network(self.paths.folder)
+        if kind is not None:
+            self._give_up(kind)
+            return
+        others = set(threading.enumerate())
+        try:
+            self._observer = self._listen()
+        except Exception as error:  # noqa: BLE001 - whatever keeps events from coming, we can look for ourselves
+            self._give_up(f"no events: {error}")
+            return
+        self._threads = [thread for thread in threading.enumerate() if thread not in others]
+        self._watched = _folder(self.paths.folder)
+        self._listening = self._heard = time.monotonic()
+        self._beats = 0
+        self.why_polling = None
+
+    def _give_up(self, why: str) -> None:
+        """Look for ourselves for now. What keeps failing is tried more and more seldom."""
+        self._again = time.monotonic() + self._pauses[min(self._failures, len(self._pauses) - 1)]
+        self._failures += 1
+        self.why_polling = why
+
+    def _listen(self) -> "BaseObserver":
+        from watchdog.events import FileSystemEventHandler
+        from watchdog.observers.inotify import InotifyObserver
+        from watchdog.observers.inotify_c import InotifyConstants
+
+        logging.getLogger("watchdog").addHandler(logging.NullHandler())  # what it has to say is seen by its threads
+        changes = self
+        names = {os.path.basename(path) for path in self.paths.watched}
+        state, heartbeat = os.path.basename(self.paths.state), os.path.basename(self.paths.watch_lock)
+
+        class Handler(FileSystemEventHandler):
+            """Wakes the daemon for the files it looks at, and for nothing that it only writes."""
+
+            def on_any_event(self, event: Any) -> None:
+                touched = [os.path.basename(os.fsdecode(path)) for path in (event.src_path, event.dest_path) if path]
+                if heartbeat in touched:
+                    changes._heard, changes._beats = time.monotonic(), 0
+                else:
+                    changes._stirred = time.monotonic()
+                if state in touched:
+                    version = _version(changes.paths.state)
+                    if event.event_type == "moved":
+                        changes._moved = version
+                    changes._known = version
+                if not names.isdisjoint(touched):
+                    changes.wake()
+
+        # Not what readers do; and not the first half of a rename, the name that is gone: behind each one watchdog holds
+        # all events back until it has seen the second, often for half a second, and we look at every name anyway.
+        asked = (
+            InotifyConstants.IN_CREATE
+            | InotifyConstants.IN_MODIFY
+            | InotifyConstants.IN_CLOSE_WRITE
+            | InotifyConstants.IN_ATTRIB
+            | InotifyConstants.IN_MOVED_TO
+            | InotifyConstants.IN_DELETE
+            | InotifyConstants.IN_DELETE_SELF
+        )
+        observer = InotifyObserver(generate_full_events=True)  # a second half alone counts as a rename, too
+        observer.daemon = True
+        try:
+            # Of a link watchdog would watch the link.
+            observer.schedule(Handler(), os.path.realpath(self.paths.folder))
+            for emitter in observer.emitters:
+                setattr(emitter, "get_event_mask_from_filter", lambda: asked)  # noqa: B010 - no method to mypy
+            observer.start()
+        except BaseException:
+            observer.stop()  # or what it has opened so far stays open
+            raise
+        return observer
+
+    @property
+    def is_stirred(self) -> bool:
+        """Whether somebody has been writing in the folder a moment ago."""
+        return time.monotonic() - self._stirred < STIRRED
+
+    def moved_into_place(self) -> Identity | None:
+        """The version of state.yaml that was last seen being moved to its name, which happens to finished files only.
+
+        A version, and not a mere yes: whoever writes into that file later makes another one of it, whether or not we
+        hear of it.
+        """
+        return self._moved
+
+    def hear_of(self, version: Identity | None) -> None:
+        """Who looks may be faster than the event. It is worth waiting for: it may say that the file is whole."""
+        end = time.monotonic() + EVENT
+        while self.listens and self._known != version and (left := end - time.monotonic()) > 0:
+            self._sleep(left)
+
+    def wake(self) -> None:
+        """From a signal handler, at whatever moment it comes, or another thread: do not wait any longer."""
+        if self._wakes.empty():
+            self._wakes.put(None)
+
+    def wait(self, seconds: float) -> None:
+        """Until something may have changed, or so long. Between two of these the daemon shows once that it is alive."""
+        self._beats += 1
+        self._sleep(seconds)
+        if self._observer is None:
+            self.start()  # the folder may be there by now, or it is time to try again
+        elif _folder(self.paths.folder) != self._watched:
+            self.stop()  # the folder is another one, or gone: listen to the new one
+            self._again = 0.0
+            self.start()
+        elif (why := self._why_deaf()) is not None:
+            self.stop()
+            if time.monotonic() - self._listening > self._pauses[-1]:
+                self._failures = 0
+            self._give_up(why)
+
+    def _sleep(self, seconds: float) -> None:
+        with suppress(Empty):
+            self._wakes.get(timeout=seconds)
+            for _ in range(self._wakes.qsize()):  # they all mean the same, and more may come for ever
+                self._wakes.get_nowait()
+
+    def _why_deaf(self) -> str | None:
+        """Threads die unseen, and a queue that is full drops events silently; but our own heartbeat must be heard."""
+        if not all(thread.is_alive() for thread in self._threads):
+            return "a thread that listens has died"
+        if self._beats > 3 and time.monotonic() - self._heard > SILENCE:
+            return f"no event has come for {SILENCE:g} s"
+        return None
+
+    def stop(self) -> None:
+        if self._observer is not None:
+            observer, self._observer = self._observer, None
+            # It waits for its threads, one of which may never end; we have something better to do.
+            ending = threading.Thread(target=_end, args=(observer,), name="end of listening", daemon=True)
+            ending.start()
+            ending.join(0.2)
+
+
+def _end(observer: "BaseObserver") -> None:
+    with suppress(Exception):  # it is on its way out anyway
+        observer.stop()
+        observer.join()
+
+
+def versions(paths: Paths) -> dict[str, Identity | None]:
+    """Which version of each file is there; None where there is none."""
+    found: dict[str, Identity | None] = {}
+    for path in paths.watched:
+        found[path] = _version(path, follow=path != paths.checkpoint)
+    return found
+
+
+def _version(path: str, *, follow: bool = True) -> Identity | None:
+    try:
+        return identity(os.stat(path, follow_symlinks=follow))
+    except OSError:
+        return None
+
+
+def _folder(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -1,0 +1,1 @@
+"""Git: snapshots of a work tree, what changed in it, and rollback."""

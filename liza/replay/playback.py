@@ -1,0 +1,300 @@
+"""A stretch of time played back: when would each rule have tripped, had somebody checked after every record?
+
+The judgement is `evaluate`, and the breaker's section is kept by the same functions as on a real blackboard, so what
+is tried here is what happens there. Most rules only count, and a count that was reached stays reached; for these the
+moment is found by halving, so that a long sprint takes seconds and not hours.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from liza.model import Match, Record, Rule, Silence, Silenced, Snapshot, Verdict, format_time
+from liza.rules.evaluate import Compiled, RuleSet, evaluate
+from liza.rules.evidence import merged
+from liza.rules.fields import World
+from liza.rules.silences import entries
+from liza.scopes.narrower import derived
+from liza.scopes.sprint import section as sections
+from liza.scopes.sprint.trip import evidence_of, trip_id_of
+
+RECORD, RESOLVE, SET, CHECK = "record", "resolve", "set", "check"
+
+
+class Event(NamedTuple):
+    """Something that happened to a blackboard."""
+
+    at: datetime
+    kind: str  # RECORD, RESOLVE, SET or CHECK
+    stream: str = "anomalies"  # of a record
+    fields: Mapping[str, Any] = {}  # of a record; of SET, the sections and what is in them from then on
+    text: str = ""  # of a resolution
+    by: str = ""
+    key: int | str = 0  # where a record stands on the blackboard it is from
+
+
+class Joined(NamedTuple):
+    """A rule that matched while another one's trip was open."""
+
+    at: datetime
+    match: Match
+
+
+class Trip(NamedTuple):
+    """A trip as it would have been."""
+
+    at: datetime
+    match: Match
+    trip_id: str
+    event: Event  # that brought it about
+    joined: tuple[Joined, ...]
+    resolution: Event | None
+
+    @property
+    def rule(self) -> Rule:
+        return self.match.rule
+
+
+class Played(NamedTuple):
+    """All that would have happened."""
+
+    trips: tuple[Trip, ...]
+    observed: tuple[Joined, ...]  # the first match of each rule that only watches
+    silenced: tuple[Silenced, ...]
+    end: Callable[[], Verdict]
+
+    @property
+    def last(self) -> Verdict:
+        """How things stand after the last event; found out for those who want to know."""
+        return self.end()
+
+
+def play(rules: RuleSet, board: Mapping[str, Any], events: Sequence[Event]) -> Played:
+    """Put the events on a blackboard, one after the other in the order of time, and judge after each."""
+    return _Playback(rules, board, sorted(events, key=lambda event: event.at)).run()
+
+
+class _Playback:
+    def __init__(self, rules: RuleSet, board: Mapping[str, Any], events: Sequence[Event]) -> None:
+        self.rules = rules
+        self.events = events
+        self.breaker: Any = board.get("circuit_breaker")
+        self.breakers = [(0, self.breaker)]  # what it was from which event on
+        self.base = board
+        self.memo: dict[Any, Any] = {}
+        self.records = {
+            name: [(i, e.fields, e.key) for i, e in enumerate(events) if e.kind == RECORD and e.stream == name]
+            for name in ("anomalies", "log")
+        }
+        self.sets = [(i, event.fields) for i, event in enumerate(events) if event.kind == SET]
+        written = [board.get("silences"), *(fields.get("silences") for _, fields in self.sets)]
+        self.silences: list[Silence] = []
+        for entry in (each for section in written for each in entries(section)):
+            if entry.silence is not None and entry.silence not in self.silences:
+                self.silences.append(entry.silence)
+        self.ordered = all(
+            [key for _, _, key in found] == sorted(key for _, _, key in found) for found in self.records.values()
+        )
+        # Where what rules see can become less: counting begins anew behind each.
+        breaks = {i for i, _ in self.sets} | set(self._ends_of_silences())
+        self.breaks = sorted(breaks | {0, len(events)})
+
+    def _ends_of_silences(self) -> Iterator[int]:
+        for silence in self.silences:
+            for moment in (silence.created, silence.until):
+                yield bisect_left(self.events, moment, key=lambda event: event.at)
+
+    # --- the blackboard at a moment ---------------------------------------------------------------------------------
+
+    def snapshot(self, index: int) -> Snapshot:
+        """As it is after an event."""
+        current = dict(self.base)
+        for i, fields in self.sets:
+            current |= fields if i <= index else {}
+        before = {name: self._seen(found, index) for name, found in self.records.items()}
+        current["anomalies"] = [*(current.get("anomalies") or ()), *before["anomalies"]]
+        current["circuit_breaker"] = self.breaker
+        return Snapshot(b"", {}, current, (), before["log"], derived(current, self.rules, {}))
+
+    def _seen(self, found: Sequence[tuple[int, Any, int | str]], index: int) -> list[Any]:
+        """The records that are there by then, in the order in which they stand in the file."""
+        seen = found[: bisect_left(found, index + 1, key=lambda each: each[0])]
+        return [fields for _, fields, _ in (seen if self.ordered else sorted(seen, key=lambda each: each[2]))]
+
+    def judge(self, index: int, *only: Compiled) -> Verdict:
+        rules = self.rules._replace(rules=only, disabled=()) if only else self.rules
+        return evaluate(rules, self.snapshot(index), self.events[index].at, self.memo)
+
+    def matches(self, index: int, *rules: Compiled) -> set[str]:
+        """The rules among these that match after an event."""
+        found = self.judge(index, *rules)
+        return {match.rule.name for match in (*found.matches, *found.observed)}
+
+    # --- the first moment -------------------------------------------------------------------------------------------
+
+    def firsts(self, rules: Sequence[Compiled], start: int) -> dict[str, int]:
+        """The first event from `start` on after which each rule matches; a rule that never does is not in it."""
+        found: dict[str, int] = {}
+        growing = [each for each in rules if self._only_grows(each)]
+        for low, high in self._stretches(start, len(self.events)):
+            left = [each for each in growing if each.rule.name not in found]
+            reached = self.matches(high - 1, *left) if left else set()
+            found |= {each.rule.name: self._halved(each, low, high) for each in left if each.rule.name in reached}
+        for each in rules:
+            if each not in growing:
+                index = self._first(each, start)
+                found |= {each.rule.name: index} if index is not None else {}
+        return found
+
+    def _first(self, rule: Compiled, start: int) -> int | None:
+        """The first event after which a rule matches, that has to be asked about each; its numbers may recover."""
+        before = self.breaker
+        try:
+            for index in self._telling(rule, start, len(self.events)):
+                verdict = self.judge(index, rule)
+                if verdict.matches or verdict.observed:
+                    return index
+                self._follow_numbers(verdict)
+            return None
+        finally:
+            self.breaker = before
+
+    def _follow_numbers(self, verdict: Verdict) -> None:
+        """What a check that finds nothing enters of numbers that were dealt with."""
+        if verdict.recovered:
+            self.breaker = sections.follow_numbers(self.breaker, verdict.recovered, {})
+
+    def _halved(self, rule: Compiled, low: int, high: int) -> int:
+        """Where in [low, high) a rule begins to match that matches at its end."""
+        return low + bisect_left(range(low, high - 1), True, key=lambda index: bool(self.matches(index, rule)))
+
+    def _only_grows(self, rule: Compiled) -> bool:
+        """Whether what a rule has reached it does not lose again by what comes later."""
+        window = rule.rule.window or self.rules.window
+        return window in ("current_sprint", "all") and self._only_counts(rule)
+
+    def _only_counts(self, rule: Compiled) -> bool:
+        """A silence can take away what was reached: by a text that joins a group to one that is silenced."""
+        return rule.condition.only_counts and all(silence.rule != rule.rule.name for silence in self.silences)
+
+    def _stretches(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        marks = [start, *(mark for mark in self.breaks if start < mark < end), end]
+        yield from ((low, high) for low, high in pairwise(marks) if low < high)
+
+    def _telling(self, rule: Compiled, start: int, end: int) -> Iterator[int]:
+        """The events that can bring a match about; where a rule asks for few or for none, that is any."""
+        counts = self._only_counts(rule) and rule.rule.rearm == "fresh"
+        world = World({}, {}, self.events[start].at) if start < end else None
+        for index in range(start, end):
+            event = self.events[index]
+            if counts and world is not None and event.kind == RECORD and index > start and index not in self.breaks:
+                record = Record(event.stream, event.key, event.fields)
+                if not rule.condition.counts(record, world):
+                    continue
+            yield index
+
+    # --- what happens -----------------------------------------------------------------------------------------------
+
+    def run(self) -> Played:
+        trips: list[Trip] = []
+        acting = [each for each in self.rules.rules if each.rule.mode == "act" and each.rule.action == "CHECKPOINT"]
+        start: int | None = self._after_what_stands()
+        while start is not None and start < len(self.events):
+            moments = self.firsts(acting, start)
+            if not moments:
+                break
+            first = min(moments.values())
+            numbers = [each for each in acting if each.condition.has_numbers]
+            for index in range(start, first) if numbers else ():
+                self._follow_numbers(self.judge(index, *numbers))
+            trip, start = self._trip(first, moments, acting)
+            trips.append(trip)
+            self.breakers.append((len(self.events) if start is None else start, self.breaker))
+        observing = [each for each in self.rules.rules if each not in acting]
+        return Played(tuple(trips), tuple(self._observed(observing)), tuple(self._silenced()), cache(self._end))
+
+    def _after_what_stands(self) -> int | None:
+        """A trip that was open from the beginning goes on until somebody resolves it."""
+        if sections.open_trigger(self.breaker) is None:
+            return 0
+        closed = next((i for i, event in enumerate(self.events) if event.kind == RESOLVE), None)
+        if closed is not None:
+            decision = self.events[closed]
+            self.breaker = sections.resolved(self.breaker, decision.text, decision.by, decision.at)
+            self.breakers.append((closed, self.breaker))
+        return closed
+
+    def _trip(self, index: int, moments: Mapping[str, int], acting: Sequence[Compiled]) -> tuple[Trip, int | None]:
+        """The trip at an event, until it is resolved; and the event from which on things can go wrong again."""
+        event = self.events[index]
+        verdict = self.judge(index, *(each for each in acting if moments.get(each.rule.name) == index))
+        match = verdict.matches[0]
+        name = match.rule.name
+        identity = trip_id_of(match, self.breaker)
+        trigger: dict[str, Any] = {
+            "timestamp": format_time(event.at),
+            "pattern": name,
+            "severity": match.rule.severity,
+            "trip_id": identity,
+        }
+        closed = next(
+            (i for i in range(index + 1, len(self.events)) if self.events[i].kind == RESOLVE), len(self.events)
+        )
+        matching = [each for each in acting if moments.get(each.rule.name, closed) < closed]
+        joined = []
+        for each in matching:
+            if each.rule.name != name:
+                at = moments[each.rule.name]
+                joined += [Joined(self.events[at].at, found) for found in self.judge(at, each).matches[:1]]
+        joined.sort(key=lambda each: each.at)
+        if closed == len(self.events):
+            self.breaker = sections.tripped(self.breaker, trigger, evidence_of(verdict), event.at)
+            return Trip(event.at, match, identity, event, tuple(joined), None), None
+        resolution = self.events[closed]
+        others = [each.match.rule.name for each in joined]
+        trigger |= {"also_matched": others} if others else {}
+        evidence = evidence_of(verdict)
+        for moment, rules in self._while_open(index, closed, matching):
+            for rule, found in evidence_of(self.judge(moment, *rules)).items():
+                evidence[rule] = merged(evidence.get(rule, ""), found)
+        section = sections.tripped(self.breaker, trigger, evidence, event.at)
+        self.breaker = sections.resolved(section, resolution.text, resolution.by, resolution.at)
+        return Trip(event.at, match, identity, event, tuple(joined), resolution), closed
+
+    def _while_open(
+        self, index: int, closed: int, matching: Sequence[Compiled]
+    ) -> Iterator[tuple[int, Sequence[Compiled]]]:
+        """When to look for more evidence of an open trip: at its end, and all the time where evidence can go again."""
+        fleeting = [each for each in matching if not self._only_grows(each)]
+        ends = {high - 1 for _, high in self._stretches(index + 1, closed)}
+        for moment in range(index + 1, closed):
+            if moment in ends:
+                yield moment, matching
+            elif fleeting:
+                yield moment, fleeting
+
+    def _observed(self, observing: Sequence[Compiled]) -> Iterator[Joined]:
+        moments = self.firsts(observing, 0) if observing else {}
+        for each in observing:
+            if each.rule.name in moments:
+                index = moments[each.rule.name]
+                yield Joined(self.events[index].at, self.judge(index, each).observed[0])
+
+    def _silenced(self) -> Iterator[Silenced]:
+        """What each silence kept from tripping, as it was when the silence ended."""
+        now = self.breaker
+        for silence in self.silences:
+            last = bisect_left(self.events, silence.until, key=lambda event: event.at) - 1
+            if last >= 0 and silence.in_force(self.events[last].at):
+                self.breaker = [breaker for start, breaker in self.breakers if start <= last][-1]
+                found = self.judge(last).silenced
+                yield from (each for each in found if each.silence == silence)
+        self.breaker = now
+
+    def _end(self) -> Verdict:
+        if self.events:
+            return self.judge(len(self.events) - 1)
+        return evaluate(self.rules, Snapshot(b"", {}, self.base, ()), datetime.max.replace(tzinfo=UTC))

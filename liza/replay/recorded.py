@@ -1,0 +1,53 @@
+"""What a blackboard has seen, as events in the order of time: its records, and the decisions of people."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from liza.model import Record, Snapshot, parse_time
+from liza.replay.playback import CHECK, RECORD, RESOLVE, Event
+from liza.rules.silences import entries as silences_of
+from liza.rules.windows import stream
+from liza.scopes.sprint import section as sections
+
+
+class Recorded(NamedTuple):
+    """A blackboard taken apart: what was always there, and what came one after the other."""
+
+    board: Mapping[str, Any]
+    events: tuple[Event, ...]
+    trips: tuple[Mapping[str, Any], ...]  # that it remembers
+    timeless: int  # records without a usable time; they are taken to have come with the one before
+
+
+def recorded(snapshot: Snapshot, streams: frozenset[str]) -> Recorded:
+    """The events of a blackboard, as far as the rules look at them."""
+    board = {name: value for name, value in snapshot.sections.items() if name not in ("anomalies", "circuit_breaker")}
+    events: list[Event] = []
+    timeless = 0
+    for name in ("anomalies", *(("log",) if "log" in streams else ())):
+        records = stream(snapshot, name)
+        moments = [record.timestamp for record in records]
+        timeless += moments.count(None)
+        last = next((moment for moment in moments if moment is not None), None)
+        for record, moment in zip(records, moments, strict=True):
+            last = moment or last
+            events.append(_record(record, last or datetime.fromisoformat("1970-01-01T00:00:00Z")))
+    history = sections.history_of(snapshot.sections.get("circuit_breaker"))
+    entries = [entry for entry in history if isinstance(entry, Mapping) and entry.get("pattern")]
+    for entry in entries:
+        at = parse_time(entry.get("resolved_at"))
+        if at is not None:
+            text, by = (str(entry.get(name) or "") for name in ("resolution", "resolved_by"))
+            events.append(Event(at, RESOLVE, text=text, by=by))
+    last = max((event.at for event in events), default=None)
+    for each in silences_of(snapshot.sections.get("silences")):
+        # What a silence hid counts from its end on, whether anything else happens then or not.
+        if each.silence is not None and last is not None and each.silence.until <= last:
+            events.append(Event(each.silence.until, CHECK))
+    events.sort(key=lambda event: event.at)
+    return Recorded(board, tuple(events), tuple(entries), timeless)
+
+
+def _record(record: Record, at: datetime) -> Event:
+    return Event(at, RECORD, record.stream, record.fields, key=record.key)

@@ -1,0 +1,53 @@
+"""A task that a run gives up: marked as blocked on the blackboard, for a person to look at."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from liza.model import MAPPINGS, format_time
+from liza.store import edit, log
+from liza.store.board import Board
+from liza.store.document import Document
+from liza.text import text_of
+
+_OVER = ("MERGED", "SUPERSEDED", "ABANDONED")
+
+
+def block(board: Board, task: str, reason: str, now: datetime) -> str | None:
+    """Mark the task as BLOCKED; why that was not done, or None."""
+    why: list[str] = []
+
+    def edited(document: Document) -> bytes:
+        why.clear()
+        found = _find(document.data.get("tasks"), task)
+        if found is None:
+            why.append(f"task {task} is not on the blackboard, so nothing was marked as blocked")
+            return document.raw
+        where, record = found
+        if record.get("status") in _OVER:
+            why.append(f"task {task} is {record['status']}, so it was not marked as blocked")
+            return document.raw
+        return edit.set_fields(document, "tasks", where, {"status": "BLOCKED", "blocked_reason": reason})
+
+    board.change(edited)
+    if why:
+        return why[0]
+    entry = {"timestamp": format_time(now), "agent": "liza", "action": "task_blocked", "task": task, "detail": reason}
+    log.append_entry(board.paths, entry)
+    return None
+
+
+def title_of(tasks: Any, task: str) -> str | None:
+    """What the task is about, in the words of whoever wrote it."""
+    found = _find(tasks, task)
+    titles = [found[1].get(name) for name in ("title", "description", "name")] if found is not None else []
+    return next((title for title in titles if isinstance(title, str) and title.strip()), None)
+
+
+def _find(tasks: Any, task: str) -> tuple[int | str, Mapping[str, Any]] | None:
+    """Where a task stands in its section, which is a list or a mapping, and what stands there."""
+    entries = tasks.items() if isinstance(tasks, MAPPINGS) else enumerate(tasks) if isinstance(tasks, list) else ()
+    for where, record in entries:
+        if isinstance(record, MAPPINGS) and text_of(record.get("id", where)) == task:
+            return where, record
+    return None

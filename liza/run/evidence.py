@@ -1,0 +1,64 @@
+"""What is held against a claim to be done: commands that must succeed, files that must be there, a plan without open
+items. It is looked at when something says that the work is done; the tests also after every change."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from liza.run import plan as plans
+from liza.run.plan import Plan
+from liza.run.process import Ran
+
+_LINES = 20  # of the output of a command that failed
+LARGEST = 10_000_000  # bytes of a plan
+
+
+class Evidence(NamedTuple):
+    """What was looked at, and what is not as it should be, in words for the next iteration."""
+
+    results: Mapping[str, bool] = {}
+    faults: tuple[str, ...] = ()
+    is_cut: bool = False  # liza was stopped before everything was looked at
+
+    def joined(self, other: "Evidence") -> "Evidence":
+        return Evidence({**self.results, **other.results}, self.faults + other.faults, self.is_cut or other.is_cut)
+
+
+def of_command(name: str, command: str, run: Callable[[str, str], Ran]) -> Evidence:
+    """A shell command that must succeed. One that was stopped together with liza says nothing either way."""
+    ran = run(name, command)
+    if ran.stopped:
+        return Evidence(is_cut=True)
+    if ran.outcome == "ok":
+        return Evidence({name: True})
+    how = ran.note or f"it ended with exit code {ran.code}"
+    said = "\n".join(ran.output.rstrip().splitlines()[-_LINES:])
+    return Evidence({name: False}, (f"{name} failed: {command}\n{how}" + (f"\n{said}" if said else ""),))
+
+
+def of_files(paths: Sequence[str], cwd: str) -> Evidence:
+    """Files that must be there."""
+    if not paths:
+        return Evidence()
+    missing = [path for path in paths if not os.path.exists(os.path.join(cwd, path))]
+    return Evidence({"require": not missing}, tuple(f"a required file is missing: {path}" for path in missing))
+
+
+def of_plan(found: Plan | None, path: str) -> Evidence:
+    """A plan that must have no open item."""
+    if found is None:
+        return Evidence({"plan": False}, (f"the plan cannot be read: {path}",))
+    if found.is_complete:
+        return Evidence({"plan": True})
+    if not found.open:
+        return Evidence({"plan": False}, (f"the plan has no check boxes: {path}",))
+    return Evidence({"plan": False}, tuple(f"open in the plan: {item}" for item in found.open))
+
+
+def read_plan(path: str | None, optional_sections: Sequence[str]) -> Plan | None:
+    """The plan as it is now; None where there is none that can be read."""
+    if path is not None:
+        with suppress(OSError), open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            return plans.read(file.read(LARGEST).decode(errors="replace"), optional_sections)
+    return None

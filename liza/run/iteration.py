@@ -1,0 +1,278 @@
+"""One iteration: the command is run, and what came of it is measured, read and kept."""
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from liza.git import snapshot
+from liza.git.own_output import output_files, without
+from liza.git.patch import patch
+from liza.run import evidence, signs
+from liza.run.answers import Answer, answer_of
+from liza.run.context import Tried
+from liza.run.evidence import Evidence
+from liza.run.job import Job, Session, json_of
+from liza.run.plan import Plan
+from liza.run.process import Interrupts, Limits, Outlet, Ran, run
+from liza.scopes.loops.derived import COMPLETE
+from liza.scopes.loops.record import Iteration
+from liza.store.files import open_fd
+from liza.store.locate import FOLDER
+from liza.toolerrors.errors import Error, errors_of
+
+_LONGEST = 500  # characters of an error
+_TOLD = 30  # errors and faults that the next iterations may be told of
+_CHECK_TIME = 3600.0  # seconds that --verify and --test may take, where no time limit is given
+
+
+class Done(NamedTuple):
+    """All that is known of an iteration that is over."""
+
+    number: int
+    started: datetime
+    ran: Ran
+    answer: Answer
+    iteration: Iteration
+    errors: tuple[Error, ...]
+    plan: Plan | None
+    progress_from: str | None  # plan, file or output
+    evidence: Evidence
+    paths: frozenset[str] | None  # that changed
+    unkept: tuple[str, ...] = ()  # what should be in files of its own and is not, and why
+
+    @property
+    def says_complete(self) -> bool:
+        return self.iteration.claims_done or (self.iteration.progress or 0.0) >= COMPLETE
+
+    def tried(self) -> Tried:
+        said = self.iteration
+        places = tuple(f"{each.file}: {each.signature}" if each.file else each.signature for each in self.errors)
+        return Tried(
+            self.number, said.model, said.outcome, said.files_changed, said.progress, said.claims_done,
+            dict(said.evidence), places[:_TOLD], self.evidence.faults[:_TOLD], self.ran.note,
+        )  # fmt: skip
+
+
+class Workplace(NamedTuple):
+    """Where iterations take place: what they are about, what stops them, and where their output goes."""
+
+    job: Job
+    session: Session
+    environment: Mapping[str, str]
+    interrupts: Interrupts
+    outlet: Outlet
+
+
+def iterate(place: Workplace, number: int, model: str | None) -> Done:
+    """Run the command once. Whatever it does, this comes back with what is to be recorded."""
+    job, session = place.job, place.session
+    folder = session.iteration(number)
+    roots = job.workdirs or (job.cwd,)
+    before = snapshot.snapshot(roots, work_only=True)
+    own = output_files()
+    started = datetime.now(UTC)
+    ran = run(
+        job.words(number, model, session.context_file),
+        cwd=job.cwd,
+        env={**place.environment, **_variables(place, number, model)},
+        log=os.path.join(folder, "output.log"),
+        limits=job.limits,
+        interrupts=place.interrupts,
+        outlet=place.outlet,
+    )
+    after = snapshot.snapshot(roots, work_only=True)
+    paths = without(snapshot.changed(before, after), own | output_files())
+    done = _understood(place, number, model, started, ran, paths)
+    return done._replace(unkept=_unkept(folder, done, patch(before, after, paths)))
+
+
+def _variables(place: Workplace, number: int, model: str | None) -> dict[str, str]:
+    told = {
+        "LIZA_LOOP": place.job.loop,
+        "LIZA_ITERATION": str(number),
+        "LIZA_CONTEXT_FILE": place.session.context_file,
+        "LIZA_PROGRESS_FILE": _progress_file(place),
+    }
+    return told if model is None else {**told, "LIZA_MODEL": model}
+
+
+def _progress_file(place: Workplace) -> str:
+    """The session's own, or the one that a person has named; that of a run around this one is neither."""
+    given = place.environment.get("LIZA_PROGRESS_FILE")
+    if not given or f"/{FOLDER}/runs/" in given:
+        return place.session.progress_file
+    return os.path.join(place.job.cwd, given)
+
+
+# --- reading what came of it ----------------------------------------------------------------------------------------
+
+
+def _understood(
+    place: Workplace, number: int, model: str | None, started: datetime, ran: Ran, paths: frozenset[str] | None
+) -> Done:
+    job = place.job
+    answer = answer_of(ran.output)
+    outcome = "error" if ran.outcome == "ok" and answer.failure else ran.outcome
+    plan = evidence.read_plan(job.plan, job.optional_sections)
+    progress, source = _progress(place, plan, answer)
+    claims = signs.claims_done(answer.words) and outcome == "ok"
+    says_complete = claims or (progress or 0.0) >= COMPLETE
+    found = _evidence(place, number, plan, says_complete and outcome == "ok", bool(paths), ran.stopped)
+    errors = _errors(ran, answer)
+    score = signs.score(progress, source == "plan", claims, found.results, outcome)
+    # Of an iteration that was cut short nobody knows what it would have changed.
+    files = None if paths is None or (ran.stopped and not paths) else len(paths)
+    iteration = Iteration(
+        task=job.task,
+        progress=_whole(progress),
+        files_changed=files,
+        error=errors[0] if errors else None,
+        claims_done=claims,
+        evidence=found.results,
+        test_only=signs.is_test_only(_relative(paths, place), answer.commands),
+        outcome=outcome,
+        model=model,
+        tokens=answer.tokens,
+        duration=round(ran.seconds, 2),
+        completion=_whole(score.completion),
+        confidence=score.confidence,
+        errors=len(errors),
+        session=place.session.name,
+        unproven=says_complete and (not found.results or found.is_cut),
+    )
+    return Done(number, started, ran, answer, iteration, errors, plan, source, found, paths)
+
+
+def _progress(place: Workplace, plan: Plan | None, answer: Answer) -> tuple[float | None, str | None]:
+    """How far the work is, and who says so: the plan, the progress file, or the output."""
+    if plan is not None and plan.progress is not None:
+        return plan.progress, "plan"
+    with suppress(OSError), open(_progress_file(place), "rb", opener=open_fd) as file:
+        said = signs.progress_of_file(file.read(10_000).decode(errors="replace"))
+        if said is not None:
+            return said, "file"
+    said = signs.progress_in(answer.words)
+    return said, None if said is None else "output"
+
+
+def _whole(number: float | None) -> float | None:
+    return None if number is None else int(number) if float(number).is_integer() else round(number, 2)
+
+
+def _relative(paths: frozenset[str] | None, place: Workplace) -> list[str] | None:
+    """Below the work tree: a checkout that lies in a folder called tests makes nothing a test."""
+    roots = [os.path.realpath(root) for root in place.job.workdirs or (place.job.cwd,)]
+    return None if paths is None else [os.path.relpath(path, roots[0]) for path in sorted(paths)]
+
+
+def _errors(ran: Ran, answer: Answer) -> tuple[Error, ...]:
+    """Why it failed, if it did, before what else its output has of errors."""
+    if ran.stopped:
+        return ()
+    found = errors_of(ran.output)
+    if answer.failure is not None:
+        failure = Error(_line(answer.failure), None)
+        return (failure, *(each for each in found if each.signature != failure.signature))
+    if ran.outcome in ("timeout", "crash"):
+        return (Error(f"the agent's command: {ran.note}", None), *found)
+    if ran.outcome == "error" and not found:
+        return (Error(ran.note or f"the agent's command ended with exit code {ran.code}", None),)
+    return found
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[:_LONGEST] or "an error without words"
+
+
+def _evidence(
+    place: Workplace, number: int, plan: Plan | None, says_complete: bool, changed: bool, stopped: bool
+) -> Evidence:
+    """What is there to believe. The tests are run after every change, all else when the work is said to be done."""
+    job = place.job
+    if stopped:
+        return Evidence(is_cut=True)
+
+    def command(name: str, text: str) -> Ran:
+        return run(
+            ["/bin/sh", "-c", text],
+            cwd=job.cwd,
+            env={**place.environment, **_variables(place, number, None)},
+            log=os.path.join(place.session.iteration(number), f"{name}.log"),
+            limits=Limits(job.limits.total or _CHECK_TIME),
+            interrupts=place.interrupts,
+            outlet=Outlet(tick=place.outlet.tick),
+        )
+
+    found = Evidence()
+    if job.test and (changed or says_complete):
+        found = found.joined(evidence.of_command("tests", job.test, command))
+    if says_complete:
+        found = found.joined(evidence.of_files(job.require, job.cwd))
+        if job.plan is not None:
+            found = found.joined(evidence.of_plan(plan, job.plan))
+        if job.verify and all(found.results.values()):  # what takes longest comes last
+            found = found.joined(evidence.of_command("verify", job.verify, command))
+    return found
+
+
+# --- keeping it -----------------------------------------------------------------------------------------------------
+
+
+def _unkept(folder: str, done: Done, changes: bytes) -> tuple[str, ...]:
+    """Keep everything about the iteration in files of its own; what could not be, which must not lose the record."""
+    pieces = {
+        "changes.patch": changes,
+        "errors.json": json_of(_errors_kept(done)),
+        "metrics.json": json_of(_metrics(done)),
+        "completion_signals.json": json_of(_completion_signals(done)),
+    }
+    found: list[str] = []
+    for name, raw in pieces.items():
+        try:
+            with open(os.path.join(folder, name), "wb", opener=open_fd) as file:
+                file.write(raw)
+        except OSError as error:
+            found.append(f"{name} could not be kept: {error.strerror}")
+    return tuple(found)
+
+
+def _errors_kept(done: Done) -> dict[str, Any]:
+    errors = [{"signature": each.signature, "file": each.file} for each in done.errors]
+    return {"iteration": done.number, "errors": errors}
+
+
+def _metrics(done: Done) -> dict[str, Any]:
+    said, ran = done.iteration, done.ran
+    return {
+        "iteration": done.number,
+        "started": done.started,
+        "seconds": round(ran.seconds, 3),
+        "outcome": said.outcome,
+        "exit_code": ran.code,
+        "note": ran.note,
+        "model": said.model,
+        "files_changed": said.files_changed,
+        "progress": said.progress,
+        "progress_from": done.progress_from,
+        "tokens": said.tokens,
+        "cost_usd": done.answer.cost,
+        "output_bytes": ran.size,
+        "errors": said.errors,
+        "test_only": said.test_only,
+    }
+
+
+def _completion_signals(done: Done) -> dict[str, Any]:
+    said, plan = done.iteration, done.plan
+    return {
+        "iteration": done.number,
+        "claims_done": said.claims_done,
+        "completion": said.completion,
+        "confidence": said.confidence,
+        "evidence": {name: "pass" if passed else "fail" for name, passed in said.evidence.items()},
+        "unproven": said.unproven,
+        "faults": done.evidence.faults,
+        "plan": None if plan is None else {"done": plan.done, "total": plan.total, "open": plan.open},
+    }

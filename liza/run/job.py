@@ -1,0 +1,185 @@
+"""What `liza run` is asked to do, and the session in which it does it."""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from liza.errors import Refused
+from liza.model import format_time
+from liza.run.process import Limits
+from liza.store import files, replace, seal
+from liza.store.files import open_fd
+from liza.store.paths import Paths
+from liza.text import quoted, shown
+
+_NAME = re.compile(r"[\w-][\w.-]{0,99}")
+
+
+class Job(NamedTuple):
+    """A command that is run again and again, and what is held against it."""
+
+    loop: str
+    command: tuple[str, ...]
+    cwd: str
+    task: str | None = None
+    model: str | None = None  # the one to begin with
+    maximum: int | None = None  # iterations
+    limits: Limits = Limits()
+    plan: str | None = None
+    optional_sections: tuple[str, ...] = ()
+    verify: str | None = None  # a shell command that must succeed before completion is believed
+    test: str | None = None  # one that is run after every iteration that changed something
+    require: tuple[str, ...] = ()
+    workdirs: tuple[str, ...] = ()  # what is measured; the folder of the run where there is none
+    stagnation_threshold: str | None = None  # as it was asked for, and so are the next two
+    on_stagnation: str | None = None
+    project: str | None = None
+
+    @property
+    def has_evidence(self) -> bool:
+        """Whether a claim to be done can be believed at all."""
+        return bool(self.verify or self.test or self.require or self.plan)
+
+    def words(self, number: int, model: str | None, context_file: str) -> list[str]:
+        """The command with its placeholders filled in; any other braces stay as they are."""
+        filled = {"{iteration}": str(number), "{model}": model or "", "{context_file}": context_file}
+        return [_filled(word, filled) for word in self.command]
+
+    def dump(self) -> dict[str, Any]:
+        return {**self._asdict(), "limits": self.limits._asdict()}
+
+    @classmethod
+    def load(cls, value: Mapping[str, Any]) -> "Job":
+        """The job that `dump` made these values of; TypeError or KeyError where they are anything else."""
+        lists = {name: tuple(value[name]) for name in ("command", "optional_sections", "require", "workdirs")}
+        return cls(**{**value, **lists, "limits": Limits(**value["limits"])})
+
+
+def _filled(word: str, values: Mapping[str, str]) -> str:
+    return re.sub("|".join(map(re.escape, values)), lambda found: values[found[0]], word)
+
+
+class Session(NamedTuple):
+    """One run, and those that resumed it: the folder that keeps what came of it."""
+
+    folder: str  # .liza/runs/NAME
+
+    @property
+    def name(self) -> str:
+        return os.path.basename(self.folder)
+
+    @property
+    def context_file(self) -> str:
+        return os.path.join(self.folder, "context.md")
+
+    @property
+    def progress_file(self) -> str:
+        return os.path.join(self.folder, "progress")
+
+    def iteration(self, number: int) -> str:
+        """The folder of one iteration, which is there afterwards."""
+        folder = os.path.join(self.folder, "iterations", str(number))
+        try:
+            replace.make_folders(os.path.dirname(folder), folder)
+        except OSError as error:
+            raise _not_kept(folder, error) from None
+        return folder
+
+    def save(self, facts: Mapping[str, Any]) -> None:
+        path = os.path.join(self.folder, "session.json")
+        plain = {"schema": 1, "session": self.name, **json.loads(json_of(facts))}
+        try:
+            replace.put(path, json_of({**plain, "seal": seal.seal(*self._sealed(plain))}))
+        except OSError as error:
+            raise _not_kept(path, error) from None
+
+    def tell(self, text: str) -> None:
+        """Put the page for the next iteration where it can be read."""
+        try:
+            replace.put(self.context_file, text.encode(errors="backslashreplace"))
+        except OSError as error:
+            raise _not_kept(self.context_file, error) from None
+
+    def is_as_written(self, facts: Mapping[str, Any]) -> bool:
+        """Whether what these facts would run is what liza saved in this folder, for this user."""
+        return seal.is_sealed(facts.get("seal"), *self._sealed(facts))
+
+    def _sealed(self, facts: Mapping[str, Any]) -> tuple[bytes, bytes]:
+        """With the folder: what was saved for one session is not that of another."""
+        plain = {name: facts.get(name) for name in ("job", "model", "model_place")}  # the model is put into the command
+        return os.fsencode(os.path.realpath(self.folder)), json.dumps(plain, sort_keys=True).encode()
+
+    def facts(self) -> dict[str, Any]:
+        """What was saved; `Refused` where there is nothing to go on from."""
+        path = os.path.join(self.folder, "session.json")
+        try:
+            with open(path, encoding="utf-8", opener=open_fd) as file:
+                found = json.load(file)
+            if not isinstance(found, dict) or found.get("schema") != 1:
+                raise ValueError("it is not the session of a run")
+            Job.load(found["job"])
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            hint = "start anew: liza run ... -- COMMAND"
+            raise Refused(f"the session cannot be resumed: {error}", hint=hint, file=path) from None
+        return found
+
+
+def _not_kept(path: str, error: OSError) -> Refused:
+    folder = os.path.dirname(path)
+    is_begun = os.path.isfile(os.path.join(folder, "session.json"))
+    again = (
+        f"go on with: liza run --resume {quoted(os.path.basename(folder))}"
+        if is_begun
+        else "run the same command again"
+    )
+    hint = f"make room or permission there, then {again}"
+    return Refused(f"the run cannot be kept: {error.strerror}", hint=hint, file=path)
+
+
+def begin(paths: Paths, now: datetime) -> Session:
+    """A new session, named by its time."""
+    runs = os.path.abspath(paths.runs)
+    stem = now.strftime("%Y%m%d-%H%M%S")
+    try:
+        replace.make_folder(runs)
+        with files.Folder(runs) as held:
+            for attempt in range(1, 1000):
+                name = stem if attempt == 1 else f"{stem}-{attempt}"
+                with suppress(FileExistsError):
+                    os.mkdir(name, dir_fd=held.fd)
+                    return Session(os.path.join(runs, name))
+    except OSError as error:
+        raise _not_kept(runs, error) from None
+    raise Refused("no session can be begun: a thousand were in this second", file=runs)
+
+
+def resumed(paths: Paths, name: str) -> Session:
+    """A session that was begun before."""
+    folder = os.path.join(os.path.abspath(paths.runs), name)
+    if _NAME.fullmatch(name) is None or not os.path.isfile(os.path.join(folder, "session.json")):
+        names = _sessions(paths)
+        hint = f"the last ones are: {', '.join(names[-3:])}" if names else "there has been none yet"
+        raise Refused(f"there is no session {shown(name)}", hint=hint, file=paths.runs)
+    return Session(folder)
+
+
+def _sessions(paths: Paths) -> list[str]:
+    with suppress(OSError):
+        found = [entry for entry in os.scandir(paths.runs) if os.path.isfile(os.path.join(entry.path, "session.json"))]
+        return [entry.name for entry in sorted(found, key=lambda entry: (entry.stat().st_mtime, entry.name))]
+    return []
+
+
+def json_of(value: Any) -> bytes:
+    """Values as a file of JSON that people can read."""
+    return (json.dumps(value, indent=2, default=_plain) + "\n").encode()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return format_time(value)
+    raise TypeError(f"{type(value).__name__} in a file of JSON")

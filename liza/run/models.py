@@ -1,0 +1,53 @@
+"""The models that a run works through, and whether its command takes one at all."""
+
+import os
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from liza.store.files import regular
+
+PLACEHOLDER, VARIABLE = "{model}", "LIZA_MODEL"
+_LARGEST = 1 << 20  # bytes of a script that are searched
+
+
+class Progression(NamedTuple):
+    """Models in order, and which one is at work. One may be named twice, so what counts is the place, not the name."""
+
+    models: tuple[str, ...]
+    model: str | None = None
+    place: int | None = None  # of the model among them; None where it is none of them
+
+    def following(self) -> "Progression | None":
+        """With the next model at work; None after the last, and after one that is none of them."""
+        if self.model is not None and self.place is None:
+            return None
+        place = 0 if self.place is None else self.place + 1
+        return self._replace(model=self.models[place], place=place) if place < len(self.models) else None
+
+    def chosen(self, model: str | None, place: int | None = None) -> "Progression":
+        """With the model at work that a person names; `place` is where it was kept before, if it still is there."""
+        following = self.following()
+        if place is not None and self.models[place : place + 1] == (model,):
+            return self._replace(model=model, place=place)
+        if following is not None and following.model == model and self.model is not None:
+            return following
+        return self._replace(model=model, place=self.models.index(model) if model in self.models else None)
+
+
+def takes_model(command: Sequence[str], cwd: str) -> bool:
+    """Whether the command asks which model it is to use: in its words, or in a script that it names.
+
+    A program that reads the variable by other means is not seen, so this is good for a warning only.
+    """
+    if any(PLACEHOLDER in word or VARIABLE in word for word in command):
+        return True
+    program = shutil.which(os.path.join(cwd, command[0]) if "/" in command[0] else command[0])
+    return any(_mentions_model(os.path.join(cwd, path)) for path in (program, *command[1:]) if path)
+
+
+def _mentions_model(path: str) -> bool:
+    with suppress(OSError, ValueError), open(path, "rb", opener=regular) as file:
+        return VARIABLE.encode() in file.read(_LARGEST)
+    return False

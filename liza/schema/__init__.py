@@ -1,0 +1,1 @@
+"""What may be in a file of the blackboard, and what is wrong with it."""

@@ -1,0 +1,35 @@
+"""From the document on the disk to the facts that rules judge."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from types import MappingProxyType
+
+from liza.errors import Refused
+from liza.model import Fault, Problem, Snapshot, Span
+from liza.schema import state, times
+from liza.store.document import Document
+
+
+def take(document: Document, *, check: bool = True, now: datetime | None = None) -> Snapshot:
+    """A picture of the document. What is wrong with its records comes along as problems, if that is asked for; also
+    which of its times are in the future, where `now` is given."""
+    if not check:
+        return Snapshot(document.raw, {}, MappingProxyType(document.data), ())
+    ahead = times.check(document.data, now) if now is not None else ()
+    problems = located(document, (*state.check(document.data), *ahead))
+    try:
+        spans = {name: Span(part.start, part.end) for name, part in document.sections.items()}
+    except Refused as error:
+        spans = {}
+        note = f"{error.message.removesuffix('; nothing was written')}, so liza cannot write it"
+        problems += (Problem(note, document.file, error.line, error.column, error.hint, "warning"),)
+    return Snapshot(document.raw, MappingProxyType(spans), MappingProxyType(document.data), problems)
+
+
+def located(document: Document, faults: Iterable[Fault]) -> tuple[Problem, ...]:
+    """Faults with the place where an editor finds them, in the order of the file."""
+    problems = []
+    for fault in faults:
+        line, column = document.locate(fault.path) or (None, None)
+        problems.append(Problem(fault.message, document.file, line, column, fault.hint, fault.level))
+    return tuple(sorted(problems, key=lambda problem: (problem.line or 0, problem.column or 0)))

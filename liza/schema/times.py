@@ -1,0 +1,43 @@
+"""Times in the future: each is an error, since what is dated ahead would cover what has not happened yet."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from liza.model import SKEW, Fault, format_time, is_future, parse_time
+from liza.store.document import Path
+
+_HINT = "correct the time, or the clock of the machine that wrote it"
+_TRIP = ("timestamp", "resolved_at")
+
+
+def check(sections: Mapping[str, Any], now: datetime) -> Iterator[Fault]:
+    """Every time of a blackboard that lies further ahead than clocks may differ."""
+    sprint, breaker = sections.get("sprint"), sections.get("circuit_breaker")
+    if isinstance(sprint, Mapping):
+        yield from _fields(sprint.get("timeline"), ("sprint", "timeline"), ("started",), now)
+    if isinstance(breaker, Mapping):
+        yield from _fields(breaker, ("circuit_breaker",), ("last_check",), now)
+        yield from _fields(breaker.get("current_trigger"), ("circuit_breaker", "current_trigger"), _TRIP, now)
+        yield from _list(breaker.get("history"), ("circuit_breaker", "history"), _TRIP, now)
+    yield from _list(sections.get("anomalies"), ("anomalies",), ("timestamp",), now)
+    yield from _list(sections.get("silences"), ("silences",), ("created",), now)
+
+
+def _list(value: Any, path: Path, names: tuple[str, ...], now: datetime) -> Iterator[Fault]:
+    latest = format_time(now + SKEW) if now.year < 9999 else "~"
+    for index, record in enumerate(value) if isinstance(value, list) else ():
+        # There may be a hundred thousand of them, and as texts most are plainly in the past.
+        if isinstance(record, Mapping) and not all(_is_past(record.get(name), latest) for name in names):
+            yield from _fields(record, (*path, index), names, now)
+
+
+def _is_past(value: Any, latest: str) -> bool:
+    return value is None or (isinstance(value, str) and value[-1:] == "Z" and value < latest)
+
+
+def _fields(record: Any, path: Path, names: tuple[str, ...], now: datetime) -> Iterator[Fault]:
+    for name in names if isinstance(record, Mapping) else ():
+        moment = parse_time(record.get(name))
+        if moment is not None and is_future(moment, now):
+            yield Fault((*path, name), f"{name} is in the future: {format_time(moment)}", _HINT)

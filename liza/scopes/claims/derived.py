@@ -1,0 +1,210 @@
+"""What follows from the rounds of a claim, worked out before any rule is asked and never read from the file.
+
+An agent may write `changed: true` beside a round, or declare new evidence that is none. A state change is what can be
+seen: a reference or a test that the record did not have before, another confidence, another text.
+"""
+
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+from liza.model import MAPPINGS, Record
+from liza.scopes.claims.objections import linked, objections
+from liza.text import text_of
+
+VALUES = ("text", "confidence")
+
+
+def derived(name: str, claim: Mapping[str, Any], matching: str, by_response: bool) -> list[Record]:
+    """The rounds of a claim with all that rules ask about."""
+    entries = rounds_of(claim)
+    said = [objections(entry) for entry in entries]
+    changed = state_changes(claim)
+    links = linked(entries, said, [bool(each) for each in changed], matching, by_response)
+    found: list[Record] = []
+    for index, (entry, some, changes) in enumerate(zip(entries, said, changed, strict=True)):
+        about = {
+            "claim": name,
+            "details": None,  # nothing is looked up there: whatever an agent put into it is not what was seen
+            "said": some,
+            "objection": [each.name for each in links[index]] or None,
+            "same_by": [each.by for each in links[index]],
+            "changes": list(changes),
+            "changed": bool(changes),
+        }
+        found.append(Record("rounds", index, {**entry, **about}))
+    return found
+
+
+def rounds_of(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The rounds since the claim was last unfrozen; what is no record counts for nothing."""
+    return records(claim.get("rounds"))
+
+
+def past_rounds(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The rounds of earlier disputes."""
+    return [entry for past in records(claim.get("history")) for entry in records(past.get("rounds"))]
+
+
+def records(value: Any) -> list[Mapping[str, Any]]:
+    """Those of a list that have fields."""
+    return [each for each in value if isinstance(each, MAPPINGS)] if isinstance(value, list | tuple) else []
+
+
+# --- state changes --------------------------------------------------------------------------------------------------
+
+
+class _Known:
+    """What the record of a claim has said so far."""
+
+    def __init__(self, claim: Mapping[str, Any]) -> None:
+        past = past_rounds(claim)
+        self.evidence = set(references([_baseline(claim), *past], "evidence"))
+        self.tests = set(references(past, "test", "tests"))
+        self.values = {name: _value(_baseline(claim).get(name)) for name in VALUES}
+        self.begun = bool(past) or isinstance(claim.get("baseline"), MAPPINGS)
+
+    def is_other(self, name: str, value: Any) -> bool:
+        """Whether a text or a confidence is not what was said last."""
+        return _value(value) is not None and _value(value) != self.values[name]
+
+    def take(self, entry: Mapping[str, Any]) -> set[str]:
+        """What an entry says that was not known; it is from now on.
+
+        Without a baseline the first round says how the text and the confidence were; what is the first to name one
+        later has changed it.
+        """
+        changes = set()
+        for kind, names in (("evidence", ("evidence",)), ("test", ("test", "tests"))):
+            known = self.evidence if kind == "evidence" else self.tests
+            new = set(references([entry], *names)) - known
+            known |= new
+            changes |= {kind} if new else set()
+        for name, before in self.values.items():
+            value = _value(entry.get(name))
+            if value is not None:
+                changes |= {name} if value != before and (before is not None or self.begun) else set()
+                self.values[name] = value
+        return changes
+
+
+def state_changes(claim: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """For each round what changed with it, or since the round before: evidence, test, text, confidence."""
+    return _walk(claim)[0]
+
+
+def all_rounds(claim: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], tuple[str, ...]]]:
+    """Every round that there was, those of earlier disputes first, each with what changed."""
+    found: list[tuple[Mapping[str, Any], tuple[str, ...]]] = []
+    history = records(claim.get("history"))
+    for index, past in enumerate(history):
+        then = {"history": history[:index], "rounds": past.get("rounds"), "baseline": past.get("baseline")}
+        found += zip(rounds_of(then), state_changes(then), strict=True)
+    return [*found, *zip(rounds_of(claim), state_changes(claim), strict=True)]
+
+
+def unsaid(claim: Mapping[str, Any], text: Any, confidence: Any, evidence: Sequence[Any]) -> dict[str, Any]:
+    """What of these the record of a claim has not said yet: it is for the next round to say."""
+    known = _walk(claim)[1]
+    found = {name: value for name, value in (("text", text), ("confidence", confidence)) if known.is_other(name, value)}
+    new = [each for each in evidence if plain_key(named(each)) not in known.evidence]
+    return found | ({"evidence": new} if new else {})
+
+
+def _walk(claim: Mapping[str, Any]) -> tuple[list[tuple[str, ...]], _Known]:
+    known = _Known(claim)
+    pending = edits_of(claim)
+    while pending and _place(pending[0]) <= 0 and not past_rounds(claim):
+        known.take(pending.pop(0))  # before its first review: there is nothing yet that it could be a change of
+    found: list[tuple[str, ...]] = []
+    for index, entry in enumerate(rounds_of(claim)):
+        changes: set[str] = set()
+        while pending and _place(pending[0]) <= index:
+            changes |= known.take(pending.pop(0))
+        changes |= known.take(entry)
+        known.begun = True
+        found.append(tuple(sorted(changes)))
+    for edit in pending:
+        known.take(edit)
+    return found, known
+
+
+def _place(edit: Mapping[str, Any]) -> int:
+    """Behind how many of the present rounds an edit was made."""
+    after = edit.get("after")
+    return after if type(after) is int else 0
+
+
+def edits_of(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The edits between the present rounds: those since the last dispute."""
+    since: list[Mapping[str, Any]] = []
+    for entry in records(claim.get("history")):
+        if entry.get("event") == "disputed":
+            since = []
+        elif entry.get("event") == "edited":
+            since.append(entry)
+    return since
+
+
+def references(entries: Sequence[Mapping[str, Any]], *names: str) -> Iterator[str]:
+    """What is named as evidence or as a test, as it is compared: an empty word names nothing."""
+    for entry in entries:
+        for name in names:
+            value = entry.get(name)
+            for each in value if isinstance(value, list | tuple) else (value,):
+                if each is not None and (key := plain_key(named(each))):
+                    yield key
+
+
+def named(value: Any) -> str:
+    """A reference as a text; people also write `{name: harness, result: failed}`."""
+    if isinstance(value, MAPPINGS):
+        return " ".join(f"{key}={text_of(inner)}" for key, inner in value.items())
+    return text_of(value)
+
+
+def baseline(claim: Mapping[str, Any]) -> dict[str, Any]:
+    """How a claim was before its rounds. Where others wrote these, the first one says so, else the claim as it is."""
+    known = _walk({**claim, "baseline": None})[1]
+    first = next(iter(rounds_of(claim)), {})
+    said: dict[str, Any] = {}
+    for name in VALUES:
+        if _value(first.get(name)) is not None:
+            said[name] = first[name]
+        elif claim.get(name) is not None and known.values[name] is None:
+            said[name] = claim[name]
+    evidence = [each for each in evidence_of(claim) if plain_key(named(each)) not in known.evidence]
+    return said | ({"evidence": evidence} if evidence else {})
+
+
+def evidence_of(claim: Mapping[str, Any]) -> list[Any]:
+    """What a claim rests on; a single reference need not be a list."""
+    value = claim.get("evidence")
+    return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
+
+
+def plain_key(text: str) -> str:
+    """A text or a reference as it is compared: case, white space and a full stop at its end make no other one.
+
+    Signs do, unlike in an objection: CD4+ is not CD4-, and neither is a B+ a B-.
+    """
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).strip(" .,;:!?'\"`“”‘’")
+
+
+def _baseline(claim: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = claim.get("baseline")
+    return found if isinstance(found, MAPPINGS) else {}
+
+
+def _value(value: Any) -> Any:
+    """A text or a confidence as it is compared; 0.70 is 0.7."""
+    if isinstance(value, (bool, list, tuple, *MAPPINGS)) or value is None:
+        return None
+    try:
+        number = float(value)
+        if isfinite(number):
+            return number
+    except (ValueError, OverflowError):
+        pass  # a word, or a number beyond all measure
+    return plain_key(text_of(value)) or None

@@ -1,0 +1,141 @@
+"""The claim ledger as Markdown. What agents wrote is untrusted: it stays text, and no part of it becomes markup."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from liza.scopes.claims import dependencies, freeze
+from liza.scopes.claims import derived as its
+from liza.text import printable, text_of
+
+LONGEST = 20_000  # characters of one field
+_MARKUP = str.maketrans({sign: f"\\{sign}" for sign in "\\`*[]|~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
+_ITEM = _MARKUP | {ord(sign): f"\\{sign}" for sign in ";,"}
+_EMPHASIS = re.compile(r"(?<!\w)_|_(?!\w)")  # an underscore inside a word is none, and stays readable
+_MARKER = re.compile(r"(\s*)([-+=#]|\d+(?=[.)]))")  # what begins a list, a heading or a ruler
+# The names of the fields, in their order; those of a list are written once for each.
+NAMES = {
+    "status": "Status",
+    "text": "Text",
+    "confidence": "Confidence",
+    "stage": "Stage",
+    "depends_on": "Depends on",
+    "evidence": "Evidence",
+    "dispute_reason": "Dispute reason",
+    "researcher_position": "Researcher position",
+    "dispute_cycle": "Dispute cycle",
+    "disputed_at": "Disputed at",
+    "previous_status": "Previous status",
+    "human_override_rationale": "Human override rationale",
+}
+NOT_READ = {"rounds": "Rounds", "violated": "Freeze violated", "reexamine": "Re-examine", "disputes": "Earlier dispute"}
+
+Listed = Sequence[tuple[str, Mapping[str, Any]]]
+
+
+def markdown(listed: Listed, stage: str | None) -> str:
+    """The whole ledger; claims in dispute are named before all others."""
+    disputed = [name for name, claim in listed if freeze.is_frozen(claim)]
+    counts = Counter(tag_of(claim) for _, claim in listed)
+    said = ", ".join(f"{count} {plain(tag)}" for tag, count in counts.items()) or "none"
+    lines = ["# Claim Ledger", "", f"Claims: {said}." + (f" Stage: {plain(stage)}." if stage else "")]
+    if disputed:
+        lines += ["", f"**In dispute: {', '.join(plain(name) for name in disputed)}.** The last stage does not close."]
+    for name, claim in listed:
+        lines += ["", f"## {heading(name or 'without an id')}{''.join(f' [{tag}]' for tag in tags(claim))}", ""]
+        lines += [f"- **{label}:** {value}" for label, value in _fields(claim)]
+    return "\n".join(lines) + "\n"
+
+
+def tag_of(claim: Mapping[str, Any]) -> str:
+    """The status as people read it in the ledger."""
+    if freeze.is_frozen(claim):
+        return freeze.DISPUTED
+    return freeze.status_of(claim) or "?"
+
+
+def tags(claim: Mapping[str, Any]) -> Iterator[str]:
+    """What stands behind the id in brackets; what is simply open has no tag."""
+    tag = tag_of(claim)
+    if tag != freeze.OPEN:
+        yield plain(tag)
+    if freeze.violations(claim):
+        yield "FREEZE VIOLATED"
+    if freeze.marks_of(claim):
+        yield "RE-EXAMINE"
+
+
+def _fields(claim: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for field, label in NAMES.items():
+        if field == "status":
+            yield label, plain(text_of(claim.get("status") or freeze.OPEN))
+        elif field == "depends_on":
+            yield from ((label, item(each)) for each in dependencies.needed(claim))
+        elif field == "evidence":
+            yield from ((label, item(its.named(each))) for each in its.evidence_of(claim))
+        elif claim.get(field) is not None:
+            yield label, lines_of(text_of(claim[field]))
+    for each in _others(claim):
+        yield "Also disputed", lines_of(each)
+    entries = [*its.past_rounds(claim), *its.rounds_of(claim)]
+    yield NOT_READ["rounds"], str(len(entries))
+    yield from ((NOT_READ["violated"], plain(each)) for each in freeze.violations(claim))
+    for mark in freeze.marks_of(claim):
+        yield NOT_READ["reexamine"], plain(f"{mark.get('trigger')}: {mark.get('detail')}")
+    for _, entry in freeze.disputes_of(claim):
+        if entry.get("resolved_at"):
+            yield NOT_READ["disputes"], plain(past(entry))
+
+
+def _others(claim: Mapping[str, Any]) -> Iterator[str]:
+    for each in its.records(claim.get("also_disputed")):
+        yield f"{text_of(each.get('objection'))}\n{text_of(each.get('response'))}"
+
+
+def past(entry: Mapping[str, Any]) -> str:
+    """A dispute that is over, in a line."""
+    how = str(entry.get("resolution") or "?").replace("_", " ")
+    since = f"{entry.get('timestamp')} to {entry.get('resolved_at')}"
+    return f"{since}, {how} by {entry.get('resolved_by') or '?'}: {_line(entry.get('rationale'))}"
+
+
+def _line(value: Any) -> str:
+    line = " ".join(str(value)[:2000].split())
+    return line if len(line) <= 400 else line[:399] + "…"
+
+
+# --- text in Markdown -----------------------------------------------------------------------------------------------
+
+
+def plain(text: str) -> str:
+    """A text on one line, without any markup or control character."""
+    return _escaped(" ".join(text[:LONGEST].split()))
+
+
+def heading(text: str) -> str:
+    """The same as a heading, which signs at its end would close; nor is a part of it a title behind an id."""
+    return plain(text).replace("#", "\\#").replace(": ", "\\: ").replace(" - ", " \\- ")
+
+
+def item(text: str) -> str:
+    """The same for one of several that may stand on one line: what would part them is escaped, too."""
+    return _escaped(" ".join(text[:LONGEST].split()), _ITEM)
+
+
+def lines_of(text: str) -> str:
+    """A text of several lines as one item of a list: each line ends in a hard break and the next one is indented."""
+    more = f" … ({len(text) - LONGEST:,} more characters are on the blackboard)" if len(text) > LONGEST else ""
+    first, *rest = [_escaped(line.expandtabs(4)) for line in text[:LONGEST].splitlines()] or [""]
+    return "\\\n".join([first, *(f"  {_MARKER.sub(_harmless, line, count=1)}" for line in rest)]) + more
+
+
+def _escaped(text: str, signs: Mapping[int, str] = _MARKUP) -> str:
+    return _EMPHASIS.sub(r"\\_", printable(text).translate(signs))
+
+
+def _harmless(found: re.Match[str]) -> str:
+    if found.start():
+        return found[0]
+    space, marker = found.groups()
+    return f"{space}{marker}\\" if marker[0].isdigit() else f"{space}\\{marker}"

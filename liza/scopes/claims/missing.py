@@ -1,0 +1,127 @@
+"""Disputes that are in the log and no longer on the blackboard.
+
+Whoever deletes a frozen claim, takes the dispute out of its history, or saves an older copy of the file over it, would
+have found the silent way out that there must not be. The log remembers: a dispute in it ends with a decision that is in
+it, or in the claim's history. Until then the claim is frozen for every command, whatever stands on the blackboard.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from liza.errors import LizaError
+from liza.model import MAPPINGS, parse_time
+from liza.scopes import records
+from liza.scopes.claims import freeze, frozen_copies
+from liza.store.board import Board
+from liza.store.log import entries_with
+from liza.store.paths import Paths
+from liza.text import text_of
+
+BEGAN, ENDED = "claim_disputed", "claim_resolved"
+
+
+class Missing(NamedTuple):
+    """A dispute that nobody decided, and that its claim does not know of."""
+
+    name: str
+    since: str
+    claim: Mapping[str, Any] | None  # as it is now; None if it is gone
+    logged: str  # what the log says of it
+    copy: Mapping[str, Any] | None = None  # the claim as it was frozen
+
+    @property
+    def what(self) -> str:
+        return freeze.DELETED if self.claim is None else freeze.REMOVED
+
+    def __str__(self) -> str:
+        return f"claim {self.name} is {freeze.DISPUTED} since {self.since}, and {self.what} by hand"
+
+    def put_back(self, claim: Mapping[str, Any] | None) -> freeze.Claim:
+        """That claim with the dispute and both positions, as they were frozen or else as the log has them."""
+        frozen = self.copy or {"status": freeze.DISPUTED, "dispute_reason": self.logged}
+        positions = {name: frozen[name] for name in freeze.POSITIONS if name in frozen}
+        return freeze.put_back(frozen if claim is None else {**claim, **positions}, self.since, self.what)
+
+
+def missing(board: Board, section: Any) -> list[Missing]:
+    """Every such dispute; `Unreadable` if the log cannot be read, and then nobody can say that there is none.
+
+    `section` was read before the log, and a claim may have been frozen between the two: what seems to be missing is
+    looked for once more on the blackboard, which is written before the log.
+    """
+    undecided = _undecided(board.paths)
+    if not _unknown(undecided, section):
+        return []
+    now = _unknown(undecided, board.read().data.get("claims"))
+    found = [now[name] for name in _unknown(undecided, section) if name in now]
+    return [each._replace(copy=frozen_copies.find(board.paths, each.name, each.since)) for each in found]
+
+
+def _unknown(undecided: Mapping[str, Mapping[str, str]], section: Any) -> dict[str, Missing]:
+    claims = _claims(section)
+    found: dict[str, Missing] = {}
+    for name, begun in undecided.items():
+        claim = claims.get(name)
+        left = [since for since in begun if claim is None or not _is_over(claim, since)]
+        if left and (claim is None or not _is_in(claim, left[0])):
+            found[name] = Missing(name, left[0], claim, begun[left[0]])
+    return found
+
+
+def named(board: Board, name: str) -> Missing | None:
+    """The dispute of one claim, if it is missing."""
+    return next((each for each in missing(board, board.read().data.get("claims")) if each.name == name), None)
+
+
+def restored(board: Board, section: Any) -> Any:
+    """The section with every such dispute put back, for those who only look; it is never written so."""
+    lost = {each.name: each for each in missing(board, section)}
+    there = records.each(
+        section, "claim", lambda name, claim: lost.pop(name).put_back(claim) if name in lost else claim
+    )
+    gone = {name: each.put_back(None) for name, each in lost.items()}
+    if isinstance(there, list | tuple):
+        return [*there, *({"id": name, **claim} for name, claim in gone.items())]
+    return {**(there or {}), **gone} if gone else there
+
+
+def _undecided(paths: Paths) -> dict[str, dict[str, str]]:
+    """By the log, the disputes that are open: since when, and what it says of each."""
+    found: dict[str, dict[str, str]] = {}
+    for entry in entries_with(paths.log, (BEGAN, ENDED)):
+        name, since = entry.get("claim"), entry.get("timestamp")
+        if entry.get("agent") != "liza" or name is None:
+            continue
+        if entry.get("action") == BEGAN:
+            found.setdefault(text_of(name), {})[str(since)] = text_of(entry.get("detail"))
+        elif entry.get("action") == ENDED:
+            found.pop(text_of(name), None)
+    return found
+
+
+def _claims(section: Any) -> dict[str, Mapping[str, Any]]:
+    try:
+        return {name: claim for _, name, claim in records.named(section, "claim") if isinstance(claim, MAPPINGS)}
+    except LizaError:
+        return {}  # that the section holds no claims is said by whoever reads it
+
+
+def _is_over(claim: Mapping[str, Any], since: str) -> bool:
+    """Whether a claim says how and why that dispute ended, or one that came after it."""
+    return any(
+        freeze.is_over(entry) and _time(entry.get("timestamp")) >= _time(since)
+        for _, entry in freeze.disputes_of(claim)
+    )
+
+
+def _is_in(claim: Mapping[str, Any], since: str) -> bool:
+    """Whether a claim is in that dispute. To be in any is not enough: whoever takes the first one out and changes the
+    claim would have it frozen anew, as they changed it."""
+    found = freeze.open_dispute(claim)
+    return found is not None and _time(found[1].get("timestamp")) == _time(since)
+
+
+def _time(value: Any) -> str:
+    """A time as it is compared; another program that writes the file may write it in another way."""
+    found = parse_time(str(value))
+    return found.isoformat() if found is not None else str(value)

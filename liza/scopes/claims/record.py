@@ -1,0 +1,101 @@
+"""Claims on the blackboard: a new one, one more round of review, and those of a whole ledger."""
+
+from collections.abc import Mapping
+from shlex import quote
+from typing import Any, NamedTuple
+
+from liza.errors import Refused
+from liza.model import format_time
+from liza.scopes import records
+from liza.scopes.change import Outcome, log
+from liza.scopes.claims import change, evaluate, import_ledger, missing, states
+from liza.scopes.claims.change import Context, Done, Frozen
+from liza.scopes.claims.evaluate import SCOPE
+from liza.scopes.claims.states import Fields, Round
+from liza.scopes.inbox import or_wait
+from liza.scopes.payload import dump
+from liza.scopes.records import Event
+from liza.store import backups, edit
+from liza.store.document import Document
+from liza.text import shown
+
+LONGEST = 100  # characters of an id
+
+
+def add(context: Context, name: str, fields: Fields) -> Done:
+    """Put a claim on the blackboard; one that is there with the same words stays as it is."""
+    _named(name)
+
+    def after(document: Document, claim: Mapping[str, Any] | None) -> Outcome:
+        change.must_be_there(document, fields.depends_on or ())
+        if claim is None:
+            if (lost := missing.named(context.board, name)) is not None:
+                raise Frozen(name, lost.put_back(None), "so it is not added anew")
+            return states.new(name, fields, context.now)
+        others = [key for key, value in fields.given().items() if value != claim.get(key)]
+        if others:
+            hint = f"see it with: liza claim show {quote(name)}   (change it with: liza claim edit {quote(name)} ...)"
+            raise Refused(f"there is a claim {name} already, with another {others[0]}", hint=hint, file=document.file)
+        return Outcome(dict(claim))
+
+    def act() -> Done:
+        return change.done(context, name, change.changed(context, name, after))
+
+    moment = format_time(context.now)
+    return or_wait(context.board, "claim", lambda: {"claim": name, "fields": dump(fields)}, moment, act)
+
+
+def review(context: Context, name: str, given: Round) -> Done:
+    """Record one round of review, and judge the claim at once."""
+
+    def after(document: Document, claim: Mapping[str, Any]) -> Outcome:
+        change.living(name, claim)
+        cycle = given.cycle if given.cycle is not None else change.cycle_on(document)
+        grown = states.with_round(claim, given._replace(cycle=cycle), context.now)
+        return change.settled(context, document, name, grown)
+
+    def act() -> Done:
+        return change.on_living(context, name, "so no round is recorded", after)
+
+    return or_wait(context.board, "round", lambda: {"claim": name, "round": dump(given)}, format_time(context.now), act)
+
+
+def _named(name: str) -> None:
+    if not name or name != name.strip() or name[0] == "-" or not name.isprintable() or len(name) > LONGEST:
+        raise Refused(f"{shown(name)} is no id for a claim", hint="a short name on one line, like C-001")
+
+
+class Imported(NamedTuple):
+    """What came of a ledger: the claims that are new, and those that were there already."""
+
+    added: tuple[str, ...]
+    known: tuple[str, ...]
+    disputed: tuple[str, ...]  # of those that are new
+
+
+def import_claims(context: Context, found: Mapping[str, Mapping[str, Any]], file: str) -> Imported:
+    """Put the claims of a ledger on the blackboard, all in one change. A claim that is there stays as it is."""
+    outcome: list[tuple[Imported, tuple[Event, ...]]] = []
+
+    def revised(document: Document) -> bytes:
+        section = document.data.get(SCOPE.section)
+        known = {name for _, name, _ in records.named(section, SCOPE.name)}
+        new = {name: claim for name, claim in found.items() if name not in known}
+        for name, claim in new.items():
+            section = records.put(section, name, import_ledger.record(claim, format_time(context.now)), SCOPE.name)
+        settled = evaluate.settle(section, context.rules, {}, context.now, document.data.get("stages"))
+        mine = tuple(event for event in settled.events if event.name in new)
+        told = Event("claim", file, "imported", f"{len(new)} claims were imported from {file}: {', '.join(new)[:400]}")
+        disputed = tuple(event.name for event in mine if event.kind == "disputed")
+        imported = Imported(tuple(new), tuple(name for name in found if name in known), disputed)
+        outcome[:] = [(imported, (told, *settled.events) if new else ())]
+        if not new:
+            return document.raw
+        backups.keep(context.board.paths, document.raw, context.now)
+        for name, copies in settled.archived:
+            evaluate.archive(context.board.paths, name, copies)
+        return edit.replace_section(document, SCOPE.section, settled.section)
+
+    context.board.change(revised)
+    log(context.board.paths, outcome[0][1], context.now)
+    return outcome[0][0]

@@ -1,0 +1,173 @@
+"""What people decide about claims: an edit, promotion, the end, and the ways out of a dispute.
+
+Each way out needs its reason in words, is logged, and leaves the dispute in the claim's history. There is no other.
+"""
+
+from collections.abc import Mapping
+from shlex import quote
+from typing import Any
+
+from liza.errors import Refused
+from liza.scopes import records
+from liza.scopes.change import Outcome
+from liza.scopes.claims import change, dependencies, evaluate, freeze, missing, parties, states
+from liza.scopes.claims.change import Context, Done, Frozen, ways_out
+from liza.scopes.claims.states import Fields
+from liza.store.document import Document
+from liza.text import closest, shown
+
+
+def edit(context: Context, name: str, fields: Fields, by: str) -> Done:
+    def after(document: Document, claim: Mapping[str, Any]) -> Outcome:
+        change.living(name, claim)
+        change.must_be_there(document, fields.depends_on or ())
+        return states.edited(name, claim, fields, by, change.cycle_on(document), context.now)
+
+    return change.on_living(context, name, "so it is not edited", after)
+
+
+def promote(context: Context, name: str, status: str, why: str | None, by: str) -> Done:
+    """Give a claim its better status, unless it rests on one that is in dispute."""
+    word = status_word(status)
+    if word in (freeze.OPEN, freeze.KILLED):
+        raise Refused(f"{word} is no promotion", hint=f"kill it with: liza claim kill {quote(name)} -m WHY")
+
+    def after(document: Document, claim: Mapping[str, Any]) -> Outcome:
+        change.living(name, claim)
+        if freeze.status_of(claim) == word:
+            return Outcome(dict(claim))
+        section = missing.restored(context.board, evaluate.settled_section(document, context.rules, context.now))
+        if freeze.awaits_review(claim):
+            raise Refused(
+                f"claim {name} left its dispute by new data and was not reviewed since, so it is not promoted",
+                hint=f"record the test: liza claim round {quote(name)} --test NAME=RESULT",
+            )
+        if chain := dependencies.chain_to_dispute(section, name):
+            found = records.find(section, chain[-1], evaluate.SCOPE.name)
+            raise _held(name, chain, ways_out(chain[-1], found is not None and freeze.is_taken_out(found[1])))
+        return states.ended(name, claim, word, why, by, change.cycle_on(document), context.now)
+
+    return change.on_living(context, name, "so it is not promoted", after)
+
+
+def _held(name: str, chain: tuple[str, ...], ways: tuple[str, ...]) -> Refused:
+    path = " which depends on ".join(chain)
+    message = f"claim {name} depends on {path}, which is {freeze.DISPUTED}: it cannot be promoted meanwhile"
+    error = Refused(f"{message}; it is not frozen, its review goes on", hint=f"see: liza claim show {quote(chain[-1])}")
+    error.exit_code = 3
+    error.status = "disputed"
+    error.fields = {"claim": name, "depends_on": list(chain), "ways_out": list(ways)}
+    return error
+
+
+def kill(context: Context, name: str, why: str, by: str) -> Done:
+    def after(document: Document, claim: Mapping[str, Any]) -> Outcome:
+        if freeze.status_of(claim) == freeze.KILLED:
+            return Outcome(dict(claim))
+        return states.ended(name, claim, freeze.KILLED, why, by, change.cycle_on(document), context.now)
+
+    return change.on_living(context, name, "so it is not killed", after)
+
+
+# --- out of a dispute -----------------------------------------------------------------------------------------------
+
+
+def resolve(context: Context, name: str, how: str, status: str | None, rationale: str, by: str, **more: Any) -> Done:
+    """End a dispute: `how` is new_data, dropped or human_override; `status` is what the last of them asks for."""
+    if not rationale.strip():
+        raise Refused("a dispute does not end without a reason", hint=f"one of: {'; '.join(ways_out(name))}")
+    wanted = freeze.KILLED if how == "dropped" else status_word(status) if status is not None else None
+
+    def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
+        first = _as_frozen(context, document, name)
+        claim = first.record
+        if how != "human_override":
+            _refuse_taken_out(name, claim)
+        if not freeze.is_frozen(claim):
+            _resolved_already(name, claim, how, wanted)
+            return first
+        outcome = wanted if wanted is not None else freeze.before(claim)
+        cycle = change.cycle_on(document)
+        said = more | ({"resolved_cycle": cycle} if cycle is not None else {})
+        then = freeze.thawed(name, claim, how, outcome, rationale.strip(), by, context.now, **said)
+        return change.joined(first, then)
+
+    return change.done(context, name, change.changed(context, name, after))
+
+
+def _as_frozen(context: Context, document: Document, name: str) -> Outcome:
+    """The claim as the next check would find it, with its dispute where that, or the claim, was deleted by hand."""
+    lost = missing.named(context.board, name)
+    if lost is not None and evaluate.understood(document, name) is None:
+        return Outcome(lost.put_back(None))
+    first = change.settled(context, document, name, change.known(document, name))
+    return first if lost is None else first._replace(record=lost.put_back(first.record))
+
+
+def _refuse_taken_out(name: str, claim: Mapping[str, Any]) -> None:
+    """Deleting a claim or its dispute is a violation that only a human ends; else it would be a silent way out."""
+    if freeze.is_taken_out(claim):
+        raise Frozen(name, claim, "so only a human override ends its dispute")
+
+
+def _resolved_already(name: str, claim: Mapping[str, Any], how: str, wanted: str | None) -> None:
+    """The same decision once more is none; any other is about a dispute that is not there."""
+    past = freeze.disputes_of(claim)
+    last = past[-1][1] if past else {}
+    if last.get("resolution") == how and wanted in (None, last.get("outcome")):
+        return
+    status = claim.get("status") or freeze.OPEN
+    ended = f"; its dispute was resolved {last['resolved_at']}" if last.get("resolved_at") else ""
+    hint = f"see: liza claim show {quote(name)}"
+    raise Refused(f"claim {name} is {shown(status)} and not in dispute{ended}: there is nothing to resolve", hint=hint)
+
+
+def reexamine(context: Context, name: str, trigger: str, resolved: bool | None, note: str, by: str) -> Done:
+    """Look at a dispute again: resolved unfreezes the claim, unresolved leaves it; None only says that it is due."""
+
+    def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
+        first = _as_frozen(context, document, name)
+        claim = first.record
+        _refuse_taken_out(name, claim)
+        if not freeze.is_frozen(claim):
+            status = claim.get("status") or freeze.OPEN
+            raise Refused(
+                f"claim {name} is {shown(status)} and not in dispute: there is nothing to re-examine",
+                hint=f"see: liza claim show {quote(name)}",
+            )
+        _refuse_without_trigger(name, claim, trigger, resolved, by)
+        if resolved is None:
+            then = freeze.marked(name, claim, trigger, note, context.now)
+        else:
+            then = freeze.reexamined(name, claim, trigger, resolved, note, by, context.now)
+        return change.joined(first, then)
+
+    return change.done(context, name, change.changed(context, name, after))
+
+
+def _refuse_without_trigger(name: str, claim: Mapping[str, Any], trigger: str, resolved: bool | None, by: str) -> None:
+    """What a re-examination refers to must have happened; an audit happens by it, and is nobody's own case."""
+    if trigger == freeze.AUDIT:
+        if resolved is not None and (party := parties.party_of(claim, by)) is not None:
+            hint = "an audit is made by another model or person; to decide yourself: liza claim resolve"
+            raise Refused(f"{shown(by)} is the {party} of claim {name} and cannot audit its dispute", hint=hint)
+    elif not freeze.is_due(claim, trigger):
+        happened = {
+            freeze.STAGE_TRANSITION: ("no stage was entered", "liza stage advance STAGE"),
+            freeze.NEW_DATA: ("no data was entered", f"liza stage data REF --for {quote(name)}"),
+        }[trigger]
+        message = f"{happened[0]} since claim {name} was frozen or last re-examined by it: nothing to re-examine"
+        raise Refused(message, hint=f"enter it first: {happened[1]}")
+
+
+def status_word(text: str) -> str:
+    """A status that somebody asks for: ours, or a team's own word."""
+    word = text.strip().upper()
+    if word == freeze.DISPUTED:
+        raise Refused("a claim does not get DISPUTED by a decision", hint=f"one of: {', '.join(freeze.STATUSES[:3])}")
+    plain = word.replace("_", "").replace("-", "")
+    meant = closest(word, freeze.STATUSES)
+    if not plain.isalnum() or not plain.isascii() or len(word) > 40 or (meant and meant != word):
+        hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(freeze.STATUSES[:3])}, or a word of your own"
+        raise Refused(f"{shown(text)} is no status for a claim", hint=hint)
+    return word

@@ -1,0 +1,174 @@
+"""Stages on the blackboard: on to the next one, new data, and the end, each in one change under the lock."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from liza.errors import Refused
+from liza.model import MAPPINGS
+from liza.scopes import records
+from liza.scopes.change import log, unknown
+from liza.scopes.claims import evaluate, freeze, missing, stages
+from liza.scopes.claims.change import Context, ways_out
+from liza.scopes.claims.stages import Blocker
+from liza.scopes.records import Event
+from liza.store import backups
+from liza.store.document import Document
+from liza.store.edit import revise
+from liza.text import shown
+
+
+class Staged(NamedTuple):
+    """What came of it: the stages and the claims as they are now."""
+
+    name: str
+    stages: Any
+    claims: Any
+    events: tuple[Event, ...]
+
+
+class Blocked(Refused):
+    """While a claim is in dispute the last stage does not close, and none beyond it is entered or closed."""
+
+    exit_code = 3
+    status = "disputed"
+
+    def __init__(self, name: str, refused: str, found: list[Blocker]) -> None:
+        count = f"{len(found)} claim{'s are' if len(found) > 1 else ' is'} in dispute"
+        listed = "; ".join(str(each) for each in found)
+        ways = "; ".join(ways_out(found[0].name, found[0].is_taken_out))
+        more = f", and so for {', '.join(each.name for each in found[1:])}" if len(found) > 1 else ""
+        super().__init__(f"{refused}: {count} ({listed})", hint=f"ways out: {ways}{more}")
+        self.refused = refused
+        self.found = found
+        self.fields = {
+            "stage": name,
+            "claims": [
+                {
+                    "claim": each.name,
+                    "violated": list(each.violated),
+                    "ways_out": list(ways_out(each.name, each.is_taken_out)),
+                }
+                for each in found
+            ],
+        }
+
+
+Archived = tuple[tuple[str, tuple[Mapping[str, Any], ...]], ...]
+
+
+class Change(NamedTuple):
+    """What both sections are to be, what happened, what is kept of it, and why the command is refused all the same."""
+
+    stages: Any
+    claims: Any
+    events: tuple[Event, ...]
+    archived: Archived = ()
+    refused: Blocked | None = None
+
+
+def advance(context: Context, name: str) -> Staged:
+    """Go on to a stage. Every claim in dispute is to be re-examined then; beyond the last stage there must be none."""
+    _named(name)
+    last = context.settings.last_stage
+
+    def after(document: Document) -> Change:
+        section = document.data.get("stages")
+        known = stages.called(section, name, last)
+        moved = stages.advanced(section, known, last, context.now)
+        if stages.is_beyond(section, known, last):
+            return _unless_disputed(context, document, moved, known, f"stage {known} comes after {last}")
+        found = _settled(context, document, moved.section)
+        return Change(moved.section, found.section, (*moved.events, *found.events), found.archived)
+
+    return _change(context, name, after)
+
+
+def add_data(context: Context, reference: str, only: tuple[str, ...]) -> Staged:
+    """New data or tools have come: claims in dispute are to be re-examined, all of them or those that are named."""
+
+    def after(document: Document) -> Change:
+        found = _settled(context, document, document.data.get("stages"))
+        chosen = [_disputed(document, found.section, name) for name in only]
+        events: list[Event] = []
+
+        def change(name: str, claim: Any) -> Any:
+            if (chosen and name not in chosen) or not freeze.is_frozen(claim):
+                return claim
+            outcome = freeze.marked(name, claim, freeze.NEW_DATA, reference, context.now)
+            events.extend(outcome.events)
+            return outcome.record
+
+        marked = records.each(found.section, evaluate.SCOPE.name, change)
+        told = Event("stage", reference, "data", f"new data: {reference}")
+        section = stages.with_data(document.data.get("stages"), reference, context.now)
+        return Change(section, marked, (*found.events, told, *events), found.archived)
+
+    return _change(context, reference, after)
+
+
+def close(context: Context, name: str, by: str) -> Staged:
+    """End a stage; the last one, or one beyond it, only if no claim is in dispute.
+
+    What is asked is the ledger, not what somebody says.
+    """
+    _named(name)
+    last = context.settings.last_stage
+
+    def after(document: Document) -> Change:
+        section = document.data.get("stages")
+        known = stages.called(section, name, last)
+        moved = stages.closed(section, known, by, context.now)
+        if stages.is_last(name, last) or stages.is_beyond(section, known, last):
+            return _unless_disputed(context, document, moved, known, f"stage {known} does not close")
+        return Change(moved.section, document.data.get("claims"), moved.events)
+
+    return _change(context, name, after)
+
+
+def _unless_disputed(context: Context, document: Document, moved: stages.Moved, name: str, refused: str) -> Change:
+    """That move, unless a claim is in dispute; one that only turns out to be now is frozen all the same."""
+    section = document.data.get("stages")
+    now = _settled(context, document, section)
+    if found := stages.blockers(missing.restored(context.board, now.section)):
+        return Change(section, now.section, now.events, now.archived, Blocked(name, refused, found))
+    return Change(moved.section, now.section, (*now.events, *moved.events), now.archived)
+
+
+def _change(context: Context, name: str, after: Callable[[Document], Change]) -> Staged:
+    last: list[Change] = []
+
+    def revised(document: Document) -> bytes:
+        last[:] = [after(document)]
+        sections = {"stages": last[0].stages, "claims": last[0].claims}
+        raw = revise(document, {key: value for key, value in sections.items() if value != document.data.get(key)})
+        if raw != document.raw:
+            backups.keep(context.board.paths, document.raw, context.now)
+            for claim, copies in last[0].archived:
+                evaluate.archive(context.board.paths, claim, copies)
+        return raw
+
+    context.board.change(revised)
+    log(context.board.paths, last[0].events, context.now)
+    if last[0].refused is not None:
+        raise last[0].refused
+    return Staged(name, last[0].stages, last[0].claims, last[0].events)
+
+
+def _settled(context: Context, document: Document, section: Any) -> records.Settled:
+    """The claims as they are once everything is judged, with the stages as they are to be."""
+    return evaluate.settle(document.data.get("claims"), context.rules, {}, context.now, section)
+
+
+def _disputed(document: Document, section: Any, name: str) -> str:
+    found = records.find(section, name, evaluate.SCOPE.name)
+    if found is None:
+        raise unknown(document, evaluate.SCOPE, name)
+    if not isinstance(found[1], MAPPINGS) or not freeze.is_frozen(found[1]):
+        hint = "see which are with: liza claim list"
+        raise Refused(f"claim {name} is not in dispute: there is nothing to re-examine", hint=hint)
+    return name
+
+
+def _named(name: str) -> None:
+    if not name or name != name.strip() or name[0] == "-" or not name.isprintable() or len(name) > 100:
+        raise Refused(f"{shown(name)} is no name for a stage", hint="a short name on one line, like S3")

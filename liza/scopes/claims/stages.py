@@ -1,0 +1,171 @@
+"""The stages of a pipeline of claims: which one it is in, and what keeps the last one from closing. Only decisions."""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from liza.errors import LizaError, Unreadable
+from liza.model import MAPPINGS, format_time
+from liza.rules.same import same_key
+from liza.scopes import records
+from liza.scopes.claims import freeze
+from liza.scopes.records import Event
+
+SCOPE = records.Scope("stage", "stages")
+ACTIVE, PASSED, CLOSED, PENDING = "ACTIVE", "PASSED", "CLOSED", "PENDING"
+_ACTIVE = (ACTIVE, "CURRENT", "IN_PROGRESS", "RUNNING", "OPEN")  # words that people have for it
+
+
+def current(section: Any) -> str | None:
+    """The stage that the pipeline is in; several where a person has made several active, None where nobody can say."""
+    try:
+        return ", ".join(name for name, status in statuses(section) if status in _ACTIVE) or None
+    except LizaError:
+        return None
+
+
+def statuses(section: Any) -> Iterator[tuple[str, str]]:
+    """Each stage with its status in capitals."""
+    for _, name, stage in records.named(section, SCOPE.name):
+        if name and isinstance(stage, MAPPINGS):
+            yield name, str(stage.get("status") or "").strip().upper()
+
+
+def is_last(name: str, last: str) -> bool:
+    """Whether a name means the last stage, in whatever case it is written."""
+    return same_key(name) == same_key(last)
+
+
+def called(section: Any, name: str, last: str) -> str:
+    """The name of a stage as the blackboard or the settings have it; `s5` is not another stage than `S5`."""
+    names = [*(label for _, label, _ in records.named(section, SCOPE.name)), last]
+    return next((label for label in names if same_key(label) == same_key(name)), name)
+
+
+def is_beyond(section: Any, name: str, last: str) -> bool:
+    """Whether a stage comes after the last one, so that who is in it has passed the last one.
+
+    By its number where both names have one and are the same otherwise (S6, S5.1), else by its place in the section. A
+    new name comes after every stage that is listed. Where the last one is not listed yet, a name without a number
+    comes after it unless it is listed before a stage that is numbered like it: FINAL after S4 passes S5.
+    """
+    if is_last(name, last):
+        return False
+    (stem, *number), (last_stem, *last_number) = _parts(name), _parts(last)
+    if number and last_number and stem == last_stem:
+        return number > last_number
+    places = [same_key(label) for _, label, _ in records.named(section, SCOPE.name)]
+    ends = [place for place in places if place == same_key(last)]
+    if not ends and last_number:
+        ends = [place for place in places if len(parts := _parts(place)) > 1 and parts[0] == last_stem]
+    return bool(ends) and same_key(name) not in places[: places.index(ends[-1])]
+
+
+def _parts(name: str) -> list[Any]:
+    """The letters of a name and the number behind them, in parts that can be compared: S5.1b is s, (5, 1), b."""
+    found = re.fullmatch(r"(\D*?)[\W_]*(\d{1,9}(?:\.\d{1,9})*)(.*)", same_key(name[:200]), re.DOTALL)
+    return [found[1], tuple(map(int, found[2].split("."))), found[3]] if found else [same_key(name)]
+
+
+# --- going on -------------------------------------------------------------------------------------------------------
+
+
+class Moved(NamedTuple):
+    """What the section is to be, and what happened."""
+
+    section: Any
+    events: tuple[Event, ...] = ()
+
+
+def advanced(section: Any, name: str, last: str, now: datetime) -> Moved:
+    """The pipeline is in that stage from now on; one that was active before is passed.
+
+    Who goes back from the last stage has not passed it: it is to be entered again.
+    """
+    is_back = not is_beyond(section, name, last)
+    found = records.find(section, name, SCOPE.name)
+    was = current(section)
+    if was == name:
+        return Moved(section)
+    for _, label, stage in list(records.named(section, SCOPE.name)):
+        if label != name and isinstance(stage, MAPPINGS) and str(stage.get("status") or "").strip().upper() in _ACTIVE:
+            status = PENDING if is_back and is_last(label, last) else PASSED
+            section = records.put(section, label, {**stage, "status": status}, SCOPE.name)
+    kept = {key: value for key, value in (found[1] if found else {}).items() if not key.startswith("closed_")}
+    section = records.put(section, name, {**kept, "status": ACTIVE, "entered_at": format_time(now)}, SCOPE.name)
+    said = f"the pipeline is in stage {name}" + (f", it was in {was}" if was else "")
+    return Moved(section, (Event("stage", name, "advanced", said),))
+
+
+def closed(section: Any, name: str, by: str, now: datetime) -> Moved:
+    found = records.find(section, name, SCOPE.name)
+    stage = found[1] if found else {}
+    if stage.get("status") == CLOSED:
+        return Moved(section)
+    done = {**stage, "status": CLOSED, "closed_at": format_time(now), "closed_by": by}
+    said = f"stage {name} was closed by {by}"
+    return Moved(records.put(section, name, done, SCOPE.name), (Event("stage", name, "closed", said),))
+
+
+def with_data(section: Any, reference: str, now: datetime) -> Any:
+    """New data or tools are noted at the stage in which they came; where there is no stage, the log alone has them."""
+    names = [name for name, status in statuses(section) if status in _ACTIVE]
+    found = records.find(section, names[-1], SCOPE.name) if names else None
+    if found is None:
+        return section
+    listed = found[1].get("data")
+    data = [*(listed if isinstance(listed, list | tuple) else ()), {"ref": reference, "timestamp": format_time(now)}]
+    return records.put(section, names[-1], {**found[1], "data": data}, SCOPE.name)
+
+
+# --- the last stage -------------------------------------------------------------------------------------------------
+
+
+class Blocker(NamedTuple):
+    """A claim that keeps the last stage from closing."""
+
+    name: str
+    violated: tuple[str, ...]
+    is_taken_out: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name} is {freeze.DISPUTED}" + "".join(f", {each} by hand" for each in self.violated)
+
+
+def blockers(claims: Any) -> list[Blocker]:
+    """Every claim of the ledger that is in dispute, or whose freeze somebody broke; also one without an id.
+
+    `Unreadable` where something else than claims stands there: nobody could say that no dispute is among it.
+    """
+    found = []
+    for where, label, claim in records.named(claims, "claim"):
+        name = label or f"number {where + 1 if isinstance(where, int) else where}"
+        if not isinstance(claim, MAPPINGS):
+            raise Unreadable(f"claim {name} is not a record", hint="see: liza validate")
+        for field, expected in freeze.faults_of(claim):
+            raise Unreadable(f"claim {name} cannot be judged: {field} is not {expected}", hint="see: liza validate")
+        if freeze.is_frozen(claim):
+            found.append(Blocker(name, freeze.violations(claim), freeze.is_taken_out(claim)))
+    return found
+
+
+class Over(NamedTuple):
+    """A stage that says that the last one is behind the pipeline, while claims are in dispute."""
+
+    stage: str
+    status: str
+    found: list[Blocker]
+
+    def __str__(self) -> str:
+        word = self.status.lower() if self.status in (CLOSED, PASSED) else "entered"
+        return f"stage {self.stage} is {word} over a dispute: {'; '.join(str(each) for each in self.found)}"
+
+
+def closed_over(section: Any, claims: Any, last: str) -> Over | None:
+    """The last stage where it is closed or passed while a claim is in dispute, or one beyond it that was entered."""
+    for name, status in statuses(section):
+        ends = (CLOSED, PASSED) if is_last(name, last) else (CLOSED, PASSED, *_ACTIVE)
+        if status in ends and (is_last(name, last) or is_beyond(section, name, last)) and (found := blockers(claims)):
+            return Over(name, status, found)
+    return None

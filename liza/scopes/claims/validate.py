@@ -1,0 +1,79 @@
+"""Everything that is wrong with the claims of a blackboard, for `liza validate`."""
+
+from collections.abc import Iterator, Mapping
+from shlex import quote
+from typing import Any
+
+from liza.errors import LizaError
+from liza.model import MAPPINGS, Fault
+from liza.rules.evaluate import RuleSet
+from liza.scopes import records
+from liza.scopes.claims import dependencies, freeze, stages
+from liza.scopes.claims.change import ways_out
+from liza.scopes.claims.settings import settings_of
+from liza.store.document import Path
+from liza.text import closest, shown
+
+
+def faults(section: Any, rules: RuleSet, beside: Mapping[str, Any]) -> Iterator[Fault]:
+    """What a rule cannot use, what is probably not what was meant, and what was done to frozen claims."""
+    try:
+        listed = [(where, name, claim) for where, name, claim in records.named(section, "claim")]
+    except LizaError:
+        return  # that it holds no records is said already
+    names = {name for _, name, _ in listed}
+    seen: set[str] = set()
+    for where, name, claim in listed:
+        if isinstance(claim, MAPPINGS):
+            path: Path = ("claims", where)
+            if not name:
+                yield Fault(path, "this claim has no id, so nothing can be done to it", "add a field: id: C-001")
+            elif name in seen:
+                yield Fault((*path, "id"), f"the id {shown(name)} is also that of an earlier claim")
+            seen.add(name)
+            yield from _claim(name, claim, path, names)
+    yield from _stages(section, beside.get("stages"), settings_of(rules).last_stage)
+
+
+def _claim(name: str, claim: Mapping[str, Any], path: Path, names: set[str]) -> Iterator[Fault]:
+    for field, expected in freeze.faults_of(claim):
+        said = f"{field} is {shown(claim.get(field))}, expected is {expected}: the claim cannot be judged"
+        yield Fault((*path, field), said)
+    for field, said in freeze.broken(claim):
+        hint = f"put it back from .liza/backups/, or decide: {'; '.join(ways_out(name))}"
+        yield Fault((*path, field), f"claim {name} is frozen, and {said} by hand", hint)
+    status = freeze.status_of(claim)
+    meant = closest(status, freeze.STATUSES)
+    if meant and meant != status:
+        yield Fault((*path, "status"), f"the status is {shown(status)}", f"did you mean {meant}?", "warning")
+    if not isinstance(claim.get("text"), str):
+        yield Fault(path, f"claim {name} says nothing: it has no text", "add a field: text: ...", "warning")
+    for each in dependencies.needed(claim):
+        if each not in names:
+            other = closest(each, sorted(names))
+            said = f"it depends on {shown(each)}, which is no claim here"
+            yield Fault((*path, "depends_on"), said, f"did you mean {other}?" if other else None, "warning")
+    yield from _rounds(claim.get("rounds"), (*path, "rounds"))
+
+
+def _rounds(listed: Any, path: Path) -> Iterator[Fault]:
+    for index, entry in enumerate(listed if isinstance(listed, list) else ()):
+        if not isinstance(entry, MAPPINGS):
+            yield Fault((*path, index), f"a round with fields is expected, this is {shown(entry)}")
+            continue
+        for field in ("objection", "response"):
+            if isinstance(entry.get(field), MAPPINGS):
+                yield Fault((*path, index, field), f"{field} is a mapping, expected is a text")
+        if not isinstance(entry.get("objections"), list | None):
+            yield Fault((*path, index, "objections"), "objections is not a list", "a single one is called objection")
+
+
+def _stages(claims: Any, section: Any, last: str) -> Iterator[Fault]:
+    try:
+        found = stages.closed_over(section, claims, last)
+    except LizaError:
+        return  # what cannot be read is said already
+    if found is not None:
+        where = records.find(section, found.stage, "stage")
+        hint = f"see: liza stage list   (and: liza claim show {quote(found.found[0].name)})"
+        yield Fault(("stages", where[0] if where else 0), str(found), hint)

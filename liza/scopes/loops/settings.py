@@ -1,0 +1,148 @@
+"""The numbers that loops are judged by, from whoever has the last word on each.
+
+An option beats the environment; that beats the file's own values for the chosen project type; these beat the shipped
+values of that type; these beat the file's values for everybody; and these beat the defaults.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from liza.errors import Refused, WrongUsage
+from liza.rules.conditions import Condition
+from liza.rules.evaluate import Compiled, RuleSet
+from liza.schema import rules as blocks
+from liza.schema.rules import LIMITS, PROJECTS, SIGNALS, TASK_TIMEOUT, THRESHOLD, Limit
+from liza.text import closest, shown
+
+_TRUE = ("1", "true", "yes", "on")
+
+
+class Settings(NamedTuple):
+    """How loops are judged, and what is done about one that is stuck."""
+
+    threshold: int = THRESHOLD.default  # loops, not percent
+    action: str = "pause"
+    max_loops_no_progress: int = LIMITS["max_loops_no_progress"].default
+    stagnation_threshold: float = LIMITS["stagnation_threshold"].default  # percent
+    cooldown_seconds: float = LIMITS["cooldown_seconds"].default  # before a probe; 0: at once
+    auto_probe: bool = False  # once it has cooled down, a stagnant loop tries one iteration by itself
+    absolute_max_loops: int = LIMITS["absolute_max_loops"].default
+    warning_threshold: int = LIMITS["warning_threshold"].default
+    critical_threshold: int = LIMITS["critical_threshold"].default
+    task_timeout_iterations: int = TASK_TIMEOUT.default  # 0: off
+    off: frozenset[str] = frozenset()  # signals that are turned off
+    escalation: bool = True
+    models: tuple[str, ...] = blocks.MODELS
+    desktop: bool = False
+    webhook: str | None = None
+    project: str | None = None
+    disabled: bool = False  # loops are recorded, and never opened
+    debug: bool = False
+    notes: tuple[str, ...] = ()  # what is odd about them
+
+
+_DEFAULTS = Settings._field_defaults
+_PARAMS = (
+    "threshold", "task_timeout_iterations", "max_loops_no_progress", "absolute_max_loops", "warning_threshold",
+    "critical_threshold",
+)  # fmt: skip
+
+
+def settings_of(rules: RuleSet, environment: Mapping[str, str], options: Mapping[str, Any] | None = None) -> Settings:
+    """What is in force. A value that is out of its range is `WrongUsage` as an option, `Refused` elsewhere."""
+    given = {name: value for name, value in (options or {}).items() if value is not None}
+    stagnation, breaker = (rules.blocks.get(key) or {} for key in blocks.KEYS)
+    project, notes = _project(given.get("project"), environment.get("PROJECT_TYPE"), breaker)
+    own: Mapping[str, Any] = (breaker.get("projects") or {}).get(project) or {}
+    numbers = {
+        name: _first(own.get(name), PROJECTS.get(project or "", {}).get(name), breaker.get(name), limit.default)
+        for name, limit in LIMITS.items()
+    }
+    signals = stagnation.get("signals") or {}
+    escalation, notifications = (stagnation.get(name) or {} for name in ("escalation", "notifications"))
+    return Settings(
+        threshold=_number("stagnation_threshold", "LIZA_STAGNATION_THRESHOLD", THRESHOLD, given, environment)
+        or _first(stagnation.get("threshold"), THRESHOLD.default),
+        action=_action(given.get("on_stagnation"), environment.get("LIZA_ON_STAGNATION"))
+        or _first(stagnation.get("action"), "pause"),
+        **numbers,
+        auto_probe=_first(breaker.get(blocks.AUTO_PROBE), False),
+        task_timeout_iterations=int(_first(signals.get("task_timeout_iterations"), TASK_TIMEOUT.default)),
+        off=frozenset(name for name in SIGNALS if signals.get(name) is False),
+        escalation=_first(escalation.get("enabled"), True),
+        models=tuple(_first(escalation.get("model_progression"), blocks.MODELS)),
+        desktop=_first(notifications.get("desktop"), False),
+        webhook=notifications.get("webhook"),
+        project=project,
+        disabled=_flag("CIRCUIT_BREAKER_DISABLED", environment),
+        debug=_flag("DEBUG", environment),
+        notes=notes,
+    )
+
+
+def _first(*candidates: Any) -> Any:
+    return next((value for value in candidates if value is not None), None)
+
+
+def _project(option: Any, variable: str | None, breaker: Mapping[str, Any]) -> tuple[str | None, tuple[str, ...]]:
+    """The type of project that was chosen, and what is odd about that.
+
+    Anything may be in PROJECT_TYPE, which is not ours alone: a type that nobody knows has the limits of every project.
+    """
+    chosen = option or (variable or "").strip() or None
+    known = tuple(dict.fromkeys([*PROJECTS, *(breaker.get("projects") or {})]))
+    if chosen is None or chosen in known:
+        return chosen, ()
+    meant = closest(chosen, known)
+    hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(known)}"
+    if option:
+        raise WrongUsage(f"--project is {shown(chosen)}, which is no known type of project", hint=hint)
+    said = f"PROJECT_TYPE is {shown(chosen)}, which is not known, so the limits of every project count"
+    return None, (f"{said} ({hint})",)
+
+
+def _number(
+    option: str, variable: str, limit: Limit, options: Mapping[str, Any], environment: Mapping[str, str]
+) -> int | None:
+    text, whose = (options.get(option), f"--{option.replace('_', '-')}")
+    if text is None:
+        text, whose = environment.get(variable, "").strip() or None, variable
+    if text is None:
+        return None
+    number = int(text) if str(text).isdecimal() and len(str(text)) < 10 else None
+    if limit.fault(number) is not None:
+        wrong = Refused if whose == variable else WrongUsage
+        raise wrong(f"{whose} is {shown(text)}, expected is {limit.fault(number)}", hint=f"for example: {whose}=3")
+    return number
+
+
+def _action(option: str | None, variable: str | None) -> str | None:
+    for chosen, whose in ((option, "--on-stagnation"), ((variable or "").strip() or None, "LIZA_ON_STAGNATION")):
+        if chosen is not None:
+            if chosen not in blocks.ACTIONS:
+                meant = closest(chosen, blocks.ACTIONS)
+                hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(blocks.ACTIONS)}"
+                wrong = WrongUsage if chosen is option else Refused
+                raise wrong(f"{whose} is {shown(chosen)}, which is not known", hint=hint)
+            return chosen
+    return None
+
+
+def _flag(variable: str, environment: Mapping[str, str]) -> bool:
+    """A switch. What is neither on nor off is off, as it is for the program that the variable was made for."""
+    return environment.get(variable, "").strip().lower() in _TRUE
+
+
+def rules_for(rules: RuleSet, settings: Settings) -> RuleSet:
+    """The rules about loops with their numbers filled in, without those that are turned off."""
+    # What nobody has set is left to the params of the rules themselves.
+    params = {
+        name: float(value) for name, value in settings._asdict().items() if value != _DEFAULTS[name] and name in _PARAMS
+    }
+    off = settings.off | (frozenset() if settings.task_timeout_iterations else {"task_not_progressing"})
+    chosen = [
+        Compiled(each.rule, Condition(each.condition.tree, {**each.condition.params, **params}))
+        for each in rules.scoped.get("loops", ())
+        if each.rule.name not in off
+    ]
+    return rules.of_scope(chosen)

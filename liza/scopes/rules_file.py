@@ -1,0 +1,134 @@
+"""Reading the shipped packs and the blackboard's own `rules.yaml`."""
+
+import os
+import re
+import time
+
+import liza.rules
+from liza.errors import Unreadable
+from liza.model import Problem
+from liza.rules.budget import DEFAULT_SECONDS, Budget
+from liza.rules.evaluate import RuleSet
+from liza.rules.load import BadRules, Source, load
+from liza.store.document import Document, Path, parse
+from liza.store.parser import BOM
+from liza.store.versions import read
+
+PACKS = ("systemic", "alarms", "loops", "disputes", "attempts")
+
+
+def read_rules(
+    own: str | None, *, protocol: str | None = None, must_exist: bool = False, config: str | None = None
+) -> RuleSet:
+    """The rules in force for a blackboard; `Unreadable` with all that is wrong with them.
+
+    Who judges by one `protocol` alone is spared the packs of the others, unless `own` has something to say about rules.
+    `config` is a file whose blocks for loops take the place of those in `own`.
+    """
+    folder = os.path.join(os.path.dirname(liza.rules.__file__), "packs")
+    try:
+        mine = _source(own) if own is not None and (must_exist or os.path.lexists(own)) else None
+        packs = PACKS if protocol is None or (mine is not None and "rules" in mine.data) else (protocol,)
+        sources = [_source(os.path.join(folder, f"{name}.yaml")) for name in packs]
+        rules = load(sources, mine)
+        if protocol is not None:
+            rules = with_budget(rules)
+        if config is None:
+            return rules
+        blocks = load(sources, _source(config)).blocks
+        return rules._replace(blocks=blocks)
+    except BadRules as error:
+        first = error.problems[0]
+        raise Unreadable(
+            first.message,
+            hint=first.hint,
+            file=first.file,
+            line=first.line,
+            column=first.column,
+            problems=error.problems,
+        ) from None
+
+
+def rules_in_force(own: str) -> tuple[RuleSet, Unreadable | None]:
+    """The rules of a blackboard; where its rules.yaml cannot be used, the shipped ones, and what is wrong with it.
+
+    A broken file must not disable the breaker: the shipped rules are evaluated and halt, and the caller reports
+    DEGRADED.
+    """
+    try:
+        return with_budget(read_rules(own)), None
+    except Unreadable as error:
+        return with_budget(read_rules(None)), error
+
+
+def with_budget(rules: RuleSet) -> RuleSet:
+    """The rules with a limit to the time that own ones take; without it, as for a replay, they take what they take."""
+    block = rules.blocks.get("limits") or {}
+    given = os.environ.get("LIZA_LIMIT_OWN_RULES_SECONDS") or block.get("own_rules_seconds")
+    try:
+        seconds = DEFAULT_SECONDS if given is None else float(given)
+    except ValueError:
+        seconds = DEFAULT_SECONDS
+    return rules._replace(budget=Budget(seconds, time.monotonic))
+
+
+def overrun(rules: RuleSet, own: str) -> Unreadable | None:
+    """Why not all rules could be evaluated, for the caller to report as DEGRADED; None if they were."""
+    overruns = rules.budget.overruns if rules.budget is not None else {}
+    hint = "make the rule simpler or remove it, or move old records out of state.yaml; the time of own rules is"
+    hint = f"{hint} limits.own_rules_seconds in {own}"
+    problems = [
+        Problem(f"rule {name} was not evaluated fully: {why}", own, None, None, hint) for name, why in overruns.items()
+    ]
+    return Unreadable(problems[0].message, hint=hint, file=own, problems=problems) if problems else None
+
+
+def halts_when_degraded(own: str) -> bool:
+    """Whether `on_degraded: halt` is set. By its line alone: it holds for a file of rules that cannot be used, too."""
+    wanted = os.environ.get("LIZA_ON_DEGRADED")
+    if wanted is not None:
+        return wanted == "halt"
+    try:
+        return re.search(rb"^on_degraded:[ \t]*[\"']?halt\b", read(own).raw, re.MULTILINE) is not None
+    except Unreadable:
+        return False
+
+
+def notify_problems(own: str) -> tuple[Problem, ...]:
+    """What is wrong with `notify:` in a file of rules that can be read otherwise.
+
+    It keeps no rule from being judged, so it is no error of the rules; but people would wait for messages in vain.
+    """
+    from liza.notify.targets import targets
+    from liza.schema.snapshot import located
+
+    data = _source(own).data if os.path.lexists(own) else {}
+    if not data.get("notify"):
+        return ()
+    _, faults = targets(data["notify"], None, os.path.dirname(os.path.dirname(os.path.abspath(own))))
+    return located(parse(read(own).raw, own), faults)
+
+
+def _source(file: str) -> Source:
+    try:
+        raw = read(file).raw
+    except Unreadable as error:
+        error.hint = "name a file of rules; see docs/rules.md for how one is written"
+        raise
+    lines = (line.strip() for line in raw.removeprefix(BOM).splitlines())
+    if all(not line or line.startswith(b"#") or line == b"---" for line in lines):
+        return Source(file, {}, lambda path, offset: (None, None))  # everything commented out, as it comes
+    try:
+        document = parse(raw, file)
+    except Unreadable as error:
+        error.hint = f"correct that line, then run: liza rules check {file}"
+        if error.line is None:
+            error.hint = "a file of rules holds keys like 'rules:' at the start of a line; see docs/rules.md"
+        raise
+    return Source(file, document.data, lambda path, offset: _locate(document, path, offset))
+
+
+def _locate(document: Document, path: Path, offset: int | None) -> tuple[int | None, int | None]:
+    if offset is not None:
+        return document.locate_inside(path, offset)
+    return document.locate(path) or (None, None)

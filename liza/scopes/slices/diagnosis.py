@@ -1,0 +1,173 @@
+"""The diagnostic report on a test that stopped a slice: eight fields, of which liza knows four.
+
+Only decisions: what is known, what is asked for, what an agent's answer makes of it, and what is still missing.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from liza.model import MAPPINGS
+from liza.scopes.slices import derived as rec
+from liza.text import closest, shown, text_of
+from liza.toolerrors import results
+
+FIELDS = (
+    "test_expectation", "actual_error", "attempt_log", "cumulative_files_modified", "scope_violations",
+    "best_hypothesis", "specific_question", "recovery_options",
+)  # fmt: skip
+ASKED = ("test_expectation", "best_hypothesis", "specific_question", "recovery_options")  # of whoever worked on it
+LISTS = ("attempt_log", "cumulative_files_modified", "scope_violations", "recovery_options")
+ABOUT = ("slice_id", "test_name", "trip_id", "stopped", "reason", "complete")
+_KNOWN = (*ABOUT, *FIELDS, "not_applicable")
+# Words that say nothing. With a reason behind them they do.
+_NOTHING = (
+    "",
+    "n/a",
+    "na",
+    "none",
+    "null",
+    "nil",
+    "tbd",
+    "todo",
+    "unknown",
+    "not applicable",
+    "-",
+    "--",
+    "?",
+    "...",
+    "…",
+)
+
+Report = dict[str, Any]
+
+
+def known(name: str, record: Mapping[str, Any], test: str, violations: Sequence[Mapping[str, Any]], why: str) -> Report:
+    """The report as liza can write it; `why` says what an empty list of violations means."""
+    trip = rec.trip_of(record) or {}
+    about = rec.test_of(record, test)
+    log = list(_log(name, record, test))
+    files = [text_of(each) for each in rec.list_of(about, "files_touched")]
+    files += [text_of(file) for entry in log for file in entry["files"]]
+    return {
+        "slice_id": name,
+        "test_name": test,
+        **{key: text_of(trip.get(key) or "") for key in ("trip_id", "stopped", "reason")},
+        "complete": False,
+        "test_expectation": None,
+        "actual_error": str(about.get("last_error") or "") or _error(name, record, test),
+        "attempt_log": log,
+        "cumulative_files_modified": list(dict.fromkeys(files)),
+        "scope_violations": [dict(each) for each in violations],
+        "best_hypothesis": None,
+        "specific_question": None,
+        "recovery_options": None,
+        "not_applicable": {} if violations else {"scope_violations": why},
+    }
+
+
+def _failed(name: str, record: Mapping[str, Any], test: str) -> list[Mapping[str, Any]]:
+    """The failed attempts at a test, also those that nobody listed."""
+    return [
+        each.fields
+        for each in rec.derived(name, record)
+        if each.fields.get("test") == test and each.fields["result"] == results.FAILED
+    ]
+
+
+def _error(name: str, record: Mapping[str, Any], test: str) -> str | None:
+    """What the last attempt says, where another program wrote that and nothing else."""
+    failed = _failed(name, record, test)
+    return text_of(failed[-1]["error"]) if failed and failed[-1].get("error") else None
+
+
+def _log(name: str, record: Mapping[str, Any], test: str) -> Iterator[dict[str, Any]]:
+    for number, entry in enumerate(_failed(name, record, test), 1):
+        yield {
+            "attempt": number,
+            "strategy": text_of(entry.get("strategy") or "not recorded"),
+            "files": [text_of(file) for file in rec.list_of(entry, "files")],
+            "result": text_of(entry.get("error") or "not recorded"),
+        }
+
+
+def answered(report: Mapping[str, Any], answer: Mapping[str, Any]) -> Report:
+    """The report with what an agent said. What the test runner said and what was tried stay as they were recorded."""
+    reasons = answer.get("not_applicable")
+    merged = {**report, **{name: answer[name] for name in ASKED if answer.get(name) is not None}}
+    if _says_nothing(report.get("actual_error")):
+        merged["actual_error"] = answer.get("actual_error")
+    merged["attempt_log"] = _results(rec.list_of(report, "attempt_log"), answer.get("attempt_log"))
+    merged["cumulative_files_modified"] = _joined(report, answer, "cumulative_files_modified", text_of)
+    merged["scope_violations"] = _joined(report, answer, "scope_violations", _file)
+    merged["not_applicable"] = {
+        **(report["not_applicable"] if isinstance(report.get("not_applicable"), MAPPINGS) else {}),
+        **(reasons if isinstance(reasons, MAPPINGS) else {}),
+    }
+    return {**merged, "complete": not list(faults(merged))}
+
+
+def _results(ours: list[Any], theirs: Any) -> Any:
+    """An agent knows best what came of an attempt; what was tried, and where, is recorded."""
+    if not ours:
+        return theirs
+    said = {
+        each.get("attempt"): each.get("result")
+        for each in (theirs if isinstance(theirs, list) else ())
+        if isinstance(each, MAPPINGS) and not _says_nothing(each.get("result"))
+    }
+    return [
+        {**each, "result": said.get(each.get("attempt"), each.get("result"))} if isinstance(each, MAPPINGS) else each
+        for each in ours
+    ]
+
+
+def _joined(report: Mapping[str, Any], answer: Mapping[str, Any], field: str, key: Any) -> Any:
+    given = answer.get(field)
+    if not isinstance(given, list):
+        return report[field] or given  # a text says why there are none
+    return list({key(each): each for each in (*given, *rec.list_of(report, field))}.values())
+
+
+def _file(violation: Any) -> str:
+    return text_of(violation.get("file")) if isinstance(violation, MAPPINGS) else text_of(violation)
+
+
+# --- what is missing ------------------------------------------------------------------------------------------------
+
+
+def faults(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Each field that is not filled in as it must be, and what is wrong with it."""
+    reasons = report.get("not_applicable")
+    stated = (
+        {name for name, why in reasons.items() if not _says_nothing(why)} if isinstance(reasons, MAPPINGS) else set()
+    )
+    for name in FIELDS:
+        value = report.get(name)
+        if _says_nothing(value):
+            if name not in stated:
+                yield name, "is missing" if value is None else "is empty, and nothing under not_applicable says why"
+        elif name == "recovery_options" and isinstance(value, list):
+            if not all(_is_option(each) for each in value):
+                yield name, "needs an option and a risk in each entry"
+        elif name not in LISTS and not isinstance(value, str):
+            yield name, f"is {shown(value)}, expected is a text"
+
+
+def _is_option(value: Any) -> bool:
+    if not isinstance(value, MAPPINGS):
+        return False
+    return not _says_nothing(value.get("option")) and not _says_nothing(value.get("risk"))
+
+
+def _says_nothing(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.strip().strip(".").lower() in _NOTHING
+    return value is None or (isinstance(value, list | tuple | dict) and all(map(_says_nothing, value)))
+
+
+def misspelt(answer: Mapping[str, Any]) -> Iterator[str]:
+    """Keys of an answer that nobody reads, with what was probably meant."""
+    for name in answer:
+        if name not in _KNOWN:
+            meant = closest(name, FIELDS)
+            yield f"{shown(name)} is no field of the report" + (f": did you mean {meant}?" if meant else "")

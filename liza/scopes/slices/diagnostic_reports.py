@@ -1,0 +1,228 @@
+"""The diagnostic reports in `.liza/diagnostics/`: written at a trip, which never waits for one, and filled in later."""
+
+import os
+import shlex
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from liza import templates
+from liza.errors import Refused, Unreadable
+from liza.model import MAPPINGS, Problem
+from liza.scopes.change import Outcome, change
+from liza.scopes.records import Event
+from liza.scopes.slices import derived as rec
+from liza.scopes.slices import diagnosis, evaluate, scope_files
+from liza.scopes.slices.diagnosis import Report
+from liza.scopes.slices.names import file_name
+from liza.store import emit, files, replace
+from liza.store.board import Board
+from liza.store.document import Document, parse
+from liza.store.files import regular
+from liza.store.paths import Paths
+from liza.store.values import identical
+from liza.text import printable, quoted, shown, text_of
+
+TEMPLATE = "diagnostic.yaml"
+MOST = 4 << 20  # bytes of an answer that are read
+
+
+def folder(paths: Paths) -> str:
+    return os.path.join(paths.folder, "diagnostics")
+
+
+def error_file(paths: Paths, name: str, error: str) -> str | None:
+    """Keep an error that is too long for the blackboard whole; None where that cannot be done."""
+    import hashlib
+
+    raw = error.encode("utf-8", "surrogatepass")
+    path = os.path.join(folder(paths), file_name(name), f"error-{hashlib.sha256(raw).hexdigest()[:12]}.txt")
+    try:
+        replace.make_folders(folder(paths), os.path.dirname(path))
+        replace.put(path, raw)
+    except OSError:
+        return None
+    return shown_path(paths, path)
+
+
+def shown_path(paths: Paths, path: str) -> str:
+    """A path below the blackboard as people type it: from the folder that has the `.liza/`."""
+    return os.path.relpath(path, os.path.dirname(os.path.abspath(paths.folder)))
+
+
+def write_missing(paths: Paths, name: str, record: Mapping[str, Any]) -> list[str]:
+    """Write each report of an open trip that is not there yet; what could not be written, in words.
+
+    Whatever keeps a report from being written keeps nothing else from being done.
+    """
+    wrong: list[str] = []
+    for entry in rec.records_of(rec.trip_of(record) or {}, "reports"):
+        path = _path(paths, entry)
+        if path is None or os.path.exists(path):
+            continue
+        try:
+            replace.make_folders(folder(paths), os.path.dirname(path))
+            replace.put(path, rendered(_known(paths, name, record, text_of(entry.get("test")))).encode())
+        except OSError as error:
+            wrong.append(f"the report {shown_path(paths, path)} could not be written: {error.strerror}")
+    return wrong
+
+
+def _path(paths: Paths, entry: Mapping[str, Any]) -> str | None:
+    """Where a report is. The blackboard says so, which anybody may have edited: nothing outside our folder counts."""
+    given = entry.get("file")
+    if not isinstance(given, str) or "\0" in given:
+        return None
+    path = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(paths.folder)), given))
+    inside = os.path.commonpath([path, os.path.abspath(folder(paths))]) == os.path.abspath(folder(paths))
+    return path if inside else None
+
+
+def _known(paths: Paths, name: str, record: Mapping[str, Any], test: str) -> Report:
+    violations, why = scope_files.violations(paths, name, record, test)
+    return diagnosis.known(name, record, test, violations, why)
+
+
+def rendered(report: Report) -> str:
+    """The report as a file; a template of somebody's own that loses or changes a field is not used."""
+    facts = {"report": report}
+    own = templates.own(TEMPLATE)
+    if own is not None:
+        try:
+            with open(own, encoding="utf-8", opener=regular) as file:
+                text = templates.fill(file.read(), facts, _FILTERS)
+            if _holds(text, report):
+                return text
+            why = "it does not hold the eight fields as they are"
+        except Exception as error:  # noqa: BLE001 - whatever somebody's template does, there is a report
+            why = str(error)
+        note = f"# The template {_line(own)} could not be used, so this is the shipped one: {_line(why)}\n"
+        return note + templates.fill(templates.text(TEMPLATE), facts, _FILTERS)
+    return templates.fill(templates.text(TEMPLATE), facts, _FILTERS)
+
+
+def _holds(text: str, report: Report) -> bool:
+    data = parse(text.encode(), TEMPLATE).data
+    return all(identical(data.get(name), report[name]) for name in (*diagnosis.FIELDS, "test_name", "slice_id"))
+
+
+def _line(value: Any) -> str:
+    return printable(" ".join(str(value)[:400].split()))
+
+
+def _word(value: Any) -> str:
+    return shlex.quote(_line(value))
+
+
+def _field(name: str, value: Any) -> str:
+    return emit.field(name, value, 0)
+
+
+_FILTERS: dict[str, Callable[..., str]] = {"field": _field, "line": _line, "word": _word}
+
+
+# --- reading and filling in -----------------------------------------------------------------------------------------
+
+
+def read(paths: Paths, entry: Mapping[str, Any]) -> Report | None:
+    """A report that was written; None where there is none that can be read."""
+    path = _path(paths, entry)
+    if path is None:
+        return None
+    try:
+        return dict(parse(files.read(path, MOST), path).data)
+    except (OSError, Unreadable):
+        return None
+
+
+def of_trip(paths: Paths, name: str, record: Mapping[str, Any]) -> list[Report]:
+    """The reports of the open trip, as they are or as they would be written now."""
+    return [
+        read(paths, entry) or _known(paths, name, record, text_of(entry.get("test")))
+        for entry in rec.records_of(rec.trip_of(record) or {}, "reports")
+    ]
+
+
+def find(board: Board, name: str, test: str | None) -> tuple[Report, str]:
+    """The report that is meant, and where it is."""
+    document = board.read()
+    record = evaluate.understood(document, name)
+    if record is None:
+        raise evaluate.unknown(document, name)
+    entry = _meant(record, name, test)
+    write_missing(board.paths, name, record)
+    known = read(board.paths, entry) or _known(board.paths, name, record, text_of(entry.get("test")))
+    return known, str(entry.get("file"))
+
+
+def _meant(record: Mapping[str, Any], name: str, test: str | None) -> Mapping[str, Any]:
+    entries = rec.records_of(rec.trip_of(record) or {}, "reports")
+    if not entries:
+        why = "it is stopped without one" if rec.status_of(record) != rec.ACTIVE else "it is not stopped"
+        raise Refused(
+            f"slice {name} waits for no report: {why}", hint=f"see: liza attempt status --slice {quoted(name)}"
+        )
+    names = [text_of(entry.get("test")) for entry in entries]
+    if test is None and len(entries) > 1:
+        listed = ", ".join(shown(each) for each in names)
+        raise Refused(f"slice {name} has several reports: {listed}", hint="say which with --test NAME")
+    if test is not None and test not in names:
+        raise Refused(f"slice {name} has no report on {shown(test)}", hint=f"one of: {', '.join(map(shown, names))}")
+    return entries[0] if test is None else entries[names.index(test)]
+
+
+def answer_of(raw: bytes, file: str) -> Mapping[str, Any]:
+    """What an agent wrote, YAML or JSON."""
+    try:
+        data: Mapping[str, Any] = parse(raw, file).data
+        return data
+    except Unreadable as error:
+        error.hint = f"write the fields {', '.join(diagnosis.ASKED)} as YAML or JSON, one behind the other"
+        error.exit_code, error.status = Refused.exit_code, Refused.status  # the blackboard is not what is wrong
+        raise
+
+
+def fill_in(
+    board: Board, name: str, test: str | None, answer: Mapping[str, Any], source: str, by: str, now: datetime
+) -> tuple[Report, str]:
+    """Complete a report; `Refused` with every field that is still missing, and then nothing is changed."""
+    report, file = find(board, name, test)
+    about = answer.get("test_name")
+    if about is not None and text_of(about) != report["test_name"]:
+        hint = f"say which test is meant with --test, or take test_name out of {source}"
+        raise Refused(f"it is about {shown(text_of(about))}, the report about {shown(report['test_name'])}", hint=hint)
+    done = diagnosis.answered(report, answer)
+    missing = [f"{field} {what}" for field, what in diagnosis.faults(done)]
+    if missing:
+        said = [*missing, *diagnosis.misspelt(answer)]
+        problems = [Problem(each, source) for each in said]
+        hint = f"add what is missing to {source}, or say why it does not apply under not_applicable, by its name"
+        problems[-1] = problems[-1]._replace(hint=hint)
+        raise Refused(f"the report is not complete: {'; '.join(said)}", hint=hint, file=source, problems=problems)
+    path = _path(board.paths, {"file": file})
+    if path is None:
+        hint = f"correct the file of that report under slice {name} in .liza/state.yaml"
+        raise Refused(f"{shown(file)} is not in .liza/diagnostics/, where reports are", hint=hint)
+    try:
+        replace.make_folders(folder(board.paths), os.path.dirname(path))
+        replace.put(path, rendered(done).encode())
+    except OSError as error:
+        raise Refused(f"it could not be written: {error.strerror}", hint="make room or permission", file=file) from None
+
+    def after(document: Document, record: Mapping[str, Any] | None) -> Outcome:
+        if record is None:
+            raise evaluate.unknown(document, name)
+        return _completed(name, record, done, by)
+
+    change(board, evaluate.SCOPE, name, after, now)
+    return done, file
+
+
+def _completed(name: str, record: Mapping[str, Any], report: Report, by: str) -> Outcome:
+    trip = rec.trip_of(record) or {}
+    entries = [
+        {**each, "complete": True} if isinstance(each, MAPPINGS) and each.get("test") == report["test_name"] else each
+        for each in rec.list_of(trip, "reports")
+    ]
+    text = f"slice {name}: the report on {shown(report['test_name'])} is complete ({by})"
+    return Outcome({**record, "current_trip": {**trip, "reports": entries}}, (Event("slice", name, "diagnosed", text),))

@@ -1,0 +1,111 @@
+"""The `<prior_attempts>` block: what the next one to work on a slice is told of those before.
+
+Everything in it that agents and test runners wrote is untrusted: it is cut, made printable, and cannot end the block.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from liza import templates
+from liza.model import MAPPINGS
+from liza.scopes.slices import derived as rec
+from liza.scopes.slices import diagnosis, diagnostic_reports
+from liza.store.files import regular
+from liza.store.paths import Paths
+from liza.text import printable, text_of
+from liza.toolerrors import results
+
+TEMPLATE = "prior_attempts.xml"
+TRIED = 20  # attempts at one test that are told
+LONG = 2_000  # characters of a text that are told
+
+
+def block(paths: Paths, name: str, run: Mapping[str, Any], *, as_begun: bool) -> tuple[str, str | None]:
+    """The block about a finished run, and what was wrong with a template of somebody's own.
+
+    `as_begun` says that the work tree is as it was when the slice began, whoever saw to that.
+    """
+    facts = {
+        "slice": name,
+        "tripped": bool(run.get("rules")),
+        "failed": run.get("failed") or 0,
+        "reason": run.get("reason") or "",
+        "guidance": run.get("guidance"),
+        "as_begun": as_begun,
+        "tests": list(_tests(paths, name, run)),
+    }
+    own = templates.own(TEMPLATE)
+    if own is not None:
+        try:
+            with open(own, encoding="utf-8", opener=regular) as file:
+                return templates.fill(file.read(), facts, _FILTERS), None
+        except Exception as error:  # noqa: BLE001 - whatever somebody's template does, the next one is told
+            wrong = f"the template {own} failed, so this is the shipped one: {error}"
+            return templates.fill(templates.text(TEMPLATE), facts, _FILTERS), wrong
+    return templates.fill(templates.text(TEMPLATE), facts, _FILTERS), None
+
+
+def last_run(record: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The run that a slice was reset after last."""
+    runs = rec.records_of(record, "history")
+    return runs[-1] if runs else None
+
+
+def _tests(paths: Paths, name: str, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Each test that failed in the run, those that stopped it first."""
+    entries = {text_of(entry.get("test")): entry for entry in rec.records_of(run, "reports")}
+    failed = [each for each in rec.derived(name, run) if each.fields["result"] == results.FAILED]
+    others = [text_of(each.fields["test"]) for each in failed if each.fields.get("test") is not None]
+    for test in dict.fromkeys([*entries, *others]):
+        entry = entries.get(test, {})
+        report = diagnostic_reports.read(paths, entry) or diagnosis.known(name, run, test, (), "")
+        tried = [each for each in rec.list_of(report, "attempt_log") if isinstance(each, MAPPINGS)]
+        options = report.get("recovery_options")
+        yield {
+            "name": test,
+            "tried": [
+                {
+                    "strategy": each.get("strategy"),
+                    "files": [text_of(file) for file in rec.list_of(each, "files")],
+                    "result": each.get("result"),
+                }
+                for each in tried[:TRIED]
+            ],
+            "left_out": max(len(tried) - TRIED, 0),
+            "report": entry.get("file"),
+            **{
+                field: report.get(field)
+                for field in ("actual_error", "test_expectation", "best_hypothesis", "specific_question")
+            },
+            "scope_violations": [
+                {"file": each.get("file"), "justification": each.get("justification") or "not justified"}
+                for each in rec.records_of(report, "scope_violations")
+            ],
+            "recovery_options": [
+                {"option": each.get("option"), "risk": each.get("risk")}
+                for each in (options if isinstance(options, list) else ())
+                if isinstance(each, MAPPINGS)
+            ],
+        }
+
+
+def _one(value: Any) -> str:
+    """A text on one line."""
+    text = " ".join(text_of(value)[: 4 * LONG].split())
+    return _escaped(printable(text if len(text) <= LONG else text[: LONG - 1] + "…"))
+
+
+def _lines(value: Any, most: int = LONG) -> str:
+    """A text on as many lines as it has, set in."""
+    text = text_of(value).strip("\n")
+    if len(text) > most:
+        text = f"{text[: most // 2]}\n[... {len(text) - most:,} characters are left out here ...]\n{text[-most // 2 :]}"
+    lines = [_escaped(printable(line.expandtabs())) for line in text.splitlines()]
+    return lines[0] if len(lines) == 1 else "".join("\n" + f"    {line}".rstrip() for line in lines)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+_FILTERS: dict[str, Callable[..., str]] = {"one": _one, "lines": _lines}

@@ -1,0 +1,370 @@
+"""Going back to where a slice began: the plan that people read, and carrying it out.
+
+Nothing is lost by it: what is in the work tree is saved first, as a commit under `refs/liza/`, and so are ignored files
+that stand where others are put back. A `.liza/` is never touched, nor a repository inside the work tree, nor a file
+that git is told not to look at, which nothing could save, nor what it ignored when the slice began.
+"""
+
+import os
+import shlex
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from liza.errors import Refused
+from liza.git import snapshot, worktree
+from liza.git.worktree import Change, WorkTree
+from liza.model import MAPPINGS, Problem
+from liza.scopes.slices import base as checkpoints
+from liza.scopes.slices import derived as rec
+from liza.scopes.slices import rollback_bases
+from liza.scopes.slices.names import file_name
+from liza.scopes.slices.rollback_bases import Base
+from liza.scopes.slices.texts import written
+from liza.store.locate import FOLDER
+from liza.text import counted
+
+COMMITS = 50  # that a plan lists
+
+
+class Target(NamedTuple):
+    """What is put back."""
+
+    commit: str | None  # the branch is there afterwards; None where there was no commit yet
+    content: str  # the commit that has the files
+    staged: str | None  # what was staged; None if nothing was, beyond the commit
+
+
+class Plan(NamedTuple):
+    """What a rollback would do."""
+
+    tree: WorkTree
+    target: Target
+    saved: str  # the reference that keeps what is there now
+    message: str
+    paths: tuple[str, ...]
+    forced: tuple[str, ...]  # ignored files that stand in the way
+    changes: tuple[Change, ...]  # from where the slice began to now
+    commits: tuple[str, ...]  # that leave the branch, the newest; `others` are among them, and listed whole
+    others: tuple[str, ...]  # that are not the slice's own
+    went_back: rollback_bases.WentBack
+    notes: tuple[str, ...]
+
+    @property
+    def is_needed(self) -> bool:
+        return bool(self.changes or self.commits or self.tree.commit != self.target.commit)
+
+
+def plan(record: Mapping[str, Any], name: str, root: str, now: datetime, contested: Container[str] = ()) -> Plan:
+    """How to go back; `Refused` where that cannot be done, with what to do about it.
+
+    `contested` are files that other slices touched, too: a commit of one is not taken for the slice's own.
+    """
+    tree = _tree(record, name, root)
+    base = _oldest(tree, record)
+    target = _target(tree, base, record, name)
+    busy = worktree.unfinished(tree)
+    if busy is not None:
+        hint = f"finish or abort it first: git -C {shlex.quote(tree.top)} status"
+        raise Refused(f"{tree.top} is in the middle of {busy}; nothing was changed", hint=hint)
+    _is_on_its_branch(tree, record, name)
+    if snapshot.ask(tree.top, "config", "--bool", "core.sparseCheckout") == b"true\n":
+        hint = f"git -C {shlex.quote(tree.top)} sparse-checkout disable"
+        raise Refused(f"{tree.top} is checked out in part only; nothing was changed", hint=hint)
+    spared = dict.fromkeys(worktree.hidden(tree), "git is told not to look at it")
+    with worktree.aside(keep=False) as (index, objects):
+        seen = worktree.present(tree, index, objects)
+        changes = worktree.changes(tree, target.content, seen.content, objects)
+        forced = tuple(_in_the_way(tree, changes))
+        if forced:
+            seen = worktree.present(tree, index, objects, forced)
+            changes = worktree.changes(tree, target.content, seen.content, objects)
+    if any(os.path.basename(change.path) == ".gitignore" for change in changes):
+        added = [change.path for change in changes if change.status == "A"]
+        ignored = worktree.once_ignored(tree, target.content, added)
+        spared |= dict.fromkeys(ignored, "git ignored it when the slice began")
+    filtered = worktree.filtered(
+        tree, [*worktree.differing(tree), *(each.path for each in changes if not each.is_repository)], target.content
+    )
+    spared |= {path: _why_filtered(tree, target, path, name) for path, name in filtered.items()}
+    changes = [change for change in changes if not worktree.is_in(change.path, spared)]
+    commits = list(_commits(tree, target.commit))
+    own = {file for file in rollback_bases.files_of(record) if file not in contested}
+    return Plan(
+        tree=tree,
+        target=target,
+        saved=_free_name(tree, f"{checkpoints.REFS}/saved/{file_name(name)}/{now:%Y%m%dT%H%M%SZ}"),
+        message=f"liza: slice {name} before it was rolled back",
+        paths=(*worktree.everything(tree), *(f":(exclude,top,literal){path}" for path in spared)),
+        forced=forced,
+        changes=tuple(changes),
+        commits=tuple(each.title for each in commits[:COMMITS]),
+        others=tuple(each.title for each in commits if each.is_merged or not own.issuperset(each.files)),
+        went_back=rollback_bases.WentBack(base, tuple(_tests_after(tree, target, record))),
+        notes=tuple(_notes(tree, target, changes, spared)),
+    )
+
+
+def _why_filtered(tree: WorkTree, target: Target, path: str, name: str) -> str:
+    why = f"git puts it through the filter {name}, which liza does not run"
+    if snapshot.ask(tree.top, "cat-file", "-e", f"{target.content}:{path}") is None:
+        return why
+    words = ["git", "-C", tree.top, "restore", f"--source={target.content}", "--", f":(top,literal){path}"]
+    return f"{why}; to put it back: {shlex.join(words)}"
+
+
+def require_own_commits(plan: Plan, name: str) -> None:
+    """`Refused` with the list of commits, where a rollback would take others' work off the branch."""
+    if not plan.others:
+        return
+    count = counted(len(plan.others), "commit")
+    message = (
+        f"the rollback would take {count} off the branch that slice {name} did not make alone; nothing was changed"
+    )
+    listed = [f"not the slice's own: {each}" for each in plan.others[:COMMITS]]
+    more = len(plan.others) - COMMITS
+    listed += [f"and {counted(more, 'more commit')}"] if more > 0 else []
+    hint = "the same with --force takes them off, too, and keeps them in refs/liza/; or revert the slice's own by hand"
+    problems = [Problem(each, plan.tree.top) for each in (message, *listed)]
+    problems[-1] = problems[-1]._replace(hint=hint)
+    error = Refused(message, hint=hint, file=plan.tree.top, problems=problems)
+    error.fields["others"] = list(plan.others)
+    raise error
+
+
+def beginning(record: Mapping[str, Any], name: str, root: str) -> tuple[WorkTree, Target]:
+    """Where a slice is worked on, and what was there when it began."""
+    tree = _tree(record, name, root)
+    own = rollback_bases.base_of(record)
+    known = [each for each in (own, *(rollback_bases.base_of(test) for _, test in rec.tests_of(record))) if each.tag]
+    return tree, _target(tree, own if own.about or not known else known[0], record, name)
+
+
+def _oldest(tree: WorkTree, record: Mapping[str, Any]) -> Base:
+    """The oldest base among the tests that are reset; the slice's, where they are not commits of one line."""
+    own = rollback_bases.base_of(record)
+    known = sorted(rollback_bases.bases_of(record), key=lambda base: (base != own, str(base.about.get("taken") or "")))
+    if len(known) < 2:
+        return known[0] if known else own
+    commits = [_commit(tree, base.tag) if base.tag else None for base in known]
+    for base, commit in zip(known, commits, strict=True):
+        if commit is None or all(other is not None and _is_ancestor(tree, commit, other) for other in commits):
+            return base
+    return own if own.tag or own.about else known[0]
+
+
+def _is_ancestor(tree: WorkTree, commit: str, other: str) -> bool:
+    return commit == other or snapshot.ask(tree.top, "merge-base", "--is-ancestor", commit, other) is not None
+
+
+def _tests_after(tree: WorkTree, target: Target, record: Mapping[str, Any]) -> Iterator[str]:
+    """The tests that did not begin before the target: they begin there now."""
+    reset = rollback_bases.tests_to_reset(record)
+    for name, test in rec.tests_of(record):
+        commit = _commit(tree, tag) if (tag := rollback_bases.base_of(test).tag) else None
+        before = commit is not None and commit != target.commit and target.commit is not None
+        if name in reset or not before or not _is_ancestor(tree, str(commit), str(target.commit)):
+            yield name
+
+
+def _tree(record: Mapping[str, Any], name: str, root: str) -> WorkTree:
+    about = record.get("checkpoint")
+    given = about.get("work_tree") if isinstance(about, MAPPINGS) else None
+    folder = os.path.normpath(os.path.join(root, given if isinstance(given, str) else "."))
+    tree = worktree.find(folder) if os.path.isdir(folder) else None
+    if tree is None:
+        hint = "restore it, or go back by hand and reset without --rollback"
+        raise Refused(f"{folder}, where slice {name} is worked on, is no git work tree", hint=hint)
+    if not worktree.is_of_repository(tree, root):
+        hint = f"go back there by hand: git -C {shlex.quote(tree.top)} status; then reset without --rollback"
+        said = f"slice {name} names a work tree of another repository than the blackboard's; nothing was changed"
+        raise Refused(said, hint=hint, file=tree.top)
+    return tree
+
+
+def _target(tree: WorkTree, base: Base, record: Mapping[str, Any], name: str) -> Target:
+    tag, placed = base
+    ref = placed.get("ref")
+    kept = _commit(tree, ref) if isinstance(ref, str) and ref.startswith(f"{checkpoints.REFS}/") else None
+    if not tag and kept is not None:
+        return Target(None, kept, None)  # there was no commit yet
+    if not tag and not rec.list_of(record, "attempts"):
+        hint = f"liza attempt start --slice {shlex.quote(name)} --test NAME"
+        raise Refused(f"slice {name} has no checkpoint: no test was started yet", hint=hint)
+    if not tag:
+        hint = f"write the commit to go back to as checkpoint_tag of slice {name} into .liza/state.yaml"
+        raise Refused(f"slice {name} has no checkpoint: no test was started before the first attempt", hint=hint)
+    commit = _commit(tree, tag)
+    if commit is None:
+        hint = f"get it back with git fetch, or write another checkpoint_tag of slice {name} into .liza/state.yaml"
+        raise Refused(f"the checkpoint {tag[:60]!r} of slice {name} is no commit in {tree.top}", hint=hint)
+    parents = (snapshot.ask(tree.top, "rev-parse", f"{kept}^@") or b"").decode().split() if kept is not None else []
+    if kept is None or kept == commit or parents[:1] != [commit]:
+        if placed.get("dirty") is True:
+            hint = f"git -C {shlex.quote(tree.top)} for-each-ref {checkpoints.REFS}"
+            raise Refused(f"slice {name} began with changes that nobody committed, and they are gone", hint=hint)
+        return Target(commit, commit, None)
+    return Target(commit, kept, parents[1] if len(parents) > 1 else None)
+
+
+def _commit(tree: WorkTree, name: str) -> str | None:
+    if name.startswith("-") or not name.isprintable():
+        return None
+    answer = snapshot.ask(tree.top, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    return None if answer is None else answer.decode().strip()
+
+
+def _is_on_its_branch(tree: WorkTree, record: Mapping[str, Any], name: str) -> None:
+    """Another branch is not for moving: it may be somebody else's work."""
+    about = record.get("checkpoint")
+    if not isinstance(about, MAPPINGS) or "branch" not in about or about["branch"] == tree.branch:
+        return
+    began = about["branch"]
+    there = f"on the branch {tree.branch}" if tree.branch else "on no branch"
+    words = ["git", "-C", tree.top, "switch", *([str(began)] if began else ["--detach"])]
+    raise Refused(
+        f"slice {name} began {f'on the branch {began}' if began else 'on no branch'}, but {tree.top} is {there}; "
+        "nothing was changed",
+        hint=shlex.join(words),
+    )
+
+
+def _in_the_way(tree: WorkTree, changes: Sequence[Change]) -> Iterator[str]:
+    """Files that git ignores, and that stand where something is put back: they are saved, too."""
+    seen = {change.path for change in changes if change.status != "D"}
+    found: dict[str, None] = {}
+    for change in changes:
+        if change.status == "D":
+            found |= dict.fromkeys(path for path in _standing(tree.top, change.path) if path not in seen)
+    yield from found
+
+
+def _standing(top: str, path: str) -> Iterator[str]:
+    parts = path.split("/")
+    for above in ("/".join(parts[:n]) for n in range(1, len(parts))):
+        full = os.path.join(top, above)
+        if os.path.islink(full) or (os.path.lexists(full) and not os.path.isdir(full)):
+            yield above
+            return
+    here = os.path.join(top, path)
+    if os.path.isdir(here) and not os.path.islink(here):
+        for folder, folders, files in os.walk(here):
+            if ".git" in folders or ".git" in files:
+                hint = f"move {folder} away first"
+                raise Refused(f"a repository stands where {path} is to be put back: {folder}", hint=hint)
+            links = [each for each in folders if os.path.islink(os.path.join(folder, each))]
+            yield from (os.path.relpath(os.path.join(folder, each), top) for each in (*files, *links))
+    elif os.path.lexists(here):
+        yield path
+
+
+def _free_name(tree: WorkTree, ref: str) -> str:
+    number, name = 1, ref
+    while _commit(tree, name) is not None:
+        number += 1
+        name = f"{ref}-{number}"
+    return name
+
+
+class _Commit(NamedTuple):
+    title: str
+    files: frozenset[str]
+    is_merged: bool  # a merge brought it; git says of its files, too, that they changed since the last attempt
+
+
+def _commits(tree: WorkTree, since: str | None) -> Iterator[_Commit]:
+    """The commits that leave the branch, each with its files; of a merge, those that are as in no parent."""
+    if tree.commit is None or tree.commit == since:
+        return
+    span = [f"{since}..HEAD"] if since is not None else ["HEAD"]
+    words = ("log", "-c", "-r", "-z", "--raw", "--root", "--no-renames", "--no-show-signature", "--format=%H %h %s")
+    line = set(worktree.command(tree.top, "rev-list", "--first-parent", *span).split())
+    commit, title, files = "", None, set()
+    parts = iter(worktree.command(tree.top, *words, *span).split("\0"))
+    for part in parts:
+        if part.lstrip("\n").startswith(":"):  # modes and hashes; the path is the next part, whatever is in it
+            files.add(next(parts, ""))
+        elif part:
+            if title is not None:
+                yield _Commit(title, _outside_boards(files), commit not in line)
+            (commit, _, title), files = part.lstrip("\n").partition(" "), set()
+    if title is not None:
+        yield _Commit(title, _outside_boards(files), commit not in line)
+
+
+def _outside_boards(files: Iterable[str]) -> frozenset[str]:
+    """The paths as the blackboard has them; what a rollback never touches is nobody's loss."""
+    return frozenset(os.path.normpath(written(file)) for file in files if FOLDER not in file.split("/"))
+
+
+def _notes(tree: WorkTree, target: Target, changes: Sequence[Change], spared: Mapping[str, str]) -> Iterator[str]:
+    for path, why in spared.items():
+        yield f"{path} is left as it is: {why}"
+    for change in changes:
+        if change.is_repository:
+            mend = shlex.join(["git", "submodule", "update", "--init", change.path])
+            yield f"the submodule {change.path} is left as it is: {mend}"
+    if target.commit is not None and tree.commit is not None:
+        base = (snapshot.ask(tree.top, "merge-base", target.commit, tree.commit) or b"").decode().strip()
+        if base != target.commit:
+            yield "the checkpoint is not among the commits of the branch: it was rebased or amended since"
+
+
+# --- in words -------------------------------------------------------------------------------------------------------
+
+
+def commands(plan: Plan) -> list[str]:
+    """The plan as a person would type it; what they do, liza does."""
+    tree, target = plan.tree, plan.target
+    paths = shlex.join(plan.paths)
+    forced = shlex.join([f":(top,literal){path}" for path in plan.forced])
+    parent = "-p HEAD " if tree.commit else ""
+    return [
+        f"cd {shlex.quote(tree.top)}",
+        "staged=$(git write-tree)",
+        'export GIT_INDEX_FILE="$(git rev-parse --absolute-git-dir)/liza-index"',
+        'git read-tree "$staged"',
+        f"git add --all -- {paths}",
+        *([f"git add --force -- {forced}"] if plan.forced else []),
+        f'saved=$(git commit-tree {parent}-m {shlex.quote(plan.message)} "$(git write-tree)")',
+        'rm "$GIT_INDEX_FILE" && unset GIT_INDEX_FILE',
+        f'git update-ref {plan.saved} "$saved"',
+        'git read-tree --reset -i "$saved"',  # this way an entry keeps what git is told about it
+        f"git restore --source={target.content} --staged --worktree -- {paths}",
+        *_last(plan),
+    ]
+
+
+def _last(plan: Plan) -> list[str]:
+    target = plan.target
+    if target.commit is None:
+        return ["git update-ref -d HEAD", "git read-tree --empty"]
+    return [f"git reset --soft {target.commit}", f"git read-tree --reset -i {target.staged or target.commit}"]
+
+
+def way_back(plan: Plan) -> str:
+    """The command that brings back what a rollback put away."""
+    words = ["git", "-C", plan.tree.top, "restore", f"--source={plan.saved}", "--worktree", "--", *plan.paths]
+    return shlex.join(words)
+
+
+# --- doing it -------------------------------------------------------------------------------------------------------
+
+
+def carry_out(plan: Plan) -> str:
+    """Save what is there, then go back; the commit that keeps it. What fails in between says how to go on."""
+    tree, target = plan.tree, plan.target
+    with worktree.aside(keep=True) as (index, _):
+        seen = worktree.present(tree, index, None, plan.forced)
+    saved = checkpoints.commit(tree, seen, plan.message)
+    worktree.command(tree.top, "update-ref", plan.saved, saved)
+    try:
+        worktree.command(tree.top, "read-tree", "--reset", "-i", saved)
+        worktree.command(tree.top, "restore", f"--source={target.content}", "--staged", "--worktree", "--", *plan.paths)
+        for line in _last(plan):
+            worktree.command(tree.top, *line.split()[1:])
+    except Refused as error:
+        hint = f"all that was there is kept: {way_back(plan)}"
+        raise Refused(f"the rollback is not complete: {error.message}", hint=hint) from None
+    snapshot.ask(tree.top, "update-index", "-q", "--refresh")
+    return saved

@@ -1,0 +1,229 @@
+"""The scope of a slice as it is written down: on the blackboard, in contracts, and in `GRAPH.json`."""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from liza.errors import LizaError, Refused, Unreadable
+from liza.model import MAPPINGS
+from liza.scopes.slices import derived as rec
+from liza.scopes.slices import scope_lock as rules
+from liza.scopes.slices.scope_lock import Decision, Entry, Scope
+from liza.store.files import regular
+from liza.store.paths import Paths
+from liza.text import quoted, shown, text_of
+
+GRAPH, PAGE = "GRAPH.json", "CONTRACTS.md"
+_FOLDERS = ("", ".greenlight", ".liza")  # in which both are looked for
+_READABLE = (".md", ".txt", ".rst", ".adoc", ".yaml", ".yml", ".json")  # in which a contract may be written
+MOST = 8 << 20  # bytes of a file that are read
+
+
+class Ground(NamedTuple):
+    """Where paths are meant from."""
+
+    root: str  # the folder that has the `.liza/`
+    top: str  # of the work tree
+
+    def path(self, file: str) -> str | None:
+        """What a file really is in the work tree, links and all; None if it is not in there."""
+        real, top = os.path.realpath(os.path.join(self.top, file)), os.path.realpath(self.top)
+        if real != top and not real.startswith(top.rstrip("/") + "/"):
+            return None
+        return os.path.relpath(real, top)
+
+    def places(self, file: str) -> list[str | None]:
+        """What a file really is; and of a link also where it is itself, for whoever changes it changes that."""
+        above, name = os.path.split(file)
+        if not os.path.islink(os.path.join(self.top, file)):
+            return [self.path(file)]
+        here = self.path(above)
+        return [self.path(file), None if here is None else os.path.normpath(os.path.join(here, name))]
+
+
+def ground_of(paths: Paths, record: Mapping[str, Any], top: str | None = None) -> Ground:
+    root = os.path.dirname(os.path.abspath(paths.folder))
+    about = record.get("checkpoint")
+    given = about.get("work_tree") if isinstance(about, MAPPINGS) else None
+    return Ground(root, top or os.path.normpath(os.path.join(root, given if isinstance(given, str) else ".")))
+
+
+def scope_of(ground: Ground, name: str, record: Mapping[str, Any], graph: str | None = None) -> Scope:
+    """What a slice may change; `Unreadable` where that is written, and cannot be understood."""
+    if record.get(rules.LISTED) is not None:
+        if not isinstance(record[rules.LISTED], list):
+            hint = f"write files_in_scope of slice {name} as a list; [] if nothing may be changed"
+            raise Unreadable(f"files_in_scope is {shown(record[rules.LISTED])}, which is no list", hint=hint)
+        return Scope(tuple(_paths(ground, rules.paths_of(record[rules.LISTED]), rules.LISTED)))
+    notes: list[str] = []
+    file = _find(ground, GRAPH, graph)
+    planned = _planned(file, name, notes) if file is not None else {}
+    contracts = [*_listed(record.get("contracts")), *_listed(planned.get("contracts"))]
+    inferred = [
+        *_contracts(ground, contracts, file, notes),
+        *_packages(ground, rules.paths_of(planned.get("packages"))),
+        *_paths(ground, rules.paths_of(planned.get("deliverables")), rules.DELIVERABLES),
+    ]
+    return Scope(None, tuple(inferred), tuple(notes))
+
+
+def decisions(ground: Ground, scope: Scope, record: Mapping[str, Any], files: Sequence[str]) -> list[Decision]:
+    why = rules.justifications(record)
+    return [
+        min((rules.decide(scope, file, place, why) for place in ground.places(file)), key=lambda each: each.in_scope)
+        for file in files
+    ]
+
+
+def violations(paths: Paths, name: str, record: Mapping[str, Any], test: str) -> tuple[list[dict[str, str]], str]:
+    """The files outside the scope that a report tells of; and why there are none, if there are none."""
+    ground = ground_of(paths, record)
+    try:
+        scope = scope_of(ground, name, record)
+    except LizaError as error:
+        return [], f"the scope could not be read: {error.message}"
+    if not scope.is_known:
+        return [], "no scope is known: neither files_in_scope nor contracts nor GRAPH.json name one"
+    about = rec.test_of(record, test)
+    found = [each.get("file") for each in rec.records_of(record, "scope_violations")]
+    entries = [each for each in rec.records_of(record, "attempts") if each.get("test") == test]
+    touched = [
+        *rec.list_of(about, "files_touched"),
+        *(file for entry in entries for file in rec.list_of(entry, "files")),
+    ]
+    files = [text_of(each) for each in dict.fromkeys(map(text_of, [*touched, *found]))]
+    return rules.told(decisions(ground, scope, record, files)), "no file outside the scope is known to be changed"
+
+
+# --- from what is written to entries --------------------------------------------------------------------------------
+
+
+def _paths(ground: Ground, listed: Sequence[str], rule: str) -> Iterator[Entry]:
+    for said in listed:
+        path = rules.plain(said)
+        pattern = rules.pattern_of(path)
+        if pattern is not None:
+            yield Entry(said, rule, (), pattern)
+            continue
+        places = [place for each in dict.fromkeys((path, said)) for place in ground.places(each)]
+        yield Entry(said, rule, tuple(each for each in places if each is not None))
+
+
+def _packages(ground: Ground, listed: Sequence[str]) -> Iterator[Entry]:
+    module = _module(ground)
+    for said in listed:
+        path = rules.plain(said)
+        entry = next(_paths(ground, [said], rules.PACKAGES))
+        if entry.pattern is None and not os.path.lexists(os.path.join(ground.top, path)):
+            places, inside = rules.package_paths(path, module)
+            more = [found for each in places if (found := ground.path(each)) is not None]
+            entry = entry._replace(paths=(*entry.paths, *more), inside=inside)
+        yield entry
+
+
+def _module(ground: Ground) -> str | None:
+    """The name of the Go module, with which its packages are called."""
+    path = os.path.join(ground.top, "go.mod")
+    with suppress(OSError), open(path, encoding="utf-8", errors="replace", opener=regular) as file:
+        found = re.search(r"^module\s+(\S+)", file.read(1 << 16), re.MULTILINE)
+        return found[1].strip('"') if found else None
+    return None
+
+
+def _contracts(ground: Ground, contracts: Sequence[Any], graph: str | None, notes: list[str]) -> Iterator[Entry]:
+    if not contracts:
+        return
+    place = os.path.join(os.path.dirname(graph), PAGE) if graph is not None else None
+    page = place if place is not None and os.path.exists(place) else _find(ground, PAGE, None)
+    document = _read(page) if page is not None else ""
+    for contract in contracts:
+        name, text = _contract(ground, contract, document)
+        if text is None:
+            notes.append(f"the contract {shown(name)} is not in {PAGE}")
+            continue
+        files, packages = rules.references(text)
+        for entry in _paths(ground, files, rules.CONTRACTS):
+            yield entry._replace(said=f"{entry.said} in {name}")
+        for package in packages:
+            yield Entry(f"{package} in {name}", rules.CONTRACTS, (), None, package.replace(".", "/"))
+
+
+def _contract(ground: Ground, contract: Any, document: str) -> tuple[str, str | None]:
+    """What a contract is called, and what it says: itself, a file, or a section of the page of contracts."""
+    if isinstance(contract, MAPPINGS):
+        name = text_of(contract.get("id") or contract.get("name") or "a contract")
+        own = "\n".join(f"`{text}`\n{text}" for text in _texts(contract))
+        return name, f"{own}\n{rules.section_of(document, name) or ''}"
+    name = text_of(contract).strip()
+    path = os.path.join(ground.root, name)
+    if name.endswith(_READABLE) and os.path.isfile(path):
+        return name, _read(path)
+    if any(char.isspace() for char in name) or "/" in name:
+        return name[:60], f"`{name}`" if " " not in name else name
+    return name, rules.section_of(document, name)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, MAPPINGS):
+        for each in value.values():
+            yield from _texts(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _texts(each)
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
+
+
+# --- GRAPH.json -----------------------------------------------------------------------------------------------------
+
+
+def _find(ground: Ground, name: str, given: str | None) -> str | None:
+    if given is not None:
+        if not os.path.isfile(given):
+            raise Refused(f"there is no file {given}", hint=f"name the {name} of the project with --graph")
+        return given
+    for folder in dict.fromkeys((ground.root, ground.top)):
+        for inside in _FOLDERS:
+            path = os.path.join(folder, inside, name)
+            if os.path.isfile(path):
+                return path
+    return None
+
+
+def _planned(file: str, name: str, notes: list[str]) -> Mapping[str, Any]:
+    """The entry of a slice, whether the slices are a list or a mapping."""
+    try:
+        data = json.loads(_read(file))
+    except (ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", None)
+        hint = "correct that line: until then the scope cannot be judged"
+        raise Unreadable(f"it is no JSON: {error}", hint=hint, file=file, line=line) from None
+    slices = data.get("slices", data) if isinstance(data, dict) else data
+    if isinstance(slices, dict):
+        found = slices.get(name)
+    elif isinstance(slices, list):
+        keys = ("id", "slice_id", "name")
+        found = next((each for each in slices if isinstance(each, dict) and name in map(each.get, keys)), None)
+    else:
+        hint = f'write them as {{"slices": {{{json.dumps(name)}: {{"packages": [], "deliverables": []}}}}}}'
+        raise Unreadable("its slices are neither a list nor a mapping", hint=hint, file=file)
+    if not isinstance(found, dict):
+        notes.append(f"{os.path.basename(file)} has no slice {shown(name)}")
+        return {}
+    return found
+
+
+def _read(file: str) -> str:
+    try:
+        with open(file, encoding="utf-8-sig", errors="replace", opener=regular) as opened:
+            return opened.read(MOST)
+    except OSError as error:
+        hint = f"see: ls -la {quoted(file)}"
+        raise Unreadable(f"it could not be read: {error.strerror}", hint=hint, file=file) from None

@@ -1,0 +1,83 @@
+"""Texts of agents and test runners: how much of one stays on the blackboard, its one line, and what it repeats."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+from unicodedata import normalize
+
+from liza.scopes.slices.derived import records_of
+from liza.toolerrors.results import FAILED
+
+ERROR = 20_000  # characters of a test's last error that stay on the blackboard; the whole is kept in a file then
+LINE = 500  # of a strategy, and of what is said of one attempt
+ALIKE = 0.9  # how much of two strategies must agree for one to repeat the other
+
+# Where test runners say what is wrong, in the order in which it tells most.
+_TELLING = (
+    re.compile(r"^E {2,}(?P<said>\S.*)"),  # pytest
+    re.compile(r"^(?P<said>(?:[\w.]*(?:Error|Exception|Failure)|panic)\b: .*)"),
+    re.compile(r"(?P<said>\b(?:assert\w*|expected|want(?:ed)?|panic)\b.*)", re.IGNORECASE),
+)
+_COLOURS = re.compile("\x1b\\[[0-9;:]*[A-Za-z]")
+
+
+def written(text: str) -> str:
+    """A text as it can be written down: bytes that are no characters become escapes."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def kept(error: str, file: str | None) -> str:
+    """An error as it stands on the blackboard: verbatim, or its two ends and the file that has all of it."""
+    if len(error) <= ERROR:
+        return error
+    left_out = len(error) - ERROR
+    where = f"; all of it is in {file}" if file else ""
+    return f"{error[: ERROR // 2]}\n[... {left_out:,} characters are left out here{where} ...]\n{error[-ERROR // 2 :]}"
+
+
+def summary(error: str) -> str:
+    """The one line of an error that says most."""
+    lines = [line for line in (_COLOURS.sub("", line)[: 4 * LINE] for line in error[:200_000].splitlines()) if line]
+    for telling in _TELLING:
+        found = next((match["said"] for line in lines if (match := telling.search(line))), None)
+        if found is not None:
+            return short(found)
+    return short(next((line for line in lines if line.strip()), ""))
+
+
+def short(text: str, limit: int = LINE) -> str:
+    """A text on one line."""
+    line = " ".join(text[: 4 * limit + 100].split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def repeated(strategy: str, record: Mapping[str, Any]) -> str | None:
+    """The documented strategy of a failed attempt that this one repeats: in this run, or in one before a reset."""
+    wanted = _words(strategy)
+    if not wanted:
+        return None
+    from rapidfuzz.fuzz import ratio
+
+    for earlier in _strategies(record):
+        known = _words(earlier)
+        if wanted == known or (_digits(wanted) == _digits(known) and ratio(wanted, known) >= 100 * ALIKE):
+            return earlier
+    return None
+
+
+def _words(text: str) -> str:
+    """A strategy without what makes no difference: case, white space, punctuation, the width of letters."""
+    return " ".join(re.findall(r"\w+", normalize("NFKC", text).casefold()))
+
+
+def _digits(text: str) -> list[str]:
+    """The numbers in a text: a retry with another one is another strategy."""
+    return re.findall(r"\d+", text)
+
+
+def _strategies(record: Mapping[str, Any]) -> Iterable[str]:
+    runs = [*records_of(record, "history"), record]
+    for entry in (each for run in reversed(runs) for each in records_of(run, "attempts")):
+        strategy = entry.get("strategy")
+        if entry.get("result") == FAILED and isinstance(strategy, str) and strategy.strip():
+            yield strategy

@@ -1,0 +1,23 @@
+"""`on_degraded: halt`: while the blackboard cannot be judged, the agents are halted, without a trip.
+
+The halt lifts itself at the first check that can judge everything again.
+"""
+
+from datetime import datetime
+
+from liza.errors import LizaError, place
+from liza.scopes.rules_file import halts_when_degraded
+from liza.scopes.sprint import checkpoint
+from liza.store.board import Board
+
+LIFTED = "the blackboard can be judged again: the halt for on_degraded was removed, agents may continue"
+
+
+def see_to(board: Board, error: LizaError | None, now: datetime) -> str | None:
+    """Halt if there is an error and that is wanted, let go on if there is none; what was done, in words."""
+    if error is None:
+        return LIFTED if checkpoint.lift_degraded(board.paths.checkpoint) else None
+    if checkpoint.look(board.paths.checkpoint) is not None or not halts_when_degraded(board.paths.rules):
+        return None
+    checkpoint.make_degraded(board.paths.checkpoint, place(error.file, error.line, error.column) + error.message, now)
+    return f"the agents are halted until the blackboard can be judged (on_degraded: halt): {error.message}"

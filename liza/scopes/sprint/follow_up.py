@@ -1,0 +1,299 @@
+"""What is written about a trip and about the decision on it: the page for people, and the lines of the log.
+
+Each step can be done again without harm under the same trip id; whoever comes next does what a crash left undone.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+from typing import Any, NamedTuple
+
+from liza.errors import LizaError, Refused
+from liza.model import Match, Origin, Silenced, Snapshot, format_time
+from liza.rules.acknowledged import origin_of
+from liza.scopes.sprint import checkpoint, report
+from liza.scopes.sprint import section as sections
+from liza.scopes.sprint.origin import LIZA, RESOLVE, evidence_digest, is_about
+from liza.scopes.sprint.report_notes import carry_over, holds
+from liza.store import files, replace
+from liza.store.board import Board
+from liza.store.log import append_entry, append_locked, entries_about
+from liza.text import one_line
+
+_DETAIL = 300  # characters
+_ID = 12  # digits of a trip id
+
+
+class Trip(NamedTuple):
+    """A match about to be put into effect, with all that its paperwork needs."""
+
+    trigger: Mapping[str, Any]
+    matches: tuple[Match, ...]
+    snapshot: Snapshot
+    evidence: Mapping[str, str]
+    rule_changes: tuple[str, ...] = ()
+    silenced: tuple[Silenced, ...] = ()
+    alarms: tuple[str, ...] = ()  # what keeps, or could have kept, records from counting
+    renews: bool = True  # a report on it that is there already is written anew; else that one has more to say
+
+
+def attempt(failed: list[LizaError], step: Callable[[], object]) -> None:
+    """Do a step of several; why it failed is for later."""
+    try:
+        step()
+    except LizaError as error:
+        failed.append(error)
+
+
+# --- the trip -------------------------------------------------------------------------------------------------------
+
+
+def write_report(board: Board, trip: Trip, instead_of: Trip | None = None) -> None:
+    """The page for people. What they wrote into an earlier version of it is in this one too.
+
+    `instead_of` is what this process took the trip for before it knew better: its page is nobody's work.
+    """
+    name = str(trip.trigger.get("trip_id"))
+    if not trip.renews and not report.is_about(board.paths.report, name):
+        restore_report(board, trip.trigger)
+    there = _read(board.paths.report)
+    if instead_of is not None and there == _rendered(instead_of):
+        there = None
+    if there is not None and _is_final(board, trip, there):
+        return
+    text = _rendered(trip)
+    if there is not None and report.says(there, name):
+        before = _read(_archived(board, trip.trigger))
+        if _is_edited(there, before):
+            text = carry_over(text if before is None else before, there, text)
+        if text == there:
+            return
+    try:
+        if there is not None:
+            _keep_edited(board, there)
+        replace.put(board.paths.report, _encoded(text))
+    except OSError as error:
+        raise _no_report(error, board.paths.report) from None
+
+
+def archive(board: Board, trip: Trip) -> None:
+    """The same page under a name of its own, once the trip is entered and its time is certain.
+
+    Until somebody decides it is as liza wrote it, which is how what people wrote is told from it.
+    """
+    path = _archived(board, trip.trigger)
+    name = str(trip.trigger.get("trip_id"))
+    try:
+        replace.make_folder(board.paths.reports)
+    except OSError as error:
+        raise _no_report(error, board.paths.reports) from None
+    known, text = _read(path), _rendered(trip)
+    if known is not None and _is_final(board, trip, known):
+        return
+    there = _read(board.paths.report)
+    if known != text or there is None or not report.says(there, name):
+        write_report(board, trip)  # before what it is compared with is another one
+    if known == text:
+        return
+    try:
+        replace.put(path, _encoded(text))
+    except OSError as error:
+        raise _no_report(error, path) from None
+
+
+def _is_final(board: Board, trip: Trip, page: str) -> bool:
+    """Whether a page is not to be written anew: a human has decided meanwhile, and that is in it; or this trip has no
+    evidence any more. Agents can write a page too: that somebody has decided is what the blackboard says."""
+    name = str(trip.trigger.get("trip_id"))
+    if not trip.renews:
+        return report.says(page, name)
+    if not report.says(page, name, decided=True):
+        return False
+    try:
+        section = board.read().data.get("circuit_breaker")
+    except LizaError:
+        return False
+    trigger = sections.open_trigger(section)
+    return sections.is_resolved(section, name) and (trigger is None or trigger.get("trip_id") != name)
+
+
+def is_replaced(board: Board, trigger: Mapping[str, Any]) -> bool:
+    """Whether the page of an open trip is another one, or lacks something that liza wrote."""
+    there, before = _read(board.paths.report), _read(_archived(board, trigger))
+    if there is None or before is None:
+        return False  # who writes it next reports that
+    trip = str(trigger.get("trip_id"))
+    return report.says(before, trip) and not (report.says(there, trip) and holds(there, before))
+
+
+def restore_report(board: Board, trigger: Mapping[str, Any]) -> None:
+    archived = _archived(board, trigger)
+    text = _read(_edited(archived)) or _read(archived)
+    if text is not None:  # else whoever tripped it is about to write it
+        with suppress(OSError):
+            replace.put(board.paths.report, _encoded(text))
+
+
+def _keep_edited(board: Board, there: str) -> None:
+    """Put a report that somebody edited beside the archived one, before another takes its place."""
+    for path in _archives(board):
+        if report.says(there, path.removesuffix(".md")[-_ID:]):
+            if _is_edited(there, _read(path)) and _read(_edited(path)) != there:
+                replace.put(_edited(path), _encoded(there))
+            return
+    if report.has_ticks(there):  # nobody but a person does that, wherever the archived one is
+        replace.make_folder(board.paths.reports)
+        name = f"{hashlib.sha256(_encoded(there)).hexdigest()[:_ID]}.edited.md"
+        replace.put(os.path.join(board.paths.reports, name), _encoded(there))
+
+
+def _archives(board: Board) -> list[str]:
+    """The archived reports, the newest first."""
+    try:
+        names = sorted(os.listdir(board.paths.reports), reverse=True)
+    except OSError:
+        return []
+    return [os.path.join(board.paths.reports, name) for name in names if report.is_archive(name)]
+
+
+def _is_edited(there: str, before: str | None) -> bool:
+    """Whether somebody wrote into a report; where it was never archived only what nobody but a person does counts."""
+    return there != before if before is not None else report.has_ticks(there)
+
+
+def _archived(board: Board, trigger: Mapping[str, Any]) -> str:
+    return os.path.join(board.paths.reports, report.archive_name(trigger))
+
+
+def _edited(archived: str) -> str:
+    return archived.removesuffix(".md") + ".edited.md"
+
+
+def _rendered(trip: Trip) -> str:
+    return report.render(trip.trigger, trip.matches, trip.snapshot, trip.rule_changes, trip.silenced, trip.alarms)
+
+
+def _read(path: str) -> str | None:
+    try:
+        return files.read(path).decode(errors="surrogateescape")
+    except OSError:
+        return None
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")
+
+
+def _no_report(error: OSError, path: str) -> Refused:
+    hint = "make room or permission for it, then run: liza analyze"
+    return Refused(f"the report could not be written: {error.strerror}", hint=hint, file=path)
+
+
+def is_logged(board: Board, action: str, trigger: Mapping[str, Any]) -> bool:
+    """Whether the log has that entry already."""
+    trip = _name_of(trigger)
+    return any(_is_about(entry, action, trip) for entry in entries_about(board.paths.log, trip))
+
+
+def log_trip(board: Board, trigger: Mapping[str, Any], now: datetime, *, waits: bool = True) -> None:
+    """That it tripped: by whoever finds it so first, since the one who tripped it may have been killed."""
+    log_once(board, trigger, "tripped", sections.named(trigger), now, waits=waits)
+
+
+def log_once(
+    board: Board,
+    trigger: Mapping[str, Any],
+    action: str,
+    detail: str,
+    now: datetime,
+    *,
+    waits: bool = True,
+    **more: Any,
+) -> None:
+    """One line a decision: a trip that is taken up again after a crash is not logged twice."""
+    trip = _name_of(trigger)
+    mark = f"trip {trip}" if trigger.get("trip_id") else f"trip of {trip}"
+    said = f"circuit breaker {action}: {one_line(detail, _DETAIL)}, {mark}"
+    entry = {"timestamp": format_time(now), "agent": LIZA, "action": action, "trip_id": trip, **more, "detail": said}
+    append_entry(board.paths, entry, lambda: is_logged(board, action, trigger), waits=waits and board.waits)
+
+
+def _name_of(trigger: Mapping[str, Any]) -> str:
+    """By what the log knows a trip; one that another tool entered has no id, and is known by its time."""
+    return str(trigger.get("trip_id") or trigger.get("timestamp"))
+
+
+def _is_about(entry: Mapping[str, Any], action: str, trip: str) -> bool:
+    return entry.get("agent") == LIZA and entry.get("action") == action and is_about(entry, trip)
+
+
+# --- the decision ---------------------------------------------------------------------------------------------------
+
+
+def keep_decision(board: Board, entry: Mapping[str, Any], now: datetime, *, waits: bool = True) -> list[LizaError]:
+    """Write down what the history says of the decision on a trip, and what of it could not be."""
+    failed: list[LizaError] = []
+    if entry.get("trip_id") and entry.get("resolution"):  # one without words is waited for, and told by the log alone
+        report_decision(board, entry, failed)
+    log_decision(board, entry, now, failed, waits=waits)  # last: its line says that all of it is done
+    return failed
+
+
+def report_decision(board: Board, entry: Mapping[str, Any], failed: list[LizaError]) -> None:
+    """Into both copies of the report: what the history says of the decision on this trip."""
+    trip = str(entry["trip_id"])
+    added = report.decision(entry)
+    archived = _archived(board, entry)
+    _archive_as_edited(board, trip, archived)
+    for path in (archived, board.paths.report):
+        attempt(failed, partial(_add_decision, path, trip, added))
+
+
+def log_decision(
+    board: Board, entry: Mapping[str, Any], now: datetime, failed: list[LizaError], *, waits: bool = True
+) -> None:
+    """Into the log, once."""
+    if entry.get("trip_id"):
+        attempt(failed, lambda: log_trip(board, entry, now, waits=waits))  # no check comes after a decision
+    resolved = f"{entry.get('pattern') or 'no pattern named'} {sections.whose(entry)}"
+    more: dict[str, Any] = {} if origin_of(entry) is Origin.COMMAND else {"edited": True}
+    more |= {"evidence": kept} if (kept := evidence_digest(entry)) is not None else {}
+    attempt(failed, lambda: log_once(board, entry, "resolved", resolved, now, waits=waits, **more))
+
+
+def log_command(board: Board, entry: Mapping[str, Any], now: datetime) -> None:
+    """That somebody decides by `liza resolve`; under the lock, and before it is entered: else it is only a claim."""
+    trip, at = _name_of(entry), str(entry.get("resolved_at"))
+    line = {"timestamp": format_time(now), "agent": str(entry.get("resolved_by")), "action": RESOLVE, "trip_id": trip}
+    line |= {"resolved_at": at}
+    line |= {"evidence": kept} if (kept := evidence_digest(entry)) is not None else {}
+    line["detail"] = f"{one_line(entry.get('pattern'), 100)}: {one_line(entry.get('resolution'), _DETAIL)}, trip {trip}"
+    with suppress(LizaError):  # a decision is entered all the same; what is written after it tells why the log is not
+        append_locked(board.paths, line)
+
+
+def _archive_as_edited(board: Board, trip: str, archived: str) -> None:
+    """The report under its own name with what people wrote into it, unless the decision is in there already."""
+    there, known = _read(board.paths.report), _read(archived)
+    if there is None or there == known or not report.says(there, trip):
+        return
+    if known is not None and report.says(known, trip, decided=True):
+        return
+    with suppress(OSError):  # the page is there all the same
+        replace.make_folder(board.paths.reports)
+        replace.put(archived, _encoded(there))
+
+
+def _add_decision(path: str, trip: str, added: str) -> None:
+    text = _read(path)
+    if text is None:
+        return  # the report was taken away; the decision is on the blackboard
+    if report.says(text, trip) and not report.says(text, trip, decided=True):
+        try:
+            replace.put(path, _encoded(text.rstrip("\n") + "\n" + added))
+        except OSError as error:
+            said = f"the decision could not be added to the report: {error.strerror}"
+            raise checkpoint.Unfinished(said, hint="make room or permission for it", file=path) from None

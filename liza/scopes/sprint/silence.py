@@ -1,0 +1,80 @@
+"""Adding a silence to the blackboard, and ending one. Both are logged; nothing about a silence is ever changed else."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from liza.errors import LizaError, Refused
+from liza.model import format_time
+from liza.rules.silences import LONGEST, Entry, entries
+from liza.store import edit
+from liza.store.board import Board
+from liza.store.document import Document
+from liza.store.log import append_entry
+
+
+class Done(NamedTuple):
+    """The silence that was added or ended, and why that is not in the log if it is not."""
+
+    entry: Entry
+    not_logged: LizaError | None
+
+
+def add(
+    board: Board, rule: str, match: Mapping[str, str], length: timedelta, reason: str, by: str, now: datetime
+) -> Done:
+    """Put one silence on the blackboard; an empty `match` means all that the rule finds."""
+    if not reason.strip():
+        raise Refused("a silence needs a reason", hint="-m 'why nobody needs to be stopped by this'")
+    if length > LONGEST:
+        hours = f"{LONGEST.total_seconds() / 3600:g}"
+        raise Refused(f"a silence lasts at most {hours} hours", hint=f"--for {hours}h, and decide again then")
+    record: dict[str, Any] = {"id": "", "rule": rule}
+    record |= {"match": dict(match)} if match else {"all": True}
+    record |= {
+        "created": format_time(now),
+        "until": format_time(now + length),
+        "reason": reason.strip(),
+        "by": by,
+    }
+
+    def append(document: Document) -> bytes:
+        taken = {entry.name for entry in entries(document.data.get("silences"))}
+        record["id"] = next(name for n in range(1, len(taken) + 2) if (name := f"silence-{n}") not in taken)
+        return edit.append_record(document, "silences", record)
+
+    board.change(append)
+    entry = next(entries([record]))
+    about = ", ".join(f"{name}={value}" for name, value in match.items()) or "all of it"
+    said = f"{record['id']}: {rule} ({about}) until {record['until']}: {reason.strip()}"
+    return Done(entry, _log(board, by, "silenced", said, now))
+
+
+def expire(board: Board, name: str, by: str, now: datetime) -> Done:
+    """End a silence before its time; `Refused` if there is none of that name, or it has ended."""
+    ended: list[Entry] = []
+
+    def end(document: Document) -> bytes:
+        listed = list(entries(document.data.get("silences")))
+        named = [entry for entry in listed if entry.name == name]
+        if not named:
+            known = ", ".join(entry.name for entry in listed if entry.in_force(now))
+            raise Refused(f"there is no silence {name!r}", hint=f"in force: {known or 'none'}; see: liza silence list")
+        usable = [entry for entry in named if not entry.is_over(now)]
+        if not usable:
+            raise Refused(f"the silence {name} is not in force, so it cannot be ended", hint="see: liza silence list")
+        decision = {"expired_at": format_time(now), "expired_by": by}
+        ended[:] = [usable[0]._replace(fields={**usable[0].fields, **decision})]
+        return edit.set_fields(document, "silences", usable[0].place, decision)
+
+    board.change(end)
+    return Done(ended[0], _log(board, by, "unsilenced", f"{name}: {ended[0].fields['rule']}", now))
+
+
+def _log(board: Board, by: str, action: str, detail: str, now: datetime) -> LizaError | None:
+    """What is on the blackboard is done; if it could not be logged as well, that is told, and is no refusal."""
+    try:
+        append_entry(board.paths, {"timestamp": format_time(now), "agent": by, "action": action, "detail": detail})
+    except LizaError as error:
+        return error
+    return None

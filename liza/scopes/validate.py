@@ -1,0 +1,85 @@
+"""All that is wrong with a blackboard, found at once: records, log, rules, and what claims, slices and loops hold."""
+
+import os
+from datetime import datetime
+from typing import NamedTuple
+
+from liza.errors import Unreadable
+from liza.model import MAPPINGS, Problem, Snapshot
+from liza.rules.evaluate import RuleSet
+from liza.schema import state
+from liza.schema.snapshot import located, take
+from liza.scopes import inbox
+from liza.scopes.narrower import PROTOCOLS, faults, missing
+from liza.scopes.rules_file import notify_problems, read_rules
+from liza.store.board import Board
+from liza.store.document import Document, parse, parse_log
+from liza.store.versions import read
+
+_BY_NAME = ("agents", "claims", "slices", "loops", "stages")  # sections that may hold their records as a mapping
+
+
+class Validity(NamedTuple):
+    """What was looked at, how much of each kind it holds, and what is wrong with it."""
+
+    checked: dict[str, dict[str, int]]
+    problems: tuple[Problem, ...]
+
+
+def of_board(board: Board, now: datetime) -> Validity:
+    """The files of a blackboard together; `Unreadable` where one of them cannot be understood at all."""
+    document = board.read()
+    snapshot = take(document, now=now)
+    checked = {board.paths.state: _counts(snapshot)}
+    problems = list(snapshot.problems)
+    if os.path.exists(board.paths.log):
+        log, more = of_file(board.paths.log)
+        checked |= log
+        problems += more
+    rules = None
+    if os.path.lexists(board.paths.rules):
+        try:
+            rules = read_rules(board.paths.rules)
+            problems += notify_problems(board.paths.rules)
+            checked[board.paths.rules] = {"rules": len(rules.rules), "disabled": len(rules.disabled)}
+        except Unreadable as error:
+            own = Problem(error.message, error.file or board.paths.rules, error.line, error.column, error.hint)
+            problems += error.problems or (own,)
+    waiting = inbox.look(board)
+    if waiting.records or waiting.problems:
+        checked[board.paths.inbox] = inbox.counts(waiting)
+    problems += waiting.problems
+    return Validity(checked, (*problems, *_of_protocols(document, rules), *_missing(board, document)))
+
+
+def _missing(board: Board, document: Document) -> list[Problem]:
+    """What was stopped, and somebody has taken off the blackboard."""
+    hint = "put it back from .liza/backups/, or decide: liza claim resolve ID --drop -m WHY"
+    return [Problem(text, board.paths.state, hint=hint) for text in missing(board, document.data).values()]
+
+
+def of_file(file: str) -> Validity:
+    """One file by itself: a log by its name, else a state.yaml."""
+    raw = read(file).raw
+    if os.path.basename(file) == "log.yaml":
+        log = parse_log(raw, file)
+        return Validity({file: {"entries": len(log.data)}}, located(log, state.check_log(log.data)))
+    document = parse(raw, file)
+    snapshot = take(document)
+    return Validity({file: _counts(snapshot)}, (*snapshot.problems, *_of_protocols(document)))
+
+
+def _of_protocols(document: Document, rules: RuleSet | None = None) -> tuple[Problem, ...]:
+    """What the owners of claims, slices and loops find wrong with them."""
+    if not any(document.data.get(name) for name in PROTOCOLS):
+        return ()
+    return located(document, faults(document.data, rules or read_rules(None)))
+
+
+def _counts(snapshot: Snapshot) -> dict[str, int]:
+    return {
+        name: len(value)
+        for name, value in snapshot.sections.items()
+        if (isinstance(value, list | tuple) and name in state.SECTIONS)
+        or (isinstance(value, MAPPINGS) and value and name in _BY_NAME)
+    }

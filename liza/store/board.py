@@ -1,0 +1,202 @@
+"""One blackboard: reading it, and changing it under its lock."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+from liza.errors import LizaError, LockTimeout, Unreadable, Unwritable
+from liza.halt import trip_of
+from liza.store import replace, versions
+from liza.store.document import Document, parse
+from liza.store.lock import Lock
+from liza.store.paths import Paths, find
+
+_LOOKS = 5  # at a file that is being written, until it is the same before and after
+_PATIENCE = 30.0  # seconds; how long a change is tried against programs that replace the file without the lock
+
+
+class BeingWritten(Unreadable):
+    """Somebody has the file open for writing: what is in it now may be the half of what will be."""
+
+
+class Board:
+    """The blackboard in one `.liza/` folder."""
+
+    def __init__(self, paths: Paths, *, waits: bool = True) -> None:
+        self.paths = paths
+        self.waits = waits  # for the lock; the daemon never does, or it would not see what comes meanwhile
+        self._postponed: list[Callable[[], None]] = []
+        self.changes = 0  # that are in place: an error behind one does not mean that nothing was written
+        self.rescued: list[str] = []  # versions saved from an interrupted write, for the caller to tell about
+        self.stuck: list[str] = []  # what was there at the last write and cannot be removed, with what fixes it
+
+    @classmethod
+    def find(cls, root: str | None = None) -> "Board":
+        return cls(find(root))
+
+    def read(
+        self, previous: Document | None = None, *, whole: versions.Identity | None = None, patient: bool = False
+    ) -> Document:
+        """The document as it is now. What reads like a part of `previous` is looked at twice before it is believed.
+
+        `BeingWritten` instead of what may be half a save, for a caller that is patient and will look again.
+        """
+        try:
+            reading = versions.read(self.paths.state, whole=whole, patient=patient)
+            if patient and reading.unsettled:
+                raise self._being_written("somebody has it open for writing")
+            document = self._document(reading, previous)
+            if previous is not None and _shrunk(previous, document):
+                document = self._looked_at_twice(previous)
+            return document
+        except Unreadable as error:
+            raise self.with_backup(error) from None
+
+    def with_backup(self, error: Unreadable) -> Unreadable:
+        """A file that cannot be read, with the last copy that could: for a person to put back, never for us."""
+        from shlex import quote
+
+        from liza.store.backups import last
+
+        copy = last(self.paths)
+        if copy is not None and error.file == self.paths.state and "backups" not in (error.hint or ""):
+            command = f"cp {quote(copy)} {quote(self.paths.state)}"
+            restore = f"or go back to the last copy, without what was written since: {command}"
+            error.hint = "; ".join(part for part in (error.hint, restore) if part)
+        return error
+
+    def _looked_at_twice(self, previous: Document) -> Document:
+        """What seems to be less than it was. A writer in place may stand still half way for longer than anybody can
+        wait; but it has the file open for as long, so what is gone is only believed when nobody has."""
+        for _ in range(_LOOKS):
+            reading = versions.read(self.paths.state, again=True)
+            document = self._document(reading, previous)
+            written = _shrunk(previous, document) and versions.is_being_written(self.paths.state)
+            if versions.is_in_place(self.paths.state, reading):
+                break
+        if written:
+            raise self._being_written("there is less in it than before, and somebody still has it open for writing")
+        return document
+
+    def _being_written(self, message: str) -> BeingWritten:
+        return BeingWritten(message, hint=f"see who writes it with: fuser -v {self.paths.state}", file=self.paths.state)
+
+    def _document(self, reading: versions.Reading, previous: Document | None = None) -> Document:
+        if previous is None:
+            document = parse(reading.raw, self.paths.state)
+        else:
+            from liza.store.follow import follow  # only who reads again and again needs it
+
+            document = follow(previous, reading.raw, self.paths.state)
+        if "circuit_breaker" not in document.data and (reports := self._reports()) and not self._is_halted_by(reports):
+            # A breaker that has tripped before does not lose its section by itself: what we see is not all of the file.
+            raise Unreadable(
+                f"there is no circuit_breaker section, yet {self.paths.reports}/ holds reports of earlier trips",
+                hint="restore the section from a backup or from git; to start anew, move the old reports away",
+                file=self.paths.state,
+            )
+        return document
+
+    def sweep(self) -> None:
+        """Take away what an interrupted write left, as each change does; whoever has the lock now will do it then."""
+        self.stuck = list(self._odd_folders())
+        if replace.has_left(self.paths.state):
+            with suppress(LizaError), Lock(self.paths.lock, timeout=0.0):
+                self._sweep()
+
+    def _sweep(self) -> None:
+        self.stuck = list(self._odd_folders())
+        self.rescued += replace.sweep(self.paths.state, self.paths.backups, self.stuck)
+
+    def _odd_folders(self) -> Iterator[str]:
+        """What has the name of a folder of ours and is none: nothing can be kept there."""
+        from shlex import quote
+
+        for path in (self.paths.backups, self.paths.reports):
+            if os.path.lexists(path) and (os.path.islink(path) or not os.path.isdir(path)):
+                yield f"{path}: not a folder, so nothing is kept there; to fix: mv {quote(path)} {quote(path)}.odd"
+
+    def change(self, edit: Callable[[Document], bytes], *, waits: bool = True) -> tuple[Document, bytes]:
+        """Put the bytes that `edit` makes of the document in its place; returns both, the old document first.
+
+        `edit` is called again with the newer document whenever another program got in between. Who does not wait gets a
+        `LockTimeout` at once where somebody holds the lock.
+        """
+        with Lock(self.paths.lock, None if waits and self.waits else 0.0):
+            self._sweep()
+            started = time.monotonic()
+            while True:
+                try:
+                    seen = versions.read(self.paths.state)
+                    document = self._document(seen)
+                except Unreadable as error:
+                    raise self.with_backup(error) from None
+                raw = edit(document)
+                if raw == document.raw:
+                    self.changes += 1
+                    return document, raw
+                try:
+                    replace.replace(self.paths.state, seen, raw)
+                    self.changes += 1
+                    return document, raw
+                except replace.Changed:
+                    if time.monotonic() - started > _PATIENCE:
+                        raise Unwritable(
+                            f"other programs kept writing it for {_PATIENCE:g} s; nothing was written",
+                            hint=f"have them take the lock: flock -x {self.paths.lock} -c '...'",
+                            file=self.paths.state,
+                        ) from None
+
+    def when_free(self, step: Callable[[], None]) -> None:
+        """Do a step that takes the lock. Who does not wait does it in a later `catch_up`, in order."""
+        self._postponed.append(step)
+        self.catch_up()
+
+    def catch_up(self) -> None:
+        """Do what could not be done while somebody held the lock."""
+        while self._postponed:
+            try:
+                self._postponed[0]()
+            except LockTimeout:
+                if not self.waits:
+                    return
+                self._postponed.clear()
+                raise
+            except BaseException:
+                del self._postponed[0]
+                raise
+            del self._postponed[0]
+
+    @property
+    def is_behind(self) -> bool:
+        return bool(self._postponed)
+
+    def _reports(self) -> list[str]:
+        """The names of the archived reports; they begin with their time, so the newest is the last.
+
+        What is kept beside them is no sign of a trip that was entered: a large trip's evidence is written before it.
+        """
+        try:
+            names = sorted(os.listdir(self.paths.reports))
+        except OSError:
+            return []
+        return [name for name in names if name[0] != "." and name.endswith(".md") and ".edited." not in name]
+
+    def _is_halted_by(self, reports: list[str]) -> bool:
+        """Whether the newest report is of the trip that halts the agents now. That trip could not be entered when it
+        was made, so the section has never been there; the next check completes it."""
+        halted_by = trip_of(self.paths.checkpoint)
+        return halted_by is not None and f"-{halted_by}" in reports[-1]
+
+
+def _shrunk(before: Document, after: Document) -> bool:
+    """Fewer sections, or fewer records in one: perhaps deleted, perhaps a file that is only half written yet."""
+    return any(
+        name not in after.data
+        or (
+            isinstance(value, list | dict)
+            and (not isinstance(after.data[name], list | dict) or len(after.data[name]) < len(value))
+        )
+        for name, value in before.data.items()
+    )

@@ -1,0 +1,227 @@
+"""How much of a file is read: agents write here, and a small file can stand for gigabytes.
+
+Size, aliases and values are looked at before anything is parsed, records and texts before anything is evaluated. Over a
+limit a file is `Unreadable`, which is DEGRADED. The defaults are far beyond any sprint; `limits:` in rules.yaml raises
+them, an environment variable like LIZA_LIMIT_RECORDS sets them. Rules.yaml is looked at only once a default is passed,
+so that a hook that reads a small blackboard does not read a second file.
+"""
+
+import os
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from liza.errors import Unreadable
+
+_LOG = 10  # the log is append-only and seldom parsed: so many times the size and values of the blackboard
+_INNER = {"claims": "rounds", "slices": "attempts", "loops": "iterations"}  # records inside those of a section
+# Where a node may begin. A false alarm only makes the estimate larger. Led by the sign, which is quick to search for.
+_ANCHOR = re.compile(rb"&(?<=[\s\[{,:]&)([^\s,\[\]{}]+)")
+_ALIAS = re.compile(rb"\*(?<=[\s\[{,:]\*)([^\s,\[\]{}]+)")
+_MOST_STARS = 300_000  # more aliases than the parser follows, three times over
+_MOST_LOOKED_AT = 100_000_000  # bytes, all anchored nodes together: more are made to cost time
+_TOO_MANY = 1 << 50
+
+
+class Limits(NamedTuple):
+    """What a file of the blackboard may come to."""
+
+    file_bytes: int = 10_000_000
+    alias_bytes: int = 10_000_000  # of the text that aliases stand for
+    values: int = 500_000  # by the signs that part them: commas, brackets and line ends
+    records: int = 20_000
+    text: int = 2_000_000  # characters
+
+
+DEFAULT = Limits()
+_MEANT = {
+    "file_bytes": "bytes",
+    "alias_bytes": "bytes of text that its aliases stand for",
+    "values": "values",
+    "records": "records",
+    "text": "characters in one text",
+}
+
+
+def check_size(size: int, file: str) -> None:
+    """`Unreadable` for a file that is too large to be read; asked before a byte of it is."""
+    _require("file_bytes", size, file)
+
+
+def is_too_large(size: int, file: str) -> bool:
+    """Whether a file is too large to be read."""
+    try:
+        check_size(size, file)
+    except Unreadable:
+        return True
+    return False
+
+
+def check_raw(raw: bytes, file: str) -> None:
+    """`Unreadable` for bytes that would come to too much when parsed."""
+    if len(raw) > _smallest("values"):
+        _require("values", sum(raw.count(sign) for sign in (b"\n", b",", b"[", b"{")), file)
+    if b"&" in raw and b"*" in raw:
+        expanded, at = _alias_bytes(raw)
+        _require("alias_bytes", expanded, file, lambda: _line_column(raw, at))
+
+
+def check_data(raw: bytes, data: Any, file: str, locate: Any) -> None:
+    """`Unreadable` for more records, or a longer text, than is evaluated. `locate` gives a path its line and column."""
+    if len(raw) > 4 * (most := _smallest("records")):
+        over = next((path for path, number in _counted(data) if number > most), None)
+        if over is not None:
+            *_, (_, number) = _counted(data)
+            _require("records", number, file, lambda: locate(over))
+    if len(raw) > (most := _smallest("text")) and (longest := max(map(len, _texts(data)), default=0)) > most:
+        _require("text", longest, file, lambda: locate(_path_of_text(data, longest)))
+
+
+def _smallest(name: str) -> int:
+    return int(getattr(_with_environment(DEFAULT), name))
+
+
+def _require(name: str, found: int, file: str, where: Any = lambda: None) -> None:
+    if found <= _smallest(name):
+        return
+    limit = getattr(in_force(file), name) * (_LOG if file.endswith("log.yaml") and name != "text" else 1)
+    if found <= limit:
+        return
+    from shlex import quote
+
+    line, column = where() or (None, None)
+    raised = f"limits: {{{name}: {found}}} in {os.path.join(os.path.dirname(file), 'rules.yaml')}"
+    if name == "file_bytes":
+        fix = f"move old records out of it, or the whole file: mv {quote(file)} {quote(file)}.large"
+    else:
+        fix = "move old records out of it"
+    raise Unreadable(
+        f"too large to be evaluated: {found:,} {_MEANT[name]}, the limit is {limit:,}",
+        hint=f"{fix}; to raise the limit: {raised}",
+        file=file,
+        line=line,
+        column=column,
+    )
+
+
+def in_force(file: str) -> Limits:
+    """The limits for a file: the environment beats the rules.yaml beside it, which can only raise a default."""
+    from liza.store.parser import BadYaml, decode, load
+    from liza.store.versions import read
+
+    rules, given = os.path.join(os.path.dirname(file), "rules.yaml"), None
+    if file != rules and os.path.lexists(rules):
+        try:
+            data = load(decode(read(rules).raw))
+            given = data.get("limits") if isinstance(data, Mapping) else None
+        except (Unreadable, BadYaml):
+            given = None  # reported by whoever reads the rules
+    found = given if isinstance(given, Mapping) else {}
+    raised = {name: max(found[name], getattr(DEFAULT, name)) for name in Limits._fields if type(found.get(name)) is int}
+    return _with_environment(DEFAULT._replace(**raised))
+
+
+def _with_environment(limits: Limits) -> Limits:
+    given = {name: os.environ.get(f"LIZA_LIMIT_{name.upper()}", "") for name in Limits._fields}
+    return limits._replace(**{name: int(text) for name, text in given.items() if text.isdecimal() and len(text) < 16})
+
+
+def _alias_bytes(raw: bytes) -> tuple[int, int]:
+    """About how much text the aliases in a file stand for, and where the one is that stands for most.
+
+    The node of an anchor is taken to reach to the next line that is indented no further; an alias inside of it counts
+    with what that one stands for, so that aliases of aliases multiply here as they do in the parser.
+    """
+    anchors = [(found.start(), found[1]) for found in _ANCHOR.finditer(raw)]
+    if not anchors:
+        return 0, 0
+    if raw.count(b"*") > _MOST_STARS:
+        return _TOO_MANY, raw.index(b"*")
+    known: dict[bytes, tuple[int, int]] = {}  # start and end of each node
+    ends: dict[int, int] = {}  # by the line on which a node begins
+    looked_at = at = total = largest = where = 0
+    offsets, totals = [0], [0]  # of all aliases so far
+    for alias in _ALIAS.finditer(raw):
+        while at < len(anchors) and anchors[at][0] < alias.start():
+            start, name = anchors[at]
+            line = raw.rfind(b"\n", 0, start) + 1
+            if line not in ends:
+                ends[line] = _node_end(raw, line)
+                looked_at += ends[line] - line
+            known[name] = (start, ends[line])
+            at += 1
+        if alias[1] not in known:
+            continue
+        start, end = known[alias[1]]
+        end = min(end, alias.start())  # what is not complete has no alias yet
+        known[alias[1]] = (start, end)
+        size = end - start + _up_to(end, offsets, totals) - _up_to(start, offsets, totals)
+        total += size
+        if size > largest:
+            largest, where = size, alias.start()
+        offsets.append(alias.start())
+        totals.append(total)
+        if total > _TOO_MANY or looked_at > _MOST_LOOKED_AT:
+            return _TOO_MANY, alias.start()
+    return total, where
+
+
+def _up_to(offset: int, offsets: list[int], totals: list[int]) -> int:
+    """What the aliases before a place stand for, together."""
+    return totals[bisect_left(offsets, offset) - 1] if offset else 0
+
+
+def _node_end(raw: bytes, line: int) -> int:
+    """Where the block ends that begins on a line: at the next one that is indented no further."""
+    text = raw[line : line + 1000]
+    indent = len(text) - len(text.lstrip(b" -"))
+    following = re.compile(rb"\n(?! {%d})[ ]*[^\s#]" % (indent + 1)).search(raw, line)
+    return following.start() if following is not None else len(raw)
+
+
+def _line_column(raw: bytes, offset: int) -> tuple[int, int]:
+    return raw.count(b"\n", 0, offset) + 1, offset - raw.rfind(b"\n", 0, offset)
+
+
+def _counted(data: Any) -> Iterator[tuple[tuple[str | int, ...], int]]:
+    """The number of records in a file, growing section by section: the last place is where it became too many."""
+    total = 0
+    for name, section in data.items() if isinstance(data, dict) else [(None, data)]:
+        path: tuple[str | int, ...] = (name,) if name is not None else ()
+        if not isinstance(section, list | dict):
+            continue
+        total += len(section)
+        yield path, total
+        inner = _INNER.get(name) if isinstance(name, str) else None
+        if inner is not None:
+            records = section.values() if isinstance(section, dict) else section
+            held = [record[inner] for record in records if isinstance(record, dict) and inner in record]
+            total += sum(len(each) for each in held if isinstance(each, list | dict))
+            yield path, total
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in a value, keys among them."""
+    pending = [value]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, dict):
+            pending += each
+            pending += each.values()
+        elif isinstance(each, list):
+            pending += each
+
+
+def _path_of_text(value: Any, length: int) -> tuple[str | int, ...]:
+    """Where the text of that length is; a key is where its mapping is."""
+    path: tuple[str | int, ...] = ()
+    while isinstance(value, list | dict):
+        inside = list(value.items() if isinstance(value, dict) else enumerate(value))
+        found = next(((key, each) for key, each in inside if any(len(t) == length for t in _texts(each))), None)
+        if found is None:
+            break
+        path, value = (*path, found[0]), found[1]
+    return path

@@ -1,0 +1,1 @@
+"""How the outputs of tools and agents are read for errors; `liza.toolerrors.errors` is the way in."""

@@ -1,0 +1,175 @@
+"""Errors that one line tells, tool by tool.
+
+A line is tried against a pattern only if it holds one of the hints (small letters, parted by `|`); the first pattern
+that fits decides. A good hint is a rare one: a pattern is compiled for the first line that holds its hint.
+The signature is what the group `text` holds, or else the whole line. Patterns begin at the beginning of the line, so
+that sentences about errors, source code and what grep shows of it do not fit; those of compilers may be indented,
+because builders like to indent what compilers say.
+"""
+
+from typing import NamedTuple
+
+from liza.toolerrors.found import AROUND, COUNT, ENDED, LOGGED, ROOT, TEST
+
+NONE = -1  # the rank of what looks like an error and is none
+
+
+class Pattern(NamedTuple):
+    """One kind of line."""
+
+    rank: int
+    name: str
+    hints: str
+    regex: str
+
+
+def _rows(rank: int, *rows: tuple[str, str, str]) -> tuple[Pattern, ...]:
+    return tuple(Pattern(rank, *row) for row in rows)
+
+
+_FILE = r"(?P<file>(?:[A-Za-z]:)?[^\s:()\[\]'\"<>|,]+)"
+_AT = rf"{_FILE}:(?P<line>\d+)"
+_MAKE = r"\S*make(?:\[\d+\])?: "
+_KINDS = r"(?:(?:fatal|internal|internal compiler|parse|syntax|runtime|linker|build|compilation|type|usage|stream) )?"
+_SIGNALS = ("Segmentation fault", "Aborted", "Killed", "Bus error", "Illegal instruction", "Trace/breakpoint trap")
+_ERRNOS = (
+    "No such file or directory", "Permission denied", "Is a directory", "Not a directory", "File exists",
+    "Directory not empty", "Operation not permitted", "No space left on device", "Read-only file system",
+    "Too many open files", "Connection refused", "Connection timed out", "Name or service not known",
+    "Address already in use", "Cannot allocate memory", "Exec format error", "Argument list too long", "Text file busy",
+)  # fmt: skip
+
+NO_ERRORS = _rows(
+    NONE,
+    ("agent, tries again", "retrying in", r".*\bRetrying in \d"),
+    ("make, ignored", "(ignored)", rf"{_MAKE}\[.*\] Error \d+ \(ignored\)"),
+)
+OF_THE_AGENT = _rows(
+    ENDED,
+    ("service", "api error", r"\W{0,4}(?P<text>API Error(?:: | \()\S.*)"),
+    ("limit", "limit", r"\W{0,4}(?P<text>(?:Claude AI usage limit reached|You've hit your .{0,40}limit).*)"),
+    ("account", "credit balance", r"Credit balance is too low.*"),
+    ("key", "invalid api key", r"Invalid API key\b.*"),
+    ("context", "prompt is too long", r"Prompt is too long\b.*"),
+)
+# What passes on that something else failed.
+PASSED_ON = _rows(
+    AROUND,
+    ("make", "***", rf"{_MAKE}\*\*\* \[(?:{_AT}: )?.*\] .*"),
+    (
+        "cargo, compiling",
+        "error: could not|error: aborting|error: build|error: process",
+        r"error: (?:could not compile|aborting due to|build failed|process didn't exit)\b.*",
+    ),
+    ("cargo, testing", "failed", r"error: (?:test failed, to rerun|doctest failed|\d+ targets? failed)\b.*"),
+    ("just", "error: recipe", r"error: Recipe .* failed .*"),
+    ("linker", "ld returned", r"\S+: error: ld returned \d+ exit status"),
+    ("tar", "error is not recoverable", r"\S+: Error is not recoverable: .*"),
+    ("git push", "failed to push", r"error: failed to push some refs.*"),
+    ("git merge", "merge failed", r"Automatic merge failed; .*"),
+    ("yarn", "command failed", r"\W{0,3}(?:error |ELIFECYCLE\W+)?Command failed\b.*"),
+    ("pnpm", "elifecycle", r"\W{0,3}ELIFECYCLE\b.*"),
+    (
+        "docker build",
+        "did not complete",
+        r"(?:ERROR: )?(?:failed to solve: )?process .* did not complete successfully.*",
+    ),
+    ("ninja", "failed: ", r"FAILED: (?:\[code=\d+\] )?\S.*"),
+    ("gradle task", "execution failed", r"Execution failed for task .*"),
+    ("exit status", "exit status ", r"exit status [1-9]\d*$"),
+    ("exit code", "exit code", r"[Ee]xit code:? [1-9]\d*$"),
+    (
+        "exit of a command",
+        "code",
+        r"(?i:(?:\w+ )?(?:command|process|script|task|job)\b.{0,200} code[ :=]+[1-9]\d*\b.*)",
+    ),
+)
+COMPILERS = _rows(
+    ROOT,
+    ("make, a rule", "***", rf"{_MAKE}\*\*\* (?!Waiting)\S.*"),
+    ("makefile", "***", rf"{_AT}: \*\*\* .*"),
+    (
+        "tsc, msvc, csc",
+        "): error|): fatal|) : error|) : fatal",
+        rf"\s*{_FILE}\((?P<line>\d+)(?:,\d+)?\) ?: (?:fatal )?error\b.*",
+    ),
+    ("tsc --pretty, pyright", " - error", rf"\s*{_AT}:\d+ - error\b.*"),
+    ("tsc, no place", "error ts", r"\s*error TS\d+: .*"),
+    ("gcc, clang, mypy, javac", " error:", rf"\s*(?!(?<=\s)\S+_test\.go:){_AT}(?::\d+)?: {_KINDS}error: .*"),
+    ("ruff, flake8, pylint", ".py", rf"{_AT}:\d+: [A-Z]+\d{{3,4}}:? .*"),
+    ("go", ".go:", rf"(?:vet: )?{_FILE}(?<=\.go):(?P<line>\d+):\d+: (?!warning|note)\S.*"),
+    ("go command", "go: ", r"go: (?!downloading|finding|found|creating|to add|added|upgraded|extracting)\S.*"),
+    ("go, race", "data race", r"WARNING: DATA RACE$"),
+    ("maven", ":[", r"\[ERROR\] (?P<file>\S+\.(?:java|kt|scala)):\[(?P<line>\d+),\d+\] .*"),
+    ("kotlin", "e: ", r"e: (?:file://)?(?P<file>[^\s:]+):(?P<line>\d+):\d+:? .*"),
+    ("linker", "undefined reference", r"\S+: ?.*\bundefined reference to [`'‘\"].*"),
+    ("eslint", " error ", r"\s+(?P<line>\d+):\d+\s+error\s+\S.*"),
+    ("assert of C", "assertion", rf"\S+: {_AT}: .*\bAssertion .* failed\.?$"),
+    ("sanitizer", "sanitizer", r"==\d+==\s?ERROR: .*"),
+    ("ruby", ".rb:", rf"{_FILE}(?<=\.rb):(?P<line>\d+):in .*\((?:\w|::)+\)$"),
+    ("perl", " line ", r".+ at (?P<file>\S+\.(?:p[lm]|t|cgi)) line (?P<line>\d+)(?:, .*)?\.$"),
+    (
+        "php",
+        "fatal error: |parse error: ",
+        r"(?:PHP )?(?:Fatal|Parse|Recoverable fatal) error: +(?P<message>\S.*?)"
+        r"(?: in (?P<file>\S+?)(?: on line |:)(?P<line>\d+))?$",
+    ),
+    ("cmake", "cmake error", r"CMake Error(?: at (?P<file>[^\s:]+):(?P<line>\d+))?.*"),
+    ("webpack", "error in ", r"ERROR in (?P<file>\S+?)(?:[ :](?P<line>\d+):[\d-]+)?$"),
+)
+PROGRAMS = _rows(
+    ROOT,
+    ("git, conflict", "conflict (", r"CONFLICT \(.*\): .*"),
+    ("git, rejected", "rejected]", r"\s*! \[(?:remote )?rejected\] .*"),
+    ("curl", "curl: (", r"curl: \(\d+\) .*"),
+    ("docker", "docker daemon", r"(?:ERROR: )?Cannot connect to the Docker daemon\b.*"),
+    ("server", "error ", r"(?:docker: )?Error (?:response from daemon|from server(?: \(\w+\))?): .*"),
+    ("mysql", "error ", r"ERROR \d+ \(\w+\)(?: at line \d+)?: .*"),
+    ("sqlite", "error near line", r"(?:Parse|Runtime) error near line \d+: .*"),
+    ("oracle", "ora-", r"ORA-\d{5}: .*"),
+    *(
+        (each, each.lower(), rf"(?:\S+: line \d+: +\d+ )?{each}(?: \(core dumped\))?(?: {{2,}}.*)?$")
+        for each in _SIGNALS
+    ),
+    ("bash", ": line ", rf"(?:-?\w{{0,2}}sh|{_FILE}): line (?P<line>\d+): \S.*"),
+    ("dash", ": not found", rf"(?:sh|{_FILE}): (?P<line>\d+): \S+: not found$"),
+    ("shells", "not found", r"\S+: (?:\S+: (?:command )?not found|command not found: \S+)$"),
+    ("windows", "is not recognized", r"'.*' is not recognized as an internal or external command.*"),
+    *((each, each.lower(), rf"[\w./+-]+: (?:.*: )?{each}$") for each in _ERRNOS),
+    ("python", "python", r"\S*python[\d.]*(?:\.exe)?: (?:No module named|can't open file|Error while finding).*"),
+)
+OTHERS = (
+    *_rows(TEST, ("rspec", "rspec ", r"rspec (?P<file>\./[^\s:]+):(?P<line>\d+) # (?P<test>.*)")),
+    *_rows(LOGGED, ("black", "would reformat", r"would reformat (?P<file>\S+)(?P<line>)$")),
+)
+# What any program may write. Where a message is asked for, a value or a piece of code will not do.
+ANYBODYS = _rows(
+    ROOT,
+    ("action of GitHub", "::error", r"::error(?: file=(?P<file>[^,:]*))?(?:,line=(?P<line>\d+))?[^:]*::(?P<text>.*)"),
+    (
+        "error", "error",
+        rf"(?:[\w./+-]+(?:\[\d+\])?: )?(?:{_KINDS}(?i:error)|FATAL ERROR)(?:\[[\w-]+\]| \w?\d+)?: (?P<message>\S.*)",
+    ),
+    ("error of some kind", " error: ", r"(?:[A-Z]\w+ ){1,2}Error: (?P<message>\S.*)"),
+    ("error, yarn", "error ", r"error (?P<message>[A-Z\"'].*)"),
+    ("fatal", "fatal", r"(?:[\w./+-]+: )?(?i:fatal): (?P<message>\S.*)"),
+    ("failed", "fail", r"(?:Failed|FAIL|FAILURE): (?!Build failed)(?P<message>\S.*)"),
+)  # fmt: skip
+# What only says that there are errors.
+COUNTS = _rows(
+    COUNT,
+    ("pytest", " in ", r"(?:=+ )?(?:\d+ \w+, )*[1-9]\d* (?:failed|errors?)(?:, \d+ \w+)* in [\d.]+s\b.*"),
+    ("unittest", "failed (", r"FAILED \((?:failures|errors|unexpected)\b.*"),
+    ("unittest, a line", " ... ", r"test\w* \(.*\) \.\.\. (?:FAIL|ERROR)$"),
+    ("cargo test", "test result: failed", r"test result: FAILED\..*"),
+    ("cargo test, a line", "... failed", r"test \S+(?: - .*)? \.\.\. FAILED$"),
+    ("go test", "fail", r"FAIL(?:\t.*)?$"),
+    ("jest", "failed", r"\s*(?:Tests?|Test Suites|Test Files|Snapshots):?\s+[1-9]\d* failed\b.*"),
+    ("jest, a file", "fail", r"\s?FAIL +\S+\.[cm]?[jt]sx?\b.*"),
+    ("node --test", "# fail", r"# fail [1-9]\d*$"),
+    ("mocha", "failing", r"\s+[1-9]\d* failing$"),
+    ("linters", " problem", r"\W ?[1-9]\d* problems? \([1-9]\d* errors?.*"),
+    ("compilers", " error", r"(?:Found )?[1-9]\d* errors?(?:,.*| in .*| generated\.?|\.)?$"),
+    ("builders", "build fail", r"(?:BUILD FAIL(?:ED|URE)|(?:FAILURE: )?Build failed)\b.*"),
+)
+TOOLS = (*NO_ERRORS, *OF_THE_AGENT, *PASSED_ON, *COMPILERS, *PROGRAMS, *OTHERS)

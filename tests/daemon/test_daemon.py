@@ -1,0 +1,381 @@
+"""The daemon: one a blackboard, there before it and after it, quiet where nothing happens, and gone when told."""
+
+import json
+import re
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.daemon.daemon import OUTAGE, RETRIES, STATE, TICK, Daemon, Watched, environment, in_background, run, until
+from tests.daemon.looking import Looking
+from tests.daemon.writers import text_of
+from tests.scopes.sprint.run import BIN
+
+BACKENDS = pytest.mark.parametrize("backend", [(), ("--poll",)], ids=["inotify", "polling"])
+
+
+def deleted(board: Watched) -> None:
+    """Take the folder away in one step: the daemon may be writing into it at this moment."""
+    away = board.folder.with_name("away")
+    board.folder.rename(away)
+    shutil.rmtree(away, ignore_errors=True)
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Watched:
+    return Watched(tmp_path / "team")
+
+
+# --- what it prints -------------------------------------------------------------------------------------------------
+
+
+def test_into_a_pipe_it_prints_one_line_an_event(board: Watched) -> None:
+    command = [str(BIN / "liza-watch"), str(board.root), "--interval", str(TICK)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment(board.root)) as it:
+        assert it.stdout is not None
+        lines = [it.stdout.readline(), it.stdout.readline()]
+        board.report_anomalies(*RETRIES)
+        lines.append(it.stdout.readline())
+        it.send_signal(signal.SIGTERM)
+        lines += it.stdout.readlines()
+    assert [line.split()[1] for line in lines] == ["started", "checked", "tripped", "stopped"]
+    assert all(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ  [a-z]+ +\S", line) for line in lines)
+    assert f"process {it.pid}" in lines[0]
+    assert "retry_cluster (ARCHITECTURE_FLAW)" in lines[2]
+
+
+def test_as_json_each_line_is_an_object_with_the_same_fields(board: Watched) -> None:
+    with Daemon(board.root) as daemon:
+        board.report_anomalies(*RETRIES)
+        daemon.tells("tripped")
+        assert daemon.stop() == 0
+    events = [json.loads(line) for line in daemon.printed]
+    assert {tuple(sorted(event)) for event in events} == {("at", "command", "problems", "schema", "status", "text")}
+    assert [event["status"] for event in events] == ["started", "checked", "tripped", "stopped"]
+
+
+def test_what_agents_wrote_reaches_no_reader_raw(board: Watched) -> None:
+    odd = "\x1b[31mred\u202e | `x`"
+    with Daemon(board.root) as daemon:
+        board.save(STATE.replace("id: task-2\n    status:   CLAIMED", f"id: {json.dumps(odd)}\n    status: BLOCKED"))
+        until(lambda: any("blocked" in line for line in board.alerts), "the alarm is told")
+        assert daemon.stop() == 0
+    assert "\x1b" not in board.alerts_log.read_text() + "".join(daemon.printed)
+    assert "\u202e" not in board.alerts_log.read_text()
+
+
+# --- one a blackboard -----------------------------------------------------------------------------------------------
+
+
+def test_a_second_daemon_says_who_has_the_blackboard_and_ends(board: Watched) -> None:
+    with Daemon(board.root) as daemon:
+        second = run(board.root, "watch")
+        detached = run(board.root, "watch", "--background")
+    assert second.code == 1
+    assert f"process {daemon.pid} watches this blackboard already" in second.err
+    assert "liza watch --stop" in second.err
+    assert detached.code == 1
+    assert f"process {daemon.pid}" in detached.err
+
+
+def test_of_several_that_are_started_at_once_exactly_one_watches(board: Watched) -> None:
+    several = [Daemon(board.root, wait="") for _ in range(4)]
+    try:
+        until(lambda: sum(each.process.poll() is not None for each in several) == 3, "three of four have given up")
+        codes = sorted(str(each.process.poll()) for each in several)
+        assert codes == ["1", "1", "1", "None"]
+        board.report_anomalies(*RETRIES)
+        board.halted()
+        assert len(board.trips) == 1
+    finally:
+        for each in several:
+            each.__exit__(None, None, None)
+
+
+def test_one_in_the_background_can_be_asked_and_ended(board: Watched) -> None:
+    with in_background(board) as started:
+        assert started.code == 0
+        seen = run(board.root, "watch", "--status", "--json").json
+        assert seen["status"] == "running"
+        assert f"process {seen['pid']};" in started.out
+        assert run(board.root, "watch", "--status").code == 0
+        board.report_anomalies(*RETRIES)
+        board.halted()
+        ended = run(board.root, "watch", "--stop")
+        assert ended == (0, f"process {seen['pid']} has ended\n", "")
+    after = run(board.root, "watch", "--status")
+    assert (after.code, after.out.split()[2:4]) == (1, [str(seen["pid"]), "ended"])
+    said = [line.split()[1] for line in (board.folder / "watch.log").read_text().splitlines()]
+    assert said == ["started", "checked", "tripped", "stopped"]
+    assert run(board.root, "watch", "--stop") == (0, "no daemon is running\n", "")
+
+
+def test_one_that_was_killed_is_seen_to_be_gone_and_another_takes_its_place(board: Watched) -> None:
+    with Daemon(board.root) as daemon:
+        until(lambda: board.facts["checks"] == 1, "it has told how it does")
+        daemon.kill()
+    gone = run(board.root, "watch", "--status")
+    assert (gone.code, "is gone" in gone.out) == (1, True)
+    with Daemon(board.root):
+        assert run(board.root, "watch", "--status").code == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_told_to_end_it_ends_well(board: Watched, number: int) -> None:
+    with Daemon(board.root) as daemon:
+        assert daemon.stop(number) == 0
+        assert daemon.told("stopped") == ["watching no longer"]
+    assert board.facts["health"] == "stopped"
+
+
+def test_told_to_end_while_it_waits_for_a_blackboard_it_ends_well(tmp_path: Path) -> None:
+    with Daemon(tmp_path, wait="waiting") as daemon:
+        assert daemon.stop() == 0
+
+
+def test_a_hang_up_signal_reads_the_rules_again(board: Watched) -> None:
+    with Daemon(board.root) as daemon:
+        daemon.send(signal.SIGHUP)
+        assert "rules in force" in daemon.tells("reloaded")
+        board.report_anomalies(*RETRIES)
+        board.halted()
+        assert daemon.stop() == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--stop", "--status"), ("--once", "--background"), ("--interval", "0"), ("--interval", "nan")],
+    ids=" ".join,
+)
+def test_what_makes_no_sense_is_refused_as_wrong_usage(board: Watched, words: tuple[str, ...]) -> None:
+    assert run(board.root, "watch", *words).code == 2
+
+
+def test_the_unit_for_systemd_names_the_program_and_the_folder(board: Watched) -> None:
+    unit = run(board.root, "watch", "--print-unit")
+    assert unit.code == 0
+    assert f"ExecStart={BIN / 'liza'} watch {board.root}\n" in unit.out
+    assert not board.watch_lock.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "word", "described"),
+    [
+        ("two words", '"{}two words"', "{}two words"),
+        ("100%", '"{}100%%"', "{}100%%"),
+        ("$HOME", '"{}$$HOME"', "{}$HOME"),
+        ('a "b"', '"{}a \\"b\\""', '{}a "b"'),
+        ("it's", '"{}it\'s"', "{}it's"),
+        ("back\\slash", '"{}back\\\\slash"', "{}back\\slash"),
+        ("a\nb", '"{}a\\x0ab"', "{}a\\nb"),
+    ],
+)
+def test_an_odd_folder_is_one_word_of_the_unit(tmp_path: Path, name: str, word: str, described: str) -> None:
+    board = Watched(tmp_path / name)
+    lines = run(board.root, "watch", "--print-unit").out.splitlines()
+    assert f"ExecStart={BIN / 'liza'} watch {word.format(f'{tmp_path}/')}" in lines
+    assert f"Description=liza watches the blackboard of {described.format(f'{tmp_path}/')}" in lines
+
+
+# --- before and after the blackboard --------------------------------------------------------------------------------
+
+
+def test_it_waits_for_a_blackboard_that_is_not_there_yet(tmp_path: Path) -> None:
+    with Daemon(tmp_path, wait="waiting") as daemon:
+        board = Watched(tmp_path, STATE + text_of(RETRIES))
+        daemon.tells("tripped", "retry_cluster")
+        assert board.halt["pattern"] == "retry_cluster"
+        assert run(tmp_path, "watch").code == 1
+        assert daemon.stop() == 0
+
+
+def test_in_the_background_it_waits_as_well(tmp_path: Path) -> None:
+    with in_background(tmp_path) as started:
+        assert started.code == 0
+        board = Watched(tmp_path)
+        until(lambda: board.facts["checks"], "it has found the blackboard", patience=1.5)
+        board.beats(3)
+        assert run(tmp_path, "watch").code == 1
+        assert board.watch_lock.read_bytes() == b""
+        board.report_anomalies(*RETRIES)
+        board.halted()
+
+
+def test_one_that_waits_can_be_asked_and_ended(tmp_path: Path) -> None:
+    with in_background(tmp_path) as started:
+        pid = int(started.out.split()[1])
+        assert f"process {pid} waits in the background for .liza/ to be made" in started.out
+        asked = run(tmp_path, "watch", "--status")
+        assert (asked.code, asked.out) == (0, f"daemon:  waiting, process {pid}, for .liza/ to be made\n")
+        assert run(tmp_path, "watch", "--status", "--json").json["status"] == "waiting"
+        for second in (run(tmp_path, "watch"), run(tmp_path, "watch", "--background")):
+            assert (second.code, f"process {pid} waits for this blackboard already" in second.err) == (1, True)
+        assert run(tmp_path, "watch", "--stop").out == f"process {pid} has ended\n"
+        assert run(tmp_path, "watch", "--status").code == 1
+    assert not (tmp_path / ".liza").exists()
+
+
+def test_one_whose_blackboard_was_deleted_is_seen_to_wait(board: Watched) -> None:
+    with Daemon(board.root) as daemon:
+        deleted(board)
+        daemon.tells("waiting")
+        assert f"waiting, process {daemon.pid}, " in run(board.root, "watch", "--status").out
+        board.folder.mkdir()
+        board.save(STATE)
+        daemon.tells("checked")
+        assert f"running, process {daemon.pid}, " in run(board.root, "watch", "--status").out
+
+
+def test_it_survives_a_blackboard_that_is_deleted_and_comes_back(board: Watched) -> None:
+    with Daemon(board.root) as daemon:
+        deleted(board)
+        daemon.tells("waiting")
+        board.folder.mkdir()
+        board.save(STATE + text_of(RETRIES))
+        daemon.tells("tripped")
+        board.halted()
+        second = run(board.root, "watch")
+        assert (second.code, f"process {daemon.pid}" in second.err) == (1, True)
+        assert daemon.stop() == 0
+    assert len(board.trips) == 1
+
+
+def test_it_listens_again_to_a_folder_that_came_back(board: Watched) -> None:
+    with Daemon(board.root) as daemon:
+        deleted(board)
+        daemon.tells("waiting")
+        board.folder.mkdir()
+        board.save(STATE)
+        until(lambda: board.facts["backend"] == "inotify", "it listens", patience=1.5)
+
+
+def test_a_blackboard_that_was_deleted_while_open_is_no_resolution(board: Watched) -> None:
+    with Daemon(board.root) as daemon:
+        board.report_anomalies(*RETRIES)
+        daemon.tells("tripped")
+        deleted(board)
+        daemon.tells("waiting")
+        board.folder.mkdir()
+        board.save(STATE)
+        until(lambda: board.facts["checks"] >= 3, "it has looked at the new one")
+        board.beats(3)
+        assert daemon.told("resolved") == []
+
+
+# --- quiet ----------------------------------------------------------------------------------------------------------
+
+
+@BACKENDS
+def test_an_idle_blackboard_is_not_written(board: Watched, backend: tuple[str, ...]) -> None:
+    with Daemon(board.root, *backend) as daemon:
+        board.beats(2)
+        before = board.versions()
+        board.beats(6)
+        assert board.versions() == before
+        assert daemon.events[2:] == []
+
+
+@BACKENDS
+def test_its_own_writes_cause_no_further_write(board: Watched, backend: tuple[str, ...]) -> None:
+    with Daemon(board.root, *backend) as daemon:
+        board.report_anomalies(*RETRIES)
+        daemon.tells("tripped")
+        board.beats(3)
+        before = board.versions()
+        board.beats(6)
+        assert board.versions() == before
+        assert len(daemon.told("tripped")) == 1
+    assert len(board.trips) == len(board.logged) == len(board.archived) == 1
+    assert board.leftovers() == []
+
+
+def test_hours_of_idleness_leave_no_trace(board: Watched) -> None:
+    with Looking(board) as looking:
+        looking.ticks(2)
+        before = board.versions()
+        looking.ticks(1000, 10)
+        assert board.versions() == before
+        assert len(looking.happened) == 1
+
+
+def test_idleness_while_open_leaves_no_trace(board: Watched) -> None:
+    board.report_anomalies(*RETRIES)
+    with Looking(board) as looking:
+        looking.ticks(3)
+        before = board.versions()
+        looking.ticks(600)
+        assert board.versions() == before
+        assert len(board.trips) == 1
+
+
+def test_the_last_check_is_entered_at_most_once_a_minute_and_only_after_others_wrote(board: Watched) -> None:
+    with Looking(board) as looking:
+        _enter_for_five_minutes(board, looking)
+
+
+def _enter_for_five_minutes(board: Watched, looking: Looking) -> None:
+    looking.ticks(100, 1)
+    assert board.section["last_check"] is None, "nobody else has written"
+    entered = set()
+    for number in range(30):  # five minutes in which somebody writes every ten seconds
+        board.save(board.text.replace("config:\n", f"config:\n  round_{number}: 1\n", 1))
+        looking.ticks(10, 1)
+        entered.add(str(board.section["last_check"]))
+    assert 4 <= len(entered - {"None"}) <= 6
+    assert len(board.section["history"]) == 1
+    looking.ticks(90, 1)  # the last change is entered, too
+    before = board.versions()
+    looking.ticks(500, 1)
+    assert board.versions() == before
+
+
+# --- only looking ---------------------------------------------------------------------------------------------------
+
+
+def test_observing_it_tells_and_never_halts(board: Watched) -> None:
+    with Daemon(board.root, "--observe") as daemon:
+        board.report_anomalies(*RETRIES)
+        before = board.state.read_bytes()
+        assert "retry_cluster would trip" in daemon.tells("tripped")
+        board.report_anomalies(*OUTAGE)
+        assert daemon.tells("tripped") == "external_service_outage would trip (only observing)"
+        board.beats(3)
+        assert board.state.read_bytes() == before + text_of(OUTAGE).encode()
+        assert "only observing" in run(board.root, "watch", "--status").out
+        assert daemon.stop() == 0
+    assert not board.checkpoint.exists()
+    assert not board.report.exists()
+    assert board.logged == []
+
+
+def test_once_is_one_check_with_the_exit_code_of_its_outcome(board: Watched) -> None:
+    well = run(board.root, "watch", "--once")
+    assert (well.code, "no pattern in sight" in well.out) == (0, True)
+    board.report_anomalies(*RETRIES)
+    tripped = run(board.root, "watch", "--once")
+    assert (tripped.code, "retry_cluster" in tripped.out) == (3, True)
+    assert board.halt["pattern"] == "retry_cluster"
+    assert run(board.root, "watch", "--once").code == 3
+    assert len(board.trips) == 1
+
+
+def test_once_says_what_cannot_be_read(board: Watched) -> None:
+    board.save("anomalies: [\n")
+    looked = run(board.root, "watch", "--once")
+    assert looked.code == 4
+    assert "state.yaml:" in looked.out + looked.err
+
+
+def test_once_without_a_blackboard_is_an_expected_error(tmp_path: Path) -> None:
+    looked = run(tmp_path, "watch", "--once")
+    assert looked.code == 1
+    assert "hint:" in looked.err
+
+
+def test_once_is_refused_beside_a_daemon(board: Watched) -> None:
+    with Daemon(board.root) as daemon:
+        refused = run(board.root, "watch", "--once")
+    assert (refused.code, f"process {daemon.pid}" in refused.err) == (1, True)

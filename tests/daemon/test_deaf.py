@@ -1,0 +1,313 @@
+"""Where no events come, or no longer: the agents are halted within two ticks all the same, and people can see why."""
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from watchdog.utils.delayed_queue import DelayedQueue
+
+from liza.daemon import watcher
+from liza.daemon.watcher import Changes
+from liza.store import filesystem
+from liza.store.paths import Paths
+from tests.daemon import faulty
+from tests.daemon.daemon import OUTAGE, RETRIES, STATE, Daemon, Watched, run, until
+from tests.daemon.writers import Writer, in_place_without_lock, replaced, text_of
+from tests.faults.children import Child
+
+pytestmark = pytest.mark.slow
+
+SECOND = ("--interval", "1")  # a tick that a loaded machine can tell from two
+QUEUE = Path("/proc/sys/fs/inotify/max_queued_events")
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Watched:
+    return Watched(tmp_path / "team")
+
+
+def with_fault(name: str) -> Sequence[str | Path]:
+    return (sys.executable, faulty.__file__, name)
+
+
+def without_instances() -> Sequence[str | Path]:
+    """In a name space of its own, where nobody may have an instance of inotify; others notice nothing of it."""
+    limit = "echo 0 > /proc/sys/user/max_inotify_instances"
+    alone = ("unshare", "--user", "--map-root-user", "sh", "-c", f'{limit} && exec "$@"', "sh")
+    if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this machine gives no user name spaces, so there is no limit that the test may lower")
+    return (*alone, Path(sys.executable).with_name("liza"))
+
+
+def halts_within_two_ticks(board: Watched, tick: float = 1.0) -> None:
+    """And what was lost is only time: the trip is made once, with all its paperwork."""
+    until(board.checkpoint.exists, "the agents are halted", patience=2 * tick)
+    board.halted()
+    assert len(board.trips) == 1
+
+
+def is_said(board: Watched, backend: str) -> None:
+    """By both commands, for people and for programs."""
+    until(lambda: board.facts["backend"] == backend, f"it says that it watches by {backend}", patience=3.0)
+    for command in (("status",), ("watch", "--status")):
+        assert f", {backend}, " in run(board.root, *command).out
+    assert run(board.root, "status", "--json").json["daemon"]["backend"] == backend
+    assert run(board.root, "watch", "--status", "--json").json["daemon"]["backend"] == backend
+
+
+# --- none from the beginning ----------------------------------------------------------------------------------------
+
+
+def test_where_the_limit_of_instances_is_reached_it_polls_and_says_so(board: Watched) -> None:
+    with Daemon(board.root, *SECOND, program=without_instances()):
+        is_said(board, "polling (no events: [Errno 24] inotify instance limit reached)")
+        board.report_anomalies(*RETRIES)
+        halts_within_two_ticks(board)
+
+
+def test_where_the_observer_does_not_start_it_polls_and_says_so(board: Watched) -> None:
+    with Daemon(board.root, *SECOND, program=with_fault("no start")):
+        is_said(board, "polling (no events: [Errno 28] inotify watch limit reached)")
+        board.report_anomalies(*RETRIES)
+        halts_within_two_ticks(board)
+
+
+def test_an_observer_that_does_not_start_leaves_nothing_open(board: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("watchdog.observers.api.EventEmitter.start", _refuse)
+    before = len(os.listdir("/proc/self/fd")), threading.active_count()
+    listening = Changes(Paths(str(board.folder)), pauses=(0.0,))
+    for _ in range(5):
+        listening.start()
+        assert listening.backend == "polling (no events: [Errno 28] inotify watch limit reached)"
+    until(lambda: (len(os.listdir("/proc/self/fd")), threading.active_count()) == before, "all is closed")
+
+
+def _refuse(*_: object) -> None:
+    raise OSError(28, "inotify watch limit reached")
+
+
+# --- no longer ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", faulty.THREADS)
+def test_where_a_thread_of_the_observer_dies_it_polls_and_says_so(board: Watched, number: int) -> None:
+    with Daemon(board.root, *SECOND, program=with_fault(f"thread {number}")) as daemon:
+        until(lambda: board.facts["backend"] == "inotify", "it listens")
+        daemon.send(signal.SIGUSR1)
+        assert "polling" in daemon.tells("backend")
+        is_said(board, "polling (a thread that listens has died)")
+        board.report_anomalies(*RETRIES)
+        halts_within_two_ticks(board)
+
+
+@pytest.mark.parametrize("number", faulty.THREADS)
+def test_a_trip_in_the_moment_in_which_a_thread_dies_is_not_lost(board: Watched, number: int) -> None:
+    with Daemon(board.root, *SECOND, program=with_fault(f"thread {number}")) as daemon:
+        daemon.send(signal.SIGUSR1)
+        board.report_anomalies(*RETRIES)
+        halts_within_two_ticks(board)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_after_a_thread_has_died_it_listens_again_by_itself(board: Watched) -> None:
+    listening = Changes(Paths(str(board.folder)), pauses=(0.0,))
+    try:
+        listening.start()
+        for number in faulty.THREADS:
+            faulty.end_thread(listening._threads[number])
+            board.watch_lock.touch()  # a thread ends when it wakes up
+            until(lambda: _waits(board, listening) != "inotify", "it has seen that")
+            until(lambda: _waits(board, listening) == "inotify", "it listens again")
+            board.report_anomalies(*OUTAGE)
+            listening.wait(5.0)
+            until(lambda: listening.moved_into_place() is not None, "the event has come")
+            listening._moved = None
+    finally:
+        listening.stop()
+
+
+def test_what_keeps_failing_is_tried_more_and_more_seldom(board: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    tried: list[float] = []
+
+    def refuse(_: Changes) -> None:
+        tried.append(now)
+        _refuse()
+
+    monkeypatch.setattr("liza.daemon.watcher.time.monotonic", lambda: now)
+    monkeypatch.setattr(Changes, "_listen", refuse)
+    listening = Changes(Paths(str(board.folder)))
+    for _ in range(4 * 3600):
+        listening.start()
+        now += 1.0
+    pauses = [after - before for before, after in itertools.pairwise(tried)]
+    assert pauses == [30, 300, 3600, 3600, 3600]
+
+
+def test_events_that_stop_without_a_word_are_missed(board: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The threads live, and no event comes: what is missed is the event for our own heartbeat."""
+    monkeypatch.setattr(watcher, "SILENCE", 0.2)
+    listening = Changes(Paths(str(board.folder)))
+    try:
+        listening.start()
+        until(lambda: _waits(board, listening) and listening._listening < listening._heard, "it hears the heartbeat")
+        for _ in range(10):
+            assert _waits(board, listening, 0.05) == "inotify"
+        assert listening._observer is not None
+        listening._observer.unschedule_all()
+        listening._threads = [threading.main_thread()]  # as if all of them still lived
+        until(lambda: _waits(board, listening) == "polling (no event has come for 0.2 s)", "it has seen that")
+    finally:
+        listening.stop()
+
+
+def _waits(board: Watched, listening: Changes, seconds: float = 0.02) -> str:
+    """As the daemon does: a heartbeat, then a pause. Which backend it has after that."""
+    board.watch_lock.touch()
+    listening.wait(seconds)
+    return listening.backend
+
+
+# --- signals --------------------------------------------------------------------------------------------------------
+
+
+def test_a_signal_is_taken_at_whatever_moment_it_comes(board: Watched) -> None:
+    """Between any two lines of the wait, also where what it waits on is just being looked after."""
+    listening = Changes(Paths(str(board.folder)), poll=True)
+
+    def wait() -> int:
+        moments = 0
+
+        def trace(*_: object) -> Any:
+            nonlocal moments
+            moments += 1
+            sys.settrace(None)
+            listening.wake()  # as the handler of a signal does
+            sys.settrace(trace)
+            return trace
+
+        sys.settrace(trace)
+        for _ in range(20):
+            listening.wait(0.01)
+        sys.settrace(None)
+        return moments
+
+    with Child(wait) as child:
+        until(lambda: not child.runs(), "it has waited to the end", patience=10)
+        assert child.result() > 100
+
+
+# --- too many -------------------------------------------------------------------------------------------------------
+
+
+def flood(board: Watched) -> None:
+    """More events than the queue of the kernel takes, about files that the daemon does not look at."""
+    names = [board.folder / name for name in ("one", "other")]
+    for path in names:
+        path.touch()
+    for _ in range(int(QUEUE.read_text()) // 2 + 100):  # two of the same in a row would be one event
+        for path in names:
+            os.utime(path)
+
+
+@pytest.mark.parametrize("write", [replaced, in_place_without_lock])
+def test_a_trip_whose_event_was_dropped_by_a_full_queue_takes_effect(board: Watched, write: Writer) -> None:
+    with Daemon(board.root, *SECOND) as daemon:
+        daemon.send(signal.SIGSTOP)
+        flood(board)
+        write(board.state, RETRIES)
+        daemon.send(signal.SIGCONT)
+        halts_within_two_ticks(board)
+        daemon.tells("tripped")
+        assert daemon.stop() == 0
+    assert len(daemon.told("tripped")) == 1
+
+
+def test_after_a_full_queue_events_come_again(board: Watched) -> None:
+    with Daemon(board.root, "--interval", "30") as daemon:
+        daemon.send(signal.SIGSTOP)
+        flood(board)
+        daemon.send(signal.SIGCONT)
+        until(lambda: _is_checked_again(board), "it has heard of a change", patience=10)
+        board.report_anomalies(*RETRIES)
+        until(board.checkpoint.exists, "the agents are halted", patience=10)
+        is_said(board, "inotify")
+
+
+def _is_checked_again(board: Watched) -> bool:
+    """Whether it has seen a change. The first ones may still be among those that were dropped."""
+    board.save(STATE + f"# {time.monotonic()}\n")
+    return bool(board.facts["checks"] > 1)
+
+
+# --- another folder -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("new", [STATE, STATE + text_of(RETRIES)], ids=["well", "about to trip"])
+def test_a_folder_that_is_replaced_in_one_step_is_watched(board: Watched, new: str) -> None:
+    other = Watched(board.root / "other", new)
+    with Daemon(board.root, *SECOND):
+        assert filesystem.exchange(str(board.folder), str(other.folder)), "folders can be swapped here"
+        if new == STATE:
+            until(lambda: board.facts["backend"] == "inotify" and board.facts["checks"], "it watches the new one")
+            board.report_anomalies(*RETRIES)
+        halts_within_two_ticks(board)
+        is_said(board, "inotify")
+    assert not other.checkpoint.exists()
+
+
+def test_a_folder_that_is_a_link_is_listened_to(tmp_path: Path) -> None:
+    elsewhere = Watched(tmp_path / "elsewhere")
+    team = tmp_path / "team"
+    team.mkdir()
+    (team / ".liza").symlink_to(elsewhere.folder)
+    with Daemon(team, "--interval", "30"):
+        elsewhere.report_anomalies(*RETRIES)
+        until(elsewhere.checkpoint.exists, "the agents are halted", patience=10)
+
+
+def test_a_file_that_is_moved_out_of_the_folder_holds_no_event_back(
+    board: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # watchdog waits for the second half of a rename before it tells anything else: usually for half a second.
+    wait = DelayedQueue.__init__
+    monkeypatch.setattr(DelayedQueue, "__init__", lambda queue, _: wait(queue, 3600.0))
+    listening = Changes(Paths(str(board.folder)))
+    listening.start()
+    try:
+        notes = board.folder / "notes.txt"
+        notes.write_text("nothing that is judged\n")
+        notes.rename(board.root / "notes.txt")
+        board.report_anomalies(*OUTAGE)
+        until(lambda: listening.moved_into_place() is not None, "the event has come")
+    finally:
+        listening.stop()
+
+
+def test_an_event_that_comes_after_the_look_is_waited_for(board: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watcher, "EVENT", 10.0)
+    listening = Changes(Paths(str(board.folder)))
+    listening.start()
+    try:
+        for _ in range(20):
+            board.report_anomalies(*OUTAGE)
+            version = watcher.versions(listening.paths)[listening.paths.state]
+            listening.hear_of(version)
+            assert listening.moved_into_place() == version
+    finally:
+        listening.stop()
+
+
+def test_where_nobody_listens_no_event_is_waited_for(board: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watcher, "EVENT", 3600.0)
+    listening = Changes(Paths(str(board.folder)), poll=True)
+    listening.hear_of(watcher.versions(listening.paths)[listening.paths.state])
+    assert listening.moved_into_place() is None

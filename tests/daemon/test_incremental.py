@@ -1,0 +1,93 @@
+"""Following a file and remembering the last judgement, together: the snapshot and the verdict of reading all anew."""
+
+from datetime import timedelta
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from liza.check import snapshot_of
+from liza.errors import Unreadable
+from liza.model import Snapshot, Verdict
+from liza.rules.evaluate import RuleSet, evaluate
+from liza.rules.memo import memory
+from liza.scopes.rules_file import read_rules
+from liza.store.board import Board
+from liza.store.document import Document
+from liza.store.paths import Paths
+from tests.rules.boards import NOW
+from tests.rules.test_recall import OWN
+from tests.store.test_following import edited, outcome
+
+HEAD = """\
+version: 1
+tasks:
+  - id: task-1
+    status: CLAIMED
+sprint: {id: s1, timeline: {started: 2025-01-18T09:00:00Z}}
+circuit_breaker:
+  status: OK
+  history:
+    - timestamp: 2025-01-18T13:00:00Z
+      pattern: spec_gap_cluster
+      result: TRIGGERED
+      resolved_at: 2025-01-18T14:00:00Z
+silences: []
+anomalies:
+"""
+DETAILS = {
+    "retry_loop": "error_pattern",
+    "external_blocker": "blocker_service",
+    "spec_gap": "spec_ref",
+    "assumption_violated": "assumption",
+    "workaround": "what",
+    "odd": "what",
+}
+SAID = st.sampled_from(["timeout after 3 s", "timeout after 7 s", "disk a full", "disk b full", "x"])
+TIMES = st.integers(10, 17).map(lambda hour: f"2025-01-18T{hour}:00:00Z")
+
+
+@st.composite
+def records(draw: st.DrawFn) -> str:
+    """A record as text, in one of the two forms that people use."""
+    kind = draw(st.sampled_from(sorted(DETAILS)))
+    said = f"{DETAILS[kind]}: {draw(SAID)}"
+    at, task = draw(TIMES), draw(st.integers(1, 3))
+    if draw(st.booleans()):
+        return f"  - {{timestamp: {at}, task: task-{task}, type: {kind}, details: {{{said}}}}}\n"
+    return f"  - timestamp: {at}\n    task: task-{task}\n    type: {kind}\n    details:\n      {said}\n"
+
+
+@st.composite
+def boards(draw: st.DrawFn) -> list[str]:
+    """A board and what becomes of it: mostly records that are added, now and then any other edit."""
+    texts = [HEAD + "".join(draw(st.lists(records(), min_size=1, max_size=5)))]
+    for _ in range(draw(st.integers(1, 6))):
+        adds = draw(st.integers(0, 2)) > 0
+        texts.append(texts[-1] + draw(records()) if adds else draw(edited(texts[-1])))
+    return texts
+
+
+def judged(
+    document: Document, rules: RuleSet, step: int, memo: dict[Any, Any] | None
+) -> tuple[Snapshot, Verdict] | str:
+    """What the daemon makes of a document, or why it cannot judge."""
+    try:
+        snapshot = snapshot_of(Board(Paths("nowhere")), document, rules, check=False)
+    except Unreadable as error:
+        return error.message
+    return snapshot, evaluate(rules, snapshot, NOW + timedelta(seconds=step), memo)
+
+
+@given(boards(), st.sampled_from([read_rules(None), OWN]))
+def test_every_edit_is_judged_as_if_all_were_read_anew(texts: list[str], rules: RuleSet) -> None:
+    memo: dict[Any, Any] = memory()
+    last: Document | None = None
+    for step, text in enumerate(texts):
+        whole, _ = outcome(None, text.encode(), follows=False)
+        followed, _ = outcome(last, text.encode(), follows=True)
+        assert (followed is None) == (whole is None)
+        if whole is None or followed is None:
+            continue
+        assert judged(followed, rules, step, memo) == judged(whole, rules, step, None)
+        last = followed

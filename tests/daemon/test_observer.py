@@ -1,0 +1,101 @@
+"""liza observes: a trip, with all that follows from it, starts no program and writes nothing but liza's own files."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.daemon.daemon import RETRIES, STATE, Daemon, Watched, run
+from tests.scopes.sprint.run import unharmed
+
+# Python reads this at its start, and from then on every new process is written down before it begins.
+HOOK = """\
+import os, sys
+WAYS = ("subprocess.Popen", "os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "pty.spawn")
+kept = open(os.environ["STARTED"], "a", buffering=1)
+kept.write("looking\\n")
+sys.addaudithook(lambda event, _: kept.write(event + "\\n") if event in WAYS else None)
+"""
+# What DESIGN names: the halt, the page, the log, what people are told, and the daemon's own files.
+OURS = {
+    ".liza/state.yaml", ".liza/state.yaml.lock", ".liza/log.yaml", ".liza/CHECKPOINT", ".liza/alerts.log",
+    ".liza/circuit_breaker_report.md", ".liza/reports", ".liza/watch.lock", ".liza/watch.json", "notices.jsonl",
+}  # fmt: skip
+RULES = "notify: {desktop: true, file: notices.jsonl}\n"  # a desktop is where others would start a program
+
+Look = Callable[[Watched, dict[str, str]], None]
+
+
+def analyzed(board: Watched, env: dict[str, str]) -> None:
+    assert run(board.root, "analyze", env=env).code == 3
+
+
+def watched(board: Watched, env: dict[str, str]) -> None:
+    with Daemon(board.root, wait="tripped", env=env) as daemon:
+        board.halted()
+        board.beats(3)
+        assert daemon.stop() == 0
+
+
+LOOKS = pytest.mark.parametrize("look", [analyzed, watched])
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Watched:
+    """A project with code and specs in it, on whose blackboard a pattern matches."""
+    text = STATE.replace("anomalies:", "# behind the section\nanomalies:")
+    board = Watched(tmp_path / "project", text, RULES)
+    board.report_anomalies(*RETRIES)
+    for name in ("specs/a.md", "src/main.py", ".git/HEAD", ".liza/PAUSE"):
+        (board.root / name).parent.mkdir(exist_ok=True)
+        (board.root / name).write_text(f"{name}, as somebody wrote it\n")
+    return board
+
+
+def everything(board: Watched) -> dict[str, tuple[int, int]]:
+    """Which version of which file there is in the project, which is the home of the user as well."""
+    kept = {path: path.lstat() for path in board.root.rglob("*") if not path.is_dir()}
+    return {str(path.relative_to(board.root)): (at.st_mtime_ns, at.st_ino) for path, at in kept.items()}
+
+
+@LOOKS
+def test_a_look_that_trips_starts_no_program(board: Watched, tmp_path: Path, look: Look) -> None:
+    (tmp_path / "hook").mkdir()
+    (tmp_path / "hook" / "sitecustomize.py").write_text(HOOK)
+    look(board, {"PYTHONPATH": str(tmp_path / "hook"), "STARTED": str(tmp_path / "started")})
+    assert (tmp_path / "started").read_text().splitlines() == ["looking"]
+
+
+@LOOKS
+def test_a_look_that_trips_writes_only_what_is_its_own(board: Watched, look: Look) -> None:
+    before = everything(board)
+    look(board, {"HOME": str(board.root)})
+    changed = {name for name, version in everything(board).items() if before.get(name) != version}
+    assert {
+        name for name in changed if name not in OURS and not name.startswith((".liza/reports/", "state/liza/"))
+    } == set()
+    assert before.keys() - everything(board).keys() == set()
+    assert {".liza/CHECKPOINT", ".liza/circuit_breaker_report.md", ".liza/log.yaml", ".liza/state.yaml"} <= changed
+
+
+@LOOKS
+def test_a_look_that_trips_leaves_every_other_byte_of_the_blackboard(board: Watched, look: Look) -> None:
+    before = board.state.read_bytes()
+    look(board, {})
+    after = board.state.read_bytes()
+    assert b"status: TRIGGERED" in after
+    unharmed(before, after)
+
+
+@LOOKS
+def test_all_that_is_judged_is_on_the_blackboard(board: Watched, tmp_path: Path, look: Look) -> None:
+    """The one file, taken to another place, says there what it said here: nothing of it is kept anywhere else."""
+    look(board, {})
+    alone = Watched(tmp_path / "alone", board.text)
+    here, there = (run(each.root, "status", "--json").json for each in (board, alone))
+    assert there["trigger"] == here["trigger"]
+    assert there["trigger"]["pattern"] == "retry_cluster"
+    assert run(alone.root, "resolve", "-m", "decided elsewhere").code == 0
+    board.save(alone.text)
+    board.checkpoint.unlink()
+    assert run(board.root, "analyze").code == 0, "a decision that was made elsewhere counts here"

@@ -1,0 +1,90 @@
+"""A terminal with a person at it: what is shown is read as it comes, and keys are typed."""
+
+import os
+import pty
+import re
+import select
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.cli.run import LIZA, environment
+from tests.daemon.daemon import PATIENCE
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
+
+
+class Terminal:
+    """`liza` on a terminal of its own, in a session of its own, as a shell starts it."""
+
+    def __init__(self, folder: Path, *words: str, **env: str) -> None:
+        self.raw = b""
+        self._read_up_to = 0
+        pid, self.fd = pty.fork()
+        if pid == 0:
+            try:
+                os.chdir(folder)
+                os.execve(LIZA, [str(LIZA), *words], environment(folder, **env))
+            finally:
+                os._exit(127)
+        self.pid = pid
+
+    def _take(self, seconds: float) -> bool:
+        if not select.select([self.fd], [], [], max(seconds, 0.0))[0]:
+            return True
+        try:
+            piece = os.read(self.fd, 1 << 16)
+        except OSError:  # Linux says EIO where the other side has hung up
+            return False
+        self.raw += piece
+        return bool(piece)
+
+    @property
+    def text(self) -> str:
+        """All that was shown, without what moves the cursor or colours it."""
+        return _ESCAPES.sub("", self.raw.decode(errors="replace")).replace("\r\n", "\n")
+
+    def shows(self, text: str, patience: float = PATIENCE) -> None:
+        """Wait until this is shown, behind what was waited for before."""
+        end = time.monotonic() + patience
+        while (at := self.text.find(text, self._read_up_to)) < 0:
+            assert time.monotonic() < end, f"never shown: {text!r} in {self.text[self._read_up_to :]!r}"
+            assert self._take(end - time.monotonic()), f"it ended without showing {text!r}: {self.text!r}"
+        self._read_up_to = at + len(text)
+
+    def types(self, keys: str) -> None:
+        os.write(self.fd, keys.encode())
+
+    def code(self) -> int:
+        """Wait for its end; the exit code."""
+        end = time.monotonic() + PATIENCE
+        while self._take(end - time.monotonic()):
+            assert time.monotonic() < end, f"it does not end: {self.text[-2000:]!r}"
+        _, status = os.waitpid(self.pid, 0)
+        self.pid = 0
+        return os.waitstatus_to_exitcode(status)
+
+    def hang_up(self) -> None:
+        """Close the terminal under it, as whoever closes a window does."""
+        os.close(self.fd)
+        os.waitpid(self.pid, 0)
+        self.pid = 0
+        self.fd = os.open(os.devnull, os.O_RDWR)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self.pid:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGTERM)
+            end = time.monotonic() + 5
+            while time.monotonic() < end and self._take(0.1):
+                pass
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        os.close(self.fd)

@@ -1,0 +1,209 @@
+"""Going back to where a slice began, on real repositories: all of it, and nothing of it lost."""
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from liza.scopes.slices import rollback
+from tests.run.repositories import SETTINGS, commit, git, repository
+from tests.run.slices import Begun, dirty, fail, files, state
+
+STARTS = {"a clean start": lambda folder: None, "a dirty start": dirty}
+
+
+@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS.keys())
+def test_everything_is_as_it_was_and_the_failed_work_can_be_had_again(
+    folder: Path, start: Callable[[Path], None]
+) -> None:
+    start(folder)
+    begun = Begun(folder)
+    assert git(folder, "rev-parse", "HEAD") == begun.checkpoint.commit + "\n"
+    fail(folder)
+    failed = files(folder)
+    plan = begun.go_back()
+    after = state(folder)
+    assert after["files"].pop(b"result.o") == ("file", b"ignored\n"), "what git ignores is left alone"
+    assert after == begun.before
+    assert plan.commits == (git(folder, "log", "-1", "--format=%h %s", f"{plan.saved}^1").strip(),)
+    subprocess.run(["sh", "-ec", rollback.way_back(plan)], check=True)
+    assert failed.items() <= files(folder).items()
+
+
+@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS.keys())
+def test_the_commands_of_the_plan_do_the_same_by_hand(folder: Path, start: Callable[[Path], None]) -> None:
+    start(folder)
+    begun = Begun(folder)
+    fail(folder)
+    plan = begun.plan()
+    script = "\n".join(rollback.commands(plan))
+    subprocess.run(["sh", "-euc", script], check=True, env={**os.environ, **SETTINGS}, stdout=subprocess.DEVNULL)
+    after = state(folder)
+    del after["files"][b"result.o"]
+    assert after == begun.before
+    assert git(folder, "cat-file", "-t", plan.saved) == "commit\n"
+
+
+@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS.keys())
+def test_a_beginning_changes_nothing_and_a_plan_leaves_no_trace(folder: Path, start: Callable[[Path], None]) -> None:
+    start(folder)
+    before, index = state(folder), (folder / ".git" / "index").read_bytes()
+    begun = Begun(folder)
+    assert (folder / ".git" / "index").read_bytes() == index
+    assert state(folder) == before
+    fail(folder)
+    inside = {path: path.read_bytes() for path in (folder / ".git").rglob("*") if path.is_file()}
+    plan = begun.plan()
+    assert {path: path.read_bytes() for path in (folder / ".git").rglob("*") if path.is_file()} == inside
+    assert {(each.status, each.path) for each in plan.changes} >= {("A", "added"), ("M", "changed"), ("D", "kept")}
+
+
+def test_a_dirty_start_is_said_and_kept_and_a_clean_one_is_kept_too(folder: Path) -> None:
+    clean = Begun(folder)
+    assert (clean.checkpoint.dirty, clean.notes) == (False, ())
+    assert git(folder, "rev-parse", str(clean.checkpoint.ref)).strip() == clean.checkpoint.commit
+    dirty(folder)
+    begun = Begun(folder)
+    assert (begun.checkpoint.dirty, begun.checkpoint.commit) == (True, clean.checkpoint.commit)
+    assert "not committed" in begun.notes[0]
+    assert git(folder, "show", f"{begun.checkpoint.ref}:un tracked") == "mine\n"
+
+
+def test_the_beginning_is_kept_from_being_thrown_away(folder: Path) -> None:
+    begun = Begun(folder)
+    (folder / "changed").write_text("2\n")
+    commit(folder, "--amend")
+    git(folder, "reflog", "expire", "--expire=now", "--all")
+    git(folder, "gc", "-q", "--prune=now")
+    plan = begun.go_back()
+    assert state(folder) == begun.before
+    assert "rebased or amended" in plan.notes[0]
+
+
+# --- what is never touched ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_no_blackboard_is_touched_wherever_it_is(folder: Path, tracked: bool) -> None:
+    boards = [folder / ".liza", folder / "src" / ".liza"]
+    for board in boards:
+        board.mkdir()
+        (board / "state.yaml").write_text("version: 1\n")
+    if tracked:
+        commit(folder)
+    begun = Begun(folder)
+    assert begun.checkpoint.dirty is False
+    for board in boards:
+        (board / "state.yaml").write_text("version: 1\nslices: {}\n")
+        (board / "reports").mkdir()
+        (board / "reports" / "new.md").write_text("why\n")
+    before = [(path, path.stat().st_mtime_ns, path.stat().st_ino) for board in boards for path in board.rglob("*")]
+    fail(folder)
+    plan = begun.go_back()
+    assert [(path, path.stat().st_mtime_ns, path.stat().st_ino) for path, _, _ in before] == before
+    assert [each.path for each in plan.changes if ".liza" in each.path] == []
+    assert not (folder / "added").exists()
+
+
+def test_a_repository_inside_is_somebody_elses(folder: Path) -> None:
+    inner = repository(folder / "vendor" / "inner", x="1")
+    git(folder, "init", "-q", "empty one")
+    (folder / "empty one" / "file").write_text("not committed anywhere\n")
+    begun = Begun(folder)
+    (inner / "x").write_text("2")
+    (folder / "changed").write_text("2\n")
+    begun.go_back()
+    assert (inner / "x").read_text() == "2"
+    assert (folder / "empty one" / "file").read_text() == "not committed anywhere\n"
+    assert (folder / "changed").read_text() == "1\n"
+
+
+def test_a_submodule_is_left_as_it_is_and_that_is_said(folder: Path, tmp_path: Path) -> None:
+    library = repository(tmp_path / "library", x="1")
+    git(folder, "submodule", "add", "-q", str(library), "lib")
+    commit(folder)
+    begun = Begun(folder)
+    (folder / "lib" / "x").write_text("2")
+    commit(folder / "lib")
+    commit(folder)
+    plan = begun.go_back()
+    assert plan.notes == ("the submodule lib is left as it is: git submodule update --init lib",)
+    assert (folder / "lib" / "x").read_text() == "2"
+    git(folder, "submodule", "update", "-q", "--init", "lib")
+    assert (folder / "lib" / "x").read_text() == "1"
+
+
+def test_no_hook_runs(folder: Path) -> None:
+    for name in ("post-checkout", "post-commit", "pre-commit", "reference-transaction", "post-index-change"):
+        hook = folder / ".git" / "hooks" / name
+        hook.write_text(f"#!/bin/sh\ntouch '{folder}/ran'\n")
+        hook.chmod(0o755)
+    begun = Begun(folder)
+    (folder / "changed").write_text("2\n")
+    begun.go_back()
+    assert not (folder / "ran").exists()
+
+
+# --- what stands in the way -----------------------------------------------------------------------------------------
+
+
+def test_ignored_files_where_something_is_put_back_are_saved_first(folder: Path) -> None:
+    (folder / "config").write_text("tracked\n")
+    commit(folder)
+    begun = Begun(folder)
+    git(folder, "rm", "-q", "config", "kept")
+    (folder / ".gitignore").write_text("config\nkept\nsrc\n")
+    commit(folder)
+    (folder / "config").write_text("a secret that exists nowhere else\n")
+    (folder / "kept").mkdir()
+    (folder / "kept" / "inside").write_text("so does this\n")
+    git(folder, "rm", "-q", "-r", "src")
+    (folder / "src").write_text("a file in the place of a folder\n")
+    failed = files(folder)
+    plan = begun.go_back()
+    assert set(plan.forced) == {"config", "kept/inside", "src"}
+    assert state(folder) == begun.before
+    assert git(folder, "show", f"{plan.saved}:config") == "a secret that exists nowhere else\n"
+    subprocess.run(["sh", "-ec", rollback.way_back(plan)], check=True)
+    assert files(folder) == failed
+
+
+def test_a_link_in_the_place_of_a_folder_leads_nowhere(folder: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "program").write_text("not yours\n")
+    begun = Begun(folder)
+    git(folder, "rm", "-q", "-r", "src")
+    (folder / "src").symlink_to(elsewhere)
+    begun.go_back()
+    assert state(folder) == begun.before
+    assert (elsewhere / "program").read_text() == "not yours\n"
+
+
+def test_names_of_every_kind_are_put_back(folder: Path) -> None:
+    names = [
+        b"two words",
+        b"a\nline",
+        b"quo\"te's",
+        b"-dash",
+        b"*",
+        b":(top)x",
+        b"\xff\xfe",
+        "ä".encode(),
+        b"a\\b",
+        b"!x",
+    ]
+    for name in names:
+        with open(os.path.join(os.fsencode(folder), name), "wb") as file:
+            file.write(b"1")
+    commit(folder)
+    begun = Begun(folder, "S 1/ä..~^:?*[\\.lock")
+    for name in names[::2]:
+        os.unlink(os.path.join(os.fsencode(folder), name))
+    for name in names[1::2]:
+        os.rename(os.path.join(os.fsencode(folder), name), os.path.join(os.fsencode(folder), name + b" new"))
+    plan = begun.go_back()
+    assert state(folder) == begun.before
+    assert plan.saved.startswith("refs/liza/saved/S%201%2F")

@@ -1,0 +1,415 @@
+"""What is done about a loop that is stuck: abort, alert, escalate, pause; and the menu on a terminal."""
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.run import liza
+from tests.daemon.daemon import until
+from tests.daemon.writers import save
+from tests.run.projects import FAILS, IDLES, Project, lines
+from tests.run.repositories import SETTINGS
+from tests.run.terminals import Terminal
+
+SAYS = "echo model $LIZA_MODEL in $LIZA_ITERATION"
+
+
+# --- abort ----------------------------------------------------------------------------------------------------------
+
+
+def test_abort_marks_the_task_as_blocked_and_touches_nothing_else_of_it(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    result = project.run("--on-stagnation", "abort", "--task", "task-1")
+    assert result.code == 3
+    task = project.board["tasks"][0]
+    reason = "loop l: No progress for 3 iterations"
+    assert (task["status"], task["blocked_reason"]) == ("BLOCKED", reason)
+    assert task["description"] == "Implement authentication"
+    assert "  # the first\n" in project.state.read_text()
+    assert "task task-1 is marked as BLOCKED" in result.err
+    log = (project.folder / ".liza" / "log.yaml").read_text()
+    assert f"action: task_blocked\n  task: task-1\n  detail: '{reason}'" in log.replace('"', "'")
+    assert lines(result, 'Task: task-1 "Implement authentication"')
+
+
+@pytest.mark.parametrize(("task", "said"), [("task-9", "is not on the blackboard"), ("task-2", "is MERGED")])
+def test_abort_says_why_a_task_is_not_marked(tmp_path: Path, task: str, said: str) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    before = project.board["tasks"]
+    result = project.run("--on-stagnation", "abort", "--task", task)
+    assert result.code == 3
+    assert said in result.err
+    assert project.board["tasks"] == before
+
+
+def test_an_aborted_run_can_be_resumed_once_its_loop_is_closed(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    project.run("--on-stagnation", "abort")
+    assert (project.facts["status"], project.facts["iterations"]) == ("open", 3)
+    assert project.liza("run", "--resume", project.session.name).code == 3
+    project.liza("loop", "reset", "l")
+    assert project.liza("run", "--resume", project.session.name, "--max", "1").code == 1
+    assert project.facts["iterations"] == 4
+
+
+@pytest.mark.slow
+def test_a_resumed_run_is_judged_as_it_was_asked_to_be(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    project.run("--on-stagnation", "abort", "--stagnation-threshold", "2")
+    project.liza("loop", "reset", "l")
+    assert project.liza("run", "--resume", project.session.name).code == 3  # a run that pauses would wait for somebody
+    assert project.facts["iterations"] == 4
+
+
+# --- alert ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def webhook() -> Iterator[tuple[str, list[Any]]]:
+    received: list[Any] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name there
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/secret", received
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.slow
+def test_alert_tells_people_and_goes_on(tmp_path: Path, webhook: tuple[str, list[Any]]) -> None:
+    url, received = webhook
+    rules = f"stagnation: {{notifications: {{desktop: false, webhook: '{url}'}}}}\n"
+    project = Project(tmp_path / "p", IDLES, rules=rules)
+    result = project.run("--on-stagnation", "alert", "--max", "7")
+    assert result.code == 1
+    assert len(lines(result, "[STAGNATION DETECTED]")) == 2
+    assert project.loop["trigger_count"] == 2
+    assert [each["title"] for each in received] == ["liza: loop l is stuck"]  # the second time it is no news
+    assert "secret" not in result.err
+
+
+@pytest.mark.slow
+def test_alert_does_not_go_on_for_ever(tmp_path: Path) -> None:
+    rules = "circuit_breaker: {warning_threshold: 5, critical_threshold: 10, absolute_max_loops: 12}\n"
+    project = Project(tmp_path / "p", IDLES, rules=rules)
+    with project.running("--on-stagnation", "alert") as run:
+        run.says("12 iterations, and nobody has looked: pausing (absolute_max_loops)")
+        run.says("paused; go on with: liza loop reset l")
+        assert project.loop["status"] == "OPEN"
+        assert project.liza("loop", "reset", "l").code == 0
+        until(lambda: project.facts["iterations"] > 15, "it goes on, and only tells again")
+    assert project.loop["trigger_count"] >= 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("action", ["alert", "escalate"])
+def test_absolute_max_is_closed_by_no_action(tmp_path: Path, action: str) -> None:
+    """Every iteration makes progress: the limit is reached without any other trip before."""
+    rules = "circuit_breaker: {warning_threshold: 5, critical_threshold: 10, absolute_max_loops: 11}\n"
+    project = Project(tmp_path / "p", "echo $LIZA_ITERATION $LIZA_MODEL > work.txt", rules=rules)
+    with project.running("--on-stagnation", action, "--max", "30") as run:
+        run.says("paused; go on with: liza loop reset l\n")
+        assert (project.loop["status"], project.facts["iterations"]) == ("OPEN", 11)
+        assert project.liza("loop", "reset", "l").code == 0
+        until(lambda: project.facts["iterations"] > 11, "a person lets it continue")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("action", ["alert", "escalate"])
+def test_an_automatic_reset_names_no_person(tmp_path: Path, action: str) -> None:
+    project = Project(tmp_path / "p", f"true || {SAYS}")
+    project.run("--on-stagnation", action, "--max", "4")
+    trip = project.loop["history"][0]
+    assert (trip["how"], trip["by"]) == ("automatic", "liza run")
+
+
+def test_a_webhook_that_does_not_answer_stops_nothing(tmp_path: Path) -> None:
+    rules = "stagnation: {notifications: {desktop: false, webhook: 'http://127.0.0.1:9/secret'}}\n"
+    project = Project(tmp_path / "p", IDLES, rules=rules)
+    result = project.run("--on-stagnation", "alert", "--max", "4")
+    assert result.code == 1
+    assert "not told: webhook http://127.0.0.1:9/…" in result.err
+
+
+# --- pause, and a trial ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_work_that_is_done_in_a_trial_ends_the_run(tmp_path: Path) -> None:
+    rules = "circuit_breaker: {cooldown_seconds: 0}\n"
+    project = Project(tmp_path / "p", "[ ! -e go ] || { echo >> work.txt; echo DONE; }", rules=rules)
+    with project.running("--verify", "test -e work.txt") as run:
+        run.says("paused; go on with: liza loop reset l   (or try one iteration: liza loop probe l)")
+        (project.folder / "go").touch()
+        assert project.liza("loop", "probe", "l").code == 0
+        assert run.code() == 0
+    assert "liza run  completed" in run.err.read_text()
+    assert project.facts["iterations"] == 4
+
+
+# --- escalate -------------------------------------------------------------------------------------------------------
+
+PROGRESSION = "stagnation: {escalation: {enabled: true, model_progression: [small, middle, large]}}\n"
+
+
+@pytest.mark.slow
+def test_escalate_goes_through_the_models_and_pauses_at_the_last(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", SAYS, rules=PROGRESSION)
+    with project.running("--on-stagnation", "escalate") as running:
+        running.says("there is no further model after large: pausing")
+        said = running.out.read_text().splitlines()
+        assert [line.split()[1] for line in said] == ["small"] * 3 + ["middle"] * 3 + ["large"] * 3
+        assert project.loop["status"] == "OPEN"
+        assert project.loop["trigger_count"] == 3
+
+
+@pytest.mark.slow
+def test_the_next_model_is_told_what_went_wrong(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", FAILS, rules=PROGRESSION)
+    project.run("--on-stagnation", "escalate", "--max", "4")
+    page = (project.session / "context.md").read_text()
+    reason = "Same error for 3 iterations: TypeError: undefined is not a function"
+    assert f"- The loop was stuck with small: {reason}\n" in page
+    assert "- Model: middle\n" in page
+    assert "TypeError: undefined is not a function\n```\n" in page
+    assert "- Iteration 3 (small): error" in page
+    assert project.recorded[-1]["model"] == "middle"
+
+
+def test_escalation_begins_behind_the_model_that_was_given(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", SAYS, rules=PROGRESSION)
+    result = project.run("--on-stagnation", "escalate", "--model", "middle", "--max", "4")
+    assert [line.split()[1] for line in result.out.splitlines()] == ["middle"] * 3 + ["large"]
+
+
+@pytest.mark.slow
+def test_a_model_that_is_not_in_the_progression_has_none_after_it(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", SAYS, rules=PROGRESSION)
+    with project.running("--on-stagnation", "escalate", "--model", "the-largest") as running:
+        running.says("there is no further model after the-largest: pausing")
+    assert len(project.recorded) == 3
+
+
+@pytest.mark.slow
+def test_escalation_that_is_not_enabled_pauses(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", SAYS, rules="stagnation: {escalation: {enabled: false}}\n")
+    with project.running("--on-stagnation", "escalate") as running:
+        running.says("escalation is not enabled: pausing")
+        running.says("liza run: paused; go on with")
+    assert len(project.recorded) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "models", [["small", "large", "small"], ["small", "small"], ["small", "large", "large", "small"]], ids=str
+)
+def test_escalation_ends_where_a_model_is_named_twice(tmp_path: Path, models: list[str]) -> None:
+    """What counts is the place in the progression: by its name the first of two equals is found for ever."""
+    rules = f"stagnation: {{threshold: 1, escalation: {{model_progression: [{', '.join(models)}]}}}}\n"
+    project = Project(tmp_path / "p", SAYS, rules=rules)
+    with project.running("--on-stagnation", "escalate", "--max", "30") as running:
+        running.says("paused; go on with")
+        assert [line.split()[1] for line in running.out.read_text().splitlines()] == models
+
+
+@pytest.mark.slow
+def test_a_resumed_run_keeps_its_place_among_the_models(tmp_path: Path) -> None:
+    rules = "stagnation: {threshold: 1, escalation: {model_progression: [small, large, small]}}\n"
+    project = Project(tmp_path / "p", SAYS, rules=rules)
+    project.run("--on-stagnation", "escalate", "--max", "3")
+    assert (project.facts["model"], project.facts["model_place"]) == ("small", 2)
+    assert project.liza("loop", "reset", "l").code == 0
+    with project.running("--resume", project.session.name, "--max", "9") as running:
+        running.says("there is no further model after small: pausing")
+    assert project.facts["iterations"] == 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "takes"),
+    [
+        (("true",), False),
+        (("true", "{model}"), True),
+        (("sh", "-c", "echo $LIZA_MODEL"), True),
+        (("sh", "script"), True),
+        (("./script",), True),
+        (("sh", "other"), False),
+    ],
+)
+def test_a_run_knows_whether_its_command_takes_a_model(tmp_path: Path, words: tuple[str, ...], takes: bool) -> None:
+    project = Project(tmp_path / "p")
+    (project.folder / "script").write_text("#!/bin/sh\necho $LIZA_MODEL\n")
+    (project.folder / "script").chmod(0o755)
+    (project.folder / "other").write_text("exit 0\n")
+    asked_for = ("run", "--loop", "l", "--max", "1", "--on-stagnation", "escalate")
+    began = json.loads(project.liza(*asked_for, "--json", "--", *words).out.splitlines()[0])
+    assert (began["status"], began["takes_model"]) == ("began", takes)
+    project.liza("loop", "reset", "l")
+    before = project.liza(*asked_for, "--", *words).err.partition("iteration 1")[0]
+    assert ("mentions neither {model} nor LIZA_MODEL" in before) != takes
+
+
+def test_the_action_can_come_from_the_rules_and_from_the_environment(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES, rules="stagnation: {action: abort, threshold: 2}\n")
+    assert project.run().code == 3
+    assert len(project.recorded) == 2
+    project.liza("loop", "reset", "l")
+    assert project.run("--max", "3", LIZA_ON_STAGNATION="alert").code == 1
+
+
+# --- pause, with somebody at the terminal ---------------------------------------------------------------------------
+
+
+def asked(project: Project, *options: str) -> Terminal:
+    words = ("run", "--loop", "l", *options, *project.words)
+    terminal = Terminal(project.folder, *words, **SETTINGS)
+    terminal.shows("[STAGNATION DETECTED] No progress for 3 iterations")
+    terminal.shows("[c] Continue (reset counter)")
+    terminal.shows("Choice: ")
+    return terminal
+
+
+def test_c_resets_the_loop_and_goes_on(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    with asked(project, "--max", "5") as terminal:
+        terminal.types("c\n")
+        assert terminal.code() == 1
+    assert (project.loop["loop_count"], project.loop["trigger_count"]) == (2, 1)
+    assert project.loop["history"][0]["why"] == "told to continue"
+
+
+@pytest.mark.slow
+def test_s_marks_the_task_as_blocked_and_ends_the_run(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    with asked(project, "--task", "task-1") as terminal:
+        terminal.types("s\n")
+        assert terminal.code() == 3
+    assert project.board["tasks"][0]["status"] == "BLOCKED"
+
+
+def test_s_without_a_task_asks_again(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    with asked(project) as terminal:
+        terminal.types("s\n")
+        terminal.shows("no task was named with --task")
+        terminal.shows("Choice: ")
+        terminal.types("a\n")
+        assert terminal.code() == 3
+
+
+def test_a_ends_the_run_and_leaves_the_task(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    with asked(project, "--task", "task-1") as terminal:
+        terminal.types("A\n")
+        terminal.shows("go on with: liza loop reset l && liza run --resume")
+        assert terminal.code() == 3
+    assert project.board["tasks"][0]["status"] == "CLAIMED"
+    assert project.loop["status"] == "OPEN"
+
+
+def test_r_tries_another_model(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", SAYS, rules=PROGRESSION)
+    with asked(project, "--max", "5", "--model", "small") as terminal:
+        terminal.types("r\n")
+        terminal.shows("Model (small, middle, large) [middle]: ")
+        terminal.types("my-own\n")
+        terminal.shows("model my-own in 4")
+        assert terminal.code() == 1
+    assert [each["model"] for each in project.recorded] == ["my-own", "my-own"]
+
+
+def test_r_takes_the_next_model_unless_another_is_named(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", SAYS, rules=PROGRESSION)
+    with asked(project, "--max", "4", "--model", "small") as terminal:
+        terminal.types("r\n")
+        terminal.shows("[middle]: ")
+        terminal.types("\n")
+        terminal.shows("model middle in 4")
+        assert terminal.code() == 1
+
+
+def test_h_shows_the_context_and_asks_again(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    with asked(project) as terminal:
+        terminal.types("h\n")
+        terminal.shows("# Iteration 4 of loop l")
+        terminal.shows("- Iteration 3: ok, no files changed")
+        terminal.shows("iterations/3/output.log")
+        terminal.shows("Choice: ")
+        terminal.types("what?\n")
+        terminal.shows("c, s, a, r or h is expected")
+        terminal.types("a\n")
+        assert terminal.code() == 3
+
+
+@pytest.mark.slow
+def test_a_menu_is_not_left_because_time_has_passed(tmp_path: Path) -> None:
+    """Also where the loop may try by itself: half a word is typed, and is still there when the rest comes."""
+    project = Project(tmp_path / "p", IDLES, rules="circuit_breaker: {auto_probe: true}\n")
+    with asked(project) as terminal:
+        terminal.types("ab")
+        text = project.state.read_text()
+        save(project.state, re.sub(r"last_trigger_time: \d{4}", "last_trigger_time: 2001", text))
+        assert project.liza("loop", "status", "l").out.startswith("loop l: HALF_OPEN")
+        with pytest.raises(AssertionError):  # the menu looks at each change of the blackboard, four times a second
+            terminal.shows("iteration 4", patience=1.5)
+        terminal.types("ort\n")
+        assert terminal.code() == 3
+    assert project.facts["iterations"] == 3
+
+
+def test_a_loop_that_somebody_resets_elsewhere_ends_the_question(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    with asked(project, "--max", "4") as terminal:
+        assert liza(project.folder, "loop", "reset", "l").code == 0
+        terminal.shows("iteration 4")
+        assert terminal.code() == 1
+
+
+def test_ctrl_c_ends_the_question_and_the_run(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    with asked(project) as terminal:
+        terminal.types("\x03")
+        assert terminal.code() == 130
+
+
+def test_ctrl_d_leaves_the_run_waiting(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    with asked(project, "--max", "4") as terminal:
+        terminal.types("\x04")
+        terminal.shows("paused; go on with: liza loop reset l")
+        assert liza(project.folder, "loop", "reset", "l").code == 0
+        assert terminal.code() == 1
+
+
+@pytest.mark.slow
+def test_what_was_typed_while_the_agent_ran_is_no_answer(tmp_path: Path) -> None:
+    agent = "echo begun; while ! [ -e typed ]; do :; done"
+    project = Project(tmp_path / "p", agent)
+    words = ("run", "--loop", "l", *project.words)
+    with Terminal(project.folder, *words, **SETTINGS) as terminal:
+        terminal.shows("begun")
+        terminal.types("a\n")
+        (project.folder / "typed").touch()
+        terminal.shows("Choice: ")
+        terminal.types("h\n")
+        terminal.shows("# Iteration 5 of loop l")
+        terminal.types("a\n")
+        assert terminal.code() == 3

@@ -1,0 +1,160 @@
+"""A blackboard with claims, and `liza` at work on it in this process, at moments that the test chooses."""
+
+import io
+import json
+import os
+import re
+import shlex
+import sys
+from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+from unittest.mock import patch
+
+from liza.cli.main import run as liza
+from tests.scopes.sprint.run import BUG, Ran, controls
+from tests.store.oracle import ruamel_value
+
+START = datetime(2025, 1, 18, 12, 0, tzinfo=UTC)
+HEAD = """\
+# a lab's board
+version: 1
+tasks:
+  - {id: task-1,   status: CLAIMED}  # stays as it is
+anomalies: []
+remarks: >-
+  folded   text
+"""
+# The example of the protocol.
+HARNESS = "You must run confounder harness for GC content bias"
+IMPOSSIBLE = "Dataset lacks GC annotation — test is impossible with available data"
+
+
+class Claims:
+    """One blackboard, and a clock that goes on by a minute with every command."""
+
+    def __init__(self, root: Path, text: str = "") -> None:
+        self.root = root
+        self.folder = root / ".liza"
+        self.folder.mkdir(parents=True)
+        self.state = self.folder / "state.yaml"
+        self.rules = self.folder / "rules.yaml"
+        self.log = self.folder / "log.yaml"
+        self.alerts = self.folder / "alerts.log"
+        self.checkpoint = self.folder / "CHECKPOINT"
+        self.now = START
+        self.write(HEAD + text)
+
+    def write(self, text: str) -> None:
+        """A person writes the file, and it is old enough to be read at once."""
+        self.state.write_text(text, encoding="utf-8")
+        os.utime(self.state, (1_000_000_000, 1_000_000_000))
+
+    def write_rules(self, text: str) -> None:
+        self.rules.write_text(text)
+        os.utime(self.rules, (1_000_000_000, 1_000_000_000))
+
+    def edit(self, old: str, new: str) -> None:
+        """Change one place by hand."""
+        assert self.text.count(old) == 1, f"{old!r} is there {self.text.count(old)} times"
+        self.write(self.text.replace(old, new))
+
+    @property
+    def text(self) -> str:
+        return self.state.read_text(encoding="utf-8")
+
+    @property
+    def of_others(self) -> bytes:
+        """What stands on the board before any section of ours."""
+        raw = self.state.read_bytes()
+        ours = re.search(rb"^(?:claims|stages|circuit_breaker):", raw, re.MULTILINE)
+        return raw[: ours.start() if ours else len(raw)].rstrip()
+
+    def run(self, *words: str, stdin: bytes = b"") -> Ran:
+        """Any command; what others have on the board stays byte for byte, and nothing acts on a terminal."""
+        before = self.of_others
+        out, err = io.StringIO(), io.StringIO()
+        typed = io.TextIOWrapper(io.BytesIO(stdin))
+        clean = {key: value for key, value in os.environ.items() if not key.startswith("LIZA_")}
+        with (
+            patch.dict(os.environ, clean, clear=True),
+            patch.object(sys, "stdin", typed),
+            redirect_stdout(out),
+            redirect_stderr(err),
+        ):
+            options = words.index("--") if "--" in words else len(words)
+            code = liza([*words[:options], "--root", str(self.root), *words[options:]])
+        ran = Ran(code, out.getvalue(), err.getvalue())
+        assert code != BUG, ran.err
+        assert controls(ran.out + ran.err) == [], "a raw control character was printed"
+        assert self.of_others == before
+        return ran
+
+    def at_once(self, *words: str, stdin: bytes = b"") -> Ran:
+        """A command that takes a moment, a minute after the last one."""
+        self.now += timedelta(minutes=1)
+        return self.run(*words, "--now", f"{self.now:%Y-%m-%dT%H:%M:%SZ}", stdin=stdin)
+
+    def claim(self, verb: str, *words: str, stdin: bytes = b"") -> Ran:
+        return self.at_once("claim", verb, *words, stdin=stdin)
+
+    def stage(self, verb: str, *words: str) -> Ran:
+        return self.at_once("stage", verb, *words)
+
+    def add(self, name: str = "C-001", *words: str) -> None:
+        assert self.claim("add", name, "--text", f"the text of {name}", *words).code == 0
+
+    def round(self, *objections: str, words: str = "", name: str = "C-001") -> Ran:
+        """One round with these objections, each answered in the same way."""
+        pairs = [word for each in objections for word in ("--objection", each, "--response", f"no to {each}")]
+        return self.claim("round", name, *pairs, *shlex.split(words))
+
+    def codes(self, *rounds: str, name: str = "C-001") -> list[int]:
+        """The exit codes of rounds; each is objections with | between them, then options behind a --."""
+        found = []
+        for each in rounds:
+            said, _, words = each.partition(" --")
+            found.append(self.round(*said.split("|"), words=f"--{words}" if words else "", name=name).code)
+        return found
+
+    def dispute(self, name: str = "C-001", objection: str = HARNESS) -> None:
+        """A claim that is frozen."""
+        if name not in self.claims:
+            self.add(name)
+        assert self.codes(objection, objection, objection, name=name) == [0, 0, 3]
+
+    @property
+    def claims(self) -> dict[str, dict[str, Any]]:
+        """The claims as another program reads them, by their ids."""
+        section = ruamel_value(self.state.read_bytes()).get("claims") or {}
+        if isinstance(section, list):
+            return {str(each.get("id")): each for each in section}
+        return {str(name): each for name, each in section.items()}
+
+    def at(self, name: str = "C-001") -> dict[str, Any]:
+        return self.claims[name]
+
+    def disputes(self, name: str = "C-001") -> list[dict[str, Any]]:
+        """Every dispute of a claim, oldest first."""
+        return [each for each in self.at(name).get("history", []) if each["event"] == "disputed"]
+
+    @property
+    def logged(self) -> list[tuple[str, str]]:
+        entries = ruamel_value(self.log.read_bytes()) if self.log.exists() else []
+        return [(entry["action"], entry["detail"]) for entry in entries or []]
+
+    @property
+    def actions(self) -> list[str]:
+        return [action for action, _ in self.logged]
+
+
+def json_of(ran: Ran) -> dict[str, Any]:
+    return cast(dict[str, Any], json.loads(ran.out))
+
+
+def frozen_part(claim: Mapping[str, Any]) -> dict[str, Any]:
+    """What must not change while a claim is in dispute."""
+    names = ("text", "confidence", "evidence", "rounds", "dispute_reason", "researcher_position")
+    return {name: claim.get(name) for name in names}

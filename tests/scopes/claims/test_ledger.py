@@ -1,0 +1,328 @@
+"""The claim ledger, reading one, and the summary of a cycle: disputes are in sight, and text stays text."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from liza.scopes.claims import import_ledger, ledger
+from liza.store.document import parse
+from tests.scopes.claims.run import HARNESS, IMPOSSIBLE, Claims, json_of
+from tests.scopes.sprint.test_untrusted import TEXTS
+
+
+def ledger_of(lab: Claims) -> str:
+    return lab.run("claim", "ledger").out
+
+
+def test_the_ledger_names_disputes_first_and_tags_every_claim(lab: Claims) -> None:
+    lab.stage("advance", "S3")
+    lab.add("C-001", "--confidence", "0.7", "--stage", "S2", "--evidence", "a.csv", "--evidence", "b, c; d.csv")
+    lab.add("C-002", "--depends-on", "C-001")
+    lab.add("C-003")
+    lab.dispute()
+    lab.claim("kill", "C-003", "-m", "wrong")
+    text = ledger_of(lab)
+    assert text.startswith(
+        "# Claim Ledger\n\nClaims: 1 DISPUTED, 1 OPEN, 1 KILLED. Stage: S3.\n\n**In dispute: C-001.**"
+    )
+    assert re.findall(r"^## .*$", text, re.MULTILINE) == ["## C-001 [DISPUTED]", "## C-002", "## C-003 [KILLED]"]
+    for line in (
+        "- **Text:** the text of C-001", "- **Confidence:** 0.7", "- **Stage:** S2", "- **Evidence:** a.csv",
+        f"- **Dispute reason:** {HARNESS}", f"- **Researcher position:** no to {HARNESS}",
+        "- **Previous status:** OPEN", "- **Depends on:** C-001", "- **Rounds:** 3",
+    ):  # fmt: skip
+        assert f"\n{line}\n" in text
+
+
+def test_the_ledger_for_programs_has_everything_verbatim(lab: Claims) -> None:
+    lab.dispute()
+    for words in (("--format", "json"), ("--json",)):
+        answer = json_of(lab.run("claim", "ledger", *words))
+        (claim,) = answer["claims"]
+        assert answer["disputed"] == ["C-001"]
+        assert (claim["id"], claim["tags"], claim["dispute_reason"]) == ("C-001", ["DISPUTED"], HARNESS)
+    assert lab.run("claim", "ledger", "--format", "pdf").code == 2
+
+
+def test_a_dispute_that_is_over_stays_in_the_ledger(lab: Claims) -> None:
+    lab.dispute()
+    lab.claim("resolve", "C-001", "--override", "ACCEPTED", "-m", "ruled out by design", "--by", "ann")
+    text = ledger_of(lab)
+    assert "## C-001 [ACCEPTED]" in text
+    assert "human override by ann: ruled out by design" in text
+    assert "- **Human override rationale:** ruled out by design" in text
+
+
+# --- text that agents wrote -----------------------------------------------------------------------------------------
+
+
+def structure(text: str) -> list[str]:
+    """The lines that are markup: headings and fields."""
+    return [
+        line.split(":")[0] for line in text.splitlines() if re.match(r"#|- \*\*|\*\*|\s*(```|~~~|---|===|<|1\.)", line)
+    ]
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_a_text_of_any_kind_is_kept_as_it_is_and_stays_text_in_the_ledger(lab: Claims, text: str) -> None:
+    said = f"same {text} objection"
+    piped = said.encode()
+    lab.claim("add", "C-001", "--text", "-", stdin=piped)
+    for _ in range(3):
+        lab.claim("round", "C-001", "--objection", "-", "--response", f"no {text}", stdin=piped)
+    claim = lab.at()
+    assert (claim["text"], claim["dispute_reason"]) == (said, said)
+    assert claim["researcher_position"] == f"no {text}".rstrip("\n")
+    shown = ledger_of(lab)
+    assert structure(shown) == [
+        "# Claim Ledger", "**In dispute", "## C-001 [DISPUTED]", "- **Status", "- **Text", "- **Dispute reason",
+        "- **Researcher position", "- **Disputed at", "- **Previous status", "- **Rounds",
+    ]  # fmt: skip
+    assert not re.search(r"<(script|img|!--|http)|(?<!\\)\]\(|(?<!\\)\*\*bold|(?<!\\)`", shown)
+    for words in (("show", "C-001"), ("list",), ("summary", "--cycle", "1")):
+        assert lab.run("claim", *words).code in (0, 3)  # which looks for control characters, too
+
+
+def test_a_line_of_a_megabyte_is_kept_whole_and_shown_in_part(lab: Claims, tmp_path: Path) -> None:
+    text = "You must " + "x" * 1_000_000
+    (tmp_path / "objection.txt").write_text(f"{text}\n")
+    lab.add()
+    words = ("--objection", f"@{tmp_path}/objection.txt", "--response", "no")
+    codes = [lab.claim("round", "C-001", *words) for _ in range(3)]
+    assert [ran.code for ran in codes] == [0, 0, 3]
+    assert len(codes[-1].out) < 2_000
+    assert parse(lab.state.read_bytes(), "state.yaml").data["claims"]["C-001"]["dispute_reason"] == text
+    assert all(len(entry) < 1_000 for _, entry in lab.logged)
+    assert len(lab.run("claim", "show", "C-001").out) < 50_000
+    assert "more characters" in ledger_of(lab)
+    assert len(ledger_of(lab)) < 50_000
+    assert len(lab.round("x").err) < 2_000
+
+
+# --- reading a ledger -----------------------------------------------------------------------------------------------
+
+LEDGER = """\
+# Our claims
+
+Prose before any claim.
+
+## C-001
+
+- **Text:** GC content explains the effect
+  in both cohorts
+- **Confidence:** 0.7
+- **Stage:** S2
+- **Evidence:** a.csv; b.csv
+- **Owner:** ann
+
+## C002: Batch 7 is an outlier [ACCEPTED]
+
+* **Depends on**: C-001, CLAIM-3
+some prose in between
+
+### CLAIM-3 [DISPUTED] [HOT]
+
+- Text: The shift is tissue specific
+- **Dispute reason:** no control group
+- **Researcher position:** there is none
+- **Dispute cycle:** 4
+- **Status:** 17 apples
+
+## Remarks
+
+Nothing here.
+
+## C-001
+
+- **Text:** once more
+"""
+
+
+def test_a_ledger_is_read_without_being_changed_and_what_it_cannot_read_is_said_line_by_line(
+    lab: Claims, tmp_path: Path
+) -> None:
+    file = tmp_path / "LEDGER.md"
+    file.write_text(LEDGER)
+    before = (file.read_bytes(), file.stat().st_mtime_ns)
+    ran = lab.claim("import", str(file))
+    assert ran.code == 0
+    assert (file.read_bytes(), file.stat().st_mtime_ns) == before
+    assert list(lab.claims) == ["C-001", "C002", "CLAIM-3"]
+    first, second, third = lab.claims.values()
+    assert (first["text"], first["confidence"], first["stage"]) == (
+        "GC content explains the effect\nin both cohorts", 0.7, "S2",
+    )  # fmt: skip
+    assert first["evidence"] == ["a.csv", "b.csv"]
+    assert (second["text"], second["status"]) == ("Batch 7 is an outlier", "ACCEPTED")
+    assert second["depends_on"] == ["C-001", "CLAIM-3"]
+    assert (third["status"], third["dispute_reason"], third["dispute_cycle"]) == ("DISPUTED", "no control group", 4)
+    said = {int(number): text for number, text in re.findall(r"LEDGER\.md:(\d+): (.*)", ran.err)}
+    assert {3, 12, 17, 19, 25, 27, 29, 31, 33} == set(said)
+    assert "the field 'Owner' is not known" in said[12]
+    assert "'17 apples' is not a status" in said[25]
+    assert "is there already, in line 5" in said[31]
+    assert "3 claims added" in ran.out
+    assert "in dispute, and frozen: CLAIM-3" in ran.out
+
+
+@pytest.mark.parametrize(
+    "heading",
+    ["## C-001: GC content", "## C-001 — GC content", "### C-001 - GC content", "## **C-001** - GC content",
+     "## `C-001`: GC content", "## [C-001](notes.md): GC content", "## Claim C-001: GC content", "##C-001: GC content",
+     "## C-001: GC content ##"],
+)  # fmt: skip
+def test_an_id_is_known_however_it_is_dressed_up_and_what_stands_behind_it_is_the_text_if_there_is_no_other(
+    heading: str,
+) -> None:
+    assert import_ledger.read(f"{heading}\n", "LEDGER.md").claims == {"C-001": {"status": None, "text": "GC content"}}
+    found = import_ledger.read(f"{heading} [ACCEPTED]\n\n- **Text:** GC content explains it\n", "LEDGER.md")
+    assert found.claims == {"C-001": {"status": "ACCEPTED", "text": "GC content explains it"}}
+    assert found.problems == ()
+
+
+@pytest.mark.parametrize("block", ["```md\n{}\n```", "~~~\n{}\n~~~", "<!-- for later\n{}\n-->"])
+def test_what_is_in_code_or_in_a_comment_is_no_claim_and_is_said(block: str) -> None:
+    inside = "## C-009\n- **Text:** not meant\n\n- **Confidence:** 1"
+    text = f"## C-001\n{block.format(inside)}\n- **Text:** GC content\n"
+    found = import_ledger.read(text, "LEDGER.md")
+    assert found.claims == {"C-001": {"status": None, "text": "GC content"}}
+    assert [problem.line for problem in found.problems] == [2, 3, 4, 6, 7]
+
+
+def test_a_ledger_does_not_lose_a_dispute_whose_status_somebody_rewrote(lab: Claims, tmp_path: Path) -> None:
+    lab.dispute()
+    lab.edit("    status: DISPUTED", "    status: ACCEPTED")
+    (tmp_path / "LEDGER.md").write_text(ledger_of(lab))
+    other = Claims(tmp_path / "other")
+    ran = other.claim("import", str(tmp_path / "LEDGER.md"))
+    assert "its tag says DISPUTED: that is what counts" in ran.err
+    assert other.at()["status"] == "DISPUTED"
+
+
+@pytest.mark.parametrize("name", ["C-001: a", "C-001 - a", "claim 7: b - c", "#1"])
+def test_an_id_of_ones_own_comes_back_as_it_was(name: str) -> None:
+    page = ledger.markdown([(name, {"text": "x"})], None)
+    assert list(import_ledger.read(page, "LEDGER.md").claims) == [name]
+
+
+def test_an_imported_dispute_is_frozen_like_any_other(lab: Claims, tmp_path: Path) -> None:
+    (tmp_path / "LEDGER.md").write_text(LEDGER)
+    lab.claim("import", str(tmp_path / "LEDGER.md"))
+    assert lab.codes("A", name="CLAIM-3") == [3]
+    assert lab.stage("close", "S5").code == 3
+    lab.edit("text: The shift", "text: A shift")
+    assert "text was changed" in lab.run("validate").out
+    assert lab.claim("resolve", "CLAIM-3", "--new-data", "x").code == 0
+
+
+def test_a_claim_that_is_there_already_stays_as_it_is(lab: Claims, tmp_path: Path) -> None:
+    lab.dispute()
+    before = lab.at()
+    (tmp_path / "LEDGER.md").write_text(LEDGER)
+    ran = lab.claim("import", str(tmp_path / "LEDGER.md"))
+    assert "left as they are: C-001" in ran.out
+    assert lab.at() == before
+    text = lab.text
+    assert lab.claim("import", str(tmp_path / "LEDGER.md")).code == 0
+    assert lab.text == text
+
+
+@pytest.mark.parametrize("text", ["", "# Nothing\n", "just prose\n", "\x00\x01\n", "## C-001\n\nno fields\n"])
+def test_a_file_without_claims_is_refused(lab: Claims, tmp_path: Path, text: str) -> None:
+    (tmp_path / "LEDGER.md").write_text(text)
+    before = lab.text
+    assert lab.claim("import", str(tmp_path / "LEDGER.md")).code in (1, 2)
+    assert lab.text == before
+    ran = lab.claim("import", str(tmp_path / "nowhere.md"))
+    assert (ran.code, "nowhere.md: it cannot be read" in ran.err) == (1, True)
+
+
+def test_a_ledger_of_ours_comes_back_as_it_was(lab: Claims, tmp_path: Path) -> None:
+    lab.add("C-001", "--confidence", "0.7", "--evidence", "b, c; d.csv", "--evidence", "e_f*.csv")
+    lab.add("gc bias", "--depends-on", "C-001", "--stage", "S2")
+    lab.claim("round", "C-001", "--objection", HARNESS, "--response", IMPOSSIBLE, "--cycle", "4")
+    lab.claim("round", "C-001", "--objection", HARNESS, "--response", IMPOSSIBLE)
+    lab.claim("round", "C-001", "--objection", HARNESS, "--response", IMPOSSIBLE)
+    (tmp_path / "LEDGER.md").write_text(ledger_of(lab))
+    other = Claims(tmp_path / "other")
+    ran = other.claim("import", str(tmp_path / "LEDGER.md"))
+    assert ran.code == 0
+    names = ("status", "text", "confidence", "stage", "evidence", "depends_on", "dispute_reason", "researcher_position",
+             "dispute_cycle", "disputed_at", "previous_status")  # fmt: skip
+    for name in ("C-001", "gc bias"):
+        assert {key: other.at(name).get(key) for key in names} == {key: lab.at(name).get(key) for key in names}
+
+
+WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=40)
+LINES = st.lists(WORDS.map(str.strip).filter(lambda text: text.isprintable() and text), min_size=1, max_size=3)
+CLAIM = st.fixed_dictionaries(
+    {"text": LINES.map("\n".join)},
+    optional={"evidence": st.lists(LINES.map(" ".join), min_size=1, max_size=3), "stage": LINES.map(" ".join)},
+)
+
+
+def normal(value: Any) -> Any:
+    """Without what Markdown does not keep: how much white space there is."""
+    if isinstance(value, list):
+        return [normal(each) for each in value]
+    return [" ".join(line.split()) for line in value.splitlines()] if isinstance(value, str) else value
+
+
+@given(st.dictionaries(st.sampled_from(["C-001", "C002", "CLAIM-3"]), CLAIM, min_size=1))
+def test_any_text_comes_back_from_the_ledger(claims: dict[str, dict[str, Any]]) -> None:
+    found = import_ledger.read(ledger.markdown(list(claims.items()), None), "LEDGER.md")
+    said = {
+        name: {key: normal(value) for key, value in each.items() if key != "status"}
+        for name, each in found.claims.items()
+    }
+    assert said == {name: {key: normal(value) for key, value in each.items()} for name, each in claims.items()}
+    assert all("Rounds" in problem.message for problem in found.problems)
+
+
+@given(st.text(max_size=300))
+def test_any_file_is_read_or_said_to_be_none(text: str) -> None:
+    found = import_ledger.read(text, "LEDGER.md")
+    assert all(each["text"].strip() for each in found.claims.values())
+    assert all(problem.line is not None and "\n" not in problem.message for problem in found.problems)
+
+
+# --- the summary of a cycle -----------------------------------------------------------------------------------------
+
+
+def test_a_summary_begins_with_the_disputes_and_has_all_else_of_that_cycle(lab: Claims) -> None:
+    for name in ("C-001", "C-002", "C-003", "C-004"):
+        lab.add(name)
+    lab.codes("A --cycle 3", "A --cycle 3", "A --cycle 3", name="C-004")
+    lab.codes("B --cycle 4", "B --cycle 4 --evidence x.csv", name="C-002")
+    lab.codes("A --cycle 4", "A --cycle 4", "A --cycle 4", name="C-001")
+    lab.claim("promote", "C-003", "-m", "replicated", "--by", "ann")
+    text = lab.run("claim", "summary", "--cycle", "4").out
+    assert re.findall(r"^#.*$", text, re.MULTILINE) == ["# Cycle 4", "## Disputes", "## Reviewed", "## Decided"]
+    assert text.index("- **C-001 [DISPUTED]** since this cycle") < text.index("- **C-004 [DISPUTED]** since cycle 3")
+    assert "- **C-001**: 3 rounds, no state change" in text
+    assert "- **C-002**: 2 rounds, state change (evidence)" in text
+    assert "- **C-003**: promoted to ACCEPTED by ann: replicated" in text
+    assert lab.run("claim", "summary").out == text  # the last one
+    answer = json_of(lab.run("claim", "summary", "--cycle", "3", "--json"))
+    assert [(each["claim"], each["new"]) for each in answer["disputes"]] == [("C-004", True), ("C-001", False)]
+    assert answer["reviewed"] == [{"claim": "C-004", "rounds": 3, "changes": []}]
+
+
+def test_a_dispute_that_was_resolved_is_told_in_its_cycle(lab: Claims) -> None:
+    lab.add()
+    lab.codes("A --cycle 1", "A --cycle 2 --test t", "A --cycle 2", "A --cycle 2", "A --cycle 2")
+    lab.claim("resolve", "C-001", "--drop", "-m", "given up", "--by", "ann")
+    text = lab.run("claim", "summary", "--cycle", "2").out
+    assert "dropped by ann: given up" in text
+    assert "- **C-001**: 4 rounds, state change (test)" in text
+    assert "None." in lab.run("claim", "summary", "--cycle", "7").out
+
+
+def test_without_any_cycle_there_is_no_summary(lab: Claims) -> None:
+    lab.dispute()
+    ran = lab.run("claim", "summary")
+    assert (ran.code, "--cycle N" in ran.err) == (1, True)

@@ -1,0 +1,383 @@
+"""What freezes a claim: the same objection in three rounds in which nothing changes, and nothing less."""
+
+import pytest
+
+from tests.scopes.claims.run import HARNESS, IMPOSSIBLE, Claims, json_of
+
+
+def test_the_deadlock_of_the_protocol_ends_in_the_third_round(lab: Claims) -> None:
+    lab.add("C-001", "--confidence", "0.7")
+    lab.add("C-002")
+    words = ("--objection", HARNESS, "--response", IMPOSSIBLE, "--reviewer", "R2", "--cycle", "4")
+    assert [lab.claim("round", "C-001", *words).code for _ in range(3)] == [0, 0, 3]
+    claim = lab.at()
+    assert (claim["status"], claim["previous_status"], claim["dispute_cycle"]) == ("DISPUTED", "OPEN", 4)
+    assert (claim["dispute_reason"], claim["researcher_position"]) == (HARNESS, IMPOSSIBLE)
+    assert claim["disputed_at"] == f"{lab.now:%Y-%m-%dT%H:%M:%SZ}"
+    assert claim["confidence"] == 0.7
+    assert [each["round"] for each in claim["rounds"]] == [1, 2, 3]
+    assert not lab.checkpoint.exists()
+    assert lab.codes("too small", name="C-002") == [0]
+
+
+SEQUENCES: dict[str, tuple[list[str], list[int]]] = {
+    "A A A": (["A", "A", "A"], [0, 0, 3]),
+    "A B A A": (["A", "B", "A", "A"], [0, 0, 0, 0]),
+    "A B A A A": (["A", "B", "A", "A", "A"], [0, 0, 0, 0, 3]),
+    "{A,B} {A} {A,C}": (["A|B", "A", "A|C"], [0, 0, 3]),
+    "{A,B} {B} {A,C}": (["A|B", "B", "A|C"], [0, 0, 0]),
+    "A A and new evidence": (["A", "A", "A --evidence a.csv"], [0, 0, 0]),
+    "A A and a test": (["A", "A", "A --test gc_harness"], [0, 0, 0]),
+    "A A and another confidence": (["A", "A", "A --confidence 0.4"], [0, 0, 0]),
+    "A A and another text": (["A", "A", "A --text narrower"], [0, 0, 0]),
+    "a change counts 0, and then three more": (["A", "A --test t", "A", "A", "A"], [0, 0, 0, 0, 3]),
+    "the same evidence again": (["A --evidence a", "A --evidence A", "A --evidence a", "A"], [0, 0, 0, 3]),
+    "the same test again": (["A --test t", "A --test t", "A --test t", "A"], [0, 0, 0, 3]),
+    "the same confidence": (["A --confidence 0.5", "A --confidence 0.50", "A --confidence .5"], [0, 0, 3]),
+    "a sign makes another confidence": (["A --confidence B+", "A --confidence B-", "A", "A", "A"], [0, 0, 0, 0, 3]),
+    "and another text": (["A --text CD4+", "A --text CD4-", "A", "A", "A"], [0, 0, 0, 0, 3]),
+    "the same text": (["A --text x", "A --text 'X '", "A --text x", "A"], [0, 0, 0, 3]),
+}
+
+
+@pytest.mark.parametrize(("rounds", "codes"), SEQUENCES.values(), ids=SEQUENCES)
+def test_which_rounds_freeze_a_claim(lab: Claims, rounds: list[str], codes: list[int]) -> None:
+    lab.add("C-001", "--confidence", "0.5")
+    assert lab.codes(*rounds) == codes
+    assert (lab.at()["status"] == "DISPUTED") == (codes[-1] == 3)
+
+
+def test_a_round_that_is_recorded_again_makes_no_second_dispute(lab: Claims) -> None:
+    lab.dispute()
+    before = lab.text
+    assert lab.codes(HARNESS, HARNESS, HARNESS) == [3, 3, 3]
+    assert lab.text == before
+    assert len(lab.disputes()) == 1
+    assert lab.actions.count("claim_disputed") == 1
+
+
+def test_the_answer_for_programs_says_how_near_it_is(lab: Claims) -> None:
+    lab.add()
+    lab.codes(HARNESS)
+    answer = json_of(lab.round(HARNESS, words="--json"))
+    assert (answer["status"], answer["claim_status"], answer["changes"]) == ("ok", "OPEN", [])
+    (near,) = answer["near"]
+    assert (near["rule"], near["count"], near["threshold"]) == ("gossip_loop", 2, 3)
+    answer = json_of(lab.round(HARNESS, words="--json"))
+    assert (answer["status"], answer["tripped"], len(answer["ways_out"])) == ("disputed", True, 3)
+
+
+# --- the same objection ---------------------------------------------------------------------------------------------
+
+IN_OTHER_WORDS = [
+    "You must run confounder harness for GC content bias",
+    "you must run  confounder\n harness for GC content bias.",
+    "  YOU MUST RUN CONFOUNDER HARNESS FOR GC CONTENT BIAS!",
+]
+
+
+def test_other_white_space_and_case_make_no_other_objection_and_each_is_kept_as_it_was_said(lab: Claims) -> None:
+    lab.add()
+    assert lab.codes(*IN_OTHER_WORDS) == [0, 0, 3]
+    assert [each["objection"] for each in lab.at()["rounds"]] == IN_OTHER_WORDS
+    assert lab.at()["dispute_reason"] == IN_OTHER_WORDS[-1]
+
+
+def test_an_id_says_that_it_is_the_same_in_whatever_words(lab: Claims) -> None:
+    lab.add()
+    said = ["no control group", "where is the control?", "a control is still missing"]
+    assert [lab.round(each, words="--objection-id O-1").code for each in said] == [0, 0, 3]
+    assert lab.at()["dispute_reason"] == said[-1]
+
+
+def test_other_ids_say_that_it_is_another_objection(lab: Claims) -> None:
+    lab.add()
+    assert [lab.round("no control", words=f"--objection-id O-{n}").code for n in range(4)] == [0] * 4
+
+
+def test_one_without_an_id_is_that_of_which_it_repeats_the_words(lab: Claims) -> None:
+    lab.add()
+    codes = [lab.round("no control").code, lab.round("no control", words="--objection-id O-1").code]
+    assert [*codes, lab.round("No control.").code] == [0, 0, 3]
+
+
+def test_an_id_of_each_objection_follows_each_on_its_own(lab: Claims) -> None:
+    lab.add()
+    pairs = ["--objection", "x", "--response", "1", "--objection", "y", "--response", "2"]
+    for ids, code in ((["a", ""], 0), (["b", "a"], 0), (["a", "b"], 3)):
+        words = [word for each in ids for word in ("--objection-id", each)]
+        assert lab.claim("round", "C-001", *pairs, *words).code == code
+    assert lab.at()["dispute_reason"] == "x"
+    assert lab.at()["researcher_position"] == "1"
+
+
+SIMILAR = [
+    "Run the harness on dataset-12 before 2025-01-03, it failed after 30 s",
+    "Run the harness on dataset-14 before 2025-02-07, it failed after 45 s",
+    "Run the harness on dataset-19 before 2025-03-11, it failed after 9 s",
+]
+
+
+def test_objections_in_similar_words_are_the_same(lab: Claims) -> None:
+    lab.add()
+    answers = ("no", "not so", "never")
+    assert [answered(lab, each, answer) for each, answer in zip(SIMILAR, answers, strict=True)] == [0, 0, 3]
+    assert lab.disputes()[0]["same_by"] == "similar"
+
+
+@pytest.mark.parametrize("rules", ["{matching: same, objections: exact}", "{objections: exact}"])
+def test_similar_words_and_answers_can_be_turned_off(lab: Claims, rules: str) -> None:
+    lab.write_rules(f"disputes: {rules}\n")
+    lab.add()
+    assert lab.codes(*SIMILAR) == [0, 0, 0]
+    assert [answered(lab, each, IMPOSSIBLE) for each in EXAMPLE] == [0, 0, 0]
+    assert "disputes.objections is 'exact', shipped is 'similar'" in lab.run("status").out
+    lab.write_rules("disputes: {objections: exact, matching: similar}\n")
+    assert [answered(lab, each, "no") for each in SIMILAR] == [0, 0, 3]
+
+
+# --- the same answer ------------------------------------------------------------------------------------------------
+
+EXAMPLE = [HARNESS, "Without harness, verdict is REJECT", "You must run the confounder harness"]
+
+
+def answered(lab: Claims, objection: str, answer: str, *words: str) -> int:
+    """One round; its exit code."""
+    return lab.claim("round", "C-001", "--objection", objection, "--response", answer, *words).code
+
+
+@pytest.mark.parametrize("words", [("--reviewer", "R2"), ()])
+def test_the_example_of_the_protocol_trips(lab: Claims, words: tuple[str, ...]) -> None:
+    lab.add()
+    assert [answered(lab, each, IMPOSSIBLE, *words) for each in EXAMPLE] == [0, 0, 3]
+    (dispute,) = lab.disputes()
+    assert (dispute["rule"], dispute["same_by"]) == ("gossip_loop", "response")
+    assert (lab.at()["dispute_reason"], lab.at()["researcher_position"]) == (EXAMPLE[-1], IMPOSSIBLE)
+    assert [each["objection"] for each in lab.at()["rounds"]] == EXAMPLE
+    assert "response" in lab.claim("show", "C-001").out
+    assert [detail for action, detail in lab.logged if action == "claim_disputed" and "response" in detail]
+
+
+@pytest.mark.parametrize(
+    ("by", "rounds"),
+    {
+        "id": [("a", "--objection-id O-1"), ("b", "--objection-id O-1"), ("c", "--objection-id o-1")],
+        "same": [("No control.", ""), ("no  control", ""), ("no control", "")],
+        "response": [("no control", ""), ("no control", ""), ("nothing to compare with", "")],
+    }.items(),
+)
+def test_a_dispute_says_by_what_its_objection_is_the_same(lab: Claims, by: str, rounds: list[tuple[str, str]]) -> None:
+    lab.add()
+    assert [answered(lab, said, IMPOSSIBLE, *words.split()) for said, words in rounds] == [0, 0, 3]
+    assert lab.disputes()[0]["same_by"] == by
+
+
+QUIET = {
+    "three objections and three answers": [(said, f"{answer} is what we have", "") for said, answer in zip(
+        ["no control", "too small", "unreadable plot"], ["this cohort", "one sample per patient", "a vector drawing"],
+        strict=True)],
+    "a short answer fits everything": [(said, "done", "") for said in ("no control", "too small", "unreadable plot")],
+    "another reviewer in between": [(said, IMPOSSIBLE, f"--reviewer {who}") for said, who in zip(
+        EXAMPLE, ("R2", "R3", "R2"), strict=True)],
+    "evidence in between": [(EXAMPLE[0], IMPOSSIBLE, ""), (EXAMPLE[1], IMPOSSIBLE, "--evidence a.csv"),
+                            (EXAMPLE[2], IMPOSSIBLE, "")],
+    "ids say that they are three": [(said, IMPOSSIBLE, f"--objection-id O-{n}") for n, said in enumerate(EXAMPLE)],
+    "one answer once does not make two objections one": [
+        ("no control", IMPOSSIBLE, ""), ("too small", IMPOSSIBLE, ""), ("no control", "see there", "--test t"),
+        ("too small", "it is not", ""), ("no control", "there is", ""), ("too small", "not at all", "")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rounds", QUIET.values(), ids=QUIET)
+def test_other_objections_with_other_answers_are_no_loop(lab: Claims, rounds: list[tuple[str, str, str]]) -> None:
+    lab.add()
+    assert [answered(lab, said, answer, *words.split()) for said, answer, words in rounds] == [0] * len(rounds)
+
+
+def test_two_objections_that_trip_at_once_are_one_dispute_with_both_positions(lab: Claims) -> None:
+    lab.add()
+    assert lab.codes("A|B", "B|A", "A|B") == [0, 0, 3]
+    claim = lab.at()
+    assert (claim["dispute_reason"], claim["researcher_position"]) == ("A", "no to A")
+    assert claim["also_disputed"] == [{"objection": "B", "response": "no to B"}]
+    assert len(lab.disputes()) == 1
+    shown = lab.run("claim", "show", "C-001").out
+    assert all(text in shown for text in ("no to A", "no to B"))
+    lab.edit("        response: no to B\n    dispute_cycle", "        response: yes\n    dispute_cycle")
+    assert "also_disputed was changed by hand" in lab.run("validate").out
+
+
+# --- state changes --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", ["--text narrower", "--confidence 0.2"])
+def test_an_edit_between_two_rounds_is_a_state_change_of_the_next(lab: Claims, words: str) -> None:
+    lab.add("C-001", "--confidence", "0.5")
+    lab.codes("A", "A")
+    assert lab.claim("edit", "C-001", *words.split()).code == 0
+    assert lab.codes("A", "A", "A", "A") == [0, 0, 0, 3]
+
+
+def test_an_edit_before_the_first_round_is_no_change_of_it(lab: Claims) -> None:
+    lab.add()
+    lab.claim("edit", "C-001", "--text", "one")
+    lab.claim("edit", "C-001", "--text", "two", "--confidence", "0.5")
+    assert lab.codes("A", "A", "A") == [0, 0, 3]
+
+
+def test_an_edit_that_changes_nothing_that_counts_is_none(lab: Claims) -> None:
+    lab.add("C-001", "--confidence", "0.5")
+    lab.codes("A", "A")
+    lab.claim("edit", "C-001", "--stage", "S3")
+    lab.claim("edit", "C-001", "--text", "The text  of c-001.", "--confidence", "0.50")
+    assert lab.codes("A") == [3]
+
+
+def test_what_a_person_changes_by_hand_between_two_rounds_is_seen(lab: Claims) -> None:
+    for place, (old, new) in enumerate(
+        [("text: the text of C-0", "text: another text of C-0"), ("confidence: 0.5", "confidence: 0.25")]
+    ):
+        name = f"C-0{place}"
+        lab.add(name, "--confidence", "0.5")
+        lab.codes("A", "A", name=name)
+        before, _, claim = lab.text.partition(f"  {name}:\n")
+        lab.write(f"{before}  {name}:\n{claim.replace(old, new, 1)}")
+        assert lab.codes("A", "A", "A", "A", name=name) == [0, 0, 0, 3]
+
+
+def test_evidence_that_a_person_adds_to_the_claim_by_hand_is_seen_in_the_next_round(lab: Claims) -> None:
+    lab.add("C-001", "--evidence", "a.csv")
+    lab.codes("A", "A --evidence a.csv")
+    assert "evidence" not in lab.at()["baseline"] or lab.at()["baseline"]["evidence"] == ["a.csv"]
+    lab.edit("    evidence:\n      - a.csv\n    created", "    evidence:\n      - a.csv\n      - b.csv\n    created")
+    assert lab.codes("A") == [0]
+    assert lab.at()["rounds"][-1]["evidence"] == ["b.csv"]
+
+
+def test_evidence_that_the_claim_came_with_is_nothing_new(lab: Claims) -> None:
+    lab.add("C-001", "--evidence", "a.csv")
+    assert lab.codes(*["A --evidence a.csv"] * 3) == [0, 0, 3]
+
+
+def test_a_first_confidence_is_a_change_and_so_is_a_first_text(lab: Claims) -> None:
+    lab.add()
+    assert lab.codes("A --confidence 0.5", "A", "A", "A") == [0, 0, 0, 3]
+    lab.write(f"{lab.text}  C-002: {{}}\n")
+    assert lab.codes("A --text x", "A", "A", "A", name="C-002") == [0, 0, 0, 3]
+
+
+def test_a_change_is_said_where_it_is_seen(lab: Claims) -> None:
+    lab.add("C-001", "--confidence", "0.5")
+    answer = json_of(lab.round("A", words="--evidence e --test t --confidence 0.4 --text new --json"))
+    assert answer["changes"] == ["confidence", "evidence", "test", "text"]
+    assert (lab.at()["text"], lab.at()["confidence"], lab.at()["evidence"]) == ("new", 0.4, ["e"])
+    assert "no state change" in lab.round("A").out
+
+
+DECLARED = """\
+claims:
+  - id: C-001
+    text: x
+    confidence: 0.7
+    rounds:
+      - {objection: A, response: b, changed: true, new_evidence: true}
+      - {objection: A, response: b, changed: true, state_change: evidence presented, evidence: []}
+      - {objection: A, response: b, details: {changed: true}, evidence: ['', ' '], tests: [], confidence: null}
+"""
+
+
+def test_a_change_that_is_only_declared_resets_nothing(lab: Claims) -> None:
+    lab.write(DECLARED)
+    assert "claim C-001 is DISPUTED" in lab.run("analyze").out
+    assert lab.at()["status"] == "DISPUTED"
+
+
+# --- the number of rounds -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rules", ["disputes: {circuit_breaker_rounds: 5}", "params: {circuit_breaker_rounds: 5}"])
+def test_the_number_of_rounds_is_a_setting_that_is_not_raised_in_silence(lab: Claims, rules: str) -> None:
+    lab.write_rules(f"{rules}\n")
+    lab.add()
+    ran = lab.round("A")
+    assert "circuit_breaker_rounds is 5: raising it is discouraged" in ran.err
+    assert lab.codes("A", "A", "A", "A") == [0, 0, 0, 3]
+    assert "circuit_breaker_rounds is 5, shipped is 3" in lab.run("status").out
+
+
+def test_a_number_that_is_written_into_the_rule_itself_is_not_raised_in_silence_either(lab: Claims) -> None:
+    condition = "streak(rounds, per(claim), same(objection), changed=false) >= 4"
+    lab.write_rules(f"rules: [{{name: gossip_loop, condition: '{condition}'}}]\n")
+    lab.add()
+    assert "circuit_breaker_rounds is 4: raising it is discouraged" in lab.round("A").err
+    assert lab.codes("A", "A", "A") == [0, 0, 3]
+
+
+def test_fewer_rounds_are_fine(lab: Claims) -> None:
+    lab.write_rules("disputes: {circuit_breaker_rounds: 2}\n")
+    lab.add()
+    assert lab.round("A").err == ""
+    assert lab.round("A").code == 3
+
+
+WRONG = [
+    "disputes: {circuit_breaker_rounds: 1}", "disputes: {circuit_breaker_rounds: three}",
+    "disputes: {circuit_breaker_rounds: 2.5}", "disputes: {circuit_breaker_rounds: true}",
+    "params: {circuit_breaker_rounds: 1}", "disputes: {matching: exactly}", "disputes: {objections: same}",
+    "disputes: {last_stage: ''}",
+    "disputes: {rounds: 3}", "disputes: [3]",
+    "rules: [{name: gossip_loop, params: {circuit_breaker_rounds: 0}}]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("rules", WRONG)
+def test_a_setting_out_of_its_range_is_an_error_with_a_place_and_nothing_is_judged(lab: Claims, rules: str) -> None:
+    lab.add()
+    before = lab.text
+    lab.write_rules(f"{rules}\n")
+    ran = lab.round("A")
+    assert ran.code == 4
+    assert "rules.yaml:1:" in ran.err
+    assert lab.text == before
+
+
+def test_a_rule_that_is_disabled_or_only_observes_freezes_nothing_and_that_is_said(lab: Claims) -> None:
+    lab.write_rules("rules: [{name: gossip_loop, enabled: false}]\n")
+    lab.add()
+    assert "gossip_loop is disabled" in lab.round("A").err
+    assert lab.codes("A", "A", "A") == [0] * 3
+    lab.write_rules("rules: [{name: gossip_loop, mode: observe}]\n")
+    ran = lab.round("A")
+    assert (ran.code, "gossip_loop only observes" in ran.err) == (0, True)
+    lab.write_rules("# as shipped\n")
+    assert lab.codes("A") == [3]
+
+
+def test_a_rule_of_ones_own_can_freeze_a_claim_too(lab: Claims) -> None:
+    rule = "{name: endless, condition: 'count(rounds, per(claim)) >= 4', action: FREEZE, description: no end in sight}"
+    lab.write_rules(f"rules: [{rule}]\n")
+    lab.add()
+    assert lab.codes("A", "B", "C", "D") == [0, 0, 0, 3]
+    assert (lab.at()["dispute_reason"], lab.disputes()[0]["rule"]) == ("D", "endless")
+
+
+# --- rounds that others wrote, and then a command -------------------------------------------------------------------
+
+OTHERS = {
+    "nothing but objections": "- {objection: A}\n- {objection: A}\n",
+    "a confidence in each": "- {objection: A, confidence: 0.7}\n- {objection: A, confidence: 0.7}\n",
+    "evidence of the claim": "- {objection: A}\n- {objection: A, response: see a.csv}\n",
+}
+
+
+@pytest.mark.parametrize("rounds", OTHERS.values(), ids=OTHERS)
+def test_a_command_goes_on_where_others_began(lab: Claims, rounds: str) -> None:
+    lines = "".join(f"      {line}\n" for line in rounds.splitlines())
+    fields = "    text: x\n    confidence: 0.7\n    evidence: [a.csv]\n"
+    lab.write(f"version: 1\nclaims:\n  C-001:\n{fields}    rounds:\n{lines}")
+    assert lab.codes("A --evidence a.csv") == [3]
+
+
+def test_what_others_wrote_and_the_command_changes_is_seen(lab: Claims) -> None:
+    lab.write("version: 1\nclaims:\n  C-001:\n    text: x\n    rounds:\n    - {objection: A}\n    - {objection: A}\n")
+    assert lab.codes("A --text y", "A", "A", "A") == [0, 0, 0, 3]

@@ -1,0 +1,409 @@
+"""The three ways out of a dispute: each needs its reason, is logged, and leaves the dispute in the claim's history."""
+
+import pytest
+
+from tests.scopes.claims.run import HARNESS, Claims, frozen_part
+
+WAYS = {
+    "new data": (("--new-data", "gc.tsv"), "OPEN", "new_data", "gc.tsv"),
+    "new data, with a reason": (("--new-data", "gc.tsv", "-m", "annotated"), "OPEN", "new_data", "annotated"),
+    "a drop": (("--drop", "-m", "untestable"), "KILLED", "dropped", "untestable"),
+    "an override": (("--override", "accepted", "-m", "ok", "--by", "ann"), "ACCEPTED", "human_override", "ok"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "status", "how", "why"), WAYS.values(), ids=WAYS)
+def test_a_way_out_leaves_the_whole_dispute_in_the_history_and_a_line_in_the_log(
+    lab: Claims, words: tuple[str, ...], status: str, how: str, why: str
+) -> None:
+    lab.add("C-001", "--confidence", "0.7")
+    lab.dispute()
+    before = frozen_part(lab.at())
+    ran = lab.claim("resolve", "C-001", *words)
+    assert (ran.code, ran.err) == (0, "")
+    claim = lab.at()
+    (dispute,) = lab.disputes()
+    assert claim["status"] == status
+    assert (dispute["resolution"], dispute["rationale"], dispute["outcome"]) == (how, why, status)
+    assert dispute["resolved_at"] == f"{lab.now:%Y-%m-%dT%H:%M:%SZ}"
+    assert dispute["resolved_by"]
+    for name in ("rounds", "dispute_reason", "researcher_position"):
+        assert dispute[name] == before[name]
+        assert not claim.get(name)
+    assert (claim["text"], claim["confidence"]) == (before["text"], before["confidence"])
+    assert claim.get("human_override_rationale") == ("ok" if how == "human_override" else None)
+    (logged,) = [detail for action, detail in lab.logged if action == "claim_resolved"]
+    assert why in logged
+    assert "resolved" in [line.split()[1] for line in lab.alerts.read_text().splitlines()]
+    assert lab.run("validate").code == 0
+
+
+def test_new_data_leads_back_to_the_status_before_and_counting_starts_anew(lab: Claims) -> None:
+    lab.add()
+    lab.edit("status: OPEN", "status: PROVISIONAL")
+    lab.dispute()
+    lab.claim("resolve", "C-001", "--new-data", "gc.tsv")
+    assert lab.at()["status"] == "PROVISIONAL"
+    assert lab.codes(HARNESS, HARNESS) == [0, 0]
+    assert [each["round"] for each in lab.at()["rounds"]] == [4, 5]
+    assert lab.run("analyze").code == 0
+    assert lab.at()["status"] == "PROVISIONAL"
+
+
+def test_a_second_dispute_of_the_same_claim_is_kept_beside_the_first(lab: Claims) -> None:
+    lab.dispute()
+    lab.claim("resolve", "C-001", "--new-data", "gc.tsv")
+    lab.dispute(objection="the harness was run on the wrong cohort")
+    first, second = lab.disputes()
+    assert first["dispute_reason"] == HARNESS
+    assert (first["resolution"], "resolution" in second) == ("new_data", False)
+    lab.claim("resolve", "C-001", "--override", "ACCEPTED", "-m", "seen by two", "--by", "bea")
+    first, second = lab.disputes()
+    assert (first["resolution"], second["resolution"]) == ("new_data", "human_override")
+    assert second["dispute_reason"] == "the harness was run on the wrong cohort"
+    assert [len(each["rounds"]) for each in (first, second)] == [3, 3]
+    assert lab.actions.count("claim_disputed") == lab.actions.count("claim_resolved") == 2
+
+
+def test_evidence_of_an_earlier_dispute_is_not_new_in_the_next(lab: Claims) -> None:
+    lab.add()
+    assert lab.codes("A --evidence a.csv --test t", "A", "A", "A") == [0, 0, 0, 3]
+    lab.claim("resolve", "C-001", "--new-data", "b.csv")
+    assert lab.codes("A --evidence a.csv --test t", "A --evidence b.csv", "A", "A", "A") == [0, 0, 0, 0, 3]
+
+
+EMPTY = [
+    ("--drop",), ("--drop", "-m", ""), ("--drop", "-m", " \n "), ("--new-data", ""), ("--new-data", "  "),
+    ("--override", "ACCEPTED", "--by", "ann"), ("--override", "ACCEPTED", "-m", "", "--by", "ann"),
+    ("--override", "ACCEPTED", "-m", "x"), ("--override", "ACCEPTED", "-m", "x", "--by", " "),
+    (), ("-m", "just so"), ("--drop", "--new-data", "x", "-m", "both"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", EMPTY, ids=" ".join)
+def test_there_is_no_silent_way(lab: Claims, words: tuple[str, ...]) -> None:
+    lab.dispute()
+    before = lab.text
+    ran = lab.claim("resolve", "C-001", *words)
+    assert ran.code == 2
+    assert "hint: " in ran.err
+    assert lab.text == before
+    assert "claim_resolved" not in lab.actions
+
+
+@pytest.mark.parametrize("status", ["DISPUTED", "disputed", "ACEPTED", "two words", "", "x" * 50, "\x1b[2J"])
+def test_a_status_that_cannot_be_meant_is_refused(lab: Claims, status: str) -> None:
+    lab.dispute()
+    before = lab.text
+    assert lab.claim("resolve", "C-001", "--override", status, "-m", "x", "--by", "ann").code == 1
+    assert lab.text == before
+
+
+def test_a_reason_may_begin_with_anybodys_name(lab: Claims) -> None:
+    lab.dispute()
+    assert lab.claim("resolve", "C-001", "--drop", "-m", "@ann says so").code == 0
+    assert lab.disputes()[0]["rationale"] == "@ann says so"
+
+
+def test_a_status_of_the_teams_own_is_fine(lab: Claims) -> None:
+    lab.dispute()
+    assert lab.claim("resolve", "C-001", "--override", "paper-grade", "-m", "x", "--by", "ann").code == 0
+    assert lab.at()["status"] == "PAPER-GRADE"
+
+
+def test_the_same_decision_again_changes_nothing_and_another_one_is_refused(lab: Claims) -> None:
+    lab.dispute()
+    drop = ("resolve", "C-001", "--drop", "-m", "untestable")
+    assert lab.claim(*drop).code == 0
+    before = lab.text
+    again = lab.claim(*drop)
+    assert (again.code, "already" in again.out) == (0, True)
+    other = lab.claim("resolve", "C-001", "--new-data", "gc.tsv")
+    assert (other.code, "not in dispute" in other.err) == (1, True)
+    assert lab.text == before
+    assert lab.actions.count("claim_resolved") == 1
+
+
+def test_what_was_never_in_dispute_cannot_be_resolved(lab: Claims) -> None:
+    lab.add()
+    assert lab.claim("resolve", "C-001", "--drop", "-m", "x").code == 1
+    ran = lab.claim("resolve", "C001", "--drop", "-m", "x")
+    assert (ran.code, "did you mean C-001?" in ran.err) == (1, True)
+
+
+def test_what_is_said_of_a_killed_claim_is_that_it_was_killed_and_not_how_near_a_dispute_it_is(lab: Claims) -> None:
+    lab.add()
+    lab.codes("A", "A")
+    said = lab.claim("kill", "C-001", "-m", "given up", "--by", "ann").out
+    assert said == "claim C-001: KILLED\n  claim C-001 was killed by ann: given up\n"
+
+
+def test_a_killed_claim_is_not_reviewed_edited_or_promoted(lab: Claims) -> None:
+    lab.add()
+    assert lab.claim("kill", "C-001", "-m", "wrong").code == 0
+    before = lab.text
+    assert lab.codes("A") == [1]
+    assert lab.claim("edit", "C-001", "--text", "x").code == 1
+    assert lab.claim("promote", "C-001").code == 1
+    assert lab.claim("kill", "C-001", "-m", "wrong").code == 0
+    assert lab.text == before
+    (entry,) = lab.at()["history"]
+    assert (entry["event"], entry["from"], entry["to"], entry["rationale"]) == ("killed", "OPEN", "KILLED", "wrong")
+
+
+# --- re-examination -------------------------------------------------------------------------------------------------
+
+
+def test_the_next_stage_marks_every_claim_in_dispute_and_no_other(lab: Claims) -> None:
+    lab.stage("advance", "S2")
+    lab.dispute("C-001")
+    lab.dispute("C-002")
+    lab.add("C-003")
+    assert "reexamine" not in lab.at("C-001")
+    ran = lab.stage("advance", "S3")
+    assert ran.code == 0
+    for name in ("C-001", "C-002"):
+        (mark,) = lab.at(name)["reexamine"]
+        assert (mark["trigger"], mark["detail"]) == ("stage_transition", "stage S3, it was S2")
+        assert f"claim {name} is to be re-examined" in ran.out
+        assert lab.at(name)["status"] == "DISPUTED"
+    assert "reexamine" not in lab.at("C-003")
+    assert "re-examine: stage S3" in lab.run("claim", "list").out
+    assert lab.stage("advance", "S3").out == "it was so already, nothing is changed\n"
+    assert len(lab.at("C-001")["reexamine"]) == 1
+
+
+def test_a_stage_that_is_changed_by_hand_marks_them_too(lab: Claims) -> None:
+    lab.stage("advance", "S2")
+    lab.dispute()
+    lab.edit("status: ACTIVE", "status: PASSED")
+    lab.edit("stages:\n", "stages:\n  S3: {status: active}\n")
+    lab.run("analyze")
+    assert lab.at()["reexamine"][0]["detail"] == "stage S3, it was S2"
+    before = lab.text
+    lab.run("analyze")
+    assert lab.text.partition("circuit_breaker:")[0] == before.partition("circuit_breaker:")[0]
+
+
+def test_closing_a_stage_is_no_transition(lab: Claims) -> None:
+    lab.stage("advance", "S2")
+    lab.dispute()
+    assert lab.stage("close", "S2").code == 0
+    lab.run("analyze")
+    assert "reexamine" not in lab.at()
+
+
+def test_new_data_marks_all_or_those_that_it_is_for(lab: Claims) -> None:
+    lab.stage("advance", "S2")
+    lab.dispute("C-001")
+    lab.dispute("C-002")
+    assert lab.stage("data", "gc.tsv", "--for", "C-002").code == 0
+    assert "reexamine" not in lab.at("C-001")
+    assert lab.at("C-002")["reexamine"][0]["detail"] == "gc.tsv"
+    lab.stage("data", "tool v2")
+    assert [[each["detail"] for each in lab.at(name)["reexamine"]] for name in ("C-001", "C-002")] == [
+        ["tool v2"], ["gc.tsv", "tool v2"],
+    ]  # fmt: skip
+    assert "stage_data" in lab.actions
+    lab.add("C-003")
+    assert lab.stage("data", "x", "--for", "C-003").code == 1
+    assert lab.stage("data", "x", "--for", "C-9").code == 1
+    assert lab.stage("data", " ").code == 2
+
+
+def happen(lab: Claims, trigger: str, time: int) -> None:
+    """Let a trigger happen; an audit needs nothing but its author."""
+    if trigger == "stage_transition":
+        assert lab.stage("advance", f"S{2 + time}").code == 0
+    elif trigger == "new_data":
+        assert lab.stage("data", f"gc-{time}.tsv").code == 0
+
+
+@pytest.mark.parametrize("trigger", ["stage_transition", "new_data", "cross_model_audit"])
+def test_a_re_examination_unfreezes_only_if_it_resolves_the_objection(lab: Claims, trigger: str) -> None:
+    lab.stage("advance", "S2")
+    lab.dispute()
+    before = frozen_part(lab.at())
+    words = ("reexamine", "C-001", "--trigger", trigger, "--by", "R3", "-m")
+    happen(lab, trigger, 1)
+    assert lab.claim(*words, "still no annotation", "--unresolved").code == 3
+    assert frozen_part(lab.at()) == before
+    assert "reexamine" not in lab.at()
+    happen(lab, trigger, 2)
+    assert lab.claim(*words, "it does not apply", "--resolved").code == 0
+    assert (lab.at()["status"], lab.at()["rounds"]) == ("OPEN", [])
+    (dispute,) = lab.disputes()
+    assert [(each["outcome"], each["note"]) for each in dispute["reexaminations"]] == [
+        ("unresolved", "still no annotation"),
+        ("resolved", "it does not apply"),
+    ]
+    assert (dispute["resolution"], dispute["rationale"], dispute["resolved_by"], dispute["trigger"]) == (
+        "reexamined", "it does not apply", "R3", trigger,
+    )  # fmt: skip
+    assert lab.actions.count("claim_reexamined") == 2
+    assert lab.actions.count("claim_resolved") == 1
+    assert lab.codes(HARNESS) == [0]
+
+
+@pytest.mark.parametrize("outcome", ["--resolved", "--unresolved", ""])
+@pytest.mark.parametrize(("trigger", "other"), [("stage_transition", "new_data"), ("new_data", "stage_transition")])
+def test_a_trigger_that_did_not_happen_re_examines_nothing(lab: Claims, trigger: str, other: str, outcome: str) -> None:
+    """Nor does one that happened before the dispute, or another one."""
+    lab.stage("advance", "S2")
+    happen(lab, trigger, 0)
+    lab.dispute()
+    happen(lab, other, 1)
+    before = lab.text
+    words = ("reexamine", "C-001", "--trigger", trigger, "-m", "fine", "--by", "R3", *outcome.split())
+    ran = lab.claim(*words)
+    assert (ran.code, "hint: " in ran.err, lab.text) == (1, True, before)
+    happen(lab, trigger, 2)
+    assert lab.claim(*words).code == (0 if outcome == "--resolved" else 3)
+
+
+def test_a_trigger_re_examines_once(lab: Claims) -> None:
+    lab.dispute()
+    lab.stage("data", "gc.tsv")
+    words = ("reexamine", "C-001", "--trigger", "new_data", "-m", "x", "--by", "R3")
+    assert [lab.claim(*words, each).code for each in ("--unresolved", "--resolved")] == [3, 1]
+
+
+def test_a_trigger_written_by_hand_is_none(lab: Claims) -> None:
+    lab.dispute()
+    mark = "{trigger: new_data, detail: x, timestamp: 2025-01-18T13:00:00Z}"
+    lab.edit("    status: DISPUTED\n", f"    status: DISPUTED\n    reexamine: [{mark}]\n")
+    words = ("reexamine", "C-001", "--trigger", "new_data", "--resolved", "-m", "x", "--by", "R3")
+    assert lab.claim(*words).code == 1
+    assert lab.run("validate").code == 1
+    assert lab.at()["status"] == "DISPUTED"
+
+
+def test_a_mark_from_before_the_dispute_is_no_trigger(lab: Claims) -> None:
+    lab.add()
+    lab.edit("    status: OPEN\n", "    status: OPEN\n    reexamine: [{trigger: new_data, detail: x}]\n")
+    lab.dispute()
+    words = ("reexamine", "C-001", "--trigger", "new_data", "--resolved", "-m", "x", "--by", "R3")
+    assert lab.claim(*words).code == 1
+    assert lab.run("validate").code == 0
+
+
+@pytest.mark.parametrize(
+    ("by", "code"),
+    {
+        "Rev": 1,
+        "rev.": 1,
+        "Res": 1,
+        "R3": 0,
+        "R2": 0,
+        "researcher": 1,
+        "the reviewer": 1,
+        "R3 and Rev": 1,
+        "Revlon": 0,
+    }.items(),
+)
+def test_an_audit_is_made_by_neither_party(lab: Claims, by: str, code: int) -> None:
+    lab.add()
+    for _ in range(3):
+        lab.round(HARNESS, words="--reviewer Rev --researcher Res")
+    words = ("reexamine", "C-001", "--trigger", "cross_model_audit", "-m", "fine", "--by", by)
+    assert [lab.claim(*words, each).code for each in ("--unresolved", "--resolved")] == [code or 3, code]
+
+
+@pytest.mark.parametrize(("by", "code"), {"R2": 1, "r2": 1, "Researcher": 1, "R3": 0}.items())
+def test_where_no_round_names_them_the_parties_are_those_of_the_protocol(lab: Claims, by: str, code: int) -> None:
+    lab.dispute()
+    words = ("reexamine", "C-001", "--trigger", "cross_model_audit", "--resolved", "-m", "fine", "--by", by)
+    assert lab.claim(*words).code == code
+
+
+BY_DATA = {
+    "resolved": (("resolve", "C-001", "--new-data", "gc.tsv"),),
+    "re-examined": (("reexamine", "C-001", "--trigger", "new_data", "--resolved", "-m", "x", "--by", "R3"),),
+}
+
+
+@pytest.mark.parametrize("review", ["", "--test gc_harness=passed"])
+@pytest.mark.parametrize("way", BY_DATA)
+def test_after_new_data_a_claim_is_promoted_only_once_reviewed(lab: Claims, way: str, review: str) -> None:
+    lab.dispute()
+    lab.stage("data", "gc.tsv")
+    for words in BY_DATA[way]:
+        assert lab.claim(*words).code == 0
+    before = lab.text
+    ran = lab.claim("promote", "C-001")
+    assert (ran.code, "liza claim round C-001" in ran.err, lab.text) == (1, True, before)
+    assert lab.round(HARNESS, words=review).code == 0
+    assert lab.claim("promote", "C-001").code == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("resolve", "C-001", "--override", "OPEN", "-m", "x", "--by", "ann"),
+     ("reexamine", "C-001", "--trigger", "cross_model_audit", "--resolved", "-m", "x", "--by", "R3")],
+)  # fmt: skip
+def test_after_a_decision_without_new_data_a_claim_can_be_promoted(lab: Claims, words: tuple[str, ...]) -> None:
+    lab.dispute()
+    assert lab.claim(*words).code == 0
+    assert lab.claim("promote", "C-001").code == 0
+
+
+def test_without_an_outcome_it_only_becomes_due(lab: Claims) -> None:
+    lab.dispute()
+    words = ("reexamine", "C-001", "--trigger", "cross_model_audit", "--by", "ann", "-m", "R3 shall look at it")
+    assert lab.claim(*words).code == 3
+    assert lab.at()["reexamine"][0]["detail"] == "R3 shall look at it"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--trigger", "boredom", "--resolved", "-m", "x", "--by", "y"),
+        ("--trigger", "new_data", "--resolved", "--by", "y"),
+        ("--trigger", "new_data", "--resolved", "-m", " ", "--by", "y"),
+        ("--trigger", "new_data", "--resolved", "-m", "x"),
+        ("--resolved", "-m", "x", "--by", "y"),
+    ],
+)
+def test_a_re_examination_needs_its_trigger_its_note_and_who_made_it(lab: Claims, words: tuple[str, ...]) -> None:
+    lab.dispute()
+    before = lab.text
+    assert lab.claim("reexamine", "C-001", *words).code == 2
+    assert lab.text == before
+
+
+def test_what_is_not_in_dispute_is_not_re_examined(lab: Claims) -> None:
+    lab.add()
+    ran = lab.claim("reexamine", "C-001", "--trigger", "new_data", "--resolved", "-m", "x", "--by", "y")
+    assert (ran.code, "not in dispute" in ran.err) == (1, True)
+
+
+@pytest.mark.parametrize("data", [False, True], ids=["alone", "with data entered after it"])
+def test_a_stage_changed_by_hand_in_the_dispute_is_no_trigger(lab: Claims, data: bool) -> None:
+    """The stage that the dispute has seen last decides whether one was entered; no later mark hides it."""
+    lab.stage("advance", "S2")
+    lab.dispute()
+    lab.edit("stage: S2", "stage: S1")
+    if data:
+        lab.stage("data", "gc.tsv")
+    lab.claim("show", "C-001")
+    words = ("reexamine", "C-001", "--trigger", "stage_transition", "--resolved", "-m", "fine", "--by", "R3")
+    assert (lab.claim(*words).code, lab.at()["status"]) == (1, "DISPUTED")
+    assert "FREEZE VIOLATED" in lab.claim("show", "C-001").out
+
+
+def test_a_mark_by_hand_stays_visible_after_new_data(lab: Claims) -> None:
+    lab.dispute()
+    lab.edit(
+        "    status: DISPUTED\n", "    status: DISPUTED\n    reexamine: [{trigger: stage_transition, detail: x}]\n"
+    )
+    lab.stage("data", "gc.tsv")
+    words = ("reexamine", "C-001", "--trigger", "stage_transition", "--resolved", "-m", "fine", "--by", "R3")
+    assert (lab.claim(*words).code, lab.at()["status"]) == (1, "DISPUTED")
+
+
+def test_a_test_alone_is_enough_to_promote_after_new_data(lab: Claims) -> None:
+    lab.dispute()
+    lab.claim("resolve", "C-001", "--new-data", "gc.tsv")
+    assert lab.claim("promote", "C-001").code == 1
+    assert lab.claim("round", "C-001", "--test", "harness=passed").code == 0
+    assert lab.claim("promote", "C-001").code == 0

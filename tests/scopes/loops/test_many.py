@@ -1,0 +1,89 @@
+"""Many programs at one loop, and a loop that others write while a daemon looks."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.daemon.daemon import Daemon, Watched, until
+from tests.scopes.loops.run import Loops
+from tests.scopes.sprint.run import BIN
+
+LOOP = """\
+loops:
+  nightly:   # written by a script
+    status: CLOSED
+    iterations:
+      - {iteration: 1, files_changed: 0}
+      - {iteration: 2, files_changed: 0}
+  other: {status: CLOSED,  loop_count: 1, iterations: [{iteration: 1, files_changed: 3}]}
+"""
+
+
+@pytest.mark.slow
+def test_ten_programs_that_record_at_once_make_ten_iterations(loops: Loops) -> None:
+    command = [str(BIN / "liza"), "loop", "record", "shared", "--files-changed", "1"]
+    running = [subprocess.Popen(command, cwd=loops.root, stdout=subprocess.DEVNULL) for _ in range(10)]
+    assert [each.wait() for each in running] == [0] * 10
+    loop = loops.at("shared")
+    assert [each["iteration"] for each in loop["iterations"]] == list(range(1, 11))
+    assert loop["loop_count"] == 10
+
+
+def test_the_daemon_opens_a_loop_that_others_wrote_and_touches_nothing_else(tmp_path: Path) -> None:
+    board = Watched(tmp_path / "team", f"version: 1\n{LOOP}remarks:   kept   # as it is\n")
+    with Daemon(board.root) as daemon:
+        third = "      - {iteration: 3, files_changed: 0}\n"
+        board.save(board.text.replace("  other: {", f"{third}  other: {{"))
+        assert daemon.tells("tripped", "loop nightly") == "loop nightly is OPEN: No progress for 3 iterations"
+        text = board.text
+        assert "    status: OPEN\n" in text
+        assert "  nightly:   # written by a script\n" in text
+        assert "  other: {status: CLOSED,  loop_count: 1, iterations: [{iteration: 1, files_changed: 3}]}\n" in text
+        assert "remarks:   kept   # as it is\n" in text
+        assert not board.checkpoint.exists()
+        until(lambda: any("loop nightly" in line for line in board.alerts), "people are told")
+        before = board.versions()
+        board.beats(6)
+        assert board.versions().keys() == before.keys()
+        assert board.text == text
+        board.save(text.replace("status: OPEN", "status: CLOSED"))
+        daemon.tells("resolved", "loop nightly")
+        until(lambda: "loop_count: 0" in board.text, "the reset by hand is completed")
+        assert daemon.stop() == 0
+    assert len(daemon.told("tripped")) == 1
+
+
+def test_a_daemon_that_only_observes_opens_no_loop(tmp_path: Path) -> None:
+    third = "      - {iteration: 3, files_changed: 0}\n"
+    board = Watched(tmp_path / "team", "version: 1\n" + LOOP.replace("  other: {", f"{third}  other: {{"))
+    before = board.text
+    with Daemon(board.root, "--observe") as daemon:
+        board.beats(4)
+        assert daemon.stop() == 0
+    assert board.text == before
+
+
+def test_analyze_opens_it_as_the_daemon_does(loops: Loops) -> None:
+    third = "      - {iteration: 3, files_changed: 0}\n"
+    loops.write("version: 1\nanomalies: []\n" + LOOP.replace("  other: {", f"{third}  other: {{"))
+    ran = loops.run("analyze")
+    assert (ran.code, "loop nightly is OPEN: No progress for 3 iterations" in ran.out) == (0, True)
+    assert loops.at("nightly")["status"] == "OPEN"
+    assert "loop_opened" in loops.actions
+
+
+def test_one_of_a_kind_is_not_told_as_many(loops: Loops) -> None:
+    loops.codes("--files-changed 1")
+    assert "1 iteration  " in loops.loop("list").out
+    loops.codes("--files-changed 0", "--files-changed 0", "--files-changed 0")
+    assert "4 iterations  " in loops.loop("list").out
+    assert "tripped once" in loops.loop("status", "coder-1").out
+
+
+def test_status_shows_a_loop_that_is_stopped_and_halts_nobody_for_it(loops: Loops) -> None:
+    loops.codes("--files-changed 0", "--files-changed 0", "--files-changed 0")
+    ran = loops.run("status")
+    assert ran.code == 0
+    assert "stopped: loop coder-1 is OPEN: No progress for 3 iterations\n" in ran.out
+    assert loops.run("status", "--json").json["stopped"] == ["loop coder-1 is OPEN: No progress for 3 iterations"]

@@ -1,0 +1,122 @@
+"""Any sequence of iterations, resets, probes and edits by hand: the states keep their promises, and settle once."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from hypothesis import settings as budget
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from liza.scopes.change import Outcome
+from liza.scopes.loops import derived as its
+from liza.scopes.loops import evaluate, states
+from liza.scopes.loops.settings import Settings
+from liza.scopes.rules_file import read_rules
+
+RULES = read_rules(None, protocol="loops")
+SETTINGS = Settings(auto_probe=True)
+FILES = st.sampled_from([None, 0, 0, 1, 5])
+PERCENT = st.sampled_from([None, 0, 0, 2, 3, 10, 50, 99, 100])
+EVIDENCE = st.sampled_from([None, {"tests": "pass"}, {"tests": "fail"}])
+ERRORS = st.sampled_from([None, None, "TypeError: a", "KeyError: 'b'", "HTTP 500 from the api"])
+
+
+class Loop(RuleBasedStateMachine):
+    """A loop, and what a model of ten lines knows of it: its iterations since the last reset, and its trips."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.loop: dict[str, Any] = states.new()
+        self.now = datetime(2025, 1, 1, tzinfo=UTC)
+        self.count = 0
+        self.trips = 0
+        self.kept = 0
+        self.archived = 0
+        self.done = False
+
+    def judge(self) -> states.Judge:
+        return evaluate.Judge(RULES, SETTINGS, self.now)
+
+    def take(self, outcome: Outcome) -> list[str]:
+        kinds = [event.kind for event in outcome.events]
+        self.loop = outcome.record
+        self.archived += len(outcome.archived)
+        self.trips += kinds.count("opened")
+        if "closed" in kinds:
+            self.count = 0
+        return kinds
+
+    @rule(
+        files=FILES, percent=PERCENT, evidence=EVIDENCE, error=ERRORS, claims=st.booleans(), minutes=st.integers(0, 8)
+    )
+    def iteration(
+        self, files: int | None, percent: int | None, evidence: Any, error: str | None, claims: bool, minutes: int
+    ) -> None:
+        self.now += timedelta(minutes=minutes)
+        before = states.effective(self.loop, SETTINGS, self.now)
+        finally_open = states.needs_reset(self.loop)
+        finished = bool(self.loop.get("completed_at"))
+        said = {"files_changed": files, "progress": percent, "evidence": evidence, "claims_done": claims or None}
+        entry = {name: value for name, value in said.items() if value is not None}
+        wrong = {"signature": error, "file": None} if error else None
+        outcome = states.recorded("x", self.loop, entry, wrong, SETTINGS, self.judge(), self.now)
+        self.count = 1 if finished else self.count + 1
+        self.kept += 1
+        kinds = self.take(outcome)
+        if before == states.OPEN:
+            assert kinds == []  # only a person, or the end of the cooldown, lets an open loop continue
+        if finally_open:
+            assert self.loop["status"] == states.OPEN  # no iteration closes what only a reset closes
+        if before == states.HALF_OPEN:
+            assert ("opened" in kinds) != ("closed" in kinds)  # exactly one iteration tries
+
+    @rule()
+    def reset(self) -> None:
+        self.take(states.closed("x", self.loop, "reset", "decided", self.now, "ann"))
+        assert (self.loop["status"], self.loop["loop_count"], self.loop["iterations"]) == (states.CLOSED, 0, [])
+        assert self.loop["trigger_count"] == self.trips
+
+    @precondition(lambda self: states.status_of(self.loop) == states.OPEN and not states.needs_reset(self.loop))
+    @rule()
+    def probe(self) -> None:
+        self.take(states.probed("x", self.loop, "probe", self.now))
+        assert self.loop["status"] == states.HALF_OPEN
+
+    @precondition(lambda self: states.status_of(self.loop) == states.OPEN)
+    @rule()
+    def closed_by_hand(self) -> None:
+        self.loop = {**self.loop, "status": states.CLOSED}
+        kinds = self.take(states.settled("x", self.loop, SETTINGS, self.judge(), self.now))
+        assert kinds == ["closed"]
+
+    @precondition(lambda self: states.status_of(self.loop) == states.OPEN)
+    @rule()
+    def half_opened_by_hand(self) -> None:
+        final = states.needs_reset(self.loop)
+        self.loop = {**self.loop, "status": states.HALF_OPEN}
+        kinds = self.take(states.settled("x", self.loop, SETTINGS, self.judge(), self.now))
+        assert kinds == (["probe_refused"] if final else ["probing"])
+        assert (self.loop["status"] == states.OPEN) == final
+
+    @invariant()
+    def counters_are_those_of_the_model(self) -> None:
+        assert its.count_of(self.loop) == self.loop["loop_count"] == self.count
+        assert self.loop["trigger_count"] == self.trips
+        assert len(self.loop["iterations"]) + self.archived == self.kept  # nothing is lost, nothing is there twice
+
+    @invariant()
+    def it_is_settled(self) -> None:
+        again = states.settled("x", self.loop, SETTINGS, self.judge(), self.now)
+        assert (again.record, again.events) == (self.loop, ())
+
+    @invariant()
+    def an_open_loop_says_why(self) -> None:
+        if self.loop["status"] == states.OPEN:
+            assert self.loop["trigger_reason"]
+            assert self.loop["last_trigger_time"]
+        if self.loop["status"] == states.CLOSED:
+            assert self.loop["trigger_reason"] == ""
+
+
+Loop.TestCase.settings = budget(max_examples=60, stateful_step_count=40)
+TestLoop = Loop.TestCase

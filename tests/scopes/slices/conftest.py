@@ -1,0 +1,13 @@
+"""A blackboard with slices for each test; liza is loaded once for all tests of a worker, and forked for each call."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.scopes.slices.run import Slices
+from tests.served import Server
+
+
+@pytest.fixture
+def slices(tmp_path: Path, server: Server) -> Slices:
+    return Slices(tmp_path / "team", server)

@@ -1,0 +1,91 @@
+"""What is wrong with slices that somebody wrote by hand: each fault with its place, its level and what mends it."""
+
+import pytest
+
+from liza.model import Problem
+from liza.schema.snapshot import located
+from liza.scopes.rules_file import read_rules
+from liza.scopes.slices.evaluate import faults
+from liza.store.document import parse
+from tests.scopes.slices.run import Slices
+
+RULES = read_rules(None)
+
+
+def problems(text: str) -> list[Problem]:
+    document = parse(f"slices:\n{text}".encode(), "state.yaml")
+    return list(located(document, faults(document.data["slices"], RULES, {})))
+
+
+def said(text: str) -> list[str]:
+    return [f"{each.line}:{each.column} {each.level}: {each.message}" for each in problems(text)]
+
+
+def test_what_liza_writes_has_nothing_wrong_with_it(slices: Slices) -> None:
+    slices.does("start a", "fail a", "infra a", "pass a")
+    slices.attempt("justify", "--slice", "S-1", "--file", "x", "--test", "b", "--reason", "r", "--relationship", "t")
+    slices.attempt("reset", "--slice", "S-1", "-m", "again")
+    slices.does("fail c", "fail c", "fail c", "fail c")
+    document = parse(slices.state.read_bytes(), "state.yaml")
+    assert list(faults(document.data["slices"], RULES, {})) == []
+    assert slices.run("validate").code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("    status: STOPED", "3:5 error: status is 'STOPED', which is not known: the slice is stopped"),
+        ("    attempts: 3", "3:5 error: attempts is 3, expected is a list"),
+        ("    tests:\n      - attempt_count: 0", "4:9 error: test_name is missing: a name is expected"),
+        (
+            "    tests:\n      - test_name: a\n        attempt_count: many",
+            "5:9 error: attempt_count is 'many', expected is a whole number, 0 or more",
+        ),
+        (
+            "    attempts:\n      - test: a\n        result: fail",
+            "5:9 error: result is 'fail', so this attempt does not count",
+        ),
+        ("    attempts:\n      - test: a", "4:9 error: result is null, so this attempt does not count"),
+        ("    attempts:\n      - oops", "4:9 error: a record with fields is expected, this is 'oops'"),
+        (
+            "    attempts:\n      - result: failed",
+            "4:9 warning: an attempt without a test counts for the slice alone",
+        ),
+        (
+            "    total_failed_attempts: 2\n    attempts:\n      - {test: a, result: failed}",
+            "3:5 warning: total_failed_attempts is 2, but the attempts tell of 1",
+        ),
+        (
+            "    tests:\n      - test_name: a\n        attempt_count: 2",
+            "5:9 warning: attempt_count is 2, but the attempts tell of 0",
+        ),
+        (
+            "    status: ACTIVE\n    current_trip: {reason: x}",
+            "4:5 warning: the status is ACTIVE beside a trip: reset by hand, which the next command completes",
+        ),
+        ("    files_in_scope: src", "3:5 error: files_in_scope is 'src', expected is a list of paths"),
+        (
+            "    justifications:\n      - file: x\n        reason: ''",
+            "4:9 error: this justification has no failing_test and no reason and no relationship",
+        ),
+    ],
+)  # fmt: skip
+def test_a_fault_has_its_place_and_its_level(text: str, expected: str) -> None:
+    assert said(f"  S-1:\n{text}\n") == [expected]
+
+
+def test_a_slice_in_a_list_has_a_name_of_its_own() -> None:
+    assert said("  - status: ACTIVE\n") == ["2:5 error: this slice has no name"]
+    assert said("  - slice_id: S-1\n  - id: S-1\n") == ["3:5 error: the slice 'S-1' is there twice"]
+
+
+def test_every_error_says_what_mends_it_where_there_is_something_to_say() -> None:
+    assert [each.hint for each in problems("  S-1: {status: STOPED}\n")] == ["did you mean STOPPED?"]
+    assert [each.hint for each in problems("  S-1: {attempts: [{result: passd, test: a}]}\n")] == [
+        "did you mean passed?"
+    ]
+
+
+@pytest.mark.parametrize("text", ["  3\n", "  [1, 2]\n", "  S-1: 3\n", "  words\n"])
+def test_what_is_no_record_is_for_others_to_tell(text: str) -> None:
+    assert problems(text) == []

@@ -1,0 +1,366 @@
+"""JUnit reports as runners write them, large ones, and hostile ones."""
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from liza.errors import Refused
+from liza.toolerrors.junit import Outcome, Report, Totals, read
+
+REPORTS = Path(__file__).parent / "reports"
+
+# What each runner calls a test, and what came of it.
+FOUND = {
+    "pytest.xml": {
+        "test_lists_users": "passed",
+        "tests/test_users.py::test_lists_users": "passed",
+        "tests.test_users.test_conflict_on_duplicate_email": "failed",
+        "test_needs_the_database": "infra",
+        "test_greets": "failed",
+        "test_greets[ann]": "passed",
+        "test_later": "skipped",
+        "test_known": "skipped",
+        "TestAccount::test_closes": "failed",
+        "tests/test_users.py::TestAccount::test_closes": "failed",
+        "test_fails_and_breaks_afterwards": "failed",
+        "test_passes_and_breaks_afterwards": "infra",
+    },
+    "jest.xml": {
+        "users lists users": "passed",
+        "users › conflict on duplicate email": "failed",
+        "conflict on duplicate email": "failed",
+        "users throws something else": "failed",
+        "users nested & <deep> greets \x1b[31mred": "failed",
+        "users later": "skipped",
+        "t/broken.test.js": "infra",
+    },
+    "vitest.xml": {
+        "users > lists users": "passed",
+        "v/users.test.js > users > conflict on duplicate email": "failed",
+        "users > nested & <deep> > greets \x1b[31mred": "failed",
+        "later": "skipped",
+        "v/broken.test.js": "infra",
+    },
+    "mocha.xml": {
+        "users lists users": "passed",
+        "lists users": "passed",
+        "users conflict on duplicate email": "failed",
+        'users nested "before each" hook for "greets"': "infra",
+    },
+    "gotestsum.xml": {
+        "TestListsUsers": "passed",
+        "example.org/users.TestConflictOnDuplicateEmail": "failed",
+        "TestGreets": "failed",
+        "TestGreets/ann": "passed",
+        "TestGreets/bob_<b>_&_co": "failed",
+        "TestLater": "skipped",
+    },
+    "gotestsum-panic.xml": {"TestPanics": "failed"},
+    "go-junit-report.xml": {
+        "TestListsUsers": "passed",
+        "TestConflictOnDuplicateEmail": "failed",
+        "TestPanics": "infra",
+    },
+    "surefire.xml": {
+        "listsUsers": "passed",
+        "com.acme.UsersTest#conflictOnDuplicateEmail": "failed",
+        "UsersTest.needsTheDatabase": "infra",
+        "later": "skipped",
+        "flaky": "passed",
+        "greets": "failed",
+        "greets(String)[1]": "passed",
+        "com.acme.UsersTest$Inner.greetsInside": "failed",
+    },
+    "node.xml": {
+        "users > lists users": "passed",
+        "users > conflict on duplicate email": "failed",
+        "conflict on duplicate email": "failed",
+        "nested & <deep> > lists users": "failed",
+        "later": "skipped",
+        "known": "skipped",
+        "needs the database": "infra",
+        "/team/t/broken.test.js": "infra",
+    },
+    "ctest.xml": {
+        "lists_users": "passed",
+        "conflict_on_duplicate_email": "failed",
+        "needs_the_database": "skipped",
+        "later": "skipped",
+    },
+}
+# passed, failed, errors, skipped
+TOTALS = {
+    "pytest.xml": (2, 4, 3, 2),
+    "pytest-collection.xml": (0, 0, 1, 0),
+    "jest.xml": (1, 3, 2, 1),
+    "vitest.xml": (1, 3, 1, 1),
+    "mocha.xml": (1, 1, 1, 0),
+    "gotestsum.xml": (2, 3, 0, 1),
+    "gotestsum-panic.xml": (0, 1, 0, 0),
+    "gotestsum-build.xml": (0, 0, 0, 0),
+    "go-junit-report.xml": (1, 1, 2, 0),
+    "surefire.xml": (3, 3, 1, 1),
+    "surefire-before-all.xml": (0, 0, 1, 0),
+    "node.xml": (1, 2, 2, 2),
+    "ctest.xml": (1, 1, 0, 2),
+}
+CASES = [(file, name, result) for file, found in FOUND.items() for name, result in found.items()]
+
+
+def text_of(tmp_path: Path, text: str | bytes, *names: str) -> Report:
+    file = tmp_path / "report.xml"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read([str(file)], names)
+
+
+def suite(*cases: str) -> str:
+    return f"<testsuites><testsuite name='s'>{''.join(cases)}</testsuite></testsuites>"
+
+
+@pytest.mark.parametrize(("file", "name", "result"), CASES)
+def test_a_test_is_found_by_what_its_runner_calls_it(file: str, name: str, result: str) -> None:
+    report = read([str(REPORTS / file)], [name])
+    assert (report.found[name].result, report.several) == (result, {})
+
+
+@pytest.mark.parametrize(("file", "totals"), TOTALS.items())
+def test_what_nobody_asked_about_is_only_counted(file: str, totals: tuple[int, int, int, int]) -> None:
+    report = read([str(REPORTS / file)], ["no such test"])
+    assert (report.found, report.several, report.others) == ({}, {}, Totals(*totals))
+    assert len(report.failing) == report.others.failed
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("pytest-collection.xml", "No module named 'nosuchmodule'"),
+        ("jest.xml", "Cannot find module 'no-such-module'"),
+        ("vitest.xml", "Cannot find package 'no-such-module'"),
+        ("mocha.xml", "no database"),
+        ("gotestsum-build.xml", "the test runner reports errors"),
+        ("go-junit-report.xml", "undefined: missing"),
+        ("node.xml", "/team/t/broken.test.js: "),
+        ("surefire-before-all.xml", "com.acme.BrokenTest: java.lang.IllegalStateException: no server"),
+    ],
+)
+def test_what_could_not_be_loaded_or_built_is_no_failure(file: str, said: str) -> None:
+    report = read([str(REPORTS / file)], ["never runs"])
+    assert said in "\n".join(report.broken)
+    assert report.found == {}
+
+
+def test_what_the_runner_said_is_kept_verbatim() -> None:
+    name = "test_conflict_on_duplicate_email"
+    said = read([str(REPORTS / "pytest.xml")], [name]).found[name].text
+    assert (
+        "E       AssertionError: endpoint returns 409 when the email is there already\nE       assert 500 == 409"
+        in said
+    )
+    name = "com.acme.UsersTest.conflictOnDuplicateEmail"
+    said = read([str(REPORTS / "surefire.xml")], [name]).found[name].text
+    assert said.startswith("org.opentest4j.AssertionFailedError: email is there already ==> expected: <409>")
+    assert said.count("AssertionFailedError") == 1, "it was run again, and that is not told twice"
+    name = "conflict_on_duplicate_email"
+    said = read([str(REPORTS / "ctest.xml")], [name]).found[name].text
+    assert said == "expected 409, got 500", "what it printed, where its failure says nothing"
+
+
+def test_tests_of_two_suites_with_one_name_are_two_tests() -> None:
+    report = read([str(REPORTS / "node.xml")], ["lists users"])
+    assert (report.found, list(report.several)) == ({}, ["lists users"])
+
+
+def test_several_reports_are_one_run() -> None:
+    files = [str(REPORTS / name) for name in ("pytest.xml", "surefire.xml", "gotestsum-build.xml")]
+    report = read(files, ["test_lists_users", "listsUsers", "TestBuilds"])
+    assert {name: each.result for name, each in report.found.items()} == {
+        "test_lists_users": "passed", "listsUsers": "passed",
+    }  # fmt: skip
+    assert "the test runner reports errors" in report.broken[-1]
+
+
+def test_a_name_that_fits_different_tests_counts_for_none(tmp_path: Path) -> None:
+    text = suite(
+        "<testcase classname='a' name='test_x'/>", "<testcase classname='b' name='test_x'><failure/></testcase>"
+    )
+    report = text_of(tmp_path, text, "test_x")
+    assert (report.found, report.others, report.failing) == ({}, Totals(passed=1, failed=1), ("test_x",))
+    report = text_of(tmp_path, text, "test_x", "b::test_x")
+    assert report.others == Totals(passed=1), "what another name means is no other"
+    assert report.several == {"test_x": ["a::test_x", "b::test_x"]}
+    assert {name: each.result for name, each in report.found.items()} == {"b::test_x": "failed"}
+
+
+def test_the_end_of_a_name_is_enough_only_at_a_boundary(tmp_path: Path) -> None:
+    text = suite("<testcase classname='a' name='users rejects duplicate email'/>")
+    report = text_of(tmp_path, text, "duplicate email", "plicate email", "email x", "")
+    assert set(report.found) == {"duplicate email"}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "result"),
+    [
+        ("<failure/>", "", "passed"),  # run again, and passed
+        ("", "<failure/>", "failed"),
+        ("<failure/>", "<error/>", "failed"),  # tidying up went wrong, too
+        ("<error/>", "", "passed"),
+        ("", "<error/>", "infra"),
+        ("<failure/>", "<skipped/>", "failed"),
+        ("<failure/><error/>", "<failure/>", "failed"),
+    ],
+)
+def test_the_same_test_once_more(tmp_path: Path, first: str, second: str, result: str) -> None:
+    cases = [f"<testcase classname='a' name='x'>{each}</testcase>" for each in (first, second)]
+    assert text_of(tmp_path, suite(*cases), "x").found["x"].result == result
+
+
+# --- large, odd and hostile -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_fifty_megabytes_are_read_in_little_memory(tmp_path: Path) -> None:
+    file = tmp_path / "large.xml"
+    noise = "<system-out><![CDATA[" + "what a test prints\n" * 100 + "]]></system-out>"
+    with open(file, "w") as stream:
+        stream.write("<testsuites>")
+        for number in range(50_000_000 // len(noise) + 1):
+            verdict = f"<failure message='assert {number} == 0'/>" if number % 100 == 0 else ""
+            stream.write(f"<testcase classname='tests.t' name='test_{number}'>{verdict}{noise}</testcase>\n")
+        stream.write("</testsuites>")
+    assert file.stat().st_size > 50_000_000
+    code = (
+        "import resource, sys; from liza.toolerrors.junit import read;"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss;"
+        "found = read([sys.argv[1]], ['test_100', 'test_101']);"
+        "print(found.found['test_100'].result, found.found['test_101'].result, found.others.failed);"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, file], capture_output=True, text=True, check=True)
+    verdict, kilobytes = done.stdout.splitlines()
+    assert verdict == f"failed passed {number // 100}"
+    assert int(kilobytes) < 30_000
+
+
+ENTITIES = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
+BOMBS = {
+    "a billion laughs": f'<!DOCTYPE r [<!ENTITY e0 "ha">{ENTITIES}]><testsuite><testcase name="&e11;"/></testsuite>',
+    "one huge entity": '<!DOCTYPE r [<!ENTITY a "' + "a" * 50_000 + '">]><testsuite name="' + "&a;" * 9_000 + '"/>',
+    "a file of ours": '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]><testsuite name="&x;"/>',
+    "a document type elsewhere": '<!DOCTYPE r SYSTEM "http://127.0.0.1:9/x.dtd"><testsuite/>',
+    "an entity that is not declared": "<testsuite><testcase name='&unknown;'/></testsuite>",
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS.keys())
+def test_entities_and_document_types_are_refused_at_once(tmp_path: Path, bomb: str) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    why = "declares entities or a document type" if "<!DOCTYPE" in bomb else "no whole XML: undefined entity"
+    with pytest.raises(Refused, match=why) as refused:
+        text_of(tmp_path, bomb, "x")
+    assert refused.value.hint
+    assert "root:" not in str(refused.value)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000
+
+
+def test_two_hundred_thousand_levels_are_no_tree(tmp_path: Path) -> None:
+    text = "<testsuite>" + "<a>" * 200_000 + "<testcase name='x'/>" + "</a>" * 200_000 + "</testsuite>"
+    assert text_of(tmp_path, text, "x").found["x"].result == "passed"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", "no whole XML"),
+        (b"<testsuites><testsuite name='a'><testcase name='x'>", "no whole XML"),
+        (b"<testsuites></testsuite>", "no whole XML"),
+        (b"FAILED tests/test_a.py", "no whole XML"),
+        (b"<html><body/></html>", "its root is <html>"),
+        (b"<test-run id='2'/>", "its root is <test-run>"),
+        (b"\x00\x00\x00", "no whole XML"),
+    ],
+)
+def test_what_is_no_report_is_refused_with_its_place(tmp_path: Path, text: bytes, message: str) -> None:
+    with pytest.raises(Refused, match=message) as refused:
+        text_of(tmp_path, text, "x")
+    assert refused.value.file == str(tmp_path / "report.xml")
+    assert refused.value.hint
+
+
+def test_a_report_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    for path in (tmp_path / "none.xml", tmp_path):
+        with pytest.raises(Refused, match="could not be read"):
+            read([str(path)], [])
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "iso-8859-1", "windows-1252", "no-such-encoding"])
+def test_any_encoding_is_read(tmp_path: Path, encoding: str) -> None:
+    text = f"<?xml version='1.0' encoding='{encoding.removesuffix('-sig')}'?>" + suite("<testcase name='prüft é'/>")
+    raw = text.encode("utf-8" if encoding.startswith("no-") else encoding)
+    assert text_of(tmp_path, raw, "prüft é").found["prüft é"].result == "passed"
+
+
+@pytest.mark.parametrize(
+    "encoding", ["zlib", "rot13", "idna", "undefined", "unicode_escape", "utf-7", "utf-16", "punycode"]
+)
+def test_an_encoding_that_the_file_cannot_be_in_is_not_believed(tmp_path: Path, encoding: str) -> None:
+    said = "+AGE- \\x41 \xe9"
+    case = suite(f"<testcase name='x'><failure>{said}</failure></testcase>")
+    text = f"<?xml version='1.0' encoding='{encoding}'?>{case}"
+    assert text_of(tmp_path, text, "x").found["x"] == Outcome("failed", said)
+
+
+@pytest.mark.parametrize(
+    "odd", ["\x1b[31mred\x1b[0m", "&#27;[31m", "&#x1B;", "&#0;", "\x00\x08", "&#xFFFF;", "&#99999999;"]
+)
+def test_characters_that_xml_does_not_have_are_read_over(tmp_path: Path, odd: str) -> None:
+    text = suite(f"<testcase name='x'><failure message='{odd}'>{odd} is wrong{odd}</failure></testcase>")
+    found = text_of(tmp_path, text, "x").found["x"]
+    assert (found.result, " is wrong" in found.text) == ("failed", True)
+
+
+def test_bytes_that_are_no_characters_are_read_over(tmp_path: Path) -> None:
+    raw = suite("<testcase name='x'><failure>got @@</failure></testcase>").encode().replace(b"@@", b"\xff\xfe")
+    assert text_of(tmp_path, raw, "x").found["x"].text == "got \ufffd\ufffd"
+
+
+def test_a_reference_across_two_pieces_is_one(tmp_path: Path) -> None:
+    for offset in range(0, 8):
+        filler = "y" * ((1 << 18) - 60 - offset)
+        case = "<testcase name='x'><failure>&#27;&#65;&#27;&#66;</failure></testcase>"
+        text = f"<testsuite name='s'><!--{filler}-->{case}</testsuite>"
+        assert text_of(tmp_path, text, "x").found["x"].text == "\ufffdA\ufffdB"
+
+
+def test_a_namespace_changes_nothing(tmp_path: Path) -> None:
+    text = "<j:testsuite xmlns:j='urn:x' name='s'><j:testcase name='x'><j:failure/></j:testcase></j:testsuite>"
+    assert text_of(tmp_path, text, "x").found["x"].result == "failed"
+
+
+def test_what_a_test_says_without_end_is_kept_in_part(tmp_path: Path) -> None:
+    text = suite(f"<testcase name='x'><failure>{'z' * 5_000_000}</failure></testcase>")
+    assert len(text_of(tmp_path, text, "x").found["x"].text) == 4_000_000
+
+
+NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=30)
+
+
+@given(names=st.lists(NAMES, min_size=1, max_size=8, unique=True), kinds=st.data())
+def test_every_test_is_counted_once_whatever_it_is_called(
+    tmp_path_factory: pytest.TempPathFactory, names: list[str], kinds: st.DataObject
+) -> None:
+    from xml.sax.saxutils import quoteattr
+
+    results = {"": "passed", "<failure/>": "failed", "<error/>": "errors", "<skipped/>": "skipped"}
+    drawn = [kinds.draw(st.sampled_from(list(results))) for _ in names]
+    cases = [
+        f"<testcase classname='group' name={quoteattr(name)}>{kind}</testcase>"
+        for name, kind in zip(names, drawn, strict=True)
+    ]
+    report = text_of(tmp_path_factory.mktemp("report"), suite(*cases))
+    counted = Totals(**{word: [results[kind] for kind in drawn].count(word) for word in Totals._fields})
+    assert report.others == counted

@@ -1,0 +1,233 @@
+"""Where a rollback goes, and whose commits it takes along: the base of the tests that are reset, and only their own."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.run.repositories import SETTINGS, commit, git, repository
+from tests.run.slices import state
+from tests.scopes.slices.run import Slices
+
+
+@pytest.fixture
+def team(slices: Slices) -> Slices:
+    """A blackboard in a repository."""
+    repository(slices.root, a__py="1\n", b__py="1\n")
+    slices.env |= SETTINGS
+    return slices
+
+
+def head(root: Path) -> str:
+    return git(root, "rev-parse", "HEAD").strip()
+
+
+def edit(slices: Slices, file: str, text: str = "2\n", *, committed: bool = True) -> None:
+    (slices.root / file).write_text(text)
+    if committed:
+        git(slices.root, "add", file)
+        git(slices.root, "commit", "-q", "-m", f"change {file}")
+
+
+def fail(slices: Slices, test: str, *words: str, name: str = "S-1") -> None:
+    codes = [slices.attempt("fail", "--slice", name, "--test", test, *words).code for _ in range(3)]
+    assert codes == [0, 0, 3]
+
+
+def refused(slices: Slices, *words: str) -> list[str]:
+    """The commits that a rollback would take along, while nothing at all is changed by asking."""
+    before, board = (state(slices.root), head(slices.root)), slices.state.read_bytes()
+    ran = slices.attempt("reset", "--slice", "S-1", "-m", "again", "--rollback", "--json", *words)
+    assert (ran.code, ran.json["status"]) == (1, "refused")
+    assert ((state(slices.root), head(slices.root)), slices.state.read_bytes()) == (before, board)
+    assert git(slices.root, "for-each-ref", "refs/liza/saved") == ""
+    assert "--force" in ran.err
+    titles = [title.partition(" ")[2] for title in ran.json["others"]]
+    assert all(title in ran.err for title in titles)
+    return titles
+
+
+def rolled_back(slices: Slices, *words: str) -> dict[str, object]:
+    ran = slices.attempt("reset", "--slice", "S-1", "-m", "again", "--rollback", "--json", *words)
+    assert ran.code == 0, ran.err
+    found: dict[str, object] = ran.json["rollback"]
+    return found
+
+
+# --- whose commits --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("named", [("--files", "a.py"), ()], ids=["files are named", "git is asked"])
+def test_another_slices_commit_is_not_taken(team: Slices, named: tuple[str, ...]) -> None:
+    """Asked of git, the first slice's attempt names the second one's file as well: that does not make it its own."""
+    team.does("start t")
+    team.does("start u", name="S-2")
+    edit(team, "b.py")
+    team.does("pass u", name="S-2")
+    edit(team, "a.py")
+    fail(team, "t", *named)
+    assert refused(team) == ["change b.py"]
+    began = team.at()["checkpoint_tag"]
+    plan = rolled_back(team, "--force")
+    assert head(team.root) == began
+    saved = plan["done"]["saved"]  # type: ignore[index]
+    assert git(team.root, "show", f"{saved}:b.py") == "2\n"
+
+
+def test_a_commit_with_one_strange_file_is_not_the_slices(team: Slices) -> None:
+    team.does("start t")
+    edit(team, "b.py", committed=False)
+    edit(team, "a.py", committed=False)
+    commit(team.root)
+    fail(team, "t", "--files", "a.py")
+    assert refused(team) == ["more"]
+
+
+def test_own_commits_leave_the_branch_without_force(team: Slices) -> None:
+    began = head(team.root)
+    team.does("start t")
+    edit(team, "a.py")
+    edit(team, "two words.py")
+    git(team.root, "commit", "-q", "--allow-empty", "-m", ":100644 nothing")
+    fail(team, "t")
+    plan = rolled_back(team)
+    assert (head(team.root), plan["others"], len(plan["commits"])) == (began, [], 3)  # type: ignore[arg-type]
+
+
+def test_a_merge_of_others_is_not_taken(team: Slices) -> None:
+    git(team.root, "switch", "-q", "-c", "side")
+    edit(team, "b.py")
+    git(team.root, "switch", "-q", "main")
+    team.does("start t")
+    edit(team, "a.py")
+    git(team.root, "merge", "-q", "--no-ff", "-m", "merge side", "side")
+    fail(team, "t", "--files", "a.py")
+    assert refused(team) == ["change b.py"]
+
+
+def test_a_slice_that_was_finished_before_contests_nothing(team: Slices) -> None:
+    team.does("start u", name="S-2")
+    edit(team, "a.py")
+    team.does("pass u", name="S-2")
+    team.does("start t")
+    edit(team, "a.py", "3\n")
+    fail(team, "t")
+    assert rolled_back(team)["others"] == []
+
+
+def test_commits_of_the_run_before_are_the_slices_own(team: Slices) -> None:
+    began = head(team.root)
+    team.does("start t")
+    edit(team, "a.py")
+    fail(team, "t")
+    assert team.attempt("reset", "--slice", "S-1", "-m", "once more").code == 0
+    edit(team, "b.py")
+    fail(team, "t")
+    rolled_back(team)
+    assert head(team.root) == began
+
+
+def test_work_that_went_back_once_makes_no_later_commit_the_slices(team: Slices) -> None:
+    team.does("start t")
+    edit(team, "b.py")
+    fail(team, "t")
+    rolled_back(team)
+    edit(team, "b.py", "a person's\n")
+    team.does("start t")
+    edit(team, "a.py")
+    fail(team, "t", "--files", "a.py")
+    assert refused_after_rollback(team) == ["change b.py"]
+
+
+def refused_after_rollback(slices: Slices) -> list[str]:
+    ran = slices.attempt("reset", "--slice", "S-1", "-m", "again", "--rollback", "--json")
+    assert ran.code == 1
+    return [title.partition(" ")[2] for title in ran.json["others"]]
+
+
+def test_force_needs_a_rollback(team: Slices) -> None:
+    team.does("start t", "fail t")
+    assert team.attempt("reset", "--slice", "S-1", "-m", "again", "--force").code == 2
+    assert team.counts() == ({"t": 1}, 1, 0)
+
+
+def test_the_plan_says_whose_commits_would_go(team: Slices) -> None:
+    team.does("start t")
+    edit(team, "b.py")
+    edit(team, "a.py")
+    fail(team, "t", "--files", "a.py")
+    ran = team.attempt("reset", "--slice", "S-1", "-m", "again", "--json")
+    assert ran.code == 0
+    assert [title.partition(" ")[2] for title in ran.json["rollback"]["others"]] == ["change b.py"]
+
+
+# --- which base -----------------------------------------------------------------------------------------------------
+
+
+def test_a_test_that_passed_keeps_its_work(team: Slices) -> None:
+    """The base is that of the test which is reset, not that of the slice: the finished commit stays."""
+    team.does("start done")
+    edit(team, "a.py")
+    team.does("pass done", "start t")
+    began = head(team.root)
+    edit(team, "b.py")
+    fail(team, "t")
+    plan = rolled_back(team)
+    assert (head(team.root), plan["to"]) == (began, began)
+    assert ((team.root / "a.py").read_text(), (team.root / "b.py").read_text()) == ("2\n", "1\n")
+    tags = {test["test_name"]: test["checkpoint_tag"] for test in team.at()["tests"]}
+    assert (tags["t"], tags["done"]) == (began, team.at()["checkpoint_tag"])
+
+
+def test_the_oldest_base_of_several_tests_is_used(team: Slices) -> None:
+    team.does("start done")
+    edit(team, "a.py")
+    team.does("pass done", "start t")
+    began = head(team.root)
+    edit(team, "b.py")
+    team.does("fail t", "start u")
+    edit(team, "c.py")
+    fail(team, "u")
+    rolled_back(team)
+    assert head(team.root) == began
+    tags = {test["test_name"]: test["checkpoint_tag"] for test in team.at()["tests"]}
+    assert (tags["t"], tags["u"]) == (began, began)
+
+
+def test_finished_work_that_is_not_committed_stays(team: Slices) -> None:
+    team.does("start done")
+    edit(team, "a.py", committed=False)
+    team.does("pass done", "start t")
+    before = state(team.root)
+    edit(team, "b.py", committed=False)
+    fail(team, "t")
+    rolled_back(team)
+    assert state(team.root) == before
+    edit(team, "b.py", "3\n")
+    fail(team, "t")
+    rolled_back(team)
+    assert state(team.root) == before, "the next rollback goes to the same place"
+
+
+def test_a_rollback_after_the_reset_goes_to_the_same_base(team: Slices) -> None:
+    team.does("start done")
+    edit(team, "a.py")
+    team.does("pass done", "start t")
+    began = head(team.root)
+    edit(team, "b.py")
+    fail(team, "t")
+    assert team.attempt("reset", "--slice", "S-1", "-m", "look first").code == 0
+    rolled_back(team)
+    assert head(team.root) == began
+    assert team.at()["tests"][1]["checkpoint_tag"] == began
+
+
+def test_a_merge_of_others_is_not_taken_where_git_is_asked(team: Slices) -> None:
+    """Asked of git, the attempt after the merge names the merged file as well: that does not make it its own."""
+    git(team.root, "switch", "-q", "-c", "side")
+    edit(team, "b.py")
+    git(team.root, "switch", "-q", "main")
+    team.does("start t")
+    edit(team, "a.py")
+    git(team.root, "merge", "-q", "--no-ff", "-m", "merge side", "side")
+    fail(team, "t")
+    assert refused(team) == ["change b.py"]

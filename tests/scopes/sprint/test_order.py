@@ -1,0 +1,70 @@
+"""The halt comes first: CHECKPOINT, the report, the blackboard, the log, and only then is anybody told."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from liza import check
+from liza.daemon.daemon import Options, Watcher
+from liza.scopes.rules_file import read_rules
+from liza.store.board import Board
+from liza.store.paths import Paths
+from tests.faults import steps
+from tests.scopes.sprint.cases import RETRY, board_with
+from tests.scopes.sprint.run import Board as Project
+
+ORDER = ["halted", "reported", "entered", "logged"]
+
+
+class Seen:
+    """What is there already, in the order in which it appeared; looked at before every step that liza takes."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.order: list[str] = []
+
+    def look(self) -> list[str]:
+        there = {
+            "halted": self.project.checkpoint.exists(),
+            "reported": self.project.report.exists(),
+            "entered": b"status: TRIGGERED" in self.project.state.read_bytes(),
+            "logged": self.project.log.exists() and b"tripped" in self.project.log.read_bytes(),
+        }
+        self.order += [name for name, is_there in there.items() if is_there and name not in self.order]
+        return self.order
+
+    def __call__(self, step: steps.Step, call: Callable[[], Any]) -> Any:
+        self.look()
+        return call()
+
+
+@pytest.fixture
+def seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Seen:
+    monkeypatch.setattr(steps, "MODULES", (*steps.MODULES, *steps.BREAKER))
+    return Seen(board_with(tmp_path, *RETRY.records))
+
+
+def test_each_step_of_a_trip_comes_after_the_one_that_matters_more(seen: Seen) -> None:
+    board = Board(Paths(str(seen.project.folder)))
+    with steps.around_each(seen):
+        assert check.check(board, read_rules(None), datetime(2025, 1, 18, 18, tzinfo=UTC)).tripped
+    assert seen.look() == ORDER
+
+
+def test_people_are_told_of_a_trip_when_all_of_it_is_done(seen: Seen) -> None:
+    told: list[tuple[str, list[str]]] = []
+    watcher = Watcher(
+        Paths(str(seen.project.folder)),
+        Options(poll=True),
+        lambda happening: told.append((str(happening.kind), list(seen.look()))),
+        lambda: datetime(2025, 1, 18, 18, tzinfo=UTC),
+    )
+    watcher.lease.take()
+    try:
+        watcher.tick()
+    finally:
+        watcher.lease.release()
+    assert [there for kind, there in told if kind == "tripped"] == [ORDER]

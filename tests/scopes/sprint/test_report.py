@@ -1,0 +1,189 @@
+"""The report: every part of the protocol's format, for every pattern."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.scopes.sprint.cases import ASSUMPTION, CASES, EACH, GAP, OUTAGE, RETRY, Case, board_with, tripped
+from tests.scopes.sprint.markdown import parts, tables, well_formed
+from tests.scopes.sprint.run import LATER, NOW, Board, record
+
+PARTS = ["", "Trigger Evidence", "Affected Artifacts", "Recommended Actions", "Human Decision Required"]
+SEVERITIES = [
+    "VISION_FLAW",
+    "SCOPE_FLAW",
+    "SPEC_FLAW",
+    "ARCHITECTURE_FLAW",
+    "TECH_STACK_FLAW",
+    "EXTERNAL_DEPENDENCY",
+]
+
+
+def report(board: Board) -> dict[str, str]:
+    text = board.report.read_text(encoding="utf-8")
+    well_formed(text)
+    return parts(text)
+
+
+@EACH
+def test_every_part_of_the_protocols_format_is_there_in_its_order(tmp_path: Path, case: Case) -> None:
+    board = tripped(tmp_path, case)
+    found = report(board)
+    assert list(found) == PARTS
+    head = found[""].replace("  \n", "\n")
+    assert f"**Triggered:** {NOW}\n" in head
+    assert f"**Pattern:** {case.pattern}" in head
+    assert f"**Severity:** {case.severity}" in head
+    assert board.trigger["trip_id"] in head
+    (evidence,) = tables(found["Trigger Evidence"])
+    assert evidence.header == ["Task", "Anomaly", case.column, "Reporter", "Time"]
+    assert [(row[0], row[1], row[3], row[4]) for row in evidence.rows] == [
+        (each["task"], each["type"], each["reporter"], each["timestamp"]) for each in case.records
+    ]
+    assert all(row[2] in each["details"].values() for row, each in zip(evidence.rows, case.records, strict=True))
+    assert f"**Common factor:** {case.common}\n" in found["Trigger Evidence"]
+    steps = [line for line in found["Recommended Actions"].splitlines() if line[:1].isdigit()]
+    assert [line.split(". ")[0] for line in steps] == [str(n) for n in range(1, len(steps) + 1)]
+    assert steps[0].endswith("HALT the current sprint (done)")
+    assert "liza resolve" in steps[-1]
+    assert case.severity in found["Recommended Actions"]
+    boxes = [line for line in found["Human Decision Required"].splitlines() if line]
+    assert len(boxes) >= 4
+    assert all(line.startswith("- [ ] ") for line in boxes)
+
+
+@EACH
+def test_the_actions_are_the_fixed_procedure_of_the_severity(tmp_path: Path, case: Case) -> None:
+    """Never a solution: the same steps whatever the evidence says."""
+    board = tripped(tmp_path / "one", case)
+    other = board_with(tmp_path / "other")
+    other.run("trip", "-m", "something else", "--severity", case.severity, "--now", NOW)
+    assert report(board)["Recommended Actions"] == report(other)["Recommended Actions"]
+
+
+def test_the_artifacts_are_those_of_the_evidence_and_of_its_tasks_with_what_was_said(tmp_path: Path) -> None:
+    board = tripped(tmp_path, GAP)
+    (artifacts,) = tables(report(board)["Affected Artifacts"])
+    assert artifacts.header == ["Artifact", "Issue"]
+    assert dict(artifacts.rows) == {
+        "specs/import.md#FR-3": "are amounts net or gross?",
+        "specs/data-model.md#FR-007": "specifies task-1",
+        "specs/data-model.md#FR-009": "specifies task-2",
+    }
+
+
+def test_where_nothing_names_an_artifact_the_part_says_so(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *[record("external_blocker", "task-9", blocker_service="x") for _ in range(2)])
+    board.analyze()
+    text = report(board)["Affected Artifacts"]
+    assert tables(text) == []
+    assert "specification" in text
+
+
+def test_what_agents_suspect_is_said_and_marked_as_theirs(tmp_path: Path) -> None:
+    details = {**RETRY.records[0]["details"], "root_cause_hypothesis": "no nesting in the data model"}
+    board = board_with(tmp_path, *RETRY.records[:2], record("retry_loop", **details))
+    board.analyze()
+    assert "suspects:** no nesting in the data model" in report(board)["Trigger Evidence"]
+
+
+def test_all_patterns_at_once_are_all_in_the_report(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *[each for case in reversed(CASES) for each in case.records])
+    assert board.analyze().code == 3
+    found = report(board)
+    assert "**Pattern:** retry_cluster" in found[""]
+    (others,) = tables(found["Other Patterns That Matched"])
+    assert [row[:2] for row in others.rows] == [[case.pattern, case.severity] for case in CASES[1:]]
+    assert [row[2] for row in others.rows] == ["3 of 3", "2 of 2", "2 of 2", "2 of 2", "2 of 2"]
+    assert others.rows[1][3:] == ["API supports pagination", "task-1, task-2"]
+
+
+def test_two_groups_of_one_pattern_are_both_in_the_report(tmp_path: Path) -> None:
+    twice = [record("external_blocker", blocker_service="mail relay") for _ in range(2)]
+    board = board_with(tmp_path, *OUTAGE.records, *twice)
+    board.analyze()
+    text = board.report.read_text()
+    well_formed(text)
+    assert "payments sandbox" in text
+    assert "mail relay" in text
+    board.resolve()
+    assert board.analyze(now=LATER).code == 0
+
+
+def test_earlier_resolutions_of_the_same_pattern_are_told(tmp_path: Path) -> None:
+    board = tripped(tmp_path)
+    board.resolve("ADR-003 | flattened")
+    board.add(*[record("retry_loop", f"t{n}", LATER, **RETRY.records[0]["details"]) for n in range(3)])
+    assert board.analyze(now=LATER).code == 3
+    (earlier,) = tables(report(board)["Resolved Before"])
+    assert earlier.rows == [["retry_cluster", NOW, "2025-01-18T18:00:00Z", "alice", "ADR-003 \\| flattened"]]
+    assert len(board.archived) == 2
+    assert "## Decision" in board.archived[0].read_text()
+    assert "## Decision" not in board.archived[1].read_text()
+
+
+def test_resolutions_of_other_patterns_are_not_told(tmp_path: Path) -> None:
+    board = tripped(tmp_path)
+    board.resolve()
+    board.add(*ASSUMPTION.records)
+    board.analyze(now=LATER)
+    assert "Resolved Before" not in report(board)
+
+
+def test_a_report_stays_well_formed_when_the_decision_is_added(tmp_path: Path) -> None:
+    board = tripped(tmp_path)
+    board.resolve("# no heading\n| no | table |\n\n```\n- [x] no box\n---\n<b>no markup</b>")
+    for path in (board.report, board.archived[0]):
+        text = path.read_text()
+        well_formed(text)
+        lines = parts(text)["Decision"].strip().splitlines()
+        assert "**By:** alice" in "\n".join(lines)
+        quoted = [line for line in lines if line.startswith(">")]
+        assert len(quoted) == 7
+
+
+def test_a_trip_by_hand_has_the_same_report(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *RETRY.records[:2])
+    board.run("trip", "-m", "they | mock it differently", "--severity", "TECH_STACK_FLAW", "--now", NOW)
+    found = report(board)
+    assert list(found) == PARTS
+    assert "they \\| mock it differently" in found["Trigger Evidence"]
+    assert "by hand" in found["Trigger Evidence"]
+
+
+def test_a_rule_about_a_number_was_not_tripped_by_hand(tmp_path: Path) -> None:
+    board = board_with(tmp_path)
+    board.rules.write_text(
+        "rules:\n- name: blocked\n  description: Too many tasks wait\n  severity: SCOPE_FLAW\n"
+        "  condition: metric(sprint.metrics.tasks_blocked) >= 1\n"
+    )
+    assert board.analyze().code == 3
+    found = report(board)
+    assert "by hand" not in found["Trigger Evidence"], "nobody tripped it by hand"
+    assert "Too many tasks wait" in found["Trigger Evidence"] + found[""]
+
+
+@pytest.mark.parametrize("severity", ["VISION_FLAW", "TECH_STACK_FLAW"])
+def test_an_own_rule_with_a_severity_that_no_shipped_rule_has(tmp_path: Path, severity: str) -> None:
+    board = board_with(tmp_path, *[record("system_ambiguity", protocol_section="4", question="why?")] * 2)
+    board.rules.write_text(
+        f"rules:\n- name: own\n  severity: {severity}\n"
+        "  condition: count(type=system_ambiguity, same(protocol_section)) >= 2\n"
+    )
+    assert board.analyze().code == 3
+    found = report(board)
+    assert f"**Severity:** {severity}" in found[""]
+    assert severity in found["Recommended Actions"]
+    (evidence,) = tables(found["Trigger Evidence"])
+    assert evidence.header[2] == "Protocol Section"
+
+
+def test_every_severity_can_be_tripped_by_hand(tmp_path: Path) -> None:
+    board = board_with(tmp_path)
+    for hour, severity in enumerate(SEVERITIES, 10):
+        now = f"2025-01-18T{hour}:00:00Z"
+        assert board.run("trip", "-m", "stop", "--severity", severity, "--now", now).code == 3
+        assert board.halt["severity"] == severity
+        assert f"procedure for {severity}" in board.report.read_text()
+        board.resolve()
+    assert [entry["severity"] for entry in board.trips] == SEVERITIES

@@ -1,0 +1,429 @@
+"""A silence at work on a blackboard: halts nobody for a while, and never hides that it does so."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.scopes.sprint.cases import EACH, OUTAGE, RETRY, Case, board_with, tripped
+from tests.scopes.sprint.markdown import parts, tables, well_formed
+from tests.scopes.sprint.run import LATER, NOW, Board, Ran, record, state
+from tests.store.oracle import ruamel_value
+
+EVENING = "2025-01-18T19:30:00Z"  # when two hours from NOW are over
+FIELDS = {
+    "retry_cluster": "error_pattern",
+    "assumption_cascade": "assumption",
+    "workaround_pattern": "root_cause",
+    "spec_gap_cluster": "spec_ref",
+    "external_service_outage": "blocker_service",
+}
+BY_HAND = {
+    "id": "by-hand",
+    "rule": "external_service_outage",
+    "match": {"blocker_service": "payments sandbox"},
+    "created": "2025-01-18T17:00:00Z",
+    "until": EVENING,
+    "reason": "known outage",
+    "by": "ann",
+}
+SILENCED = "Matched, but Silenced"
+
+
+def silence(board: Board, case: Case, *words: str, now: str = NOW) -> Ran:
+    """Silence what a case is about for two hours, as a person does it."""
+    about = [f"{FIELDS[case.pattern]}={case.common}"] if case.pattern in FIELDS else ["--all"]
+    options = ["--for", "2h", "-m", "known, back at six", "--by", "ann", "--now", now]
+    ran = board.run("silence", "add", case.pattern, *about, *options, *words)
+    assert ran.code == 0, ran.err
+    return ran
+
+
+def by_hand(folder: Path, *records: Mapping[str, Any], section: Any = None, **fields: Any) -> Board:
+    """A blackboard with a silence that somebody wrote into it, or with something else in its place."""
+    whole = json.dumps([BY_HAND | fields] if section is None else section)
+    return Board(folder, state(records) + f"silences: {whole}\n")
+
+
+def silences(board: Board) -> list[dict[str, Any]]:
+    """The section, as another YAML library reads it."""
+    found = ruamel_value(board.state.read_bytes())["silences"]
+    assert isinstance(found, list)
+    return found
+
+
+def log(board: Board) -> list[dict[str, Any]]:
+    found = ruamel_value(board.log.read_bytes())
+    assert isinstance(found, list)
+    return found
+
+
+def silenced(board: Board, command: str, now: str = NOW) -> list[tuple[str, str]]:
+    """What a command says in its JSON is silenced, and by which silence."""
+    answer = board.run(command, "--json", "--now", now, *(["--dry-run"] if command == "analyze" else [])).json
+    return [(each["rule"], each["silence"]["id"]) for each in answer["silenced"]]
+
+
+# --- while it lasts ---------------------------------------------------------------------------------------------------
+
+
+@EACH
+def test_a_silenced_pattern_halts_nobody_until_the_silence_ends(tmp_path: Path, case: Case) -> None:
+    board = board_with(tmp_path, *case.records)
+    silence(board, case)
+    assert board.analyze().code == 0
+    assert not board.checkpoint.exists()
+    assert not board.report.exists()
+    assert board.section["status"] == "OK"
+    assert board.run("gate").code == 0
+    assert board.analyze(now="2025-01-18T19:29:59Z").code == 0
+    assert board.analyze(now=EVENING).code == 3
+    assert board.trigger["pattern"] == case.pattern
+    assert board.checkpoint.exists()
+    assert SILENCED not in board.report.read_text()
+
+
+@EACH
+def test_an_expired_silence_hides_nothing_any_more(tmp_path: Path, case: Case) -> None:
+    board = board_with(tmp_path, *case.records)
+    silence(board, case)
+    assert board.analyze().code == 0
+    assert board.run("silence", "expire", "silence-1", "--by", "bob", "--now", LATER).code == 0
+    assert board.analyze(now=LATER).code == 3
+    assert board.trigger["pattern"] == case.pattern
+    assert board.halt["trip"] == board.trigger["trip_id"]
+
+
+@EACH
+def test_a_silenced_pattern_is_shown_as_silenced_wherever_patterns_are_shown(tmp_path: Path, case: Case) -> None:
+    board = board_with(tmp_path, *case.records)
+    silence(board, case)
+    for command in ("analyze", "status"):
+        ran = board.run(command, "--now", NOW)
+        assert ran.code == 0
+        (told,) = [line for line in ran.out.splitlines() if line.startswith("silenced: ")]
+        for said in (case.pattern, "2025-01-18T19:30:00Z", "ann", "known, back at six", "silence-1"):
+            assert said in told
+        (row,) = [line for line in ran.out.splitlines() if line.startswith(f"  - {case.pattern} ")]
+        assert "silenced" in row
+        assert "matches now" not in ran.out
+    assert silenced(board, "analyze") == silenced(board, "status") == [(case.pattern, "silence-1")]
+    answer = board.analyze("--json").json
+    assert (answer["status"], answer["matches"], answer["trigger"]) == ("ok", [], None)
+    (entry,) = [each for each in answer["patterns"] if each["rule"] == case.pattern]
+    assert entry["reason"] == "matched, but silenced"
+
+
+def test_the_json_of_a_silenced_match_says_who_when_and_why(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *OUTAGE.records)
+    silence(board, OUTAGE)
+    (found,) = board.run("status", "--json", "--now", NOW).json["silenced"]
+    assert (found["rule"], found["count"], found["threshold"]) == ("external_service_outage", 2, 2)
+    assert (found["key"], found["tasks"]) == ("payments sandbox", ["task-1", "task-2"])
+    assert found["silence"] == {
+        "id": "silence-1",
+        "rule": "external_service_outage",
+        "match": {"blocker_service": "payments sandbox"},
+        "created": NOW,
+        "until": EVENING,
+        "reason": "known, back at six",
+        "by": "ann",
+    }
+
+
+def test_a_silence_that_hides_nothing_is_shown_in_status_all_the_same(tmp_path: Path) -> None:
+    board = board_with(tmp_path, OUTAGE.records[0])
+    silence(board, OUTAGE)
+    ran = board.run("status", "--now", NOW)
+    assert [line for line in ran.out.splitlines() if "known, back at six" in line]
+    assert [each["id"] for each in board.run("status", "--json", "--now", NOW).json["silences"]] == ["silence-1"]
+    assert board.run("status", "--json", "--now", EVENING).json["silences"] == []
+    assert "known, back at six" not in board.run("status", "--now", EVENING).out
+
+
+def test_a_dry_run_trips_neither_before_nor_after_the_end_of_a_silence(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *OUTAGE.records)
+    silence(board, OUTAGE)
+    before = board.files()
+    assert board.analyze("--dry-run").code == 0
+    assert board.analyze("--dry-run", now=EVENING).code == 3
+    assert board.files() == before
+
+
+def test_exact_matching_takes_a_silence_at_its_word(tmp_path: Path) -> None:
+    board = by_hand(tmp_path, *OUTAGE.records, match={"blocker_service": "Payments Sandbox."})
+    assert board.analyze("--dry-run").code == 0
+    assert board.analyze("--dry-run", "--exact").code == 3
+    board.edit("Payments Sandbox.", "payments sandbox")
+    assert board.analyze("--dry-run", "--exact").code == 0
+
+
+def test_one_more_record_that_the_silence_does_not_mean_trips(tmp_path: Path) -> None:
+    board = by_hand(tmp_path, *OUTAGE.records, match={"reporter": "coder-1"})
+    assert board.analyze().code == 0
+    board.add({**record("external_blocker", blocker_service="payments sandbox"), "reporter": "coder-2"})
+    assert board.analyze().code == 3
+    assert len(tables(parts(board.report.read_text())["Trigger Evidence"])[0].rows) == 3
+
+
+def test_new_records_of_what_is_silenced_stay_silenced(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *OUTAGE.records)
+    silence(board, OUTAGE)
+    board.edit("circuit_breaker:", f"  - {json.dumps(OUTAGE.records[0])}\ncircuit_breaker:")
+    assert board.analyze().code == 0
+    (found,) = board.run("status", "--json", "--now", NOW).json["silenced"]
+    assert found["count"] == 3
+
+
+# --- beside other trips -----------------------------------------------------------------------------------------------
+
+
+def test_another_pattern_trips_and_its_report_tells_what_is_silenced(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *OUTAGE.records, *RETRY.records)
+    silence(board, OUTAGE)
+    ran = board.analyze()
+    assert ran.code == 3
+    assert "silenced: external_service_outage" in ran.out
+    assert board.trigger["pattern"] == "retry_cluster"
+    assert "also_matched" not in board.trigger
+    text = board.report.read_text()
+    well_formed(text)
+    (table,) = tables(parts(text)[SILENCED])
+    assert table.header == ["Pattern", "Count", "Common factor", "Until", "By", "Reason"]
+    row = ["external_service_outage", "2 of 2", "payments sandbox", EVENING, "ann", "known, back at six"]
+    assert table.rows == [row]
+    assert [path.read_text() for path in board.archived] == [text]
+
+
+def test_the_resolution_of_another_trip_does_not_deal_with_what_was_silenced(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *OUTAGE.records, *RETRY.records)
+    silence(board, OUTAGE)
+    assert board.analyze().code == 3
+    assert board.resolve().code == 0
+    assert board.analyze(now=LATER).code == 0
+    assert board.analyze(now=EVENING).code == 3
+    assert board.trigger["pattern"] == "external_service_outage"
+
+
+def test_the_resolution_of_another_group_does_not_deal_with_the_silenced_one(tmp_path: Path) -> None:
+    other = [record("external_blocker", f"task-{n}", blocker_service="mail relay") for n in (1, 2)]
+    board = board_with(tmp_path, *OUTAGE.records, *other)
+    silence(board, OUTAGE)
+    assert board.analyze().code == 3
+    assert "mail relay" in parts(board.report.read_text())["Trigger Evidence"]
+    assert "payments sandbox" not in parts(board.report.read_text())["Trigger Evidence"]
+    assert board.resolve().code == 0
+    assert board.analyze(now=LATER).code == 0
+    assert board.analyze(now=EVENING).code == 3
+    assert "payments sandbox" in parts(board.report.read_text())["Trigger Evidence"]
+
+
+def test_the_resolution_of_a_group_of_hundreds_does_not_deal_with_the_silenced_one(tmp_path: Path) -> None:
+    quiet = [record("spec_gap", "task-1", spec_ref="A", n=n) for n in range(2)]
+    board = board_with(tmp_path, *quiet, *(record("spec_gap", f"t{n}", spec_ref="B", n=n) for n in range(501)))
+    words = ("--for", "2h", "-m", "known", "--now", NOW)
+    assert board.run("silence", "add", "spec_gap_cluster", "spec_ref=A", *words).code == 0
+    assert board.analyze().code == 3
+    assert board.resolve().code == 0
+    assert board.analyze(now=LATER).code == 0
+    assert silenced(board, "status", LATER) == [("spec_gap_cluster", "silence-1")]
+    ran = board.analyze("--json", now=EVENING)
+    assert ran.code == 3
+    assert [(each["key"], each["count"]) for each in ran.json["matches"]] == [("A", 2)]
+
+
+def test_a_silence_does_not_close_a_trip_that_stands(tmp_path: Path) -> None:
+    board = tripped(tmp_path, OUTAGE)
+    trigger, report, halt = board.trigger, board.report.read_bytes(), board.checkpoint.read_bytes()
+    ran = silence(board, OUTAGE)
+    assert "liza resolve" in ran.out
+    assert board.analyze(now=LATER).code == 3
+    assert board.run("status", "--now", LATER).code == 3
+    assert board.run("gate").code == 2
+    assert (board.trigger, board.report.read_bytes(), board.checkpoint.read_bytes()) == (trigger, report, halt)
+
+
+def test_the_report_of_a_trip_that_stands_keeps_its_evidence_when_that_is_silenced_later(tmp_path: Path) -> None:
+    board = tripped(tmp_path, OUTAGE)
+    before = parts(board.report.read_text())
+    silence(board, OUTAGE)
+    board.add(*RETRY.records)
+    assert board.analyze(now=LATER).code == 3
+    assert board.trigger["pattern"] == "external_service_outage"
+    text = board.report.read_text()
+    well_formed(text)
+    after = parts(text)
+    assert [after[title].strip() for title in before] == [part.strip() for part in before.values()]
+    assert after.keys() - before.keys() == {"Other Patterns That Matched", SILENCED}
+    assert [row[0] for row in tables(after["Other Patterns That Matched"])[0].rows] == ["retry_cluster"]
+    assert [row[0] for row in tables(after[SILENCED])[0].rows] == ["external_service_outage"]
+    assert "by hand" not in text, "nobody tripped it by hand"
+
+
+def test_a_trip_that_stands_is_resolved_as_ever_under_a_silence(tmp_path: Path) -> None:
+    board = tripped(tmp_path, OUTAGE)
+    silence(board, OUTAGE)
+    assert board.resolve().code == 0
+    assert not board.checkpoint.exists()
+    assert board.analyze(now=EVENING).code == 0, "what was resolved tripped again at the end of a silence"
+
+
+def test_evidence_of_another_group_does_not_make_an_open_trip_forget_what_is_silenced(tmp_path: Path) -> None:
+    board = tripped(tmp_path, OUTAGE)
+    (before,) = (entry["evidence"][OUTAGE.pattern].split() for entry in board.trips)
+    silence(board, OUTAGE)
+    board.add(*(record("external_blocker", f"task-{n}", blocker_service="mail relay") for n in (1, 2)))
+    ran = board.analyze()
+    assert (ran.code, "new evidence since the trip" in ran.out + ran.err) == (3, True)
+    (after,) = (entry["evidence"][OUTAGE.pattern].split() for entry in board.trips)
+    assert after[: len(before)] == before
+    assert len(after) == len(before) + 2
+    assert board.resolve().code == 0
+    assert board.analyze(now=LATER).code == 0
+    assert board.analyze(now=EVENING).code == 0, "what was resolved tripped again at the end of a silence"
+
+
+def test_a_resolved_trip_stays_resolved_when_a_silence_ends(tmp_path: Path) -> None:
+    board = tripped(tmp_path, OUTAGE)
+    assert board.resolve().code == 0
+    assert "silenced: " not in silence(board, OUTAGE, now=LATER).out
+    assert silenced(board, "analyze", LATER) == []
+    assert board.run("silence", "expire", "silence-1", "--now", LATER).code == 0
+    assert board.analyze(now=EVENING).code == 0
+
+
+def test_a_trip_by_hand_is_not_silenced(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *OUTAGE.records)
+    silence(board, OUTAGE)
+    assert board.run("trip", "-m", "stop", "--now", NOW).code in (0, 3)
+    assert board.analyze().code == 3
+    assert board.checkpoint.exists()
+
+
+def test_a_disabled_rule_does_not_come_back_by_a_silence(tmp_path: Path) -> None:
+    board = by_hand(tmp_path, *OUTAGE.records)
+    board.rules.write_text("rules:\n- {name: external_service_outage, enabled: false}\n")
+    assert board.analyze().code == 0
+    assert silenced(board, "status") == []
+    assert board.analyze(now=EVENING).code == 0
+
+
+# --- what is written --------------------------------------------------------------------------------------------------
+
+
+def test_a_silence_is_on_the_blackboard_and_in_the_log(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *OUTAGE.records)
+    silence(board, OUTAGE)
+    (entry,) = silences(board)
+    assert {name: str(value) for name, value in entry.items() if name not in ("match", "created", "until")} == {
+        "id": "silence-1",
+        "rule": "external_service_outage",
+        "reason": "known, back at six",
+        "by": "ann",
+    }
+    assert entry["match"] == {"blocker_service": "payments sandbox"}
+    assert f"created: {NOW}\n" in board.text
+    assert f"until: {EVENING}\n" in board.text
+    (line,) = log(board)
+    assert line["agent"] == "ann"
+    for said in ("silence-1", "external_service_outage", "payments sandbox", EVENING, "known, back at six"):
+        assert said in line["detail"]
+    assert board.run("validate").code == 0
+
+
+def test_expiring_adds_who_and_when_and_changes_nothing_else(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *OUTAGE.records)
+    silence(board, OUTAGE)
+    before = board.text
+    assert board.run("silence", "expire", "silence-1", "--by", "bob", "--now", LATER).code == 0
+    assert board.text.startswith(before.rstrip("\n"))
+    assert board.text[len(before.rstrip("\n")) :].split() == ["expired_at:", LATER, "expired_by:", "bob"]
+    assert len(log(board)) == 2
+    assert log(board)[1]["agent"] == "bob"
+    assert "silence-1" in log(board)[1]["detail"]
+    assert board.run("validate").code == 0
+
+
+WARNING = {"file": None, "line": None, "column": None, "hint": None, "level": "warning"}
+NOT_LOGGED = "it could not be logged: it is not a list of entries"
+
+
+def test_a_silence_that_cannot_be_logged_is_added_and_ended_all_the_same_and_that_is_said(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *OUTAGE.records)
+    board.log.write_text("text\n")
+    assert f"! {NOT_LOGGED}\n" in silence(board, OUTAGE).out
+    assert [each["id"] for each in silences(board)] == ["silence-1"]
+    warning = {**WARNING, "message": NOT_LOGGED}
+    assert silence(board, OUTAGE, "--json").json["problems"] == [warning]
+    ran = board.run("silence", "expire", "silence-1", "--now", NOW)
+    assert (ran.code, NOT_LOGGED in ran.out) == (0, True)
+    ran = board.run("silence", "expire", "silence-2", "--now", NOW, "--json")
+    assert (ran.code, ran.json["problems"]) == (0, [warning])
+    assert board.log.read_text() == "text\n"
+    assert board.analyze().code == 3
+
+
+def test_a_silence_is_added_and_ended_also_where_the_blackboard_cannot_be_judged(tmp_path: Path) -> None:
+    board = Board(tmp_path, "version: 1\nanomalies: {}\n")
+    assert board.analyze().code == 4
+    said = "it is added, but the blackboard cannot be judged: anomalies is not a list"
+    ran = silence(board, OUTAGE)
+    added, warning = ran.out.splitlines()
+    assert (added.startswith("added: external_service_outage "), warning) == (True, f"! {said}")
+    assert [each["id"] for each in silences(board)] == ["silence-1"]
+    assert [line["action"] for line in log(board)] == ["silenced"]
+    answer = silence(board, OUTAGE, "--json").json
+    assert (answer["status"], answer["silenced"]) == ("added", [])
+    assert answer["problems"] == [{**WARNING, "message": said}]
+    assert board.run("silence", "expire", "silence-1", "--now", NOW).code == 0
+
+
+WRITTEN = """\
+silences:   # ours
+    # the first
+    -   rule:   "retry_cluster"   # flaky runner
+        id:     'old one'
+        all:    true
+        created: 2025-01-18T10:00:00Z   # a comment
+        until:  2025-01-18T21:00:00Z
+        reason: >-
+          known,
+          and old
+        ticket: OPS-1
+    - {id: flow,all: true,  rule: debt_accumulation, reason: x,created: 2025-01-18T10:00:00Z,
+       until: 2025-01-18T21:00:00Z}  # tight
+# after them
+"""
+
+
+def test_not_a_byte_of_what_people_wrote_changes_by_adding(tmp_path: Path) -> None:
+    board = Board(tmp_path, state(OUTAGE.records) + WRITTEN + "last: 1   # here\n")
+    before = board.text
+    silence(board, OUTAGE)
+    lines = iter(board.text.splitlines())
+    assert all(line in lines for line in before.splitlines()), "a line was changed or moved"
+    assert [each["id"] for each in silences(board)] == ["old one", "flow", "silence-1"]
+    assert board.text.endswith("# after them\nlast: 1   # here\n")
+
+
+@pytest.mark.parametrize("name", ["old one", "flow"])
+def test_not_a_byte_of_what_people_wrote_changes_by_expiring(tmp_path: Path, name: str) -> None:
+    board = Board(tmp_path, state(OUTAGE.records) + WRITTEN)
+    before = board.text
+    assert board.run("silence", "expire", name, "--by", "bob", "--now", NOW).code == 0
+    expired = {each["id"]: each.get("expired_by") for each in silences(board)}
+    assert expired == {"old one": None, "flow": None} | {name: "bob"}
+    rest = iter(board.text)
+    assert all(char in rest for char in before), "something of what was there is gone"
+    for comment in ("# ours", "# the first", "# flaky runner", "# a comment", "# tight", "# after them"):
+        assert comment in board.text
+
+
+@pytest.mark.parametrize("empty", ["silences:\n", "silences: []\n", "silences: null  # none yet\n"])
+def test_the_first_silence_of_an_empty_section(tmp_path: Path, empty: str) -> None:
+    board = Board(tmp_path, state(OUTAGE.records) + empty)
+    silence(board, OUTAGE)
+    assert [each["id"] for each in silences(board)] == ["silence-1"]
+    assert board.analyze().code == 0

@@ -1,0 +1,180 @@
+"""Silences that somebody wrote into the file by hand: whatever stands there, it hides nothing that it should not."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.scopes.sprint.cases import ASSUMPTION, GAP, OUTAGE, RETRY, board_with
+from tests.scopes.sprint.markdown import parts, tables, well_formed
+from tests.scopes.sprint.run import NOW, controls, on_a_terminal, record
+from tests.scopes.sprint.test_silences import BY_HAND, EVENING, SILENCED, by_hand, silenced
+from tests.scopes.sprint.test_untrusted import TEXTS
+from tests.store.oracle import ruamel_value
+
+# --- what others wrote ------------------------------------------------------------------------------------------------
+
+
+def test_a_silence_written_by_hand_is_as_good_as_an_added_one(tmp_path: Path) -> None:
+    board = by_hand(tmp_path, *OUTAGE.records)
+    assert board.run("validate").code == 0
+    assert board.analyze().code == 0
+    assert silenced(board, "status") == [("external_service_outage", "by-hand")]
+    assert board.run("silence", "expire", "by-hand", "--now", NOW).code == 0
+    assert board.analyze().code == 3
+
+
+NOT_IN_FORCE: dict[str, dict[str, Any]] = {
+    "no reason": {"reason": None},
+    "an empty reason": {"reason": "  "},
+    "longer than a day": {"until": "2025-01-19T17:00:01Z"},
+    "no end": {"until": None},
+    "an end that is no time": {"until": "tomorrow"},
+    "no beginning": {"created": None},
+    "everything, without saying so": {"match": {}},
+    "nothing said of what it is about": {"match": None},
+    "a match that is a text": {"match": "blocker_service"},
+    "a match of nothing": {"match": {"blocker_service": None}},
+    "a match of a list": {"match": {"blocker_service": ["payments sandbox"]}},
+    "an end before its beginning": {"created": EVENING, "until": "2025-01-18T17:00:00Z"},
+    "an end at its beginning": {"until": "2025-01-18T17:00:00Z"},
+    "expired at what is no time": {"expired_at": "yesterday"},
+    "expired at true": {"expired_at": True},
+    "expired by somebody at no time": {"expired_by": "bob"},
+    "no rule": {"rule": None},
+    "a rule that is a list": {"rule": ["external_service_outage"]},
+}
+
+
+@pytest.mark.parametrize("fields", NOT_IN_FORCE.values(), ids=NOT_IN_FORCE.keys())
+def test_a_silence_that_does_not_keep_to_the_rules_is_said_not_to_be_in_force(
+    tmp_path: Path, fields: dict[str, Any]
+) -> None:
+    board = by_hand(tmp_path, *OUTAGE.records, **fields)
+    ran = board.run("validate")
+    assert ran.code == 1
+    assert "this silence is not in force" in ran.out
+    ran = board.run("silence", "list", "--now", NOW)
+    assert "by-hand is not in force" in ran.out
+    (listed,) = board.run("silence", "list", "--json", "--now", NOW).json["silences"]
+    assert (listed["state"], listed["id"]) == ("invalid", "by-hand")
+    assert listed["fault"]
+    answer = board.run("status", "--json", "--now", NOW).json
+    assert (answer["silences"], answer["silenced"]) == ([], [])
+    assert "liza validate" in board.run("status", "--now", NOW).out
+    assert board.run("silence", "expire", "by-hand", "--now", NOW).code == 1
+    assert board.analyze().code == 3
+    assert board.halt["trip"] == board.trigger["trip_id"]
+
+
+FAULTS: dict[str, dict[str, Any]] = {
+    "it has no reason": {"reason": " "},
+    "it needs the times created and until": {"until": "tomorrow"},
+    "it ends before it begins": {"created": EVENING, "until": "2025-01-18T17:00:00Z"},
+    "it is longer than 24 hours": {"until": "2025-01-19T17:00:01Z"},
+    "match is not a mapping of fields to single values": {"match": {"blocker_service": None}},
+    "somebody expired it, and expired_at is no time": {"expired_by": "bob"},
+}
+
+
+@pytest.mark.parametrize(("fault", "fields"), FAULTS.items(), ids=FAULTS.keys())
+def test_it_is_said_why_a_silence_is_not_in_force(tmp_path: Path, fault: str, fields: dict[str, Any]) -> None:
+    board = by_hand(tmp_path, *OUTAGE.records, **fields)
+    ran = board.run("validate")
+    assert (ran.code, f"this silence is not in force: {fault}\n" in ran.out) == (1, True)
+    assert board.run("silence", "list", "--now", NOW).out == f"! by-hand is not in force: {fault}\n"
+    (listed,) = board.run("silence", "list", "--json", "--now", NOW).json["silences"]
+    assert listed["fault"] == fault
+
+
+LONG = "a number of thousands of digits"
+LONG_NUMBERS: dict[str, tuple[dict[str, Any], str, int]] = {
+    "its id": ({"id": "LONG"}, f"by ann: known outage [{LONG}]", 0),
+    "who wrote it": ({"by": "LONG"}, f"by {LONG}: known outage [by-hand]", 0),
+    "what it is about": ({"match": {"blocker_service": "LONG"}}, f"(blocker_service={LONG})", 3),
+}
+
+
+@pytest.mark.parametrize(("fields", "said", "code"), LONG_NUMBERS.values(), ids=LONG_NUMBERS.keys())
+def test_a_number_that_is_too_long_to_be_printed_is_named_and_blinds_nobody(
+    tmp_path: Path, fields: dict[str, Any], said: str, code: int
+) -> None:
+    board = by_hand(tmp_path, *OUTAGE.records, **fields)
+    board.edit('"LONG"', "9" * 5000)
+    assert board.run("validate").code == 0
+    for words in (("silence", "list"), ("status",)):
+        ran = board.run(*words, "--now", NOW)
+        assert (ran.code, said in ran.out) == (0, True)
+        assert board.run(*words, "--now", NOW, "--json").code == 0
+    assert len(silenced(board, "status")) == (1 if code == 0 else 0)
+    assert board.analyze().code == code
+    assert board.analyze(now=EVENING).code == 3
+
+
+SECTIONS: dict[str, Any] = {
+    "a text": "external_service_outage",
+    "a number": 5,
+    "true": True,
+    "lists in lists": [[[["external_service_outage"]]], [{"rule": "external_service_outage", "all": True}]],
+    "all sorts": [None, 5, "text", [], {}, {"rule": {}}],
+    "a mapping of texts": {"a": "b", "c": ["d"]},
+    "a long text": "x" * (1 << 16),
+    "a long text in a list": ["x" * (1 << 16)],
+    "a long text in each field": [dict.fromkeys(BY_HAND, "x" * (1 << 16))],
+    "control characters": "\x1b]0;owned\x07\x1b[2J\u202e",
+    "control characters in each field": [dict.fromkeys(BY_HAND, "\x1b]0;owned\x07\x1b[2J\u202e\r")],
+}
+
+
+@pytest.mark.parametrize("section", SECTIONS.values(), ids=SECTIONS.keys())
+def test_whatever_stands_in_the_place_of_silences_hides_nothing_and_stays(tmp_path: Path, section: Any) -> None:
+    board = by_hand(tmp_path, *OUTAGE.records, section=section)
+    for words in (("validate",), ("silence", "list", "--now", NOW), ("status", "--now", NOW)):
+        assert len(board.run(*words).out) < 10_000
+    assert board.run("silence", "list", "--all", "--json", "--now", NOW).json["schema"] == 1
+    assert board.run("silence", "expire", "x", "--now", NOW).code == 1
+    board.run("silence", "add", "retry_cluster", "--all", "--for", "1h", "-m", "x", "--now", NOW)
+    assert board.analyze().code == 3
+    assert board.resolve().code == 0
+    kept = ruamel_value(board.state.read_bytes())["silences"]
+    assert (kept[: len(section)] if isinstance(section, list) else kept) == section
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
+def test_what_a_silence_says_stays_text_in_the_report_and_on_the_terminal(tmp_path: Path, text: str) -> None:
+    odd = {"id": f"id {text}", "by": f"by {text}", "reason": f"why {text}"}
+    board = by_hand(tmp_path, *OUTAGE.records, *RETRY.records, **odd)
+    for words in (("silence", "list", "--now", NOW), ("status", "--now", NOW), ("analyze", "--now", NOW)):
+        ran = board.run(*words)
+        assert "why" in ran.out, "the reason is not shown"
+    report = board.report.read_text(encoding="utf-8")
+    well_formed(report)
+    ((row,),) = [table.rows for table in tables(parts(report)[SILENCED])]
+    assert (row[0], row[4][:2], row[5][:3]) == ("external_service_outage", "by", "why")
+    for line in (*board.run("silence", "list", "--now", NOW).out.splitlines(), *row):
+        assert controls(line) == []
+    (found,) = board.run("status", "--json", "--now", NOW).json["silenced"]
+    assert found["silence"]["reason"] == f"why {text}".strip(), "JSON keeps what was said"
+
+
+def test_nothing_of_a_silence_acts_on_a_terminal(tmp_path: Path) -> None:
+    odd = dict.fromkeys(("id", "by", "reason"), "\x1b]0;owned\x07\x1b[2J\x1b[5m\r\x08\u202e\x9b31m")
+    board = by_hand(tmp_path, *OUTAGE.records, **odd)
+    board.add(*GAP.records[:1])
+    for words in (["silence", "list"], ["silence", "list", "--all"], ["status"], ["analyze", "--dry-run"]):
+        printed = on_a_terminal(board, *words, "--now", NOW)
+        assert "owned" in printed
+        assert controls(printed) == []
+
+
+def test_many_silenced_groups_are_counted_where_the_report_leaves_them_out(tmp_path: Path) -> None:
+    groups = [record("external_blocker", f"task-{n}", blocker_service=f"host {n // 2}") for n in range(90)]
+    board = board_with(tmp_path, *groups, *ASSUMPTION.records)
+    board.run("silence", "add", OUTAGE.pattern, "--all", "--for", "1h", "-m", "x", "--now", NOW)
+    assert board.analyze().code == 3
+    text = board.report.read_text()
+    well_formed(text)
+    (table,) = tables(parts(text)[SILENCED])
+    assert len(table.rows) == 40
+    assert "5 more are not shown" in parts(text)[SILENCED]
+    assert len(silenced(board, "status")) == 45

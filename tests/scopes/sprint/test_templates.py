@@ -1,0 +1,88 @@
+"""Somebody's own template: used if it works, held in a sandbox, and never a reason to go without a halt or a report."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.scopes.sprint.cases import RETRY, board_with
+from tests.scopes.sprint.markdown import well_formed
+from tests.scopes.sprint.run import Board, Ran
+
+
+def with_template(folder: Path, template: bytes) -> tuple[Board, Ran]:
+    board = board_with(folder, *RETRY.records)
+    own = folder / "templates"
+    own.mkdir()
+    (own / "report.md").write_bytes(template)
+    return board, board.analyze(env={"LIZA_TEMPLATES": str(own)})
+
+
+def test_an_own_template_is_used(tmp_path: Path) -> None:
+    board, ran = with_template(
+        tmp_path, b"# {{ trigger.pattern }}\n{% for row in evidence %}{{ row.task | cell }};{% endfor %}\n"
+    )
+    assert ran.code == 3
+    assert board.report.read_text() == "# retry_cluster\ntask-1;task-2;task-3;\n"
+    assert board.archived[0].read_text() == board.report.read_text()
+    assert board.resolve().code == 0
+    assert "ADR-003 created" in board.archived[0].read_text() or "retry_cluster" in board.archived[0].read_text()
+
+
+HARMFUL = {
+    "attributes of a text": b"{{ ''.__class__.__mro__ }}",
+    "attributes through a filter": b"{{ '' | attr('__class__') }}{{ ('' | attr('__class__')).__mro__ }}",
+    "attributes through format": b"{{ '{0.__class__.__mro__}'.format('') }}",
+    "attributes through a map": b"{{ [''] | map(attribute='__class__.__mro__') | list }}{{ x.y }}",
+    "globals of a function": b"{{ cycler.__init__.__globals__.os.popen('id').read() }}",
+    "globals of a filter": b"{{ self._TemplateReference__context.environment.filters.cell.__globals__ }}",
+    "an include": b"{% include '/etc/passwd' %}",
+    "an import": b"{% import 'os' as os %}",
+    "broken syntax": b"{% for x in %}",
+    "an unknown name": b"{{ nothing.of.the.kind }}",
+    "an unknown filter": b"{{ 1 | nothing }}",
+    "a division by zero": b"{{ 1 / 0 }}",
+    "a huge range": b"{% for x in range(10**12) %}x{% endfor %}",
+    "endless recursion": b"{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
+    "not UTF-8": b"\xff\xfe",
+    "a change of what it was given": b"{{ evidence.clear() }}{{ trigger.update(x=1) }}",
+}
+
+
+@pytest.mark.parametrize("template", HARMFUL.values(), ids=HARMFUL.keys())
+def test_a_template_that_fails_or_reaches_out_costs_neither_the_halt_nor_the_report(
+    tmp_path: Path, template: bytes
+) -> None:
+    board, ran = with_template(tmp_path, template)
+    assert ran.code == 3
+    assert board.section["status"] == "TRIGGERED"
+    assert board.halt["trip"] == board.trigger["trip_id"]
+    text = board.report.read_text()
+    well_formed(text)
+    assert "**Pattern:** retry_cluster" in text
+    assert "report.md" in text, "nothing says that the own template failed"
+    assert "root:" not in text
+    assert "uid=" not in text
+    assert len(board.logged) == 1
+
+
+def test_a_template_folder_without_that_template_is_no_harm(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *RETRY.records)
+    assert board.analyze(env={"LIZA_TEMPLATES": str(tmp_path / "nowhere")}).code == 3
+    well_formed(board.report.read_text())
+
+
+def test_a_folder_in_the_place_of_the_template_is_no_harm(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *RETRY.records)
+    (tmp_path / "own" / "report.md").mkdir(parents=True)
+    assert board.analyze(env={"LIZA_TEMPLATES": str(tmp_path / "own")}).code == 3
+    assert "**Pattern:** retry_cluster" in board.report.read_text()
+
+
+def test_an_own_template_is_no_way_for_control_characters(tmp_path: Path) -> None:
+    """A template that forgets the filter `cell` shows what agents wrote as it is; the terminal never does."""
+    board = board_with(tmp_path, *[{**each, "task": "\x1b[2Jx"} for each in RETRY.records])
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "report.md").write_text("{% for row in evidence %}{{ row.task }}\n{% endfor %}")
+    assert board.analyze(env={"LIZA_TEMPLATES": str(own)}).code == 3
+    assert board.run("status").code == 3

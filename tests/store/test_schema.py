@@ -1,0 +1,202 @@
+"""What is wrong with a blackboard: which faults are found, how bad they are, and where they are said to be."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from liza.model import ANOMALY_DETAILS, Fault, Problem
+from liza.schema import state
+from liza.schema.snapshot import take
+from liza.store.document import parse
+
+WHO = {"timestamp": "2025-01-18T14:32:00Z", "task": "t1", "reporter": "coder-1"}
+DETAILS: dict[str, dict[str, Any]] = {
+    "retry_loop": {"count": 3, "error_pattern": "timeout"},
+    "trade_off": {"what": "a", "why": "b", "debt_created": True},
+    "spec_ambiguity": {"spec_ref": "specs/a.md#1"},
+    "external_blocker": {"blocker_service": "partner API"},
+    "assumption_violated": {"assumption": "a", "reality": "b"},
+    "scope_deviation": {},
+    "workaround": {"root_cause": "a"},
+    "debt_created": {},
+    "spec_changed": {},
+    "hypothesis_exhaustion": {},
+    "spec_gap": {"spec_ref": "specs/a.md#1"},
+    "review_deadlock": {},
+    "system_ambiguity": {"protocol_section": "4", "question": "which?"},
+}
+NEEDED = [(kind, name) for kind, details in DETAILS.items() for name in details]
+
+
+def faults(record: Any, section: str = "anomalies") -> list[Fault]:
+    return list(state.check({section: [record]}))
+
+
+def errors(record: Any) -> list[str]:
+    return [fault.message for fault in faults(record) if fault.level == "error"]
+
+
+def test_every_type_is_known() -> None:
+    assert set(ANOMALY_DETAILS) == set(DETAILS)
+
+
+@pytest.mark.parametrize("kind", DETAILS)
+def test_an_anomaly_with_what_its_pattern_needs_is_sound(kind: str) -> None:
+    assert faults({**WHO, "type": kind, "details": {**DETAILS[kind], "own": [1]}, "own": {}}) == []
+
+
+@pytest.mark.parametrize("kind", DETAILS)
+def test_details_may_stand_in_the_record_itself(kind: str) -> None:
+    assert faults({**WHO, "type": kind, **DETAILS[kind]}) == []
+
+
+@pytest.mark.parametrize("blank", ["left out", "null"])
+@pytest.mark.parametrize(("kind", "name"), NEEDED)
+def test_a_detail_that_is_missing_is_named(kind: str, name: str, blank: str) -> None:
+    details = {each: value for each, value in DETAILS[kind].items() if each != name}
+    if blank == "null":
+        details[name] = None
+    (fault,) = faults({**WHO, "type": kind, "details": details})
+    assert fault.level == "error"
+    assert name in fault.message
+    assert fault.hint
+
+
+def test_a_workaround_is_satisfied_by_either_of_two() -> None:
+    assert errors({**WHO, "type": "workaround", "details": {"what": "a"}}) == []
+    assert len(errors({**WHO, "type": "workaround"})) == 1
+    assert len(errors({**WHO, "type": "workaround", "details": {"why": "a"}})) == 1
+
+
+WRONG = {
+    "count": ["3", 3.0, -1, True, [3], "", {}],
+    "debt_created": ["true", 1, 0, "", [True]],
+    **{
+        name: ["", "  \n", 404, True, ["x"], {"x": 1}]
+        for _, name in NEEDED
+        if name not in ("count", "debt_created")
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "name"), NEEDED)
+def test_a_detail_of_the_wrong_type_is_an_error_of_that_detail(kind: str, name: str) -> None:
+    for value in WRONG[name]:
+        (fault,) = faults({**WHO, "type": kind, "details": {**DETAILS[kind], name: value}})
+        assert fault.path == ("anomalies", 0, "details", name)
+        assert fault.level == "error"
+
+
+@pytest.mark.parametrize("kind", DETAILS)
+def test_details_that_are_no_mapping_are_an_error(kind: str) -> None:
+    for details in ("x", [], [1], 0, False, "", 3):
+        assert errors({**WHO, "type": kind, "details": details}), details
+
+
+@pytest.mark.parametrize("name", ["task", "reporter", "type"])
+@pytest.mark.parametrize("value", [None, "", " ", True, [], {"a": 1}, 1.5])
+def test_who_what_and_on_which_task_must_be_said(name: str, value: Any) -> None:
+    record = {**WHO, "type": "debt_created", name: value}
+    assert [fault.path for fault in faults(record)] == [("anomalies", 0, name)]
+    del record[name]
+    assert [fault.path for fault in faults(record)] == [("anomalies", 0, name)]
+    assert errors(record)
+
+
+@pytest.mark.parametrize("value", [None, "yesterday", 1737210720, "", "2025-13-01T00:00:00Z", "14:32", []])
+def test_an_anomaly_without_a_usable_time_still_counts(value: Any) -> None:
+    (fault,) = faults({**WHO, "type": "debt_created", "timestamp": value})
+    assert (fault.path, fault.level) == (("anomalies", 0, "timestamp"), "warning")
+
+
+def test_a_time_without_a_zone_is_a_warning_and_one_with_any_zone_is_fine() -> None:
+    def warned(time: str) -> bool:
+        return bool(faults({**WHO, "type": "debt_created", "timestamp": time}))
+
+    assert warned("2025-01-18T14:32:00")
+    assert warned("2025-01-18 14:32")
+    assert warned("2025-01-18")
+    assert not warned("2025-01-18T14:32:00Z")
+    assert not warned("2025-01-18T14:32:00+02:00")
+    assert not warned("2025-01-18T14:32:00-05:00")
+    assert not warned("2025-01-18T14:32:00.123456Z")
+
+
+def test_another_type_is_allowed_with_a_warning_that_guesses_what_was_meant() -> None:
+    (fault,) = faults({**WHO, "type": "retry_lop", "details": 5})
+    assert (fault.level, fault.hint) == ("warning", "did you mean retry_loop?")
+    (fault,) = faults({**WHO, "type": "team_mood"})
+    assert fault.level == "warning"
+    assert "retry_loop" in (fault.hint or "")
+
+
+FIELD = st.sampled_from([*WHO, "type", "details", "count", "what", "debt_created", "spec_ref", "<<", "own"])
+VALUE: st.SearchStrategy[Any] = st.one_of(
+    st.sampled_from([None, "", " ", "x", "2025-01-18T14:32:00Z", "2025-01-18T14:32:00", True, 0, 3, -1, 1.5, [], {}]),
+    st.sampled_from(list(DETAILS)),
+    st.dictionaries(
+        st.sampled_from(["count", "error_pattern", "what", "spec_ref"]), st.sampled_from([3, "x", "", None])
+    ),
+)
+
+
+@given(st.sampled_from(list(DETAILS)), st.dictionaries(FIELD, VALUE))
+def test_an_anomaly_on_the_board_is_judged_as_it_is_by_itself(kind: str, fields: dict[str, Any]) -> None:
+    # Sound records are passed over in one look; that look must agree with the long one.
+    record = {**WHO, "type": kind, "details": DETAILS[kind], **fields}
+    alone = list(state.check_anomaly(record, ("anomalies", 0)))
+    assert [fault for fault in faults(record) if "<<" not in fault.message] == alone
+
+
+def problems(text: str) -> list[Problem]:
+    return list(take(parse(text.encode(), "state.yaml")).problems)
+
+
+def places(text: str) -> list[tuple[int | None, int | None]]:
+    return [(problem.line, problem.column) for problem in problems(text)]
+
+
+PLACES = {
+    "a field of a block record": (
+        "version: 1\nanomalies:\n  - timestamp: 2025-01-18T14:32:00Z\n    task: t\n    reporter:\n    type: spec_gap\n"
+        "    spec_ref: x\n",
+        [(5, 5)],
+    ),
+    "the first field, on the line of the dash": (
+        "version: 1\nanomalies:\n- task: []\n  reporter: r\n  type: spec_changed\n  timestamp: 2025-01-18T14:32:00Z\n",
+        [(3, 3)],
+    ),
+    "a missing field is where its record begins": (
+        "version: 1\nanomalies:\n  # the first\n  - task: t\n    type: spec_changed\n"
+        "    timestamp: 2025-01-18T14:32:00Z\n",
+        [(4, 5)],
+    ),
+    "a detail": (
+        "version: 1\nanomalies:\n- task: t\n  reporter: r\n  timestamp: 2025-01-18T14:32:00Z\n  type: retry_loop\n"
+        "  details:\n    error_pattern: x\n    count: many\n",
+        [(9, 5)],
+    ),
+    "a missing detail is where the details begin": (
+        "version: 1\nanomalies:\n- task: t\n  reporter: r\n  timestamp: 2025-01-18T14:32:00Z\n  type: retry_loop\n"
+        "  details:\n    count: 1\n",
+        [(7, 3)],
+    ),
+    "a record in braces": (
+        "version: 1\nanomalies:\n  - {task: t, reporter: r, type: spec_changed, timestamp: 2025-01-18T14:32:00Z}\n"
+        "  - {task: t, type: spec_changed, timestamp: 2025-01-18T14:32:00Z}\n",
+        [(4, 5)],
+    ),
+    "in the order of the file, whatever is checked first": (
+        "config: {max_review_cycles: 0}\nversion: 1\nagents: []\ntasks:\n- id: a\n  status: DONE\n",
+        [(1, 1), (3, 1), (6, 3)],
+    ),
+    "columns count characters": ("goal: ü\ntasks:\n- {name: ü, id: ü}\n- ü\n", [(3, 3), (4, 3)]),
+    "the only section": ("tasks:\n- id: a\n  status: DRAFT\n- id: b\n", [(4, 3)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), PLACES.values(), ids=PLACES.keys())
+def test_a_problem_is_where_an_editor_finds_it(text: str, expected: list[tuple[int, int]]) -> None:
+    assert places(text) == expected

@@ -13,7 +13,7 @@ from tests.run.repositories import SETTINGS, repository
 from tests.scopes.slices.run import Slices
 from tests.scopes.sprint.run import BIN, Ran
 
-REPORTS = Path(__file__).parent / "reports"
+REPORTS = Path(__file__).parents[2] / "toolerrors" / "reports"
 FAILING = "test_conflict_on_duplicate_email"
 
 

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from liza.toolerrors.errors import LONGEST, Error, errors_of
-from tests.scopes.loops.samples import FAILING, SAMPLES
+from tests.toolerrors.samples import FAILING, SAMPLES
 
 
 def is_sound(error: Error) -> bool:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from liza.rules.similar import similar_groups
 from liza.toolerrors.errors import Error, errors_of, subject_of
-from tests.scopes.loops.samples import AGAIN, FAILING, SAMPLES
+from tests.toolerrors.samples import AGAIN, FAILING, SAMPLES
 
 
 def alike(one: Error, other: Error) -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 import liza
 from liza.toolerrors.errors import LONGEST, MOST, Error, errors_of, primary
-from tests.scopes.loops.samples import SAMPLES, Sample
+from tests.toolerrors.samples import SAMPLES, Sample
 
 
 @pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES.keys())
@@ -323,7 +323,8 @@ def _imported(code: str) -> set[str]:
 
 def test_nothing_is_imported_before_it_is_needed() -> None:
     interface = "from liza.toolerrors.errors import errors_of"
-    assert not any(name.startswith("liza.toolerrors") for name in _imported(interface))
+    loaded = {name for name in _imported(interface) if name.startswith("liza.toolerrors")}
+    assert loaded == {"liza.toolerrors", "liza.toolerrors.errors"}
     plain = _imported(f"{interface}\nerrors_of('TypeError: x')")
     assert "liza.toolerrors.plain_text" in plain
     assert not plain & {"json", "liza.toolerrors.streams", "subprocess", "inspect", "rapidfuzz"}

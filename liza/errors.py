@@ -39,7 +39,7 @@ class LizaError(Exception):
         self.fields: dict[str, object] = {}  # what else belongs into the JSON answer
 
     def __str__(self) -> str:
-        return f"{place(self.file, self.line, self.column)}{self.message}"
+        return f"{location(self.file, self.line, self.column)}{self.message}"
 
 
 class Refused(LizaError, ValueError):
@@ -76,7 +76,7 @@ class Unreadable(LizaError, ValueError):
     status = "degraded"
 
 
-def place(file: str | None, line: int | None, column: int | None) -> str:
+def location(file: str | None, line: int | None, column: int | None) -> str:
     """`state.yaml:12:5: `, as compilers and editors write it; empty when there is no place to name."""
     if file is None:
         return ""

@@ -9,7 +9,7 @@ import os
 from liza.store import locate
 
 
-def halted(root: str | None = None) -> tuple[str, str] | None:
+def halt_reason(root: str | None = None) -> tuple[str, str] | None:
     """Why nobody may go on, and what to do about it; None if work may go on.
 
     The blackboard is that of `root`, else of LIZA_ROOT, else the nearest one upward. Where nobody named one and there
@@ -35,14 +35,14 @@ def halted(root: str | None = None) -> tuple[str, str] | None:
     lines = _lines(path)
     reason = printable(", ".join(line for line in lines[:3] if line.strip()))
     hint = "wait; a human made it, and removes it when work may go on"
-    if mark(status) is not None or any(line.startswith("trip: ") for line in lines):
+    if marker_trip_id(status) is not None or any(line.startswith("trip: ") for line in lines):
         hint = "wait; a human reads .liza/circuit_breaker_report.md and runs: liza resolve -m 'what was decided'"
     elif any(line.startswith("degraded: ") for line in lines[1:2]):
         hint = "wait; the halt ends by itself once the blackboard can be judged; to see what is wrong: liza status"
     return f"halted by {path}{f' ({reason})' if reason else ''}", hint
 
 
-def mark(status: os.stat_result) -> str | None:
+def marker_trip_id(status: os.stat_result) -> str | None:
     """The trip of an empty CHECKPOINT, which is all that can be made on a full disk; None for any other file.
 
     Whose it is stands in its time then, in January 1970: the nanoseconds are the trip id. A whole second is none: that
@@ -52,7 +52,7 @@ def mark(status: os.stat_result) -> str | None:
     return f"{moment:012x}" if status.st_size == 0 and 0 < moment < 1 << 48 and moment % 1_000_000_000 else None
 
 
-def trip_of(path: str) -> str | None:
+def trip_id_of(path: str) -> str | None:
     """The trip id that a CHECKPOINT carries; None where there is none, or a human made it."""
     from liza.model import is_trip_id  # the gate, which is halted whatever the file says, does not ask
 
@@ -60,7 +60,7 @@ def trip_of(path: str) -> str | None:
         status = os.lstat(path)
     except OSError:
         return None
-    if (marked := mark(status)) is not None:
+    if (marked := marker_trip_id(status)) is not None:
         return marked
     ids = [line.removeprefix("trip: ").strip() for line in _lines(path) if line.startswith("trip: ")]
     return ids[0] if ids and is_trip_id(ids[0]) else None

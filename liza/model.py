@@ -161,7 +161,7 @@ class Origin(StrEnum):
     CHANGED = "changed"  # a trip of this blackboard whose entry was changed after the decision
 
 
-class Claim(NamedTuple):
+class OutsideDecision(NamedTuple):
     """A decision in the history that did not come by `liza resolve`: what it would have liza believe, and whether."""
 
     place: int  # in the history
@@ -257,7 +257,7 @@ class Verdict(NamedTuple):
     outside_window: int
     unusable: tuple[tuple[Record, str], ...]
     warnings: tuple[str, ...]
-    claims: tuple[Claim, ...] = ()  # decisions that did not come by `liza resolve`, where they matter
+    claims: tuple[OutsideDecision, ...] = ()  # decisions that did not come by `liza resolve`, where they matter
     alarms: tuple[str, ...] = ()  # those of the warnings by which records are kept from counting, or seem to be
     recovered: tuple[str, ...] = ()  # rules acknowledged at a number that is back within what they allow
     unvalued: Mapping[str, tuple[Number, ...]] = MappingProxyType({})  # rules acknowledged before values were kept

@@ -16,31 +16,31 @@ _KEPT = 8
 _COMPILED: "dict[tuple[str, tuple[tuple[str, Callable[..., Any]], ...]], Template]" = {}
 
 
-def text(name: str) -> str:
+def read_template(name: str) -> str:
     """The text of one template."""
-    with open(path(name), encoding="utf-8") as file:
+    with open(template_path(name), encoding="utf-8") as file:
         return file.read()
 
 
-def path(name: str) -> str:
+def template_path(name: str) -> str:
     here = os.path.dirname(os.path.abspath(__file__))
     installed = os.path.join(here, "templates", name)
     return installed if os.path.exists(installed) else os.path.join(os.path.dirname(here), "templates", name)
 
 
-def own(name: str) -> str | None:
+def custom_template(name: str) -> str | None:
     """The path of somebody's own template in place of a shipped one."""
     folder = os.environ.get("LIZA_TEMPLATES")
     file = os.path.join(folder or "", name)
     return file if folder and os.path.exists(file) else None
 
 
-def fill(template: str, facts: "Mapping[str, Any]", filters: "Mapping[str, Callable[..., Any]]") -> str:
+def render(template: str, facts: "Mapping[str, Any]", filters: "Mapping[str, Callable[..., Any]]") -> str:
     """The text of a template with the facts in it; whatever the template does wrong is an exception."""
-    return str(compiled(template, filters).render(facts))
+    return str(compile_template(template, filters).render(facts))
 
 
-def compiled(template: str, filters: "Mapping[str, Callable[..., Any]]") -> "Template":
+def compile_template(template: str, filters: "Mapping[str, Callable[..., Any]]") -> "Template":
     """The template, ready to be filled. It is kept: compiling takes nine tenths of the time of a trip, which fills the
     same one three times."""
     from jinja2 import StrictUndefined

@@ -1,55 +1,59 @@
-"""Text that agents wrote, made fit to be shown. It may hold escape sequences, bidi marks, or a megabyte."""
+"""Making text safe to show: agents write it, so it may hold escape sequences, bidi marks, or a megabyte."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-LONG = 10_000  # bits of a number that Python refuses to print, because printing it takes very long
+MAX_NUMBER_BITS = 10_000  # Python refuses to print a larger number, because that takes very long
 
 
-def shown(value: Any, limit: int = 60) -> str:
-    """A value as it is quoted in a message: on one line, printable, not longer than `limit`."""
+def value_text(value: Any, limit: int = 60) -> str:
+    """A value as a message quotes it: on one line, printable, at most `limit` characters."""
     if isinstance(value, Mapping):
         return "a mapping"
     if isinstance(value, list | tuple):
         return "a list"
-    if isinstance(value, int) and value.bit_length() > LONG:
+    if isinstance(value, int) and value.bit_length() > MAX_NUMBER_BITS:
         return "a number of thousands of digits"
     if not isinstance(value, str):
         return "null" if value is None else str(value).lower()
-    text = printable(value if len(value) <= limit else value[: limit - 1] + "…")
-    return f"'{text}'"
+    return f"'{printable(cut(value, limit))}'"
+
+
+def cut(text: str, length: int) -> str:
+    """The text, shortened to `length` characters; an ellipsis shows where it ends early."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def one_line(value: Any, length: int = 72) -> str:
-    """One line of a text that anybody may have written, or of a value where a text is wanted."""
-    line = " ".join((value if isinstance(value, str) else shown(value))[: 4 * length + 100].split())
-    return printable(line if len(line) <= length else line[: length - 1] + "…")
+    """An untrusted text, or any other value, on one printable line of at most `length` characters."""
+    line = " ".join((value if isinstance(value, str) else value_text(value))[: 4 * length + 100].split())
+    return printable(cut(line, length))
 
 
-def name_of_person(text: str) -> str:
-    """A name as it is written down: on one line, and no character in it that a terminal or a log would act on."""
+def person_name(text: str) -> str:
+    """A person's name for the records: on one line, without characters that a terminal or a log would act on."""
     return printable(" ".join(text.split()))
 
 
 def text_of(value: Any) -> str:
-    """A value where a text is wanted: as it is written, and never too long to print."""
-    return value if isinstance(value, str) else shown(value)
+    """A string as it is; any other value as `value_text` shows it."""
+    return value if isinstance(value, str) else value_text(value)
 
 
-def quoted(text: str) -> str:
-    """A name or a path as it is put into a command that people paste: the one place that does it."""
+def shell_quoted(text: str) -> str:
+    """A name or path, quoted for a shell command that people paste."""
     from shlex import quote
 
     return quote(text)
 
 
-def counted(number: int, noun: str) -> str:
+def plural(number: int, noun: str) -> str:
     """`1 record`, `3 records`, `1,200 records`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def printable(text: str) -> str:
-    """The text with every character that does not print written as an escape, so that no terminal acts on it."""
+    """The text with every unprintable character escaped, so that no terminal acts on it."""
     return (
         text
         if text.isprintable()
@@ -57,8 +61,8 @@ def printable(text: str) -> str:
     )
 
 
-def closest(word: object, known: Sequence[str]) -> str | None:
-    """The known word that was probably meant."""
+def closest_match(word: object, known: Sequence[str]) -> str | None:
+    """The known word that was probably meant, or None."""
     if not isinstance(word, str) or not 1 < len(word) < 60:
         return None
     from difflib import get_close_matches
@@ -67,3 +71,9 @@ def closest(word: object, known: Sequence[str]) -> str | None:
     if found:
         return next(each for each in known if each.lower() == found[0])
     return next((each for each in known if sorted(each.lower()) == sorted(word.lower())), None)  # ADN for AND
+
+
+def suggestion(word: object, known: Sequence[str], otherwise: str = "one of") -> str:
+    """A hint for an unknown word: `did you mean count?`, or all known words after `otherwise`."""
+    match = closest_match(word, known)
+    return f"did you mean {match}?" if match else f"{otherwise}: {', '.join(known)}"

@@ -128,7 +128,7 @@ def compile_templates() -> None:
     from liza import templates
     from liza.scopes.sprint import report
 
-    templates.compiled(templates.text(report.TEMPLATE), {"cell": report.cell})
+    templates.compile_template(templates.read_template(report.TEMPLATE), {"cell": report.cell})
 
 
 def _forked(request: dict[str, Any]) -> int:

@@ -12,7 +12,7 @@ from liza.daemon.lease import Seen, facts_of, intruder, state
 from liza.model import parse_time
 from liza.store.lock import holder
 from liza.store.paths import Paths
-from liza.text import counted, one_line
+from liza.text import one_line, plural
 
 _ALARMS = 10
 
@@ -26,7 +26,7 @@ def lines(paths: Paths) -> Iterator[str]:
     alarms = facts.get("alarms")
     standing = [each for each in alarms.values() if isinstance(each, Mapping)] if isinstance(alarms, Mapping) else []
     if standing:
-        yield f"alarms:  {counted(len(standing), 'alarm')} (.liza/alerts.log has all)"
+        yield f"alarms:  {plural(len(standing), 'alarm')} (.liza/alerts.log has all)"
     for each in standing[-_ALARMS:]:
         since = parse_time(each.get("since"))
         age = f" (for {show.span(datetime.now(UTC) - since)})" if since is not None else ""
@@ -59,7 +59,7 @@ def _described(paths: Paths, seen: Seen | None, facts: Mapping[str, Any]) -> str
     parts = [f"process {seen.pid}", one_line(facts.get("backend") or "it cannot write watch.json")]
     started, checks = parse_time(facts.get("started")), facts.get("checks")
     parts += [f"for {show.span(datetime.now(UTC) - started)}"] if started is not None else []
-    parts += [counted(checks, "check")] if isinstance(checks, int) else []
+    parts += [plural(checks, "check")] if isinstance(checks, int) else []
     parts += ["only observing"] if facts.get("observe") else []
     parts += [f"no heartbeat for {show.span(timedelta(seconds=seen.silent_for))}"] if seen.is_stuck else []
     colour = "green" if word == "running" else "red"

@@ -11,7 +11,7 @@ from liza.cli.options import moment
 from liza.cli.progress import Waiting
 from liza.doctor.examine import examine, exit_code, mended
 from liza.doctor.finding import Finding, Level
-from liza.errors import place
+from liza.errors import location
 from liza.text import printable
 
 _MARKS = {
@@ -74,7 +74,7 @@ def _print(found: Iterable[Finding]) -> None:
     before = ""
     for each in found:
         mark, colour = _MARKS[each.level]
-        where = place(each.file, each.line, each.column)
+        where = location(each.file, each.line, each.column)
         about = each.about if each.about != before else ""
         word = "fixed: " if each.level is Level.FIXED else ""
         click.echo(f"{click.style(mark, fg=colour)} {about:<{width}}  {word}{printable(where + each.message)}")

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from liza.errors import LizaError
 from liza.scopes.sprint.section import told
-from liza.text import LONG, shown
+from liza.text import MAX_NUMBER_BITS, value_text
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from liza.model import Claim, Match, Problem, Progress, Silenced
+    from liza.model import Match, OutsideDecision, Problem, Progress, Silenced
 
 SCHEMA = 1
 _PROBLEM = {"file": None, "line": None, "column": None, "message": "", "hint": None, "level": "error"}
@@ -61,7 +61,7 @@ def silenced(source: "Silenced") -> dict[str, Any]:
     }
 
 
-def claim(source: "Claim") -> dict[str, Any]:
+def claim(source: "OutsideDecision") -> dict[str, Any]:
     """A decision in the history that did not come by `liza resolve`."""
     return {
         "history": source.place,
@@ -98,6 +98,6 @@ def plain(value: Any) -> Any:
         return [plain(inner) for inner in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
-    if isinstance(value, int) and value.bit_length() > LONG:
-        return shown(value)
+    if isinstance(value, int) and value.bit_length() > MAX_NUMBER_BITS:
+        return value_text(value)
     return value

@@ -7,7 +7,7 @@ nothing else: whatever goes wrong here is 2, and only "go on" and "no blackboard
 import os
 import sys
 
-from liza.halt import halted, printable
+from liza.halt import halt_reason, printable
 
 GO_ON = 0
 STOP = 2
@@ -20,7 +20,7 @@ def main() -> int:
 
         return run(["gate", *sys.argv[1:]])
     try:
-        held = halted()
+        held = halt_reason()
         return GO_ON if held is None else stop(*held)
     except KeyboardInterrupt:
         return STOP

@@ -7,7 +7,7 @@ import click
 
 from liza import __version__
 from liza.cli.commands import COMMANDS, GROUPS
-from liza.text import closest, shown
+from liza.text import closest_match, value_text
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -23,8 +23,8 @@ class Family(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         known = self.list_commands(ctx)
         if args and args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
-            meant = closest(args[0], known)
-            ctx.fail(f"there is no command {shown(args[0])}" + (f"; did you mean {meant}?" if meant else ""))
+            meant = closest_match(args[0], known)
+            ctx.fail(f"there is no command {value_text(args[0])}" + (f"; did you mean {meant}?" if meant else ""))
         return super().resolve_command(ctx, args)
 
 

@@ -11,7 +11,7 @@ from liza.cli import show
 from liza.daemon.daemon import Watcher
 from liza.daemon.notifier import Happening, Kind
 from liza.scopes.sprint import checkpoint
-from liza.text import counted, one_line, printable
+from liza.text import one_line, plural, printable
 
 COLOURS = {
     Kind.TRIPPED: "red",
@@ -74,7 +74,7 @@ class View:
             return [show.bold("liza watch")]
         lines = [f"{show.bold('liza watch')}  {printable(watcher.paths.folder)}", *self._state(watcher)]
         seen = watcher.found.verdict.checked_at if watcher.found is not None else None
-        parts = [watcher.changes.backend, f"process {os.getpid()}", f"{counted(watcher.checks, 'check')}"]
+        parts = [watcher.changes.backend, f"process {os.getpid()}", f"{plural(watcher.checks, 'check')}"]
         parts += [f"last change {seen.astimezone():%H:%M:%S}"] if seen is not None else []
         parts += ["only observing"] if watcher.options.observe else []
         error = watcher.telling.health.last_error

@@ -18,7 +18,7 @@ from liza.scopes.loops import evaluate, record, states
 from liza.scopes.loops.record import Recorded
 from liza.scopes.loops.settings import Settings
 from liza.store.board import Board
-from liza.text import counted, printable
+from liza.text import plural, printable
 
 
 @click.group("loop", cls=Family)
@@ -99,7 +99,7 @@ def _details(found: Recorded, settings: Settings, at: datetime) -> None:
     loop = found.loop
     known = [each for e in its.listed(loop) if (each := its.number(e.get("progress"))) is not None]
     trips = int(its.number(loop.get("trigger_count")) or 0)
-    times = "once" if trips == 1 else counted(trips, "time")
+    times = "once" if trips == 1 else plural(trips, "time")
     click.echo(f"  progress {f'{known[-1]:g} %' if known else 'unknown'}, tripped {times}")
     errors = [e for e in loop.get("error_history") or () if isinstance(e, MAPPINGS)]
     for error in errors[-3:]:

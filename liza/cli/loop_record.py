@@ -18,7 +18,7 @@ from liza.scopes.loops.record import Iteration, Recorded
 from liza.scopes.loops.settings import Settings
 from liza.store.board import Board
 from liza.store.paths import Paths
-from liza.text import counted, printable, shown
+from liza.text import plural, printable, value_text
 
 Options = Mapping[str, Any]
 
@@ -69,7 +69,7 @@ def _number(options: Options, name: str, least: float, most: float) -> float | N
         number = -1.0
     if not least <= number <= most:
         option = f"--{name.replace('_', '-')}"
-        raise WrongUsage(f"{option} is {shown(text)}", hint=f"a number from {least:g} to {most:g} is expected")
+        raise WrongUsage(f"{option} is {value_text(text)}", hint=f"a number from {least:g} to {most:g} is expected")
     return int(number) if number.is_integer() else number
 
 
@@ -78,7 +78,9 @@ def _whole(options: Options, name: str) -> int | None:
     if text is None:
         return None
     if not text.isdecimal() or len(text) > 12:
-        raise WrongUsage(f"--{name.replace('_', '-')} is {shown(text)}", hint="a whole number, 0 or more, is expected")
+        raise WrongUsage(
+            f"--{name.replace('_', '-')} is {value_text(text)}", hint="a whole number, 0 or more, is expected"
+        )
     return int(text)
 
 
@@ -86,7 +88,7 @@ def _outcome(options: Options) -> str:
     """What is said; an error is counted by its words, whatever the command made of it."""
     outcome = options.get("outcome")
     if outcome is not None and outcome not in OUTCOMES:
-        raise WrongUsage(f"--outcome is {shown(outcome)}", hint=f"one of: {', '.join(OUTCOMES)}")
+        raise WrongUsage(f"--outcome is {value_text(outcome)}", hint=f"one of: {', '.join(OUTCOMES)}")
     return outcome or "ok"
 
 
@@ -95,7 +97,9 @@ def _evidence(words: Sequence[str]) -> dict[str, bool]:
     for word in words:
         name, _, result = word.partition("=")
         if not name.strip() or result not in ("pass", "fail"):
-            raise WrongUsage(f"--evidence {shown(word)} is not NAME=pass or NAME=fail", hint="for example: tests=pass")
+            raise WrongUsage(
+                f"--evidence {value_text(word)} is not NAME=pass or NAME=fail", hint="for example: tests=pass"
+            )
         found[name.strip()] = found.get(name.strip(), True) and result == "pass"
     return found
 
@@ -171,7 +175,7 @@ def lines_of(done: Recorded) -> list[str]:
     count = count_of(done.loop)
     if done.status == states.OPEN:
         why = printable(done.reason or "nobody has written down why")
-        lines = [f"loop {name}: {_red('OPEN')} after {counted(count, 'iteration')}: {why}"]
+        lines = [f"loop {name}: {_red('OPEN')} after {plural(count, 'iteration')}: {why}"]
         return [*lines, f"  {done.ways_on}"]
     lines = [f"loop {name}: {done.status}, iteration {count}" + (", completed" if done.completed else "")]
     if done.status == states.HALF_OPEN:

@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 
-from liza.errors import LizaError, Unreadable, place
+from liza.errors import LizaError, Unreadable, location
 
 BUG = 70
 INTERRUPTED = 130
@@ -159,7 +159,7 @@ def _tell(error: LizaError, arguments: list[str]) -> None:
     from liza.text import printable
 
     for each in error.problems or (error,):
-        where = place(each.file, each.line, each.column)
+        where = location(each.file, each.line, each.column)
         print(f"liza: {_cut(printable(where + each.message))}", file=sys.stderr)
         if each.hint:
             print(f"  hint: {_cut(printable(each.hint))}", file=sys.stderr)

@@ -11,7 +11,7 @@ from liza.model import ANOMALY_DETAILS
 from liza.scopes.sprint.record import Added, add_entry, stamped
 from liza.store.board import Board
 from liza.store.parser import BadYaml, load
-from liza.text import shown
+from liza.text import value_text
 
 Options = Mapping[str, str | None]
 
@@ -67,10 +67,10 @@ def details(words: Sequence[str]) -> dict[str, Any]:
         key, equals, text = word.partition("=")
         if not equals or not key.strip():
             raise WrongUsage(
-                f"{shown(word)} is not key=value", hint="for example: error_pattern='timeout in payment service'"
+                f"{value_text(word)} is not key=value", hint="for example: error_pattern='timeout in payment service'"
             )
         if key in found:
-            raise WrongUsage(f"{shown(key)} is given twice")
+            raise WrongUsage(f"{value_text(key)} is given twice")
         if text == "-":
             found[key] = _standard_input()
         elif text.startswith("@"):

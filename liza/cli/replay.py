@@ -19,7 +19,7 @@ from liza.rules.evaluate import RuleSet
 from liza.rules.variations import BadSetting, varied
 from liza.scopes.rules_file import read_rules
 from liza.store.board import Board
-from liza.text import counted, printable
+from liza.text import plural, printable
 
 
 class _Take(NamedTuple):
@@ -99,7 +99,7 @@ def _others(
 def _play(known: Recorded, wanted: Sequence[tuple[str, RuleSet]]) -> list[_Take]:
     takes = []
     for heading, rules in wanted:
-        with Waiting(f"playing {counted(len(known.events), 'event')}, {printable(heading)}"):
+        with Waiting(f"playing {plural(len(known.events), 'event')}, {printable(heading)}"):
             takes.append(_Take(heading, play(rules, known.board, known.events)))
     return takes
 
@@ -130,16 +130,16 @@ def _print_head(known: Recorded) -> None:
         click.echo("there are no records to play back")
         return
     first, last = known.events[0].at, known.events[-1].at
-    parts = [counted(records, "record"), counted(decisions, "resolution")]
+    parts = [plural(records, "record"), plural(decisions, "resolution")]
     click.echo(f"{', '.join(parts)}, {format_time(first)} to {format_time(last)} ({show.span(last - first)})")
     if known.timeless:
-        text = f"{counted(known.timeless, 'record')} without a usable time: placed with the one before"
+        text = f"{plural(known.timeless, 'record')} without a usable time: placed with the one before"
         show.warnings([text])
 
 
 def _print(take: _Take, known: Recorded, start: datetime | None) -> None:
     trips = [trip for trip in take.played.trips if _is_shown(trip, start)]
-    click.echo(f"\n{show.bold(printable(take.heading))}: {counted(len(trips), 'trip')}")
+    click.echo(f"\n{show.bold(printable(take.heading))}: {plural(len(trips), 'trip')}")
     width = max((len(trip.rule.name) for trip in trips), default=0)
     for trip in trips:
         match = trip.match

@@ -11,7 +11,7 @@ from liza.cli import envelope, show
 from liza.cli.group import Family, common, root_of
 from liza.cli.options import moment
 from liza.cli.progress import Waiting
-from liza.errors import LizaError, Refused, Unreadable, place
+from liza.errors import LizaError, Refused, Unreadable, location
 from liza.model import Problem, Rule, format_time
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.explain import Comparison, Explanation, Group, compare, details, explain
@@ -20,7 +20,7 @@ from liza.rules.tree import Grouping
 from liza.rules.windows import stream
 from liza.scopes.rules_file import notify_problems, read_rules
 from liza.store.board import Board
-from liza.text import closest, printable, text_of
+from liza.text import closest_match, printable, text_of
 
 _RECORDS = 12  # of a group that are shown
 _MISSED = 20
@@ -110,7 +110,7 @@ def check_command(ctx: click.Context, file: str | None, as_json: bool) -> int:
         envelope.write("rules check", "invalid" if errors else "ok", listed, **counts, changes=changes)
         return 1 if errors else 0
     for problem in problems:
-        where = show.bold(printable(place(problem.file, problem.line, problem.column)))
+        where = show.bold(printable(location(problem.file, problem.line, problem.column)))
         level = click.style(problem.level, fg="red" if problem.level == "error" else "yellow")
         click.echo(f"{where}{level}: {show.short(problem.message, _LONG)}")
         if problem.hint:
@@ -345,7 +345,7 @@ def _known(name: str, rules: RuleSet) -> Compiled:
             return each
     if any(each.name == name for each in rules.disabled):
         raise Refused(f"the rule {name} is disabled", hint="enable it in .liza/rules.yaml; see: liza rules list")
-    meant = closest(name, [each.rule.name for each in rules.all])
+    meant = closest_match(name, [each.rule.name for each in rules.all])
     hint = f"did you mean {meant}?" if meant else "see which there are with: liza rules list"
     raise Refused(f"there is no rule {name!r}", hint=hint)
 

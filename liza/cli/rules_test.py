@@ -7,12 +7,12 @@ from itertools import groupby
 import click
 
 from liza.cli import envelope, show
-from liza.errors import LizaError, Refused, Unreadable, place
+from liza.errors import LizaError, Refused, Unreadable, location
 from liza.model import Problem
 from liza.replay.cases import CaseFile, Outcome, read_cases, span, try_case
 from liza.rules.evaluate import RuleSet
 from liza.scopes.rules_file import read_rules
-from liza.text import counted, printable
+from liza.text import plural, printable
 
 
 def run(
@@ -122,14 +122,14 @@ def _print(tried: Sequence[Outcome], quiet: bool) -> None:
         click.echo(show.bold(printable(os.path.relpath(file))))
         for each in mine:
             if each.wrong:
-                where = place("", each.case.line, each.case.column).strip(": ")
+                where = location("", each.case.line, each.case.column).strip(": ")
                 click.echo(f"  {click.style('FAIL', fg='red', bold=True)}  {printable(each.case.name)}  (line {where})")
                 for line in each.wrong:
                     click.echo(f"        {show.short(line, 300)}")
             elif not quiet:
                 click.echo(f"  {click.style('ok', fg='green')}    {printable(each.case.name)}")
     failed = sum(bool(each.wrong) for each in tried)
-    count = counted(len(tried), "case")
+    count = plural(len(tried), "case")
     click.echo(
         f"{count}: " + (click.style(f"{failed} failed", fg="red") if failed else click.style("all ok", fg="green"))
     )

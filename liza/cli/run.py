@@ -25,7 +25,7 @@ from liza.scopes.loops.record import check_name
 from liza.store.board import Board
 from liza.store.lock import Lock
 from liza.store.replace import make_folders
-from liza.text import printable, quoted, shown
+from liza.text import printable, shell_quoted, value_text
 
 CHOSEN = ("stagnation_threshold", "on_stagnation", "project")  # how the loop is judged; the rest is about the command
 
@@ -108,7 +108,7 @@ def _job(words: tuple[str, ...], options: dict[str, Any]) -> Job:
 def _changed(job: Job, words: tuple[str, ...], options: dict[str, Any]) -> Job:
     """The job of a session that is resumed: whatever is said anew counts instead."""
     if options["loop"] not in (None, job.loop):
-        raise WrongUsage(f"--loop is {shown(options['loop'])}, and the session's is {shown(job.loop)}")
+        raise WrongUsage(f"--loop is {value_text(options['loop'])}, and the session's is {value_text(job.loop)}")
     job = _with_options(job, options)
     return job._replace(command=words) if words else job
 
@@ -157,7 +157,7 @@ def _with_options(job: Job, options: dict[str, Any]) -> Job:
 
 def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= len(text) <= 9 or int(text) < 1:
-        raise WrongUsage(f"--max is {shown(text)}", hint="a whole number, 1 or more, is expected")
+        raise WrongUsage(f"--max is {value_text(text)}", hint="a whole number, 1 or more, is expected")
     return int(text)
 
 
@@ -168,7 +168,7 @@ def _seconds(options: dict[str, Any], name: str) -> float | None:
     seconds = parse_duration(f"{text}s" if text.replace(".", "", 1).isdecimal() else text)
     if not seconds or seconds > 1e9:
         option = f"--{name.replace('_', '-')}"
-        raise WrongUsage(f"{option} is {shown(text)}", hint="seconds, or a time like 90s, 30m or 2h, is expected")
+        raise WrongUsage(f"{option} is {value_text(text)}", hint="seconds, or a time like 90s, 30m or 2h, is expected")
     return seconds
 
 
@@ -184,7 +184,9 @@ def _check(job: Job) -> None:
         raise Refused("--plan names a folder", hint="name a Markdown file", file=job.plan)
     program = job.command[0]
     if "{" not in program and not _can_start(program, job.cwd):
-        raise Refused(f"there is no command {shown(program)}", hint="check its spelling and PATH, or give its path")
+        raise Refused(
+            f"there is no command {value_text(program)}", hint="check its spelling and PATH, or give its path"
+        )
 
 
 def _can_start(program: str, cwd: str) -> bool:
@@ -198,7 +200,7 @@ def _alone(board: Board, loop: str) -> Lock:
     try:
         make_folders(board.paths.runs, os.path.dirname(path))
     except OSError as error:
-        hint = f"look at it with: ls -la {quoted(board.paths.runs)}"
+        hint = f"look at it with: ls -la {shell_quoted(board.paths.runs)}"
         raise Refused(f"runs cannot be kept: {error.strerror}", hint=hint, file=board.paths.runs) from None
     return _Alone(path, loop)
 
@@ -214,4 +216,4 @@ class _Alone(Lock):
         except LockTimeout as error:
             who = "another process" if error.holder is None else f"process {error.holder}"
             hint = "give this one a name of its own: --loop NAME"
-            raise Refused(f"loop {shown(self.loop)} is being run by {who}", hint=hint) from None
+            raise Refused(f"loop {value_text(self.loop)} is being run by {who}", hint=hint) from None

@@ -26,7 +26,7 @@ from liza.scopes.loops import states
 from liza.scopes.loops.record import Recorded
 from liza.scopes.loops.settings import Settings
 from liza.store.paths import Paths
-from liza.text import counted, printable
+from liza.text import plural, printable
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -170,8 +170,8 @@ class Plain:
         word = show.bold(end.status if end is not None else "failed", colour)
         reason = f": {show.short(end.reason, 300)}" if end is not None else ""
         self.line(f"{show.bold('liza run')}  {word}{reason}")
-        parts = [counted(totals.iterations, "iteration"), show.span(timedelta(seconds=totals.seconds))]
-        parts += [f"{counted(totals.files_changed, 'file')} changed"] if totals.files_changed is not None else []
+        parts = [plural(totals.iterations, "iteration"), show.span(timedelta(seconds=totals.seconds))]
+        parts += [f"{plural(totals.files_changed, 'file')} changed"] if totals.files_changed is not None else []
         parts += [f"{totals.tokens:,} tokens"] if totals.tokens else []
         parts += [f"${totals.cost:.2f}"] if totals.cost else []
         if run.tried and run.tried[-1].progress is not None:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from liza.check import Check
-from liza.errors import LizaError, place
+from liza.errors import LizaError, location
 from liza.model import Progress, Reason, Silence, Silenced, format_time
 from liza.rules.evaluate import RuleSet
 from liza.schema.severities import SEVERITIES
@@ -52,7 +52,7 @@ def broken_rules(error: LizaError | None) -> None:
     """What is wrong with rules.yaml, where the shipped rules had to take its place."""
     if error is not None:
         for problem in error.problems or (error,):
-            where_it_is = place(problem.file, problem.line, problem.column)
+            where_it_is = location(problem.file, problem.line, problem.column)
             click.echo(f"liza: {printable(where_it_is + problem.message)}", err=True)
         click.echo("  hint: evaluated with the shipped rules; to fix: liza rules check", err=True)
 

@@ -18,7 +18,7 @@ from liza.rules.windows import stream
 from liza.scopes.rules_file import read_rules
 from liza.scopes.sprint.silence import add, expire
 from liza.store.board import Board
-from liza.text import closest, printable, quoted
+from liza.text import closest_match, printable, shell_quoted
 
 
 @click.group("silence", cls=Family)
@@ -74,7 +74,7 @@ def add_command(
     if not match and not everything:
         raise Refused(
             f"that would silence everything that {rule} finds",
-            hint=f"say what it is about (liza silence add {quoted(rule)} FIELD=VALUE ...), or that you mean it: --all",
+            hint=f"narrow it: liza silence add {shell_quoted(rule)} FIELD=VALUE ...   (or confirm with --all)",
         )
     if match and everything:
         raise WrongUsage("--all and FIELD=VALUE contradict each other", hint="give one of the two")
@@ -193,7 +193,7 @@ def _known(rule: str, rules: RuleSet) -> None:
     if rule in [each.name for each in rules.disabled]:
         raise Refused(f"the rule {rule} is disabled, so there is nothing to silence", hint="see: liza rules list")
     if rule not in names:
-        meant = closest(rule, names)
+        meant = closest_match(rule, names)
         hint = f"did you mean {meant}?" if meant else f"the rules in force: {', '.join(names)}"
         raise Refused(f"there is no rule {rule!r}", hint=hint)
 

@@ -12,7 +12,7 @@ from liza.cli.options import person, plain_words
 from liza.scopes.claims import evaluate, missing, stage_changes, stages
 from liza.scopes.claims.change import ways_out
 from liza.scopes.claims.stage_changes import Blocked, Staged
-from liza.text import counted, printable
+from liza.text import plural, printable
 
 
 @click.group("stage", cls=Family)
@@ -86,7 +86,7 @@ def _done(called: str, change: Callable[[], Staged], as_json: bool) -> int:
 
 def _blocked(error: Blocked) -> None:
     """All of them, each with its ways out."""
-    count = counted(len(error.found), "claim")
+    count = plural(len(error.found), "claim")
     click.echo(f"{show.bold('BLOCKED', 'red')}: {printable(error.refused)}, {count} in dispute", err=True)
     for each in error.found:
         click.echo(f"  {show.bold(printable(str(each)))}", err=True)

@@ -3,7 +3,7 @@
 import click
 
 from liza.errors import WrongUsage
-from liza.text import closest, shown
+from liza.text import closest_match, value_text
 
 
 def told(error: click.UsageError, called: str) -> WrongUsage:
@@ -11,8 +11,8 @@ def told(error: click.UsageError, called: str) -> WrongUsage:
     called = error.ctx.command_path if error.ctx else called
     see = f"see: {called} --help"
     if isinstance(error, click.NoSuchOption):
-        meant = closest(error.option_name, tuple(error.possibilities or ()))
-        said = f"there is no option {shown(error.option_name)}" + (f"; did you mean {meant}?" if meant else "")
+        meant = closest_match(error.option_name, tuple(error.possibilities or ()))
+        said = f"there is no option {value_text(error.option_name)}" + (f"; did you mean {meant}?" if meant else "")
         return WrongUsage(said, hint=see)
     if isinstance(error, click.MissingParameter) and error.param is not None:
         example = _example(error.ctx)

@@ -10,14 +10,14 @@ from liza.check import snapshot_of
 from liza.cli import envelope
 from liza.cli.group import common, root_of
 from liza.cli.progress import Waiting
-from liza.errors import LizaError, Unreadable, place
+from liza.errors import LizaError, Unreadable, location
 from liza.model import Problem
 from liza.rules.evaluate import evaluate
 from liza.scopes import validate
 from liza.scopes.inbox import with_waiting
 from liza.scopes.rules_file import rules_in_force
 from liza.store.board import Board
-from liza.text import counted, printable
+from liza.text import plural, printable
 
 
 @click.command("validate")
@@ -74,7 +74,7 @@ def _relative(file: str) -> str:
 def _print(checked: dict[str, dict[str, int]], problems: list[Problem], errors: int) -> None:
     for problem in problems:
         colour = "red" if problem.level == "error" else "yellow"
-        where = click.style(printable(place(problem.file, problem.line, problem.column)), bold=True)
+        where = click.style(printable(location(problem.file, problem.line, problem.column)), bold=True)
         click.echo(f"{where}{click.style(problem.level, fg=colour)}: {printable(problem.message)}")
         if problem.hint:
             click.echo(f"  hint: {printable(problem.hint)}")
@@ -87,4 +87,4 @@ def _print(checked: dict[str, dict[str, int]], problems: list[Problem], errors: 
         click.echo(click.style("valid", fg="green"))
     else:
         verdict = click.style("not valid", fg="red") if errors else click.style("valid", fg="green")
-        click.echo(f"{verdict}: {counted(errors, 'error')}, {counted(warnings, 'warning')}")
+        click.echo(f"{verdict}: {plural(errors, 'error')}, {plural(warnings, 'warning')}")

@@ -23,7 +23,7 @@ from liza.errors import LizaError, NoBlackboard, WrongUsage
 from liza.model import format_time
 from liza.store.locate import FOLDER
 from liza.store.paths import Paths, find
-from liza.text import printable, quoted
+from liza.text import printable, shell_quoted
 
 
 @click.command("watch")
@@ -149,7 +149,7 @@ def _start(paths: Paths, options: Options, as_json: bool) -> int:
             say(f"{error.message}{_HINT}{error.hint}")  # the log is that of the one which has it
             return error.exit_code
         except LizaError as error:
-            say(f"{error}{_HINT}{error.hint or f'see: tail {quoted(paths.watch_log)}'}")
+            say(f"{error}{_HINT}{error.hint or f'see: tail {shell_quoted(paths.watch_log)}'}")
             log.write(f"{format_time(datetime.now(UTC))}  ended      {error.message}")
             return error.exit_code
         except Exception as error:  # noqa: BLE001 - nobody sees its traceback: it must be in the log
@@ -164,7 +164,7 @@ def _start(paths: Paths, options: Options, as_json: bool) -> int:
         from liza.errors import Refused
 
         why, _, hint = said.partition(_HINT)
-        raise Refused(why, hint=hint or f"see: tail {quoted(paths.watch_log)}")
+        raise Refused(why, hint=hint or f"see: tail {shell_quoted(paths.watch_log)}")
     pid = int(said.split()[1])
     if as_json:
         envelope.write("watch", "started", pid=pid, log=os.path.relpath(paths.watch_log))
@@ -217,7 +217,7 @@ def _print_unit(paths: Paths) -> int:
 
     folder = os.path.dirname(os.path.abspath(paths.folder))
     program = _quoted(os.path.abspath(sys.argv[0]))
-    text = templates.text("liza-watch.service").replace("@NAME@", printable(folder).replace("%", "%%"))
+    text = templates.read_template("liza-watch.service").replace("@NAME@", printable(folder).replace("%", "%%"))
     # In its arguments a dollar sign is the beginning of a variable, in the name of the program it is not.
     click.echo(text.replace("@FOLDER@", _quoted(folder).replace("$", "$$")).replace("@LIZA@", program), nl=False)
     return 0

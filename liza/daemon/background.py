@@ -14,7 +14,7 @@ from liza.store import files
 from liza.store.daemon_proof import is_running
 from liza.store.lock import holder
 from liza.store.paths import Paths
-from liza.text import quoted
+from liza.text import shell_quoted
 
 LARGEST = 1_000_000  # bytes of the log, after which it begins anew; one old one is kept
 KEPT = 200  # lines
@@ -101,7 +101,7 @@ def stop(paths: Paths) -> int | None:
             f"process {seen.pid} watches, but does not hold {paths.watch_lock}", hint=f"see: ps -fp {seen.pid}"
         )
     if pid is None or pid <= 1:
-        hint = f"fuser -v {quoted(paths.watch_lock)}"
+        hint = f"fuser -v {shell_quoted(paths.watch_lock)}"
         raise Refused("a daemon is running, but its process is not known", hint=hint)
     try:
         os.kill(pid, signal.SIGTERM)

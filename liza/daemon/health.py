@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from liza.daemon.alarms import Alarms, Cause
-from liza.errors import LizaError, place
+from liza.errors import LizaError, location
 from liza.text import one_line
 
 GRACE = 2.0  # seconds that a file may be unreadable before anybody is told: a save is not always done at once
@@ -33,7 +33,7 @@ class Health:
         return next((failure.text for failure in self.errors.values()), None)
 
     def failed(self, what: str, error: LizaError, now: datetime) -> None:
-        text = one_line(place(error.file, error.line, error.column) + error.message, 500)
+        text = one_line(location(error.file, error.line, error.column) + error.message, 500)
         self.errors[what] = self.errors.get(what, Failure(now, text))._replace(text=text)
 
     def works(self, what: str) -> None:

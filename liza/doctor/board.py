@@ -15,7 +15,7 @@ from liza.scopes.sprint.checkpoint import removal
 from liza.scopes.sprint.section import open_trigger
 from liza.store.board import Board
 from liza.store.paths import Paths
-from liza.text import quoted
+from liza.text import shell_quoted
 
 
 def blackboard(paths: Paths, now: datetime) -> Iterator[Finding]:
@@ -28,7 +28,7 @@ def blackboard(paths: Paths, now: datetime) -> Iterator[Finding]:
         if some:
             first = some[0]
             more = f" (and {len(some) - 1} more)" if len(some) > 1 else ""
-            hint = f"liza validate --root {quoted(os.path.dirname(paths.folder) or '.')}"
+            hint = f"liza validate --root {shell_quoted(os.path.dirname(paths.folder) or '.')}"
             yield Finding("blackboard", level, first.message + more, hint, first.file, first.line, first.column)
     if not errors:
         counts = found.checked[paths.state]

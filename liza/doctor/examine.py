@@ -7,7 +7,7 @@ from importlib import import_module
 from liza.doctor.finding import Finding, Level, of_error
 from liza.errors import LizaError
 from liza.store.paths import Paths, find
-from liza.text import quoted
+from liza.text import shell_quoted
 
 # Each is looked at by the function of that name. Their modules are loaded one by one, so that a library that is missing
 # keeps only those from working that need it.
@@ -55,7 +55,7 @@ def look(about: str, paths: Paths | None, now: datetime) -> list[Finding]:
         level = Level.DEGRADED if about in ("blackboard", "rules") else Level.ERROR
         return [Finding(about, level, f"it could not be looked at: {error}", "see what is missing under versions")]
     except OSError as error:
-        where = f"ls -la {quoted(paths.folder)}" if paths is not None else "dmesg | tail"
+        where = f"ls -la {shell_quoted(paths.folder)}" if paths is not None else "dmesg | tail"
         return [Finding(about, Level.ERROR, f"it could not be looked at: {error}", where)]
 
 

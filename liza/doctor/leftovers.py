@@ -11,7 +11,7 @@ from liza.store import replace
 from liza.store.board import Board
 from liza.store.lock import Lock, is_locked
 from liza.store.paths import Paths
-from liza.text import quoted
+from liza.text import shell_quoted
 
 _DRAFT = re.compile(r"\.(?:.+\.(\d+)-\d+\.new|CHECKPOINT\.(\d+)-\d+\.aside)")
 _SWAP = re.compile(r"\.(?:state|log)\.yaml\.[0-9a-f]+-[0-9a-f]+(?:-[0-9a-f]+)?\.swap")
@@ -30,7 +30,7 @@ def leftovers(paths: Paths, now: datetime) -> Iterator[Finding]:
         newest = os.path.join(paths.backups, saved[-1])
         own = os.path.join(paths.folder, saved[-1].partition(".rescued-")[0])
         text = f"what somebody wrote during an interrupted write was saved here ({len(saved)} in all)"
-        hint = f"see what is missing: diff {quoted(newest)} {quoted(own)}   (then move it away)"
+        hint = f"see what is missing: diff {shell_quoted(newest)} {shell_quoted(own)}   (then move it away)"
         yield Finding("leftovers", Level.WARNING, text, hint, newest)
     if not left and not saved:
         yield Finding("leftovers", Level.OK, "none")

@@ -9,7 +9,7 @@ from liza.doctor.finding import Finding, Level
 from liza.store.lock import Lock, command_of, holder, is_locked
 from liza.store.paths import Paths
 from liza.store.replace import is_alive
-from liza.text import quoted
+from liza.text import shell_quoted
 
 PATIENCE = 1.0  # seconds; whoever changes the blackboard has the lock for some thousandths of one
 _POLL = 0.02
@@ -22,11 +22,11 @@ def lock(paths: Paths, now: datetime) -> Iterator[Finding]:
     elif not os.path.isfile(paths.lock):
         text, hint = (
             "it is no regular file, so nobody can take the lock",
-            f"mv {quoted(paths.lock)} {quoted(paths.lock + '.odd')}",
+            f"mv {shell_quoted(paths.lock)} {shell_quoted(paths.lock + '.odd')}",
         )
         yield Finding("lock", Level.ERROR, text, hint, paths.lock)
     elif not os.access(paths.lock, os.R_OK | os.W_OK, effective_ids=True):
-        text, hint = "you may not write it, so you cannot take the lock", f"sudo chmod a+rw {quoted(paths.lock)}"
+        text, hint = "you may not write it, so you cannot take the lock", f"sudo chmod a+rw {shell_quoted(paths.lock)}"
         yield Finding("lock", Level.ERROR, text, hint, paths.lock)
     elif _stays_locked(paths.lock):
         yield _held(paths.lock)
@@ -51,4 +51,4 @@ def _held(path: str) -> Finding:
         return Finding("lock", Level.ERROR, text, f"see what it does: ps -fp {pid}   (end it with: kill {pid})", path)
     whose = "another process" if pid is None else f"a child of process {pid}, which has ended,"
     text = f"{whose} holds it for longer than {PATIENCE:g} s: everybody else waits"
-    return Finding("lock", Level.ERROR, text, f"see who has it open: fuser -v {quoted(path)}", path)
+    return Finding("lock", Level.ERROR, text, f"see who has it open: fuser -v {shell_quoted(path)}", path)

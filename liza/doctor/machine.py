@@ -10,7 +10,7 @@ from liza.doctor.finding import Finding, Level
 from liza.store.files import draft_name, open_fd
 from liza.store.filesystem import NETWORKS, exchange, mount_of
 from liza.store.paths import Paths
-from liza.text import quoted
+from liza.text import shell_quoted
 
 SCARCE = 100_000_000  # bytes, below which a night's work may fill the disk
 _SPARE = 1_000_000
@@ -29,7 +29,7 @@ def filesystem(paths: Paths, now: datetime) -> Iterator[Finding]:
     status = os.statvfs(paths.folder)
     free = status.f_bavail * status.f_frsize
     if status.f_flag & os.ST_RDONLY:
-        hint = f"sudo mount -o remount,rw {quoted(mount.point if mount is not None else paths.folder)}"
+        hint = f"sudo mount -o remount,rw {shell_quoted(mount.point if mount is not None else paths.folder)}"
         yield Finding("filesystem", Level.ERROR, f"{kind}, mounted read-only: nobody can be halted", hint, paths.folder)
         return
     if kind in NETWORKS:
@@ -42,13 +42,13 @@ def filesystem(paths: Paths, now: datetime) -> Iterator[Finding]:
     except OSError as error:
         text, hint = (
             f"no file can be made here: {error.strerror}",
-            f"ls -lad {quoted(paths.folder)}; df {quoted(paths.folder)}",
+            f"ls -lad {shell_quoted(paths.folder)}; df {shell_quoted(paths.folder)}",
         )
         yield Finding("filesystem", Level.ERROR, text, hint, paths.folder)
         return
     if not tried.exchanges:
         text = f"{kind} cannot exchange two files: what a program writes without the lock can be lost"
-        hint = f"have every writer take the lock: flock -x {quoted(paths.lock)} -c '...'"
+        hint = f"have every writer take the lock: flock -x {shell_quoted(paths.lock)} -c '...'"
         yield Finding("filesystem", Level.WARNING, text, hint)
     elif not short:
         yield Finding("filesystem", Level.OK, f"{kind}, {_size(free)} free")

@@ -13,7 +13,7 @@ from liza.notify.desktop import Desktop
 from liza.notify.file import File, is_own
 from liza.notify.webhook import FORMS, Webhook, is_address
 from liza.store.document import Path
-from liza.text import closest, shown
+from liza.text import closest_match, value_text
 
 Target = Webhook | File | Desktop
 KEYS = ("webhook", "desktop", "file")
@@ -64,14 +64,14 @@ def _webhook(given: Any, path: Path) -> Iterator[Target | Fault]:
         url = os.environ.get(variable)
         if url is None:  # not here, but perhaps where the daemon runs
             hint = "set it where the daemon is started: an address in a variable is in no file that others can read"
-            yield Fault((*path, "env"), f"the environment has no {shown(variable)}", hint, "warning")
+            yield Fault((*path, "env"), f"the environment has no {value_text(variable)}", hint, "warning")
             return
     if not is_address(url):
         where = (*path, "url") if isinstance(given, Mapping) else path
         hint = "an address begins with http:// or https:// and names a host"
         yield Fault(where, f"{'.'.join(map(str, path))} has no usable address", hint)
     elif form not in FORMS:
-        meant = closest(form, FORMS)
+        meant = closest_match(form, FORMS)
         hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(FORMS)}"
         yield Fault((*path, "format"), f"the format of a webhook is {_shown(form)}", hint)
     else:
@@ -99,11 +99,11 @@ def _file(given: Any, project: str) -> Iterator[Target | Fault]:
 def _unknown(given: Mapping[Any, Any], path: Path, known: tuple[str, ...]) -> Iterator[Fault]:
     for key in given:
         if key not in known:
-            meant = closest(key, known)
+            meant = closest_match(key, known)
             hint = f"did you mean {meant}?" if meant else f"known are: {', '.join(known)}"
             yield Fault((*path, str(key)), f"the key {_shown(key)} is not known in {path[0]}", hint)
 
 
 def _shown(value: Any) -> str:
     """What stands there, unless it is an address that went to the wrong key."""
-    return "an address" if "://" in str(value) else shown(value)
+    return "an address" if "://" in str(value) else value_text(value)

@@ -23,7 +23,7 @@ from liza.rules.evaluate import RuleSet
 from liza.rules.same import same_key
 from liza.store.document import Document, Path, parse
 from liza.store.versions import read
-from liza.text import closest, shown
+from liza.text import closest_match, value_text
 
 START = datetime(2025, 1, 1, tzinfo=UTC)
 
@@ -135,7 +135,7 @@ def _compared(case: Case, wanted: Expected, found: Trip) -> Iterator[str]:
         return
     also = {each.match.rule.name for each in found.joined}
     if wanted.key is not None and same_key(wanted.key) != same_key(found.match.key or ""):
-        yield f"{wanted.rule}: the key should be {shown(wanted.key)}, it is {shown(found.match.key)}"
+        yield f"{wanted.rule}: the key should be {value_text(wanted.key)}, it is {value_text(found.match.key)}"
     if wanted.tasks is not None and set(wanted.tasks) != set(found.match.tasks):
         yield f"{wanted.rule}: the tasks should be {_list(wanted.tasks)}, they are {_list(found.match.tasks)}"
     if wanted.also is not None and set(wanted.also) != also:
@@ -145,7 +145,7 @@ def _compared(case: Case, wanted: Expected, found: Trip) -> Iterator[str]:
 
 
 def _said(case: Case, trip: Trip) -> str:
-    return f"{trip.rule.name} trips{_when(case, trip.at)} ({shown(trip.match.key or trip.rule.description)})"
+    return f"{trip.rule.name} trips{_when(case, trip.at)} ({value_text(trip.match.key or trip.rule.description)})"
 
 
 def _when(case: Case, moment: datetime | None) -> str:
@@ -156,7 +156,7 @@ def _nearest(played: Played, rule: str) -> str:
     """How near a rule that did not trip came to it."""
     for each in played.last.progress:
         if each.rule.name == rule:
-            about = f" ({shown(each.key)})" if each.key else ""
+            about = f" ({value_text(each.key)})" if each.key else ""
             return f"it does not: {each.value:g} of {each.threshold:g}{about}, {each.reason}"
     return "there is no such rule"
 
@@ -193,7 +193,7 @@ class _Reader:
         self.known(data, _FILE_KEYS, ())
         rules = data.get("rules")
         if rules is not None and not isinstance(rules, str):
-            self.wrong(("rules",), f"rules is {shown(rules)}, expected is the path of a file of rules")
+            self.wrong(("rules",), f"rules is {value_text(rules)}, expected is the path of a file of rules")
             rules = None
         elif rules is not None:
             rules = os.path.join(os.path.dirname(self.document.file), rules)
@@ -205,7 +205,7 @@ class _Reader:
         names = [case.name for case in cases]
         for index, name in enumerate(names):
             if name in names[:index]:
-                self.wrong(("cases", index, "name"), f"another case is already called {shown(name)}")
+                self.wrong(("cases", index, "name"), f"another case is already called {value_text(name)}")
         return CaseFile(self.document.file, rules, tuple(cases))
 
     def case(self, given: Mapping[str, Any], path: Path) -> Case:
@@ -214,20 +214,22 @@ class _Reader:
         if given.get("start") is not None:
             start = parse_time(given["start"]) or START
             if parse_time(given["start"]) is None:
-                self.wrong((*path, "start"), f"start is {shown(given['start'])}, expected is an ISO 8601 time")
+                self.wrong((*path, "start"), f"start is {value_text(given['start'])}, expected is an ISO 8601 time")
         name = given.get("name")
         if not isinstance(name, str) or not name.strip():
             self.wrong((*path, "name") if "name" in given else path, "a case needs a name")
             name = ""
         board = given.get("board")
         if board is not None and not isinstance(board, Mapping):
-            self.wrong((*path, "board"), f"board is {shown(board)}, expected is a mapping of sections")
+            self.wrong((*path, "board"), f"board is {value_text(board)}, expected is a mapping of sections")
         board = board if isinstance(board, Mapping) else {}
         if not isinstance(board.get("anomalies"), list | None):
             self.wrong((*path, "board", "anomalies"), "anomalies is not a list")
             board = {**board, "anomalies": []}
         if "trips" not in given and "alarms" not in given:
-            self.wrong(path, f"the case {shown(name)} does not say what it expects", "trips: [] if nothing is to trip")
+            self.wrong(
+                path, f"the case {value_text(name)} does not say what it expects", "trips: [] if nothing is to trip"
+            )
         line, column = self.document.locate(path) or (None, None)
         events = sorted(self.events(given, path, start), key=lambda event: event.at)
         # On a blackboard records stand in the order in which they came, whatever their order here.
@@ -254,11 +256,11 @@ class _Reader:
         for index, check in enumerate(checks if isinstance(checks, list) else ()):
             yield Event(self.moment({"at": check}, (*path, "checks"), start, (*path, "checks", index)), CHECK)
         if checks is not None and not isinstance(checks, list):
-            self.wrong((*path, "checks"), f"checks is {shown(checks)}, expected is a list of times like [30m, 2h]")
+            self.wrong((*path, "checks"), f"checks is {value_text(checks)}, expected is a list of times like [30m, 2h]")
 
     def trips(self, given: Any, path: Path, start: datetime) -> Iterator[Expected]:
         if given is not None and not isinstance(given, list):
-            self.wrong(path, f"{path[-1]} is {shown(given)}, expected is a list", "[] if nothing is to come")
+            self.wrong(path, f"{path[-1]} is {value_text(given)}, expected is a list", "[] if nothing is to come")
             return
         for index, wanted in enumerate(given or ()):
             where = (*path, index)
@@ -279,7 +281,7 @@ class _Reader:
     def names(self, given: Any, path: Path) -> tuple[str, ...]:
         if isinstance(given, list):
             return tuple(map(str, given))
-        self.wrong(path, f"{path[-1]} is {shown(given)}, expected is a list of names")
+        self.wrong(path, f"{path[-1]} is {value_text(given)}, expected is a list of names")
         return ()
 
     def moment(self, given: Mapping[str, Any], path: Path, start: datetime, where: Path | None = None) -> datetime:
@@ -296,27 +298,27 @@ class _Reader:
             moment = None
         if moment is None:
             where = where or ((*path, "at") if "at" in given else path)
-            message = "at is missing" if at is None else f"at is {shown(at)}"
+            message = "at is missing" if at is None else f"at is {value_text(at)}"
             self.wrong(where, f"{message}: a time since the start is expected, like 5m or 2h")
             return start
         return moment
 
     def items(self, given: Any, path: Path, name: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
         if given is not None and not isinstance(given, list):
-            self.wrong(path, f"{name} is {shown(given)}, expected is a list")
+            self.wrong(path, f"{name} is {value_text(given)}, expected is a list")
             return
         for index, item in enumerate(given or ()):
             if isinstance(item, Mapping):
                 yield index, item
             else:
-                self.wrong((*path, index), f"a mapping is expected here, this is {shown(item)}")
+                self.wrong((*path, index), f"a mapping is expected here, this is {value_text(item)}")
 
     def known(self, given: Mapping[str, Any], keys: Sequence[str], path: Path) -> None:
         for key in given:
             if key not in keys:
-                meant = closest(key, keys)
+                meant = closest_match(key, keys)
                 hint = f"did you mean {meant}?" if meant else f"known are: {', '.join(keys)}"
-                self.wrong((*path, key), f"the key {shown(key)} is not known", hint)
+                self.wrong((*path, key), f"the key {value_text(key)} is not known", hint)
 
 
 def _record(given: Mapping[str, Any], at: datetime, stream: str) -> dict[str, Any]:

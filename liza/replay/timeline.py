@@ -16,7 +16,7 @@ from liza.model import Match, Reason, Record, Verdict
 from liza.replay.playback import RECORD, RESOLVE, Event, Played
 from liza.replay.shapes import bar, clean, cut, plate, tag, wide, words
 from liza.replay.ticks import EPOCH, ticks, told
-from liza.text import counted
+from liza.text import plural
 
 WIDTH, LEFT, RIGHT = 1000, 196, 906  # of the picture; where the first and the last event are
 _EDGE = RIGHT + 8  # of the lanes
@@ -174,7 +174,7 @@ class _Picture:
         heading, played = self.plays[index]
         trips = len(played.trips)
         closed = sum(trip.resolution is not None for trip in played.trips)
-        said = f"{counted(trips, 'trip')}, {closed} resolved" if trips else "no trip"
+        said = f"{plural(trips, 'trip')}, {closed} resolved" if trips else "no trip"
         ends = words(WIDTH - 16, top + 18, "at the end", 11, fill=_GREY, text_anchor="end") if self.lanes else ""
         name = cut(clean(heading), 560, 14)
         line = f'{escape(name)}<tspan dx="12" font-weight="normal" fill="{_GREY}">{said}</tspan>'
@@ -281,7 +281,7 @@ class _Picture:
             return "no events"
         records = sum(event.kind == RECORD for event in self.events)
         fine = "auto" if self.last - self.first < timedelta(seconds=10) else "seconds"
-        return f"{told(self.first, fine)} to {told(self.last, fine)} · {counted(records, 'record')}"
+        return f"{told(self.first, fine)} to {told(self.last, fine)} · {plural(records, 'record')}"
 
     def _legend(self, y: int) -> str:
         parts, x = [], 22.0

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
-from liza.model import Claim, Number, Origin, Record, is_future, parse_time
+from liza.model import Number, Origin, OutsideDecision, Record, is_future, parse_time
 from liza.rules.evidence import OLD_DIGITS, digest, evidence, fingerprint, old_fingerprints
 
 _Named = TypeVar("_Named")
@@ -47,7 +47,7 @@ class Acknowledged:
         self.until: dict[str, datetime] = {}
         self.unvalued: set[str] = set()  # acknowledged by an earlier release, which did not keep the number
         self.warnings: list[str] = []
-        self.claims: list[Claim] = []
+        self.claims: list[OutsideDecision] = []
         self._proven: Acknowledged | None = None  # the same without the claims
 
     @property
@@ -55,7 +55,7 @@ class Acknowledged:
         """What is known without what was only claimed."""
         return self if self._proven is None else self._proven
 
-    def claims_on(self, rule: str) -> list[Claim]:
+    def claims_on(self, rule: str) -> list[OutsideDecision]:
         """The claims on a rule that are used."""
         return [claim for claim in self.claims if claim.rule == rule and claim.counts]
 
@@ -164,10 +164,10 @@ def origin_of(entry: Mapping[str, Any]) -> Origin:
     return Origin.COMMAND if entry.get("trip_id") or entry.get("evidence") else Origin.OTHER
 
 
-def _claims(place: int, entry: Mapping[str, Any], origin: Origin) -> list[Claim]:
+def _claims(place: int, entry: Mapping[str, Any], origin: Origin) -> list[OutsideDecision]:
     texts = entry.get("evidence")
     rules = dict.fromkeys([*_rules_of(entry), *(map(str, texts) if isinstance(texts, Mapping) else ())])
-    return [Claim(place, rule, origin, str(entry.get("resolved_by") or "")) for rule in rules]
+    return [OutsideDecision(place, rule, origin, str(entry.get("resolved_by") or "")) for rule in rules]
 
 
 def _moment(entry: Mapping[str, Any]) -> datetime | None:

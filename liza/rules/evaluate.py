@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from liza.model import (
-    Claim,
     Match,
     Number,
+    OutsideDecision,
     Progress,
     Reason,
     Record,
@@ -210,7 +210,7 @@ class _Findings:
         self.progress: list[Progress] = []
         self.recovered: list[str] = []
         self.unvalued: dict[str, tuple[Number, ...]] = {}
-        self.claims: list[Claim] = [claim for claim in history.claims if not claim.counts]
+        self.claims: list[OutsideDecision] = [claim for claim in history.claims if not claim.counts]
         self.before: list[str] = []
 
     def add(self, compiled: Compiled, result: Result) -> None:

@@ -15,7 +15,7 @@ from liza.rules.same import same_key
 from liza.rules.similar import Grouper, holders, takes_forms_for_one
 from liza.rules.tree import Aggregate, Filter, Grouping
 from liza.rules.windows import Window, stream
-from liza.text import shown, text_of
+from liza.text import text_of, value_text
 
 MANY_GROUPS = 500  # groups whose texts are compared with each other
 NEAR = 0.5  # from this similarity on, two texts that are apart are worth a word
@@ -160,8 +160,8 @@ def _said(record: Record, wanted: Filter) -> str:
     if wanted.age:
         later = wanted.operator in (">", ">=") and isinstance(value, str) and value[:1].isdigit()
         asked = "not as long ago as the rule asks" if later else "not as recent, or no time at all"
-        return f"{wanted.field} is {shown(value, 30)}: {asked}"
-    return f"{wanted.field} is {shown(value, 30)}"
+        return f"{wanted.field} is {value_text(value, 30)}: {asked}"
+    return f"{wanted.field} is {value_text(value, 30)}"
 
 
 # --- texts that nearly met ------------------------------------------------------------------------------------------

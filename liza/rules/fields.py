@@ -9,7 +9,7 @@ from typing import Any
 from liza.model import MAPPINGS, Record, parse_time
 from liza.rules.budget import TooCostly, unlimited
 from liza.rules.tree import Aggregate, Field, Filter
-from liza.text import shown, text_of
+from liza.text import text_of, value_text
 
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     ">=": lambda a, b: a >= b,
@@ -166,7 +166,7 @@ class World:
             if isinstance(value, MAPPINGS):
                 self.note(record, f"{wanted} is a mapping where a text is expected")
             else:
-                found.append(value if isinstance(value, str) else shown(value))
+                found.append(value if isinstance(value, str) else value_text(value))
         return found
 
     def note(self, record: Record, why: str) -> None:
@@ -222,7 +222,7 @@ def _passes_age(record: Record, value: Any, wanted: Filter, world: World) -> boo
     moment = parse_time(value)
     if moment is None:
         if value is not None:
-            world.note(record, f"{wanted.field} is {shown(value)}, which is not a time")
+            world.note(record, f"{wanted.field} is {value_text(value)}, which is not a time")
         return False
     return OPERATORS[wanted.operator]((world.now - moment).total_seconds(), wanted.value)
 
@@ -230,17 +230,17 @@ def _passes_age(record: Record, value: Any, wanted: Filter, world: World) -> boo
 def _passes_value(record: Record, value: Any, wanted: Filter, world: World) -> bool:
     if wanted.operator == "=~":
         if not isinstance(value, str):
-            world.note(record, f"{wanted.field} is {shown(value)}, which is not a text")
+            world.note(record, f"{wanted.field} is {value_text(value)}, which is not a text")
             return False
         world.spend()
         return wanted.value.search(value[:_SEARCHED]) is not None
     if wanted.operator in ("in", "not in"):
         alike = [each for each in wanted.value if _kind(each) == _kind(value)]
         if not alike and wanted.value:
-            world.note(record, f"{wanted.field} is {shown(value)}, which is not {_kind(wanted.value[0])}")
+            world.note(record, f"{wanted.field} is {value_text(value)}, which is not {_kind(wanted.value[0])}")
         return (value in alike) == (wanted.operator == "in")
     if _kind(value) != _kind(wanted.value):
-        world.note(record, f"{wanted.field} is {shown(value)}, which is not {_kind(wanted.value)}")
+        world.note(record, f"{wanted.field} is {value_text(value)}, which is not {_kind(wanted.value)}")
         return False
     return OPERATORS[wanted.operator](value, wanted.value)
 

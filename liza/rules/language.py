@@ -25,7 +25,7 @@ from liza.rules.tree import (
     Not,
     Param,
 )
-from liza.text import closest
+from liza.text import closest_match
 
 STREAMS = ("anomalies", "rounds", "attempts", "iterations", "tasks", "agents", "discovered", "log")
 AGGREGATES = ("count", "streak", "share", "metric")
@@ -76,7 +76,7 @@ class _Parser:
 
     def fail(self, expected: str, token: Token | None = None, hint: str | None = None) -> NoReturn:
         token = token or self.token
-        meant = closest(token.text, KEYWORDS) if hint is None and token.kind == "word" else None
+        meant = closest_match(token.text, KEYWORDS) if hint is None and token.kind == "word" else None
         hint = f"did you mean {meant}?" if meant else hint
         if token.kind == "odd":
             raise BadCondition(_odd(token.text, expected), token.offset, hint)
@@ -148,7 +148,7 @@ class _Parser:
     def aggregate(self) -> Aggregate | Metric:
         token = self.take()
         if token.kind != "word" or token.text not in AGGREGATES:
-            meant = closest(token.text, AGGREGATES)
+            meant = closest_match(token.text, AGGREGATES)
             self.fail("count(...), streak(...), share(...) or metric(...)", token, meant and f"did you mean {meant}?")
         self.expect("(")
         if token.text == "metric":
@@ -278,7 +278,7 @@ class _Arguments:
     def stream(self) -> None:
         token = self.parser.take()
         if token.text not in STREAMS:
-            meant = closest(token.text, STREAMS)
+            meant = closest_match(token.text, STREAMS)
             hint = f"did you mean {meant}?" if meant else None
             self.parser.fail(f"a stream ({', '.join(STREAMS)}) or a filter", token, hint)
         self.given["stream"] = token.text
@@ -308,7 +308,7 @@ class _Arguments:
             self.once("within", token, parser.duration())
             parser.expect(")")
         else:
-            meant = closest(token.text, ARGUMENTS)
+            meant = closest_match(token.text, ARGUMENTS)
             parser.fail(
                 "same, similar, per, distinct, within, exists or age", token, meant and f"did you mean {meant}?"
             )

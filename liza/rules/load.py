@@ -14,7 +14,7 @@ from liza.rules.shipped import TREES
 from liza.rules.tree import BadCondition, Node
 from liza.schema import rules as blocks
 from liza.schema.severities import SEVERITIES
-from liza.text import closest, shown
+from liza.text import closest_match, value_text
 
 ACTIONS = ("CHECKPOINT", "FREEZE", "STOP", "OPEN", "ALERT")
 # What stops less than the sprint is for the protocol of that scope.
@@ -137,7 +137,7 @@ def _merged(files: "Sequence[_File]") -> "dict[str, _Entry]":
 def _changed_settings(files: "Sequence[_File]", mine: "_File") -> Iterator[str]:
     shipped = next((file.data["window"] for file in files if "window" in file.data), "current_sprint")
     if mine.data.get("window", shipped) != shipped:
-        yield f"window is {shown(mine.data['window'])}, shipped is {shown(shipped)}"
+        yield f"window is {value_text(mine.data['window'])}, shipped is {value_text(shipped)}"
     if mine.data.get("matching") == "exact":
         yield "matching is 'exact': texts must be equal to be the same"
 
@@ -151,7 +151,8 @@ def _changed_rules(shipped: "Mapping[str, _Entry]", now: "Mapping[str, _Entry]")
         for key in ("condition", "severity", "action", "mode", "window", "rearm"):
             was, is_now = (_plain(each.get(key, defaults.get(key))) for each in (before.fields, fields))
             if was != is_now:
-                yield f"{name}: {key} is {shown(is_now, 120)}, shipped is {shown(was or 'that of the pack', 120)}"
+                shipped_text = value_text(was or "that of the pack", 120)
+                yield f"{name}: {key} is {value_text(is_now, 120)}, shipped is {shipped_text}"
         for param, value in now[name].params.items():
             if f"${param}" in str(fields.get("condition")) and before.params.get(param) != value:
                 yield f"{name}: ${param} is {value:g}, shipped is {before.params.get(param, 'nothing')}"
@@ -184,8 +185,8 @@ def _compile(entry: "_Entry", shipped: Sequence[str]) -> tuple[Rule | None, Cond
     needed = ("condition", "severity") if fields.get("action", "CHECKPOINT") == "CHECKPOINT" else ("condition",)
     missing = [n for n in needed if fields.get(n) is None and (*path, n) not in file.faulty]
     if missing:
-        meant = closest(fields["name"], shipped)
-        message = f"the rule {shown(fields['name'])} has no {' and no '.join(missing)}"
+        meant = closest_match(fields["name"], shipped)
+        message = f"the rule {value_text(fields['name'])} has no {' and no '.join(missing)}"
         problems.append(file.problem((*path, "name"), message, f"did you mean {meant}?" if meant else None))
     if problems or missing or condition is None:
         return None, None, problems
@@ -205,7 +206,7 @@ def _tree(condition: str) -> Node:
 
 def _param_meant(message: str, params: Mapping[str, float]) -> str | None:
     wanted = message.partition("$")[2].partition(" ")[0]
-    meant = closest(wanted, tuple(params))
+    meant = closest_match(wanted, tuple(params))
     return f"did you mean ${meant}?" if meant else None
 
 
@@ -233,23 +234,23 @@ class _File:
 
     def top(self, key: str, value: Any) -> None:
         if key not in FILE_KEYS:
-            meant = closest(key, tuple(FILE_KEYS))
+            meant = closest_match(key, tuple(FILE_KEYS))
             hint = f"did you mean {meant}?" if meant else f"known are: {', '.join(FILE_KEYS)}"
-            self.wrong((key,), f"the key {shown(key)} is not known", hint)
+            self.wrong((key,), f"the key {value_text(key)} is not known", hint)
         elif value is None:
             return
         elif not isinstance(value, FILE_KEYS[key]):
-            self.wrong((key,), f"{key} is {shown(value)}, expected is {_KINDS[FILE_KEYS[key]]}")
+            self.wrong((key,), f"{key} is {value_text(value)}, expected is {_KINDS[FILE_KEYS[key]]}")
         elif key == "window":
             if self.window((key,), value):
                 self.data[key] = value
         elif key == "matching" and value not in ("similar", "exact"):
-            word = closest(value, ("similar", "exact"))
+            word = closest_match(value, ("similar", "exact"))
             meant = f"did you mean {word}?" if word else None
-            self.wrong((key,), f"matching is {shown(value)}, expected is similar or exact", meant)
+            self.wrong((key,), f"matching is {value_text(value)}, expected is similar or exact", meant)
         elif key == "on_degraded" and value not in ON_DEGRADED:
             hint = "report (the default), or halt: agents are halted for as long as the blackboard cannot be judged"
-            self.wrong((key,), f"on_degraded: expected report or halt, got {shown(value)}", hint)
+            self.wrong((key,), f"on_degraded: expected report or halt, got {value_text(value)}", hint)
         elif key == "params":
             self.data[key] = self.params((key,), value)
         elif key in blocks.ALL and (found := list(blocks.faults(key, value))):
@@ -261,12 +262,12 @@ class _File:
     def rule(self, index: int, given: Any) -> None:
         path: Path = ("rules", index)
         if not isinstance(given, Mapping):
-            self.wrong(path, f"a rule is a mapping with a name, this is {shown(given)}")
+            self.wrong(path, f"a rule is a mapping with a name, this is {value_text(given)}")
             return
         name = given.get("name")
-        usable = {key: value for key, value in given.items() if self.key(path, shown(name), key, value)}
+        usable = {key: value for key, value in given.items() if self.key(path, value_text(name), key, value)}
         if not isinstance(name, str) or not name.replace("-", "_").isidentifier():
-            self.wrong((*path, "name"), f"name is {shown(name)}, expected is a word like retry_cluster")
+            self.wrong((*path, "name"), f"name is {value_text(name)}, expected is a word like retry_cluster")
         elif any(name == other["name"] for _, other in self.rules):
             self.wrong((*path, "name"), f"the rule {name} is already in this file")
         else:
@@ -279,31 +280,31 @@ class _File:
         if key == "name":
             return True
         if key not in RULE_KEYS:
-            meant = closest(key, RULE_KEYS)
+            meant = closest_match(key, RULE_KEYS)
             hint = f"did you mean {meant}?" if meant else f"known are: {', '.join(RULE_KEYS)}"
-            self.wrong(where, f"rule {rule}: the key {shown(key)} is not known", hint)
+            self.wrong(where, f"rule {rule}: the key {value_text(key)} is not known", hint)
         elif key in _TEXTS and not (isinstance(value, str) and value.strip()):
-            self.wrong(where, f"rule {rule}: {key} is {shown(value)}, expected is a text")
+            self.wrong(where, f"rule {rule}: {key} is {value_text(value)}, expected is a text")
         elif key in _WORDS and value not in _WORDS[key]:
-            meant = closest(value, _WORDS[key])
+            meant = closest_match(value, _WORDS[key])
             hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(_WORDS[key])}"
-            self.wrong(where, f"rule {rule}: {key} is {shown(value)}, expected is one of the known words", hint)
+            self.wrong(where, f"rule {rule}: {key} is {value_text(value)}, expected is one of the known words", hint)
         elif key == "window":
             self.window(where, value, f"rule {rule}: ")
         elif key == "params":
             if isinstance(value, Mapping):
                 self.params(where, value, f"rule {rule}: ")
             else:
-                self.wrong(where, f"rule {rule}: params is {shown(value)}, expected is a mapping")
+                self.wrong(where, f"rule {rule}: params is {value_text(value)}, expected is a mapping")
         elif key == "enabled" and not isinstance(value, bool):
-            self.wrong(where, f"rule {rule}: enabled is {shown(value)}, expected is true or false")
+            self.wrong(where, f"rule {rule}: enabled is {value_text(value)}, expected is true or false")
         return len(self.problems) == before
 
     def window(self, path: Path, value: Any, whose: str = "") -> bool:
         if is_window(value):
             return True
         self.wrong(
-            path, f"{whose}window is {shown(value)}", "one of: current_sprint, all, a duration like 24h, last 50"
+            path, f"{whose}window is {value_text(value)}", "one of: current_sprint, all, a duration like 24h, last 50"
         )
         return False
 
@@ -313,10 +314,10 @@ class _File:
             if isinstance(number, int | float) and not isinstance(number, bool) and abs(number) < 1e15:
                 found[name] = float(number)
             else:
-                self.wrong((*path, name), f"{whose}the param {name} is {shown(number)}, expected is a number")
+                self.wrong((*path, name), f"{whose}the param {name} is {value_text(number)}, expected is a number")
             if name == "circuit_breaker_rounds" and found.get(name, blocks.ROUNDS.least) < blocks.ROUNDS.least:
                 expected = f"at least {blocks.ROUNDS.least}: one round is no repetition"
-                self.wrong((*path, name), f"{whose}the param {name} is {shown(number)}, expected is {expected}")
+                self.wrong((*path, name), f"{whose}the param {name} is {value_text(number)}, expected is {expected}")
         return found
 
 

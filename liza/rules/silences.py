@@ -15,7 +15,7 @@ from liza.rules.fields import lookup, values
 from liza.rules.same import same_key
 from liza.rules.similar import similar_groups
 from liza.rules.tree import Field, Grouping
-from liza.text import shown, text_of
+from liza.text import text_of, value_text
 
 LONGEST = timedelta(hours=24)
 
@@ -43,12 +43,12 @@ class Entry(NamedTuple):
 def entries(section: Any) -> Iterator[Entry]:
     """Every silence of the section, whatever its state."""
     if section is not None and not isinstance(section, (list, tuple, *MAPPINGS)):
-        yield Entry("silences", {}, None, f"silences is {shown(section)}, expected is a list")
+        yield Entry("silences", {}, None, f"silences is {value_text(section)}, expected is a list")
         return
     pairs = section.items() if isinstance(section, MAPPINGS) else enumerate(section or ())
     for place, fields in pairs:
         if not isinstance(fields, MAPPINGS):
-            yield Entry(place, {}, None, f"it is {shown(fields)}, expected is a mapping")
+            yield Entry(place, {}, None, f"it is {value_text(fields)}, expected is a mapping")
         else:
             entry = Entry(place, fields, None, fault_of(fields))
             yield entry if entry.fault else entry._replace(silence=_silence(entry))
@@ -70,7 +70,7 @@ def fault_of(fields: Mapping[str, Any]) -> str | None:
     if until - created > LONGEST:
         return f"it is longer than {LONGEST.total_seconds() / 3600:g} hours"
     if match is not None and not isinstance(match, MAPPINGS):
-        return f"match is {shown(match)}, expected is a mapping of fields"
+        return f"match is {value_text(match)}, expected is a mapping of fields"
     if match and any(value is None or isinstance(value, (list, *MAPPINGS)) for value in match.values()):
         return "match is not a mapping of fields to single values"
     if not match and fields.get("all") is not True:

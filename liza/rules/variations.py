@@ -6,7 +6,7 @@ from liza.rules.conditions import Condition
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.load import is_window
 from liza.rules.tree import Comparison, Node, Not
-from liza.text import closest
+from liza.text import closest_match
 
 
 class BadSetting(ValueError):
@@ -27,7 +27,7 @@ def varied(rules: RuleSet, settings: Iterable[str]) -> RuleSet:
         if not equals or not dot:
             raise BadSetting(f"{setting!r} is not RULE.SETTING=VALUE", "for example: retry_cluster.threshold=4")
         if name not in known:
-            meant = closest(name, tuple(known))
+            meant = closest_match(name, tuple(known))
             hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(known)}"
             raise BadSetting(f"there is no rule {name!r}", hint)
         known[name] = _varied(known[name], what.strip(), value.strip())

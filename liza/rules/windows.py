@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from liza.model import SKEW, Record, Snapshot, format_time, is_future, parse_duration, parse_time
 from liza.rules.derived import DERIVED
 from liza.rules.fields import World
-from liza.text import counted
+from liza.text import plural
 
 # Streams that are lists inside the records of a section: the section, the list, and what its owner is called there.
 _NESTED = {
@@ -112,16 +112,16 @@ class Window:
         if self.ignored is not None:
             yield f"the window {self.text} begins in the future, at {format_time(self.ignored)}: all records count"
         if self.late:
-            yield f"{counted(self.late, 'record')} dated before the sprint and entered after it began: counted"
+            yield f"{plural(self.late, 'record')} dated before the sprint and entered after it began: counted"
 
     def warnings(self, now: datetime) -> Iterator[str]:
         """What is odd about the times of the records."""
         if self.timeless:
-            yield f"{counted(self.timeless, 'record')} without a usable timestamp: counted all the same"
+            yield f"{plural(self.timeless, 'record')} without a usable timestamp: counted all the same"
         tomorrow = _tomorrow(now)
         early = sum(moment > tomorrow for moment in self.early)
         if early:
-            yield f"{counted(early, 'record')} from the future: counted all the same"
+            yield f"{plural(early, 'record')} from the future: counted all the same"
 
 
 def _tomorrow(now: datetime) -> datetime:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from liza.scopes.loops.evaluate import Signal
 from liza.scopes.loops.record import Recorded
-from liza.text import counted, printable
+from liza.text import plural, printable
 
 ERRORS = 10  # of the last iteration that had any
 TRIED = 10  # iterations that are told of
@@ -47,7 +47,7 @@ def _lines(
     yield ""
     yield from (f"- {name}: {printable(value)}" for name, value in (("Task", task), ("Model", model)) if value)
     count = stands.loop.get("loop_count") or 0
-    yield f"- The breaker of this loop is {stands.status} after {counted(count, 'iteration')}."
+    yield f"- The breaker of this loop is {stands.status} after {plural(count, 'iteration')}."
     if escalated:
         yield f"- {printable(escalated)}"
     yield from _levels(stands.signals)
@@ -104,7 +104,7 @@ def described(each: Tried) -> str:
     parts += [f"progress {each.progress:g} %"] if each.progress is not None else []
     parts += ["said that it was done"] if each.claims_done else []
     parts += [f"{name} {'passed' if passed else 'failed'}" for name, passed in each.evidence.items()]
-    parts += [counted(len(each.errors), "error")] if each.errors else []
+    parts += [plural(len(each.errors), "error")] if each.errors else []
     parts += [printable(each.note)] if each.note else []
     return ", ".join(parts)
 

@@ -14,7 +14,7 @@ from liza.run.process import Limits
 from liza.store import files, replace, seal
 from liza.store.files import open_fd
 from liza.store.paths import Paths
-from liza.text import quoted, shown
+from liza.text import shell_quoted, value_text
 
 _NAME = re.compile(r"[\w-][\w.-]{0,99}")
 
@@ -132,7 +132,7 @@ def _not_kept(path: str, error: OSError) -> Refused:
     folder = os.path.dirname(path)
     is_begun = os.path.isfile(os.path.join(folder, "session.json"))
     again = (
-        f"go on with: liza run --resume {quoted(os.path.basename(folder))}"
+        f"go on with: liza run --resume {shell_quoted(os.path.basename(folder))}"
         if is_begun
         else "run the same command again"
     )
@@ -163,7 +163,7 @@ def resumed(paths: Paths, name: str) -> Session:
     if _NAME.fullmatch(name) is None or not os.path.isfile(os.path.join(folder, "session.json")):
         names = _sessions(paths)
         hint = f"the last ones are: {', '.join(names[-3:])}" if names else "there has been none yet"
-        raise Refused(f"there is no session {shown(name)}", hint=hint, file=paths.runs)
+        raise Refused(f"there is no session {value_text(name)}", hint=hint, file=paths.runs)
     return Session(folder)
 
 

@@ -15,7 +15,7 @@ from shlex import quote
 from typing import Any
 
 from liza.errors import LizaError, Refused, Unreadable
-from liza.halt import halted
+from liza.halt import halt_reason
 from liza.model import parse_time
 from liza.rules.evaluate import RuleSet
 from liza.run import context
@@ -36,7 +36,7 @@ from liza.scopes.loops.settings import Settings
 from liza.store import versions
 from liza.store.board import Board
 from liza.store.inbox import NotEvaluated
-from liza.text import counted
+from liza.text import plural
 from liza.toolerrors.errors import Error
 
 POLL = 0.25  # seconds between two looks at the blackboard while we wait
@@ -156,7 +156,7 @@ class Run:
             return self._stuck(stands)
         if self._is_last():
             return End(
-                "stopped", 1, f"{counted(self.here, 'iteration')}, and it is not completed (--max {self.job.maximum})"
+                "stopped", 1, f"{plural(self.here, 'iteration')}, and it is not completed (--max {self.job.maximum})"
             )
         self._write_context(stands)
         self.view.iterates(self.number + 1, self.model, stands)
@@ -261,7 +261,7 @@ class Run:
             if os.path.lexists(paths.abort):
                 abort = os.path.relpath(paths.abort)
                 return End("stopped", 1, f"{abort} is there; go on after: rm {quote(abort)}")
-            if os.path.lexists(paths.checkpoint) and (held := halted(paths.folder)):
+            if os.path.lexists(paths.checkpoint) and (held := halt_reason(paths.folder)):
                 checkpoint = os.path.relpath(paths.checkpoint)
                 return End("checkpoint", 3, f"{checkpoint} is there: all agents stop; {held[1]}")
             if not os.path.lexists(paths.pause):

@@ -7,7 +7,7 @@ from liza.model import Fault
 from liza.schema import state
 from liza.schema.state import Faults, Kind
 from liza.store.document import Path
-from liza.text import shown
+from liza.text import value_text
 
 STATES = ("CLOSED", "OPEN", "HALF_OPEN")
 OUTCOMES = ("ok", "error", "timeout", "crash")
@@ -57,7 +57,7 @@ def _loop(loop: Mapping[str, Any], path: Path) -> Faults:
         for index, entry in enumerate(entries) if isinstance(entries, list) else ():
             where = (*path, name, index)
             if not isinstance(entry, Mapping):
-                yield Fault(where, f"a record with fields is expected, this is {shown(entry)}")
+                yield Fault(where, f"a record with fields is expected, this is {value_text(entry)}")
                 continue
             yield from state.fields(entry, where, {}, kinds)
             if name == "iterations":
@@ -68,5 +68,5 @@ def _loop(loop: Mapping[str, Any], path: Path) -> Faults:
 def _evidence(value: Any, path: Path) -> Faults:
     for name, result in value.items() if isinstance(value, Mapping) else ():
         if result not in ("pass", "fail"):
-            message = f"{name} is {shown(result)}, expected is pass or fail"
+            message = f"{name} is {value_text(result)}, expected is pass or fail"
             yield Fault((*path, name), message, "what is neither does not count")

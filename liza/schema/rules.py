@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from liza.model import Fault
-from liza.text import closest, shown
+from liza.text import closest_match, value_text
 
 Path = tuple[str | int, ...]
 
@@ -103,15 +103,15 @@ def _circuit_breaker(block: Mapping[str, Any]) -> Iterator[Fault]:
     path: Path = ("circuit_breaker",)
     yield from _limits(block, path, (*LIMITS, AUTO_PROBE, "projects"), {})
     if block.get(AUTO_PROBE) is not None and (wanted := _flag(block[AUTO_PROBE])) is not None:
-        yield Fault((*path, AUTO_PROBE), f"{AUTO_PROBE}: expected {wanted}, got {shown(block[AUTO_PROBE])}")
+        yield Fault((*path, AUTO_PROBE), f"{AUTO_PROBE}: expected {wanted}, got {value_text(block[AUTO_PROBE])}")
     projects = block.get("projects")
     if projects is not None and not isinstance(projects, Mapping):
-        yield Fault((*path, "projects"), f"projects is {shown(projects)}, expected is a mapping of project types")
+        yield Fault((*path, "projects"), f"projects is {value_text(projects)}, expected is a mapping of project types")
         return
     for name, own in (projects or {}).items():
         where = (*path, "projects", name)
         if not isinstance(own, Mapping):
-            yield Fault(where, f"the project {shown(name)} is {shown(own)}, expected is a mapping")
+            yield Fault(where, f"the project {value_text(name)} is {value_text(own)}, expected is a mapping")
         else:
             yield from _limits(own, where, tuple(LIMITS), block)
 
@@ -121,7 +121,7 @@ def _limits(block: Mapping[str, Any], path: Path, known: tuple[str, ...], base: 
     yield from _unknown(block, path, known)
     for name, limit in LIMITS.items():
         if block.get(name) is not None and (wanted := limit.fault(block[name])) is not None:
-            yield Fault((*path, name), f"{name} is {shown(block[name])}, expected is {wanted}")
+            yield Fault((*path, name), f"{name} is {value_text(block[name])}, expected is {wanted}")
     given = {name: block[name] for name in LEVELS if block.get(name) is not None}
     others = {name: base[name] for name in LEVELS if base.get(name) is not None}
     levels = {**{name: LIMITS[name].default for name in LEVELS}, **others, **given}
@@ -137,11 +137,11 @@ def _stagnation(block: Mapping[str, Any]) -> Iterator[Fault]:
     path: Path = ("stagnation",)
     yield from _unknown(block, path, _STAGNATION)
     if block.get("threshold") is not None and (wanted := THRESHOLD.fault(block["threshold"])) is not None:
-        yield Fault((*path, "threshold"), f"threshold is {shown(block['threshold'])}, expected is {wanted}")
+        yield Fault((*path, "threshold"), f"threshold is {value_text(block['threshold'])}, expected is {wanted}")
     if block.get("action") is not None and block["action"] not in ACTIONS:
-        meant = closest(block["action"], ACTIONS)
+        meant = closest_match(block["action"], ACTIONS)
         hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(ACTIONS)}"
-        yield Fault((*path, "action"), f"action is {shown(block['action'])}, which is not known", hint)
+        yield Fault((*path, "action"), f"action is {value_text(block['action'])}, which is not known", hint)
     yield from _signals(block.get("signals"), (*path, "signals"))
     yield from _mapping(block.get("escalation"), (*path, "escalation"), {"enabled": _flag, "model_progression": _names})
     yield from _mapping(block.get("notifications"), (*path, "notifications"), {"desktop": _flag, "webhook": _text})
@@ -194,20 +194,20 @@ def _mapping(value: Any, path: Path, kinds: Mapping[str, Any]) -> Iterator[Fault
     if value is None:
         return
     if not isinstance(value, Mapping):
-        yield Fault(path, f"{path[-1]} is {shown(value)}, expected is a mapping")
+        yield Fault(path, f"{path[-1]} is {value_text(value)}, expected is a mapping")
         return
     yield from _unknown(value, path, tuple(kinds))
     for name, kind in kinds.items():
         if value.get(name) is not None and (wanted := kind(value[name])) is not None:
-            yield Fault((*path, name), f"{name} is {shown(value[name])}, expected is {wanted}")
+            yield Fault((*path, name), f"{name} is {value_text(value[name])}, expected is {wanted}")
 
 
 def _unknown(block: Mapping[str, Any], path: Path, known: tuple[str, ...]) -> Iterator[Fault]:
     for name in block:
         if name not in known:
-            meant = closest(name, known)
+            meant = closest_match(name, known)
             hint = f"did you mean {meant}?" if meant else f"known are: {', '.join(known)}"
-            yield Fault((*path, name), f"the key {shown(name)} is not known", hint)
+            yield Fault((*path, name), f"the key {value_text(name)} is not known", hint)
 
 
 def changes(blocks: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
@@ -232,7 +232,7 @@ def changes(blocks: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         for name, value in own.items():
             if value is not None and value != shipped.get(name, LIMITS[name].default):
                 was = shipped.get(name, LIMITS[name].default)
-                yield f"circuit_breaker.projects.{shown(project)}.{name} is {value or 'off'}, shipped is {was}"
+                yield f"circuit_breaker.projects.{value_text(project)}.{name} is {value or 'off'}, shipped is {was}"
     yield from _changed_disputes(blocks.get("disputes") or {})
     for name, value in (blocks.get("limits") or {}).items():
         if value is not None and value != READING[name].default:
@@ -248,4 +248,4 @@ def _changed_disputes(block: Mapping[str, Any]) -> Iterator[str]:
     if block.get("matching") not in (None, MATCHING[0]):
         yield f"disputes.matching is '{block['matching']}', shipped is '{MATCHING[0]}'"
     if stage not in (None, LAST_STAGE):
-        yield f"disputes.last_stage is {shown(stage)}, shipped is '{LAST_STAGE}'"
+        yield f"disputes.last_stage is {value_text(stage)}, shipped is '{LAST_STAGE}'"

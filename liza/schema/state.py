@@ -11,7 +11,7 @@ from typing import Any
 from liza.model import ANOMALY_DETAILS, Fault
 from liza.schema.severities import SEVERITIES
 from liza.store.document import Path
-from liza.text import closest, shown
+from liza.text import closest_match, value_text
 
 SECTIONS = (
     "version", "goal", "tasks", "agents", "discovered", "anomalies", "claims", "slices", "loops", "stages", "silences",
@@ -112,8 +112,10 @@ _CONFIG: tuple[dict[str, Kind], dict[str, Kind]] = (
 def check(sections: Mapping[str, Any]) -> Faults:
     """Everything that is wrong with a blackboard."""
     for name in sections:
-        if name not in SECTIONS and (meant := closest(name, SECTIONS)):
-            yield Fault((name,), f"the section {shown(name)} is not read by liza", f"did you mean {meant}?", "warning")
+        if name not in SECTIONS and (meant := closest_match(name, SECTIONS)):
+            yield Fault(
+                (name,), f"the section {value_text(name)} is not read by liza", f"did you mean {meant}?", "warning"
+            )
     checks: dict[str, Callable[[Any], Faults]] = {
         "tasks": check_tasks,
         "agents": check_agents,
@@ -143,9 +145,9 @@ def check_anomaly(record: Mapping[str, Any], path: Path) -> Faults:
         yield Fault((*path, "type"), _expected(record, "type", fault), f"one of: {', '.join(ANOMALY_DETAILS)}")
         return
     if kind not in ANOMALY_DETAILS:
-        meant = closest(kind, tuple(ANOMALY_DETAILS))
+        meant = closest_match(kind, tuple(ANOMALY_DETAILS))
         hint = f"did you mean {meant}?" if meant else f"the types with a pattern: {', '.join(ANOMALY_DETAILS)}"
-        yield Fault((*path, "type"), f"{shown(kind)} is not a type that a shipped rule looks at", hint, "warning")
+        yield Fault((*path, "type"), f"{value_text(kind)} is not a type that a shipped rule looks at", hint, "warning")
         return
     details = record.get("details")
     if details is not None and not isinstance(details, Mapping):
@@ -176,7 +178,7 @@ def check_tasks(value: Any) -> Faults:
         yield from one_of(record, path, "status", TASK_STATUSES)
         name = record.get("id")
         if isinstance(name, str | int) and seen.setdefault(name, int(path[-1])) != path[-1]:
-            yield Fault((*path, "id"), f"the id {shown(name)} is also that of task number {seen[name] + 1}")
+            yield Fault((*path, "id"), f"the id {value_text(name)} is also that of task number {seen[name] + 1}")
 
     yield from _records(value, "tasks", task)
 
@@ -299,7 +301,7 @@ def _records(
                 yield Fault((name, index, "<<"), "'<<' merges nothing here", "write the fields out", "warning")
             yield from checker(record, (name, index))
         else:
-            yield Fault((name, index), f"a record with fields is expected, this is {shown(record)}")
+            yield Fault((name, index), f"a record with fields is expected, this is {value_text(record)}")
 
 
 def container(value: Any, name: str) -> Faults:
@@ -307,7 +309,7 @@ def container(value: Any, name: str) -> Faults:
     if isinstance(value, Mapping):
         for key, record in value.items():
             if not isinstance(record, Mapping):
-                yield Fault((name, key), f"a record with fields is expected, this is {shown(record)}")
+                yield Fault((name, key), f"a record with fields is expected, this is {value_text(record)}")
     else:
         yield from _records(value, name, lambda record, path: iter(()))
 
@@ -316,7 +318,7 @@ def _one(value: Any, path: Path, required: Mapping[str, Kind], optional: Mapping
     if isinstance(value, Mapping):
         yield from fields(value, path, required, optional)
     else:
-        yield Fault(path, f"a mapping is expected, this is {shown(value)}")
+        yield Fault(path, f"a mapping is expected, this is {value_text(value)}")
 
 
 def fields(record: Mapping[str, Any], path: Path, required: Mapping[str, Kind], optional: Mapping[str, Kind]) -> Faults:
@@ -338,14 +340,16 @@ def _when(record: Mapping[str, Any], path: Path) -> Faults:
     if (wanted := time(value)) is not None:
         yield Fault((*path, "timestamp"), _expected(record, "timestamp", wanted), None, "warning")
     elif not value.rstrip().endswith("Z") and "+" not in value and "-" not in value[10:]:
-        yield Fault((*path, "timestamp"), f"the time {shown(value)} has no zone", "it is read as UTC: add Z", "warning")
+        yield Fault(
+            (*path, "timestamp"), f"the time {value_text(value)} has no zone", "it is read as UTC: add Z", "warning"
+        )
 
 
 def one_of(record: Mapping[str, Any], path: Path, name: str, known: tuple[str, ...], required: bool = True) -> Faults:
     value = record.get(name)
     if value in known or (value is None and not required):
         return
-    meant = closest(value, known)
+    meant = closest_match(value, known)
     hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(known)}"
     yield Fault((*path, name), _expected(record, name, "one of the known words"), hint)
 
@@ -353,4 +357,4 @@ def one_of(record: Mapping[str, Any], path: Path, name: str, known: tuple[str, .
 def _expected(record: Mapping[str, Any], name: str, wanted: str) -> str:
     if name not in record:
         return f"{name} is missing: {wanted} is expected"
-    return f"{name} is {shown(record[name])}, expected is {wanted}"
+    return f"{name} is {value_text(record[name])}, expected is {wanted}"

@@ -88,12 +88,12 @@ def keep(paths: Paths, path: str, what: str, records: Sequence[Mapping[str, Any]
 
 def unknown(document: Document, scope: scopes.Scope, name: str) -> Refused:
     """There is no such record."""
-    from liza.text import closest, shown
+    from liza.text import closest_match, value_text
 
     names = [label for _, label, _ in scopes.named(document.data.get(scope.section), scope.name)]
-    meant = closest(name, names)
+    meant = closest_match(name, names)
     hint = f"did you mean {meant}?" if meant else f"see which there are with: liza {scope.name} list"
-    return Refused(f"there is no {scope.name} {shown(name)}", hint=hint, file=document.file)
+    return Refused(f"there is no {scope.name} {value_text(name)}", hint=hint, file=document.file)
 
 
 # What people should hear of even where no daemon tells them, and the daemon's word for it.

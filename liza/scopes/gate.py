@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from liza.errors import LizaError
-from liza.halt import halted
+from liza.halt import halt_reason
 from liza.store.board import Board
 from liza.store.locate import find
 
@@ -36,7 +36,7 @@ def ask(root: str | None, wanted: Mapping[str, str | None], now: datetime) -> Ga
     """
     named = {scope: name for scope, name in wanted.items() if name is not None}
     try:
-        held = halted(root)
+        held = halt_reason(root)
         if held is not None:
             return Gate(*held)
         nowhere = find(root) is None

@@ -5,7 +5,7 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from liza.errors import Refused
-from liza.text import shown
+from liza.text import value_text
 
 
 class Malformed(Refused):
@@ -26,7 +26,7 @@ def dump(value: Any) -> Any:
 def load_fields(fields: Mapping[str, Any], /, **kinds: Any) -> dict[str, Any]:
     """These fields and no others, each of its type; one that may be None may be missing."""
     if unknown := [name for name in fields if name not in kinds]:
-        raise Malformed(f"unknown field {shown(unknown[0])}")
+        raise Malformed(f"unknown field {value_text(unknown[0])}")
     return {name: load(kind, fields.get(name), name) for name, kind in kinds.items()}
 
 
@@ -52,7 +52,7 @@ def load(kind: Any, value: Any, name: str) -> Any:
             return None
     elif type(value) in ((int, float) if kind is float else (kind,)):
         return value
-    raise Malformed(f"{name}: expected {_words(kind)}, got {shown(value)}")
+    raise Malformed(f"{name}: expected {_words(kind)}, got {value_text(value)}")
 
 
 def _fact(kind: Any, value: Mapping[str, Any], name: str) -> Any:
@@ -61,7 +61,7 @@ def _fact(kind: Any, value: Mapping[str, Any], name: str) -> Any:
     missing = [each for each in kind._fields if each not in given]
     unknown = [each for each in value if each not in hints]
     if missing or unknown:
-        what = f"{missing[0]} is missing" if missing else f"unknown field {shown(unknown[0])}"
+        what = f"{missing[0]} is missing" if missing else f"unknown field {value_text(unknown[0])}"
         raise Malformed(f"{name}: {what}")
     said = {each: load(hints[each], inner, f"{name}.{each}") for each, inner in value.items()}
     return kind(**said)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from liza.errors import LizaError, LockTimeout, Unreadable, Unwritable
-from liza.halt import trip_of
+from liza.halt import trip_id_of
 from liza.store import replace, versions
 from liza.store.document import Document, parse
 from liza.store.lock import Lock
@@ -186,7 +186,7 @@ class Board:
     def _is_halted_by(self, reports: list[str]) -> bool:
         """Whether the newest report is of the trip that halts the agents now. That trip could not be entered when it
         was made, so the section has never been there; the next check completes it."""
-        halted_by = trip_of(self.paths.checkpoint)
+        halted_by = trip_id_of(self.paths.checkpoint)
         return halted_by is not None and f"-{halted_by}" in reports[-1]
 
 

@@ -39,7 +39,7 @@ def create(root: str, goal: str | None) -> Made:
     if project == root and (main := main_board(project)) is not None:
         hint = f"to use another one here: liza init --root {quote(folder)} && export LIZA_ROOT={quote(folder)}"
         raise Refused(f"this is a linked work tree of git, and agents in it use {main}", hint=hint)
-    contents = {name: templates.text(name).encode() for name in FILES} | {".gitignore": gitignore()}
+    contents = {name: templates.read_template(name).encode() for name in FILES} | {".gitignore": gitignore()}
     if goal is not None:
         state = parse(contents["state.yaml"], "state.yaml")
         contents["state.yaml"] = edit.replace_section(state, "goal", {**state.data["goal"], "description": goal})

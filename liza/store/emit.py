@@ -11,7 +11,7 @@ Callers prove the result by parsing it back, so a value that has no YAML form is
 from collections.abc import Mapping
 from typing import Any
 
-from liza.text import LONG
+from liza.text import MAX_NUMBER_BITS
 
 # Looked at without regular expressions: compiling two of them takes longer than writing a record.
 _HARMLESS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_/.@+()-")
@@ -85,7 +85,7 @@ def scalar(value: Any, column: int) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
-        if value.bit_length() > LONG:
+        if value.bit_length() > MAX_NUMBER_BITS:
             raise TypeError("a number of thousands of digits")
         return str(value)
     if isinstance(value, float):

@@ -91,11 +91,11 @@ def _wait(path: str, timeout: float) -> int:
 
 
 def _timed_out(path: str, timeout: float) -> LockTimeout:
-    from liza.text import quoted
+    from liza.text import shell_quoted
 
     pid = _keeper(path)
     who = "another process" if pid is None else f"process {pid} ({command_of(pid)})"
-    look = f"ps -fp {pid}" if pid is not None else f"fuser -v {quoted(path)}"
+    look = f"ps -fp {pid}" if pid is not None else f"fuser -v {shell_quoted(path)}"
     end = f"; to end it: kill {pid}" if pid is not None else ""
     return LockTimeout(
         f"{who} has held the lock for {timeout:g} s" if timeout else f"{who} holds the lock",

@@ -21,7 +21,7 @@ from liza.scopes.slices import diagnosis, diagnostic_reports, prior_attempts, ro
 from liza.scopes.slices import record as recording
 from liza.scopes.slices.rollback import Plan
 from liza.store.board import Board
-from liza.text import counted, printable
+from liza.text import plural, printable
 
 ROWS = 40  # files of a plan that are listed
 
@@ -212,7 +212,7 @@ def _plan_lines(plan: Plan | None, why_not: str | None, rolled_back: Mapping[str
         for each in plan.changes[:ROWS]
     )
     if len(plan.changes) > ROWS:
-        yield f"  and {counted(len(plan.changes) - ROWS, 'more file')}"
+        yield f"  and {plural(len(plan.changes) - ROWS, 'more file')}"
     for each in plan.commits:
         whose = ", not the slice's own" if each in plan.others else ""
         yield f"  committed{whose}, would leave the branch: {show.short(each, 100)}"

@@ -9,7 +9,7 @@ from liza.cli import envelope, show
 from liza.scopes.slices import derived as rec
 from liza.scopes.slices.record import Recorded
 from liza.scopes.slices.states import Attempt
-from liza.text import counted, printable
+from liza.text import plural, printable
 from liza.toolerrors import results
 
 _COLOURS = {rec.ACTIVE: "green", rec.STOPPED: "red", rec.ARCH_STOP: "red"}
@@ -76,7 +76,7 @@ def lines_of(done: Recorded) -> list[str]:
     name = show.short(done.name, 120)
     status = click.style(done.status, fg=_COLOURS[done.status], bold=done.is_stopped)
     total = f"{done.counts.failed} of {rec.PER_SLICE} failures"
-    infra = f", {counted(done.counts.infra, 'infrastructure error')}" if done.counts.infra else ""
+    infra = f", {plural(done.counts.infra, 'infrastructure error')}" if done.counts.infra else ""
     if not done.is_stopped:
         outside = [f"  outside its scope, and not justified: {show.short(each, 200)}" for each in violations(done)]
         return [f"slice {name}: {status}, {total}{infra}", *outside]

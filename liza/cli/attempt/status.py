@@ -15,7 +15,7 @@ from liza.scopes.slices import evaluate, texts
 from liza.scopes.slices import record as recording
 from liza.scopes.slices.record import Recorded
 from liza.store.board import Board
-from liza.text import counted
+from liza.text import plural
 
 
 @click.command("status")
@@ -76,7 +76,7 @@ def _details(done: Recorded) -> None:
             click.echo(f"    {show.short(texts.summary(str(test['last_error'])), 160)}")
     refused = sum(each.get("result") == rec.REFUSED for each in rec.records_of(done.record, "attempts"))
     if refused:
-        click.echo(f"  {counted(refused, 'attempt')} refused since it was stopped")
+        click.echo(f"  {plural(refused, 'attempt')} refused since it was stopped")
     tag = done.record.get("checkpoint_tag")
-    resets = counted(len(rec.list_of(done.record, "history")), "reset")
+    resets = plural(len(rec.list_of(done.record, "history")), "reset")
     click.echo(f"  checkpoint: {show.short(tag, 60) if tag else 'none'}, {resets}")

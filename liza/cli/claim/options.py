@@ -11,7 +11,7 @@ from liza.errors import WrongUsage
 from liza.scopes.claims.change import Context
 from liza.scopes.rules_file import read_rules
 from liza.store.board import Board
-from liza.text import shown
+from liza.text import value_text
 
 
 def plain(function: Any) -> Any:
@@ -42,5 +42,7 @@ def confidence_of(text: str | None) -> Any:
     if math.isfinite(number):
         return int(number) if number.is_integer() and "." not in text else number
     if not text.strip() or not text.isprintable() or len(text) > 40 or text.strip().lower() in ("nan", "inf", "-inf"):
-        raise WrongUsage(f"--confidence is {shown(text)}", hint="a number like 0.7, or a word like high, is expected")
+        raise WrongUsage(
+            f"--confidence is {value_text(text)}", hint="a number like 0.7, or a word like high, is expected"
+        )
     return text.strip()

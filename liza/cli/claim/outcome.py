@@ -9,7 +9,7 @@ from liza.cli import envelope, show
 from liza.scopes.claims import derived as its
 from liza.scopes.claims import freeze
 from liza.scopes.claims.change import Done
-from liza.text import counted, printable
+from liza.text import plural, printable
 
 _NAMES = {"evidence": "new evidence", "test": "a test", "confidence": "another confidence", "text": "another text"}
 
@@ -67,7 +67,7 @@ def frozen_lines(done: Done) -> list[str]:
     """Loud: what was said on both sides, and how the claim gets out."""
     claim = done.claim
     entry = (freeze.open_dispute(claim) or (0, {}))[1]
-    count = counted(len(its.rounds_of(claim)), "round")
+    count = plural(len(its.rounds_of(claim)), "round")
     by = f" ({show.short(entry['rule'])}, {count})" if entry.get("rule") else ""
     lines = [f"claim {printable(done.name)}: {show.bold(freeze.DISPUTED, 'red')}{by}"]
     lines += [

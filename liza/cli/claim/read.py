@@ -11,14 +11,14 @@ from liza.cli import envelope, show
 from liza.cli.claim import show as showing
 from liza.cli.claim.options import context_of, plain
 from liza.cli.claim.outcome import facts
-from liza.errors import LizaError, Refused, WrongUsage, place
+from liza.errors import LizaError, Refused, WrongUsage, location
 from liza.model import MAPPINGS
 from liza.scopes import records
 from liza.scopes.change import Outcome, unknown
 from liza.scopes.claims import change, evaluate, freeze, import_ledger, ledger, missing, record, stages, summary
 from liza.scopes.claims.change import Context, Done
 from liza.store.document import Document
-from liza.text import counted, printable
+from liza.text import plural, printable
 
 
 def _section(context: Context, document: Document) -> Any:
@@ -195,10 +195,10 @@ def import_command(ctx: click.Context, file: str, now: str | None, as_json: bool
         envelope.write("claim import", "ok", problems, **done._asdict())
         return 0
     for each in read.problems:
-        click.echo(printable(f"{place(each.file, each.line, each.column)}{each.message}"), err=True)
+        click.echo(printable(f"{location(each.file, each.line, each.column)}{each.message}"), err=True)
         if each.hint:
             click.echo(f"  hint: {printable(each.hint)}", err=True)
-    click.echo(f"{counted(len(done.added), 'claim')} added: {show.short(', '.join(done.added) or 'none', 400)}")
+    click.echo(f"{plural(len(done.added), 'claim')} added: {show.short(', '.join(done.added) or 'none', 400)}")
     if done.known:
         click.echo(f"on the blackboard already, left as they are: {show.short(', '.join(done.known), 400)}")
     if done.disputed:

@@ -14,7 +14,7 @@ from liza.scopes.claims import derived as its
 from liza.scopes.claims.change import Done, ways_out
 from liza.scopes.claims.objections import objections
 from liza.scopes.claims.summary import Dispute
-from liza.text import counted, printable, text_of
+from liza.text import plural, printable, text_of
 
 _COLOURS = {freeze.DISPUTED: "red", freeze.ACCEPTED: "green", freeze.KILLED: "bright_black"}
 _ROUNDS = 12  # of a claim that are shown
@@ -35,7 +35,7 @@ def table(found: Sequence[Done]) -> None:
 
 def _cells(done: Done) -> tuple[str, str, str]:
     count = len(its.rounds_of(done.claim))
-    return show.short(done.name, 40), show.short(ledger.tag_of(done.claim), 20), counted(count, "round")
+    return show.short(done.name, 40), show.short(ledger.tag_of(done.claim), 20), plural(count, "round")
 
 
 def _about(done: Done) -> str:

@@ -16,7 +16,7 @@ from liza.scopes.claims.settings import Settings, settings_of
 from liza.scopes.claims.stages import current
 from liza.store.board import Board
 from liza.store.document import Document
-from liza.text import shown
+from liza.text import value_text
 
 
 class Context(NamedTuple):
@@ -73,7 +73,7 @@ class Frozen(Refused):
         said = f"claim {name} is frozen, {verb}: {freeze.DISPUTED}{f' since {since}' if since else ''}"
         said += f", and {broken} by hand" if taken else ""
         ways = ways_out(name, taken)
-        super().__init__(f"{said} ({shown(why, 200)})", hint=f"ways out: {'; '.join(ways)}")
+        super().__init__(f"{said} ({value_text(why, 200)})", hint=f"ways out: {'; '.join(ways)}")
         self.fields = {"claim": name, "depends_on": [], "ways_out": list(ways)}
 
 

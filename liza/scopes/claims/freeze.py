@@ -16,7 +16,7 @@ from liza.scopes.change import Outcome
 from liza.scopes.claims.derived import baseline, records
 from liza.scopes.claims.objections import Objection
 from liza.scopes.records import Event
-from liza.text import shown
+from liza.text import value_text
 
 OPEN, ACCEPTED, KILLED, DISPUTED = "OPEN", "ACCEPTED", "KILLED", "DISPUTED"
 STATUSES = (OPEN, ACCEPTED, KILLED, DISPUTED)
@@ -104,7 +104,7 @@ def _plain(value: Any) -> Any:
         return [_plain(inner) for inner in value] or None
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    return shown(value) if isinstance(value, int) and value.bit_length() > 1000 else value
+    return value_text(value) if isinstance(value, int) and value.bit_length() > 1000 else value
 
 
 NOTHING = digest(None)  # of a field that is not there, or empty
@@ -138,7 +138,7 @@ def broken(claim: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if entry.get("resolved_at"):
         yield "history", "its dispute was resolved without a rationale"
     if status_of(claim) != DISPUTED:
-        yield "status", f"the status was changed to {shown(claim.get('status'))}"
+        yield "status", f"the status was changed to {value_text(claim.get('status'))}"
     if not isinstance(kept, MAPPINGS):
         yield "history", kept if kept in TAKEN_OUT else "the digest of what is frozen was removed"
         return

@@ -14,7 +14,7 @@ from liza.model import Problem
 from liza.rules.same import same_key
 from liza.scopes.claims import freeze
 from liza.scopes.claims.ledger import NAMES, NOT_READ
-from liza.text import closest, shown
+from liza.text import closest_match, value_text
 
 _HEADING = re.compile(r"(#{1,6})(?:\s+|(?=(?i:claim|c)[-_]?\d))(.*?)(?:\s+#+)?\s*")
 _ID = re.compile(r"(?i:claim|c)[-_ ]?\d+[a-z]?")
@@ -76,7 +76,7 @@ class _Reader:
         if self.until is not None:
             self.until = None if self.until in line else self.until
             if line.strip():
-                self.wrong(number, f"this is in code or in a comment, and not read: {shown(line.strip())}")
+                self.wrong(number, f"this is in code or in a comment, and not read: {value_text(line.strip())}")
             return
         heading = _HEADING.fullmatch(line)
         if heading is not None:
@@ -88,13 +88,15 @@ class _Reader:
         elif (apart := _APART.match(line)) is not None:
             self.until = apart["fence"] or "-->"
             self.field = None
-            self.wrong(number, f"code and comments are not read: {shown(line.strip())}")
+            self.wrong(number, f"code and comments are not read: {value_text(line.strip())}")
         elif self.claim is not None and (found := _FIELD.fullmatch(line)) is not None:
             self.named(number, found["name"] or found["bare"], found["value"] if found["name"] else found["said"])
         elif self.claim is not None:
-            self.wrong(number, f"this is no field of a claim: {shown(line.strip())}", "write it as: - **Text:** ...")
+            self.wrong(
+                number, f"this is no field of a claim: {value_text(line.strip())}", "write it as: - **Text:** ..."
+            )
         elif self.claims or not line.lstrip().startswith(("#", ">", "*", "Claims:")):
-            self.wrong(number, f"this belongs to no claim: {shown(line.strip())}")
+            self.wrong(number, f"this belongs to no claim: {value_text(line.strip())}")
 
     def heading(self, number: int, level: int, title: str) -> None:
         self.claim, self.field = None, None
@@ -108,9 +110,9 @@ class _Reader:
         if level == 1 and not _ID.fullmatch(name):
             return  # the title of the page
         if not name or len(name) > LONGEST or not name.isprintable():
-            self.wrong(number, f"{shown(title)} is no id of a claim", "ids look like C-001 or CLAIM-1")
+            self.wrong(number, f"{value_text(title)} is no id of a claim", "ids look like C-001 or CLAIM-1")
         elif name in self.claims:
-            self.wrong(number, f"the claim {shown(name)} is there already, in line {self.lines[name]}: left out")
+            self.wrong(number, f"the claim {value_text(name)} is there already, in line {self.lines[name]}: left out")
         else:
             self.claim = self.claims[name] = {"status": None}
             self.lines[name], self.titles[name] = number, _plain("".join(rest))
@@ -124,7 +126,7 @@ class _Reader:
             if self.claim["status"] is None and _is_status(tag):
                 self.claim["status"] = tag.upper()
             else:
-                self.wrong(number, f"the tag {shown(tag)} is not a status")
+                self.wrong(number, f"the tag {value_text(tag)} is not a status")
 
     def named(self, number: int, label: str, text: str) -> None:
         assert self.claim is not None
@@ -135,15 +137,17 @@ class _Reader:
         if label in NOT_READ.values() or label == "Also disputed":
             self.wrong(number, f"{label} is not taken over: it is what happened elsewhere")
         elif field is None:
-            meant = closest(label, tuple(NAMES.values()))
-            self.wrong(number, f"the field {shown(label)} is not known", f"did you mean {meant}?" if meant else None)
+            meant = closest_match(label, tuple(NAMES.values()))
+            self.wrong(
+                number, f"the field {value_text(label)} is not known", f"did you mean {meant}?" if meant else None
+            )
         elif field in _LISTS:
             parts = [_plain(each.strip()) for each in _BETWEEN.split(text)]
             self.claim.setdefault(field, []).extend(each for each in parts if each)
         elif field == "status" and not _is_status(text.strip()):
-            self.wrong(number, f"{shown(text)} is not a status", f"one of: {', '.join(freeze.STATUSES)}")
+            self.wrong(number, f"{value_text(text)} is not a status", f"one of: {', '.join(freeze.STATUSES)}")
         elif field == "status" and self.claim["status"] == freeze.DISPUTED != text.strip().upper():
-            self.wrong(number, f"the status is {shown(text)}, its tag says {freeze.DISPUTED}: that is what counts")
+            self.wrong(number, f"the status is {value_text(text)}, its tag says {freeze.DISPUTED}: that is what counts")
         elif field in self.claim and self.claim[field] is not None and field != "status":
             self.wrong(number, f"{label} is given twice: left out")
         elif not text.strip():
@@ -167,7 +171,7 @@ class _Reader:
                     claim[field] = _number(claim[field])
             if not str(claim.get("text") or "").strip():
                 self.wrong(
-                    self.lines[name], f"claim {shown(name)} has no text: left out", "add a line: - **Text:** ..."
+                    self.lines[name], f"claim {value_text(name)} has no text: left out", "add a line: - **Text:** ..."
                 )
                 del self.claims[name]
         return Read(self.claims, tuple(sorted(self.problems, key=lambda each: each.line or 0)))

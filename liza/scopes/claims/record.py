@@ -17,7 +17,7 @@ from liza.scopes.payload import dump
 from liza.scopes.records import Event
 from liza.store import backups, edit
 from liza.store.document import Document
-from liza.text import shown
+from liza.text import value_text
 
 LONGEST = 100  # characters of an id
 
@@ -62,7 +62,7 @@ def review(context: Context, name: str, given: Round) -> Done:
 
 def _named(name: str) -> None:
     if not name or name != name.strip() or name[0] == "-" or not name.isprintable() or len(name) > LONGEST:
-        raise Refused(f"{shown(name)} is no id for a claim", hint="a short name on one line, like C-001")
+        raise Refused(f"{value_text(name)} is no id for a claim", hint="a short name on one line, like C-001")
 
 
 class Imported(NamedTuple):

@@ -14,7 +14,7 @@ from liza.scopes.claims import change, dependencies, evaluate, freeze, missing, 
 from liza.scopes.claims.change import Context, Done, Frozen, ways_out
 from liza.scopes.claims.states import Fields
 from liza.store.document import Document
-from liza.text import closest, shown
+from liza.text import closest_match, value_text
 
 
 def edit(context: Context, name: str, fields: Fields, by: str) -> Done:
@@ -119,7 +119,9 @@ def _resolved_already(name: str, claim: Mapping[str, Any], how: str, wanted: str
     status = claim.get("status") or freeze.OPEN
     ended = f"; its dispute was resolved {last['resolved_at']}" if last.get("resolved_at") else ""
     hint = f"see: liza claim show {quote(name)}"
-    raise Refused(f"claim {name} is {shown(status)} and not in dispute{ended}: there is nothing to resolve", hint=hint)
+    raise Refused(
+        f"claim {name} is {value_text(status)} and not in dispute{ended}: there is nothing to resolve", hint=hint
+    )
 
 
 def reexamine(context: Context, name: str, trigger: str, resolved: bool | None, note: str, by: str) -> Done:
@@ -132,7 +134,7 @@ def reexamine(context: Context, name: str, trigger: str, resolved: bool | None, 
         if not freeze.is_frozen(claim):
             status = claim.get("status") or freeze.OPEN
             raise Refused(
-                f"claim {name} is {shown(status)} and not in dispute: there is nothing to re-examine",
+                f"claim {name} is {value_text(status)} and not in dispute: there is nothing to re-examine",
                 hint=f"see: liza claim show {quote(name)}",
             )
         _refuse_without_trigger(name, claim, trigger, resolved, by)
@@ -150,7 +152,7 @@ def _refuse_without_trigger(name: str, claim: Mapping[str, Any], trigger: str, r
     if trigger == freeze.AUDIT:
         if resolved is not None and (party := parties.party_of(claim, by)) is not None:
             hint = "an audit is made by another model or person; to decide yourself: liza claim resolve"
-            raise Refused(f"{shown(by)} is the {party} of claim {name} and cannot audit its dispute", hint=hint)
+            raise Refused(f"{value_text(by)} is the {party} of claim {name} and cannot audit its dispute", hint=hint)
     elif not freeze.is_due(claim, trigger):
         happened = {
             freeze.STAGE_TRANSITION: ("no stage was entered", "liza stage advance STAGE"),
@@ -166,8 +168,8 @@ def status_word(text: str) -> str:
     if word == freeze.DISPUTED:
         raise Refused("a claim does not get DISPUTED by a decision", hint=f"one of: {', '.join(freeze.STATUSES[:3])}")
     plain = word.replace("_", "").replace("-", "")
-    meant = closest(word, freeze.STATUSES)
+    meant = closest_match(word, freeze.STATUSES)
     if not plain.isalnum() or not plain.isascii() or len(word) > 40 or (meant and meant != word):
         hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(freeze.STATUSES[:3])}, or a word of your own"
-        raise Refused(f"{shown(text)} is no status for a claim", hint=hint)
+        raise Refused(f"{value_text(text)} is no status for a claim", hint=hint)
     return word

@@ -14,7 +14,7 @@ from liza.scopes.records import Event
 from liza.store import backups
 from liza.store.document import Document
 from liza.store.edit import revise
-from liza.text import shown
+from liza.text import value_text
 
 
 class Staged(NamedTuple):
@@ -171,4 +171,4 @@ def _disputed(document: Document, section: Any, name: str) -> str:
 
 def _named(name: str) -> None:
     if not name or name != name.strip() or name[0] == "-" or not name.isprintable() or len(name) > 100:
-        raise Refused(f"{shown(name)} is no name for a stage", hint="a short name on one line, like S3")
+        raise Refused(f"{value_text(name)} is no name for a stage", hint="a short name on one line, like S3")

@@ -12,7 +12,7 @@ from liza.scopes.claims import dependencies, freeze, stages
 from liza.scopes.claims.change import ways_out
 from liza.scopes.claims.settings import settings_of
 from liza.store.document import Path
-from liza.text import closest, shown
+from liza.text import closest_match, value_text
 
 
 def faults(section: Any, rules: RuleSet, beside: Mapping[str, Any]) -> Iterator[Fault]:
@@ -29,7 +29,7 @@ def faults(section: Any, rules: RuleSet, beside: Mapping[str, Any]) -> Iterator[
             if not name:
                 yield Fault(path, "this claim has no id, so nothing can be done to it", "add a field: id: C-001")
             elif name in seen:
-                yield Fault((*path, "id"), f"the id {shown(name)} is also that of an earlier claim")
+                yield Fault((*path, "id"), f"the id {value_text(name)} is also that of an earlier claim")
             seen.add(name)
             yield from _claim(name, claim, path, names)
     yield from _stages(section, beside.get("stages"), settings_of(rules).last_stage)
@@ -37,21 +37,21 @@ def faults(section: Any, rules: RuleSet, beside: Mapping[str, Any]) -> Iterator[
 
 def _claim(name: str, claim: Mapping[str, Any], path: Path, names: set[str]) -> Iterator[Fault]:
     for field, expected in freeze.faults_of(claim):
-        said = f"{field} is {shown(claim.get(field))}, expected is {expected}: the claim cannot be judged"
+        said = f"{field} is {value_text(claim.get(field))}, expected is {expected}: the claim cannot be judged"
         yield Fault((*path, field), said)
     for field, said in freeze.broken(claim):
         hint = f"put it back from .liza/backups/, or decide: {'; '.join(ways_out(name))}"
         yield Fault((*path, field), f"claim {name} is frozen, and {said} by hand", hint)
     status = freeze.status_of(claim)
-    meant = closest(status, freeze.STATUSES)
+    meant = closest_match(status, freeze.STATUSES)
     if meant and meant != status:
-        yield Fault((*path, "status"), f"the status is {shown(status)}", f"did you mean {meant}?", "warning")
+        yield Fault((*path, "status"), f"the status is {value_text(status)}", f"did you mean {meant}?", "warning")
     if not isinstance(claim.get("text"), str):
         yield Fault(path, f"claim {name} says nothing: it has no text", "add a field: text: ...", "warning")
     for each in dependencies.needed(claim):
         if each not in names:
-            other = closest(each, sorted(names))
-            said = f"it depends on {shown(each)}, which is no claim here"
+            other = closest_match(each, sorted(names))
+            said = f"it depends on {value_text(each)}, which is no claim here"
             yield Fault((*path, "depends_on"), said, f"did you mean {other}?" if other else None, "warning")
     yield from _rounds(claim.get("rounds"), (*path, "rounds"))
 
@@ -59,7 +59,7 @@ def _claim(name: str, claim: Mapping[str, Any], path: Path, names: set[str]) -> 
 def _rounds(listed: Any, path: Path) -> Iterator[Fault]:
     for index, entry in enumerate(listed if isinstance(listed, list) else ()):
         if not isinstance(entry, MAPPINGS):
-            yield Fault((*path, index), f"a round with fields is expected, this is {shown(entry)}")
+            yield Fault((*path, index), f"a round with fields is expected, this is {value_text(entry)}")
             continue
         for field in ("objection", "response"):
             if isinstance(entry.get(field), MAPPINGS):

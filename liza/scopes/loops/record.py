@@ -15,7 +15,7 @@ from liza.scopes.loops.settings import Settings
 from liza.scopes.payload import dump
 from liza.store.board import Board
 from liza.store.document import Document
-from liza.text import printable, shown
+from liza.text import printable, value_text
 from liza.toolerrors.errors import Error
 
 _MOST = 1e12  # of anything that is counted
@@ -141,7 +141,7 @@ def _require_probe(name: str, loop: Mapping[str, Any], settings: Settings, now: 
         raise Refused(f"a trip of {states.RESET_ONLY} is closed by a reset only", hint=hint)
     since = states.probe_from(loop, settings)
     if now < since:
-        raise Refused(f"loop {shown(name)} cools down until {format_time(since)}", hint=f"wait, or: {hint}")
+        raise Refused(f"loop {value_text(name)} cools down until {format_time(since)}", hint=f"wait, or: {hint}")
 
 
 def look(board: Board, name: str, rules: RuleSet, settings: Settings, now: datetime) -> Recorded:
@@ -185,7 +185,7 @@ def _told(name: str, outcome: Outcome, judge: evaluate.Judge) -> Recorded:
 def check_name(name: str) -> None:
     """`Refused` where a loop cannot have that name."""
     if not name.strip() or not name.isprintable() or len(name) > 200:
-        raise Refused(f"{shown(name)} is no name for a loop", hint="a short name on one line, like coder-1")
+        raise Refused(f"{value_text(name)} is no name for a loop", hint="a short name on one line, like coder-1")
 
 
 def _checked(name: str, iteration: Iteration) -> None:
@@ -195,4 +195,4 @@ def _checked(name: str, iteration: Iteration) -> None:
     for field, most in (("progress", its.COMPLETE), ("files_changed", _MOST), ("tokens", _MOST), ("duration", _MOST)):
         number = getattr(iteration, field)
         if number is not None and not (type(number) in (int, float) and 0 <= number <= most):
-            raise Refused(f"{field} is {shown(number)}", hint=f"a number from 0 to {most:g} is expected")
+            raise Refused(f"{field} is {value_text(number)}", hint=f"a number from 0 to {most:g} is expected")

@@ -12,7 +12,7 @@ from liza.rules.conditions import Condition
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.schema import rules as blocks
 from liza.schema.rules import LIMITS, PROJECTS, SIGNALS, TASK_TIMEOUT, THRESHOLD, Limit
-from liza.text import closest, shown
+from liza.text import closest_match, value_text
 
 _TRUE = ("1", "true", "yes", "on")
 
@@ -93,11 +93,11 @@ def _project(option: Any, variable: str | None, breaker: Mapping[str, Any]) -> t
     known = tuple(dict.fromkeys([*PROJECTS, *(breaker.get("projects") or {})]))
     if chosen is None or chosen in known:
         return chosen, ()
-    meant = closest(chosen, known)
+    meant = closest_match(chosen, known)
     hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(known)}"
     if option:
-        raise WrongUsage(f"--project is {shown(chosen)}, which is no known type of project", hint=hint)
-    said = f"PROJECT_TYPE is {shown(chosen)}, which is not known, so the limits of every project count"
+        raise WrongUsage(f"--project is {value_text(chosen)}, which is no known type of project", hint=hint)
+    said = f"PROJECT_TYPE is {value_text(chosen)}, which is not known, so the limits of every project count"
     return None, (f"{said} ({hint})",)
 
 
@@ -112,7 +112,7 @@ def _number(
     number = int(text) if str(text).isdecimal() and len(str(text)) < 10 else None
     if limit.fault(number) is not None:
         wrong = Refused if whose == variable else WrongUsage
-        raise wrong(f"{whose} is {shown(text)}, expected is {limit.fault(number)}", hint=f"for example: {whose}=3")
+        raise wrong(f"{whose} is {value_text(text)}, expected is {limit.fault(number)}", hint=f"for example: {whose}=3")
     return number
 
 
@@ -120,10 +120,10 @@ def _action(option: str | None, variable: str | None) -> str | None:
     for chosen, whose in ((option, "--on-stagnation"), ((variable or "").strip() or None, "LIZA_ON_STAGNATION")):
         if chosen is not None:
             if chosen not in blocks.ACTIONS:
-                meant = closest(chosen, blocks.ACTIONS)
+                meant = closest_match(chosen, blocks.ACTIONS)
                 hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(blocks.ACTIONS)}"
                 wrong = WrongUsage if chosen is option else Refused
-                raise wrong(f"{whose} is {shown(chosen)}, which is not known", hint=hint)
+                raise wrong(f"{whose} is {value_text(chosen)}, which is not known", hint=hint)
             return chosen
     return None
 

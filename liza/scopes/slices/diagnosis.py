@@ -8,7 +8,7 @@ from typing import Any
 
 from liza.model import MAPPINGS
 from liza.scopes.slices import derived as rec
-from liza.text import closest, shown, text_of
+from liza.text import closest_match, text_of, value_text
 from liza.toolerrors import results
 
 FIELDS = (
@@ -150,7 +150,7 @@ def faults(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             if not all(_is_option(each) for each in value):
                 yield name, "needs an option and a risk in each entry"
         elif name not in LISTS and not isinstance(value, str):
-            yield name, f"is {shown(value)}, expected is a text"
+            yield name, f"is {value_text(value)}, expected is a text"
 
 
 def _is_option(value: Any) -> bool:
@@ -169,5 +169,5 @@ def misspelt(answer: Mapping[str, Any]) -> Iterator[str]:
     """Keys of an answer that nobody reads, with what was probably meant."""
     for name in answer:
         if name not in _KNOWN:
-            meant = closest(name, FIELDS)
-            yield f"{shown(name)} is no field of the report" + (f": did you mean {meant}?" if meant else "")
+            meant = closest_match(name, FIELDS)
+            yield f"{value_text(name)} is no field of the report" + (f": did you mean {meant}?" if meant else "")

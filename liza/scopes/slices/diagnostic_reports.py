@@ -21,7 +21,7 @@ from liza.store.document import Document, parse
 from liza.store.files import regular
 from liza.store.paths import Paths
 from liza.store.values import identical
-from liza.text import printable, quoted, shown, text_of
+from liza.text import printable, shell_quoted, text_of, value_text
 
 TEMPLATE = "diagnostic.yaml"
 MOST = 4 << 20  # bytes of an answer that are read
@@ -86,19 +86,19 @@ def _known(paths: Paths, name: str, record: Mapping[str, Any], test: str) -> Rep
 def rendered(report: Report) -> str:
     """The report as a file; a template of somebody's own that loses or changes a field is not used."""
     facts = {"report": report}
-    own = templates.own(TEMPLATE)
+    own = templates.custom_template(TEMPLATE)
     if own is not None:
         try:
             with open(own, encoding="utf-8", opener=regular) as file:
-                text = templates.fill(file.read(), facts, _FILTERS)
+                text = templates.render(file.read(), facts, _FILTERS)
             if _holds(text, report):
                 return text
             why = "it does not hold the eight fields as they are"
         except Exception as error:  # noqa: BLE001 - whatever somebody's template does, there is a report
             why = str(error)
         note = f"# The template {_line(own)} could not be used, so this is the shipped one: {_line(why)}\n"
-        return note + templates.fill(templates.text(TEMPLATE), facts, _FILTERS)
-    return templates.fill(templates.text(TEMPLATE), facts, _FILTERS)
+        return note + templates.render(templates.read_template(TEMPLATE), facts, _FILTERS)
+    return templates.render(templates.read_template(TEMPLATE), facts, _FILTERS)
 
 
 def _holds(text: str, report: Report) -> bool:
@@ -160,14 +160,16 @@ def _meant(record: Mapping[str, Any], name: str, test: str | None) -> Mapping[st
     if not entries:
         why = "it is stopped without one" if rec.status_of(record) != rec.ACTIVE else "it is not stopped"
         raise Refused(
-            f"slice {name} waits for no report: {why}", hint=f"see: liza attempt status --slice {quoted(name)}"
+            f"slice {name} waits for no report: {why}", hint=f"see: liza attempt status --slice {shell_quoted(name)}"
         )
     names = [text_of(entry.get("test")) for entry in entries]
     if test is None and len(entries) > 1:
-        listed = ", ".join(shown(each) for each in names)
+        listed = ", ".join(value_text(each) for each in names)
         raise Refused(f"slice {name} has several reports: {listed}", hint="say which with --test NAME")
     if test is not None and test not in names:
-        raise Refused(f"slice {name} has no report on {shown(test)}", hint=f"one of: {', '.join(map(shown, names))}")
+        raise Refused(
+            f"slice {name} has no report on {value_text(test)}", hint=f"one of: {', '.join(map(value_text, names))}"
+        )
     return entries[0] if test is None else entries[names.index(test)]
 
 
@@ -190,7 +192,9 @@ def fill_in(
     about = answer.get("test_name")
     if about is not None and text_of(about) != report["test_name"]:
         hint = f"say which test is meant with --test, or take test_name out of {source}"
-        raise Refused(f"it is about {shown(text_of(about))}, the report about {shown(report['test_name'])}", hint=hint)
+        raise Refused(
+            f"it is about {value_text(text_of(about))}, the report about {value_text(report['test_name'])}", hint=hint
+        )
     done = diagnosis.answered(report, answer)
     missing = [f"{field} {what}" for field, what in diagnosis.faults(done)]
     if missing:
@@ -202,7 +206,7 @@ def fill_in(
     path = _path(board.paths, {"file": file})
     if path is None:
         hint = f"correct the file of that report under slice {name} in .liza/state.yaml"
-        raise Refused(f"{shown(file)} is not in .liza/diagnostics/, where reports are", hint=hint)
+        raise Refused(f"{value_text(file)} is not in .liza/diagnostics/, where reports are", hint=hint)
     try:
         replace.make_folders(folder(board.paths), os.path.dirname(path))
         replace.put(path, rendered(done).encode())
@@ -224,5 +228,5 @@ def _completed(name: str, record: Mapping[str, Any], report: Report, by: str) ->
         {**each, "complete": True} if isinstance(each, MAPPINGS) and each.get("test") == report["test_name"] else each
         for each in rec.list_of(trip, "reports")
     ]
-    text = f"slice {name}: the report on {shown(report['test_name'])} is complete ({by})"
+    text = f"slice {name}: the report on {value_text(report['test_name'])} is complete ({by})"
     return Outcome({**record, "current_trip": {**trip, "reports": entries}}, (Event("slice", name, "diagnosed", text),))

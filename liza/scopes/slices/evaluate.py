@@ -15,7 +15,7 @@ from liza.scopes.slices import states
 from liza.scopes.slices.names import file_name
 from liza.store.document import Document
 from liza.store.paths import Paths
-from liza.text import shown
+from liza.text import value_text
 
 if TYPE_CHECKING:
     from liza.model import Fault
@@ -47,7 +47,7 @@ def alerts(name: str, record: Mapping[str, Any], rules: RuleSet, now: datetime) 
     told = [(match.rule.name, states.words(match)) for match in found if match.rule.action == "ALERT"]
     odd = [each.get("result") for each in rec.records_of(record, "attempts") if each.get("result") not in rec.RESULTS]
     if odd:
-        text = f"{len(odd)} of its attempts count for nothing, with a result of {shown(odd[0])}: see liza validate"
+        text = f"{len(odd)} of its attempts count for nothing, with a result of {value_text(odd[0])}: see liza validate"
         told.append(("attempts_not_counted", text))
     return told
 

@@ -34,15 +34,15 @@ def block(paths: Paths, name: str, run: Mapping[str, Any], *, as_begun: bool) ->
         "as_begun": as_begun,
         "tests": list(_tests(paths, name, run)),
     }
-    own = templates.own(TEMPLATE)
+    own = templates.custom_template(TEMPLATE)
     if own is not None:
         try:
             with open(own, encoding="utf-8", opener=regular) as file:
-                return templates.fill(file.read(), facts, _FILTERS), None
+                return templates.render(file.read(), facts, _FILTERS), None
         except Exception as error:  # noqa: BLE001 - whatever somebody's template does, the next one is told
             wrong = f"the template {own} failed, so this is the shipped one: {error}"
-            return templates.fill(templates.text(TEMPLATE), facts, _FILTERS), wrong
-    return templates.fill(templates.text(TEMPLATE), facts, _FILTERS), None
+            return templates.render(templates.read_template(TEMPLATE), facts, _FILTERS), wrong
+    return templates.render(templates.read_template(TEMPLATE), facts, _FILTERS), None
 
 
 def last_run(record: Mapping[str, Any]) -> Mapping[str, Any] | None:

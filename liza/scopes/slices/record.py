@@ -17,7 +17,7 @@ from liza.scopes.slices.rollback_bases import WentBack
 from liza.scopes.slices.states import Attempt, Checkpoint
 from liza.store.board import Board
 from liza.store.document import Document
-from liza.text import shown, text_of
+from liza.text import text_of, value_text
 from liza.toolerrors import results
 
 
@@ -140,7 +140,7 @@ def justify(
 
     def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
         record = evaluate.understood(document, name, of_status=False) or states.new(name)
-        said = f"slice {name} may change {shown(file, 200)}: {reason}"
+        said = f"slice {name} may change {value_text(file, 200)}: {reason}"
         changed = scope_lock.justified(record, file, test, reason, relationship, now)
         return Outcome(changed, (Event("slice", name, "justified", said),))
 
@@ -158,7 +158,7 @@ def violate(board: Board, name: str, files: Sequence[str], now: datetime) -> Map
             raise evaluate.unknown(document, name)
         known = {each.get("file") for each in rec.records_of(record, "scope_violations")}
         new = [file for file in files if file not in known]
-        said = f"slice {name} changed files outside its scope: {', '.join(shown(file) for file in new[:10])}"
+        said = f"slice {name} changed files outside its scope: {', '.join(value_text(file) for file in new[:10])}"
         events = (Event("slice", name, "scope_violated", said),) if new else ()
         return Outcome(scope_lock.violated(record, files, now), events)
 

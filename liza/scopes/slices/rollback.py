@@ -22,7 +22,7 @@ from liza.scopes.slices.names import file_name
 from liza.scopes.slices.rollback_bases import Base
 from liza.scopes.slices.texts import written
 from liza.store.locate import FOLDER
-from liza.text import counted
+from liza.text import plural
 
 COMMITS = 50  # that a plan lists
 
@@ -117,13 +117,13 @@ def require_own_commits(plan: Plan, name: str) -> None:
     """`Refused` with the list of commits, where a rollback would take others' work off the branch."""
     if not plan.others:
         return
-    count = counted(len(plan.others), "commit")
+    count = plural(len(plan.others), "commit")
     message = (
         f"the rollback would take {count} off the branch that slice {name} did not make alone; nothing was changed"
     )
     listed = [f"not the slice's own: {each}" for each in plan.others[:COMMITS]]
     more = len(plan.others) - COMMITS
-    listed += [f"and {counted(more, 'more commit')}"] if more > 0 else []
+    listed += [f"and {plural(more, 'more commit')}"] if more > 0 else []
     hint = "the same with --force takes them off, too, and keeps them in refs/liza/; or revert the slice's own by hand"
     problems = [Problem(each, plan.tree.top) for each in (message, *listed)]
     problems[-1] = problems[-1]._replace(hint=hint)

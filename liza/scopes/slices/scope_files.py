@@ -14,7 +14,7 @@ from liza.scopes.slices import scope_lock as rules
 from liza.scopes.slices.scope_lock import Decision, Entry, Scope
 from liza.store.files import regular
 from liza.store.paths import Paths
-from liza.text import quoted, shown, text_of
+from liza.text import shell_quoted, text_of, value_text
 
 GRAPH, PAGE = "GRAPH.json", "CONTRACTS.md"
 _FOLDERS = ("", ".greenlight", ".liza")  # in which both are looked for
@@ -56,7 +56,7 @@ def scope_of(ground: Ground, name: str, record: Mapping[str, Any], graph: str | 
     if record.get(rules.LISTED) is not None:
         if not isinstance(record[rules.LISTED], list):
             hint = f"write files_in_scope of slice {name} as a list; [] if nothing may be changed"
-            raise Unreadable(f"files_in_scope is {shown(record[rules.LISTED])}, which is no list", hint=hint)
+            raise Unreadable(f"files_in_scope is {value_text(record[rules.LISTED])}, which is no list", hint=hint)
         return Scope(tuple(_paths(ground, rules.paths_of(record[rules.LISTED]), rules.LISTED)))
     notes: list[str] = []
     file = _find(ground, GRAPH, graph)
@@ -142,7 +142,7 @@ def _contracts(ground: Ground, contracts: Sequence[Any], graph: str | None, note
     for contract in contracts:
         name, text = _contract(ground, contract, document)
         if text is None:
-            notes.append(f"the contract {shown(name)} is not in {PAGE}")
+            notes.append(f"the contract {value_text(name)} is not in {PAGE}")
             continue
         files, packages = rules.references(text)
         for entry in _paths(ground, files, rules.CONTRACTS):
@@ -215,7 +215,7 @@ def _planned(file: str, name: str, notes: list[str]) -> Mapping[str, Any]:
         hint = f'write them as {{"slices": {{{json.dumps(name)}: {{"packages": [], "deliverables": []}}}}}}'
         raise Unreadable("its slices are neither a list nor a mapping", hint=hint, file=file)
     if not isinstance(found, dict):
-        notes.append(f"{os.path.basename(file)} has no slice {shown(name)}")
+        notes.append(f"{os.path.basename(file)} has no slice {value_text(name)}")
         return {}
     return found
 
@@ -225,5 +225,5 @@ def _read(file: str) -> str:
         with open(file, encoding="utf-8-sig", errors="replace", opener=regular) as opened:
             return opened.read(MOST)
     except OSError as error:
-        hint = f"see: ls -la {quoted(file)}"
+        hint = f"see: ls -la {shell_quoted(file)}"
         raise Unreadable(f"it could not be read: {error.strerror}", hint=hint, file=file) from None

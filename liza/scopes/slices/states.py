@@ -17,7 +17,7 @@ from liza.scopes.slices import rollback_bases
 from liza.scopes.slices.derived import ACTIVE, ARCH_STOP, OBSERVED, REFUSED, STOPPED, Slice
 from liza.scopes.slices.names import file_name
 from liza.scopes.slices.texts import short
-from liza.text import shown, text_of
+from liza.text import text_of, value_text
 from liza.toolerrors.results import FAILED, PASSED
 
 READ = 50  # reports that are remembered, at least all of the last run
@@ -262,7 +262,7 @@ def _test(match: Match) -> str | None:
 def words(match: Match) -> str:
     """The reason in the words of the rule."""
     template = match.rule.summary or match.rule.description or match.rule.name
-    return template.replace("{count}", f"{match.value:g}").replace("{text}", shown(_test(match) or "", 200))
+    return template.replace("{count}", f"{match.value:g}").replace("{text}", value_text(_test(match) or "", 200))
 
 
 def arch_stopped(name: str, record: Mapping[str, Any], why: str, by: str | None, now: datetime) -> Outcome:

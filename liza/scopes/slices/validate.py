@@ -9,7 +9,7 @@ from liza.schema.state import Kind
 from liza.scopes import records
 from liza.scopes.slices import derived as rec
 from liza.store.document import Path
-from liza.text import closest, shown, text_of
+from liza.text import closest_match, text_of, value_text
 from liza.toolerrors import results
 
 Faults = Iterator[Fault]
@@ -57,7 +57,7 @@ def faults(section: Any) -> Faults:
         if not name:
             yield Fault(path, "this slice has no name", "add slice_id")
         elif name in seen:
-            yield Fault(path, f"the slice {shown(name)} is there twice", "only the first is used")
+            yield Fault(path, f"the slice {value_text(name)} is there twice", "only the first is used")
         seen.setdefault(name, where)
         yield from _slice(name, record, path)
 
@@ -66,7 +66,9 @@ def _slice(name: str, record: Mapping[str, Any], path: Path) -> Faults:
     status = record.get("status")
     if status is not None and status not in rec.STATUSES:
         hint = _meant(status, rec.STATUSES)
-        yield Fault((*path, "status"), f"status is {shown(status)}, which is not known: the slice is stopped", hint)
+        yield Fault(
+            (*path, "status"), f"status is {value_text(status)}, which is not known: the slice is stopped", hint
+        )
     yield from _kinds(record, path, _SLICE)
     yield from _entries(record, path, "tests", _test)
     yield from _entries(record, path, "attempts", _attempt)
@@ -84,13 +86,13 @@ def _counters(name: str, record: Mapping[str, Any], path: Path) -> Faults:
     hint = "what counts is the higher of the two; the next attempt puts the counters right"
     total = record.get("total_failed_attempts")
     if type(total) is int and total != listed.failed:
-        message = f"total_failed_attempts is {shown(total)}, but the attempts tell of {listed.failed}"
+        message = f"total_failed_attempts is {value_text(total)}, but the attempts tell of {listed.failed}"
         yield Fault((*path, "total_failed_attempts"), message, hint, "warning")
     for index, test in enumerate(rec.list_of(record, "tests")):
         count = test.get("attempt_count") if isinstance(test, MAPPINGS) else None
         streak = listed.streaks.get(text_of(test.get("test_name")), 0) if isinstance(test, MAPPINGS) else 0
         if type(count) is int and count != streak:
-            message = f"attempt_count is {shown(count)}, but the attempts tell of {streak}"
+            message = f"attempt_count is {value_text(count)}, but the attempts tell of {streak}"
             yield Fault((*path, "tests", index, "attempt_count"), message, hint, "warning")
 
 
@@ -103,7 +105,7 @@ def _test(test: Mapping[str, Any], path: Path) -> Faults:
 def _attempt(entry: Mapping[str, Any], path: Path) -> Faults:
     result = entry.get("result")
     if result not in rec.RESULTS:
-        message = f"result is {shown(result)}, so this attempt does not count"
+        message = f"result is {value_text(result)}, so this attempt does not count"
         yield Fault((*path, "result") if "result" in entry else path, message, _meant(result, rec.RESULTS))
     elif result in (results.FAILED, results.PASSED) and entry.get("test") is None:
         yield Fault(path, "an attempt without a test counts for the slice alone", "add the name of its test", "warning")
@@ -124,15 +126,15 @@ def _entries(
         if isinstance(entry, MAPPINGS):
             yield from check(entry, where)
         else:
-            yield Fault(where, f"a record with fields is expected, this is {shown(entry)}")
+            yield Fault(where, f"a record with fields is expected, this is {value_text(entry)}")
 
 
 def _kinds(record: Mapping[str, Any], path: Path, kinds: Mapping[str, Kind]) -> Faults:
     for name, kind in kinds.items():
         if record.get(name) is not None and (wanted := kind(record[name])) is not None:
-            yield Fault((*path, name), f"{name} is {shown(record[name])}, expected is {wanted}")
+            yield Fault((*path, name), f"{name} is {value_text(record[name])}, expected is {wanted}")
 
 
 def _meant(value: Any, known: tuple[str, ...]) -> str:
-    meant = closest(value, known)
+    meant = closest_match(value, known)
     return f"did you mean {meant}?" if meant else f"one of: {', '.join(known)}"

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from liza.errors import LizaError, Refused
-from liza.halt import mark
+from liza.halt import marker_trip_id
 from liza.model import file_time, format_time
 from liza.store import files
 from liza.store.replace import is_alive
@@ -57,7 +57,7 @@ def look(path: str) -> Checkpoint | None:
         except (FileNotFoundError, NotADirectoryError):
             return None
         head = _head(path) if stat.S_ISREG(status.st_mode) else b""
-    if stat.S_ISREG(status.st_mode) and (trip_id := mark(status)) is not None:
+    if stat.S_ISREG(status.st_mode) and (trip_id := marker_trip_id(status)) is not None:
         return Checkpoint(trip_id, None, status.st_ctime)
     trip, time = _TRIP.search(head), _TIME.match(head)
     fields = {found[1].decode(): found[2].decode(errors="replace") for found in _FIELD.finditer(head)} if trip else {}

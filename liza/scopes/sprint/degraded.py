@@ -5,7 +5,7 @@ The halt lifts itself at the first check that can judge everything again.
 
 from datetime import datetime
 
-from liza.errors import LizaError, place
+from liza.errors import LizaError, location
 from liza.scopes.rules_file import halts_when_degraded
 from liza.scopes.sprint import checkpoint
 from liza.store.board import Board
@@ -19,5 +19,7 @@ def see_to(board: Board, error: LizaError | None, now: datetime) -> str | None:
         return LIFTED if checkpoint.lift_degraded(board.paths.checkpoint) else None
     if checkpoint.look(board.paths.checkpoint) is not None or not halts_when_degraded(board.paths.rules):
         return None
-    checkpoint.make_degraded(board.paths.checkpoint, place(error.file, error.line, error.column) + error.message, now)
+    checkpoint.make_degraded(
+        board.paths.checkpoint, location(error.file, error.line, error.column) + error.message, now
+    )
     return f"the agents are halted until the blackboard can be judged (on_degraded: halt): {error.message}"

@@ -67,14 +67,14 @@ def render(
     facts["left_out"]["silenced"] = max(len(silenced) - ROWS, 0)
     facts["alarms"] = list(alarms[:ROWS])
     facts["left_out"]["alarms"] = max(len(alarms) - ROWS, 0)
-    own = templates.own(TEMPLATE)
+    own = templates.custom_template(TEMPLATE)
     if own is not None:
         try:
             with open(own, encoding="utf-8", opener=files.regular) as file:
-                return templates.fill(file.read(), facts, {"cell": cell})
+                return templates.render(file.read(), facts, {"cell": cell})
         except Exception as error:  # noqa: BLE001 - whatever somebody's template does, there is a report
             facts["rule_changes"].append(f"the template {own} failed, so this is the shipped one: {error}")
-    return templates.fill(templates.text(TEMPLATE), facts, {"cell": cell})
+    return templates.render(templates.read_template(TEMPLATE), facts, {"cell": cell})
 
 
 def _facts(

@@ -17,7 +17,7 @@ from liza.scopes.sprint.trip import Halted, lost_trigger, tidy
 from liza.store import alerts, edit
 from liza.store.board import Board
 from liza.store.document import Document, parse
-from liza.text import name_of_person
+from liza.text import person_name
 
 
 class Resolution(NamedTuple):
@@ -37,7 +37,7 @@ def resolve(board: Board, text: str, by: str, now: datetime, *, terminal: bool =
     if not text.strip():
         hint = "liza resolve -m '...'"
         raise Refused("a resolution needs a text: what was decided, and where it is written down", hint=hint)
-    by = name_of_person(by)
+    by = person_name(by)
     if not by:
         raise Refused("a resolution needs somebody who decided", hint="liza resolve -m '...' --by NAME")
     tidy(board)

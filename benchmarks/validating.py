@@ -7,7 +7,7 @@ from benchmarks.reading import fast_read
 from benchmarks.tables import Row, Table, Target
 from benchmarks.timing import Contestant, race
 from liza.model import Snapshot
-from liza.schema.snapshot import take
+from liza.schema.snapshot import take_snapshot
 
 _ANOMALIES = 10_000
 
@@ -38,7 +38,7 @@ def run(folder: str, quick: bool) -> list[Table]:
 
 
 def _validate(path: str) -> Snapshot:
-    return take(fast_read(path))
+    return take_snapshot(fast_read(path))
 
 
 def _expect(path: str, problems: int) -> None:

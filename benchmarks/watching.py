@@ -23,7 +23,7 @@ from liza.check import check
 from liza.scopes.rules_file import read_rules
 from liza.scopes.sprint.resolve import resolve
 from liza.store.board import Board
-from liza.store.daemon_proof import told
+from liza.store.daemon_process import read_watch_facts
 from liza.store.paths import Paths
 
 _SIZES = (10, 1_000, 10_000)
@@ -113,7 +113,7 @@ def _write(path: str, text: str) -> None:
 
 def _has_seen(paths: Paths) -> bool:
     """Whether the daemon has judged what is there now."""
-    facts = told(paths)
+    facts = read_watch_facts(paths)
     return facts.get("seen") == os.stat(paths.state).st_mtime_ns
 
 

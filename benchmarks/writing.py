@@ -60,7 +60,7 @@ def _replacing(board: Board, raw: bytes, quick: bool) -> Table:
     def hold() -> None:
         """A snapshot as the daemon has it: parsed, but with nothing of its layout worked out yet."""
         boards.put(path, raw)
-        held["seen"] = versions.read(path)
+        held["seen"] = versions.read_stable(path)
         held["document"] = Document(held["seen"].raw, pristine.data, path)
 
     def replace() -> None:

@@ -96,7 +96,7 @@ def resolve(text: str, *, by: str, root: Root = None, now: datetime | None = Non
 
     Raises `Refused` where the text or the person is empty, and inside an agent. Without a terminal it is alarmed.
     """
-    from liza.clients.inside import has_terminal, require_person
+    from liza.clients.caller import has_terminal, require_person
     from liza.scopes.sprint.resolve import resolve
 
     board = _board(root)

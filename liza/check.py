@@ -16,7 +16,7 @@ from liza.model import Origin, Snapshot, Verdict, format_time
 from liza.rules.acknowledged import unknown_to
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.evidence import evidence_text, merged
-from liza.schema.snapshot import take
+from liza.schema.snapshot import take_snapshot
 from liza.scopes import inbox
 from liza.scopes.inbox import Entered
 from liza.scopes.narrower import derived, settle
@@ -99,7 +99,7 @@ def check(board: Board, rules: RuleSet, now: datetime, *, dry_run: bool = False,
         again = check(board, rules, now, enter=enter)
         return again._replace(notes=(f"records entered from {board.paths.inbox}: {entered.records}", *again.notes))
     found = act(board, rules, found, document, now, enter=enter)  # first: a halt of all waits for no narrower scope
-    alerts.append(board.paths, [("alarm", text) for text in found.restored], now)
+    alerts.append_alerts(board.paths, [("alarm", text) for text in found.restored], now)
     found = _with_problems(found, document, now)
     found = found._replace(notes=(*found.notes, *_entered(board, entered, is_halted=found.is_open)))
     try:
@@ -112,7 +112,7 @@ def check(board: Board, rules: RuleSet, now: datetime, *, dry_run: bool = False,
 
 def _with_problems(found: Check, document: Document, now: datetime) -> Check:
     """The same with what is wrong with the records, which no halt waits for."""
-    return found._replace(snapshot=found.snapshot._replace(problems=take(document, now=now).problems))
+    return found._replace(snapshot=found.snapshot._replace(problems=take_snapshot(document, now=now).problems))
 
 
 def trip_shipped(
@@ -184,13 +184,13 @@ def snapshot_of(
             line, column = document.locate((name,)) or (None, None)
             hint = f"begin each record of {name} with '- '; see: liza validate"
             raise Unreadable(f"{name} is not a list", hint=hint, file=document.file, line=line, column=column)
-    snapshot = take(document, check=check, now=now)
+    snapshot = take_snapshot(document, check=check, now=now)
     snapshot = snapshot._replace(derived=derived(document.data, rules, os.environ))
     section = document.data.get("circuit_breaker")
     if (whole := with_origins(board, evidence.with_kept(board, section))) is not section:
         snapshot = snapshot._replace(sections=MappingProxyType({**document.data, "circuit_breaker": whole}))
     if "log" in rules.streams and os.path.exists(board.paths.log):
-        log = parse_log(versions.read(board.paths.log).raw, board.paths.log)
+        log = parse_log(versions.read_stable(board.paths.log).raw, board.paths.log)
         snapshot = snapshot._replace(log=log.data)
     return snapshot
 

@@ -71,7 +71,7 @@ def _lines(path: str) -> list[str]:
     from liza.store import files  # only for who is halted, and it imports nothing else
 
     try:
-        fd = files.open_fd(path, alone=False)  # it has two names for a moment when it is made
+        fd = files.open_fd(path, single_link=False)  # it has two names for a moment when it is made
         try:
             return os.read(fd, 4096).decode(errors="replace").splitlines()
         finally:

@@ -2,6 +2,6 @@
 
 import os
 
-from liza.clients.inside import drop_variables
+from liza.clients.caller import drop_variables
 
 drop_variables(os.environ)

@@ -128,8 +128,8 @@ def test_what_decides_asks_nobody_for_the_time() -> None:
 # Who may open files without liza.store.files, and what: none of it is under `.liza/`.
 OPENERS = {
     "liza.store.files": "the one way to open what is there",
-    "liza.clients.inside": "/proc",
-    "liza.store.daemon_proof": "/proc",
+    "liza.clients.caller": "/proc",
+    "liza.store.daemon_process": "/proc",
     "liza.store.filesystem": "/proc",
     "liza.store.lock": "/proc",
     "liza.doctor.inotify": "/proc",

@@ -98,7 +98,7 @@ def _on_board(section: str) -> Callable[[str | None], Iterable[str]]:
         from liza.store import names as glimpse
         from liza.store.paths import find
 
-        return glimpse.names(find(root), section)
+        return glimpse.read_names(find(root), section)
 
     return names
 

@@ -9,7 +9,7 @@ from liza.cli import envelope
 from liza.cli.group import common, root_of
 from liza.cli.options import moment
 from liza.cli.progress import Waiting
-from liza.doctor.examine import examine, exit_code, mended
+from liza.doctor.examine import apply_fixes, examine, exit_code
 from liza.doctor.finding import Finding, Level
 from liza.errors import location
 from liza.text import printable
@@ -46,7 +46,7 @@ def command(ctx: click.Context, fix: bool, now: str | None, as_json: bool) -> in
     """
     with Waiting("looking at everything"):
         found = examine(root_of(ctx), moment(now))
-        found = mended(found) if fix else found
+        found = apply_fixes(found) if fix else found
     code = exit_code(found)
     if as_json:
         wrong = [each for each in found if each.level not in (Level.OK, Level.FIXED)]

@@ -7,7 +7,7 @@ import click
 from liza.cli import envelope, loop_record, show
 from liza.cli.group import Family, common, root_of
 from liza.cli.options import moment, person
-from liza.clients.inside import alarm_without_terminal, require_person
+from liza.clients.caller import alarm_without_terminal, require_person
 from liza.errors import LizaError
 from liza.model import MAPPINGS, format_time
 from liza.rules.evaluate import RuleSet

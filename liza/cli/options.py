@@ -29,7 +29,7 @@ def person(name: str | None) -> str:
         user = getpass.getuser()
     except (OSError, KeyError, ImportError):
         user = f"uid {os.getuid()}"
-    from liza.clients.inside import VARIABLES
+    from liza.clients.caller import VARIABLES
 
     return f"an agent of {user}" if any(map(os.environ.get, VARIABLES)) else user
 

@@ -5,7 +5,7 @@ import click
 from liza.cli import envelope, show
 from liza.cli.group import common, root_of
 from liza.cli.options import moment, person
-from liza.clients.inside import has_terminal, require_person
+from liza.clients.caller import has_terminal, require_person
 from liza.scopes.sprint.checkpoint import removal
 from liza.scopes.sprint.resolve import resolve
 from liza.scopes.sprint.section import also_matched

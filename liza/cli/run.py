@@ -23,8 +23,8 @@ from liza.schema.rules import ACTIONS
 from liza.scopes.loops import evaluate
 from liza.scopes.loops.record import check_name
 from liza.store.board import Board
+from liza.store.files import make_folders
 from liza.store.lock import Lock
-from liza.store.replace import make_folders
 from liza.text import printable, shell_quoted, value_text
 
 CHOSEN = ("stagnation_threshold", "on_stagnation", "project")  # how the loop is judged; the rest is about the command

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from liza.cli import envelope, show
-from liza.clients.inside import agent_sign
+from liza.clients.caller import agent_sign
 from liza.model import format_time
 from liza.run.context import described
 from liza.run.iteration import Done
@@ -134,10 +134,10 @@ class Plain:
         from liza.notify.message import Message
         from liza.notify.sender import Sender
         from liza.notify.targets import Target
-        from liza.notify.webhook import Webhook, is_address
+        from liza.notify.webhook import Webhook, is_webhook_url
 
         targets: list[Target] = [Desktop()] if self.settings.desktop else []
-        if is_address(self.settings.webhook):
+        if is_webhook_url(self.settings.webhook):
             targets.append(Webhook(str(self.settings.webhook)))
         elif self.settings.webhook:
             self.says("stagnation.notifications.webhook in rules.yaml is no http address: nobody is told there")
@@ -147,7 +147,7 @@ class Plain:
         self._notified[stands.reason] = now
         if self._sender is None:
             self._sender = Sender(self._not_told)
-            self._sender.address(targets)
+            self._sender.set_targets(targets)
         title = f"liza: loop {stands.name} is stuck"
         at = format_time(datetime.now(UTC))
         self._sender.send(Message("tripped", printable(title), printable(stands.reason), at, self.paths.folder))

@@ -8,7 +8,7 @@ from liza.check import Check, check, snapshot_of
 from liza.cli import envelope, show
 from liza.cli.group import Family, common, root_of
 from liza.cli.options import moment, person
-from liza.clients.inside import require_person
+from liza.clients.caller import require_person
 from liza.errors import LizaError, Refused, WrongUsage
 from liza.model import parse_duration
 from liza.rules.evaluate import RuleSet

@@ -10,7 +10,7 @@ from liza.cli import envelope, show
 from liza.errors import LizaError, Refused
 from liza.model import format_time
 from liza.notify.message import Message, NotSent
-from liza.notify.targets import Target, own_name, targets
+from liza.notify.targets import Target, read_targets, unique_name
 from liza.scopes.rules_file import read_rules
 from liza.store.board import Board
 from liza.store.paths import Paths
@@ -22,7 +22,7 @@ _HINT = "name whom to tell in .liza/rules.yaml, for example:  notify: {desktop: 
 def run(paths: Paths, as_json: bool) -> int:
     """Send one message to everybody who is named, and say what came of each; 1 if anybody was not reached."""
     project = os.path.dirname(os.path.abspath(paths.folder))
-    places, faults = targets(read_rules(paths.rules).notify, _config(paths), project)
+    places, faults = read_targets(read_rules(paths.rules).notify, _config(paths), project)
     if not places and not faults:
         raise Refused("nobody is told of anything: no place is named under notify:", hint=_HINT)
     name = one_line(os.path.basename(project))
@@ -30,7 +30,7 @@ def run(paths: Paths, as_json: bool) -> int:
     message = Message("test", f"liza: test in {name}", text, format_time(datetime.now(UTC)), project)
     outcome: dict[str, str | None] = {}
     for place in places:
-        outcome[one_line(own_name(place, outcome), 200)] = _send(place, message)
+        outcome[one_line(unique_name(place, outcome), 200)] = _send(place, message)
     failed = [why for why in outcome.values() if why is not None]
     if as_json:
         problems = [{"message": fault.message, "hint": fault.hint} for fault in faults]

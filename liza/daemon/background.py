@@ -11,7 +11,7 @@ from typing import NoReturn
 from liza.daemon.lease import look
 from liza.errors import Refused
 from liza.store import files
-from liza.store.daemon_proof import is_running
+from liza.store.daemon_process import is_process_running
 from liza.store.lock import holder
 from liza.store.paths import Paths
 from liza.text import shell_quoted
@@ -96,7 +96,7 @@ def stop(paths: Paths) -> int | None:
         return None
     # Whoever holds the lock, by the kernel's word: what watch.json says may be anybody's process.
     pid = seen.pid if seen.waits else holder(paths.watch_lock)
-    if pid is None and seen.facts.get("pid") == seen.pid and is_running(seen.facts):
+    if pid is None and seen.facts.get("pid") == seen.pid and is_process_running(seen.facts):
         raise Refused(
             f"process {seen.pid} watches, but does not hold {paths.watch_lock}", hint=f"see: ps -fp {seen.pid}"
         )

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from liza.check import HALT_RESTORED, Check, act, judged, snapshot_of, trip_shipped
-from liza.clients.inside import drop_variables
+from liza.clients.caller import drop_variables
 from liza.daemon import causes, escalation, events, scopes
 from liza.daemon.causes import Ages
 from liza.daemon.health import GRACE, STILL
@@ -23,14 +23,14 @@ from liza.model import format_time
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.memo import memory
 from liza.rules.silences import entries
-from liza.schema.snapshot import take
+from liza.schema.snapshot import take_snapshot
 from liza.scopes import inbox
 from liza.scopes.rules_file import overrun, rules_in_force
 from liza.scopes.sprint import checkpoint, degraded
 from liza.scopes.sprint.follow_up import keep_decision
 from liza.scopes.sprint.trip import Halted, tidy
 from liza.store.board import BeingWritten, Board
-from liza.store.daemon_proof import start_of
+from liza.store.daemon_process import process_start
 from liza.store.document import Document
 from liza.store.follow import only_adds
 from liza.store.paths import Paths
@@ -183,7 +183,7 @@ class Watcher:
         identity = self.seen.get(self.paths.state)
         return {
             "pid": os.getpid(),
-            "process_start": start_of(os.getpid()),
+            "process_start": process_start(os.getpid()),
             "started": format_time(self.started),
             "interval": self.options.interval,
             "backend": self.changes.backend,
@@ -265,7 +265,7 @@ class Watcher:
             self._look(now)
         elif self.unchecked and self.document is not None and not self.changes.is_stirred:
             self.unchecked = False
-            self.telling.stands("problems", causes.of_problems(take(self.document, now=now)))
+            self.telling.stands("problems", causes.of_problems(take_snapshot(self.document, now=now)))
 
     def _lacks_paperwork(self, there: Mapping[str, Any]) -> bool:
         """What was made again and removed once more between two looks seems not to have changed."""
@@ -309,11 +309,11 @@ class Watcher:
         self.found = self._act(found, document, now)
         if tripped:
             self.found = self.found._replace(tripped=self.found.trigger is not None)
-        self.telling.address(self.rules.notify, document.data.get("config"))
+        self.telling.set_targets(self.rules.notify, document.data.get("config"))
         self._report_overruns(now)
         self.unchecked = self.telling.has_looked("problems")
         if not self.unchecked:  # the first look: what was told before must not seem to be over
-            self.telling.stands("problems", causes.of_problems(take(document, now=now)))
+            self.telling.stands("problems", causes.of_problems(take_snapshot(document, now=now)))
         self.aged = None
         self._tell_what_is_new(before, self.found, now)
         self._see_to_scopes(document, now)

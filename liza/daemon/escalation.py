@@ -11,8 +11,8 @@ from liza.model import Record, Snapshot, format_time
 from liza.scopes.sprint import checkpoint
 from liza.scopes.sprint.checkpoint import Checkpoint
 from liza.store import files
+from liza.store.files import write_atomically
 from liza.store.paths import Paths
-from liza.store.replace import put
 from liza.text import one_line
 
 _HEAD = "The agents have been halted for more than "  # how we know a page of ours
@@ -27,7 +27,7 @@ def see_to(
     there = _head(paths.escalation)
     try:
         if text is not None and there != text.encode():
-            put(paths.escalation, text.encode())
+            write_atomically(paths.escalation, text.encode())
         elif text is None and there is not None and there.startswith(_HEAD.encode()):
             with suppress(FileNotFoundError):
                 os.unlink(paths.escalation)

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 from liza.errors import Refused
 from liza.store import files
-from liza.store.daemon_proof import is_daemon, is_running, told
+from liza.store.daemon_process import is_daemon, is_process_running, read_watch_facts
+from liza.store.files import write_atomically
 from liza.store.lock import command_of, holder, is_locked
 from liza.store.paths import Paths
-from liza.store.replace import put
 
 LONGEST_TICK = 3600.0
 STUCK = 10.0  # seconds without a heartbeat after which a daemon is not doing its work
@@ -59,7 +59,7 @@ class Lease:
             except (FileNotFoundError, NotADirectoryError):
                 raise FolderGone("the folder is gone", file=self.paths.folder) from None
             except OSError as error:
-                if isinstance(error, files.Odd) and self._move_aside():
+                if isinstance(error, files.UnsafeFile) and self._move_aside():
                     continue
                 hint = "the blackboard's folder must be writable: the daemon keeps its lock there"
                 raise Refused(
@@ -112,7 +112,7 @@ class Lease:
     def _taken(self, lock: str | None = None, does: str = "watches") -> Taken:
         pid = holder(lock or self.paths.watch_lock)
         who = f"process {pid}" if pid is not None else "another process"
-        if lock is None and pid is not None and not is_daemon(pid, told(self.paths), self.paths):
+        if lock is None and pid is not None and not is_daemon(pid, read_watch_facts(self.paths), self.paths):
             hint = f"see what it does with: ps -fp {pid}   (end it with: kill {pid})"
             message = f"{who} ({command_of(pid)}) holds the daemon's lock, and is not known to be a daemon"
             taken = Taken(message, hint=hint, file=self.paths.watch_lock)
@@ -136,7 +136,7 @@ class Lease:
         """Write down how we do, if that has changed."""
         if facts != self._told:
             with contextlib.suppress(OSError):  # a full disk must not end the watch; the next change is told again
-                put(self.paths.watch_json, (json.dumps(facts, indent=2) + "\n").encode())
+                write_atomically(self.paths.watch_json, (json.dumps(facts, indent=2) + "\n").encode())
                 self._told = facts
 
     def release(self) -> None:
@@ -190,7 +190,7 @@ def look(paths: Paths) -> Seen | None:
     """The daemon that watches now, or None."""
     if not os.path.isdir(paths.folder) and is_locked(lock := _waiting_lock(paths)):
         return Seen(holder(lock), 0.0, {}, waits=True)
-    facts = told(paths)
+    facts = read_watch_facts(paths)
     names_one = isinstance(facts.get("pid"), int)
     if is_locked(paths.watch_lock):
         pid = holder(paths.watch_lock)
@@ -202,13 +202,13 @@ def look(paths: Paths) -> Seen | None:
                 # Also one that is ahead is none: a daemon whose clock was set back beats again a tick later.
                 silent = abs(time.time() - os.lstat(paths.watch_lock).st_mtime)
                 return Seen(pid, silent, facts, proven=proven)
-    return Seen(facts["pid"], 0.0, facts, proven=False) if is_running(facts) else None
+    return Seen(facts["pid"], 0.0, facts, proven=False) if is_process_running(facts) else None
 
 
 def intruder(paths: Paths) -> str | None:
     """Another process than the daemon that holds its lock, in words."""
     pid = holder(paths.watch_lock)
-    if pid is None or is_daemon(pid, told(paths), paths):
+    if pid is None or is_daemon(pid, read_watch_facts(paths), paths):
         return None
     return f"process {pid} ({command_of(pid)}) holds watch.lock, and is not known to be a daemon"
 
@@ -227,4 +227,4 @@ def state(seen: Seen | None, facts: Mapping[str, Any]) -> str:
 def facts_of(paths: Paths) -> tuple[Seen | None, dict[str, Any]]:
     """The daemon, if there is one, and what it or the last one said of itself."""
     seen = look(paths)
-    return seen, seen.facts if seen is not None else told(paths)
+    return seen, seen.facts if seen is not None else read_watch_facts(paths)

@@ -20,8 +20,8 @@ from liza.errors import LizaError
 from liza.model import format_time
 from liza.notify.message import Message
 from liza.notify.sender import Sender
-from liza.notify.targets import targets
-from liza.store.daemon_proof import told
+from liza.notify.targets import read_targets
+from liza.store.daemon_process import read_watch_facts
 from liza.store.paths import Paths
 from liza.text import one_line
 
@@ -96,7 +96,7 @@ class Telling:
 
     def remember(self) -> None:
         """What the daemon before us had told already."""
-        facts = told(self._paths)
+        facts = read_watch_facts(self._paths)
         confirmed = self._seal.confirms(facts)
         if not confirmed:
             self.stands("watch.json", [Cause("watch_json", "", BROKEN)] if confirmed is False else [])
@@ -167,12 +167,12 @@ class Telling:
     def was_told(self, kind: Kind, trip_id: str) -> bool:
         return _mark(kind, trip_id) in self._marks
 
-    def address(self, notify: Any, config: Any) -> None:
+    def set_targets(self, notify: Any, config: Any) -> None:
         """Whom to tell from now on, as rules.yaml and the blackboard have it.
 
         Agents can write both: whoever is no longer told hears of that, and so do those who are from now on.
         """
-        places, faults = targets(notify, config, self._project)
+        places, faults = read_targets(notify, config, self._project)
         files = {"notify": "rules.yaml", "config": "state.yaml"}
         texts = [f"{files[str(fault.path[0])]}: {fault.message}" for fault in faults]
         self.stands("notify", [Cause("notify", text, text) for text in texts])
@@ -180,10 +180,10 @@ class Telling:
         if set(before) == set(places) and self._places == names:
             return
         known, self._places = self._places, names
-        self._sender.address([*before, *places])
+        self._sender.set_targets([*before, *places])
         if known is not None and (known != names or before):  # before the first look, only the names are known
             self.tell(Kind.ALARM, _change_of_places(known, names))
-        self._sender.address(places)
+        self._sender.set_targets(places)
 
     def outcome(self, place: str, why: str | None) -> None:
         """Why people were not told at a place, or None if they were. Also from other threads; the next tick tells."""

@@ -13,8 +13,9 @@ from typing import Any
 
 from liza.daemon.lease import own_file
 from liza.rules.evidence import digest
+from liza.store.files import write_atomically
 from liza.store.paths import Paths
-from liza.store.replace import put, sweep_drafts
+from liza.store.replace import sweep_drafts
 
 TOLD = ("alarms", "errors", "places", "notified")
 BROKEN = "watch.json is not as liza left it: what it says of earlier messages is not used, and they may come again"
@@ -36,7 +37,7 @@ class Seal:
         kept = {"folder": self._identity(), "digests": [mine, self._last]}
         try:
             os.makedirs(os.path.dirname(self._file), 0o700, exist_ok=True)
-            put(self._file, (json.dumps(kept) + "\n").encode())
+            write_atomically(self._file, (json.dumps(kept) + "\n").encode())
         except OSError as error:
             return error.strerror or type(error).__name__
         self._last = mine

@@ -14,7 +14,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from liza.store.filesystem import network
+from liza.store.filesystem import network_kind
 from liza.store.paths import Paths
 from liza.store.versions import Identity, identity
 
@@ -62,7 +62,7 @@ class Changes:
             return
         if not os.path.isdir(self.paths.folder):
             return
-        kind = network(self.paths.folder)
+        kind = network_kind(self.paths.folder)
         if kind is not None:
             self._give_up(kind)
             return

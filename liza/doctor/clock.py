@@ -7,13 +7,13 @@ from typing import Any
 
 import liza
 from liza.doctor.finding import Finding, Level
-from liza.doctor.machine import tries
+from liza.doctor.machine import probe
 from liza.errors import LizaError
 from liza.model import file_time, format_time, parse_time
 from liza.store.board import Board
 from liza.store.document import Document, parse_log
 from liza.store.paths import Paths
-from liza.store.versions import read
+from liza.store.versions import read_stable
 
 # Fields that say when something happened. Others (a lease, the end of a silence) are meant to lie ahead.
 PAST = frozenset(
@@ -39,7 +39,7 @@ def _of_machine(paths: Paths, now: datetime) -> Iterator[Finding]:
         text = f"this machine says {format_time(now)}, before liza was installed here ({format_time(installed)})"
         yield Finding("clock", Level.ERROR, text, _NTP)
     try:
-        made = file_time(tries(paths.folder).mtime)
+        made = file_time(probe(paths.folder).mtime)
     except OSError:
         return  # the file system has been complained of already
     if abs(made - now) > _COARSE:
@@ -75,7 +75,7 @@ def _documents(paths: Paths) -> Iterator[Document]:
     """What can be read; of what cannot, others complain."""
     try:
         yield Board(paths).read()
-        yield parse_log(read(paths.log).raw, paths.log)
+        yield parse_log(read_stable(paths.log).raw, paths.log)
     except LizaError:
         return
 

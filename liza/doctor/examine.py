@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from importlib import import_module
 
-from liza.doctor.finding import Finding, Level, of_error
+from liza.doctor.finding import Finding, Level, error_findings
 from liza.errors import LizaError
 from liza.store.paths import Paths, find
 from liza.text import shell_quoted
@@ -36,21 +36,21 @@ def examine(root: str | None, now: datetime) -> list[Finding]:
     try:
         paths = find(root)
     except LizaError as error:
-        found += of_error("blackboard", error)
+        found += error_findings("blackboard", error)
     if paths is not None:
         for about in _HERE:
-            found += look(about, paths, now)
+            found += run_check(about, paths, now)
     for about in _ANYWHERE:
-        found += look(about, paths, now)
+        found += run_check(about, paths, now)
     return found
 
 
-def look(about: str, paths: Paths | None, now: datetime) -> list[Finding]:
+def run_check(about: str, paths: Paths | None, now: datetime) -> list[Finding]:
     """All there is to say of one thing; where it cannot be looked at, that."""
     try:
         return list(getattr(import_module((_HERE | _ANYWHERE)[about]), about)(paths, now))
     except LizaError as error:
-        return of_error(about, error)
+        return error_findings(about, error)
     except ImportError as error:
         level = Level.DEGRADED if about in ("blackboard", "rules") else Level.ERROR
         return [Finding(about, level, f"it could not be looked at: {error}", "see what is missing under versions")]
@@ -59,7 +59,7 @@ def look(about: str, paths: Paths | None, now: datetime) -> list[Finding]:
         return [Finding(about, Level.ERROR, f"it could not be looked at: {error}", where)]
 
 
-def mended(findings: Iterable[Finding]) -> list[Finding]:
+def apply_fixes(findings: Iterable[Finding]) -> list[Finding]:
     """The findings after everything was mended that is safe to mend; each says what was done, or why it was not."""
     return [_mend(each) if each.fix is not None else each for each in findings]
 

@@ -34,7 +34,7 @@ class Finding(NamedTuple):
     fix: Callable[[], str] | None = None
 
 
-def of_error(about: str, error: LizaError) -> list[Finding]:
+def error_findings(about: str, error: LizaError) -> list[Finding]:
     """An error as findings: what keeps the blackboard from being judged is worse than other errors."""
     level = Level.DEGRADED if isinstance(error, Unreadable) else Level.ERROR
     return [

@@ -16,7 +16,7 @@ SCARCE = 100_000_000  # bytes, below which a night's work may fill the disk
 _SPARE = 1_000_000
 
 
-class Tried(NamedTuple):
+class Probe(NamedTuple):
     """What came of making two files and exchanging them."""
 
     exchanges: bool
@@ -38,7 +38,7 @@ def filesystem(paths: Paths, now: datetime) -> Iterator[Finding]:
     short = [*_room(paths, free), *_inodes(status)]
     yield from short
     try:
-        tried = tries(paths.folder)
+        tried = probe(paths.folder)
     except OSError as error:
         text, hint = (
             f"no file can be made here: {error.strerror}",
@@ -72,14 +72,14 @@ def _inodes(status: os.statvfs_result) -> Iterator[Finding]:
         yield Finding("filesystem", Level.ERROR, "no more files can be made (no inode is free)", "see: df -i")
 
 
-def tries(folder: str) -> Tried:
+def probe(folder: str) -> Probe:
     """Make two files, exchange them, and take them away. If we are killed meanwhile, they go with other leftovers."""
     names = [os.path.join(folder, draft_name("doctor")) for _ in range(2)]
     try:
         for name in names:
             os.close(open_fd(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
         mtime = os.stat(names[1]).st_mtime
-        return Tried(exchange(names[0], names[1]), mtime)
+        return Probe(exchange(names[0], names[1]), mtime)
     finally:
         for name in names:
             with suppress(OSError):

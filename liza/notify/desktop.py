@@ -19,7 +19,7 @@ class Desktop(NamedTuple):
         try:
             connection = _connected()
         except Exception as error:  # noqa: BLE001 - the parser of addresses, the socket, the greeting: all the same to us
-            raise NotSent(f"no session bus ({type(error).__name__})", again=True) from None
+            raise NotSent(f"no session bus ({type(error).__name__})", retry=True) from None
         try:
             marked_up = "body-markup" in _ask(connection, "GetCapabilities", None, ())[0]
             text = _escaped(message.text) if marked_up else message.text
@@ -27,9 +27,9 @@ class Desktop(NamedTuple):
             values: tuple[Any, ...] = ("liza", 0, "", message.title, text, [], urgent, -1)
             _ask(connection, "Notify", "susssasa{sv}i", values)
         except DBusErrorResponse as error:
-            raise NotSent(f"nobody shows it ({error.name.rpartition('.')[2]})", again=True) from None
+            raise NotSent(f"nobody shows it ({error.name.rpartition('.')[2]})", retry=True) from None
         except OSError as error:
-            raise NotSent(f"no answer ({type(error).__name__}), so it may be shown", again=False) from None
+            raise NotSent(f"no answer ({type(error).__name__}), so it may be shown", retry=False) from None
         finally:
             connection.close()
 

@@ -20,18 +20,18 @@ class File(NamedTuple):
 
     def send(self, message: Message) -> None:
         path = os.path.realpath(os.path.join(self.project, self.path))
-        if not is_own(path, os.path.realpath(self.project)):
-            raise NotSent("it is a link that leads elsewhere", again=False)
+        if not is_inside_project(path, os.path.realpath(self.project)):
+            raise NotSent("it is a link that leads elsewhere", retry=False)
         try:
             with open(path, "a", encoding="utf-8", opener=files.open_fd) as file:
                 file.write(json.dumps(message._asdict()) + "\n")
-        except files.Odd as error:
-            raise NotSent(error.strerror or "it is not a regular file", again=False) from None
+        except files.UnsafeFile as error:
+            raise NotSent(error.strerror or "it is not a regular file", retry=False) from None
         except OSError as error:
-            raise NotSent(error.strerror or type(error).__name__, again=True) from None
+            raise NotSent(error.strerror or type(error).__name__, retry=True) from None
 
 
-def is_own(path: str, project: str) -> bool:
+def is_inside_project(path: str, project: str) -> bool:
     """Whether a file is in the project and not one of the blackboard's, which have other readers."""
     inside = os.path.commonpath((path, project)) == project and path != project
     return inside and ".liza" not in os.path.relpath(path, project).split(os.sep)

@@ -19,11 +19,11 @@ class Message(NamedTuple):
 class NotSent(Exception):
     """Why a message did not arrive, in words that hold no secret: an address never is among them.
 
-    `again` only where it has surely not arrived. A place that does not answer may have taken it all the same, and
+    `retry` only where it has surely not arrived. A place that does not answer may have taken it all the same, and
     nobody is told of a trip twice.
     """
 
-    def __init__(self, why: str, *, again: bool) -> None:
+    def __init__(self, why: str, *, retry: bool) -> None:
         super().__init__(why)
         self.why = why
-        self.again = again
+        self.retry = retry

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from liza.notify.message import Message, NotSent
-from liza.notify.targets import Target, own_name
+from liza.notify.targets import Target, unique_name
 
 PAUSES = (1.0, 5.0, 15.0)  # seconds before each new try
 _MOST = 200  # messages that wait; more would be a flood that nobody reads
@@ -29,7 +29,7 @@ class Sender:
         """The places that messages go to now."""
         return [target for target, line in self._lines.items() if not line.ending]
 
-    def address(self, targets: Sequence[Target]) -> None:
+    def set_targets(self, targets: Sequence[Target]) -> None:
         """Send to these from now on. A place that is no longer among them still gets what waits for it."""
         for target, line in list(self._lines.items()):
             if target not in targets:
@@ -38,7 +38,7 @@ class Sender:
                 del self._lines[target]
         for target in targets:
             if target not in self._lines or self._lines[target].ending:
-                name = own_name(target, [line.name for other, line in self._lines.items() if other != target])
+                name = unique_name(target, [line.name for other, line in self._lines.items() if other != target])
                 self._lines[target] = _Line(name, target, self._try, self._outcome)
 
     def send(self, message: Message) -> None:
@@ -61,7 +61,7 @@ class Sender:
             try:
                 target.send(message)
             except NotSent as error:
-                if not error.again or pause is None or self._stopping.wait(pause):
+                if not error.retry or pause is None or self._stopping.wait(pause):
                     return error.why
             except Exception as error:  # noqa: BLE001 - a bug of ours must not end the thread; only its kind: no secret
                 return type(error).__name__

@@ -10,8 +10,8 @@ from typing import Any
 
 from liza.model import Fault
 from liza.notify.desktop import Desktop
-from liza.notify.file import File, is_own
-from liza.notify.webhook import FORMS, Webhook, is_address
+from liza.notify.file import File, is_inside_project
+from liza.notify.webhook import FORMATS, Webhook, is_webhook_url
 from liza.store.document import Path
 from liza.text import closest_match, value_text
 
@@ -19,7 +19,7 @@ Target = Webhook | File | Desktop
 KEYS = ("webhook", "desktop", "file")
 
 
-def targets(block: Any, config: Any, project: str) -> tuple[list[Target], list[Fault]]:
+def read_targets(block: Any, config: Any, project: str) -> tuple[list[Target], list[Fault]]:
     """The places, each once, and the faults on their paths in rules.yaml (`notify`) and in state.yaml (`config`)."""
     given: Mapping[str, Any] = block if isinstance(block, Mapping) else {}
     escalation = config.get("escalation_webhook") if isinstance(config, Mapping) else None
@@ -37,7 +37,7 @@ def targets(block: Any, config: Any, project: str) -> tuple[list[Target], list[F
 _MOST = 20  # webhooks: each has a thread of its own
 
 
-def own_name(place: Target, taken: Collection[str]) -> str:
+def unique_name(place: Target, taken: Collection[str]) -> str:
     """How to call a place: channels of one host differ only in what must not be told."""
     numbered = (f"{place.name} ({number})" for number in count(2))
     return next(name for name in chain((place.name,), numbered) if name not in taken)
@@ -66,13 +66,13 @@ def _webhook(given: Any, path: Path) -> Iterator[Target | Fault]:
             hint = "set it where the daemon is started: an address in a variable is in no file that others can read"
             yield Fault((*path, "env"), f"the environment has no {value_text(variable)}", hint, "warning")
             return
-    if not is_address(url):
+    if not is_webhook_url(url):
         where = (*path, "url") if isinstance(given, Mapping) else path
         hint = "an address begins with http:// or https:// and names a host"
         yield Fault(where, f"{'.'.join(map(str, path))} has no usable address", hint)
-    elif form not in FORMS:
-        meant = closest_match(form, FORMS)
-        hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(FORMS)}"
+    elif form not in FORMATS:
+        meant = closest_match(form, FORMATS)
+        hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(FORMATS)}"
         yield Fault((*path, "format"), f"the format of a webhook is {_shown(form)}", hint)
     else:
         yield Webhook(str(url), form)
@@ -89,7 +89,7 @@ def _file(given: Any, project: str) -> Iterator[Target | Fault]:
     if given is None:
         return
     usable = isinstance(given, str) and bool(given.strip()) and "\0" not in given and "://" not in given
-    if not usable or not is_own(os.path.normpath(os.path.join(project, given)), project):
+    if not usable or not is_inside_project(os.path.normpath(os.path.join(project, given)), project):
         hint = "a path like notices.jsonl, inside the project and outside .liza/"
         yield Fault(("notify", "file"), f"notify.file is {_shown(given)}, where no messages can go", hint)
     else:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from liza.notify.message import TIMEOUT, Message, NotSent
 
-FORMS = ("json", "slack", "discord")
+FORMATS = ("json", "slack", "discord")
 _BUSY = (429, 500, 502, 503, 504)  # answers that say: not now
 _DISCORD = 2000  # characters that it takes
 _SLACK = 4000  # as many as it shows in one piece
@@ -47,12 +47,12 @@ class Webhook(NamedTuple):
                 pass
         except HTTPError as error:
             error.close()
-            raise NotSent(f"it answered {error.code}", again=error.code in _BUSY) from None
+            raise NotSent(f"it answered {error.code}", retry=error.code in _BUSY) from None
         except URLError as error:  # before anything was sent: no such host, nobody there, a certificate
             why = error.reason if isinstance(error.reason, Exception) else error
-            raise NotSent(f"no connection ({type(why).__name__})", again=True) from None
+            raise NotSent(f"no connection ({type(why).__name__})", retry=True) from None
         except (OSError, HTTPException) as error:
-            raise NotSent(f"no answer ({type(error).__name__}), so it may have arrived", again=False) from None
+            raise NotSent(f"no answer ({type(error).__name__}), so it may have arrived", retry=False) from None
 
     def body(self, message: Message) -> dict[str, Any]:
         line = f"{message.title}: {message.text}"
@@ -64,7 +64,7 @@ class Webhook(NamedTuple):
         return message._asdict()
 
 
-def is_address(url: Any) -> bool:
+def is_webhook_url(url: Any) -> bool:
     """Whether something can be the address of a webhook."""
     if not isinstance(url, str) or not url.isascii() or not url.isprintable() or " " in url:
         return False

@@ -22,7 +22,7 @@ from liza.replay.playback import CHECK, RECORD, RESOLVE, SET, Event, Played, Tri
 from liza.rules.evaluate import RuleSet
 from liza.rules.same import same_key
 from liza.store.document import Document, Path, parse
-from liza.store.versions import read
+from liza.store.versions import read_stable
 from liza.text import closest_match, value_text
 
 START = datetime(2025, 1, 1, tzinfo=UTC)
@@ -77,7 +77,7 @@ class Outcome(NamedTuple):
 def read_cases(file: str) -> CaseFile:
     """The cases of a file; `Unreadable` with everything that is wrong in it."""
     try:
-        document = parse(read(file).raw, file)
+        document = parse(read_stable(file).raw, file)
     except Unreadable as error:
         error.hint = "a file of cases holds 'cases:' and a list; see docs/rules.md for how a case is written"
         raise

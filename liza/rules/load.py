@@ -94,7 +94,7 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
     settings: dict[str, Any] = {}
     for file in (*files, *([mine] if mine else [])):
         settings |= {key: file.data[key] for key in ("window", "matching") if key in file.data}
-    settled = {key: mine.data[key] for key in blocks.ALL if key in mine.data} if mine else {}
+    settled = {key: mine.data[key] for key in blocks.BLOCKS if key in mine.data} if mine else {}
     changes = [*_changed_settings(files, mine), *_changed_rules(shipped, everything)] if mine else []
     return RuleSet(
         tuple(compiled),
@@ -102,7 +102,7 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
         settings.get("window", "current_sprint"),
         settings.get("matching") == "exact",
         tuple(alarms),
-        (*changes, *blocks.changes(settled)),
+        (*changes, *blocks.changed_settings(settled)),
         mine.data.get("notify") or {} if mine else {},
         {home: tuple(rules) for home, rules in scoped.items()},
         settled,
@@ -253,7 +253,7 @@ class _File:
             self.wrong((key,), f"on_degraded: expected report or halt, got {value_text(value)}", hint)
         elif key == "params":
             self.data[key] = self.params((key,), value)
-        elif key in blocks.ALL and (found := list(blocks.faults(key, value))):
+        elif key in blocks.BLOCKS and (found := list(blocks.check_block(key, value))):
             for fault in found:
                 self.wrong(fault.path, fault.message, fault.hint)
         else:

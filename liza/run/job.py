@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from liza.errors import Refused
 from liza.model import format_time
 from liza.run.process import Limits
-from liza.store import files, replace, seal
+from liza.store import files, seal
 from liza.store.files import open_fd
 from liza.store.paths import Paths
 from liza.text import shell_quoted, value_text
@@ -84,7 +84,7 @@ class Session(NamedTuple):
         """The folder of one iteration, which is there afterwards."""
         folder = os.path.join(self.folder, "iterations", str(number))
         try:
-            replace.make_folders(os.path.dirname(folder), folder)
+            files.make_folders(os.path.dirname(folder), folder)
         except OSError as error:
             raise _not_kept(folder, error) from None
         return folder
@@ -93,14 +93,14 @@ class Session(NamedTuple):
         path = os.path.join(self.folder, "session.json")
         plain = {"schema": 1, "session": self.name, **json.loads(json_of(facts))}
         try:
-            replace.put(path, json_of({**plain, "seal": seal.seal(*self._sealed(plain))}))
+            files.write_atomically(path, json_of({**plain, "seal": seal.seal(*self._sealed(plain))}))
         except OSError as error:
             raise _not_kept(path, error) from None
 
     def tell(self, text: str) -> None:
         """Put the page for the next iteration where it can be read."""
         try:
-            replace.put(self.context_file, text.encode(errors="backslashreplace"))
+            files.write_atomically(self.context_file, text.encode(errors="backslashreplace"))
         except OSError as error:
             raise _not_kept(self.context_file, error) from None
 
@@ -145,7 +145,7 @@ def begin(paths: Paths, now: datetime) -> Session:
     runs = os.path.abspath(paths.runs)
     stem = now.strftime("%Y%m%d-%H%M%S")
     try:
-        replace.make_folder(runs)
+        files.make_folder(runs)
         with files.Folder(runs) as held:
             for attempt in range(1, 1000):
                 name = stem if attempt == 1 else f"{stem}-{attempt}"

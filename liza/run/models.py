@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from liza.store.files import regular
+from liza.store.files import open_regular
 
 PLACEHOLDER, VARIABLE = "{model}", "LIZA_MODEL"
 _LARGEST = 1 << 20  # bytes of a script that are searched
@@ -48,6 +48,6 @@ def takes_model(command: Sequence[str], cwd: str) -> bool:
 
 
 def _mentions_model(path: str) -> bool:
-    with suppress(OSError, ValueError), open(path, "rb", opener=regular) as file:
+    with suppress(OSError, ValueError), open(path, "rb", opener=open_regular) as file:
         return VARIABLE.encode() in file.read(_LARGEST)
     return False

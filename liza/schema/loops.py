@@ -28,16 +28,16 @@ def _reason(value: Any) -> str | None:
 
 
 _LOOP: dict[str, Kind] = {
-    "trigger_reason": _reason, "trigger_count": state.whole, "loop_count": state.whole,
-    "consecutive_no_progress_loops": state.whole, "last_trigger_time": _moment, "error_history": state.listing,
-    "iterations": state.listing, "history": state.listing, "completed_at": state.time, "progress_before": _percent,
+    "trigger_reason": _reason, "trigger_count": state.natural, "loop_count": state.natural,
+    "consecutive_no_progress_loops": state.natural, "last_trigger_time": _moment, "error_history": state.sequence,
+    "iterations": state.sequence, "history": state.sequence, "completed_at": state.time, "progress_before": _percent,
 }  # fmt: skip
 _ITERATION: dict[str, Kind] = {
-    "iteration": state.limit, "timestamp": state.time, "task": state.label, "progress": _percent,
-    "files_changed": state.whole, "claims_done": state.flag, "test_only": state.flag, "evidence": state.mapping,
-    "tokens": state.whole,
+    "iteration": state.positive, "timestamp": state.time, "task": state.label, "progress": _percent,
+    "files_changed": state.natural, "claims_done": state.flag, "test_only": state.flag, "evidence": state.mapping,
+    "tokens": state.natural,
 }  # fmt: skip
-_ERROR: dict[str, Kind] = {"iteration": state.limit, "signature": state.text, "file": state.text}
+_ERROR: dict[str, Kind] = {"iteration": state.positive, "signature": state.text, "file": state.text}
 
 
 def check(value: Any) -> Faults:

@@ -68,12 +68,12 @@ SIGNALS = (
 MODELS = ("haiku", "sonnet", "opus")
 _STAGNATION = ("threshold", "action", "signals", "escalation", "notifications")
 
-KEYS = ("stagnation", "circuit_breaker")  # of loops
-ALL = (*KEYS, "disputes", "limits")
+LOOP_BLOCKS = ("stagnation", "circuit_breaker")  # of loops
+BLOCKS = (*LOOP_BLOCKS, "disputes", "limits")
 
 # What a file of the blackboard may come to, and the seconds that own rules may take. Only the last can be set below its
 # default: `blackboard.limits` looks here only once a default is passed.
-READING = {
+FILE_LIMITS = {
     "file_bytes": Limit(10_000_000, 10_000_000, 10**12),
     "alias_bytes": Limit(10_000_000, 10_000_000, 10**12),
     "values": Limit(500_000, 500_000, 10**9),
@@ -88,7 +88,7 @@ OBJECTIONS = ("similar", "exact")  # by what an objection is the same: also by s
 LAST_STAGE = "S5"
 
 
-def faults(key: str, block: Mapping[str, Any]) -> Iterator[Fault]:
+def check_block(key: str, block: Mapping[str, Any]) -> Iterator[Fault]:
     """All that is wrong with a block."""
     checks = {
         "stagnation": _stagnation,
@@ -148,7 +148,7 @@ def _stagnation(block: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _reading(block: Mapping[str, Any]) -> Iterator[Fault]:
-    yield from _mapping(block, ("limits",), {name: limit.fault for name, limit in READING.items()})
+    yield from _mapping(block, ("limits",), {name: limit.fault for name, limit in FILE_LIMITS.items()})
 
 
 def _disputes(block: Mapping[str, Any]) -> Iterator[Fault]:
@@ -210,9 +210,9 @@ def _unknown(block: Mapping[str, Any], path: Path, known: tuple[str, ...]) -> It
             yield Fault((*path, name), f"the key {value_text(name)} is not known", hint)
 
 
-def changes(blocks: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def changed_settings(blocks: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """How the blocks differ from what is shipped: nobody should have to find that out."""
-    stagnation, breaker = (blocks.get(key) or {} for key in KEYS)
+    stagnation, breaker = (blocks.get(key) or {} for key in LOOP_BLOCKS)
     if stagnation.get("threshold") not in (None, THRESHOLD.default):
         yield f"stagnation.threshold is {stagnation['threshold']}, shipped is {THRESHOLD.default}"
     signals = stagnation.get("signals") or {}
@@ -235,8 +235,8 @@ def changes(blocks: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
                 yield f"circuit_breaker.projects.{value_text(project)}.{name} is {value or 'off'}, shipped is {was}"
     yield from _changed_disputes(blocks.get("disputes") or {})
     for name, value in (blocks.get("limits") or {}).items():
-        if value is not None and value != READING[name].default:
-            yield f"limits.{name} is {value}, shipped is {READING[name].default}"
+        if value is not None and value != FILE_LIMITS[name].default:
+            yield f"limits.{name} is {value}, shipped is {FILE_LIMITS[name].default}"
 
 
 def _changed_disputes(block: Mapping[str, Any]) -> Iterator[str]:

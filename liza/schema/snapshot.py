@@ -10,13 +10,13 @@ from liza.schema import state, times
 from liza.store.document import Document
 
 
-def take(document: Document, *, check: bool = True, now: datetime | None = None) -> Snapshot:
+def take_snapshot(document: Document, *, check: bool = True, now: datetime | None = None) -> Snapshot:
     """A picture of the document. What is wrong with its records comes along as problems, if that is asked for; also
     which of its times are in the future, where `now` is given."""
     if not check:
         return Snapshot(document.raw, {}, MappingProxyType(document.data), ())
     ahead = times.check(document.data, now) if now is not None else ()
-    problems = located(document, (*state.check(document.data), *ahead))
+    problems = locate_faults(document, (*state.check(document.data), *ahead))
     try:
         spans = {name: Span(part.start, part.end) for name, part in document.sections.items()}
     except Refused as error:
@@ -26,7 +26,7 @@ def take(document: Document, *, check: bool = True, now: datetime | None = None)
     return Snapshot(document.raw, MappingProxyType(spans), MappingProxyType(document.data), problems)
 
 
-def located(document: Document, faults: Iterable[Fault]) -> tuple[Problem, ...]:
+def locate_faults(document: Document, faults: Iterable[Fault]) -> tuple[Problem, ...]:
     """Faults with the place where an editor finds them, in the order of the file."""
     problems = []
     for fault in faults:

@@ -39,11 +39,11 @@ def label(value: Any) -> str | None:
     return None if is_name else "a name"
 
 
-def whole(value: Any) -> str | None:
+def natural(value: Any) -> str | None:
     return None if type(value) is int and value >= 0 else "a whole number, 0 or more"
 
 
-def limit(value: Any) -> str | None:
+def positive(value: Any) -> str | None:
     return None if type(value) is int and value >= 1 else "a whole number, 1 or more"
 
 
@@ -63,21 +63,21 @@ def mapping(value: Any) -> str | None:
     return None if isinstance(value, Mapping) else "a mapping"
 
 
-def listing(value: Any) -> str | None:
+def sequence(value: Any) -> str | None:
     return None if isinstance(value, list) else "a list"
 
 
 Kind = Callable[[Any], str | None]
 
-_DETAIL_KINDS: dict[str, Kind] = {"count": whole, "debt_created": flag}
+_DETAIL_KINDS: dict[str, Kind] = {"count": natural, "debt_created": flag}
 
 # Fields of records: those that must be there, then those that may be, null included.
 _TASK: tuple[dict[str, Kind], dict[str, Kind]] = (
     {"id": label},
     {
-        "created": time, "spec_ref": text, "assigned_to": label, "iteration": whole, "review_cycles_current": whole,
-        "reviewing_by": label, "review_lease_expires": time, "failed_by": listing, "blocked_reason": text,
-        "max_iterations": limit, "max_review_cycles": limit, "history": listing,
+        "created": time, "spec_ref": text, "assigned_to": label, "iteration": natural, "review_cycles_current": natural,
+        "reviewing_by": label, "review_lease_expires": time, "failed_by": sequence, "blocked_reason": text,
+        "max_iterations": positive, "max_review_cycles": positive, "history": sequence,
     },
 )  # fmt: skip
 _AGENT: tuple[dict[str, Kind], dict[str, Kind]] = (
@@ -98,11 +98,11 @@ _TRIGGER: tuple[dict[str, Kind], dict[str, Kind]] = (
 )
 _HISTORY: tuple[dict[str, Kind], dict[str, Kind]] = (
     {"timestamp": time},
-    {"pattern": text, "resolution": text, "resolved_at": time, "resolved_by": label, "checks": limit},
+    {"pattern": text, "resolution": text, "resolved_at": time, "resolved_by": label, "checks": positive},
 )
 _CONFIG: tuple[dict[str, Kind], dict[str, Kind]] = (
     {},
-    {"max_coder_iterations": limit, "max_review_cycles": limit},
+    {"max_coder_iterations": positive, "max_review_cycles": positive},
 )
 
 
@@ -202,7 +202,7 @@ def check_breaker(value: Any) -> Faults:
     if not isinstance(value, Mapping):
         yield Fault(path, _expected({"circuit_breaker": value}, "circuit_breaker", "a mapping"))
         return
-    yield from fields(value, path, {}, {"last_check": time, "history": listing, "current_trigger": mapping})
+    yield from fields(value, path, {}, {"last_check": time, "history": sequence, "current_trigger": mapping})
     yield from one_of(value, path, "status", ("OK", "TRIGGERED"))
     trigger = value.get("current_trigger")
     if isinstance(trigger, Mapping):
@@ -231,9 +231,9 @@ def check_config(value: Any) -> Faults:
     yield from _one(value, ("config",), *_CONFIG)
     address = value.get("escalation_webhook") if isinstance(value, Mapping) else None
     if address is not None:
-        from liza.notify.webhook import is_address
+        from liza.notify.webhook import is_webhook_url
 
-        if not is_address(address):  # without its value: what is in an address is often a secret
+        if not is_webhook_url(address):  # without its value: what is in an address is often a secret
             message = "escalation_webhook is no address"
             hint = "it begins with http:// or https:// and names a host"
             yield Fault(("config", "escalation_webhook"), message, hint)

@@ -10,9 +10,8 @@ from liza.scopes import records as scopes
 from liza.store import backups, edit
 from liza.store.board import Board
 from liza.store.document import Document
-from liza.store.files import open_fd
+from liza.store.files import make_folders, open_fd
 from liza.store.paths import Paths
-from liza.store.replace import make_folders
 from liza.text import text_of
 
 Archived = tuple[Mapping[str, Any], ...]
@@ -46,7 +45,7 @@ def change(
             raise board.with_backup(error) from None
         raw = edit.replace_section(document, scope.section, scopes.put(section, name, outcomes[0].record, scope.name))
         if raw != document.raw:
-            backups.keep(board.paths, document.raw, now)
+            backups.save_backup(board.paths, document.raw, now)
             if archive is not None and outcomes[0].archived:
                 archive(board.paths, name, outcomes[0].archived)  # before they leave: a crash must not lose them
         return raw
@@ -104,7 +103,7 @@ def log(paths: Paths, events: Sequence[scopes.Event], now: datetime, *, waits: b
     """One line a decision; what is loud is an alert as well. `waits` as in `append_entry`."""
     if not events:
         return
-    from liza.clients.inside import agent_sign
+    from liza.clients.caller import agent_sign
     from liza.store import alerts
     from liza.store.log import append_entry
 
@@ -118,4 +117,4 @@ def log(paths: Paths, events: Sequence[scopes.Event], now: datetime, *, waits: b
         if event.scope == "claim":
             entry["claim"] = event.name  # by which a dispute is missed that somebody takes off the blackboard
         append_entry(paths, {**entry, "detail": event.text}, waits=waits)
-    alerts.append(paths, [(_LOUD[event.kind], event.text) for event in events if event.kind in _LOUD], now)
+    alerts.append_alerts(paths, [(_LOUD[event.kind], event.text) for event in events if event.kind in _LOUD], now)

@@ -13,7 +13,7 @@ from liza.errors import LizaError, LockTimeout, Refused, Unreadable, Unwritable
 from liza.scopes.sprint.record import Added, add_anomaly, check_anomaly
 from liza.store import inbox
 from liza.store.board import Board
-from liza.store.inbox import Entering, NotEvaluated
+from liza.store.inbox import EntryBoard, NotEvaluated
 from liza.store.replace import NotDurable
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def or_wait(board: Board, kind: str, fields: Callable[[], Mapping[str, Any]], mo
     The record is validated before. An error behind the change of state.yaml (the log could not be written) is raised as
     it is: the record is there, and must not be there twice.
     """
-    if isinstance(board, Entering):
+    if isinstance(board, EntryBoard):
         return act()
     before = board.changes
     try:
@@ -44,7 +44,7 @@ def or_wait(board: Board, kind: str, fields: Callable[[], Mapping[str, Any]], mo
 
 def _kept(board: Board, kind: str, fields: Mapping[str, Any], moment: str, cause: LizaError) -> inbox.Waiting:
     try:
-        return inbox.put(board.paths, kind, fields, moment)
+        return inbox.add_record(board.paths, kind, fields, moment)
     except (OSError, Refused) as error:
         why = error.message if isinstance(error, LizaError) else error.strerror or str(error)
         if isinstance(error, NotDurable):
@@ -76,17 +76,17 @@ class Entered(NamedTuple):
 
 def enter(board: Board, *, waits: bool = True) -> Entered:
     """Enter the records that wait. `LockTimeout` or `Unreadable` where none can be entered now."""
-    found = inbox.contents(board.paths)
+    found = inbox.list_inbox(board.paths)
     problems = [_problem(each, board.paths.inbox) for each in found.odd]
     count = 0
     if found.labels:
         board.read()  # a blackboard that cannot be read says so once
     for label in found.labels:
         try:
-            entering = Entering(board, inbox.read(board.paths, label), waits=waits)
+            entering = EntryBoard(board, inbox.read_record(board.paths, label), waits=waits)
         except FileNotFoundError:
             continue  # another process was faster
-        except inbox.Broken as error:
+        except inbox.InvalidRecord as error:
             problems.append(_problem(error, board.paths.inbox))
             continue
         problem = _enter(entering)
@@ -98,7 +98,7 @@ def enter(board: Board, *, waits: bool = True) -> Entered:
     return Entered(count, tuple(problems))
 
 
-def _enter(board: Entering) -> "Problem | None":
+def _enter(board: EntryBoard) -> "Problem | None":
     """Perform what one record asks for; the reason where it cannot be done."""
     from liza.model import Problem, parse_time
 
@@ -111,10 +111,10 @@ def _enter(board: Entering) -> "Problem | None":
     except inbox.AlreadyEntered:
         return None
     except LockTimeout:
-        if not board.is_done:
+        if not board.is_entered:
             raise
     except Exception as error:  # noqa: BLE001 - whatever an agent put there, it must not hold up the other records
-        if not board.is_done:
+        if not board.is_entered:
             why = error.message if isinstance(error, LizaError) else f"{type(error).__name__}: {error}"
             hint = getattr(error, "hint", None) or f"look at it, and delete it if it is not needed: {waiting.file}"
             return Problem(f"this record cannot be entered: {why}", waiting.file, hint=hint)
@@ -123,15 +123,15 @@ def _enter(board: Entering) -> "Problem | None":
 
 def look(board: Board) -> Entered:
     """What waits, for those who only look: how many records, and which of them can never be entered."""
-    found = inbox.contents(board.paths)
+    found = inbox.list_inbox(board.paths)
     problems = [_problem(each, board.paths.inbox) for each in found.odd]
     count = 0
     for label in found.labels:
         try:
-            count += inbox.read(board.paths, label).kind in _KINDS
+            count += inbox.read_record(board.paths, label).kind in _KINDS
         except FileNotFoundError:
             continue
-        except inbox.Broken as error:
+        except inbox.InvalidRecord as error:
             problems.append(_problem(error, board.paths.inbox))
     return Entered(count, tuple(problems))
 
@@ -170,11 +170,11 @@ def _problem(error: LizaError, file: str) -> "Problem":
 # loaded only where such a record waits.
 
 
-def _anomaly(board: Entering, fields: Mapping[str, Any], now: "datetime") -> None:
+def _anomaly(board: EntryBoard, fields: Mapping[str, Any], now: "datetime") -> None:
     add_anomaly(board, fields)
 
 
-def _iteration(board: Entering, fields: Mapping[str, Any], now: "datetime") -> None:
+def _iteration(board: EntryBoard, fields: Mapping[str, Any], now: "datetime") -> None:
     from liza.scopes.loops import evaluate
     from liza.scopes.loops import record as recording
     from liza.scopes.payload import load_fields
@@ -184,7 +184,7 @@ def _iteration(board: Entering, fields: Mapping[str, Any], now: "datetime") -> N
     recording.record(board, given["loop"], given["iteration"], rules, settings, now)
 
 
-def _claim(board: Entering, fields: Mapping[str, Any], now: "datetime") -> None:
+def _claim(board: EntryBoard, fields: Mapping[str, Any], now: "datetime") -> None:
     from liza.scopes.claims import record as recording
     from liza.scopes.claims import states
     from liza.scopes.payload import load_fields
@@ -193,7 +193,7 @@ def _claim(board: Entering, fields: Mapping[str, Any], now: "datetime") -> None:
     recording.add(_context(board, now), given["claim"], given["fields"])
 
 
-def _round(board: Entering, fields: Mapping[str, Any], now: "datetime") -> None:
+def _round(board: EntryBoard, fields: Mapping[str, Any], now: "datetime") -> None:
     from liza.scopes.claims import change, states
     from liza.scopes.claims import record as recording
     from liza.scopes.payload import load_fields
@@ -204,14 +204,14 @@ def _round(board: Entering, fields: Mapping[str, Any], now: "datetime") -> None:
     recording.review(context, given["claim"], given["round"])
 
 
-def _context(board: Entering, now: "datetime") -> Any:
+def _context(board: EntryBoard, now: "datetime") -> Any:
     from liza.scopes.claims.change import Context
     from liza.scopes.rules_file import read_rules
 
     return Context(board, read_rules(board.paths.rules, protocol="disputes"), now)
 
 
-def _attempts(board: Entering, fields: Mapping[str, Any], now: "datetime") -> None:
+def _attempts(board: EntryBoard, fields: Mapping[str, Any], now: "datetime") -> None:
     from liza.scopes.payload import load_fields
     from liza.scopes.slices import record as recording
     from liza.scopes.slices.states import Attempt
@@ -222,7 +222,7 @@ def _attempts(board: Entering, fields: Mapping[str, Any], now: "datetime") -> No
     recording.record(board, name, attempts, _slice_rules(board), now, **options)
 
 
-def _start(board: Entering, fields: Mapping[str, Any], now: "datetime") -> None:
+def _start(board: EntryBoard, fields: Mapping[str, Any], now: "datetime") -> None:
     from liza.scopes.payload import load_fields
     from liza.scopes.slices import record as recording
     from liza.scopes.slices.states import Checkpoint
@@ -232,7 +232,7 @@ def _start(board: Entering, fields: Mapping[str, Any], now: "datetime") -> None:
     recording.start(board, *at, _slice_rules(board), now, given["files"])
 
 
-def _arch_stop(board: Entering, fields: Mapping[str, Any], now: "datetime") -> None:
+def _arch_stop(board: EntryBoard, fields: Mapping[str, Any], now: "datetime") -> None:
     from liza.scopes.payload import load_fields
     from liza.scopes.slices import record as recording
 
@@ -240,7 +240,7 @@ def _arch_stop(board: Entering, fields: Mapping[str, Any], now: "datetime") -> N
     recording.arch_stop(board, given["slice"], given["why"], given["by"], _slice_rules(board), now)
 
 
-def _justification(board: Entering, fields: Mapping[str, Any], now: "datetime") -> None:
+def _justification(board: EntryBoard, fields: Mapping[str, Any], now: "datetime") -> None:
     from liza.scopes.payload import load_fields
     from liza.scopes.slices import record as recording
 
@@ -249,7 +249,7 @@ def _justification(board: Entering, fields: Mapping[str, Any], now: "datetime") 
     recording.justify(board, *at, now)
 
 
-def _slice_rules(board: Entering) -> Any:
+def _slice_rules(board: EntryBoard) -> Any:
     """What stops a slice is fixed, so a rules file that cannot be used keeps no failure from counting."""
     from liza.scopes.rules_file import read_rules
 
@@ -259,7 +259,7 @@ def _slice_rules(board: Entering) -> Any:
         return read_rules(None, protocol="attempts")
 
 
-_KINDS: dict[str, Callable[[Entering, Mapping[str, Any], "datetime"], None]] = {
+_KINDS: dict[str, Callable[[EntryBoard, Mapping[str, Any], "datetime"], None]] = {
     "anomaly": _anomaly,
     "iteration": _iteration,
     "claim": _claim,

@@ -115,7 +115,7 @@ def _settle(
         last[:] = [_settled(document.data, name, rules, environment, now)]
         raw = edit.replace_section(document, name, last[0].section) if last[0].events else document.raw
         if raw != document.raw:
-            backups.keep(board.paths, document.raw, now)
+            backups.save_backup(board.paths, document.raw, now)
             for label, records in last[0].archived:
                 protocol.archive(board.paths, label, records)
         return raw

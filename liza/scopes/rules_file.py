@@ -12,7 +12,7 @@ from liza.rules.evaluate import RuleSet
 from liza.rules.load import BadRules, Source, load
 from liza.store.document import Document, Path, parse
 from liza.store.parser import BOM
-from liza.store.versions import read
+from liza.store.versions import read_stable
 
 PACKS = ("systemic", "alarms", "loops", "disputes", "attempts")
 
@@ -89,7 +89,7 @@ def halts_when_degraded(own: str) -> bool:
     if wanted is not None:
         return wanted == "halt"
     try:
-        return re.search(rb"^on_degraded:[ \t]*[\"']?halt\b", read(own).raw, re.MULTILINE) is not None
+        return re.search(rb"^on_degraded:[ \t]*[\"']?halt\b", read_stable(own).raw, re.MULTILINE) is not None
     except Unreadable:
         return False
 
@@ -99,19 +99,19 @@ def notify_problems(own: str) -> tuple[Problem, ...]:
 
     It keeps no rule from being judged, so it is no error of the rules; but people would wait for messages in vain.
     """
-    from liza.notify.targets import targets
-    from liza.schema.snapshot import located
+    from liza.notify.targets import read_targets
+    from liza.schema.snapshot import locate_faults
 
     data = _source(own).data if os.path.lexists(own) else {}
     if not data.get("notify"):
         return ()
-    _, faults = targets(data["notify"], None, os.path.dirname(os.path.dirname(os.path.abspath(own))))
-    return located(parse(read(own).raw, own), faults)
+    _, faults = read_targets(data["notify"], None, os.path.dirname(os.path.dirname(os.path.abspath(own))))
+    return locate_faults(parse(read_stable(own).raw, own), faults)
 
 
 def _source(file: str) -> Source:
     try:
-        raw = read(file).raw
+        raw = read_stable(file).raw
     except Unreadable as error:
         error.hint = "name a file of rules; see docs/rules.md for how one is written"
         raise

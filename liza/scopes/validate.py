@@ -8,13 +8,13 @@ from liza.errors import Unreadable
 from liza.model import MAPPINGS, Problem, Snapshot
 from liza.rules.evaluate import RuleSet
 from liza.schema import state
-from liza.schema.snapshot import located, take
+from liza.schema.snapshot import locate_faults, take_snapshot
 from liza.scopes import inbox
 from liza.scopes.narrower import PROTOCOLS, faults, missing
 from liza.scopes.rules_file import notify_problems, read_rules
 from liza.store.board import Board
 from liza.store.document import Document, parse, parse_log
-from liza.store.versions import read
+from liza.store.versions import read_stable
 
 _BY_NAME = ("agents", "claims", "slices", "loops", "stages")  # sections that may hold their records as a mapping
 
@@ -29,7 +29,7 @@ class Validity(NamedTuple):
 def of_board(board: Board, now: datetime) -> Validity:
     """The files of a blackboard together; `Unreadable` where one of them cannot be understood at all."""
     document = board.read()
-    snapshot = take(document, now=now)
+    snapshot = take_snapshot(document, now=now)
     checked = {board.paths.state: _counts(snapshot)}
     problems = list(snapshot.problems)
     if os.path.exists(board.paths.log):
@@ -60,12 +60,12 @@ def _missing(board: Board, document: Document) -> list[Problem]:
 
 def of_file(file: str) -> Validity:
     """One file by itself: a log by its name, else a state.yaml."""
-    raw = read(file).raw
+    raw = read_stable(file).raw
     if os.path.basename(file) == "log.yaml":
         log = parse_log(raw, file)
-        return Validity({file: {"entries": len(log.data)}}, located(log, state.check_log(log.data)))
+        return Validity({file: {"entries": len(log.data)}}, locate_faults(log, state.check_log(log.data)))
     document = parse(raw, file)
-    snapshot = take(document)
+    snapshot = take_snapshot(document)
     return Validity({file: _counts(snapshot)}, (*snapshot.problems, *_of_protocols(document)))
 
 
@@ -73,7 +73,7 @@ def _of_protocols(document: Document, rules: RuleSet | None = None) -> tuple[Pro
     """What the owners of claims, slices and loops find wrong with them."""
     if not any(document.data.get(name) for name in PROTOCOLS):
         return ()
-    return located(document, faults(document.data, rules or read_rules(None)))
+    return locate_faults(document, faults(document.data, rules or read_rules(None)))
 
 
 def _counts(snapshot: Snapshot) -> dict[str, int]:

@@ -12,27 +12,27 @@ from liza.errors import Refused
 from liza.store import files
 from liza.store.paths import Paths
 
-KEPT = 10
+MAX_BACKUPS = 10
 
 
-def keep(paths: Paths, raw: bytes, now: datetime) -> None:
+def save_backup(paths: Paths, raw: bytes, now: datetime) -> None:
     """Keep the bytes of a blackboard that is about to change; the oldest copies go."""
     try:
         files.make_folder(paths.backups)
         with files.Folder(paths.backups, listed=True) as folder:
             # Not forced to the disk: after a crash of the machine an older one will do.
-            folder.put(f"state-{now:%Y%m%dT%H%M%SZ}.yaml", raw, durable=False)
-            for name in _copies(folder.fd)[:-KEPT]:
+            folder.write_atomically(f"state-{now:%Y%m%dT%H%M%SZ}.yaml", raw, durable=False)
+            for name in _copies(folder.fd)[:-MAX_BACKUPS]:
                 with suppress(IsADirectoryError):  # not a copy of ours, whatever its name is
                     folder.remove(name)
-    except (FileNotFoundError, NotADirectoryError, files.Odd):
+    except (FileNotFoundError, NotADirectoryError, files.UnsafeFile):
         pass  # what has the name is no folder: a change does not wait for that to be fixed; the board's `stuck` says it
     except OSError as error:
         hint = f"make room or permission for {paths.backups}"
         raise Refused(f"no backup could be made: {error.strerror}; nothing was changed", hint=hint) from None
 
 
-def last(paths: Paths) -> str | None:
+def newest_backup(paths: Paths) -> str | None:
     """The newest copy, or None."""
     names = _all(paths)
     return os.path.join(paths.backups, names[-1]) if names else None

@@ -43,8 +43,8 @@ class Board:
         `BeingWritten` instead of what may be half a save, for a caller that is patient and will look again.
         """
         try:
-            reading = versions.read(self.paths.state, whole=whole, patient=patient)
-            if patient and reading.unsettled:
+            reading = versions.read_stable(self.paths.state, whole=whole, patient=patient)
+            if patient and reading.unstable:
                 raise self._being_written("somebody has it open for writing")
             document = self._document(reading, previous)
             if previous is not None and _shrunk(previous, document):
@@ -57,9 +57,9 @@ class Board:
         """A file that cannot be read, with the last copy that could: for a person to put back, never for us."""
         from shlex import quote
 
-        from liza.store.backups import last
+        from liza.store.backups import newest_backup
 
-        copy = last(self.paths)
+        copy = newest_backup(self.paths)
         if copy is not None and error.file == self.paths.state and "backups" not in (error.hint or ""):
             command = f"cp {quote(copy)} {quote(self.paths.state)}"
             restore = f"or go back to the last copy, without what was written since: {command}"
@@ -70,10 +70,10 @@ class Board:
         """What seems to be less than it was. A writer in place may stand still half way for longer than anybody can
         wait; but it has the file open for as long, so what is gone is only believed when nobody has."""
         for _ in range(_LOOKS):
-            reading = versions.read(self.paths.state, again=True)
+            reading = versions.read_stable(self.paths.state, again=True)
             document = self._document(reading, previous)
             written = _shrunk(previous, document) and versions.is_being_written(self.paths.state)
-            if versions.is_in_place(self.paths.state, reading):
+            if versions.is_current(self.paths.state, reading):
                 break
         if written:
             raise self._being_written("there is less in it than before, and somebody still has it open for writing")
@@ -101,7 +101,7 @@ class Board:
     def sweep(self) -> None:
         """Take away what an interrupted write left, as each change does; whoever has the lock now will do it then."""
         self.stuck = list(self._odd_folders())
-        if replace.has_left(self.paths.state):
+        if replace.has_leftovers(self.paths.state):
             with suppress(LizaError), Lock(self.paths.lock, timeout=0.0):
                 self._sweep()
 
@@ -128,7 +128,7 @@ class Board:
             started = time.monotonic()
             while True:
                 try:
-                    seen = versions.read(self.paths.state)
+                    seen = versions.read_stable(self.paths.state)
                     document = self._document(seen)
                 except Unreadable as error:
                     raise self.with_backup(error) from None

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from liza import templates
 from liza.errors import Refused
 from liza.store import edit, files
-from liza.store.backups import last
+from liza.store.backups import newest_backup
 from liza.store.document import parse
-from liza.store.locate import FOLDER, main_board, upward
+from liza.store.locate import FOLDER, boards_upward, main_board
 from liza.store.paths import Paths
 
 FILES = ("state.yaml", "log.yaml", "rules.yaml")
@@ -79,7 +79,7 @@ def _refuse_what_is_in_use(folder: str) -> None:
     paths = Paths(folder)
     if os.path.lexists(paths.state) or not os.path.isdir(folder):
         raise Refused(f"{folder} is there already; nothing was overwritten", hint="check it with: liza validate")
-    copy = last(paths)
+    copy = newest_backup(paths)
     if copy is not None or os.path.lexists(paths.reports):
         back = f"go back to the last copy: cp {quote(copy)} {quote(paths.state)}; " if copy is not None else ""
         anew = f"to start anew, move the old one away: mv {quote(folder)} {quote(folder)}.old"
@@ -87,4 +87,4 @@ def _refuse_what_is_in_use(folder: str) -> None:
 
 
 def _above(project: str) -> str | None:
-    return next(upward(os.path.dirname(os.path.abspath(project))), None)
+    return next(boards_upward(os.path.dirname(os.path.abspath(project))), None)

@@ -11,14 +11,15 @@ import os
 import stat
 import time
 
-FOLDER = ".liza"
+from liza.store.locate import FOLDER
+
 _ODD_KIND = "it is not a regular file"
 _PATIENCE = 0.25  # seconds; another reader has a lease on the file for less than a thousandth of one
 _POLL = 0.002
 _FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
-class Odd(OSError):
+class UnsafeFile(OSError):
     """What has the name of a file of liza's is something else. The errno says what: ELOOP a link, EISDIR a folder,
     EINVAL another kind, EMLINK a file with a second name, EPERM of another user, EXDEV a link out of the repository."""
 
@@ -53,8 +54,8 @@ class Folder:
     def __exit__(self, *_: object) -> None:
         os.close(self.fd)
 
-    def open(self, name: str, flags: int = os.O_RDONLY, *, alone: bool = True, mode: int = 0o666) -> int:
-        """A descriptor of a file in this folder. With `alone`, a file that has a second name anywhere is refused."""
+    def open(self, name: str, flags: int = os.O_RDONLY, *, single_link: bool = True, mode: int = 0o666) -> int:
+        """A descriptor of a file in this folder. `single_link` refuses a file that has a second name anywhere."""
         path = os.path.join(self.path, name)
         try:
             if not stat.S_ISREG(kind := os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_mode):
@@ -67,10 +68,10 @@ class Folder:
             status = os.fstat(fd)
             if not stat.S_ISREG(status.st_mode):
                 raise _odd(status.st_mode, path)
-            if alone and status.st_nlink > 1:
-                raise Odd(errno.EMLINK, "it has a second name elsewhere (a hard link)", path)
+            if single_link and status.st_nlink > 1:
+                raise UnsafeFile(errno.EMLINK, "it has a second name elsewhere (a hard link)", path)
             if not self._expects(status.st_uid):
-                raise Odd(errno.EPERM, f"it belongs to user {status.st_uid}, who has no write access here", path)
+                raise UnsafeFile(errno.EPERM, f"it belongs to user {status.st_uid}, who has no write access here", path)
             if flags & os.O_TRUNC:
                 os.ftruncate(fd, 0)
         except BaseException:
@@ -91,14 +92,14 @@ class Folder:
                 if error.errno == errno.ELOOP:
                     raise _odd(stat.S_IFLNK, path) from None
                 if error.errno == errno.ENXIO:
-                    raise Odd(errno.EINVAL, _ODD_KIND, path) from None
+                    raise UnsafeFile(errno.EINVAL, _ODD_KIND, path) from None
                 raise
 
     def _expects(self, uid: int) -> bool:
         """Whether a file of that user can be here: the directory's mode decides who else may put files in it."""
         return bool(self._mode & (stat.S_IWGRP | stat.S_IWOTH)) or uid in self._owners
 
-    def put(self, name: str, raw: bytes, *, durable: bool = True) -> None:
+    def write_atomically(self, name: str, raw: bytes, *, durable: bool = True) -> None:
         """Write a file whole or not at all; whatever had the name before is gone, and was not opened."""
         draft = draft_name(name)
         try:
@@ -121,11 +122,11 @@ class Folder:
             pass
 
 
-def open_fd(path: str, flags: int = os.O_RDONLY, *, alone: bool = True, mode: int = 0o666) -> int:
+def open_fd(path: str, flags: int = os.O_RDONLY, *, single_link: bool = True, mode: int = 0o666) -> int:
     """A descriptor of one file; also an opener for open()."""
     folder, name = os.path.split(path)
     with Folder(folder) as held:
-        return held.open(name, flags, alone=alone, mode=mode)
+        return held.open(name, flags, single_link=single_link, mode=mode)
 
 
 def read(path: str, most: int = -1) -> bytes:
@@ -134,11 +135,11 @@ def read(path: str, most: int = -1) -> bytes:
         return file.read(most)
 
 
-def put(path: str, raw: bytes, *, durable: bool = True) -> None:
+def write_atomically(path: str, raw: bytes, *, durable: bool = True) -> None:
     """Write a file whole or not at all, and for good if `durable`."""
     folder, name = os.path.split(path)
     with Folder(folder, listed=durable) as held:
-        held.put(name, raw, durable=durable)
+        held.write_atomically(name, raw, durable=durable)
         if durable:
             os.fsync(held.fd)
 
@@ -160,6 +161,12 @@ def make_folder(path: str) -> None:
             os.close(_enter(held.fd, name, path))
 
 
+def make_folders(*paths: str) -> None:
+    """Folders one inside the other, the outer one in that of the blackboard."""
+    for path in paths:
+        make_folder(path)
+
+
 def draft_name(name: str, ending: str = "new") -> str:
     """A name that nobody can have planted something at; the process is in it, so that drafts of dead ones are known."""
     return f".{name}.{os.getpid()}-{int.from_bytes(os.urandom(8))}.{ending}"
@@ -173,14 +180,14 @@ def write_all(fd: int, raw: bytes) -> None:
 
 def open_resolved(path: str) -> int:
     """Like `open_fd`, for reading a file that may be a link inside the repository."""
-    found = resolve(path)
+    found = resolve_link(path)
     if found == path:
         return open_fd(path)
     with Folder(os.path.dirname(found), anchor=_repository(path)) as held:
         return held.open(os.path.basename(found))
 
 
-def resolve(path: str) -> str:
+def resolve_link(path: str) -> str:
     """Where a file is that may be a link: a person may keep state.yaml elsewhere, but in the same repository."""
     try:
         if not stat.S_ISLNK(os.lstat(path).st_mode):
@@ -190,7 +197,7 @@ def resolve(path: str) -> str:
     found, top = os.path.realpath(path), _repository(path)
     inside = found.removeprefix(top.rstrip("/") + "/")
     if inside == found or ".git" in inside.split("/"):
-        raise Odd(errno.EXDEV, "it is a link that leads out of the repository", path)
+        raise UnsafeFile(errno.EXDEV, "it is a link that leads out of the repository", path)
     return found
 
 
@@ -206,12 +213,12 @@ def _repository(path: str) -> str:
     return project
 
 
-def regular(path: str, flags: int) -> int:
+def open_regular(path: str, flags: int) -> int:
     """An opener for files that people name, which may be links: only nobody waits there as at a FIFO."""
     fd = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise Odd(errno.EINVAL, _ODD_KIND, path)
+        raise UnsafeFile(errno.EINVAL, _ODD_KIND, path)
     return fd
 
 
@@ -243,9 +250,9 @@ def _enter(fd: int, name: str, path: str, listed: bool = False) -> int:
         raise
 
 
-def _odd(kind: int, path: str) -> Odd:
+def _odd(kind: int, path: str) -> UnsafeFile:
     if stat.S_ISLNK(kind):
-        return Odd(errno.ELOOP, "it is a link", path)
+        return UnsafeFile(errno.ELOOP, "it is a link", path)
     if stat.S_ISDIR(kind):
-        return Odd(errno.EISDIR, "it is a folder", path)
-    return Odd(errno.EINVAL, _ODD_KIND, path)
+        return UnsafeFile(errno.EISDIR, "it is a folder", path)
+    return UnsafeFile(errno.EINVAL, _ODD_KIND, path)

@@ -33,7 +33,7 @@ def mount_of(folder: str) -> Mount | None:
     return None
 
 
-def network(folder: str) -> str | None:
+def network_kind(folder: str) -> str | None:
     """The kind of a file system whose changes elsewhere the kernel does not tell us about; None if it does."""
     mount = mount_of(folder)
     return mount.kind if mount is not None and mount.kind in NETWORKS else None

@@ -51,14 +51,14 @@ class NotEvaluated(Unreadable):
         super().__init__(message, hint=f"the next check enters it: liza analyze{fix}")
         self.waiting = waiting
         self.cause = cause
-        self.fields = {"waiting": facts(waiting, cause)}
+        self.fields = {"waiting": waiting_json(waiting, cause)}
 
 
-class Broken(Refused):
+class InvalidRecord(Refused):
     """A file in the inbox is not a record that can be entered; it stays where it is."""
 
 
-def facts(waiting: Waiting, cause: LizaError) -> dict[str, Any]:
+def waiting_json(waiting: Waiting, cause: LizaError) -> dict[str, Any]:
     """A record that waits, and why, as --json shows it."""
     return {"id": waiting.id, "file": os.path.relpath(waiting.file), "reason": str(cause)}
 
@@ -66,7 +66,7 @@ def facts(waiting: Waiting, cause: LizaError) -> dict[str, Any]:
 # --- writing --------------------------------------------------------------------------------------------------------
 
 
-def put(paths: Paths, kind: str, fields: Mapping[str, Any], moment: str) -> Waiting:
+def add_record(paths: Paths, kind: str, fields: Mapping[str, Any], moment: str) -> Waiting:
     """Keep a record, durably. An OSError or `Refused` means that it was not kept; `NotDurable`, that it was."""
     import json  # only where something has to wait: agents' hooks call the commands many times a minute
 
@@ -80,7 +80,7 @@ def put(paths: Paths, kind: str, fields: Mapping[str, Any], moment: str) -> Wait
         if len(raw) > LARGEST:
             raise Refused(f"the record has {len(raw)} bytes, at most {LARGEST} can wait", hint="record less text")
         name = f"{label}.json"
-        folder.put(name, raw)
+        folder.write_atomically(name, raw)
         path = os.path.join(paths.inbox, name)
         try:
             os.fsync(folder.fd)
@@ -129,30 +129,30 @@ def _labels(folder: int) -> list[str]:
     return sorted(match[1] for name in os.listdir(folder) if (match := _NAME.fullmatch(name)) is not None)
 
 
-class Contents(NamedTuple):
+class Listing(NamedTuple):
     """What is in the inbox: ids of records in the order of arrival, and what cannot be one."""
 
     labels: tuple[str, ...] = ()
-    odd: tuple[Broken, ...] = ()
+    odd: tuple[InvalidRecord, ...] = ()
 
 
-def contents(paths: Paths) -> Contents:
+def list_inbox(paths: Paths) -> Listing:
     """The inbox without a look into its files."""
     try:
         with _opened(paths) as folder:
             names = os.listdir(folder.fd)
     except FileNotFoundError:
-        return Contents()
+        return Listing()
     except OSError as error:
         hint = f"move it away: mv {paths.inbox} {paths.inbox}.odd"
         message = f"the inbox cannot be read: {error.strerror}"
-        return Contents((), (Broken(message, hint=hint, file=paths.inbox),))
+        return Listing((), (InvalidRecord(message, hint=hint, file=paths.inbox),))
     labels = sorted(match[1] for name in names if (match := _NAME.fullmatch(name)) is not None)
     odd = sorted(name for name in names if _NAME.fullmatch(name) is None and not name.startswith("."))
-    return Contents(tuple(labels), tuple(_broken(paths, name, "not the name of a record") for name in odd))
+    return Listing(tuple(labels), tuple(_broken(paths, name, "not the name of a record") for name in odd))
 
 
-def read(paths: Paths, label: str) -> Waiting:
+def read_record(paths: Paths, label: str) -> Waiting:
     """One record. `Broken` where the file cannot be one, FileNotFoundError where another process has entered it."""
     import json
 
@@ -186,10 +186,10 @@ def _read_file(folder: files.Folder, name: str) -> bytes:
     return raw
 
 
-def _broken(paths: Paths, name: str, why: str) -> Broken:
+def _broken(paths: Paths, name: str, why: str) -> InvalidRecord:
     path = os.path.join(paths.inbox, name)
     hint = f"look at it, and delete it if it is not needed: {path}"
-    return Broken(f"this record cannot be entered: {why}", hint=hint, file=path)
+    return InvalidRecord(f"this record cannot be entered: {why}", hint=hint, file=path)
 
 
 # --- entering -------------------------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ class AlreadyEntered(Exception):
     """Another process was faster, or was killed between the entry and the deletion of the file."""
 
 
-class Entering(Board):
+class EntryBoard(Board):
     """The blackboard for the one operation that a waiting record asks for: its change also enters the record's id.
 
     `allowed` is asked first, under the lock: an operation that commits something else and then refuses the record must
@@ -213,16 +213,16 @@ class Entering(Board):
         self.allowed: Callable[[Document], None] = lambda document: None
 
     @property
-    def is_done(self) -> bool:
+    def is_entered(self) -> bool:
         """Whether the record is on the blackboard, whatever went wrong afterwards."""
         return self.changes > 0
 
     def change(self, edit: Callable[[Document], bytes], *, waits: bool = True) -> tuple[Document, bytes]:
-        if self.is_done:
+        if self.is_entered:
             return super().change(edit, waits=waits)
 
         def marked(document: Document) -> bytes:
-            labels = contents(self.paths).labels
+            labels = list_inbox(self.paths).labels
             entered = [each for each in _entered(document) if each in labels]
             # A file that is gone was entered, and its id may have been dropped since.
             if self.waiting.id in entered or self.waiting.id not in labels:

@@ -85,7 +85,7 @@ def _smallest(name: str) -> int:
 def _require(name: str, found: int, file: str, where: Any = lambda: None) -> None:
     if found <= _smallest(name):
         return
-    limit = getattr(in_force(file), name) * (_LOG if file.endswith("log.yaml") and name != "text" else 1)
+    limit = getattr(limits_for(file), name) * (_LOG if file.endswith("log.yaml") and name != "text" else 1)
     if found <= limit:
         return
     from shlex import quote
@@ -105,15 +105,15 @@ def _require(name: str, found: int, file: str, where: Any = lambda: None) -> Non
     )
 
 
-def in_force(file: str) -> Limits:
+def limits_for(file: str) -> Limits:
     """The limits for a file: the environment beats the rules.yaml beside it, which can only raise a default."""
     from liza.store.parser import BadYaml, decode, load
-    from liza.store.versions import read
+    from liza.store.versions import read_stable
 
     rules, given = os.path.join(os.path.dirname(file), "rules.yaml"), None
     if file != rules and os.path.lexists(rules):
         try:
-            data = load(decode(read(rules).raw))
+            data = load(decode(read_stable(rules).raw))
             given = data.get("limits") if isinstance(data, Mapping) else None
         except (Unreadable, BadYaml):
             given = None  # reported by whoever reads the rules

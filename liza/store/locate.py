@@ -27,10 +27,10 @@ class Unusable(Exception):
 def find(root: str | None = None) -> str | None:
     """The `.liza/` folder of `root`, else of LIZA_ROOT, else the nearest one; None where there is none."""
     root = root or os.environ.get("LIZA_ROOT")
-    return named(root) if root else nearest(os.getcwd())
+    return find_named(root) if root else find_nearest(os.getcwd())
 
 
-def named(root: str) -> str | None:
+def find_named(root: str) -> str | None:
     """`root` itself if it is a `.liza/`, else that of the main work tree if `root` is a linked one, else the one in it.
 
     Looking further up could find another team's. Who names a folder has asked for it, whoever owns it.
@@ -51,13 +51,13 @@ def main_board(root: str) -> str | None:
     return folder if folder is not None and os.path.isdir(folder) else None
 
 
-def nearest(start: str) -> str | None:
+def find_nearest(start: str) -> str | None:
     """The nearest `.liza/` upward from `start`; `Unusable` if it is not one to rely on.
 
     That of another user could say anything, so somebody has to trust that user or name the folder. One without a
     state.yaml may have been put there to hide the halt of one further up: nobody can say which of the two counts.
     """
-    found = upward(start)
+    found = boards_upward(start)
     first = next(found, None)
     if first is None:
         return None
@@ -112,7 +112,7 @@ def _name_of(uid: int) -> str:
         return str(uid)
 
 
-def upward(start: str) -> "Iterator[str]":
+def boards_upward(start: str) -> "Iterator[str]":
     """Every `.liza/` folder from `start` to the top, nearest first.
 
     In a linked work tree of git that of the main one comes first: where `.liza/` is in git, every work tree has a copy

@@ -64,7 +64,7 @@ def _take(path: str) -> int | None:
     """The lock if it is free, which it nearly always is."""
     while True:
         # A second name does no harm here: nothing is ever written to it, and copies of folders made by links have one.
-        fd = open_fd(path, os.O_RDWR | os.O_CREAT, alone=False)
+        fd = open_fd(path, os.O_RDWR | os.O_CREAT, single_link=False)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(fd), os.stat(path)):
@@ -111,7 +111,7 @@ def is_locked(path: str) -> bool:
     It is taken as one of several, for no longer than the call: whoever looks must not keep another from looking.
     """
     try:
-        fd = open_fd(path, alone=False)
+        fd = open_fd(path, single_link=False)
     except OSError:
         return False
     try:

@@ -172,7 +172,7 @@ def _append_behind_last(file: str, entry: Mapping[str, Any]) -> bool:
     """Append in place; False if the log is a list in brackets, to which nothing can be appended in place."""
     try:
         fd = files.open_fd(file, os.O_RDWR | os.O_APPEND | os.O_CREAT)
-    except files.Odd as error:
+    except files.UnsafeFile as error:
         hint = f"move it away: mv {file} {file}.odd"
         raise Refused(str(error.strerror), hint=hint, file=file) from None
     except OSError as error:
@@ -278,7 +278,7 @@ def _append(fd: int, size: int, text: bytes, file: str) -> None:
 
 def _fill_brackets(file: str, entry: Mapping[str, Any]) -> None:
     """The log is a list in brackets. An empty one becomes a list with one entry; any other is somebody's own."""
-    seen = versions.read(file)
+    seen = versions.read_stable(file)
     empty = re.search(rb"^\[\s*\]", seen.raw, re.MULTILINE)
     if empty is not None and not parse_log(seen.raw, file).data:
         raw = seen.raw[: empty.start()] + seen.raw[empty.end() :].lstrip(b" \t\r\n")

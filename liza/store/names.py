@@ -10,17 +10,17 @@ from collections.abc import Mapping
 from liza.errors import Unreadable
 from liza.store.parser import BadYaml, decode, load
 from liza.store.paths import Paths
-from liza.store.versions import read
+from liza.store.versions import read_stable
 
 _NEXT = re.compile(rb"\n(?=[^\s#-])")  # the items of a list may stand at the start of a line, too
 # Agents choose these names, and the shell puts what is chosen on a person's command line as it is.
 _HARMLESS = re.compile(r"\w[\w.@%+/-]*")
 
 
-def names(paths: Paths, section: str) -> list[str]:
+def read_names(paths: Paths, section: str) -> list[str]:
     """The names in a section, in its order; those that a shell might take for something else are left out."""
     try:
-        value = load(decode(_cut(read(paths.state).raw, section.encode())))
+        value = load(decode(_cut(read_stable(paths.state).raw, section.encode())))
     except (Unreadable, BadYaml):
         return []
     held = value.get(section) if isinstance(value, Mapping) else None

@@ -4,7 +4,7 @@ import os
 from typing import NamedTuple
 
 from liza.errors import NoBlackboard, Refused
-from liza.store.locate import FOLDER, Unusable, named, nearest
+from liza.store.locate import FOLDER, Unusable, find_named, find_nearest
 
 
 class Paths(NamedTuple):
@@ -104,7 +104,7 @@ def _nearest() -> Paths:
         start = os.getcwd()
     except FileNotFoundError:
         raise NoBlackboard("the working folder is gone", hint="change to a folder that exists") from None
-    found = nearest(start)
+    found = find_nearest(start)
     if found is None:
         raise NoBlackboard(
             f"no {FOLDER}/ in {start} or any folder above it",
@@ -114,7 +114,7 @@ def _nearest() -> Paths:
 
 
 def _named(root: str, origin: str) -> Paths:
-    found = named(root)
+    found = find_named(root)
     if found is None:
         raise NoBlackboard(
             f"{origin} names {root}, where there is no {FOLDER}/",

@@ -85,12 +85,9 @@ def _inspect(swap: str, path: str, seen: Reading, ours: "Version") -> None:
     raise Changed
 
 
-put = files.put  # a file of our own, whole or not at all; what was there before is gone
-
-
 def _resolved(path: str) -> str:
     try:
-        return files.resolve(path)
+        return files.resolve_link(path)
     except OSError as error:
         raise _refused(path, error) from None
 
@@ -145,8 +142,8 @@ class Version(NamedTuple):
 
 def _version(path: str) -> Version:
     try:
-        fd = files.open_fd(path, alone=False)
-    except files.Odd:
+        fd = files.open_fd(path, single_link=False)
+    except files.UnsafeFile:
         return Version(os.lstat(path).st_ino, None)
     try:
         status = os.fstat(fd)
@@ -224,7 +221,7 @@ def _rescue(left: str, backups: str, name: str) -> str:
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
-            folder.put(kept, files.read(left))  # a symlinked state.yaml is on another file system
+            folder.write_atomically(kept, files.read(left))  # a symlinked state.yaml is on another file system
             os.unlink(left)
     return os.path.join(backups, kept)
 
@@ -236,10 +233,10 @@ def _stuck(left: str, error: OSError) -> str:
     return f"{left}: {why}; to fix: rm -rf {quote(left)}"
 
 
-def has_left(path: str) -> bool:
+def has_leftovers(path: str) -> bool:
     """Whether there is anything for `sweep` to take away, or a `replace` under way."""
     try:
-        folder, name = os.path.split(files.resolve(path))
+        folder, name = os.path.split(files.resolve_link(path))
         return any(entry.startswith(f".{name}.") and entry.endswith((".new", ".swap")) for entry in os.listdir(folder))
     except OSError:
         return False
@@ -274,15 +271,6 @@ def _is_ours_or_base(left: str, label: str) -> bool:
 def _label(raw: bytes) -> str:
     """Enough to tell versions of one file apart in the name of a draft."""
     return f"{zlib.crc32(raw):08x}{len(raw):x}"
-
-
-make_folder = files.make_folder
-
-
-def make_folders(*paths: str) -> None:
-    """Folders one inside the other, the outer one in that of the blackboard."""
-    for path in paths:
-        make_folder(path)
 
 
 def sync_folder(path: str) -> None:

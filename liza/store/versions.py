@@ -36,14 +36,14 @@ class Reading(NamedTuple):
     raw: bytes
     identity: Identity
     finished: bool = False  # it was moved into place, so nobody is in the middle of writing it
-    unsettled: bool = False  # somebody was still writing it, or had it open to do so, when our patience ended
+    unstable: bool = False  # somebody was still writing it, or had it open to do so, when our patience ended
 
 
 def identity(status: os.stat_result) -> Identity:
     return Identity(status.st_mtime_ns, status.st_ino, status.st_size, status.st_ctime_ns)
 
 
-def read(path: str, *, again: bool = False, whole: Identity | None = None, patient: bool = False) -> Reading:
+def read_stable(path: str, *, again: bool = False, whole: Identity | None = None, patient: bool = False) -> Reading:
     """The whole file, once it has settled; `Unreadable` where there is no file that can be read.
 
     A save in place is seen half done by whoever reads in that moment, and half a YAML file usually parses. So a young
@@ -69,7 +69,7 @@ def read(path: str, *, again: bool = False, whole: Identity | None = None, patie
             if settled or _stays(path, status):
                 return Reading(raw, identity(status), finished)
             if time.monotonic() - started > YOUNG:
-                return Reading(raw, identity(status), finished, unsettled=True)
+                return Reading(raw, identity(status), finished, unstable=True)
         if time.monotonic() - started > _PATIENCE:
             raise Unreadable(
                 f"it kept changing for {_PATIENCE:g} s, so no version of it could be read whole",
@@ -91,7 +91,7 @@ def _read_once(path: str) -> tuple[bytes | None, os.stat_result]:
         os.close(fd)
 
 
-def is_in_place(path: str, reading: Reading) -> bool:
+def is_current(path: str, reading: Reading) -> bool:
     """Whether the file is still the version that was read."""
     try:
         return identity(os.stat(path)) == reading.identity

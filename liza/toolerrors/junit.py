@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 from liza.errors import Refused
-from liza.store.files import regular
+from liza.store.files import open_regular
 from liza.toolerrors.results import FAILED, INFRA, PASSED
 
 SKIPPED = "skipped"
@@ -84,7 +84,7 @@ def read(files: Sequence[str], names: Iterable[str], *, every: bool = False) -> 
     for file in files:
         try:
             # One of the command's own descriptors, as /dev/stdin, may be a pipe; anywhere else nobody waits at one.
-            with open(file, "rb", opener=None if file.startswith("/dev/") else regular) as stream:
+            with open(file, "rb", opener=None if file.startswith("/dev/") else open_regular) as stream:
                 if os.fstat(stream.fileno()).st_size > LARGEST:
                     raise _too_large(file)
                 _parse(stream, file, collected)
@@ -108,7 +108,7 @@ def identity(file: str) -> str | None:
     import hashlib
 
     try:
-        with open(file, "rb", opener=regular) as stream:
+        with open(file, "rb", opener=open_regular) as stream:
             status = os.fstat(stream.fileno())
             digest = hashlib.file_digest(stream, "sha256")
     except OSError:

@@ -8,7 +8,7 @@ import pytest
 from ruamel.yaml import YAML
 
 import liza as api
-from liza.clients.inside import VARIABLES
+from liza.clients.caller import VARIABLES
 from liza.errors import Refused
 from tests.cli.run import liza, new_board, on_a_terminal
 from tests.daemon.daemon import Daemon

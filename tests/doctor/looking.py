@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from liza.doctor.examine import look
+from liza.doctor.examine import run_check
 from liza.doctor.finding import Finding, Level
 from liza.store.paths import find
 from tests.cli.run import new_board
@@ -23,7 +23,7 @@ def board(folder: Path) -> Path:
 
 def found(folder: Path, about: str, now: datetime | None = None) -> list[Finding]:
     """All that is found of one thing, in its order."""
-    return look(about, find(str(folder)), now or datetime.now(UTC))
+    return run_check(about, find(str(folder)), now or datetime.now(UTC))
 
 
 def wrong(folder: Path, about: str, now: datetime | None = None) -> Finding:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from liza.doctor.examine import examine, exit_code, mended
+from liza.doctor.examine import apply_fixes, examine, exit_code
 from liza.doctor.finding import Level
 from liza.store.paths import Paths
 from tests.cli.run import LIZA, environment, liza
@@ -212,7 +212,7 @@ def test_leftovers_are_told_and_fix_sweeps_them_up(tmp_path: Path) -> None:
         (folder / name).touch()
     finding = wrong(tmp_path, "leftovers")
     assert (finding.level, finding.hint) == (Level.WARNING, "liza doctor --fix")
-    (fixed,) = mended([finding])
+    (fixed,) = apply_fixes([finding])
     assert (fixed.level, fixed.message) == (Level.FIXED, "swept up 3 of 3 leftovers of interrupted writes")
     assert [name for name in left if (folder / name).exists()] == []
     assert is_well(tmp_path, "leftovers")
@@ -221,7 +221,7 @@ def test_leftovers_are_told_and_fix_sweeps_them_up(tmp_path: Path) -> None:
 def test_fix_brings_a_halt_back_that_was_only_taken_aside(tmp_path: Path) -> None:
     folder = board(tmp_path)
     (folder / f".CHECKPOINT.{GONE}-7.aside").write_text("2025-01-18T10:00:00Z\n")
-    (fixed,) = mended([wrong(tmp_path, "leftovers")])
+    (fixed,) = apply_fixes([wrong(tmp_path, "leftovers")])
     assert fixed.level is Level.FIXED
     assert (folder / "CHECKPOINT").read_text() == "2025-01-18T10:00:00Z\n"
 
@@ -229,7 +229,7 @@ def test_fix_brings_a_halt_back_that_was_only_taken_aside(tmp_path: Path) -> Non
 def test_fix_keeps_what_was_somebodys_and_says_where(tmp_path: Path) -> None:
     folder = board(tmp_path)
     (folder / ".state.yaml.12-34.swap").write_text("somebody: wrote this\n")
-    (fixed,) = mended([wrong(tmp_path, "leftovers")])
+    (fixed,) = apply_fixes([wrong(tmp_path, "leftovers")])
     (saved,) = (folder / "backups").iterdir()
     assert str(saved) in fixed.message
     assert saved.read_text() == "somebody: wrote this\n"
@@ -247,7 +247,7 @@ def test_what_fix_cannot_do_it_does_not_claim(tmp_path: Path) -> None:
     folder = board(tmp_path)
     (folder / f".state.yaml.{GONE}-7.new").touch()
     with held_by_flock(Paths(str(folder))):
-        (finding,) = mended([wrong(tmp_path, "leftovers")])
+        (finding,) = apply_fixes([wrong(tmp_path, "leftovers")])
     assert finding.level is Level.WARNING
     assert "not mended: process" in finding.message
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from liza.doctor.examine import mended
+from liza.doctor.examine import apply_fixes
 from liza.doctor.finding import Finding, Level
 from tests.cli.run import installed, liza, new_board
 from tests.doctor.looking import board, found, is_well, wrong
@@ -78,7 +78,7 @@ def test_a_board_without_a_gitignore_gets_it_by_fix(tmp_path: Path) -> None:
     new_board(tmp_path)
     missing = wrong(tmp_path, "git")
     assert (missing.level, missing.hint) == (Level.WARNING, "liza doctor --fix")
-    (fixed,) = mended([missing])
+    (fixed,) = apply_fixes([missing])
     assert fixed.level is Level.FIXED
     assert is_well(tmp_path, "git")
     (tmp_path / ".liza" / "CHECKPOINT").touch()

@@ -50,7 +50,7 @@ def test_where_there_is_no_markup_the_text_is_shown_as_it_is(bus: str) -> None:
 
 def test_a_bus_on_which_nobody_shows_anything_is_not_taken_for_sent(bus: str) -> None:
     error = refused()
-    assert (error.why, error.again) == ("nobody shows it (ServiceUnknown)", True)
+    assert (error.why, error.retry) == ("nobody shows it (ServiceUnknown)", True)
 
 
 def test_an_error_for_an_answer_is_not_taken_for_sent(bus: str) -> None:
@@ -62,7 +62,7 @@ def test_no_answer_may_mean_that_it_is_shown(bus: str, monkeypatch: pytest.Monke
     monkeypatch.setattr("liza.notify.desktop.TIMEOUT", 0.2)
     with notifications(bus, silent=True):
         error = refused()
-    assert (error.why, error.again) == ("no answer (TimeoutError), so it may be shown", False)
+    assert (error.why, error.retry) == ("no answer (TimeoutError), so it may be shown", False)
 
 
 def test_a_bus_that_never_greets_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +78,7 @@ def test_without_a_bus_it_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     error = refused()
     assert error.why.startswith("no session bus (")
-    assert error.again
+    assert error.retry
 
 
 def test_a_daemon_without_an_address_finds_the_bus_of_its_user(bus: str, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def test_messages_arrive_in_their_order() -> None:
     failed, fail = failures()
     with webhook() as hooks:
         sender = Sender(fail)
-        sender.address([Webhook(hooks.url)])
+        sender.set_targets([Webhook(hooks.url)])
         for number in range(20):
             sender.send(HELLO._replace(text=str(number)))
         sender.stop()
@@ -42,7 +42,7 @@ def test_a_place_that_is_busy_is_asked_again_and_one_that_says_no_is_not() -> No
     failed, fail = failures()
     with webhook(503, 500, 204) as busy, webhook(404) as no:
         sender = Sender(fail, SOON)
-        sender.address([Webhook(busy.url), Webhook(no.url)])
+        sender.set_targets([Webhook(busy.url), Webhook(no.url)])
         sender.send(HELLO)
         until(lambda: busy.bodies and failed, "both are through")
         sender.stop()
@@ -57,7 +57,7 @@ def test_two_channels_of_one_host_are_told_apart() -> None:
     with webhook(404, 204) as hooks:
         sender = Sender(lambda place, why: outcomes.update({place: why}))
         for channel in ("one", "other"):
-            sender.address([*sender.targets, Webhook(f"{hooks.url}/{channel}")])
+            sender.set_targets([*sender.targets, Webhook(f"{hooks.url}/{channel}")])
             sender.send(HELLO)
             until(lambda: outcomes, "the first one is through")
         sender.stop()
@@ -68,7 +68,7 @@ def test_it_is_given_up_after_a_few_tries() -> None:
     failed, fail = failures()
     with webhook(500) as hooks:
         sender = Sender(fail, SOON)
-        sender.address([Webhook(hooks.url)])
+        sender.set_targets([Webhook(hooks.url)])
         sender.send(HELLO)
         until(lambda: failed, "it is given up")
         sender.stop()
@@ -79,7 +79,7 @@ def test_one_place_that_hangs_does_not_keep_others_waiting(tmp_path: Path) -> No
     _, fail = failures()
     with hanging() as slow:
         sender = Sender(fail)
-        sender.address([Webhook(slow), File("told", str(tmp_path))])
+        sender.set_targets([Webhook(slow), File("told", str(tmp_path))])
         started = time.monotonic()
         for _ in range(50):
             sender.send(HELLO)
@@ -92,7 +92,7 @@ def test_what_is_still_on_its_way_at_the_end_is_said() -> None:
     failed, fail = failures()
     with hanging() as slow:
         sender = Sender(fail)
-        sender.address([Webhook(slow)])
+        sender.set_targets([Webhook(slow)])
         sender.send(HELLO)
         sender.stop(0.1)
         assert failed == [
@@ -104,7 +104,7 @@ def test_a_flood_is_dropped_and_said() -> None:
     failed, fail = failures()
     with hanging() as slow:
         sender = Sender(fail)
-        sender.address([Webhook(slow)])
+        sender.set_targets([Webhook(slow)])
         for _ in range(300):
             sender.send(HELLO)
         sender.stop(0.0)
@@ -116,7 +116,7 @@ def test_a_place_that_is_no_longer_named_gets_what_waits_and_its_thread_ends(tmp
     before = set(threading.enumerate())
     sender = Sender(fail)
     for number in range(30):
-        sender.address([File(f"told-{number}", str(tmp_path))])
+        sender.set_targets([File(f"told-{number}", str(tmp_path))])
         sender.send(HELLO)
     until(lambda: len(list(tmp_path.iterdir())) == 30, "each was told")
     until(lambda: since(before) == 1, "only the last one still has a thread")
@@ -129,9 +129,9 @@ def test_a_place_that_comes_back_is_told_again(tmp_path: Path) -> None:
     place = File("told", str(tmp_path))
     sender = Sender(fail)
     for _ in range(2):
-        sender.address([place])
+        sender.set_targets([place])
         sender.send(HELLO)
-        sender.address([])
+        sender.set_targets([])
         sender.send(HELLO)
     until(lambda: len((tmp_path / "told").read_text().splitlines()) == 2, "it was told twice")
     sender.stop()
@@ -140,7 +140,7 @@ def test_a_place_that_comes_back_is_told_again(tmp_path: Path) -> None:
 def test_an_end_in_the_middle_of_a_pause_is_no_reason_to_wait() -> None:
     failed, fail = failures()
     sender = Sender(fail, (60.0,))
-    sender.address([Webhook(dead())])
+    sender.set_targets([Webhook(dead())])
     sender.send(HELLO)
     started = time.monotonic()
     sender.stop()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from liza.notify.desktop import Desktop
 from liza.notify.file import File
-from liza.notify.targets import targets
+from liza.notify.targets import read_targets
 from liza.notify.webhook import Webhook
 
 SECRET = "T0K3N-s3cr3t"
@@ -17,14 +17,14 @@ URL = f"https://hooks.example.com/{SECRET}"
 
 def test_all_kinds_of_places_are_found_and_each_once() -> None:
     block = {"webhook": [URL, {"url": URL}, {"url": URL, "format": "slack"}], "desktop": True, "file": "./told.jsonl"}
-    found, faults = targets(block, {"escalation_webhook": URL}, "/team")
+    found, faults = read_targets(block, {"escalation_webhook": URL}, "/team")
     assert found == [Webhook(URL), Webhook(URL, "slack"), Desktop(), File("told.jsonl", "/team")]
     assert faults == []
 
 
 @pytest.mark.parametrize("block", [{}, None, {"webhook": None, "desktop": False, "file": None}, {"webhook": []}])
 def test_nobody_may_be_named(block: Any) -> None:
-    assert targets(block, {"escalation_webhook": None}, "/team") == ([], [])
+    assert read_targets(block, {"escalation_webhook": None}, "/team") == ([], [])
 
 
 WRONG: list[tuple[dict[str, Any], tuple[Any, ...], str, str]] = [
@@ -50,7 +50,7 @@ WRONG: list[tuple[dict[str, Any], tuple[Any, ...], str, str]] = [
 def test_what_is_wrong_is_said_with_its_place_and_without_its_address(
     block: dict[str, Any], path: tuple[Any, ...], message: str, hint: str
 ) -> None:
-    (fault,) = targets(block, None, "/team")[1]
+    (fault,) = read_targets(block, None, "/team")[1]
     assert fault.path == path
     assert message in fault.message
     assert hint in (fault.hint or "")
@@ -60,27 +60,27 @@ def test_what_is_wrong_is_said_with_its_place_and_without_its_address(
 def test_an_address_may_be_in_the_environment_and_in_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEAM_HOOK", URL)
     block = {"webhook": {"env": "TEAM_HOOK", "format": "slack"}}
-    assert targets(block, None, "/team") == ([Webhook(URL, "slack")], [])
+    assert read_targets(block, None, "/team") == ([Webhook(URL, "slack")], [])
     monkeypatch.delenv("TEAM_HOOK")
-    (fault,) = targets(block, None, "/team")[1]
+    (fault,) = read_targets(block, None, "/team")[1]
     assert (fault.path, fault.message) == (("notify", "webhook", "env"), "the environment has no 'TEAM_HOOK'")
     assert fault.level == "warning"
 
 
 def test_a_variable_that_holds_something_else_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEAM_HOOK", SECRET)
-    (fault,) = targets({"webhook": {"env": "TEAM_HOOK"}}, None, "/team")[1]
+    (fault,) = read_targets({"webhook": {"env": "TEAM_HOOK"}}, None, "/team")[1]
     assert SECRET not in f"{fault.message}{fault.hint}"
 
 
 def test_one_fault_keeps_no_other_place_from_being_told() -> None:
-    found, faults = targets({"webhook": ["nowhere", URL], "desktop": 1, "file": "told.jsonl"}, None, "/team")
+    found, faults = read_targets({"webhook": ["nowhere", URL], "desktop": 1, "file": "told.jsonl"}, None, "/team")
     assert found == [Webhook(URL), File("told.jsonl", "/team")]
     assert len(faults) == 2
 
 
 def test_the_address_on_the_blackboard_is_checked_as_well() -> None:
-    (fault,) = targets({}, {"escalation_webhook": f"ftp://{SECRET}"}, "/team")[1]
+    (fault,) = read_targets({}, {"escalation_webhook": f"ftp://{SECRET}"}, "/team")[1]
     assert fault.path == ("config", "escalation_webhook")
     assert SECRET not in fault.message
 
@@ -96,6 +96,6 @@ VALUES = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(["webhook", "desktop", "file", "other"]), VALUES), VALUES)
 def test_whatever_stands_there_is_a_place_or_a_fault_and_never_an_error(block: dict[str, Any], config: Any) -> None:
-    found, faults = targets(block, config, "/team")
+    found, faults = read_targets(block, config, "/team")
     assert all(place.name for place in found)
     assert SECRET not in "".join([place.name for place in found] + [fault.message for fault in faults])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from liza.notify.message import Message, NotSent
-from liza.notify.webhook import Webhook, is_address
+from liza.notify.webhook import Webhook, is_webhook_url
 from tests.daemon.served import dead, hanging, webhook
 
 SECRET = "T0K3N-s3cr3t"
@@ -84,14 +84,14 @@ def test_a_name_and_password_in_the_address_become_a_header() -> None:
 def test_not_now_is_worth_another_try(code: int) -> None:
     with webhook(code) as hooks:
         error = refused(hooks.url)
-    assert (error.why, error.again) == (f"it answered {code}", True)
+    assert (error.why, error.retry) == (f"it answered {code}", True)
 
 
 @pytest.mark.parametrize("code", [400, 401, 403, 404, 410])
 def test_no_is_not_worth_another_try(code: int) -> None:
     with webhook(code) as hooks:
         error = refused(hooks.url)
-    assert (error.why, error.again) == (f"it answered {code}", False)
+    assert (error.why, error.retry) == (f"it answered {code}", False)
 
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
@@ -104,18 +104,18 @@ def test_a_redirection_is_not_followed_and_not_taken_for_sent(code: int) -> None
 
 def test_where_nobody_listens_another_try_is_worth_it() -> None:
     error = refused(dead())
-    assert (error.why, error.again) == ("no connection (ConnectionRefusedError)", True)
+    assert (error.why, error.retry) == ("no connection (ConnectionRefusedError)", True)
 
 
 def test_a_host_that_does_not_exist_is_said_without_its_address() -> None:
     error = refused(f"http://no-such-host.invalid/{SECRET}")
-    assert (error.why, error.again) == ("no connection (gaierror)", True)
+    assert (error.why, error.retry) == ("no connection (gaierror)", True)
 
 
 def test_a_place_that_does_not_speak_tls_is_no_connection() -> None:
     with webhook() as hooks:
         error = refused(f"{hooks.url.replace('http', 'https')}/{SECRET}")
-    assert error.again
+    assert error.retry
     assert error.why in ("no connection (SSLError)", "no connection (ConnectionResetError)")
     assert hooks.bodies == []
 
@@ -124,14 +124,14 @@ def test_no_answer_may_mean_that_it_arrived_so_it_is_not_sent_again(monkeypatch:
     monkeypatch.setattr("liza.notify.webhook.TIMEOUT", 0.2)
     with hanging() as url:
         error = refused(url)
-    assert (error.why, error.again) == ("no answer (TimeoutError), so it may have arrived", False)
+    assert (error.why, error.retry) == ("no answer (TimeoutError), so it may have arrived", False)
 
 
 def test_a_connection_that_is_cut_may_mean_that_it_arrived() -> None:
     with cutting() as url:
         error = refused(url)
     assert error.why.startswith("no answer (")
-    assert not error.again
+    assert not error.retry
 
 
 @contextmanager
@@ -160,7 +160,7 @@ def cutting() -> Iterator[str]:
     ],
 )  # fmt: skip
 def test_what_can_be_an_address(url: str) -> None:
-    assert is_address(url)
+    assert is_webhook_url(url)
 
 
 @pytest.mark.parametrize(
@@ -172,11 +172,11 @@ def test_what_can_be_an_address(url: str) -> None:
     ids=repr,
 )  # fmt: skip
 def test_what_cannot_be_an_address(url: object) -> None:
-    assert not is_address(url)
+    assert not is_webhook_url(url)
 
 
 @given(st.text())
 def test_whatever_is_taken_for_an_address_has_a_name_without_its_secrets(text: str) -> None:
     url = f"https://{SECRET}@host/{SECRET}?{text}"
-    if is_address(url):
+    if is_webhook_url(url):
         assert Webhook(url).name == "webhook https://host/…"

@@ -8,7 +8,7 @@ from typing import Any
 from liza.model import Match, Progress, Snapshot, Verdict
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.load import Source, load
-from liza.schema.snapshot import take
+from liza.schema.snapshot import take_snapshot
 from liza.scopes.rules_file import read_rules
 from liza.store.document import parse
 
@@ -34,7 +34,7 @@ def snapshot(*anomalies: Any, log: tuple[Fields, ...] = (), **sections: Any) -> 
 
 def written(text: str) -> Snapshot:
     """A blackboard as it stands in a file."""
-    return take(parse(text.encode(), "state.yaml"))
+    return take_snapshot(parse(text.encode(), "state.yaml"))
 
 
 def source(data: Mapping[str, Any], file: str = "rules.yaml") -> Source:

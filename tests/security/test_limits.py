@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from liza.schema.rules import READING
+from liza.schema.rules import FILE_LIMITS
 from liza.store.limits import DEFAULT
 from tests.security.attack import TRIPPING, Attack, Ran
 from tests.security.hostile import BOARDS, HEAD
@@ -74,7 +74,7 @@ def test_a_limit_can_be_raised_and_the_environment_beats_it(attack: Attack) -> N
 
 
 def test_the_rules_know_the_same_limits() -> None:
-    assert {name: limit.default for name, limit in READING.items() if name in DEFAULT._fields} == DEFAULT._asdict()
+    assert {name: limit.default for name, limit in FILE_LIMITS.items() if name in DEFAULT._fields} == DEFAULT._asdict()
 
 
 def test_on_degraded_halt_lasts_until_the_board_can_be_judged(attack: Attack) -> None:

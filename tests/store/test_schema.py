@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from liza.model import ANOMALY_DETAILS, Fault, Problem
 from liza.schema import state
-from liza.schema.snapshot import take
+from liza.schema.snapshot import take_snapshot
 from liza.store.document import parse
 
 WHO = {"timestamp": "2025-01-18T14:32:00Z", "task": "t1", "reporter": "coder-1"}
@@ -151,7 +151,7 @@ def test_an_anomaly_on_the_board_is_judged_as_it_is_by_itself(kind: str, fields:
 
 
 def problems(text: str) -> list[Problem]:
-    return list(take(parse(text.encode(), "state.yaml")).problems)
+    return list(take_snapshot(parse(text.encode(), "state.yaml")).problems)
 
 
 def places(text: str) -> list[tuple[int | None, int | None]]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from liza.schema import state
-from liza.schema.snapshot import located, take
+from liza.schema.snapshot import locate_faults, take_snapshot
 from liza.store.document import parse, parse_log
 
 TIME = "2025-01-18T14:32:00Z"
@@ -99,7 +99,7 @@ def test_a_merge_key_that_merges_nothing_is_told() -> None:
 
 
 def test_records_beside_a_faulty_one_are_carried_all_the_same() -> None:
-    snapshot = take(
+    snapshot = take_snapshot(
         parse(b"anomalies:\n- x\n- type: spec_changed\n  own: kept\n- []\nclaims:\n  c: {id: 1}\n", "state.yaml")
     )
     assert [(record.key, record.get("own")) for record in snapshot.records("anomalies")] == [(1, "kept")]
@@ -125,7 +125,7 @@ def test_a_fault_of_a_log_entry_is_found_once_and_at_its_path(entry: Any, path: 
 
 def test_faults_of_a_log_are_located() -> None:
     log = parse_log(b"# log\n- timestamp: 2025-01-18T14:32:00Z\n  agent: a\n- x\n-\n  agent:\n", "log.yaml")
-    found = {(problem.line, problem.column) for problem in located(log, state.check_log(log.data))}
+    found = {(problem.line, problem.column) for problem in locate_faults(log, state.check_log(log.data))}
     assert found == {(2, 3), (4, 3), (6, 3)}
 
 
@@ -142,7 +142,7 @@ LARGE = {
 
 @pytest.mark.parametrize("text", LARGE.values(), ids=LARGE.keys())
 def test_thousands_of_faulty_records_are_all_located(text: str) -> None:
-    problems = take(parse(b"version: 1\n" + text.encode(), "state.yaml")).problems
+    problems = take_snapshot(parse(b"version: 1\n" + text.encode(), "state.yaml")).problems
     assert len(problems) >= MANY
     assert all(problem.line and problem.column for problem in problems)
     if "[" not in text:
@@ -161,5 +161,5 @@ def test_a_board_that_cannot_be_cut_is_searched_once_and_not_for_every_fault(mon
 
     monkeypatch.setattr(spans, "fields", counted)
     text = "anomalies:\n" + "".join(f"- task: t{n}\n  type: 5\n" for n in range(200)) + "? odd\n: 1\n"
-    assert len(take(parse(text.encode(), "state.yaml")).problems) > 200
+    assert len(take_snapshot(parse(text.encode(), "state.yaml")).problems) > 200
     assert sum(searches) < 20 * len(text)

@@ -14,7 +14,7 @@ import pytest
 from liza.errors import Unreadable
 from liza.store import versions
 from liza.store.replace import replace
-from liza.store.versions import read
+from liza.store.versions import read_stable
 from tests.faults.children import no_leaked_files
 from tests.store.files import as_nobody, old, public_folder
 
@@ -56,13 +56,13 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
 
 def test_an_old_file_is_read_without_waiting(state: Path, waits: Meanwhile) -> None:
     waited = waits()
-    assert read(str(old(state))).raw == b"a: 1\n"
+    assert read_stable(str(old(state))).raw == b"a: 1\n"
     assert waited == []
 
 
 def test_a_young_file_must_be_quiet_for_a_moment(state: Path, waits: Meanwhile) -> None:
     waited = waits()
-    assert read(str(young(state, "a: 1\n"))).raw == b"a: 1\n"
+    assert read_stable(str(young(state, "a: 1\n"))).raw == b"a: 1\n"
     assert len(waited) == 1
 
 
@@ -74,7 +74,7 @@ def test_a_file_that_is_being_written_in_place_is_read_once_it_is_whole(state: P
             file.write(whole[len(state.read_text()) :][:8])
 
     waited = waits(go_on, go_on)
-    assert read(str(young(state, whole[:7]))).raw == whole.encode()
+    assert read_stable(str(young(state, whole[:7]))).raw == whole.encode()
     assert len(waited) == 3
 
 
@@ -82,7 +82,7 @@ def test_a_tail_that_is_cut_off_later_is_waited_for(state: Path, waits: Meanwhil
     # As yq does: new text over the old, the rest of the old one cut off afterwards.
     young(state, "tasks: []\n- id: b\n")
     waits(lambda: os.truncate(state, len("tasks: []\n")))
-    assert read(str(state)).raw == b"tasks: []\n"
+    assert read_stable(str(state)).raw == b"tasks: []\n"
 
 
 def test_a_file_that_somebody_has_open_for_writing_is_waited_for(state: Path, waits: Meanwhile) -> None:
@@ -97,7 +97,7 @@ def test_a_file_that_somebody_has_open_for_writing_is_waited_for(state: Path, wa
         file.write("a: 1\n")
         file.flush()
         waited = waits(lambda: None, lambda: None, go_on)
-        assert read(str(state)).raw == b"a: 1\nb: 2\n"
+        assert read_stable(str(state)).raw == b"a: 1\nb: 2\n"
     assert len(waited) == 4
 
 
@@ -106,7 +106,7 @@ def test_a_file_that_somebody_keeps_open_is_believed_in_the_end(state: Path) -> 
         file.write("a: 1\n")
         file.flush()
         started = time.monotonic()
-        assert read(str(state)).raw == b"a: 1\n"
+        assert read_stable(str(state)).raw == b"a: 1\n"
         assert versions.YOUNG <= time.monotonic() - started < versions.YOUNG + 1
 
 
@@ -115,14 +115,14 @@ def test_a_file_moved_into_place_is_whole_and_read_at_once(state: Path, waits: M
     draft = young(state.with_suffix(".draft"), "a: 2\n")
     os.utime(draft, ns=(0, draft.stat().st_mtime_ns - 1))  # written a tick before it is moved
     draft.rename(state)
-    assert read(str(state)).raw == b"a: 2\n"
+    assert read_stable(str(state)).raw == b"a: 2\n"
     assert waited == []
 
 
 def test_a_version_that_was_seen_being_moved_is_read_at_once(state: Path, waits: Meanwhile) -> None:
     waited = waits()
     moved = versions.identity(young(state, "a: 1\n").stat())
-    assert read(str(state), whole=moved).raw == b"a: 1\n"
+    assert read_stable(str(state), whole=moved).raw == b"a: 1\n"
     assert waited == []
 
 
@@ -130,20 +130,20 @@ def test_a_file_that_was_written_after_it_was_moved_must_be_quiet(state: Path, w
     moved = versions.identity(young(state, "a: 1\n").stat())
     young(state, "a: 1\nb:")
     waited = waits(lambda: young(state, "a: 1\nb: 2\n"))
-    assert read(str(state), whole=moved).raw == b"a: 1\nb: 2\n"
+    assert read_stable(str(state), whole=moved).raw == b"a: 1\nb: 2\n"
     assert len(waited) == 2
 
 
 def test_what_we_put_in_place_ourselves_is_read_at_once(state: Path, waits: Meanwhile) -> None:
     waited = waits()
-    replace(str(old(state)), read(str(state)), b"a: 2\n")
-    assert read(str(state)).raw == b"a: 2\n"
+    replace(str(old(state)), read_stable(str(state)), b"a: 2\n")
+    assert read_stable(str(state)).raw == b"a: 2\n"
     assert waited == []
 
 
 def test_any_file_can_be_asked_to_be_quiet(state: Path, waits: Meanwhile) -> None:
     waited = waits()
-    read(str(old(state)), again=True)
+    read_stable(str(old(state)), again=True)
     assert len(waited) == 1
 
 
@@ -161,7 +161,7 @@ def test_a_file_replaced_during_the_read_is_read_anew(
 
     waits()
     monkeypatch.setattr(os, "fstat", between)
-    reading = read(str(state))
+    reading = read_stable(str(state))
     assert reading.raw == b"b: 22\n"
     assert reading.identity == versions.identity(os.stat(state))
 
@@ -181,12 +181,12 @@ def test_a_file_that_changes_under_every_read_is_degraded(
     monkeypatch.setattr(os, "fstat", between)
     monkeypatch.setattr(time, "monotonic", lambda: next(ticks) / 10)
     with pytest.raises(Unreadable, match="kept changing"):
-        read(str(state))
+        read_stable(str(state))
 
 
 def unreadable(file: Path) -> Unreadable:
     with pytest.raises(Unreadable) as caught:
-        read(str(file))
+        read_stable(str(file))
     assert caught.value.exit_code == 4
     assert caught.value.hint
     assert caught.value.file == str(file)

@@ -12,7 +12,7 @@ import pytest
 from liza.errors import Refused
 from liza.store import filesystem
 from liza.store.replace import Changed, _label, replace, sweep
-from liza.store.versions import read
+from liza.store.versions import read_stable
 from tests.store.files import as_nobody, old, public_folder
 
 
@@ -28,7 +28,7 @@ def public() -> Iterator[Path]:
 
 
 def test_a_replaced_file_leaves_nothing_beside_it(state: Path) -> None:
-    replace(str(old(state)), read(str(state)), b"a: 2\n")
+    replace(str(old(state)), read_stable(str(state)), b"a: 2\n")
     assert state.read_bytes() == b"a: 2\n"
     assert os.listdir(state.parent) == ["state.yaml"]
 
@@ -38,7 +38,7 @@ def test_the_mode_is_kept_whatever_the_umask(state: Path, mode: int) -> None:
     old(state).chmod(mode)
     umask = os.umask(0o077)
     try:
-        replace(str(state), read(str(state)), b"a: 2\n")
+        replace(str(state), read_stable(str(state)), b"a: 2\n")
     finally:
         os.umask(umask)
     assert stat.S_IMODE(state.stat().st_mode) == mode & 0o666, "never setuid, never a program"
@@ -48,7 +48,7 @@ def test_the_mode_is_kept_whatever_the_umask(state: Path, mode: int) -> None:
 def test_owner_and_group_are_kept(state: Path) -> None:
     os.chown(old(state), 1234, 2345)
     os.chown(state.parent, 1234, 2345)
-    replace(str(state), read(str(state)), b"a: 2\n")
+    replace(str(state), read_stable(str(state)), b"a: 2\n")
     assert (state.stat().st_uid, state.stat().st_gid) == (1234, 2345)
 
 
@@ -58,14 +58,14 @@ def test_a_symlink_stays_one_and_the_file_behind_it_is_replaced(tmp_path: Path) 
     real = old(tmp_path / "real" / "state.yaml")
     link = tmp_path / ".liza" / "state.yaml"
     link.symlink_to("../real/state.yaml")
-    replace(str(link), read(str(link)), b"a: 2\n")
+    replace(str(link), read_stable(str(link)), b"a: 2\n")
     assert os.readlink(link) == "../real/state.yaml"
     assert real.read_bytes() == b"a: 2\n"
     assert [os.listdir(tmp_path / each) for each in ("real", ".liza")] == [["state.yaml"]] * 2
 
 
 def test_a_version_that_nobody_looked_at_is_put_back(state: Path) -> None:
-    seen = read(str(old(state)))
+    seen = read_stable(str(old(state)))
     old(state.with_suffix(".draft"), "b: 2\n").rename(state)
     theirs = state.stat().st_ino
     with pytest.raises(Changed):
@@ -75,7 +75,7 @@ def test_a_version_that_nobody_looked_at_is_put_back(state: Path) -> None:
 
 
 def test_a_file_written_in_place_since_is_put_back(state: Path) -> None:
-    seen = read(str(old(state)))
+    seen = read_stable(str(old(state)))
     state.write_text("c: 3\n")
     with pytest.raises(Changed):
         replace(str(state), seen, b"a: 2\n")
@@ -84,7 +84,7 @@ def test_a_file_written_in_place_since_is_put_back(state: Path) -> None:
 
 def test_a_file_that_somebody_has_open_for_writing_is_put_back(state: Path) -> None:
     # Whoever has it open would go on writing into a file that has lost its name.
-    seen = read(str(old(state)))
+    seen = read_stable(str(old(state)))
     with state.open("r+b") as writer:
         with pytest.raises(Changed):
             replace(str(state), seen, b"a: 2\n")
@@ -93,7 +93,7 @@ def test_a_file_that_somebody_has_open_for_writing_is_put_back(state: Path) -> N
 
 
 def test_a_file_that_was_deleted_meanwhile_is_not_brought_back(state: Path) -> None:
-    seen = read(str(old(state)))
+    seen = read_stable(str(old(state)))
     state.unlink()
     with pytest.raises((Changed, Refused)):
         replace(str(state), seen, b"a: 2\n")
@@ -101,7 +101,7 @@ def test_a_file_that_was_deleted_meanwhile_is_not_brought_back(state: Path) -> N
 
 
 def test_the_same_bytes_saved_again_are_no_change(state: Path) -> None:
-    seen = read(str(old(state)))
+    seen = read_stable(str(old(state)))
     old(state.with_suffix(".draft")).rename(state)
     replace(str(state), seen, b"a: 2\n")
     assert state.read_bytes() == b"a: 2\n"
@@ -112,7 +112,7 @@ def test_a_folder_that_cannot_be_written_is_refused_with_a_hint(public: Path) ->
     state = old(public / "inner" / "state.yaml")
     (public / "inner").chmod(0o555)
     with as_nobody(), pytest.raises(Refused) as caught:
-        replace(str(state), read(str(state)), b"a: 2\n")
+        replace(str(state), read_stable(str(state)), b"a: 2\n")
     assert "permission" in (caught.value.hint or "")
     assert state.read_bytes() == b"a: 1\n"
     (public / "inner").chmod(0o755)
@@ -122,7 +122,7 @@ def test_a_folder_that_cannot_be_written_is_refused_with_a_hint(public: Path) ->
 def test_a_disk_that_fails_leaves_the_old_version_and_no_draft(
     state: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
-    seen = read(str(old(state)))
+    seen = read_stable(str(old(state)))
 
     def fail(fd: int) -> None:
         raise OSError(code, os.strerror(code))
@@ -191,7 +191,7 @@ def test_a_version_is_rescued_also_from_another_file_system(tmp_path: Path) -> N
 
 def test_a_save_before_the_exchange_is_never_out_of_sight(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exchanged and put back, the newer version would be gone for a moment, and a reader would see an older one."""
-    seen = read(str(old(state)))
+    seen = read_stable(str(old(state)))
     rename, exchanged = os.rename, []
 
     def save_then_rename(source: str, target: str) -> None:

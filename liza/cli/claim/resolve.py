@@ -5,7 +5,7 @@ import click
 from liza.cli.claim.options import context_of, plain
 from liza.cli.claim.outcome import tell
 from liza.cli.options import person, plain_words
-from liza.clients.inside import alarm_without_terminal, require_person
+from liza.clients.caller import alarm_without_terminal, require_person
 from liza.errors import WrongUsage
 from liza.scopes.claims import freeze, resolve
 from liza.scopes.claims.change import ways_out

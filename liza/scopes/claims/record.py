@@ -91,7 +91,7 @@ def import_claims(context: Context, found: Mapping[str, Mapping[str, Any]], file
         outcome[:] = [(imported, (told, *settled.events) if new else ())]
         if not new:
             return document.raw
-        backups.keep(context.board.paths, document.raw, context.now)
+        backups.save_backup(context.board.paths, document.raw, context.now)
         for name, copies in settled.archived:
             evaluate.archive(context.board.paths, name, copies)
         return edit.replace_section(document, SCOPE.section, settled.section)

@@ -142,7 +142,7 @@ def _change(context: Context, name: str, after: Callable[[Document], Change]) ->
         sections = {"stages": last[0].stages, "claims": last[0].claims}
         raw = revise(document, {key: value for key, value in sections.items() if value != document.data.get(key)})
         if raw != document.raw:
-            backups.keep(context.board.paths, document.raw, context.now)
+            backups.save_backup(context.board.paths, document.raw, context.now)
             for claim, copies in last[0].archived:
                 evaluate.archive(context.board.paths, claim, copies)
         return raw

@@ -13,9 +13,8 @@ from liza.scopes.loops.record import Iteration, Recorded, record
 from liza.scopes.loops.settings import Settings
 from liza.store import files
 from liza.store.board import Board
-from liza.store.files import open_fd
+from liza.store.files import make_folder, open_fd, write_atomically
 from liza.store.paths import Paths
-from liza.store.replace import make_folder, put
 
 
 class Measured(NamedTuple):
@@ -36,7 +35,7 @@ class Measured(NamedTuple):
             folder = os.path.dirname(self.path)
             for each in (os.path.dirname(folder), folder):
                 make_folder(each)
-            put(self.path, json.dumps(self.now).encode())
+            write_atomically(self.path, json.dumps(self.now).encode())
 
 
 def recorded(

@@ -51,7 +51,7 @@ _PARAMS = (
 def settings_of(rules: RuleSet, environment: Mapping[str, str], options: Mapping[str, Any] | None = None) -> Settings:
     """What is in force. A value that is out of its range is `WrongUsage` as an option, `Refused` elsewhere."""
     given = {name: value for name, value in (options or {}).items() if value is not None}
-    stagnation, breaker = (rules.blocks.get(key) or {} for key in blocks.KEYS)
+    stagnation, breaker = (rules.blocks.get(key) or {} for key in blocks.LOOP_BLOCKS)
     project, notes = _project(given.get("project"), environment.get("PROJECT_TYPE"), breaker)
     own: Mapping[str, Any] = (breaker.get("projects") or {}).get(project) or {}
     numbers = {

@@ -15,10 +15,10 @@ from liza.scopes.slices import derived as rec
 from liza.scopes.slices import diagnosis, evaluate, scope_files
 from liza.scopes.slices.diagnosis import Report
 from liza.scopes.slices.names import file_name
-from liza.store import emit, files, replace
+from liza.store import emit, files
 from liza.store.board import Board
 from liza.store.document import Document, parse
-from liza.store.files import regular
+from liza.store.files import open_regular
 from liza.store.paths import Paths
 from liza.store.values import identical
 from liza.text import printable, shell_quoted, text_of, value_text
@@ -38,8 +38,8 @@ def error_file(paths: Paths, name: str, error: str) -> str | None:
     raw = error.encode("utf-8", "surrogatepass")
     path = os.path.join(folder(paths), file_name(name), f"error-{hashlib.sha256(raw).hexdigest()[:12]}.txt")
     try:
-        replace.make_folders(folder(paths), os.path.dirname(path))
-        replace.put(path, raw)
+        files.make_folders(folder(paths), os.path.dirname(path))
+        files.write_atomically(path, raw)
     except OSError:
         return None
     return shown_path(paths, path)
@@ -61,8 +61,8 @@ def write_missing(paths: Paths, name: str, record: Mapping[str, Any]) -> list[st
         if path is None or os.path.exists(path):
             continue
         try:
-            replace.make_folders(folder(paths), os.path.dirname(path))
-            replace.put(path, rendered(_known(paths, name, record, text_of(entry.get("test")))).encode())
+            files.make_folders(folder(paths), os.path.dirname(path))
+            files.write_atomically(path, rendered(_known(paths, name, record, text_of(entry.get("test")))).encode())
         except OSError as error:
             wrong.append(f"the report {shown_path(paths, path)} could not be written: {error.strerror}")
     return wrong
@@ -89,7 +89,7 @@ def rendered(report: Report) -> str:
     own = templates.custom_template(TEMPLATE)
     if own is not None:
         try:
-            with open(own, encoding="utf-8", opener=regular) as file:
+            with open(own, encoding="utf-8", opener=open_regular) as file:
                 text = templates.render(file.read(), facts, _FILTERS)
             if _holds(text, report):
                 return text
@@ -208,8 +208,8 @@ def fill_in(
         hint = f"correct the file of that report under slice {name} in .liza/state.yaml"
         raise Refused(f"{value_text(file)} is not in .liza/diagnostics/, where reports are", hint=hint)
     try:
-        replace.make_folders(folder(board.paths), os.path.dirname(path))
-        replace.put(path, rendered(done).encode())
+        files.make_folders(folder(board.paths), os.path.dirname(path))
+        files.write_atomically(path, rendered(done).encode())
     except OSError as error:
         raise Refused(f"it could not be written: {error.strerror}", hint="make room or permission", file=file) from None
 

@@ -10,7 +10,7 @@ from liza import templates
 from liza.model import MAPPINGS
 from liza.scopes.slices import derived as rec
 from liza.scopes.slices import diagnosis, diagnostic_reports
-from liza.store.files import regular
+from liza.store.files import open_regular
 from liza.store.paths import Paths
 from liza.text import printable, text_of
 from liza.toolerrors import results
@@ -37,7 +37,7 @@ def block(paths: Paths, name: str, run: Mapping[str, Any], *, as_begun: bool) ->
     own = templates.custom_template(TEMPLATE)
     if own is not None:
         try:
-            with open(own, encoding="utf-8", opener=regular) as file:
+            with open(own, encoding="utf-8", opener=open_regular) as file:
                 return templates.render(file.read(), facts, _FILTERS), None
         except Exception as error:  # noqa: BLE001 - whatever somebody's template does, the next one is told
             wrong = f"the template {own} failed, so this is the shipped one: {error}"

@@ -12,7 +12,7 @@ from liza.model import MAPPINGS
 from liza.scopes.slices import derived as rec
 from liza.scopes.slices import scope_lock as rules
 from liza.scopes.slices.scope_lock import Decision, Entry, Scope
-from liza.store.files import regular
+from liza.store.files import open_regular
 from liza.store.paths import Paths
 from liza.text import shell_quoted, text_of, value_text
 
@@ -127,7 +127,7 @@ def _packages(ground: Ground, listed: Sequence[str]) -> Iterator[Entry]:
 def _module(ground: Ground) -> str | None:
     """The name of the Go module, with which its packages are called."""
     path = os.path.join(ground.top, "go.mod")
-    with suppress(OSError), open(path, encoding="utf-8", errors="replace", opener=regular) as file:
+    with suppress(OSError), open(path, encoding="utf-8", errors="replace", opener=open_regular) as file:
         found = re.search(r"^module\s+(\S+)", file.read(1 << 16), re.MULTILINE)
         return found[1].strip('"') if found else None
     return None
@@ -222,7 +222,7 @@ def _planned(file: str, name: str, notes: list[str]) -> Mapping[str, Any]:
 
 def _read(file: str) -> str:
     try:
-        with open(file, encoding="utf-8-sig", errors="replace", opener=regular) as opened:
+        with open(file, encoding="utf-8-sig", errors="replace", opener=open_regular) as opened:
             return opened.read(MOST)
     except OSError as error:
         hint = f"see: ls -la {shell_quoted(file)}"

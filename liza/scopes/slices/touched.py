@@ -10,9 +10,8 @@ from liza.git import snapshot, worktree
 from liza.scopes.slices import rollback
 from liza.scopes.slices.names import file_name
 from liza.store import files
-from liza.store.files import open_fd
+from liza.store.files import make_folders, open_fd, write_atomically
 from liza.store.paths import Paths
-from liza.store.replace import make_folders, put
 
 
 class Touched(NamedTuple):
@@ -28,7 +27,7 @@ class Touched(NamedTuple):
             if self.now is not None:
                 folder = os.path.dirname(self.path)
                 make_folders(os.path.dirname(folder), folder)
-                put(self.path, json.dumps(self.now).encode())
+                write_atomically(self.path, json.dumps(self.now).encode())
             else:
                 files.remove(self.path)
 

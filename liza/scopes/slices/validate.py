@@ -29,19 +29,19 @@ def _paths(value: Any) -> str | None:
 
 
 _SLICE: dict[str, Kind] = {
-    "slice_id": state.label, "total_failed_attempts": state.whole, "infra_errors": state.whole,
+    "slice_id": state.label, "total_failed_attempts": state.natural, "infra_errors": state.natural,
     "checkpoint_tag": _tag, "checkpoint": state.mapping, "current_trip": state.mapping, "files_in_scope": _paths,
-    "tests": state.listing, "attempts": state.listing, "history": state.listing,
-    "justifications": state.listing, "scope_violations": state.listing,
-    "reports_read": state.listing, "without_start": state.flag,
+    "tests": state.sequence, "attempts": state.sequence, "history": state.sequence,
+    "justifications": state.sequence, "scope_violations": state.sequence,
+    "reports_read": state.sequence, "without_start": state.flag,
 }  # fmt: skip
 _TEST: dict[str, Kind] = {
-    "attempt_count": state.whole, "files_touched": state.listing, "description": _words, "last_error": _words,
+    "attempt_count": state.natural, "files_touched": state.sequence, "description": _words, "last_error": _words,
     "checkpoint_tag": _tag, "open": state.flag,
 }  # fmt: skip
 _ATTEMPT: dict[str, Kind] = {
-    "attempt": state.limit, "timestamp": state.time, "test": state.label, "strategy": _words, "error": _words,
-    "files": state.listing,
+    "attempt": state.positive, "timestamp": state.time, "test": state.label, "strategy": _words, "error": _words,
+    "files": state.sequence,
 }  # fmt: skip
 _FOUR = ("file", "failing_test", "reason", "relationship")
 

@@ -69,7 +69,7 @@ def look(path: str) -> Checkpoint | None:
 def _head(path: str) -> bytes | None:
     """What the file begins with; None if it is gone, or is another one by now."""
     try:
-        fd = files.open_fd(path, alone=False)  # it has two names for a moment when it is made
+        fd = files.open_fd(path, single_link=False)  # it has two names for a moment when it is made
     except FileNotFoundError:
         return None
     except OSError:
@@ -182,7 +182,7 @@ def _make_empty(path: str, trip_id: str) -> None:
     moment = int(trip_id, 16)
     try:
         fd = files.open_fd(path, os.O_WRONLY | os.O_CREAT)
-    except files.Odd:
+    except files.UnsafeFile:
         return  # whatever it is, it is there, and halts
     try:
         if os.fstat(fd).st_size == 0:

@@ -12,7 +12,7 @@ from typing import Any
 from liza.rules.evidence import evidence
 from liza.scopes.sprint import report
 from liza.scopes.sprint import section as sections
-from liza.store import files, replace, versions
+from liza.store import files, versions
 from liza.store.board import Board
 
 LISTED = 500  # fingerprints of a rule that are kept in the entry itself
@@ -28,9 +28,9 @@ def kept(board: Board, trigger: Mapping[str, Any], texts: Mapping[str, str]) -> 
 
     name = report.archive_name(trigger).removesuffix(".md") + ".evidence.json"
     try:
-        replace.make_folder(board.paths.reports)
+        files.make_folder(board.paths.reports)
         listed = json.dumps({rule: texts[rule] for rule in many}, indent=1, ensure_ascii=False)
-        replace.put(os.path.join(board.paths.reports, name), listed.encode(errors="surrogatepass"))
+        files.write_atomically(os.path.join(board.paths.reports, name), listed.encode(errors="surrogatepass"))
     except OSError:
         return dict(texts)  # a long entry is better than one that names a file that is not there
     file = f"{os.path.basename(board.paths.folder)}/{os.path.basename(board.paths.reports)}/{name}"

@@ -18,7 +18,7 @@ from liza.scopes.sprint import checkpoint, report
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.origin import LIZA, RESOLVE, evidence_digest, is_about
 from liza.scopes.sprint.report_notes import carry_over, holds
-from liza.store import files, replace
+from liza.store import files
 from liza.store.board import Board
 from liza.store.log import append_entry, append_locked, entries_about
 from liza.text import one_line
@@ -74,7 +74,7 @@ def write_report(board: Board, trip: Trip, instead_of: Trip | None = None) -> No
     try:
         if there is not None:
             _keep_edited(board, there)
-        replace.put(board.paths.report, _encoded(text))
+        files.write_atomically(board.paths.report, _encoded(text))
     except OSError as error:
         raise _no_report(error, board.paths.report) from None
 
@@ -87,7 +87,7 @@ def archive(board: Board, trip: Trip) -> None:
     path = _archived(board, trip.trigger)
     name = str(trip.trigger.get("trip_id"))
     try:
-        replace.make_folder(board.paths.reports)
+        files.make_folder(board.paths.reports)
     except OSError as error:
         raise _no_report(error, board.paths.reports) from None
     known, text = _read(path), _rendered(trip)
@@ -99,7 +99,7 @@ def archive(board: Board, trip: Trip) -> None:
     if known == text:
         return
     try:
-        replace.put(path, _encoded(text))
+        files.write_atomically(path, _encoded(text))
     except OSError as error:
         raise _no_report(error, path) from None
 
@@ -134,7 +134,7 @@ def restore_report(board: Board, trigger: Mapping[str, Any]) -> None:
     text = _read(_edited(archived)) or _read(archived)
     if text is not None:  # else whoever tripped it is about to write it
         with suppress(OSError):
-            replace.put(board.paths.report, _encoded(text))
+            files.write_atomically(board.paths.report, _encoded(text))
 
 
 def _keep_edited(board: Board, there: str) -> None:
@@ -142,12 +142,12 @@ def _keep_edited(board: Board, there: str) -> None:
     for path in _archives(board):
         if report.says(there, path.removesuffix(".md")[-_ID:]):
             if _is_edited(there, _read(path)) and _read(_edited(path)) != there:
-                replace.put(_edited(path), _encoded(there))
+                files.write_atomically(_edited(path), _encoded(there))
             return
     if report.has_ticks(there):  # nobody but a person does that, wherever the archived one is
-        replace.make_folder(board.paths.reports)
+        files.make_folder(board.paths.reports)
         name = f"{hashlib.sha256(_encoded(there)).hexdigest()[:_ID]}.edited.md"
-        replace.put(os.path.join(board.paths.reports, name), _encoded(there))
+        files.write_atomically(os.path.join(board.paths.reports, name), _encoded(there))
 
 
 def _archives(board: Board) -> list[str]:
@@ -283,8 +283,8 @@ def _archive_as_edited(board: Board, trip: str, archived: str) -> None:
     if known is not None and report.says(known, trip, decided=True):
         return
     with suppress(OSError):  # the page is there all the same
-        replace.make_folder(board.paths.reports)
-        replace.put(archived, _encoded(there))
+        files.make_folder(board.paths.reports)
+        files.write_atomically(archived, _encoded(there))
 
 
 def _add_decision(path: str, trip: str, added: str) -> None:
@@ -293,7 +293,7 @@ def _add_decision(path: str, trip: str, added: str) -> None:
         return  # the report was taken away; the decision is on the blackboard
     if report.says(text, trip) and not report.says(text, trip, decided=True):
         try:
-            replace.put(path, _encoded(text.rstrip("\n") + "\n" + added))
+            files.write_atomically(path, _encoded(text.rstrip("\n") + "\n" + added))
         except OSError as error:
             said = f"the decision could not be added to the report: {error.strerror}"
             raise checkpoint.Unfinished(said, hint="make room or permission for it", file=path) from None

@@ -7,7 +7,7 @@ from typing import Any
 from liza.check import add_message
 from liza.errors import Refused, Unreadable
 from liza.model import Snapshot, format_time
-from liza.schema.snapshot import take
+from liza.schema.snapshot import take_snapshot
 from liza.scopes.rules_file import rules_in_force
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.checkpoint import REPORT_FILE
@@ -26,7 +26,7 @@ def trip(board: Board, text: str, severity: str, now: datetime) -> tuple[dict[st
         raise Refused("a trip by hand needs a reason", hint="liza trip -m 'what is wrong'")
     tidy(board)
     try:
-        snapshot = take(board.read())
+        snapshot = take_snapshot(board.read())
         section = snapshot.sections.get("circuit_breaker")
         is_open = (sections.open_trigger(section) or lost_trigger(board, section)) is not None
     except Unreadable:

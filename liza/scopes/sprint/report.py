@@ -70,7 +70,7 @@ def render(
     own = templates.custom_template(TEMPLATE)
     if own is not None:
         try:
-            with open(own, encoding="utf-8", opener=files.regular) as file:
+            with open(own, encoding="utf-8", opener=files.open_regular) as file:
                 return templates.render(file.read(), facts, {"cell": cell})
         except Exception as error:  # noqa: BLE001 - whatever somebody's template does, there is a report
             facts["rule_changes"].append(f"the template {own} failed, so this is the shipped one: {error}")

@@ -68,7 +68,9 @@ def resolve(board: Board, text: str, by: str, now: datetime, *, terminal: bool =
         decision = {"resolution": text.strip(), "resolved_at": format_time(now), "resolved_by": by}
         decision["origin"] = Origin.COMMAND
         if not terminal:
-            alerts.append(board.paths, [("alarm", sections.without_terminal_text({**found[0], **decision}))], now)
+            alerts.append_alerts(
+                board.paths, [("alarm", sections.without_terminal_text({**found[0], **decision}))], now
+            )
         _paperwork(board, {**found[0], **decision}, now)
         return Resolution(found[0], checkpoint.look(board.paths.checkpoint))
     decided = _decided(board, raw)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from liza.rules.evidence import fingerprint
-from liza.schema.snapshot import take
+from liza.schema.snapshot import take_snapshot
 from liza.store.document import parse
 from liza.store.paths import Paths
 from tests.daemon.daemon import Watched, until
@@ -99,7 +99,7 @@ def _waiting(board: Watched) -> list[str]:
     """The services whose second report has not been part of any trip yet, by the fingerprints in the history."""
     raw = board.state.read_bytes()
     known = Tally(" ".join(trip["evidence"].get("external_service_outage", "") for trip in board.trips).split())
-    records = take(parse(raw, str(board.state))).records("anomalies")
+    records = take_snapshot(parse(raw, str(board.state))).records("anomalies")
     outages = [record for record in records if record.get("type") == "external_blocker"]
     services = Tally(str(record.get("blocker_service")) for record in outages)
     return [

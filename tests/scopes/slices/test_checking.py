@@ -3,7 +3,7 @@
 import pytest
 
 from liza.model import Problem
-from liza.schema.snapshot import located
+from liza.schema.snapshot import locate_faults
 from liza.scopes.rules_file import read_rules
 from liza.scopes.slices.evaluate import faults
 from liza.store.document import parse
@@ -14,7 +14,7 @@ RULES = read_rules(None)
 
 def problems(text: str) -> list[Problem]:
     document = parse(f"slices:\n{text}".encode(), "state.yaml")
-    return list(located(document, faults(document.data["slices"], RULES, {})))
+    return list(locate_faults(document, faults(document.data["slices"], RULES, {})))
 
 
 def said(text: str) -> list[str]:

@@ -61,7 +61,7 @@ def alarm_without_terminal(paths: Paths, decision: str, by: str, now: datetime) 
         from liza.store import alerts
 
         text = f"{decision} without a terminal, in the name of {by}: check that a person did it"
-        alerts.append(paths, [("alarm", text)], now, always=True)
+        alerts.append_alerts(paths, [("alarm", text)], now, always=True)
 
 
 def drop_variables(environment: MutableMapping[str, str]) -> None:

@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 BENCH_STAMP := .venv/.installed-for-bench
 
-.PHONY: install demo test fmt packs help faults attack bench soak dist clean tools
+.PHONY: install demo test fmt packs snapshots faults attack bench soak dist clean tools
 
 install: $(STAMP)
 
@@ -47,9 +47,10 @@ fmt: install
 packs: install
 	$(BIN)/python -m tests.rules.shipped
 
-# Write down anew what every `--help` says, after a change that was meant: tests/cli/help is read by people and compared.
-help: install
+# Renew what people see, after a change that was meant: every `--help`, and the transcripts. Read the diff before a commit.
+snapshots: install
 	$(BIN)/python -m tests.cli.help
+	$(BIN)/python -m tests.transcript
 
 # What takes longer: kill -9, races, full disks, and the generated cases with a large budget.
 faults: install tools

@@ -1,6 +1,6 @@
 """Every `--help` of liza as files, so that a change of one is seen and read.
 
-`python -m tests.cli.help`, or `make help`, writes them anew.
+`make snapshots` renews them.
 """
 
 from collections.abc import Iterator

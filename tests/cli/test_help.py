@@ -28,7 +28,7 @@ SAME = {
 
 def test_every_help_is_as_it_was_read_last() -> None:
     kept = {file.name: file.read_text(encoding="utf-8") for file in helps.FOLDER.iterdir()}
-    assert kept == pages(), "if that is meant, refresh the files with: make help"
+    assert kept == pages(), "if that is meant, renew them with: make snapshots"
 
 
 @pytest.mark.parametrize("words", ALL, ids=NAMES)

@@ -1,19 +1,19 @@
 """liza, the circuit breaker for teams of coding agents.
 
     liza.analyze()                      check the blackboard for systemic patterns, once
-    liza.record("retry_loop", ...)      put an anomaly on it
-    liza.gate()                         may work go on?
+    liza.record("retry_loop", ...)      record an anomaly
+    liza.gate()                         may work continue?
     liza.loop("coder-1")                a loop that ends when it is completed, stuck or halted
-    liza.resolve("ADR-003", by="ann")   a human's decision
+    liza.resolve("ADR-003", by="ann")   record a person's decision
 
-Kept empty of imports on purpose: every command of every agent's hook pays for what stands here. The functions are in
-`liza.api`, which is imported when one of them is asked for.
+Imports nothing on purpose: every call of every agent's hook would pay for it. The functions are in `liza.api`, which is
+imported on first use.
 """
 
 __version__ = "0.1.0"
 __all__ = ["LizaError", "Loop", "__version__", "analyze", "gate", "loop", "record", "resolve"]
 
-TYPE_CHECKING = False  # not typing's, which costs more than all that stands here
+TYPE_CHECKING = False  # not typing's, which takes longer to import than this whole module
 if TYPE_CHECKING:
     from liza.api import LizaError, Loop, analyze, gate, loop, record, resolve
 else:

@@ -1,8 +1,8 @@
-"""What `import liza` offers to programs: the same functions that the commands call, with the same files underneath.
+"""The Python API, `import liza`: the functions that the commands call, on the same files.
 
-`root` is the folder that has the `.liza/` (or that folder itself); without it the blackboard is found as git finds its
-folder, from the working folder upward, and LIZA_ROOT goes before that. `now` is for tests, and must have a time zone.
-Every error is a `LizaError` with a `hint` that mends it, and also the builtin that a caller would catch anyway:
+`root` is the folder that has the `.liza/` (or that folder itself); the default is LIZA_ROOT, else the nearest one from
+the working folder upward, as git finds its own. `now` is for tests, and must have a time zone.
+Every error is a `LizaError` with a `hint` that fixes it, and also the builtin that a caller would catch anyway:
 `NoBlackboard` is a FileNotFoundError, `LockTimeout` a TimeoutError, `Refused` and `Unreadable` are ValueErrors.
 """
 
@@ -31,12 +31,12 @@ def analyze(root: Root = None, *, dry_run: bool = False, now: datetime | None = 
     """Check the blackboard for systemic patterns, once, as `liza analyze` does.
 
     A pattern that matches halts the agents (`.liza/CHECKPOINT`), writes the report and enters the trip on the
-    blackboard; `dry_run` only judges. The answer's `is_open` says whether anybody may go on, `trigger` which trip is
-    open (None: none), `tripped` whether it was this check that opened it, and `verdict` how near every rule is.
+    blackboard; `dry_run` only evaluates. In the result, `is_open` says whether the agents are halted, `trigger` is the
+    open trip or None, `tripped` says whether this check opened it, and `verdict` how near every rule is.
 
-    Raises `Unreadable` where the blackboard or its rules cannot be understood: that is no OK. With a rules.yaml that
-    cannot be used the shipped rules are evaluated first: if the breaker is open, that is the answer. A trip of which
-    not all the paperwork could be done raises `Halted`; the agents are halted all the same.
+    Raises `Unreadable` where the blackboard or its rules cannot be used: that is not an OK. With an unusable rules.yaml
+    the shipped rules are evaluated first, and an open breaker is returned. Raises `Halted` where the breaker tripped
+    but some follow-up steps failed; the agents are halted.
     """
     from liza.check import check
     from liza.errors import Unreadable
@@ -68,31 +68,31 @@ def record(
     timestamp: datetime | None = None,
     root: Root = None,
 ) -> Added:
-    """Put one anomaly on the blackboard, checked, under its lock, as `liza log anomaly` does.
+    """Record one anomaly on the blackboard, validated and under its lock, as `liza log anomaly` does.
 
-    Nothing is judged yet: a daemon (`liza watch`) does so at once, and so does the next `analyze`. The answer says what
-    was written and where, and in `warnings` what is odd about it.
+    This does not evaluate: a daemon (`liza watch`) does at once, otherwise the next `analyze`. The result says what was
+    written and where, and `warnings` what looks wrong about it.
 
-    Where state.yaml cannot be read or another program keeps the lock, the record waits in `.liza/inbox/`, and the next
-    check enters it: then `waits` in the answer says why, and `file` where. Do not record it again.
+    Where state.yaml cannot be read or another program holds the lock, the record waits in `.liza/inbox/` and the next
+    check enters it; `waits` says why, and `file` where. Do not record it again.
 
-    Raises `Refused`, and writes nothing, where the type's own details are missing or a value has no form in YAML.
+    Raises `Refused`, and writes nothing, where the type's own details are missing or a value cannot be written as YAML.
     """
     from liza.scopes.inbox import record_anomaly
     from liza.scopes.sprint.record import stamped
 
     stamp = None if timestamp is None else _moment(timestamp).isoformat().replace("+00:00", "Z")
-    said = {"timestamp": stamp, "type": type, "task": task, "reporter": reporter, "details": details or None}
-    given = {name: value for name, value in said.items() if value is not None}
+    fields = {"timestamp": stamp, "type": type, "task": task, "reporter": reporter, "details": details or None}
+    given = {name: value for name, value in fields.items() if value is not None}
     return record_anomaly(_board(root), stamped(given))
 
 
 def resolve(text: str, *, by: str, root: Root = None, now: datetime | None = None) -> "Resolution":
-    """Record the decision on the open trip, and let the agents go on, as `liza resolve` does.
+    """Record the decision on the open trip and let the agents continue, as `liza resolve` does.
 
-    Only a human closes the sprint's breaker: `by` is the person who decided, and `text` what was decided and where it
-    is written down. In the answer, `trigger` is what was resolved (None: nothing was open), and `left` a CHECKPOINT
-    that is still there, for instance because a human made it.
+    Only a person closes the sprint's breaker: `by` is who decided, and `text` what was decided and where it is written
+    down. In the result, `trigger` is what was resolved (None: nothing was open), and `left` a CHECKPOINT that is still
+    there, for instance because a person made it.
 
     Raises `Refused` where the text or the person is empty, and inside an agent. Without a terminal it is alarmed.
     """
@@ -113,26 +113,27 @@ def gate(
     stage: str | None = None,
     now: datetime | None = None,
 ) -> Gate:
-    """May work go on? The answer is true if so; if not, its `why` says what stops it and its `hint` what to do.
+    """May work continue? The result is true if so; otherwise `why` says what stops it and `hint` what to do.
 
-    Without a scope this looks only whether there is a CHECKPOINT, which takes microseconds; a claim, slice, loop or
-    stage is looked up on the blackboard. No blackboard anywhere is "go on"; a root that was named and has none, and a
-    blackboard that cannot be read, are not. Writes nothing, and raises nothing for what stands on the blackboard.
+    Without a scope only the CHECKPOINT is checked, which takes microseconds; a claim, slice, loop or stage is looked up
+    on the blackboard. Without any blackboard work may continue; a named root without one, and a blackboard that cannot
+    be read, stop it. Writes nothing, and raises nothing because of the blackboard's contents.
     """
     wanted = {"claim": claim, "slice": slice, "loop": loop, "stage": stage}
     return ask(None if root is None else os.fspath(root), wanted, _moment(now))
 
 
 def loop(name: str, *, task: str | None = None, root: Root = None) -> "Loop":
-    """A loop that ends by itself: when its work is completed, when it goes nowhere, or when the agents are halted.
+    """A loop that ends by itself: when its work is completed, when it is stuck, or when the agents are halted.
 
-    `name` is the loop's on the blackboard, `task` what it works at. Nothing is written before an iteration is recorded.
+    `name` is the loop's name on the blackboard, `task` what it works on. Nothing is written until an iteration is
+    recorded.
     """
     return Loop(_board(root), name, task)
 
 
 class Loop:
-    """The iterations of one agent, each recorded on the blackboard and judged at once.
+    """The iterations of one agent, each recorded on the blackboard and evaluated at once.
 
         loop = liza.loop("coder-1", task="task-3")
         for number in loop:
@@ -140,15 +141,15 @@ class Loop:
             loop.record(progress=answer.percent, output=answer.text)
         print(loop.completed, loop.why)
 
-    `for` counts from 1, in this run. An iteration that the body has not recorded is recorded when it is over, with the
-    files that changed, so that no iteration escapes the breaker. One that raises ends the loop unrecorded: catch what
-    the agent may raise, and give it as `error`.
+    `for` counts from 1 in this run. An iteration that the body did not record is recorded at its end, with the files
+    that changed, so that no iteration escapes the breaker. One that raises ends the loop unrecorded: catch what the
+    agent may raise, and pass it as `error`.
     """
 
     def __init__(self, board: Board, name: str, task: str | None) -> None:
         self.name = name
         self.last: Recorded | None = None  # the loop as the last iteration left it
-        self.why = ""  # what ended it; empty while it goes on
+        self.why = ""  # what ended it; empty while it runs
         self._board = board
         self._task = task
         self._recorded = 0
@@ -190,15 +191,15 @@ class Loop:
         workdirs: Sequence[str | os.PathLike[str]] = (),
         now: datetime | None = None,
     ) -> "Recorded":
-        """Record one iteration, as `liza loop record` does; the answer's `status` is OPEN if the loop is stopped now.
+        """Record one iteration, as `liza loop record` does; the result's `status` is OPEN if the loop is stopped now.
 
-        `progress` is a percentage. Where `files_changed` is not said it is measured in the git work trees `workdirs`,
-        else in that of the `.liza/`. An `error` is what went wrong; `output` is all that was printed, in which it is
-        looked for. `claims_done` is believed with `evidence` (what was tried, and whether it passed) only. `outcome` is
+        `progress` is a percentage. Without `files_changed` it is measured in the git work trees `workdirs`, by default
+        in that of the `.liza/`. `error` is what went wrong; `output` is all that was printed, and is searched for the
+        error. `claims_done` is accepted only with `evidence` (what was checked, and whether it passed). `outcome` is
         ok, error, timeout or crash. What is left out is unknown, and counts neither way.
 
-        Raises `Refused` for a value that cannot be. Where the blackboard cannot be understood or its lock cannot be
-        had, the iteration waits in `.liza/inbox/`, and `NotEvaluated` (an `Unreadable`) says so: do not repeat it.
+        Raises `Refused` for an impossible value. Where the blackboard cannot be read or its lock is held, the iteration
+        waits in `.liza/inbox/` and `NotEvaluated` (an `Unreadable`) is raised: do not record it again.
         """
         from liza.scopes.loops import evaluate
         from liza.scopes.loops.measure import recorded
@@ -206,7 +207,7 @@ class Loop:
         from liza.toolerrors import errors
 
         if error is not None and output is not None:
-            raise Refused("error and output are both given", hint="give one of them: in output the error is looked for")
+            raise Refused("error and output are both given", hint="give one of them; output is searched for the error")
         iteration = Iteration(
             task=self._task,
             progress=progress,

@@ -1,12 +1,10 @@
 """Errors that a person can act on.
 
-Each knows its exit code, says in one line what happened and where, and carries the command or edit that mends it.
+Each has an exit code, says in one line what happened and where, and carries the command or edit that fixes it.
 Each is also the builtin that a caller of the Python API would already catch.
 """
 
-TYPE_CHECKING = (
-    False  # not typing's: `liza gate` starts in little more time than Python itself, and typing is half of it
-)
+TYPE_CHECKING = False  # not typing's: importing that takes half as long as the whole of `liza gate`
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -35,8 +33,8 @@ class LizaError(Exception):
         self.file = file
         self.line = line
         self.column = column
-        self.problems = tuple(problems)  # where there is more than one thing to tell
-        self.fields: dict[str, object] = {}  # what else belongs into the JSON answer
+        self.problems = tuple(problems)  # where there is more than one thing to report
+        self.fields: dict[str, object] = {}  # further fields of the JSON answer
 
     def __str__(self) -> str:
         return f"{location(self.file, self.line, self.column)}{self.message}"
@@ -47,22 +45,22 @@ class Refused(LizaError, ValueError):
 
 
 class Unwritable(Refused):
-    """The blackboard cannot be written now, whatever is to be written; what was asked for may be right."""
+    """The blackboard cannot be written now; the request itself may be valid."""
 
 
 class WrongUsage(LizaError, ValueError):
-    """The command was called in a way that has no meaning."""
+    """The command was called with options or arguments that make no sense."""
 
     exit_code = 2
     status = "usage"
 
 
 class NoBlackboard(LizaError, FileNotFoundError):
-    """There is no `.liza/` folder where one was looked for."""
+    """No `.liza/` folder was found."""
 
 
 class LockTimeout(LizaError, TimeoutError):
-    """Somebody else kept the blackboard's lock for longer than we wait."""
+    """Another program held the blackboard's lock for longer than the timeout."""
 
     def __init__(self, message: str, *, hint: str, file: str, holder: int | None) -> None:
         super().__init__(message, hint=hint, file=file)
@@ -70,14 +68,14 @@ class LockTimeout(LizaError, TimeoutError):
 
 
 class Unreadable(LizaError, ValueError):
-    """A file of the blackboard cannot be understood, so nothing can be judged: DEGRADED, never OK."""
+    """A file of the blackboard cannot be used, so nothing can be evaluated: DEGRADED, never OK."""
 
     exit_code = 4
     status = "degraded"
 
 
 def location(file: str | None, line: int | None, column: int | None) -> str:
-    """`state.yaml:12:5: `, as compilers and editors write it; empty when there is no place to name."""
+    """`state.yaml:12:5: `, as compilers and editors write it; empty without a file."""
     if file is None:
         return ""
     at = "" if line is None else f":{line}" if column is None else f":{line}:{column}"

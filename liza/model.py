@@ -1,6 +1,6 @@
-"""The facts that everything else speaks of: frozen, without input or output, for every part of liza to import.
+"""The facts that all parts of liza share: immutable, without input or output.
 
-Named tuples: importing as many frozen dataclasses takes longer than Python takes to start, on every call of a hook.
+Named tuples, because importing as many frozen dataclasses takes longer than starting Python, on every call of a hook.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,13 +9,13 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from liza.text import text_of
+from liza.text import plural, text_of
 
-# What mappings in facts are. Asking for the abstract Mapping costs ten times as much, a hundred thousand times.
+# The types of mappings in facts. isinstance() with the abstract Mapping is ten times slower, on a hot path.
 MAPPINGS = (dict, MappingProxyType)
 
-# Each type of anomaly with the details that its pattern looks at; `a|b` is satisfied by either. The schema asks for
-# them, and a fingerprint covers them.
+# Each type of anomaly with the details that its pattern reads; `a|b` is satisfied by either. The schema requires them,
+# and a fingerprint covers them.
 ANOMALY_DETAILS: dict[str, tuple[str, ...]] = {
     "retry_loop": ("count", "error_pattern"),
     "trade_off": ("what", "why", "debt_created"),
@@ -31,9 +31,9 @@ ANOMALY_DETAILS: dict[str, tuple[str, ...]] = {
     "review_deadlock": (),
     "system_ambiguity": ("protocol_section", "question"),
 }
-# Details that a pattern looks at too, where a record has them.
+# Details that a pattern also reads where a record has them.
 OPTIONAL_DETAILS: dict[str, tuple[str, ...]] = {"trade_off": ("root_cause",), "scope_deviation": ("root_cause|what",)}
-SKEW = timedelta(minutes=5)  # by how much the clocks of two machines may differ; beyond that a time is in the future
+SKEW = timedelta(minutes=5)  # how far the clocks of two machines may differ; a time further ahead is in the future
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -45,18 +45,18 @@ class Span(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Something wrong in a file that does not stop it from being read. Line and column count from 1."""
+    """Something wrong in a file that can still be read. Line and column count from 1."""
 
     message: str
     file: str
     line: int | None = None
     column: int | None = None
     hint: str | None = None
-    level: str = "error"  # or "warning": usable as it is, but probably not what was meant
+    level: str = "error"  # or "warning": usable, but probably not what was meant
 
 
 class Fault(NamedTuple):
-    """What is wrong with a value, and on which path from the top of its file; `Problem` once that is located."""
+    """What is wrong with a value, and its path from the top of its file; a `Problem` once that is located."""
 
     path: tuple[str | int, ...]
     message: str
@@ -65,7 +65,7 @@ class Fault(NamedTuple):
 
 
 class Record(NamedTuple):
-    """One entry of a stream, with every field that was written, known or not."""
+    """One entry of a stream, with all its fields, known or not."""
 
     stream: str
     key: int | str  # its place in a list section, or its name in a mapping section
@@ -85,20 +85,20 @@ class Record(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """A blackboard as it was at one moment, and all that is known to be wrong with it.
+    """A blackboard at one moment, and all that is known to be wrong with it.
 
-    The values are those that the parser made, not copies: nobody changes them, which the types hold us to.
+    The values are the parser's own, not copies: they must not be changed, and the types enforce that.
     """
 
     raw: bytes
-    spans: Mapping[str, Span]  # of each section; empty where they cannot be cut, and then liza does not write either
+    spans: Mapping[str, Span]  # of each section; empty where they cannot be cut, and then liza does not write the file
     sections: Mapping[str, Any]
     problems: tuple[Problem, ...]
-    log: Sequence[Any] = ()  # the entries of log.yaml, where a rule asks for them
-    derived: Mapping[str, Sequence[Record]] = MappingProxyType({})  # streams of which a protocol has worked out more
+    log: Sequence[Any] = ()  # the entries of log.yaml, where a rule reads them
+    derived: Mapping[str, Sequence[Record]] = MappingProxyType({})  # streams with fields that a protocol computes
 
     def records(self, stream: str) -> tuple[Record, ...]:
-        """The usable records of a section that is a list or a mapping of them; a faulty one is among the problems."""
+        """The usable records of a list or mapping section; faulty ones are among the problems."""
         entries = self.log if stream == "log" else self.sections.get(stream)
         if isinstance(entries, list | tuple):
             return tuple([Record(stream, i, entry) for i, entry in enumerate(entries) if isinstance(entry, MAPPINGS)])
@@ -112,18 +112,18 @@ class Rule(NamedTuple):
 
     name: str
     condition: str
-    severity: str = ""  # none where the action is only an alarm
+    severity: str = ""  # empty where the action is only an alarm
     action: str = "CHECKPOINT"
     description: str = ""
     window: str | None = None  # None: that of the pack
     mode: str = "act"  # or "observe": logged, never acts
     rearm: str = "fresh"  # or "any_new": one new record is enough to trip again with the old ones
     summary: str | None = None
-    origin: str = ""  # the pack or file that it is from
+    origin: str = ""  # the pack or file that defines it
 
 
 class Reason(StrEnum):
-    """Why a rule did what it did."""
+    """Why a rule acted or did not act."""
 
     MATCHED = "matched"
     BELOW = "below its threshold"
@@ -133,19 +133,19 @@ class Reason(StrEnum):
     ACKNOWLEDGED = "only evidence that a resolution has dealt with"
 
 
-VALUE = "value"  # the name of a number that is no metric
+VALUE = "value"  # the name of a number that is not a metric
 
 
 class Number(NamedTuple):
     """A number of the blackboard that a rule compared."""
 
-    name: str  # the path of the metric; VALUE where the rule compares no metric
+    name: str  # the path of the metric, or VALUE
     value: float
     operator: str
     threshold: float
 
     def is_worse_than(self, known: float) -> bool:
-        """Whether it is further from what the rule allows. For an `=` there is no further: any other value counts."""
+        """Whether it is further from what the rule allows; for an `=`, any other value counts."""
         if self.operator in (">=", ">"):
             return self.value > known
         return self.value < known if self.operator in ("<=", "<") else self.value != known
@@ -155,31 +155,31 @@ class Origin(StrEnum):
     """Where an entry of the breaker's history comes from, as far as liza's own files confirm it."""
 
     COMMAND = "command"  # a trip of this blackboard, closed by `liza resolve`
-    EDITED = "edited"  # a trip of this blackboard, closed by an edit of state.yaml
-    OTHER = "other"  # entered by another tool or by a person: liza never had such a trip
-    UNKNOWN = "unknown"  # claims to be a trip of liza's, and the log and the archived reports do not know it
+    EDITED = "edited"  # a trip of this blackboard, closed by editing state.yaml
+    OTHER = "other"  # entered by another tool or a person: liza never had such a trip
+    UNKNOWN = "unknown"  # claims to be a trip of liza's, but log and archived reports do not have it
     CHANGED = "changed"  # a trip of this blackboard whose entry was changed after the decision
 
 
 class OutsideDecision(NamedTuple):
-    """A decision in the history that did not come by `liza resolve`: what it would have liza believe, and whether."""
+    """A decision in the history that was not made by `liza resolve`, and whether it is used."""
 
     place: int  # in the history
     rule: str
     origin: Origin
-    by: str  # whom it names
-    records: int = 0  # that do not count because of such decisions on this rule
-    in_future: bool = False  # it is dated in the future, and not used
+    by: str  # the person it names
+    records: int = 0  # how many no longer count because of such decisions on this rule
+    in_future: bool = False  # dated in the future, so not used
 
     @property
     def counts(self) -> bool:
-        """Whether it is used at all."""
+        """Whether it is used."""
         return self.origin in (Origin.EDITED, Origin.OTHER) and not self.in_future
 
     @property
     def text(self) -> str:
         where = f"circuit_breaker.history[{self.place}]"
-        names = f"claims {self.by}" if self.by else "names nobody"
+        names = f"claims {self.by}" if self.by else "without a name"
         if self.in_future:
             return f"{where}: dated in the future, not used: {self.rule} counts all records"
         if self.origin is Origin.UNKNOWN:
@@ -188,8 +188,7 @@ class OutsideDecision(NamedTuple):
         if self.origin is Origin.CHANGED:
             return f"{where}: changed after the decision, not used: {self.rule} counts all records ({names})"
         how = "edited in" if self.origin is Origin.EDITED else "entered without a trip of liza"
-        few = "1 record does" if self.records == 1 else f"{self.records} records do"
-        return f"{where}: {how}, {names}: {few} not count for {self.rule} because of it"
+        return f"{where}: {how}, {names}: {plural(self.records, 'record')} not counted for {self.rule} because of it"
 
 
 class Match(NamedTuple):
@@ -201,8 +200,8 @@ class Match(NamedTuple):
     key: str | None
     fields: tuple[str, ...]  # what the evidence was grouped by
     evidence: tuple[Record, ...]
-    new: tuple[Record, ...]  # of the evidence, what no resolution has dealt with
-    numbers: tuple[Number, ...] = ()  # what it compared that no single record is behind
+    new: tuple[Record, ...]  # the part of the evidence that is not acknowledged
+    numbers: tuple[Number, ...] = ()  # the metrics and sums it compared
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -210,11 +209,11 @@ class Match(NamedTuple):
 
 
 class Silence(NamedTuple):
-    """Matches of a rule that are not to stop anybody, until a moment."""
+    """Matches of a rule that stop no agent until a given time."""
 
     id: str
     rule: str
-    match: Mapping[str, str]  # fields and what they must say; empty: all that the rule finds
+    match: Mapping[str, str]  # fields and their required values; empty: every match of the rule
     created: datetime
     until: datetime
     reason: str
@@ -225,7 +224,7 @@ class Silence(NamedTuple):
 
 
 class Silenced(NamedTuple):
-    """A match that would have tripped, and the silence that keeps it from that."""
+    """A match that would have tripped, and the silence that prevents it."""
 
     match: Match
     silence: Silence
@@ -240,7 +239,7 @@ class Progress(NamedTuple):
     threshold: float
     key: str | None
     tasks: tuple[str, ...]
-    evidence: tuple[Record, ...] = ()  # below the threshold: what speaks for it so far
+    evidence: tuple[Record, ...] = ()  # below the threshold: the records counted so far
 
 
 class Verdict(NamedTuple):
@@ -257,14 +256,14 @@ class Verdict(NamedTuple):
     outside_window: int
     unusable: tuple[tuple[Record, str], ...]
     warnings: tuple[str, ...]
-    claims: tuple[OutsideDecision, ...] = ()  # decisions that did not come by `liza resolve`, where they matter
-    alarms: tuple[str, ...] = ()  # those of the warnings by which records are kept from counting, or seem to be
-    recovered: tuple[str, ...] = ()  # rules acknowledged at a number that is back within what they allow
+    claims: tuple[OutsideDecision, ...] = ()  # decisions not made by `liza resolve`, where they matter
+    alarms: tuple[str, ...] = ()  # warnings about records that do not count, or seem not to
+    recovered: tuple[str, ...] = ()  # rules acknowledged at a number that is back in range
     unvalued: Mapping[str, tuple[Number, ...]] = MappingProxyType({})  # rules acknowledged before values were kept
 
 
 def tasks_of(records: tuple[Record, ...]) -> tuple[str, ...]:
-    """The tasks that records name, each once, in their order."""
+    """The tasks that records name, each once, in order."""
     return tuple(dict.fromkeys(text_of(task) for record in records if (task := record.get("task")) is not None))
 
 
@@ -287,7 +286,7 @@ def is_future(moment: datetime, now: datetime) -> bool:
 
 
 def parse_duration(text: str) -> float | None:
-    """`30m`, `2h`, `7d` in seconds; None if it is none."""
+    """`30m`, `2h`, `7d` in seconds; None if it is not a duration."""
     text = text.strip()
     unit = "ms" if text.endswith("ms") else text[-1:]
     number = text.removesuffix(unit)
@@ -297,7 +296,7 @@ def parse_duration(text: str) -> float | None:
 
 
 def file_time(seconds: float) -> datetime:
-    """The time of a file, whatever number somebody has put there: beyond the calendar it is its end."""
+    """The time of a file; a number beyond the calendar gives the end of the calendar."""
     try:
         return datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):
@@ -310,5 +309,5 @@ def format_time(moment: datetime) -> str:
 
 
 def is_trip_id(value: object) -> bool:
-    """Whether a value, which anybody may have written, can be the id of a trip."""
+    """Whether an untrusted value has the form of a trip id."""
     return isinstance(value, str) and len(value) == 12 and all(char in "0123456789abcdef" for char in value)

@@ -1,18 +1,18 @@
 """The files of `templates/`: at the top of the source tree, inside the package once it is installed.
 
-Own ones from LIZA_TEMPLATES take their place. Agents may have written those, so every template runs in a sandbox.
+Custom ones in LIZA_TEMPLATES take precedence. Agents may have written those, so every template runs in a sandbox.
 """
 
 import os
 
-TYPE_CHECKING = False  # not typing's, which not every caller has loaded yet
+TYPE_CHECKING = False  # not typing's, which not every caller has imported yet
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
     from jinja2 import Template
 
-_KEPT = 8
+_MAX_CACHED = 8
 _COMPILED: "dict[tuple[str, tuple[tuple[str, Callable[..., Any]], ...]], Template]" = {}
 
 
@@ -29,20 +29,19 @@ def template_path(name: str) -> str:
 
 
 def custom_template(name: str) -> str | None:
-    """The path of somebody's own template in place of a shipped one."""
+    """The path of a custom template that replaces a shipped one, or None."""
     folder = os.environ.get("LIZA_TEMPLATES")
     file = os.path.join(folder or "", name)
     return file if folder and os.path.exists(file) else None
 
 
 def render(template: str, facts: "Mapping[str, Any]", filters: "Mapping[str, Callable[..., Any]]") -> str:
-    """The text of a template with the facts in it; whatever the template does wrong is an exception."""
+    """A template filled with the facts; any fault of the template raises an exception."""
     return str(compile_template(template, filters).render(facts))
 
 
 def compile_template(template: str, filters: "Mapping[str, Callable[..., Any]]") -> "Template":
-    """The template, ready to be filled. It is kept: compiling takes nine tenths of the time of a trip, which fills the
-    same one three times."""
+    """The compiled template, cached: compiling takes most of the time of a trip, which renders it three times."""
     from jinja2 import StrictUndefined
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -52,7 +51,7 @@ def compile_template(template: str, filters: "Mapping[str, Callable[..., Any]]")
             undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False
         )
         environment.filters.update(filters)
-        if len(_COMPILED) >= _KEPT:  # own templates may change for as long as a daemon lives
+        if len(_COMPILED) >= _MAX_CACHED:  # custom templates may change while a daemon runs
             _COMPILED.clear()
         _COMPILED[key] = environment.from_string(template)
     return _COMPILED[key]

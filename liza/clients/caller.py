@@ -1,7 +1,7 @@
-"""Whether liza was called from inside an agent, which must not make the decisions that are a person's.
+"""Who calls liza: decisions that belong to a person are refused inside an agent.
 
-A guard rail, not a lock: an agent can clear its environment and leave its process group. What it does then without a
-terminal is alarmed.
+A guard rail, not a lock: an agent can clear its environment and leave its process group. A decision without a terminal
+is therefore alarmed.
 """
 
 import os
@@ -14,31 +14,28 @@ from liza.errors import Refused
 from liza.store.lock import holder
 from liza.store.paths import Paths
 
-# The clients set these for what they start; LIZA_LOOP is that of `liza run`.
+# The clients set these for their child processes; `liza run` sets LIZA_LOOP.
 VARIABLES = ("CLAUDECODE", "CODEX_THREAD_ID", "GEMINI_CLI", "QWEN_CODE", "OPENCODE", "LIZA_LOOP")
 
 
 def require_person(paths: Paths, decision: str) -> None:
-    """`Refused` inside an agent; `decision` is the command that a person has to type instead."""
+    """Raise `Refused` inside an agent; `decision` is the command that a person has to run instead."""
     if (sign := agent_sign(paths)) is not None:
-        message = f"{decision} is a person's decision, and this call comes from inside an agent ({sign})"
-        raise Refused(message, hint=f"a person runs it in a terminal of their own: {decision}")
+        message = f"{decision} is a person's decision; this call comes from inside an agent ({sign})"
+        raise Refused(message, hint=f"a person runs in their own terminal: {decision}")
 
 
 def agent_sign(paths: Paths) -> str | None:
-    """What shows that an agent is calling: a variable, or the `liza run` above us; None where nothing does."""
+    """What shows that an agent is calling: a variable, or a parent `liza run`; None if nothing does."""
     variable = next((name for name in VARIABLES if os.environ.get(name)), None)
     if variable is not None:
         return variable
-    run = _run_above(paths)
+    run = _parent_run(paths)
     return None if run is None else f"started by liza run, process {run}"
 
 
-def _run_above(paths: Paths) -> int | None:
-    """The process above us that runs a loop of this blackboard: it holds the lock of that loop.
-
-    Where the kernel has no /proc only the variables are known.
-    """
+def _parent_run(paths: Paths) -> int | None:
+    """The ancestor process that runs a loop of this blackboard, known by the loop's lock; None without /proc."""
     above = set(_ancestors())
     with suppress(OSError):
         locks = [entry.path for entry in os.scandir(os.path.join(paths.runs, "loops")) if entry.name.endswith(".lock")]
@@ -48,7 +45,7 @@ def _run_above(paths: Paths) -> int | None:
 
 def _ancestors() -> Iterator[int]:
     pid = os.getppid()
-    with suppress(OSError, ValueError, IndexError):  # one that has ended, or no /proc
+    with suppress(OSError, ValueError, IndexError):  # the process has ended, or there is no /proc
         while pid > 1:
             yield pid
             with open(f"/proc/{pid}/stat", "rb") as file:
@@ -56,7 +53,7 @@ def _ancestors() -> Iterator[int]:
 
 
 def alarm_without_terminal(paths: Paths, decision: str, by: str, now: datetime) -> None:
-    """Write an alarm where a person's decision was made without a terminal: an agent may have cleared its traces."""
+    """Write an alarm if a decision is made without a terminal: an agent may have cleared its environment."""
     if not has_terminal():
         from liza.store import alerts
 
@@ -65,12 +62,12 @@ def alarm_without_terminal(paths: Paths, decision: str, by: str, now: datetime) 
 
 
 def drop_variables(environment: MutableMapping[str, str]) -> None:
-    """Forget that an agent started this process: a daemon, or the tests, work for everybody."""
+    """Remove the agents' variables, for a process that works for everyone, such as the daemon."""
     for name in VARIABLES:
         environment.pop(name, None)
 
 
 def has_terminal() -> bool:
-    """Whether a person may be at this call: one of its streams is a terminal."""
+    """Whether one of the standard streams is a terminal."""
     streams = (sys.stdin, sys.stdout, sys.stderr)
     return any(stream is not None and not stream.closed and stream.isatty() for stream in streams)

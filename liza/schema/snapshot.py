@@ -1,33 +1,32 @@
-"""From the document on the disk to the facts that rules judge."""
+"""From the document on disk to the facts that rules evaluate."""
 
 from collections.abc import Iterable
 from datetime import datetime
 from types import MappingProxyType
 
-from liza.errors import Refused
 from liza.model import Fault, Problem, Snapshot, Span
 from liza.schema import state, times
-from liza.store.document import Document
+from liza.store.document import Document, NotCuttable
 
 
 def take_snapshot(document: Document, *, check: bool = True, now: datetime | None = None) -> Snapshot:
-    """A picture of the document. What is wrong with its records comes along as problems, if that is asked for; also
-    which of its times are in the future, where `now` is given."""
+    """The document as a snapshot. With `check`, what is wrong with its records is among the problems; with `now`, also
+    the times that are in the future."""
     if not check:
         return Snapshot(document.raw, {}, MappingProxyType(document.data), ())
     ahead = times.check(document.data, now) if now is not None else ()
     problems = locate_faults(document, (*state.check(document.data), *ahead))
     try:
         spans = {name: Span(part.start, part.end) for name, part in document.sections.items()}
-    except Refused as error:
+    except NotCuttable as error:
         spans = {}
-        note = f"{error.message.removesuffix('; nothing was written')}, so liza cannot write it"
+        note = f"{error.why}, so liza cannot write it"
         problems += (Problem(note, document.file, error.line, error.column, error.hint, "warning"),)
     return Snapshot(document.raw, MappingProxyType(spans), MappingProxyType(document.data), problems)
 
 
 def locate_faults(document: Document, faults: Iterable[Fault]) -> tuple[Problem, ...]:
-    """Faults with the place where an editor finds them, in the order of the file."""
+    """Faults with line and column, in the order of the file."""
     problems = []
     for fault in faults:
         line, column = document.locate(fault.path) or (None, None)

@@ -1,4 +1,4 @@
-"""The files: where they are, how they are locked, read, cut into spans and written.
+"""The files: finding, locking, reading, cutting into spans and writing them.
 
-Nothing is imported here: `liza log anomaly` runs many times a minute and loads only the modules it uses.
+Imports nothing: `liza log anomaly` runs many times a minute and loads only the modules it uses.
 """

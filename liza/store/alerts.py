@@ -1,4 +1,4 @@
-"""Lines in `alerts.log` from commands, as the daemon writes them; where one is at work, that is for it to do."""
+"""Lines in `alerts.log` written by commands, in the daemon's format. While a daemon runs, it writes them itself."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -10,7 +10,7 @@ from liza.store.paths import Paths
 
 
 def append_alerts(paths: Paths, alerts: Sequence[tuple[str, str]], now: datetime, *, always: bool = False) -> None:
-    """One line for each: the daemon's word for what happened, and the text. `always`: what no daemon can see."""
+    """Append one line for each (kind, text). `always` is for what a daemon cannot see."""
     from liza.store.daemon_process import is_daemon_running
     from liza.text import printable
 

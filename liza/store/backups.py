@@ -1,7 +1,7 @@
-"""Copies of `state.yaml` from before a change of state, for the day on which it cannot be read.
+"""Copies of `state.yaml` from before a change of state, in case it becomes unreadable.
 
-They are never put back by liza: a copy is older than what others have written since. An error names the last one, and
-the command that restores it.
+liza never restores one itself: others have written since. An error names the newest copy and the command that restores
+it.
 """
 
 import os
@@ -16,17 +16,17 @@ MAX_BACKUPS = 10
 
 
 def save_backup(paths: Paths, raw: bytes, now: datetime) -> None:
-    """Keep the bytes of a blackboard that is about to change; the oldest copies go."""
+    """Save the bytes of a blackboard that is about to change, and delete the oldest copies."""
     try:
         files.make_folder(paths.backups)
         with files.Folder(paths.backups, listed=True) as folder:
-            # Not forced to the disk: after a crash of the machine an older one will do.
+            # Not synced: after a crash of the machine an older copy will do.
             folder.write_atomically(f"state-{now:%Y%m%dT%H%M%SZ}.yaml", raw, durable=False)
             for name in _copies(folder.fd)[:-MAX_BACKUPS]:
-                with suppress(IsADirectoryError):  # not a copy of ours, whatever its name is
+                with suppress(IsADirectoryError):  # a folder with the name of a copy
                     folder.remove(name)
     except (FileNotFoundError, NotADirectoryError, files.UnsafeFile):
-        pass  # what has the name is no folder: a change does not wait for that to be fixed; the board's `stuck` says it
+        pass  # not a folder: reported in the board's `stuck`, and no reason to refuse a change
     except OSError as error:
         hint = f"make room or permission for {paths.backups}"
         raise Refused(f"no backup could be made: {error.strerror}; nothing was changed", hint=hint) from None
@@ -52,7 +52,7 @@ def _copies(folder: int) -> list[str]:
 
 
 def _is_copy(name: str) -> bool:
-    """Whether it is the name of a copy, and not of a draft or of something that a person put there."""
+    """Whether it is the name of a copy, not of a draft or of a person's file."""
     day, letter, hour = name.removeprefix("state-").removesuffix("Z.yaml").partition("T")
     whole = name == f"state-{day}T{hour}Z.yaml" and letter == "T"
     return whole and (len(day), len(hour)) == (8, 6) and (day + hour).isdecimal()

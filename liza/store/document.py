@@ -1,25 +1,25 @@
-"""A YAML file as it was read: its bytes, its value, and where each part of it stands."""
+"""A YAML file as it was read: its bytes, its value, and the position of each part."""
 
 import re
 from bisect import bisect_left
 from functools import cached_property
 from typing import Any
 
-from liza.errors import Refused, Unreadable, Unwritable
+from liza.errors import Unreadable, Unwritable
 from liza.store import limits, spans
 from liza.store.parser import BOM, BadYaml, decode, load
 from liza.store.spans import CannotCut, Part
 
 Path = tuple[str | int, ...]
 
-_COMPOSED = 1 << 16  # bytes; about half a second of composing
-_PARSED_AGAIN = 10_000_000  # characters, to find the place of an error
+_COMPOSED = 1 << 16  # bytes; composing more takes over half a second
+_MAX_REPARSED = 10_000_000  # characters parsed again to locate an error
 
-NOT_A_BOARD = "restore the file from a backup or from git, or start a new blackboard elsewhere with: liza init"
+NOT_A_BOARD = "restore the file from a backup or from git, or create a new blackboard elsewhere: liza init"
 
 
 class Document:
-    """A file's one YAML document. Never changed: an edit gives new bytes, and those a new document."""
+    """A file's one YAML document, immutable: an edit makes new bytes, and those a new document."""
 
     __slots__ = ("__dict__", "data", "file", "raw")
 
@@ -34,7 +34,7 @@ class Document:
         try:
             return {part.key: part for part in self.parts(self.root, self.data)}
         except CannotCut as error:
-            raise self.refused(f"its sections cannot be told apart safely: {error}", error.offset) from None
+            raise self.not_cuttable(f"its sections cannot be separated safely: {error}", error.offset) from None
 
     @property
     def root(self) -> Part:
@@ -62,11 +62,11 @@ class Document:
                 part, value = parts[index], value[step]
                 offset = part.start if part.key is not None else spans.first_token(self.raw, part.value, part.end)
         except (CannotCut, LookupError, ValueError, TypeError):
-            pass  # a flow collection, or a field that is not there: the place reached so far is the answer
+            pass  # a flow collection or a missing field: the position reached so far is the answer
         return self._composed(path) if offset is None else self.line_column(offset)
 
     def _composed(self, path: Path) -> tuple[int, int] | None:
-        """The same for a document that cannot be cut, by the parser that keeps positions; a long one gets its start."""
+        """`locate` for a document that cannot be cut, by a parser that keeps positions; a long one gives its start."""
         node = self._nodes
         found = (1, 1)
         for step in path:
@@ -95,9 +95,9 @@ class Document:
             return None
 
     def locate_inside(self, path: Path, characters: int) -> tuple[int | None, int | None]:
-        """Line and column of a place inside a text: so many characters after the text at `path` begins.
+        """Line and column of the character at an offset in the string at `path`.
 
-        Right for a text on one line and for a literal block; near enough for one that is folded or has escapes.
+        Exact for a string on one line and for a literal block; near for one that is folded or has escapes.
         """
         node = self._nodes
         for step in path:
@@ -125,7 +125,7 @@ class Document:
             column = indent if indent is not None else len(lines[line]) - len(lines[line].lstrip(" "))
 
     def line_column(self, offset: int) -> tuple[int, int]:
-        """The position of a byte as an editor shows it; lines are counted once for all questions."""
+        """The position of a byte as an editor shows it; line breaks are found once and kept."""
         line = bisect_left(self._line_breaks, offset)
         begin = self._line_breaks[line - 1] + 1 if line else 0
         return line + 1, len(self.raw[begin:offset].removeprefix(BOM).decode(errors="replace")) + 1
@@ -137,7 +137,7 @@ class Document:
             try:
                 self._parts[part.value] = cut(self.raw, part.value, part.end, value)
             except CannotCut as error:
-                self._parts[part.value] = error  # or every fault that is to be located would look again
+                self._parts[part.value] = error  # cached, or every fault to locate would search again
         found = self._parts[part.value]
         if isinstance(found, CannotCut):
             raise found
@@ -151,35 +151,43 @@ class Document:
     def _line_breaks(self) -> list[int]:
         return [match.start() for match in re.finditer(rb"\n", self.raw)]
 
-    def refused(self, why: str, offset: int) -> Refused:
-        line, column = self.line_column(offset)
-        return Unwritable(
+    def not_cuttable(self, why: str, offset: int) -> "NotCuttable":
+        """The error for a document that can be read but not written."""
+        return NotCuttable(why, self.file, *self.line_column(offset))
+
+
+class NotCuttable(Unwritable):
+    """The file is legal YAML in a style that liza cannot edit safely; `why` says what is in the way."""
+
+    def __init__(self, why: str, file: str, line: int, column: int) -> None:
+        super().__init__(
             f"{why}; nothing was written",
             hint="write each section as 'name:' at the start of a line with its content below, in one document",
-            file=self.file,
+            file=file,
             line=line,
             column=column,
         )
+        self.why = why
 
 
 def parse(raw: bytes, file: str) -> Document:
-    """The sections in these bytes, or `Unreadable` with the place of the first thing wrong."""
+    """The sections in these bytes; `Unreadable` with the position of the first error."""
     data = _load(raw, file)
     if not isinstance(data, dict) or not data:
-        raise Unreadable(_what_instead(raw, data), hint=NOT_A_BOARD, file=file)
+        raise Unreadable(_wrong_content(raw, data), hint=NOT_A_BOARD, file=file)
     return within_limits(Document(raw, data, file))
 
 
 def parse_log(raw: bytes, file: str) -> Document:
-    """The entries in the bytes of a log, none if it holds only comments."""
+    """The entries in the bytes of a log; none if it has only comments."""
     data = _load(raw, file)
     if data is not None and not isinstance(data, list):
-        raise Unreadable("it is not a list of entries", hint="each entry begins with '- timestamp: ...'", file=file)
+        raise Unreadable("not a list of entries", hint="each entry begins with '- timestamp: ...'", file=file)
     return within_limits(Document(raw, data or [], file))
 
 
 def within_limits(document: Document) -> Document:
-    """The document, if it does not hold more than is evaluated."""
+    """The document; `Unreadable` if it is over a limit."""
     limits.check_data(document.raw, document.data, document.file, document.locate)
     return document
 
@@ -191,10 +199,10 @@ def _load(raw: bytes, file: str) -> Any:
         return load(text)
     except BadYaml as error:
         line, column = error.line, error.column
-        if line is None and (duplicate := re.match(r"duplicate mapping key: '(.+)'", error.message)):
-            line, column = _second_of(text, duplicate[1])
+        if line is None and error.duplicate_key is not None:
+            line, column = _locate_duplicate(text, error.duplicate_key)
         raise Unreadable(
-            f"not readable as YAML: {error.message}",
+            f"not valid YAML: {error.message}",
             hint="correct that line, then run: liza validate",
             file=file,
             line=line,
@@ -202,25 +210,25 @@ def _load(raw: bytes, file: str) -> Any:
         ) from None
 
 
-def _what_instead(raw: bytes, data: Any) -> str:
+def _wrong_content(raw: bytes, data: Any) -> str:
     if not data and not isinstance(data, list | bool | int | float | str):
-        return "the file is empty: no section is in it"
+        return "the file is empty: it has no section"
     if isinstance(data, list) and re.search(rb"(?:^|\n)(?:---|\.\.\.)[ \t\r\n]", raw):
-        return "it holds several YAML documents where one mapping of sections is expected"
+        return "expected one mapping of sections, got several YAML documents"
     kind = "a list" if isinstance(data, list) else "a single value"
-    return f"it holds {kind} where a mapping of sections is expected"
+    return f"expected a mapping of sections, got {kind}"
 
 
-def _fails(text: str) -> bool:
+def _has_duplicate(text: str) -> bool:
     try:
         load(text)
     except BadYaml as error:
-        return error.message.startswith("duplicate")
+        return error.duplicate_key is not None
     return False
 
 
-def _second_of(text: str, key: str) -> tuple[int, int] | tuple[None, None]:
-    """Where a key stands for the second time in one mapping: the parser says which key, not where."""
+def _locate_duplicate(text: str, key: str) -> tuple[int, int] | tuple[None, None]:
+    """Where a key occurs for the second time in one mapping: the parser names the key, not the position."""
     word = rf"(?:{re.escape(key)}|\"{re.escape(key)}\"|'{re.escape(key)}')"
     at = _second_in_block(text, word)
     if at is None:
@@ -239,15 +247,15 @@ def _second_in_block(text: str, word: str) -> int | None:
             if inside:
                 likely.setdefault(column, []).append(found)
         last[column] = found
-    # Some only look so, in a literal block. What ends behind the second one fails, and so does all that is longer: the
-    # first that does is searched for by halves, for as long as parsing it again does not take too long.
-    left = _PARSED_AGAIN
+    # Some are only text in a literal block. Parsing fails from the true duplicate on, so it is found by bisection, as
+    # long as the repeated parsing stays affordable.
+    left = _MAX_REPARSED
     for _, some in sorted(likely.items()):
         low, high = 0, len(some)
         while low < high and left > 0:
             middle = (low + high) // 2
             left -= some[middle].end()
-            low, high = (low, middle) if _fails(text[: some[middle].end()]) else (middle + 1, high)
+            low, high = (low, middle) if _has_duplicate(text[: some[middle].end()]) else (middle + 1, high)
         if low == high < len(some):
             return some[low].start("key")
     return None

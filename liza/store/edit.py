@@ -1,16 +1,16 @@
-"""New bytes for a blackboard: a section gets another value, and no byte changes that need not.
+"""New bytes for a blackboard: a section gets a new value, and no other byte changes.
 
-There is one way to write: say what a section is to be. The old value and the new one are compared, and only where
-they differ is text replaced, inserted or removed, so comments, order, quoting and indentation of everything else
-stay. The five operations on a blackboard are five ways of saying what the new value is.
+There is one way to write: give a section's new value. It is compared with the old one, and text is replaced, inserted
+or removed only where they differ, so comments, order, quoting and indentation of everything else stay. The operations
+on a blackboard are ways of computing the new value.
 
-Nothing leaves this module unproven: the changed text is parsed again and must give exactly the value that was meant.
+Nothing leaves this module unverified: the changed text is parsed again and must give exactly the intended value.
 """
 
 import re
 from collections.abc import Mapping
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from liza.errors import Refused, Unreadable, Unwritable
 from liza.store import emit, spans
@@ -18,52 +18,34 @@ from liza.store.document import Document
 from liza.store.parser import MAX_DEPTH, BadYaml, decode, load
 from liza.store.spans import CannotCut, Part
 from liza.store.values import common_ends, identical
-
-# Up to this size a changed section is proven by parsing all of it, beyond it by parsing the changed records and their
-# neighbours. Both are sound; the first is simpler to believe, the second is what makes an append to 10,000 records
-# cheap.
-WHOLE_SECTION = 1 << 16
-
+from liza.store.verify import Splice, is_verified
 
 _QUOTED = rb"""(?s:\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*')"""
 _COMMENT = re.compile(rb"[ \t]+#")
-_TRIES = 16  # how many of the hashes behind a collection in brackets may be the one that begins a comment
-# An anchor and an alias of it somewhere: a change at one place may then mean a change at another.
-# Written with the sign first and what stands before it looked back at, so that the search skips to the signs.
-_BEFORE = rb"(?:(?<=[:\-?,\[{\n] %b)|(?<=[,\[{\n]%b)|(?<=[ \t][ \t]%b)|(?<=\t%b))[\w-]"
-_ANCHOR = b"&" + _BEFORE.replace(b"%b", b"&")
-_ALIAS = rb"\*" + _BEFORE.replace(b"%b", rb"\*")
+_TRIES = 16  # hashes after a flow collection that are tried as the start of a comment
 
 
-class Splice(NamedTuple):
-    """Bytes [start, end) give way to `text`."""
-
-    start: int
-    end: int
-    text: bytes
-
-
-# --- the five operations, as new values of a section ----------------------------------------------------------------
+# --- the operations, as new values of a section ---------------------------------------------------------------------
 
 
 def replace_section(document: Document, section: str, value: Any) -> bytes:
-    """The section is exactly `value` afterwards."""
+    """Set the section to exactly `value`."""
     return revise(document, {section: value})
 
 
 def append_record(document: Document, section: str, record: Mapping[str, Any]) -> bytes:
-    """The list section has one more record at its end; a missing, empty or `null` section becomes a list of one."""
+    """Append a record to a list section; a missing, empty or `null` section becomes a list of one."""
     return revise(document, {section: [*_list(document, document.data.get(section), section), record]})
 
 
 def set_fields(document: Document, section: str, where: int | str, fields: Mapping[str, Any]) -> bytes:
-    """These fields of one record have these values; its other fields and all other records stay as they are."""
+    """Set these fields of one record; its other fields and all other records stay as they are."""
     record = _record(document, section, where)
     return revise(document, {section: _with(document.data[section], where, {**record, **fields})})
 
 
 def append_inside(document: Document, section: str, where: int | str, field: str, item: Any) -> bytes:
-    """The list in one field of one record has one more item at its end."""
+    """Append an item to the list in one field of one record."""
     record = _record(document, section, where)
     grown = [*_list(document, record.get(field), f"{section}[{where}].{field}"), item]
     return revise(document, {section: _with(document.data[section], where, {**record, field: grown})})
@@ -73,7 +55,7 @@ def _list(document: Document, value: Any, name: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        hint = f"write {name} as a list, each item behind '- '"
+        hint = f"write {name} as a list, each item after '- '"
         raise Unwritable(f"{name} is not a list, so nothing can be appended to it", hint=hint, file=document.file)
     return value
 
@@ -82,7 +64,7 @@ def _record(document: Document, section: str, where: int | str) -> dict[str, Any
     try:
         record = document.data[section][where]
     except (LookupError, TypeError):
-        raise Refused(f"there is no record {where!r} in {section}", file=document.file) from None
+        raise Refused(f"no record {where!r} in {section}", file=document.file) from None
     if not isinstance(record, dict):
         raise Refused(f"{section}[{where}] is not a mapping, so it has no fields", file=document.file)
     return record
@@ -98,35 +80,37 @@ def _with(container: Any, where: int | str, record: Any) -> Any:
 
 
 def revise(document: Document, changes: Mapping[str, Any]) -> bytes:
-    """The document's bytes with these sections changed to these values, proven; `Refused` where that cannot be done."""
+    """The document's bytes with these sections set to these values, verified; `Refused` where that is impossible."""
     error: Exception | None = None
     for trim in (True, False):
-        # Blank and comment lines at the end of a value are nearly always not part of it. Where they are (a literal
-        # block that keeps its trailing line breaks), the proof fails and the second try counts them in.
+        # Blank and comment lines at the end of a value are rarely part of it. Where they are (a literal block that
+        # keeps its trailing line breaks), the verification fails and the second try includes them.
         try:
-            draft = _Draft(document, trim)
+            draft = Draft(document, trim)
             for section, value in changes.items():
                 draft.change_section(section, value)
             raw = draft.text()
-            if raw == document.raw or _proven(document, changes, draft, raw):
+            if raw == document.raw or is_verified(document, changes, draft.splices, raw):
                 return raw
         except (CannotCut, BadYaml) as caught:
             error = caught
         except TypeError as caught:
-            raise Refused(f"that value cannot be written as YAML: {caught}", file=document.file) from None
+            raise Refused(f"the value cannot be written as YAML: {caught}", file=document.file) from None
         except RecursionError:
             hint = "write it with fewer levels"
             if _is_deep(document.data):
-                raise Unreadable("it is nested too deeply to be a blackboard", hint=hint, file=document.file) from None
-            message = "that value cannot be written as YAML: it is nested too deeply"
+                raise Unreadable("nested too deeply", hint=hint, file=document.file) from None
+            message = "the value cannot be written as YAML: it is nested too deeply"
             raise Unwritable(message, hint=hint, file=document.file) from None
     names = ", ".join(changes)
     offset = error.offset if isinstance(error, CannotCut) else 0
-    raise document.refused(f"{names} cannot be changed without touching other text ({error or 'no safe cut'})", offset)
+    raise document.not_cuttable(
+        f"{names} cannot be changed without touching other text ({error or 'no safe cut'})", offset
+    )
 
 
 def _is_deep(value: Any) -> bool:
-    """Whether it is the file that is nested too deeply, rather than what is to be written; without recursion."""
+    """Whether the file itself, rather than the new value, is nested too deeply; without recursion."""
     level = [value]
     for _ in range(MAX_DEPTH):
         inside = [each for one in level for each in (one.values() if isinstance(one, dict) else one)]
@@ -134,8 +118,8 @@ def _is_deep(value: Any) -> bool:
     return bool(level)
 
 
-class _Draft:
-    """Collects the splices that turn one document into another. Offsets are always those of the old bytes."""
+class Draft:
+    """Collects the splices that turn one document into another. All offsets are those of the old bytes."""
 
     def __init__(self, document: Document, trim: bool) -> None:
         self.document = document
@@ -174,10 +158,9 @@ class _Draft:
         self.new_sections += f"{' ' * column}{emit.field(name, value, column)}\n"
 
     def at_the_end(self) -> list[Splice]:
-        """New sections, behind everything: what stands there, comments included, keeps its place.
+        """New sections go after everything else, comments included.
 
-        No blank line before them, however well it would look: a literal block that keeps its line breaks (`|+`) may
-        stand there, and would count it as one of its own.
+        Without a blank line before them: a literal block that keeps its line breaks (`|+`) would include it.
         """
         return [self.lines(self.document.root.end, self.new_sections)] if self.new_sections else []
 
@@ -237,7 +220,7 @@ class _Draft:
         if head + paired == 0:
             begin = self.raw.rfind(b"\n", 0, parts[0].start) + 1
             if self.raw[begin : parts[0].start].strip():
-                raise CannotCut("items in front of one that stands behind another dash", parts[0].start)
+                raise CannotCut("items before one that follows another dash", parts[0].start)
             self.splices.append(self.lines(begin, indent + f"\n{indent}".join(added) + "\n"))
             return
         self.splices.append(
@@ -245,9 +228,9 @@ class _Draft:
         )
 
     def remove(self, parts: list[Part], start: int, stop: int) -> None:
-        """Take fields or items that follow each other out by their lines.
+        """Remove consecutive fields or items by their lines.
 
-        The first one of a list item shares its line with the dash, behind which the first that stays has to stand.
+        The first field of a list item shares its line with the dash; the first that stays has to move there.
         """
         gone = parts[start:stop]
         ends = [self.end_of(part, part.column + 1) for part in gone]
@@ -256,14 +239,14 @@ class _Draft:
             for begin, end in zip(begins, ends, strict=True):
                 self.put(begin, end, "")
             return
-        following = [part.start for part in parts[start + 1 : stop + 1]]  # one stays at least: else all is replaced
+        following = [part.start for part in parts[start + 1 : stop + 1]]  # at least one stays, else all is replaced
         for end, after in zip(ends, following, strict=True):
             if self.raw[end:after].strip():
-                raise CannotCut("a comment stands between two fields of which the first is to go", gone[0].start)
+                raise CannotCut("a comment between two fields, the first of which is removed", gone[0].start)
         self.put(gone[0].start, following[-1], "")
 
     def replace(self, part: Part, old: Any, new: Any) -> None:
-        """Put another value behind a key or a dash. A comment on that line stays there."""
+        """Replace the value after a key or a dash. A comment on that line stays."""
         text = emit.item(new, part.column)[1:] if part.key is None else emit.block(new, part.column + 2)
         first = spans.first_token(self.raw, part.value, part.end)
         line_end = self.line_end(part.value, part.end)
@@ -271,9 +254,9 @@ class _Draft:
             start, end = self.inline(part, old)
             opens = self.raw[start : start + 1]
             if opens in (b"[", b"{") and re.search(rb"\s#", re.sub(_QUOTED, b"", self.raw[start:end])):
-                raise CannotCut("a comment stands inside its brackets", start)
+                raise CannotCut("a comment inside its brackets", start)
             if "\n" in text.lstrip("\n") and text.startswith(" ") and self.raw[end:line_end].strip():
-                text = " " + emit.flow(new)  # the lines of a literal block cannot stand before a comment
+                text = " " + emit.flow(new)  # a literal block cannot precede a comment on the line
             self.replace_inline(part.value, end, line_end, text)
         elif old is None:
             self.replace_inline(part.value, part.value, line_end, text)  # `key:`, and perhaps a comment
@@ -287,7 +270,7 @@ class _Draft:
                 self.put(line_end, end, "")
 
     def replace_inline(self, start: int, end: int, line_end: int, text: str) -> None:
-        """Replace a value that begins on its key's line; new lines go behind the comment there."""
+        """Replace a value that begins on its key's line; new lines go after the comment there."""
         if text.startswith("\n") and end <= line_end:
             self.put(start, end, "")
             self.put(line_end, line_end, text)
@@ -295,21 +278,21 @@ class _Draft:
             self.put(start, end, text)
 
     def line_end(self, start: int, end: int) -> int:
-        """The end of the line, its line break not included."""
+        """The end of the line, without its line break."""
         at = self.raw.find(b"\n", start, end)
         if at < 0:
             return end
         return at - 1 if self.raw[at - 1 : at] == b"\r" else at
 
     def inline(self, part: Part, old: Any) -> tuple[int, int]:
-        """The span of a value that begins on its key's line, a comment behind it left out."""
+        """The span of a value that begins on its key's line, without a comment after it."""
         start = part.value + len(self.raw[part.value : part.end]) - len(self.raw[part.value : part.end].lstrip(b" \t"))
         end = start + len(self.raw[start : self.end_of(part, part.column + 1)].rstrip())
         opens = self.raw[start : start + 1]
         if opens in (b'"', b"'") and (quoted := re.match(_QUOTED, self.raw[start:end])):
             return start, start + quoted.end()
         if opens not in (b"[", b"{") and isinstance(old, dict | list):
-            return start, end  # the first of several lines in block style, behind a dash
+            return start, end  # the first of several lines in block style, after a dash
         if opens not in (b"[", b"{"):
             comment = None if opens in (b"|", b">") else _COMMENT.search(self.raw, start, end)
             return start, comment.start() if comment else end
@@ -325,59 +308,3 @@ class _Draft:
             return identical(load("k:\n" + " " * (lead + 1) + decode(self.raw[start:end])), {"k": value})
         except BadYaml:
             return False
-
-
-# --- proof ----------------------------------------------------------------------------------------------------------
-
-
-def _proven(document: Document, changes: Mapping[str, Any], draft: _Draft, raw: bytes) -> bool:
-    """Whether the new bytes hold exactly the values that were meant.
-
-    Bytes outside the splices are the old ones by construction. The keys of the old file were found where the parser saw
-    them, so the changed parts can be judged on their own, unless a section is added at the end, where anything may
-    stand, or an anchor is used somewhere else.
-    """
-    meant = {**document.data, **changes}
-    if draft.new_sections or _has_aliases(document.raw):
-        return _parses_to(raw, meant)
-    try:
-        return all(
-            _parses_to(*_changed_text(document, name, meant[name], draft, raw))
-            for name in changes
-            if name in document.data
-        )
-    except BadYaml:
-        return _parses_to(raw, meant)  # an alias to an anchor outside the changed part, perhaps
-
-
-def _has_aliases(raw: bytes) -> bool:
-    return b"&" in raw and b"*" in raw and bool(re.search(_ANCHOR, raw) and re.search(_ALIAS, raw))
-
-
-def _changed_text(document: Document, name: str, new: Any, draft: _Draft, raw: bytes) -> tuple[bytes, Any]:
-    """What of the new bytes must parse to `{name: ...}`: the section, or, if it is a long list, its changed records."""
-
-    def moved(offset: int) -> int:
-        """Where an old offset is in the new bytes; what is inserted right there comes before it."""
-        return offset + sum(len(each.text) - (each.end - each.start) for each in draft.splices if each.end <= offset)
-
-    def line(part: Part) -> int:
-        return document.raw.rfind(b"\n", 0, part.start) + 1
-
-    section, old = document.sections[name], document.data[name]
-    begin = max(line(section), document.root.start)
-    head_of_section = moved(begin)
-    if section.end - section.start <= WHOLE_SECTION or not (
-        isinstance(old, list) and isinstance(new, list) and old and new
-    ):
-        return raw[head_of_section : moved(section.end)], {name: new}
-    parts = document.parts(section, old)
-    head, tail = common_ends(old, new)
-    low, keep = max(head - 1, 0), max(tail - 1, 0)  # one unchanged neighbour on either side
-    first = moved(line(parts[low]))
-    last = moved(line(parts[len(old) - keep]) if keep else section.end)
-    return raw[head_of_section : moved(line(parts[0]))] + raw[first:last], {name: new[low : len(new) - keep]}
-
-
-def _parses_to(text: bytes, value: Any) -> bool:
-    return identical(load(decode(text)), value)

@@ -253,7 +253,18 @@ def test_the_bare_gate_imports_next_to_nothing(tmp_path: Path, program: tuple[st
     more = imported(board, [str(BIN / name), *first]) - plain
     own = {module for module in more if module.split(".")[0] == "liza"}
     assert own <= {
-        f"liza{name}" for name in ("", ".cli", ".cli.gate", ".cli.main", ".halt", ".locate", ".files", ".errors")
+        f"liza{name}"
+        for name in (
+            "",
+            ".cli",
+            ".cli.gate",
+            ".cli.main",
+            ".halt",
+            ".store",
+            ".store.locate",
+            ".store.files",
+            ".errors",
+        )
     }
     assert {module.split(".")[0] for module in more - own} <= set(sys.stdlib_module_names)
     assert not more & HEAVY

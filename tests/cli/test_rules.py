@@ -234,9 +234,9 @@ def test_a_blackboard_without_own_rules_has_the_shipped_ones(tmp_path: Path) -> 
 
 UNREADABLE = {
     "not there": (None, "is not there"),
-    "not YAML": (b"rules: [\n", "not readable as YAML"),
+    "not YAML": (b"rules: [\n", "not valid YAML"),
     "not UTF-8": (b"\xff\xfe\x00", "not UTF-8"),
-    "a list": (b"- a\n", "it holds a list"),
+    "a list": (b"- a\n", "got a list"),
     "a key twice": (b"window: all\nwindow: all\n", "duplicate"),
     "too deep": (b"rules: " + b"[" * 5_000 + b"]" * 5_000, "recursion limit"),
 }

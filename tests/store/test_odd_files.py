@@ -22,48 +22,48 @@ KEPT = [
     "anchor_from_anomalies", "self_reference", "merge_key", "tags", "python_tag", "timestamps",
     "words_of_yaml_1_1", "long_number", "torn_behind_a_colon",
 ]  # fmt: skip
-# It can be read and judged, but not changed without touching more: where, and the first words of why.
+# Can be read and evaluated, but not changed without touching more: position and start of the message.
 REFUSED = {
-    "cr_only.yaml": ("1:11", "its sections cannot be told apart safely: a carriage return"),
-    "explicit_keys.yaml": ("1:1", "its sections cannot be told apart safely: the line of the key 'version'"),
-    "list_key.yaml": ("2:1", "its sections cannot be told apart safely: the line of the key ('a', 'b')"),
-    "flow_board.yaml": ("1:1", "its sections cannot be told apart safely: it is not written in block style"),
+    "cr_only.yaml": ("1:11", "its sections cannot be separated safely: a carriage return"),
+    "explicit_keys.yaml": ("1:1", "its sections cannot be separated safely: the line of the key 'version'"),
+    "list_key.yaml": ("2:1", "its sections cannot be separated safely: the line of the key ('a', 'b')"),
+    "flow_board.yaml": ("1:1", "its sections cannot be separated safely: it is not written in block style"),
     "anomalies_text.yaml": ("", "anomalies is not a list"),
 }
-# It cannot be read, so nobody can say that all is well.
+# Cannot be read: position and start of the message.
 UNREADABLE = {
     "empty.yaml": ("", "the file is empty"),
     "comment_only.yaml": ("", "the file is empty"),
     "null.yaml": ("", "the file is empty"),
     "braces.yaml": ("", "the file is empty"),
-    "brackets.yaml": ("", "it holds a list"),
-    "list.yaml": ("", "it holds a list"),
-    "scalar.yaml": ("", "it holds a single value"),
-    "two_documents.yaml": ("", "it holds several YAML documents"),
-    "behind_the_end.yaml": ("", "it holds several YAML documents"),
+    "brackets.yaml": ("", "expected a mapping of sections, got a list"),
+    "list.yaml": ("", "expected a mapping of sections, got a list"),
+    "scalar.yaml": ("", "expected a mapping of sections, got a single value"),
+    "two_documents.yaml": ("", "expected one mapping of sections, got several"),
+    "behind_the_end.yaml": ("", "expected one mapping of sections, got several"),
     "billion_laughs.yaml": ("8:8", "too large to be evaluated"),
-    "deep_flow.yaml": ("2:265", "not readable as YAML"),
-    "deep_dashes.yaml": ("3:1", "not readable as YAML: it is nested more than 200 levels deep"),
-    "duplicate_section.yaml": ("4:1", "not readable as YAML: duplicate mapping key: 'version'"),
-    "duplicate_field.yaml": ("3:20", "not readable as YAML: duplicate mapping key: 'type'"),
-    "unknown_alias.yaml": ("2:10", "not readable as YAML"),
-    "tab_indent.yaml": ("3:2", "not readable as YAML: tabs"),
-    "tab_behind_colon.yaml": ("1:10", "not readable as YAML"),
-    "conflict.yaml": ("3:1", "not readable as YAML"),
-    "new_head_old_tail.yaml": ("4:3", "not readable as YAML"),
-    "torn_in_a_key.yaml": ("5:1", "not readable as YAML"),
-    "torn_in_a_mapping.yaml": ("3:3", "not readable as YAML: unclosed bracket"),
-    "torn_in_a_quote.yaml": ("3:26", "not readable as YAML: unclosed quote"),
-    "nul.bin": ("2:11", "not readable as YAML: it holds a NUL byte"),
-    "latin1.bin": ("2:13", "not readable as YAML: byte 0xe9 is not UTF-8"),
-    "overlong.bin": ("2:10", "not readable as YAML: byte 0xc0 is not UTF-8"),
-    "utf16.bin": ("1:1", "not readable as YAML: byte 0xff is not UTF-8"),
+    "deep_flow.yaml": ("2:265", "not valid YAML"),
+    "deep_dashes.yaml": ("3:1", "not valid YAML: nested more than 200 levels deep"),
+    "duplicate_section.yaml": ("4:1", "not valid YAML: duplicate mapping key: 'version'"),
+    "duplicate_field.yaml": ("3:20", "not valid YAML: duplicate mapping key: 'type'"),
+    "unknown_alias.yaml": ("2:10", "not valid YAML"),
+    "tab_indent.yaml": ("3:2", "not valid YAML: tabs"),
+    "tab_behind_colon.yaml": ("1:10", "not valid YAML"),
+    "conflict.yaml": ("3:1", "not valid YAML"),
+    "new_head_old_tail.yaml": ("4:3", "not valid YAML"),
+    "torn_in_a_key.yaml": ("5:1", "not valid YAML"),
+    "torn_in_a_mapping.yaml": ("3:3", "not valid YAML: unclosed bracket"),
+    "torn_in_a_quote.yaml": ("3:26", "not valid YAML: unclosed quote"),
+    "nul.bin": ("2:11", "not valid YAML: contains a NUL byte"),
+    "latin1.bin": ("2:13", "not valid YAML: byte 0xe9 is not UTF-8"),
+    "overlong.bin": ("2:10", "not valid YAML: byte 0xc0 is not UTF-8"),
+    "utf16.bin": ("1:1", "not valid YAML: byte 0xff is not UTF-8"),
 }
 WRITTEN = [*(f"{name}.yaml" for name in KEPT), "raw_escape.bin"]
 
 
 def board(folder: Path, name: str) -> Path:
-    """A blackboard with that file, old enough to be believed at once."""
+    """A blackboard with that file, old enough to be read at once."""
     state = folder / ".liza" / "state.yaml"
     state.parent.mkdir()
     state.write_bytes((ODD / name).read_bytes())
@@ -71,8 +71,8 @@ def board(folder: Path, name: str) -> Path:
     return state
 
 
-def tells(ran: Result, state: Path, place: str, words: str) -> bool:
-    """What is wrong and where on the first line, and a hint on the second."""
+def reports(ran: Result, state: Path, place: str, words: str) -> bool:
+    """The error with its position on the first line, and a hint on the second."""
     where = f"{state}:{place}" if place else str(state)
     return (
         ran.err.startswith((f"liza: {where}: {words}", f"liza: warning: {where}: {words}")) and "\n  hint: " in ran.err
@@ -88,7 +88,7 @@ def test_every_file_has_its_outcome() -> None:
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_a_record_is_added_and_every_other_byte_stays(tmp_path: Path, name: str) -> None:
+def test_adding_a_record_keeps_every_other_byte(tmp_path: Path, name: str) -> None:
     state = board(tmp_path, name)
     before = state.read_bytes()
     assert liza(tmp_path, "validate").code in (0, 1)
@@ -97,7 +97,7 @@ def test_a_record_is_added_and_every_other_byte_stays(tmp_path: Path, name: str)
     assert added.code == 0, added.err
     after = state.read_bytes()
     assert after.count(b"another") == 1
-    # The line of the list itself may be another one: of `[]`, of nothing, or of a list in brackets.
+    # The line of the list itself may change: `[]`, nothing, or a flow list.
     kept = iter(after.splitlines(keepends=True))
     lines = before.splitlines(keepends=True)
     if not lines[-1].endswith(b"\n"):
@@ -107,24 +107,24 @@ def test_a_record_is_added_and_every_other_byte_stays(tmp_path: Path, name: str)
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_changed_safely_is_refused_and_stays(tmp_path: Path, name: str) -> None:
+def test_files_that_cannot_be_cut_are_refused_and_kept(tmp_path: Path, name: str) -> None:
     state = board(tmp_path, name)
     before = state.read_bytes()
     assert liza(tmp_path, "validate").code in (0, 1)
     waits = liza(tmp_path, *RECORD)
-    assert (waits.code, tells(waits, state, *REFUSED[name])) == (0, True), waits.err
+    assert (waits.code, reports(waits, state, *REFUSED[name])) == (0, True), waits.err
     assert len(os.listdir(state.parent / "inbox")) == 1
-    assert liza(tmp_path, "analyze").code == 4, "a check that leaves no trace is no OK"
+    assert liza(tmp_path, "analyze").code == 4, "a check that cannot be recorded is not OK"
     assert state.read_bytes() == before
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
-def test_what_cannot_be_read_is_degraded_for_every_command_and_stays(tmp_path: Path, name: str) -> None:
+def test_unreadable_files_are_degraded_and_kept(tmp_path: Path, name: str) -> None:
     state = board(tmp_path, name)
     before = state.read_bytes()
     for words, code in ((("analyze",), 4), (RECORD, 0)):
         ran = liza(tmp_path, *words)
-        assert (ran.code, tells(ran, state, *UNREADABLE[name])) == (code, True), ran.err
+        assert (ran.code, reports(ran, state, *UNREADABLE[name])) == (code, True), ran.err
     assert len(os.listdir(state.parent / "inbox")) == 1
     assert liza(tmp_path, "validate").code == 4
     assert state.read_bytes() == before

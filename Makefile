@@ -45,7 +45,7 @@ fmt: install
 
 # After a condition in a pack, or the language, has changed.
 packs: install
-	$(BIN)/python -m tests.rules.shipped
+	$(BIN)/python -m tests.rules.parse_packs
 
 # Renew what people see, after a change that was meant: every `--help`, and the transcripts. Read the diff before a commit.
 snapshots: install
@@ -56,7 +56,7 @@ snapshots: install
 faults: install tools
 	$(BIN)/pytest -o addopts= -q -p no:xdist --timeout=600 tests/faults
 	$(BIN)/pytest -o addopts= -q -n 2 -m slow --timeout=600 --ignore=tests/faults
-	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest --timeout=1800 tests/store $(wildcard tests/rules/test_language*.py) tests/rules/test_load_errors.py tests/rules/test_recall.py tests/daemon/test_incremental.py
+	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest --timeout=1800 tests/store $(wildcard tests/rules/test_language*.py) tests/rules/test_load_errors.py tests/rules/test_memo.py tests/daemon/test_incremental.py
 
 # What a hostile agent could do, each tried: attack, result, the longest command, its memory, and what was seen to hold.
 attack: install tools

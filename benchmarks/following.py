@@ -16,7 +16,7 @@ from benchmarks.timing import Contestant, race
 from liza.check import snapshot_of
 from liza.model import Verdict
 from liza.rules.evaluate import evaluate
-from liza.rules.memo import memory
+from liza.rules.memo import new_memo
 from liza.scopes.rules_file import read_rules
 from liza.store.board import Board
 from liza.store.document import Document
@@ -74,7 +74,7 @@ def _judging(board: Board, before: Document, after: Document, size: int, rounds:
         return evaluate(rules, snapshot_of(board, document, rules, check=False), _NOW, memo)
 
     def remember() -> None:
-        memo.update(memory())
+        memo.update(new_memo())
         judged(before, memo)
 
     remember()

@@ -212,7 +212,7 @@ class Loop:
             task=self._task,
             progress=progress,
             files_changed=files_changed,
-            error=errors.primary(error, output, outcome),
+            error=errors.primary_error(error, output, outcome),
             claims_done=claims_done,
             evidence=evidence or {},
             test_only=test_only or None,

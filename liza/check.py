@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from liza.errors import LizaError, Refused, Unreadable
 from liza.model import Origin, Snapshot, Verdict, format_time
-from liza.rules.acknowledged import unknown_to
+from liza.rules.acknowledged import has_new_evidence
 from liza.rules.evaluate import RuleSet, evaluate
-from liza.rules.evidence import evidence_text, merged
+from liza.rules.evidence import format_evidence, merge_evidence
 from liza.schema.snapshot import take_snapshot
 from liza.scopes import inbox
 from liza.scopes.inbox import Entered
@@ -236,7 +236,7 @@ def _all_is_well(board: Board, rules: RuleSet, found: Check, judged: Document, n
 def _reconciled(section: Any, verdict: Verdict, now: datetime) -> tuple[dict[str, Any], list[str]]:
     """The section with what people did by hand in the same form as what liza does, and what became of numbers."""
     section, notes = sections.settled(section, now)
-    values = {rule: evidence_text((), numbers) for rule, numbers in verdict.unvalued.items()}
+    values = {rule: format_evidence((), numbers) for rule, numbers in verdict.unvalued.items()}
     return sections.follow_numbers(section, verdict.recovered, values), notes
 
 
@@ -371,9 +371,9 @@ def _standing(found: Check, rules: RuleSet) -> tuple[Trip, dict[str, str]]:
     known = {rule: text for rule, text in known.items() if isinstance(text, str)}  # else in a file that is gone
     all_of_it, numbers = evidence_of(found.verdict), numbers_of(found.verdict.matches)
     more = {
-        name: merged(str(known.get(name) or ""), all_of_it[name])
+        name: merge_evidence(str(known.get(name) or ""), all_of_it[name])
         for name, records in new_records(found.verdict.matches).items()
-        if unknown_to(entry, name, records, numbers[name])
+        if has_new_evidence(entry, name, records, numbers[name])
     }
     matches = matches_of(str(trigger["pattern"]), found.verdict, rules)
     verdict = found.verdict

@@ -106,14 +106,14 @@ def _evidence(words: Sequence[str]) -> dict[str, bool]:
 
 def _error(options: Options) -> Any:
     """The error of the iteration: as it was given, or found in the output that is named."""
-    from liza.toolerrors.errors import primary
+    from liza.toolerrors.errors import primary_error
 
     text, file = options.get("error"), options.get("output")
     if text is not None and file is not None:
         raise WrongUsage("--error and --output are both given", hint="give one of them")
     if text == "-":
         text = _read("-")
-    return primary(text, None if file is None else _read(file), options.get("outcome") or "ok")
+    return primary_error(text, None if file is None else _read(file), options.get("outcome") or "ok")
 
 
 def _read(file: str) -> str:

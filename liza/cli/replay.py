@@ -13,10 +13,10 @@ from liza.cli.options import adjusted
 from liza.cli.progress import Waiting
 from liza.errors import Refused, WrongUsage
 from liza.model import format_time, parse_duration, parse_time
+from liza.replay.events import Recording, read_recording
 from liza.replay.playback import RECORD, RESOLVE, Played, Trip, play
-from liza.replay.recorded import Recorded, recorded
 from liza.rules.evaluate import RuleSet
-from liza.rules.variations import BadSetting, varied
+from liza.rules.what_if import InvalidSetting, apply_settings
 from liza.scopes.rules_file import read_rules
 from liza.store.board import Board
 from liza.text import plural, printable
@@ -65,7 +65,7 @@ def command(
     everything = rules._replace(rules=tuple(each for some in (rules, *(o for _, o in others)) for each in some.rules))
     with Waiting("reading the blackboard"):
         snapshot = snapshot_of(board, board.read(), everything)
-        known = recorded(snapshot, everything.streams)
+        known = read_recording(snapshot, everything.streams)
     takes = _play(known, [("rules in force", rules), *others])
     start = _moment(since, known)
     if svg is not None:
@@ -90,13 +90,13 @@ def _others(
         return []
     other = adjusted(read_rules(file, must_exist=True), exact, window) if file is not None else rules
     try:
-        other = varied(other, settings)
-    except BadSetting as error:
+        other = apply_settings(other, settings)
+    except InvalidSetting as error:
         raise WrongUsage(f"--set: {error.message}", hint=error.hint) from None
     return [(" and ".join(filter(None, [f"with {', '.join(settings)}" if settings else "", file or ""])), other)]
 
 
-def _play(known: Recorded, wanted: Sequence[tuple[str, RuleSet]]) -> list[_Take]:
+def _play(known: Recording, wanted: Sequence[tuple[str, RuleSet]]) -> list[_Take]:
     takes = []
     for heading, rules in wanted:
         with Waiting(f"playing {plural(len(known.events), 'event')}, {printable(heading)}"):
@@ -104,7 +104,7 @@ def _play(known: Recorded, wanted: Sequence[tuple[str, RuleSet]]) -> list[_Take]
     return takes
 
 
-def _moment(text: str | None, known: Recorded) -> datetime | None:
+def _moment(text: str | None, known: Recording) -> datetime | None:
     if text is None:
         return None
     seconds = parse_duration(text)
@@ -123,7 +123,7 @@ def _moment(text: str | None, known: Recorded) -> datetime | None:
 # --- what is printed ------------------------------------------------------------------------------------------------
 
 
-def _print_head(known: Recorded) -> None:
+def _print_head(known: Recording) -> None:
     records = sum(event.kind == RECORD for event in known.events)
     decisions = sum(event.kind == RESOLVE for event in known.events)
     if not records:
@@ -137,7 +137,7 @@ def _print_head(known: Recorded) -> None:
         show.warnings([text])
 
 
-def _print(take: _Take, known: Recorded, start: datetime | None) -> None:
+def _print(take: _Take, known: Recording, start: datetime | None) -> None:
     trips = [trip for trip in take.played.trips if _is_shown(trip, start)]
     click.echo(f"\n{show.bold(printable(take.heading))}: {plural(len(trips), 'trip')}")
     width = max((len(trip.rule.name) for trip in trips), default=0)
@@ -182,11 +182,11 @@ def _end(trip: Trip) -> str:
     return f"resolved after {lasted}{who}{text}"
 
 
-def _as_recorded(trip: Trip, known: Recorded) -> str:
+def _as_recorded(trip: Trip, known: Recording) -> str:
     return "  (as recorded)" if any(entry.get("trip_id") == trip.trip_id for entry in known.trips) else ""
 
 
-def _print_missing(take: _Take, known: Recorded) -> None:
+def _print_missing(take: _Take, known: Recording) -> None:
     """Trips that the blackboard remembers and that do not come again."""
     ids = {trip.trip_id for trip in take.played.trips}
     gone = [entry for entry in known.trips if isinstance(name := entry.get("trip_id"), str) and name not in ids]
@@ -202,10 +202,10 @@ def _print_difference(before: _Take, after: _Take, start: datetime | None) -> No
     click.echo(f"\ndifference: {said}")
 
 
-def _draw(path: str, takes: Sequence[_Take], known: Recorded) -> None:
-    from liza.replay.timeline import svg
+def _draw(path: str, takes: Sequence[_Take], known: Recording) -> None:
+    from liza.replay.timeline import draw_timeline
 
-    text = svg([(take.heading, take.played) for take in takes], known.events, "replay")
+    text = draw_timeline([(take.heading, take.played) for take in takes], known.events, "replay")
     try:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
@@ -213,7 +213,7 @@ def _draw(path: str, takes: Sequence[_Take], known: Recorded) -> None:
         raise Refused(f"the picture could not be written: {error.strerror}", file=path) from None
 
 
-def _json(takes: Sequence[_Take], known: Recorded, start: datetime | None) -> None:
+def _json(takes: Sequence[_Take], known: Recording, start: datetime | None) -> None:
     envelope.write(
         "replay",
         "ok",
@@ -238,7 +238,7 @@ def _json(takes: Sequence[_Take], known: Recorded, start: datetime | None) -> No
     )
 
 
-def _trip(trip: Trip, known: Recorded) -> dict[str, Any]:
+def _trip(trip: Trip, known: Recording) -> dict[str, Any]:
     return {
         "at": format_time(trip.at),
         **envelope.pattern(trip.match),

@@ -16,8 +16,8 @@ from liza.model import Problem, Rule, format_time
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.explain import Comparison, Explanation, Group, compare, details, explain
 from liza.rules.fields import lookup, values
-from liza.rules.tree import Grouping
-from liza.rules.windows import stream
+from liza.rules.syntax_tree import Grouping
+from liza.rules.windows import stream_records
 from liza.scopes.rules_file import notify_problems, read_rules
 from liza.store.board import Board
 from liza.text import closest_match, printable, text_of
@@ -274,8 +274,8 @@ def _around(ctx: click.Context, compiled: Compiled, grouping: Grouping) -> list[
         snapshot = snapshot_of(board, board.read(), rules, check=False)
     except LizaError:
         return []  # two texts can be compared anywhere
-    found = (values(lookup(record, grouping.field)) for name in rules.streams for record in stream(snapshot, name))
-    return list(dict.fromkeys(text_of(value) for each in found for value in each))
+    records = (record for name in rules.streams for record in stream_records(snapshot, name))
+    return list(dict.fromkeys(text_of(value) for each in records for value in values(lookup(each, grouping.field))))
 
 
 def _explain_json(found: Explanation, missed: bool) -> None:

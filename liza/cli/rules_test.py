@@ -9,7 +9,7 @@ import click
 from liza.cli import envelope, show
 from liza.errors import LizaError, Refused, Unreadable, location
 from liza.model import Problem
-from liza.replay.cases import CaseFile, Outcome, read_cases, span, try_case
+from liza.replay.cases import CaseFile, Outcome, read_cases, run_case, span
 from liza.rules.evaluate import RuleSet
 from liza.scopes.rules_file import read_rules
 from liza.text import plural, printable
@@ -104,7 +104,7 @@ def _try(files: Sequence[CaseFile], wanted: str | None, rules_file: str | None) 
                 message, hint, named, line, column, problems = told
                 raise Refused(message, hint=hint, file=named, line=line, column=column, problems=problems) from None
         tried += [
-            try_case(case, known[source])
+            run_case(case, known[source])
             for case in file.cases
             if wanted is None or wanted.lower() in case.name.lower()
         ]

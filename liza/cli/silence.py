@@ -13,8 +13,8 @@ from liza.errors import LizaError, Refused, WrongUsage
 from liza.model import parse_duration
 from liza.rules.evaluate import RuleSet
 from liza.rules.fields import lookup
-from liza.rules.silences import Entry, entries, field
-from liza.rules.windows import stream
+from liza.rules.silences import Entry, field, read_silences
+from liza.rules.windows import stream_records
 from liza.scopes.rules_file import read_rules
 from liza.scopes.sprint.silence import add, expire
 from liza.store.board import Board
@@ -110,7 +110,7 @@ def _unheard(board: Board, match: dict[str, str], rules: RuleSet, rule: str) -> 
         snapshot = snapshot_of(board, board.read(), rules, check=False)
     except LizaError:
         return []
-    records = [record for name in compiled.condition.streams for record in stream(snapshot, name)]
+    records = [record for name in compiled.condition.streams for record in stream_records(snapshot, name)]
     grouped = " or ".join(str(each) for each in compiled.condition.fields)
     about = f"; {rule} groups by {grouped}" if grouped else ""
     absent = [name for name in match if all(lookup(record, field(name)) is None for record in records)]
@@ -142,7 +142,7 @@ def list_command(ctx: click.Context, everything: bool, now: str | None, as_json:
     """
     at = moment(now)
     board = Board.find(root_of(ctx))
-    listed = list(entries(board.read().data.get("silences")))
+    listed = list(read_silences(board.read().data.get("silences")))
     listed = [entry for entry in listed if everything or entry.fault or entry.in_force(at)]
     if as_json:
         rows = [{**each.fields, "state": _state(each, at), "fault": each.fault} for each in listed]

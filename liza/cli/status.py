@@ -16,7 +16,7 @@ from liza.daemon.lease import facts_of
 from liza.errors import LizaError, Unreadable
 from liza.model import format_time, parse_time
 from liza.rules.evaluate import RuleSet
-from liza.rules.silences import entries
+from liza.rules.silences import read_silences
 from liza.scopes import narrower
 from liza.scopes.inbox import counts, look, waiting_text, with_waiting
 from liza.scopes.rules_file import overrun, rules_in_force
@@ -57,7 +57,7 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     halt = checkpoint.look(board.paths.checkpoint)
     section = found.snapshot.sections.get("circuit_breaker")
     recent = [dict(entry) for entry in sections.history_of(section)[-RECENT:] if isinstance(entry, Mapping)]
-    silences = [entry for entry in entries(found.snapshot.sections.get("silences")) if entry.in_force(at)]
+    silences = [entry for entry in read_silences(found.snapshot.sections.get("silences")) if entry.in_force(at)]
     stopped, concerns = _scopes(board, found.snapshot.sections, rules, at)
     code = 3 if found.trigger is not None or halt is not None else 0 if broken is None else broken.exit_code
     if as_json:

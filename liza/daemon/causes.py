@@ -10,7 +10,7 @@ from liza.daemon.alarms import Cause
 from liza.model import Match, Problem, Record, Snapshot, Verdict, file_time, format_time, parse_time
 from liza.rules.evaluate import RuleSet
 from liza.rules.fields import values
-from liza.rules.silences import entries
+from liza.rules.silences import read_silences
 from liza.scopes.sprint.checkpoint import Checkpoint
 from liza.scopes.sprint.section import WITHOUT_TERMINAL, history_of, without_terminal_text
 from liza.store.paths import Paths
@@ -76,7 +76,7 @@ def of_changes(rules: RuleSet) -> Iterator[Cause]:
 
 def of_silences(section: Any, now: datetime) -> Iterator[Cause]:
     """Agents can write the blackboard: whoever keeps a pattern from halting them does so in everybody's hearing."""
-    for entry in entries(section):
+    for entry in read_silences(section):
         if (found := entry.silence) is not None and found.in_force(now):
             who, why = one_line(found.by or "somebody", _LONG), one_line(found.reason, 2 * _LONG)
             rule, until = one_line(found.rule, _LONG), format_time(found.until)

@@ -21,8 +21,8 @@ from liza.daemon.watcher import Changes, versions
 from liza.errors import LizaError, LockTimeout, Refused
 from liza.model import format_time
 from liza.rules.evaluate import RuleSet, evaluate
-from liza.rules.memo import memory
-from liza.rules.silences import entries
+from liza.rules.memo import new_memo
+from liza.rules.silences import read_silences
 from liza.schema.snapshot import take_snapshot
 from liza.scopes import inbox
 from liza.scopes.rules_file import overrun, rules_in_force
@@ -74,14 +74,14 @@ class Watcher:
         self.waiting = False
         self.rules: RuleSet | None = None
         self.shipped = RuleSet(())  # those of them that are not a blackboard's own
-        self.shipped_memo: dict[Any, Any] = memory()
+        self.shipped_memo: dict[Any, Any] = new_memo()
         self.document: Document | None = None
         self.found: Check | None = None
         self.written: datetime | None = None  # since when somebody has had the blackboard open for writing
         self.open: scopes.Open = {}  # trips of narrower scopes
         self.checks = 0
         self.seen: dict[str, Any] = {}
-        self.memo: dict[Any, Any] = memory()
+        self.memo: dict[Any, Any] = new_memo()
         self.entered: datetime | None = None
         self.foreign = False  # somebody else has changed the blackboard since it was last entered that it was checked
         self.due: datetime | None = None
@@ -219,7 +219,7 @@ class Watcher:
         except Exception as error:  # noqa: BLE001 - a bug of ours, and a breaker that is gone breaks nothing
             # It is told, and tried again, with nothing that it may have come from.
             self.telling.failed("liza", LizaError(f"a bug in liza: {type(error).__name__}: {error}"), now)
-            self.document, self.memo, self.shipped_memo = None, memory(), memory()
+            self.document, self.memo, self.shipped_memo = None, new_memo(), new_memo()
             self._at(now, RETRY)
         while self.lease.moved:
             aside = os.path.relpath(self.lease.moved.pop(), self.paths.folder)
@@ -278,8 +278,8 @@ class Watcher:
         first = self.rules is None
         rules, broken = rules_in_force(self.paths.rules)
         if broken is None or self.rules is None:
-            self.rules, self.memo = rules, memory()
-            self.shipped, self.shipped_memo = rules.shipped(), memory()
+            self.rules, self.memo = rules, new_memo()
+            self.shipped, self.shipped_memo = rules.shipped(), new_memo()
         if broken is not None:
             self.telling.failed("rules", broken, now)  # the last good ones stay in force
             return
@@ -492,9 +492,9 @@ class Watcher:
         """Some things change by time alone: a silence ends, a lease expires."""
         assert self.rules is not None
         assert self.document is not None
-        if any(each.condition.asks_for_age for each in self.rules.rules):
+        if any(each.condition.depends_on_age for each in self.rules.rules):
             self._at(now, AGING)
-        for entry in entries(self.document.data.get("silences")):
+        for entry in read_silences(self.document.data.get("silences")):
             if entry.silence is not None and entry.in_force(now):
                 self._at(now, (entry.silence.until - now).total_seconds())
 

@@ -92,7 +92,7 @@ def read_cases(file: str) -> CaseFile:
     return found
 
 
-def try_case(case: Case, rules: RuleSet) -> Outcome:
+def run_case(case: Case, rules: RuleSet) -> Outcome:
     """Play a case and compare."""
     if case.alarms is not None:
         rules = rules._replace(rules=rules.all)

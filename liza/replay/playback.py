@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from liza.model import Match, Record, Rule, Silence, Silenced, Snapshot, Verdict, format_time
 from liza.rules.evaluate import Compiled, RuleSet, evaluate
-from liza.rules.evidence import merged
-from liza.rules.fields import World
-from liza.rules.silences import entries
+from liza.rules.evidence import merge_evidence
+from liza.rules.fields import Context
+from liza.rules.silences import read_silences
 from liza.scopes.narrower import derived
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.trip import evidence_of, trip_id_of
@@ -92,7 +92,7 @@ class _Playback:
         self.sets = [(i, event.fields) for i, event in enumerate(events) if event.kind == SET]
         written = [board.get("silences"), *(fields.get("silences") for _, fields in self.sets)]
         self.silences: list[Silence] = []
-        for entry in (each for section in written for each in entries(section)):
+        for entry in (each for section in written for each in read_silences(section)):
             if entry.silence is not None and entry.silence not in self.silences:
                 self.silences.append(entry.silence)
         self.ordered = all(
@@ -178,7 +178,7 @@ class _Playback:
 
     def _only_counts(self, rule: Compiled) -> bool:
         """A silence can take away what was reached: by a text that joins a group to one that is silenced."""
-        return rule.condition.only_counts and all(silence.rule != rule.rule.name for silence in self.silences)
+        return rule.condition.is_monotone and all(silence.rule != rule.rule.name for silence in self.silences)
 
     def _stretches(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         marks = [start, *(mark for mark in self.breaks if start < mark < end), end]
@@ -187,12 +187,12 @@ class _Playback:
     def _telling(self, rule: Compiled, start: int, end: int) -> Iterator[int]:
         """The events that can bring a match about; where a rule asks for few or for none, that is any."""
         counts = self._only_counts(rule) and rule.rule.rearm == "fresh"
-        world = World({}, {}, self.events[start].at) if start < end else None
+        context = Context({}, {}, self.events[start].at) if start < end else None
         for index in range(start, end):
             event = self.events[index]
-            if counts and world is not None and event.kind == RECORD and index > start and index not in self.breaks:
+            if counts and context is not None and event.kind == RECORD and index > start and index not in self.breaks:
                 record = Record(event.stream, event.key, event.fields)
-                if not rule.condition.counts(record, world):
+                if not rule.condition.counts(record, context):
                     continue
             yield index
 
@@ -259,7 +259,7 @@ class _Playback:
         evidence = evidence_of(verdict)
         for moment, rules in self._while_open(index, closed, matching):
             for rule, found in evidence_of(self.judge(moment, *rules)).items():
-                evidence[rule] = merged(evidence.get(rule, ""), found)
+                evidence[rule] = merge_evidence(evidence.get(rule, ""), found)
         section = sections.tripped(self.breaker, trigger, evidence, event.at)
         self.breaker = sections.resolved(section, resolution.text, resolution.by, resolution.at)
         return Trip(event.at, match, identity, event, tuple(joined), resolution), closed

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from liza.model import Match, Reason, Record, Verdict
 from liza.replay.playback import RECORD, RESOLVE, Event, Played
-from liza.replay.shapes import bar, clean, cut, plate, tag, wide, words
+from liza.replay.svg import bar, clean, cut, plate, tag, wide, words
 from liza.replay.ticks import EPOCH, ticks, told
 from liza.text import plural
 
@@ -46,7 +46,7 @@ _LEGEND = {
 }
 
 
-def svg(plays: Sequence[tuple[str, Played]], events: Sequence[Event], title: str) -> str:
+def draw_timeline(plays: Sequence[tuple[str, Played]], events: Sequence[Event], title: str) -> str:
     """A timeline of playbacks of the same events, one panel below the other with the same lanes."""
     return _Picture(plays, events).draw(title)
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
 from liza.model import Number, Origin, OutsideDecision, Record, is_future, parse_time
-from liza.rules.evidence import OLD_DIGITS, digest, evidence, fingerprint, old_fingerprints
+from liza.rules.evidence import LEGACY_DIGITS, digest, fingerprint, legacy_fingerprints, parse_evidence
 
 _Named = TypeVar("_Named")
 
@@ -67,7 +67,7 @@ class Acknowledged:
         if not self.knows(rule):
             return records
         prints, marks, until = self.prints.get(rule, Counter()), self.marks.get(rule, ()), self.until.get(rule)
-        has_old = any(len(each) == OLD_DIGITS for each in prints)
+        has_old = any(len(each) == LEGACY_DIGITS for each in prints)
         longest = max((record.key + 1 for record in records if isinstance(record.key, int)), default=0) if marks else 0
         left = prints.total()  # once all are found, the rest need not be looked at
         used: Counter[str] = Counter()
@@ -98,7 +98,7 @@ class Acknowledged:
         and again."""
         yield self._once(record, fingerprint)
         if has_old:
-            yield from self._once(record, old_fingerprints)
+            yield from self._once(record, legacy_fingerprints)
 
     def _once(self, record: Record, own: Callable[[Record], _Named]) -> _Named:
         place = (id(record.fields), own)
@@ -124,7 +124,7 @@ def open_trigger(breaker: Any) -> Mapping[str, Any] | None:
     return {"pattern": None, "severity": None} if certain else None  # somebody took it away, but not the halt
 
 
-def acknowledged_by(breaker: Any, now: datetime, memo: dict[Any, Any] | None = None) -> Acknowledged:
+def read_acknowledged(breaker: Any, now: datetime, memo: dict[Any, Any] | None = None) -> Acknowledged:
     """What the resolved trips of a `circuit_breaker` section deal with. The open trip's evidence still counts."""
     found = Acknowledged(memo)
     if not isinstance(breaker, Mapping):
@@ -202,7 +202,7 @@ def _add_evidence(found: Acknowledged, rule: str, kept: Any, entry: Mapping[str,
         what = f"the evidence of {rule} in {kept.get('file')} cannot be read"
         found.warnings.append(f"{what}: every record up to its resolution is taken to have been dealt with")
         return
-    prints, numbers, mark = evidence(str(kept))
+    prints, numbers, mark = parse_evidence(str(kept))
     if mark is not None:
         found.marks.setdefault(rule, []).append(Mark(*mark, moment))
     if prints or mark is None:
@@ -215,7 +215,9 @@ def _add_evidence(found: Acknowledged, rule: str, kept: Any, entry: Mapping[str,
         found.unvalued.add(rule)
 
 
-def unknown_to(entry: Mapping[str, Any], rule: str, records: Sequence[Record], numbers: Sequence[Number] = ()) -> bool:
+def has_new_evidence(
+    entry: Mapping[str, Any], rule: str, records: Sequence[Record], numbers: Sequence[Number] = ()
+) -> bool:
     """Whether some of these are not among the evidence that an open trip is known to have."""
     trip = Acknowledged()
     known = entry.get("evidence")

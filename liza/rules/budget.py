@@ -1,7 +1,7 @@
-"""What evaluating may cost: agents write the texts and lists that rules look at, and people write rules in a hurry.
+"""Time limits of evaluation: agents write the texts and lists that rules read, and own rules may be costly.
 
-The shipped rules cost little for any blackboard within the limits. Own rules share a time; a rule that goes on beyond
-it is left out of this evaluation, which is DEGRADED and names the rule. The clock is the caller's.
+The shipped rules are cheap for any blackboard within the limits. Own rules share one time limit; a rule that exceeds it
+is left out of this evaluation, which is then DEGRADED and names the rule. The clock is the caller's.
 """
 
 from collections.abc import Callable
@@ -9,15 +9,15 @@ from collections.abc import Callable
 from liza.errors import Unreadable
 
 DEFAULT_SECONDS = 3.0  # for the own rules of a blackboard, together
-_PAUSE = 0.5  # seconds without own rules: after that the time begins anew
+_PAUSE = 0.5  # seconds without own rules, after which the time starts over
 
 
 class TooCostly(Unreadable):
-    """A rule takes more than it may; what it would have found is not known."""
+    """A rule exceeds its limit; its result is unknown."""
 
 
 class Budget:
-    """The time of own rules, and which rules could not be evaluated, each with why."""
+    """The time left for own rules, and the rules that could not be evaluated, each with the reason."""
 
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
         self.seconds = seconds
@@ -26,15 +26,17 @@ class Budget:
         self._began = self._last = float("-inf")
 
     def spend(self) -> None:
-        """Called again and again while an own rule is evaluated. Checks that follow one another share the time: there
-        may be one for each of thousands of loops."""
+        """Called repeatedly while an own rule is evaluated; raises `TooCostly` when the time is used up.
+
+        Checks in quick succession share the time: there may be one for each of thousands of loops.
+        """
         now = self._clock()
         if now - self._last > _PAUSE:
             self._began = now
         self._last = now
         if now - self._began > self.seconds:
-            raise TooCostly(f"own rules took longer than {self.seconds:g} s, together")
+            raise TooCostly(f"own rules together took longer than {self.seconds:g} s")
 
 
 def unlimited() -> None:
-    """What the shipped rules spend."""
+    """The budget of the shipped rules."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from liza.model import ANOMALY_DETAILS, MAPPINGS, OPTIONAL_DETAILS, Number, Record
 
 DIGITS = 12
-OLD_DIGITS = 8
+LEGACY_DIGITS = 8
 _NOTES = 8  # details of a record that are each taken for a note; an agent may have written thousands
 _IDENTITY = ("timestamp", "task", "reporter", "type")
 _DECLARED = {
@@ -37,7 +37,7 @@ class Evidence(NamedTuple):
         return f"first {self.mark[1]} {self.mark[0]}" + (f"; {listed}" if listed else "")
 
 
-def evidence(text: str) -> Evidence:
+def parse_evidence(text: str) -> Evidence:
     """What a text of the history says. What is neither a fingerprint nor a number with its value says nothing."""
     mark = _MARK.match(text)
     words = text[mark.end() :].split() if mark is not None else text.split()
@@ -53,14 +53,14 @@ def _numbers(words: Iterable[str]) -> Iterator[tuple[str, float]]:
             yield name, float(value)
 
 
-def evidence_text(records: Sequence[Record], numbers: Sequence[Number] = ()) -> str:
+def format_evidence(records: Sequence[Record], numbers: Sequence[Number] = ()) -> str:
     """The text for these records and numbers."""
     return str(Evidence(list(map(fingerprint, records)), {each.name: each.value for each in numbers}))
 
 
-def merged(known: str, more: str) -> str:
+def merge_evidence(known: str, more: str) -> str:
     """The evidence of both texts. A number has the value that it has in the later one."""
-    one, other = evidence(known), evidence(more)
+    one, other = parse_evidence(known), parse_evidence(more)
     prints = list((Counter(one.prints) | Counter(other.prints)).elements())
     return str(Evidence(prints, {**one.numbers, **other.numbers}, one.mark or other.mark))
 
@@ -81,15 +81,15 @@ def fingerprint(record: Record) -> str:
     return digest(_said(record))[:DIGITS]
 
 
-def old_fingerprint(record: Record) -> str:
+def legacy_fingerprint(record: Record) -> str:
     """The eight digits by which an earlier release knew a record: of all that it says."""
     return _old(record.fields)
 
 
-def old_fingerprints(record: Record) -> tuple[str, ...]:
+def legacy_fingerprints(record: Record) -> tuple[str, ...]:
     """The old fingerprint of a record, and those it would have without what may be a note that was added since: fields
     beside the known ones, all details that its type does not declare, or one of them."""
-    found = [old_fingerprint(record)]
+    found = [legacy_fingerprint(record)]
     declared = _DECLARED.get(str(record.fields.get("type")))
     if record.stream != "anomalies":
         return (*found,)
@@ -105,7 +105,7 @@ def old_fingerprints(record: Record) -> tuple[str, ...]:
 
 
 def _old(fields: Mapping[Any, Any]) -> str:
-    return digest(_dumped(_plain(fields)))[:OLD_DIGITS]
+    return digest(_dumped(_plain(fields)))[:LEGACY_DIGITS]
 
 
 def _said(record: Record) -> str:

@@ -6,15 +6,15 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from liza.model import Record, Snapshot, Verdict
-from liza.rules.acknowledged import acknowledged_by
+from liza.rules.acknowledged import read_acknowledged
 from liza.rules.conditions import Outcome
 from liza.rules.evaluate import Compiled, RuleSet, evaluate
-from liza.rules.fields import World, lookup, passes, values
+from liza.rules.fields import Context, lookup, passes, values
 from liza.rules.mask import ANYTHING, NAME, SETTING, WHOLE, Template, same_word, template
 from liza.rules.same import same_key
-from liza.rules.similar import Grouper, holders, takes_forms_for_one
-from liza.rules.tree import Aggregate, Filter, Grouping
-from liza.rules.windows import Window, stream
+from liza.rules.similar import Grouper, ignores_endings, words_at_place
+from liza.rules.syntax_tree import Aggregate, Filter, Grouping
+from liza.rules.windows import Window, stream_records
 from liza.text import text_of, value_text
 
 MANY_GROUPS = 500  # groups whose texts are compared with each other
@@ -67,14 +67,14 @@ def explain(rules: RuleSet, name: str, snapshot: Snapshot, now: datetime) -> Exp
     """What a rule sees of a blackboard, and what it does not."""
     compiled = next(each for each in rules.rules if each.rule.name == name)
     only = rules._replace(rules=(compiled,), disabled=(), alarms=())
-    streams = {each: stream(snapshot, each) for each in only.streams or {"anomalies"}}
+    streams = {each: stream_records(snapshot, each) for each in only.streams or {"anomalies"}}
     text = compiled.rule.window or rules.window
     window = Window(text, snapshot, now, streams, rules.exact)
-    history = acknowledged_by(snapshot.sections.get("circuit_breaker"), now)
+    history = read_acknowledged(snapshot.sections.get("circuit_breaker"), now)
     fresh: Mapping[str, Sequence[Record]] = window.streams
     if compiled.rule.rearm == "fresh":
         fresh = {each: history.fresh(name, records) for each, records in window.streams.items()}
-    world = World(fresh, snapshot.sections, now, rules.exact)
+    context = Context(fresh, snapshot.sections, now, rules.exact)
     verdict = evaluate(only, snapshot, now)
     matching = {
         (match.key, _places(match.evidence))
@@ -82,11 +82,11 @@ def explain(rules: RuleSet, name: str, snapshot: Snapshot, now: datetime) -> Exp
     }
     outcomes = [
         each._replace(satisfied=each.satisfied and (each.key, _places(each.evidence)) in matching)
-        for each in compiled.condition.outcomes(world)
+        for each in compiled.condition.outcomes(context)
     ]
     grouped = bool(compiled.condition.grouped)
     groups = tuple(
-        Group(each, tuple(sorted(each.said.items(), key=lambda pair: (-pair[1], pair[0]))))
+        Group(each, tuple(sorted(each.text_counts.items(), key=lambda pair: (-pair[1], pair[0]))))
         for each in outcomes
         if each.evidence or each.satisfied or not grouped
     )
@@ -96,7 +96,7 @@ def explain(rules: RuleSet, name: str, snapshot: Snapshot, now: datetime) -> Exp
         text,
         window.start,
         groups,
-        tuple(_uncounted(compiled, streams, window.streams, world, counted)),
+        tuple(_uncounted(compiled, streams, window.streams, context, counted)),
         verdict,
         cache(lambda: () if rules.exact else tuple(_near(compiled, groups))),
     )
@@ -113,18 +113,18 @@ def _uncounted(
     compiled: Compiled,
     streams: Mapping[str, Sequence[Record]],
     recent: Mapping[str, Sequence[Record]],
-    world: World,
+    context: Context,
     counted: set[tuple[str, int | str]],
 ) -> Iterator[Uncounted]:
     aggregates = [each for each in compiled.condition.aggregates if isinstance(each, Aggregate)]
     for name in dict.fromkeys(each.stream for each in aggregates):
         mine = [each for each in aggregates if each.stream == name]
         in_window = {record.key for record in recent[name]}
-        still = {record.key for record in world.streams[name]}
+        still = {record.key for record in context.streams[name]}
         for record in streams[name]:
             if (record.stream, record.key) in counted:
                 continue
-            why = min((_why_not(record, each, world) for each in mine), key=lambda pair: pair[0])[1]
+            why = min((_why_not(record, each, context) for each in mine), key=lambda pair: pair[0])[1]
             if why is None and record.key not in in_window:
                 why = "before the window"
             elif why is None and record.key not in still:
@@ -132,14 +132,14 @@ def _uncounted(
             yield Uncounted(record, why or _why_its_group_does_not(mine))
 
 
-def _why_not(record: Record, aggregate: Aggregate, world: World) -> tuple[int, str | None]:
+def _why_not(record: Record, aggregate: Aggregate, context: Context) -> tuple[int, str | None]:
     """How many of a count's conditions a record does not satisfy, and the first of them in words."""
-    failing = [each for each in (*aggregate.where, *aggregate.filters) if not passes(record, each, world)]
+    failing = [each for each in (*aggregate.where, *aggregate.filters) if not passes(record, each, context)]
     if failing:
         return len(failing) + 1, _said(record, failing[0])
     wanted = aggregate.grouping.field if aggregate.grouping else None
     absent = [each for each in aggregate.per if not values(lookup(record, each))]
-    if wanted is not None and not any(text.strip() for text in world.texts(record, wanted)):
+    if wanted is not None and not any(text.strip() for text in context.texts(record, wanted)):
         absent.insert(0, wanted)
     return (1, f"it has no {str(absent[0]).replace('|', ' or ')}") if absent else (0, None)
 
@@ -241,7 +241,7 @@ class _Pair:
     """Two texts, word by word."""
 
     def __init__(self, one: str, other: str, similarity: float, among: Sequence[str]) -> None:
-        stem = takes_forms_for_one(similarity)
+        stem = ignores_endings(similarity)
         self.similarity = similarity
         self.first, self.second = template(one, stem), template(other, stem)
         self.among = [template(each, stem) for each in among]
@@ -271,7 +271,7 @@ class _Pair:
         return "other texts are like the one and like the other"
 
     def _may_be_anything(self) -> bool:
-        seen, needed = holders(self.first, self.second, self.among)
+        seen, needed = words_at_place(self.first, self.second, self.among)
         return bool(needed) and seen >= needed
 
     def why_apart(self) -> str:
@@ -289,7 +289,7 @@ class _Pair:
             return f"where the one says {_bare(word)}, the other has a number, a path or the like"
         if same_word(*words):
             return f"{self.pairs} are alike, but not by {self.similarity:g}"
-        seen, needed = holders(self.first, self.second, self.among)
+        seen, needed = words_at_place(self.first, self.second, self.among)
         if not needed:
             return f"one word differs: {self.pairs}; a text this short says nothing else"
         return f"one word differs: {self.pairs}; {seen} different words are seen there, {needed} would make it any word"

@@ -1,4 +1,4 @@
-"""Fields of records: looking them up, and testing them. A value that cannot be tested is said to be unusable."""
+"""Fields of records: lookup and tests. A value of the wrong type is reported as unusable."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -8,7 +8,7 @@ from typing import Any
 
 from liza.model import MAPPINGS, Record, parse_time
 from liza.rules.budget import TooCostly, unlimited
-from liza.rules.tree import Aggregate, Field, Filter
+from liza.rules.syntax_tree import Aggregate, Field, Filter
 from liza.text import text_of, value_text
 
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
@@ -19,12 +19,12 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "<": lambda a, b: a < b,
     "<=": lambda a, b: a <= b,
 }
-_SEARCHED = 10_000  # characters of a text that a regular expression is tried on
-_COMBINATIONS = 10_000  # of the values that one record has in the fields of a `per`
+_SEARCHED = 10_000  # characters of a text that a regular expression sees
+_COMBINATIONS = 10_000  # of one record's values in the fields of a `per`
 
 
-class World:
-    """All that a condition may look at."""
+class Context:
+    """The records, sections and time that a condition is evaluated with."""
 
     def __init__(
         self, streams: Mapping[str, Sequence[Record]], sections: Mapping[str, Any], now: datetime, exact: bool = False
@@ -33,18 +33,18 @@ class World:
         self.sections = sections
         self.now = now
         self.exact = exact
-        self.spend: Callable[[], None] = unlimited  # raises where a rule has taken too long
-        self.overruns: list[str] = []  # what was looked at less closely than it should have been, in words
+        self.spend: Callable[[], None] = unlimited  # raises once a rule has taken too long
+        self.overruns: list[str] = []  # messages: what was compared less closely than it should have been
         self.unusable: dict[tuple[str, int | str], str] = {}  # record -> what is wrong with it
         self._by_type: dict[str, dict[str, list[Record]] | None] = {}
-        self._counted: dict[int, tuple[Aggregate, list[Record]]] = {}
+        self._selected: dict[int, tuple[Aggregate, list[Record]]] = {}
         self._per: dict[tuple[str, tuple[Field, ...]], dict[int | str, list[tuple[str, ...]]]] = {}
-        self._parted: dict[tuple[str, tuple[Field, ...]], dict[tuple[str, ...], list[Record]]] = {}
+        self._partitions: dict[tuple[str, tuple[Field, ...]], dict[tuple[str, ...], list[Record]]] = {}
         self._groups: dict[tuple[Field, float], tuple[Any, dict[str, int]]] = {}
 
-    def counted(self, aggregate: Aggregate) -> Sequence[Record]:
-        """The records that an aggregate looks at: a count only those that pass, the others all, to compare."""
-        if id(aggregate) not in self._counted:
+    def select(self, aggregate: Aggregate) -> Sequence[Record]:
+        """The records an aggregate is made of: for a count those that pass its filters, else all that pass `where`."""
+        if id(aggregate) not in self._selected:
             filters = _filters(aggregate)
             records = self._of_type(aggregate.stream, filters[0]) if filters else None
             if records is not None:
@@ -54,17 +54,17 @@ class World:
             for each in filters:
                 self.spend()
                 records = [record for record in records if passes(record, each, self)]
-            self._counted[id(aggregate)] = (aggregate, list(records))
-        return self._counted[id(aggregate)][1]
+            self._selected[id(aggregate)] = (aggregate, list(records))
+        return self._selected[id(aggregate)][1]
 
-    def is_counted(self, record: Record, aggregate: Aggregate) -> bool:
-        """Whether an aggregate looks at a record."""
+    def is_selected(self, record: Record, aggregate: Aggregate) -> bool:
+        """Whether an aggregate selects a record."""
         return aggregate.stream == record.stream and all(passes(record, each, self) for each in _filters(aggregate))
 
     def extend(self, stream: str, records: Sequence[Record], now: datetime) -> None:
-        """Records were added to a stream; what is known of the others stays known."""
+        """Take in records that were added to a stream, and keep what is cached of the others."""
         self.now = now
-        self._parted = {}
+        self._partitions = {}
         index = self._by_type.get(stream)
         for record in records:
             if index is None:
@@ -74,32 +74,34 @@ class World:
                 self._by_type[stream] = index = None
             elif kind is not None:
                 index.setdefault(kind, []).append(record)
-        for aggregate, found in list(self._counted.values()):
+        for aggregate, found in list(self._selected.values()):
             if any(each.age for each in _filters(aggregate)):
-                del self._counted[id(aggregate)]  # time has passed
+                del self._selected[id(aggregate)]  # time has passed
             elif aggregate.stream == stream:
-                found += [record for record in records if self.is_counted(record, aggregate)]
+                found += [record for record in records if self.is_selected(record, aggregate)]
 
     def similar(self, field: Field, similarity: float, texts: set[str]) -> Mapping[str, int]:
-        """The group of each text; texts that were grouped before are not grouped again."""
+        """The group of each text. Texts that are grouped already are not grouped again."""
         from liza.rules.similar import Grouper
 
         grouper, numbers = self._groups.get((field, similarity), (None, {}))
         if grouper is None or not numbers.keys() <= texts:
-            grouper, numbers = Grouper(similarity), {}  # a text that is gone may have held others together
+            grouper, numbers = Grouper(similarity), {}  # a text that is gone may have joined others
             self._groups[field, similarity] = (grouper, numbers)
-        # The short ones first: they are compared closely whatever long ones an agent puts beside them.
+        # Short texts first, so that they are compared closely whatever long texts an agent adds.
         for text in sorted(texts - numbers.keys(), key=lambda text: (len(text), text)):
             self.spend()
             numbers[text] = grouper.add(text)
         if grouper.coarse:
-            why = f"{grouper.coarse:,} different texts of {field} were compared for equality only: too much text"
+            why = f"too much text: {grouper.coarse:,} different texts of {field} were compared for equality only"
             self.overruns.append(why)
         return {text: grouper.group(number) for text, number in numbers.items()}
 
     def _of_type(self, stream: str, first: Filter) -> Sequence[Record] | None:
-        """What a filter on the type lets through, by an index: nearly every rule begins with one, and there are few
-        records of most types. None if the filter is another."""
+        """The records that pass a filter on the type, from an index; None if the filter is another one.
+
+        Nearly every rule begins with such a filter, and most types have few records.
+        """
         if first.field.paths != (("type",),) or first.operator not in ("=", "in"):
             return None
         wanted = (first.value,) if first.operator == "=" else first.value
@@ -112,7 +114,7 @@ class World:
         return [record for record in self.streams.get(stream, ()) if record.get("type") in kinds] if kinds else ()
 
     def _types(self, stream: str) -> dict[str, list[Record]] | None:
-        """The records of each type; None if one has a type that is no text, which has to be looked at each time."""
+        """The records of each type; None if some type is not a string, which rules out the index."""
         if stream not in self._by_type:
             index: dict[str, list[Record]] = {}
             for record in self.streams.get(stream, ()):
@@ -126,12 +128,12 @@ class World:
                 self._by_type[stream] = index
         return self._by_type[stream]
 
-    def parted(self, aggregate: Aggregate) -> Mapping[tuple[str, ...], Sequence[Record]]:
-        """The records that an aggregate looks at, apart for each value of the fields that `per` names."""
+    def partition(self, aggregate: Aggregate) -> Mapping[tuple[str, ...], Sequence[Record]]:
+        """The records of an aggregate by the values of the fields that `per` names."""
         whole = (aggregate.stream, aggregate.per) if not _filters(aggregate) else None
-        if whole in self._parted:
-            return self._parted[whole]
-        records = self.counted(aggregate)
+        if whole in self._partitions:
+            return self._partitions[whole]
+        records = self.select(aggregate)
         found: dict[tuple[str, ...], list[Record]] = {}
         if not aggregate.per:
             found = {(): list(records)} if records else {}
@@ -139,42 +141,42 @@ class World:
             for key in keys:
                 found.setdefault(key, []).append(record)
         if whole is not None:
-            self._parted[whole] = found  # the rules of a protocol all ask for the same
+            self._partitions[whole] = found  # all rules of a protocol use the same one
         return found
 
     def _keys(self, aggregate: Aggregate, records: Sequence[Record]) -> list[list[tuple[str, ...]]]:
-        """For each record its values of the fields that `per` names, one for each way to take them; none where a field
-        is absent, which never equals absent."""
+        """For each record every combination of its values of the fields that `per` names; none where a field is absent,
+        because absent never equals absent."""
         known = self._per.setdefault((aggregate.stream, aggregate.per), {})
         for record in records:
             if record.key not in known:
                 self.spend()
                 columns = [dict.fromkeys(map(text_of, values(lookup(record, each)))) for each in aggregate.per]
                 if prod(map(len, columns)) > _COMBINATIONS:
-                    taken = " x ".join(str(len(each)) for each in columns)
-                    raise TooCostly(f"per(...) takes {taken} combinations of one record, at most {_COMBINATIONS:,}")
+                    sizes = " x ".join(str(len(each)) for each in columns)
+                    raise TooCostly(f"per(...) makes {sizes} combinations of one record (limit {_COMBINATIONS:,})")
                 known[record.key] = list(product(*columns))
         return [known[record.key] for record in records]
 
     def texts(self, record: Record, wanted: Field) -> Sequence[str]:
-        """The texts of a field that groups. A mapping there cannot be compared, and is said to be unusable."""
+        """The texts of a grouping field. A mapping cannot be compared, and is reported as unusable."""
         single = lookup(record, wanted)
         if isinstance(single, str):
             return (single,)
         found: list[str] = []
         for value in values(single):
             if isinstance(value, MAPPINGS):
-                self.note(record, f"{wanted} is a mapping where a text is expected")
+                self.mark_unusable(record, f"{wanted}: expected a string, got a mapping")
             else:
                 found.append(value if isinstance(value, str) else value_text(value))
         return found
 
-    def note(self, record: Record, why: str) -> None:
+    def mark_unusable(self, record: Record, why: str) -> None:
         self.unusable[record.stream, record.key] = why
 
 
 def _filters(aggregate: Aggregate) -> tuple[Filter, ...]:
-    """What a record must pass to be looked at: a count asks for all of it, the others compare the rest."""
+    """The filters that select records: all of a count's; of other aggregates only `where`, they compare the rest."""
     return (*aggregate.where, *aggregate.filters) if aggregate.kind == "count" else aggregate.where
 
 
@@ -193,54 +195,54 @@ def lookup(record: Record, wanted: Field) -> Any:
 
 
 def values(value: Any) -> Sequence[Any]:
-    """A value as the list of single ones that it is; an absent one is none."""
+    """A value as a flat list of single values; empty for an absent one."""
     if isinstance(value, list | tuple):
         return [single for each in value for single in values(each)]
     return () if value is None else (value,)
 
 
-def passes(record: Record, wanted: Filter, world: World) -> bool:
-    """Whether a record satisfies a filter. A value of the wrong type does not, and is noted as unusable."""
+def passes(record: Record, wanted: Filter, context: Context) -> bool:
+    """Whether a record satisfies a filter. A value of the wrong type does not, and is marked as unusable."""
     value = lookup(record, wanted.field)
     if wanted.operator == "exists":
         return value is not None
     if wanted.age:
-        return _passes_age(record, value, wanted, world)
+        return _passes_age(record, value, wanted, context)
     if wanted.operator == "=" and type(value) is type(wanted.value):
-        return bool(value == wanted.value)  # as nearly every filter is, and nearly every value
+        return bool(value == wanted.value)  # the common case
     if wanted.value is None:
         return wanted.operator in ("=", "!=") and (value is None) == (wanted.operator == "=")
     if value is None:
         return wanted.operator in ("!=", "not in") or (wanted.operator == "in" and None in wanted.value)
     if isinstance(value, list | tuple):
         every = all if wanted.operator in ("!=", "not in") else any
-        return every(_passes_value(record, each, wanted, world) for each in values(value))
-    return _passes_value(record, value, wanted, world)
+        return every(_passes_value(record, each, wanted, context) for each in values(value))
+    return _passes_value(record, value, wanted, context)
 
 
-def _passes_age(record: Record, value: Any, wanted: Filter, world: World) -> bool:
+def _passes_age(record: Record, value: Any, wanted: Filter, context: Context) -> bool:
     moment = parse_time(value)
     if moment is None:
         if value is not None:
-            world.note(record, f"{wanted.field} is {value_text(value)}, which is not a time")
+            context.mark_unusable(record, f"{wanted.field}: expected a time, got {value_text(value)}")
         return False
-    return OPERATORS[wanted.operator]((world.now - moment).total_seconds(), wanted.value)
+    return OPERATORS[wanted.operator]((context.now - moment).total_seconds(), wanted.value)
 
 
-def _passes_value(record: Record, value: Any, wanted: Filter, world: World) -> bool:
+def _passes_value(record: Record, value: Any, wanted: Filter, context: Context) -> bool:
     if wanted.operator == "=~":
         if not isinstance(value, str):
-            world.note(record, f"{wanted.field} is {value_text(value)}, which is not a text")
+            context.mark_unusable(record, f"{wanted.field}: expected a string, got {value_text(value)}")
             return False
-        world.spend()
+        context.spend()
         return wanted.value.search(value[:_SEARCHED]) is not None
     if wanted.operator in ("in", "not in"):
         alike = [each for each in wanted.value if _kind(each) == _kind(value)]
         if not alike and wanted.value:
-            world.note(record, f"{wanted.field} is {value_text(value)}, which is not {_kind(wanted.value[0])}")
+            context.mark_unusable(record, f"{wanted.field}: expected {_kind(wanted.value[0])}, got {value_text(value)}")
         return (value in alike) == (wanted.operator == "in")
     if _kind(value) != _kind(wanted.value):
-        world.note(record, f"{wanted.field} is {value_text(value)}, which is not {_kind(wanted.value)}")
+        context.mark_unusable(record, f"{wanted.field}: expected {_kind(wanted.value)}, got {value_text(value)}")
         return False
     return OPERATORS[wanted.operator](value, wanted.value)
 
@@ -248,4 +250,4 @@ def _passes_value(record: Record, value: Any, wanted: Filter, world: World) -> b
 def _kind(value: Any) -> str:
     if isinstance(value, bool):
         return "true or false"
-    return "a number" if isinstance(value, int | float) else "a text" if isinstance(value, str) else "a single value"
+    return "a number" if isinstance(value, int | float) else "a string" if isinstance(value, str) else "a single value"

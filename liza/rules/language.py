@@ -10,7 +10,7 @@ import re
 from typing import Any, NamedTuple, NoReturn
 
 from liza.model import parse_duration
-from liza.rules.tree import (
+from liza.rules.syntax_tree import (
     Aggregate,
     All,
     Any_,

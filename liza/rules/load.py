@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from liza.model import Problem, Rule, parse_duration
 from liza.rules.conditions import BadRule, Condition
 from liza.rules.evaluate import Compiled, RuleSet
-from liza.rules.shipped import TREES
-from liza.rules.tree import BadCondition, Node
+from liza.rules.parsed_packs import TREES
+from liza.rules.syntax_tree import BadCondition, Node
 from liza.schema import rules as blocks
 from liza.schema.severities import SEVERITIES
 from liza.text import closest_match, value_text

@@ -268,7 +268,7 @@ def _zeros(found: re.Match[str]) -> str:
     return "0" if is_alone else "0" * (end - start)
 
 
-def says_all(outline: str) -> bool:
+def ignores_digits(outline: str) -> bool:
     """Whether all texts with this skeleton have the same template."""
     return "0" not in outline or _TELLING.search(outline) is None
 

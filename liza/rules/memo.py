@@ -1,4 +1,4 @@
-"""What a judgement remembers of the one before it, so that a record more does not cost judging all of them again."""
+"""A memo for repeated evaluations: one more record does not cost an evaluation of all of them."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,19 +7,19 @@ from typing import Any
 from liza.model import MAPPINGS, Record, Snapshot
 from liza.rules.acknowledged import Acknowledged
 from liza.rules.evaluate import Compiled, Result, RuleSet
-from liza.rules.windows import Window, stream
+from liza.rules.windows import Window, stream_records
 
 
-def memory() -> dict[Any, Any]:
-    """A memo for `evaluate` that remembers also what was found."""
-    return {"recall": Recall()}
+def new_memo() -> dict[Any, Any]:
+    """A memo for `evaluate` that also keeps the results of the previous evaluation."""
+    return {"previous": PreviousEvaluation()}
 
 
-class Recall:
-    """What one judgement leaves for the next, while anomalies are only added to a blackboard.
+class PreviousEvaluation:
+    """The results of one evaluation, reused by the next while anomalies are only added to the blackboard.
 
-    A rule that only counts sees the same as before, unless it counts one of those that were added. Everything else is
-    judged anew; whenever anything but the anomalies is different, so is everything.
+    A monotone rule has the same result as before unless it counts one of the added records. Every other rule is
+    evaluated again; when anything but the anomalies has changed, all are.
     """
 
     def __init__(self) -> None:
@@ -27,19 +27,19 @@ class Recall:
         self._now: datetime | None = None
         self._entries: list[Any] = []
         self._rest: tuple[Any, ...] = ()
-        self._begin([])
+        self._reset([])
 
-    def _begin(self, records: Sequence[Record]) -> None:
+    def _reset(self, records: Sequence[Record]) -> None:
         self.records = list(records)
         self.windows: dict[str, Window] = {}
         self._results: dict[str, Result] = {}
 
-    def renew(self, rules: RuleSet, snapshot: Snapshot, now: datetime) -> None:
-        """Find out what is different from the last time."""
+    def update(self, rules: RuleSet, snapshot: Snapshot, now: datetime) -> None:
+        """Take in the records that were added since the last call, or start over if anything else changed."""
         section = snapshot.sections.get("anomalies")
         entries = section if isinstance(section, list) else []
-        # A window holds all that its rules look at, so all of it must be the same. What was not parsed anew is the
-        # same object, which makes this quick.
+        # A window holds everything its rules read, so all of it must be equal. What was not parsed again is the same
+        # object, which makes the comparison fast.
         rest = ({name: value for name, value in snapshot.sections.items() if name != "anomalies"}, snapshot.log)
         known = len(self._entries)
         same = rules is self._rules and self._now is not None and self._now <= now and rest == self._rest
@@ -49,19 +49,19 @@ class Recall:
             for window in self.windows.values():
                 window.extend(added, now)
         else:
-            self._begin(stream(snapshot, "anomalies"))
+            self._reset(stream_records(snapshot, "anomalies"))
         self._rules, self._now, self._entries, self._rest = rules, now, entries, rest
 
     def result(self, compiled: Compiled, window: Window, history: Acknowledged) -> Result | None:
-        """What a rule found the last time, if it would find the same now."""
+        """The previous result of a rule, if it would be the same now."""
         known, added = self._results.get(compiled.rule.name), window.added
         if known is None or len(history.fresh(compiled.rule.name, added)) < len(added):
             return None
-        return None if any(compiled.condition.counts(record, window.world) for record in added) else known
+        return None if any(compiled.condition.counts(record, window.context) for record in added) else known
 
     def keep(self, compiled: Compiled, window: Window, result: Result) -> None:
-        """Remember what a rule found, if it can be of use."""
+        """Keep the result of a rule, if it can be reused."""
         if window.is_fixed:
             self.windows[window.text] = window
-            if compiled.condition.only_counts and compiled.condition.streams == {"anomalies"}:
+            if compiled.condition.is_monotone and compiled.condition.streams == {"anomalies"}:
                 self._results[compiled.rule.name] = result

@@ -14,7 +14,7 @@ from liza.rules.conditions import Condition, Outcome
 from liza.rules.fields import lookup, values
 from liza.rules.same import same_key
 from liza.rules.similar import similar_groups
-from liza.rules.tree import Field, Grouping
+from liza.rules.syntax_tree import Field, Grouping
 from liza.text import text_of, value_text
 
 LONGEST = timedelta(hours=24)
@@ -40,7 +40,7 @@ class Entry(NamedTuple):
         return self.silence is None or self.silence.until <= now
 
 
-def entries(section: Any) -> Iterator[Entry]:
+def read_silences(section: Any) -> Iterator[Entry]:
     """Every silence of the section, whatever its state."""
     if section is not None and not isinstance(section, (list, tuple, *MAPPINGS)):
         yield Entry("silences", {}, None, f"silences is {value_text(section)}, expected is a list")
@@ -98,7 +98,7 @@ def _silence(entry: Entry) -> Silence:
     )
 
 
-def silence_of(
+def find_silence(
     match: Match, outcome: Outcome, condition: Condition, silences: Sequence[Silence], exact: bool
 ) -> Silence | None:
     """The silence that covers a match: all of its evidence, else a pattern could hide behind another one.

@@ -19,8 +19,8 @@ from liza.rules.mask import (
     WHOLE,
     Template,
     forms,
+    ignores_digits,
     same_word,
-    says_all,
     skeleton,
     template,
 )
@@ -35,7 +35,7 @@ _LEAST = 80  # characters that any text counts for, however short
 _LOOSE = 0.8  # up to this similarity, forms of a word are the same word
 
 
-def takes_forms_for_one(similarity: float) -> bool:
+def ignores_endings(similarity: float) -> bool:
     """Whether `failed` and `failure` are the same word: not where somebody asks for more than that."""
     return similarity <= _LOOSE
 
@@ -67,12 +67,12 @@ class Grouper:
         self._looked_at += max(len(text), _LEAST) if known is None else len(text) // 5
         if known is not None:
             return known
-        found = template(text, stem=takes_forms_for_one(self.similarity))
+        found = template(text, stem=ignores_endings(self.similarity))
         if found not in self._numbers:
             self._enter(found)
         if outline not in self._skeletons:
             by_words = not found[0][0].startswith(WHOLE) if found[0] else True
-            self._skeletons[outline] = self._numbers[found] if by_words and says_all(outline) else None
+            self._skeletons[outline] = self._numbers[found] if by_words and ignores_digits(outline) else None
         return self._numbers[found]
 
     def group(self, number: int) -> int:
@@ -159,7 +159,7 @@ def _places(words: tuple[str, ...], identity: tuple[str, ...]) -> Iterator[int]:
         before = hash((before, word))
 
 
-def holders(one: Template, other: Template, among: Iterable[Template]) -> tuple[int, int]:
+def words_at_place(one: Template, other: Template, among: Iterable[Template]) -> tuple[int, int]:
     """Where two templates differ in one word: how many words are seen there, and how many it takes to hold anything."""
     place = next(i for i, (a, b) in enumerate(zip(one[0], other[0], strict=True)) if a != b)
     rest = (one[0][:place], one[0][place + 1 :], one[1])

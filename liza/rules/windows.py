@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from liza.model import SKEW, Record, Snapshot, format_time, is_future, parse_duration, parse_time
 from liza.rules.derived import DERIVED
-from liza.rules.fields import World
+from liza.rules.fields import Context
 from liza.text import plural
 
 # Streams that are lists inside the records of a section: the section, the list, and what its owner is called there.
@@ -18,7 +18,7 @@ _WINDOWED = ("anomalies", "log")
 _BEFORE = 1000  # of the records before a window, the last ones that are looked at
 
 
-def stream(snapshot: Snapshot, name: str) -> tuple[Record, ...]:
+def stream_records(snapshot: Snapshot, name: str) -> tuple[Record, ...]:
     """The records of one kind, in the order of the file."""
     if name in snapshot.derived:
         return tuple(snapshot.derived[name])
@@ -64,7 +64,7 @@ class Window:
                 self.streams[name] = records[-last:]
             else:
                 self.streams[name] = self.recent(records, now)
-        self.world = World(self.streams, snapshot.sections, now, exact)
+        self.context = Context(self.streams, snapshot.sections, now, exact)
 
     @property
     def is_fixed(self) -> bool:
@@ -105,7 +105,7 @@ class Window:
         self.added = self.recent(records, now)
         if "anomalies" in self.streams:
             self.streams["anomalies"] = [*self.streams["anomalies"], *self.added]
-        self.world.extend("anomalies", self.added, now)
+        self.context.extend("anomalies", self.added, now)
 
     def alarms(self) -> Iterator[str]:
         """By what records could have been kept from counting."""

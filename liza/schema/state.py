@@ -240,10 +240,10 @@ def check_config(value: Any) -> Faults:
 
 
 def check_silences(value: Any) -> Faults:
-    from liza.rules.silences import entries
+    from liza.rules.silences import read_silences
 
     yield from container(value, "silences")
-    for entry in entries(value):
+    for entry in read_silences(value):
         if entry.fault is not None and entry.fields:
             where: Path = ("silences", entry.place)
             yield Fault(where, f"this silence is not in force: {entry.fault}", "liza silence add RULE --for 2h -m WHY")

@@ -1,6 +1,6 @@
 """What a diff shows is no error, however much it looks like one."""
 
-from liza.toolerrors.found import Lines, Read, compiled
+from liza.toolerrors.findings import Lines, Read, compiled
 
 
 def hunk(lines: Lines, at: int) -> Read:

@@ -36,14 +36,14 @@ def errors_of(output: str) -> tuple[Error, ...]:
     """Every error in the output of a tool or an agent, the primary one first; none if there is none. Never raises."""
     text = output if len(output) <= _HEAD + _TAIL else f"{output[:_HEAD]}\n{output[-_TAIL:]}"
     if "\x1b" in text:
-        from liza.toolerrors.found import without_escapes
+        from liza.toolerrors.findings import without_escapes
 
         text = without_escapes(text)
     if _may_hold_json(text):
         from liza.toolerrors.streams import found_in
     else:
         from liza.toolerrors.plain_text import found_in
-    from liza.toolerrors.found import COUNT
+    from liza.toolerrors.findings import COUNT
 
     found = sorted(found_in(text), key=lambda each: each.rank)
     told: dict[tuple[str, str | None], Error] = {}
@@ -58,7 +58,7 @@ def errors_of(output: str) -> tuple[Error, ...]:
     return tuple(told.values())
 
 
-def primary(error: str | None, output: str | None, outcome: str) -> Error | None:
+def primary_error(error: str | None, output: str | None, outcome: str) -> Error | None:
     """The error of one iteration: as it was given, found in what it printed, or what its outcome alone says."""
     found = errors_of(error if error is not None else output or "")
     if found:

@@ -2,7 +2,7 @@
 
 import re
 
-from liza.toolerrors.found import (
+from liza.toolerrors.findings import (
     AROUND,
     COUNT,
     LINE,
@@ -17,7 +17,7 @@ from liza.toolerrors.found import (
     in_frames,
     place,
 )
-from liza.toolerrors.table import NONE, Pattern
+from liza.toolerrors.patterns import NONE, Pattern
 from liza.toolerrors.traces import placed, says_something
 
 _FAR = 200  # lines between a file's name and what a linter says of it

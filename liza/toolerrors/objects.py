@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from liza.toolerrors.found import ENDED, LOGGED, ROOT, TEST, Found
+from liza.toolerrors.findings import ENDED, LOGGED, ROOT, TEST, Found
 from liza.toolerrors.plain_text import found_in as in_text
 
 Object = Mapping[str, Any]

@@ -10,9 +10,9 @@ from functools import cache, partial
 from importlib import import_module
 
 from liza.toolerrors import traces
-from liza.toolerrors.found import DETAIL, LINE, TEST, Found, Lines, Read, compiled, without_escapes
+from liza.toolerrors.findings import DETAIL, LINE, TEST, Found, Lines, Read, compiled, without_escapes
 from liza.toolerrors.lines import arrow, biome, is_quiet, logged, single
-from liza.toolerrors.table import ANYBODYS, COUNTS, TOOLS
+from liza.toolerrors.patterns import ANYBODYS, COUNTS, TOOLS
 
 _ENOUGH = 500  # errors after which only the end is looked at
 _LAST = 1_000  # lines

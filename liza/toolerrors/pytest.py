@@ -1,6 +1,6 @@
 """Failing tests in the words of pytest: verdicts, and the details of them that stand elsewhere in the output."""
 
-from liza.toolerrors.found import DETAIL, LINE, ROOT, TEST, Found, Lines, Read, compiled, place
+from liza.toolerrors.findings import DETAIL, LINE, ROOT, TEST, Found, Lines, Read, compiled, place
 from liza.toolerrors.traces import exception
 
 _FAR = 300  # lines between the heading of a test and its error, at most

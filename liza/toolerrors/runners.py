@@ -6,7 +6,7 @@ go on with; None if it was nothing of its kind.
 
 import re
 
-from liza.toolerrors.found import LINE, ROOT, TEST, Found, Lines, Read, compiled, continued, in_frames
+from liza.toolerrors.findings import LINE, ROOT, TEST, Found, Lines, Read, compiled, continued, in_frames
 from liza.toolerrors.traces import exception
 
 _FAR = 300  # lines between a test's name and its error, at most

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from liza.toolerrors import objects
-from liza.toolerrors.found import ENDED, LOGGED, Found, compiled
+from liza.toolerrors.findings import ENDED, LOGGED, Found, compiled
 from liza.toolerrors.plain_text import found_in as in_text
 
 Object = Mapping[str, Any]

@@ -1,6 +1,6 @@
 """Exceptions with what led to them: tracebacks of Python, stacks and causes of Java and JavaScript, panics of Go."""
 
-from liza.toolerrors.found import (
+from liza.toolerrors.findings import (
     AROUND,
     LINE,
     ROOT,

@@ -10,13 +10,13 @@ from liza.check import snapshot_of
 from liza.errors import Unreadable
 from liza.model import Snapshot, Verdict
 from liza.rules.evaluate import RuleSet, evaluate
-from liza.rules.memo import memory
+from liza.rules.memo import new_memo
 from liza.scopes.rules_file import read_rules
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.paths import Paths
 from tests.rules.boards import NOW
-from tests.rules.test_recall import OWN
+from tests.rules.test_memo import OWN
 from tests.store.test_following import edited, outcome
 
 HEAD = """\
@@ -81,7 +81,7 @@ def judged(
 
 @given(boards(), st.sampled_from([read_rules(None), OWN]))
 def test_every_edit_is_judged_as_if_all_were_read_anew(texts: list[str], rules: RuleSet) -> None:
-    memo: dict[Any, Any] = memory()
+    memo: dict[Any, Any] = new_memo()
     last: Document | None = None
     for step, text in enumerate(texts):
         whole, _ = outcome(None, text.encode(), follows=False)

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from liza.model import Match, Silenced, Snapshot, Verdict, format_time
 from liza.replay.playback import RECORD, RESOLVE, SET, Event, Joined, Played
-from liza.rules.acknowledged import unknown_to
+from liza.rules.acknowledged import has_new_evidence
 from liza.rules.evaluate import RuleSet, evaluate
-from liza.rules.evidence import merged
+from liza.rules.evidence import merge_evidence
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.trip import evidence_of, new_records, trip_id_of
 
@@ -108,9 +108,9 @@ def _looked_at(verdict: Verdict, breaker: Any) -> Any:
     known = sections.history_of(breaker)[place]["evidence"]
     found = evidence_of(verdict)
     more = {
-        name: merged(known.get(name, ""), found[name])
+        name: merge_evidence(known.get(name, ""), found[name])
         for name, behind in new_records(verdict.matches).items()
-        if unknown_to({"evidence": known}, name, behind)
+        if has_new_evidence({"evidence": known}, name, behind)
     }
     if not more:
         return sections.looked_at(breaker, verdict.checked_at)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from liza.errors import Unreadable
 from liza.model import Problem, parse_duration, parse_time
-from liza.replay.cases import START, Case, read_cases, span, try_case
+from liza.replay.cases import START, Case, read_cases, run_case, span
 from liza.replay.playback import CHECK, RECORD, RESOLVE, SET
 from liza.scopes.rules_file import read_rules
 from tests.rules.boards import rule, rules
@@ -39,7 +39,7 @@ def case(folder: Path, body: str) -> Case:
 
 
 def wrong(folder: Path, body: str) -> tuple[str, ...]:
-    return try_case(case(folder, RETRIES + body), SHIPPED).wrong
+    return run_case(case(folder, RETRIES + body), SHIPPED).wrong
 
 
 def problems(folder: Path, text: str) -> list[tuple[int | None, int | None, str, str | None]]:
@@ -81,7 +81,7 @@ def test_what_happens_is_read_as_events_with_their_times(tmp_path: Path) -> None
 def test_records_stand_on_the_blackboard_in_the_order_in_which_they_came(tmp_path: Path) -> None:
     lines = RETRIES.strip().splitlines()
     body = "\n".join([lines[0], *reversed(lines[1:])]) + "\ntrips: [retry_cluster]\n"
-    (trip,) = try_case(case(tmp_path, body), SHIPPED).played.trips
+    (trip,) = run_case(case(tmp_path, body), SHIPPED).played.trips
     assert [record.fields["task"] for record in trip.match.evidence] == ["task-1", "task-2", "task-3"]
 
 
@@ -304,19 +304,19 @@ def test_every_difference_of_a_trip_is_told(tmp_path: Path) -> None:
 
 def test_how_near_a_silent_rule_came_is_told(tmp_path: Path) -> None:
     body = RETRIES.replace("task-3, type: retry_loop", "task-3, type: trade_off") + "trips: [retry_cluster]"
-    (said,) = try_case(case(tmp_path, body), SHIPPED).wrong
+    (said,) = run_case(case(tmp_path, body), SHIPPED).wrong
     assert said.startswith("retry_cluster should trip, but it does not: 2 of 3 ('timeout after ")
 
 
 def test_rules_that_match_while_a_trip_is_open_are_expected_by_name(tmp_path: Path) -> None:
     both = rules(rule("count(type=a) >= 1", "first"), rule("count(type=b) >= 1", "second"))
     body = "anomalies: [{at: 1m, type: a}, {at: 2m, type: b}]\ntrips: [{rule: first, also: [second]}]\n"
-    assert try_case(case(tmp_path, body), both).wrong == ()
+    assert run_case(case(tmp_path, body), both).wrong == ()
 
 
 def test_a_case_of_a_year_is_played_like_one_of_a_minute(tmp_path: Path) -> None:
     body = RETRIES.replace("15m", "365d") + "trips: [{rule: retry_cluster, at: 365d}]"
-    assert try_case(case(tmp_path, body), SHIPPED).wrong == ()
+    assert run_case(case(tmp_path, body), SHIPPED).wrong == ()
 
 
 @given(st.integers(0, 10**9))

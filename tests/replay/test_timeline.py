@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from liza.replay.playback import RECORD, RESOLVE, Event, Trip, play
-from liza.replay.shapes import wide
-from liza.replay.timeline import LEFT, RIGHT, WIDTH, svg
+from liza.replay.svg import wide
+from liza.replay.timeline import LEFT, RIGHT, WIDTH, draw_timeline
 from liza.rules.evaluate import RuleSet
 from liza.scopes.rules_file import read_rules
 from tests.rules.boards import rule, rules
@@ -59,7 +59,8 @@ class Drawn:
         trips: tuple[Trip, ...] = (),
     ) -> None:
         played = [play(each, board, events) for each in sets or (SHIPPED,)]
-        self.text = svg([(heading, each._replace(trips=trips or each.trips)) for each in played], events, title)
+        plays = [(heading, each._replace(trips=trips or each.trips)) for each in played]
+        self.text = draw_timeline(plays, events, title)
         self.root = ElementTree.fromstring(self.text)
 
     def all(self, name: str, within: Element | None = None) -> list[Element]:

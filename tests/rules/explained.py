@@ -4,7 +4,7 @@ from typing import Any
 
 from liza.rules.evaluate import RuleSet
 from liza.rules.explain import Explanation, explain
-from liza.rules.tree import Field, Grouping
+from liza.rules.syntax_tree import Field, Grouping
 from tests.rules.boards import NOW, Fields, anomaly, rule, rules, snapshot
 
 RETRIES = "count(type=retry_loop, similar(error_pattern)) >= 3"

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from liza.model import Match, Reason, Snapshot, Verdict, format_time
-from liza.rules.acknowledged import trip_id, unknown_to
+from liza.rules.acknowledged import has_new_evidence, trip_id
 from liza.rules.evaluate import RuleSet, evaluate
-from liza.rules.evidence import evidence_text, merged, old_fingerprint
+from liza.rules.evidence import format_evidence, legacy_fingerprint, merge_evidence
 from liza.scopes.sprint import section
 from liza.scopes.sprint.trip import evidence_of
 from tests.rules.boards import NOW, SYSTEMIC, Fields, anomaly, names, progress, rule, rules, snapshot, systemic
@@ -230,7 +230,7 @@ def by_earlier_release(
 ) -> Fields:
     """The breaker as an earlier release left it after a resolution."""
     found = snapshot(*records).records("anomalies")
-    text = evidence if evidence is not None else " ".join(map(old_fingerprint, found))
+    text = evidence if evidence is not None else " ".join(map(legacy_fingerprint, found))
     entry: Fields = {"timestamp": "2025-01-18T16:00:00Z", "pattern": OUTAGE, "result": "TRIGGERED", "trip_id": "0" * 12}
     entry |= {"evidence": {OUTAGE: text}, "resolution": "x", "resolved_at": resolved_at}
     return {"status": "OK", "current_trigger": None, "history": [entry]}
@@ -276,7 +276,7 @@ def test_old_position_of_a_trip_closed_by_status_alone_covers_its_records() -> N
 def test_old_position_with_fingerprints_behind_it_covers_both() -> None:
     old: list[Any] = [blocker(at % 60, n=at) for at in range(MANY)]
     late = [blocker(5 * 60 + at) for at in range(1, 3)]
-    prints = " ".join(map(old_fingerprint, snapshot(*late).records("anomalies")))
+    prints = " ".join(map(legacy_fingerprint, snapshot(*late).records("anomalies")))
     breaker = by_earlier_release(evidence=f"first {MANY} anomalies; {prints}")
     assert systemic(*old, *late, circuit_breaker=breaker) == []
 
@@ -394,7 +394,7 @@ def test_a_number_that_an_earlier_release_acknowledged_counts_from_where_it_is_f
     breaker["history"][0]["evidence"] = {"own": ""}
     found = numbered(4, breaker)
     assert names(found) == []
-    values = {name: evidence_text((), numbers) for name, numbers in found.unvalued.items()}
+    values = {name: format_evidence((), numbers) for name, numbers in found.unvalued.items()}
     known = section.follow_numbers(breaker, (), values)
     assert names(numbered(4, known)) == []
     assert names(numbered(5, known)) == ["own"]
@@ -464,26 +464,26 @@ PRINTS = st.lists(st.sampled_from(["00000001", "00000002", "00000003"]), max_siz
 def test_of_two_texts_every_fingerprint_is_kept_as_often_as_one_of_them_has_it(
     known: str, more: str, both: str
 ) -> None:
-    assert merged(known, more) == both
+    assert merge_evidence(known, more) == both
 
 
 @given(PRINTS, PRINTS)
 def test_what_is_in_one_of_two_texts_is_in_both_together(known: list[str], more: list[str]) -> None:
-    both = merged(" ".join(known), " ".join(more)).split()
+    both = merge_evidence(" ".join(known), " ".join(more)).split()
     assert {each: both.count(each) for each in both} == {
         each: max(known.count(each), more.count(each)) for each in {*known, *more}
     }
 
 
 def test_numbers_of_two_texts_have_the_later_value() -> None:
-    assert merged("00000001 a.b=2 c=1", "a.b=3.5") == "00000001 a.b=3.5 c=1"
-    assert merged("first 502 anomalies; 00000001", "00000002") == "first 502 anomalies; 00000001 00000002"
+    assert merge_evidence("00000001 a.b=2 c=1", "a.b=3.5") == "00000001 a.b=3.5 c=1"
+    assert merge_evidence("first 502 anomalies; 00000001", "00000002") == "first 502 anomalies; 00000001 00000002"
 
 
 @pytest.mark.parametrize("number", [3, MANY])
 def test_with_the_evidence_of_both_nothing_of_either_is_unknown(number: int) -> None:
     records = snapshot(*(blocker(at, n=at) for at in range(number))).records("anomalies")
     early, late = records[:2], records
-    entry = {"evidence": {OUTAGE: merged(evidence_text(early), evidence_text(late))}}
-    assert not unknown_to(entry, OUTAGE, early)
-    assert not unknown_to(entry, OUTAGE, late)
+    entry = {"evidence": {OUTAGE: merge_evidence(format_evidence(early), format_evidence(late))}}
+    assert not has_new_evidence(entry, OUTAGE, early)
+    assert not has_new_evidence(entry, OUTAGE, late)

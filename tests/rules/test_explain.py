@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from liza.model import Match, Snapshot
 from liza.rules.evaluate import evaluate
-from liza.rules.evidence import evidence_text
+from liza.rules.evidence import format_evidence
 from liza.rules.explain import Explanation, explain
-from liza.rules.windows import stream
+from liza.rules.windows import stream_records
 from tests.rules.boards import NOW, Fields, anomaly, snapshot, written
 from tests.rules.explained import RETRIES, explained, one_rule, retry
 
@@ -52,7 +52,7 @@ WINDOWS = st.sampled_from(["all", "4h", "last 3", "current_sprint"])
 def everything_is_accounted_for(found: Explanation, given_: Snapshot, name: str = "anomalies") -> bool:
     counted = {record.key for group in found.groups for record in group.outcome.evidence}
     left_out = [each.record.key for each in found.uncounted]
-    return counted.isdisjoint(left_out) and counted | set(left_out) == {r.key for r in stream(given_, name)}
+    return counted.isdisjoint(left_out) and counted | set(left_out) == {r.key for r in stream_records(given_, name)}
 
 
 @given(st.sampled_from(CONDITIONS), RECORDS, WINDOWS)
@@ -116,7 +116,7 @@ def test_a_group_is_said_to_match_where_the_judgement_has_a_match(
 
 def resolved(*anomalies: Fields) -> Fields:
     """A breaker that remembers a trip of the rule with these anomalies, and its resolution."""
-    text = evidence_text(snapshot(*anomalies).records("anomalies"))
+    text = format_evidence(snapshot(*anomalies).records("anomalies"))
     trip = {"timestamp": "2025-01-18T13:00:00Z", "pattern": "own", "result": "TRIGGERED", "evidence": {"own": text}}
     return {"status": "OK", "history": [{**trip, "resolved_at": "2025-01-18T14:00:00Z"}]}
 

@@ -10,7 +10,7 @@ from liza.rules.explain import Explanation, alike, compare, explain
 from liza.rules.mask import same_word, template
 from liza.rules.same import same_key
 from liza.rules.similar import similar_groups
-from liza.rules.tree import Grouping
+from liza.rules.syntax_tree import Grouping
 from tests.rules.boards import NOW, snapshot
 from tests.rules.explained import FIELD, RETRIES, SAME, SIMILAR, explained, one_rule, retry
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from liza.model import parse_duration
 from liza.rules.language import STREAMS, parse
-from liza.rules.tree import (
+from liza.rules.syntax_tree import (
     Aggregate,
     All,
     Any_,

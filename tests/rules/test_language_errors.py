@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from liza.rules.language import parse
-from liza.rules.tree import BadCondition
+from liza.rules.syntax_tree import BadCondition
 
 AGGREGATE = "expected count(...), streak(...), share(...) or metric(...)"
 COMPARISON = "expected a comparison (>= > = < <=)"

@@ -114,8 +114,8 @@ def test_a_rule_on_one_line_is_told_by_that_line(tmp_path: Path) -> None:
         ("params: 3", "params is 3, expected is a mapping", None),
         ("params: {n: many}", "the param n is 'many', expected is a number", None),
         ("params: {n: true}", "the param n is true, expected is a number", None),
-        ("condition: NOT count(same(a)) >= 1", "NOT has no meaning over a grouped count", None),
-        ("condition: count(same(a)) + count(same(b)) >= 1", "must share one grouping", None),
+        ("condition: NOT count(same(a)) >= 1", "NOT cannot be applied to a grouped", None),
+        ("condition: count(same(a)) + count(same(b)) >= 1", "must have the same grouping", None),
     ],
 )
 def test_whatever_is_wrong_with_a_rule_is_told(tmp_path: Path, line: str, message: str, hint: str | None) -> None:

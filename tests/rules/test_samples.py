@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from liza.replay.cases import Case, Expected, read_cases, try_case
+from liza.replay.cases import Case, Expected, read_cases, run_case
 from liza.scopes.rules_file import read_rules
 
 SAMPLES = Path(__file__).parent.parent / "samples"
@@ -20,7 +20,7 @@ CASES = [
 
 @pytest.mark.parametrize(("file", "case"), CASES)
 def test_a_sample_comes_out_as_it_says(file: Path, case: Case) -> None:
-    assert try_case(case, SHIPPED).wrong == ()
+    assert run_case(case, SHIPPED).wrong == ()
 
 
 @pytest.mark.parametrize(("file", "case"), CASES)
@@ -36,7 +36,7 @@ def test_a_sample_with_the_opposite_expectation_fails(file: Path, case: Case) ->
         if case.alarms is None
         else case._replace(alarms=() if case.alarms else (Expected("nothing"),))
     )
-    assert try_case(opposite, SHIPPED).wrong != ()
+    assert run_case(opposite, SHIPPED).wrong != ()
 
 
 @pytest.mark.parametrize("rule", RULES)

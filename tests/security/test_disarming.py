@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from liza.rules.acknowledged import trip_id
-from liza.rules.evidence import evidence_text
+from liza.rules.evidence import format_evidence
 from tests.rules.boards import snapshot
 from tests.security.attack import TRIPPING, Attack
 
@@ -21,7 +21,7 @@ RECORDS = [
     }
     for n in range(3)
 ]
-PRINTS = evidence_text(snapshot(*RECORDS).records("anomalies"))
+PRINTS = format_evidence(snapshot(*RECORDS).records("anomalies"))
 TRIP = trip_id(RULE, snapshot(*RECORDS).records("anomalies"), 3)
 DONE: dict[str, Any] = {"timestamp": "2025-01-18T13:00:00Z", "pattern": RULE, "result": "TRIGGERED"}
 DONE |= {"severity": "ARCHITECTURE_FLAW", "resolution": "fixed", "resolved_by": "alice"}

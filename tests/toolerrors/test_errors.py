@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import liza
-from liza.toolerrors.errors import LONGEST, MOST, Error, errors_of, primary
+from liza.toolerrors.errors import LONGEST, MOST, Error, errors_of, primary_error
 from tests.toolerrors.samples import SAMPLES, Sample
 
 
@@ -189,14 +189,14 @@ def test_an_error_that_is_told_often_is_one_and_many_are_bounded() -> None:
 )
 def test_exception_behind_its_place_keeps_the_file(line: str, error: Error) -> None:
     assert errors_of(line) == (error,)
-    assert primary(line, None, "ok") == error
+    assert primary_error(line, None, "ok") == error
 
 
 def test_error_given_in_own_words_keeps_its_file() -> None:
-    assert primary("src/a.tmpl:3:7: unbalanced block", None, "ok") == Error(
+    assert primary_error("src/a.tmpl:3:7: unbalanced block", None, "ok") == Error(
         "src/a.tmpl:3:7: unbalanced block", "src/a.tmpl:3"
     )
-    assert primary("12:30: nothing works", None, "ok") == Error("12:30: nothing works")
+    assert primary_error("12:30: nothing works", None, "ok") == Error("12:30: nothing works")
 
 
 # --- which one is primary ---------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from liza.rules.evidence import evidence
+from liza.rules.evidence import parse_evidence
 from liza.scopes.sprint import report
 from liza.scopes.sprint import section as sections
 from liza.store import files, versions
@@ -21,7 +21,7 @@ _LARGEST = 1 << 27  # bytes; a million records have a tenth of that
 
 def kept(board: Board, trigger: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
     """What the history entry says of the evidence, once what it does not say itself is in its file."""
-    many = {rule: count for rule, text in texts.items() if (count := len(evidence(text).prints)) > LISTED}
+    many = {rule: count for rule, text in texts.items() if (count := len(parse_evidence(text).prints)) > LISTED}
     if not many:
         return dict(texts)
     import json  # here: few trips have that many

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from liza.model import Origin, is_future, is_trip_id, parse_time
-from liza.rules.evidence import digest, evidence
+from liza.rules.evidence import digest, parse_evidence
 from liza.scopes.sprint import report
 from liza.scopes.sprint import section as sections
 from liza.store.board import Board
@@ -127,7 +127,7 @@ def _texts(entry: Mapping[str, Any]) -> list[str]:
 
 
 def _has_mark(text: str) -> bool:
-    return text.startswith("first ") and evidence(text).mark is not None
+    return text.startswith("first ") and parse_evidence(text).mark is not None
 
 
 def _archived(board: Board) -> frozenset[str]:

@@ -13,7 +13,7 @@ from liza.errors import LizaError, LockTimeout, Refused
 from liza.model import Match, Number, Problem, Record, Snapshot, Verdict, format_time
 from liza.rules.acknowledged import trip_id
 from liza.rules.evaluate import RuleSet
-from liza.rules.evidence import evidence_text
+from liza.rules.evidence import format_evidence
 from liza.schema.severities import SEVERITIES
 from liza.scopes.sprint import checkpoint, evidence
 from liza.scopes.sprint import section as sections
@@ -97,7 +97,7 @@ def trip_id_of(match: Match, section: Any) -> str:
 def evidence_of(verdict: Verdict) -> dict[str, str]:
     """The fingerprints and numbers behind each rule that matched, over all its groups."""
     numbers = numbers_of(verdict.matches)
-    return {name: evidence_text(records, numbers[name]) for name, records in new_records(verdict.matches).items()}
+    return {name: format_evidence(records, numbers[name]) for name, records in new_records(verdict.matches).items()}
 
 
 def new_records(matches: Sequence[Match]) -> dict[str, list[Record]]:

@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from liza.replay.events import Recording, read_recording
 from liza.replay.playback import RECORD, RESOLVE, Event, play
-from liza.replay.recorded import Recorded, recorded
 from liza.rules.acknowledged import trip_id
 from tests.replay.generated import minute
 from tests.rules.boards import anomaly, rules, snapshot
@@ -20,11 +20,11 @@ def trip(at: int, resolved: int | None, **fields: Any) -> dict[str, Any]:
     return {**entry, **({"resolved_at": minute(resolved).isoformat(), **decision} if resolved else {}), **fields}
 
 
-def taken(*anomalies: Any, streams: tuple[str, ...] = ("anomalies",), **sections: Any) -> Recorded:
-    return recorded(snapshot(*anomalies, **sections), frozenset(streams))
+def taken(*anomalies: Any, streams: tuple[str, ...] = ("anomalies",), **sections: Any) -> Recording:
+    return read_recording(snapshot(*anomalies, **sections), frozenset(streams))
 
 
-def keys(found: Recorded) -> list[int | str]:
+def keys(found: Recording) -> list[int | str]:
     return [event.key for event in found.events if event.kind == RECORD]
 
 
@@ -36,7 +36,7 @@ def test_records_come_in_the_order_of_their_times() -> None:
 
 def test_records_that_stand_out_of_order_are_judged_in_the_order_of_the_file() -> None:
     board = snapshot(anomaly("a", 10), anomaly("a", 5), anomaly("a", 20))
-    found = recorded(board, frozenset(["anomalies"]))
+    found = read_recording(board, frozenset(["anomalies"]))
     (trip,) = play(rules("count(type=a) >= 3"), found.board, found.events).trips
     assert [each.fields for each in trip.match.evidence] == [each.fields for each in board.records("anomalies")]
     assert trip.trip_id == trip_id("own", board.records("anomalies"), 3)
@@ -109,7 +109,7 @@ def test_whatever_people_wrote_nothing_is_lost_and_time_runs_forwards(
 ) -> None:
     section = {"history": history} if breaker is None else breaker
     board = snapshot(*anomalies, circuit_breaker=section)
-    found = recorded(board, frozenset(["anomalies"]))
+    found = read_recording(board, frozenset(["anomalies"]))
     assert sorted(keys(found), key=str) == [record.key for record in board.records("anomalies")]
     assert [event.at for event in found.events] == sorted(event.at for event in found.events)
     assert found.timeless == sum(record.timestamp is None for record in board.records("anomalies"))

@@ -9,7 +9,7 @@ because builders like to indent what compilers say.
 
 from typing import NamedTuple
 
-from liza.toolerrors.found import AROUND, COUNT, ENDED, LOGGED, ROOT, TEST
+from liza.toolerrors.findings import AROUND, COUNT, ENDED, LOGGED, ROOT, TEST
 
 NONE = -1  # the rank of what looks like an error and is none
 

@@ -1,4 +1,4 @@
-"""Writes liza/rules/shipped.py anew, after a condition in a pack or the language has changed: `make packs`."""
+"""Writes liza/rules/parsed_packs.py anew, after a condition in a pack or the language has changed: `make packs`."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from liza.rules.language import parse
 from liza.store.parser import load
 
 FOLDER = Path(liza.rules.__file__).parent
-FILE = FOLDER / "shipped.py"
+FILE = FOLDER / "parsed_packs.py"
 _HEAD = '''"""The conditions of the shipped packs, parsed beforehand: written by `make packs`, not by hand.
 
 By their text, so that a pack that says something else is parsed as any other file is.
@@ -17,7 +17,7 @@ By their text, so that a pack that says something else is parsed as any other fi
 
 import re
 
-from liza.rules.tree import (
+from liza.rules.syntax_tree import (
     Aggregate, All, Any_, Comparison, Distinct, Field, Filter, Grouping, Metric, Node, Not, Param,
 )
 

@@ -7,7 +7,7 @@ By their text, so that a pack that says something else is parsed as any other fi
 
 import re
 
-from liza.rules.tree import (
+from liza.rules.syntax_tree import (
     Aggregate, All, Any_, Comparison, Distinct, Field, Filter, Grouping, Metric, Node, Not, Param,
 )
 

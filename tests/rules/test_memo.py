@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from liza.rules.acknowledged import Acknowledged
 from liza.rules.evaluate import RuleSet, evaluate
-from liza.rules.memo import memory
+from liza.rules.memo import new_memo
 from tests.rules.boards import NOW, SYSTEMIC, Fields, anomaly, rule, rules, snapshot, systemic
 
 KINDS = ("retry_loop", "trade_off", "external_blocker", "spec_gap", "workaround", "assumption_violated")
@@ -69,7 +69,7 @@ def test_what_is_remembered_is_what_would_be_found(
     added: list[list[Any]], ruleset: RuleSet, sections: Fields, exact: bool
 ) -> None:
     ruleset = ruleset._replace(exact=exact)
-    memo: dict[Any, Any] = memory()
+    memo: dict[Any, Any] = new_memo()
     board = snapshot(**sections)
     known: list[Any] = []
     for step, more in enumerate(added):
@@ -81,7 +81,7 @@ def test_what_is_remembered_is_what_would_be_found(
 
 @given(st.lists(records(), max_size=6), st.lists(records(), max_size=6), st.integers(0, 3))
 def test_whatever_else_changes_is_seen(first: list[Any], second: list[Any], change: int) -> None:
-    memo: dict[Any, Any] = memory()
+    memo: dict[Any, Any] = new_memo()
     board = snapshot()
     before = board._replace(sections={**board.sections, "anomalies": first})
     evaluate(SYSTEMIC, before, NOW, memo)
@@ -106,27 +106,27 @@ def test_whatever_else_changes_is_seen(first: list[Any], second: list[Any], chan
     ],
 )
 def test_a_change_elsewhere_on_the_blackboard_is_judged(condition: str, changed: Fields) -> None:
-    memo: dict[Any, Any] = memory()
+    memo: dict[Any, Any] = new_memo()
     ruleset = rules(condition)
     assert evaluate(ruleset, snapshot(), NOW, memo).matches == ()
     assert evaluate(ruleset, snapshot(**changed), NOW, memo).matches != ()
 
 
 def test_a_new_entry_of_the_log_is_judged() -> None:
-    memo: dict[Any, Any] = memory()
+    memo: dict[Any, Any] = new_memo()
     ruleset = rules("count(log, action=failed) >= 1")
     assert evaluate(ruleset, snapshot(), NOW, memo).matches == ()
     assert evaluate(ruleset, snapshot(log=({"action": "failed"},)), NOW, memo).matches != ()
 
 
 def test_a_rule_that_counts_nothing_new_is_not_asked_again() -> None:
-    memo: dict[Any, Any] = memory()
+    memo: dict[Any, Any] = new_memo()
     board = snapshot(*[anomaly("retry_loop", error_pattern="timeout") for _ in range(2)])
     first = evaluate(SYSTEMIC, board, NOW, memo)
     grown = [*board.sections["anomalies"], anomaly("spec_gap", spec_ref="a")]
     second = evaluate(SYSTEMIC, board._replace(sections={**board.sections, "anomalies": grown}), NOW, memo)
     assert second.progress[0] == first.progress[0]
-    window = memo["recall"].windows["current_sprint"]
-    assert memo["recall"].result(SYSTEMIC.rules[0], window, Acknowledged()) is not None
-    assert memo["recall"].result(SYSTEMIC.rules[4], window, Acknowledged()) is None
+    window = memo["previous"].windows["current_sprint"]
+    assert memo["previous"].result(SYSTEMIC.rules[0], window, Acknowledged()) is not None
+    assert memo["previous"].result(SYSTEMIC.rules[4], window, Acknowledged()) is None
     assert systemic(*grown) == []

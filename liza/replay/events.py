@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 from liza.model import Record, Snapshot, parse_time
 from liza.replay.playback import CHECK, RECORD, RESOLVE, Event
-from liza.rules.silences import entries as silences_of
-from liza.rules.windows import stream
+from liza.rules.silences import read_silences
+from liza.rules.windows import stream_records
 from liza.scopes.sprint import section as sections
 
 
-class Recorded(NamedTuple):
+class Recording(NamedTuple):
     """A blackboard taken apart: what was always there, and what came one after the other."""
 
     board: Mapping[str, Any]
@@ -20,13 +20,13 @@ class Recorded(NamedTuple):
     timeless: int  # records without a usable time; they are taken to have come with the one before
 
 
-def recorded(snapshot: Snapshot, streams: frozenset[str]) -> Recorded:
+def read_recording(snapshot: Snapshot, streams: frozenset[str]) -> Recording:
     """The events of a blackboard, as far as the rules look at them."""
     board = {name: value for name, value in snapshot.sections.items() if name not in ("anomalies", "circuit_breaker")}
     events: list[Event] = []
     timeless = 0
     for name in ("anomalies", *(("log",) if "log" in streams else ())):
-        records = stream(snapshot, name)
+        records = stream_records(snapshot, name)
         moments = [record.timestamp for record in records]
         timeless += moments.count(None)
         last = next((moment for moment in moments if moment is not None), None)
@@ -41,12 +41,12 @@ def recorded(snapshot: Snapshot, streams: frozenset[str]) -> Recorded:
             text, by = (str(entry.get(name) or "") for name in ("resolution", "resolved_by"))
             events.append(Event(at, RESOLVE, text=text, by=by))
     last = max((event.at for event in events), default=None)
-    for each in silences_of(snapshot.sections.get("silences")):
+    for each in read_silences(snapshot.sections.get("silences")):
         # What a silence hid counts from its end on, whether anything else happens then or not.
         if each.silence is not None and last is not None and each.silence.until <= last:
             events.append(Event(each.silence.until, CHECK))
     events.sort(key=lambda event: event.at)
-    return Recorded(board, tuple(events), tuple(entries), timeless)
+    return Recording(board, tuple(events), tuple(entries), timeless)
 
 
 def _record(record: Record, at: datetime) -> Event:

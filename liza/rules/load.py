@@ -84,17 +84,17 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
         if rule is not None and entry.fields.get("enabled") is False:
             disabled.append(rule)
         elif rule is not None and condition is not None:
-            # Whoever gives an alarm another action has made it a pattern, and is told of it as of any other.
-            only_tells = rule.name in ours and rule.action == "ALERT"
+            # An alarm that was given another action is a pattern like any other.
+            is_alarm = rule.name in ours and rule.action == "ALERT"
             home = homes.get(rule.name) or PROTOCOLS.get(rule.action)
-            chosen = alarms if only_tells else compiled if home is None else scoped.setdefault(home, [])
+            chosen = alarms if is_alarm else compiled if home is None else scoped.setdefault(home, [])
             chosen.append(Compiled(rule, condition))
     if problems:
         raise BadRules(sorted(problems, key=lambda each: (each.file, each.line or 0, each.column or 0)))
     settings: dict[str, Any] = {}
     for file in (*files, *([mine] if mine else [])):
         settings |= {key: file.data[key] for key in ("window", "matching") if key in file.data}
-    settled = {key: mine.data[key] for key in blocks.BLOCKS if key in mine.data} if mine else {}
+    settings_of_protocols = {key: mine.data[key] for key in blocks.BLOCKS if key in mine.data} if mine else {}
     changes = [*_changed_settings(files, mine), *_changed_rules(shipped, everything)] if mine else []
     return RuleSet(
         tuple(compiled),
@@ -102,10 +102,10 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
         settings.get("window", "current_sprint"),
         settings.get("matching") == "exact",
         tuple(alarms),
-        (*changes, *blocks.changed_settings(settled)),
+        (*changes, *blocks.changed_settings(settings_of_protocols)),
         mine.data.get("notify") or {} if mine else {},
         {home: tuple(rules) for home, rules in scoped.items()},
-        settled,
+        settings_of_protocols,
         frozenset(name for name, entry in everything.items() if _is_own(entry, shipped.get(name))),
     )
 
@@ -143,7 +143,7 @@ def _changed_settings(files: "Sequence[_File]", mine: "_File") -> Iterator[str]:
 
 
 def _changed_rules(shipped: "Mapping[str, _Entry]", now: "Mapping[str, _Entry]") -> Iterator[str]:
-    """What a blackboard's own file does to the shipped rules: nobody should have to find that out."""
+    """What a blackboard's own file changes in the shipped rules."""
     for name, before in shipped.items():
         fields, defaults = now[name].fields, Rule._field_defaults
         if fields.get("enabled") is False:
@@ -164,7 +164,7 @@ def _is_own(entry: "_Entry", before: "_Entry | None") -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Without the line breaks that somebody gave a long condition."""
+    """Without the line breaks of a long condition."""
     return " ".join(value.split()) if isinstance(value, str) else value
 
 

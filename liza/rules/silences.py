@@ -1,7 +1,7 @@
 """Matches that a person has asked not to be stopped by, for a while.
 
 A silence needs a reason and an end at most a day away, and says which matches it means. It is never edited, only
-expired. Anybody can write one into the file, so each is held to this when it is read, not only when it is made; one
+expired. Agents can write one into the file, so each is validated when it is read, not only when it is made; one
 that does not keep to it is not in force, and that is said.
 """
 
@@ -21,7 +21,7 @@ LONGEST = timedelta(hours=24)
 
 
 class Entry(NamedTuple):
-    """A silence as it stands in the file: usable, or else what is wrong with it."""
+    """A silence as written in the file: usable, or else what is wrong with it."""
 
     place: int | str
     fields: Mapping[str, Any]
@@ -30,7 +30,7 @@ class Entry(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its id, or else where it stands."""
+        """Its id, or else its place in the list."""
         return text_of(self.place if self.fields.get("id") is None else self.fields["id"])
 
     def in_force(self, now: datetime) -> bool:

@@ -5,7 +5,7 @@ join groups, never part them.
 
 `similar` works in words. What varies from one occurrence of an error to the next is left out (see `wording`); two texts
 are then together if the words that remain are the same, but for endings and slips of the pen, or if they differ at one
-place only and that place is seen to hold anything, because five different words stand there. So `user root` and
+place only and that place is seen to hold anything, because five different words occur there. So `user root` and
 `user guest` are together, while `opened` and `closed` stay apart.
 """
 
@@ -28,7 +28,7 @@ from liza.rules.same import same_key
 
 _MANY = 5  # different words at one place that show the place to hold anything
 _NAMES = 2  # the same for names out of code; a text that begins with one may be about it
-_FEWEST = 3  # words that a text must have for one of its places to be judged so
+_FEWEST = 3  # words that a text must have for one of its places to count as such
 _CROWD = 200  # words that have a form in common: more are made up to cost us time
 _VOLUME = 320_000  # characters of different texts that are looked at word by word: enough for 3,000 errors
 _LEAST = 80  # characters that any text counts for, however short
@@ -36,7 +36,7 @@ _LOOSE = 0.8  # up to this similarity, forms of a word are the same word
 
 
 def ignores_endings(similarity: float) -> bool:
-    """Whether `failed` and `failure` are the same word: not where somebody asks for more than that."""
+    """Whether `failed` and `failure` are the same word, as they are up to a moderate similarity."""
     return similarity <= _LOOSE
 
 

@@ -1,6 +1,6 @@
-"""What a condition says, as a tree: made by the parser of `language`, read by everybody else.
+"""The syntax tree of a condition, made by the parser in `language`.
 
-Apart from the parser, so that judging with the shipped rules does not load it: their trees are in `shipped`.
+Separate from the parser, so that evaluating the shipped rules does not load it: their trees are in `parsed_packs`.
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias

@@ -93,7 +93,7 @@ def _appending(board: Board, raw: bytes) -> Table:
         boards.put(path, raw)
 
     def append() -> None:
-        board.change(lambda document: edit.append_record(document, "anomalies", _RECORD))
+        board.rewrite(lambda document: edit.append_record(document, "anomalies", _RECORD))
 
     def proof() -> None:
         after = _bytes(path)

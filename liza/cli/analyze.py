@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from liza.check import Check, check
+from liza.check import check
 from liza.cli import envelope, show
 from liza.cli.group import common, root_of
 from liza.cli.options import adjusted, moment
@@ -15,6 +15,7 @@ from liza.model import format_time
 from liza.scopes.narrower import due
 from liza.scopes.rules_file import overrun, read_rules, rules_in_force, with_budget
 from liza.scopes.sprint import degraded
+from liza.scopes.sprint.evaluate import Check
 from liza.store.board import Board
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from liza.errors import LizaError
-from liza.scopes.sprint.section import told
+from liza.scopes.sprint.section import trigger_fields
 from liza.text import MAX_NUMBER_BITS, value_text
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def number(value: float) -> float:
 
 def trigger(source: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """The open trip, always with the same fields."""
-    return None if source is None else told(source)
+    return None if source is None else trigger_fields(source)
 
 
 def plain(value: Any) -> Any:

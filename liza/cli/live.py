@@ -88,7 +88,7 @@ class View:
     def _state(self, watcher: Watcher) -> list[str]:
         if watcher.found is None:
             return []
-        halted = checkpoint.look(watcher.paths.checkpoint) is not None
+        halted = checkpoint.read(watcher.paths.checkpoint) is not None
         agents = show.bold("halted", "red") + " (CHECKPOINT)" if halted else "free to work"
         return [*show.state(watcher.found), f"agents:  {agents}"]
 

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import click
 
-from liza.check import snapshot_of
 from liza.cli import envelope, show
 from liza.cli.group import common, root_of
 from liza.cli.options import adjusted
@@ -18,6 +17,7 @@ from liza.replay.playback import RECORD, RESOLVE, Played, Trip, play
 from liza.rules.evaluate import RuleSet
 from liza.rules.what_if import InvalidSetting, apply_settings
 from liza.scopes.rules_file import read_rules
+from liza.scopes.sprint.evaluate import snapshot_of
 from liza.store.board import Board
 from liza.text import plural, printable
 

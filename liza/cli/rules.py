@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import click
 
-from liza.check import snapshot_of
 from liza.cli import envelope, show
 from liza.cli.group import Family, common, root_of
 from liza.cli.options import moment
@@ -19,6 +18,7 @@ from liza.rules.fields import lookup, values
 from liza.rules.syntax_tree import Grouping
 from liza.rules.windows import stream_records
 from liza.scopes.rules_file import notify_problems, read_rules
+from liza.scopes.sprint.evaluate import snapshot_of
 from liza.store.board import Board
 from liza.text import closest_match, printable, text_of
 

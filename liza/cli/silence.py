@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import click
 
-from liza.check import Check, check, snapshot_of
+from liza.check import check
 from liza.cli import envelope, show
 from liza.cli.group import Family, common, root_of
 from liza.cli.options import moment, person
@@ -16,6 +16,7 @@ from liza.rules.fields import lookup
 from liza.rules.silences import Entry, field, read_silences
 from liza.rules.windows import stream_records
 from liza.scopes.rules_file import read_rules
+from liza.scopes.sprint.evaluate import Check, snapshot_of
 from liza.scopes.sprint.silence import add, expire
 from liza.store.board import Board
 from liza.text import closest_match, printable, shell_quoted

@@ -54,7 +54,7 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
         raise with_waiting(error, board) from None
     broken = broken or overrun(rules, board.paths.rules)
     waiting = look(board)
-    halt = checkpoint.look(board.paths.checkpoint)
+    halt = checkpoint.read(board.paths.checkpoint)
     section = found.snapshot.sections.get("circuit_breaker")
     recent = [dict(entry) for entry in sections.history_of(section)[-RECENT:] if isinstance(entry, Mapping)]
     silences = [entry for entry in read_silences(found.snapshot.sections.get("silences")) if entry.in_force(at)]

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 import click
 
-from liza.check import snapshot_of
 from liza.cli import envelope
 from liza.cli.group import common, root_of
 from liza.cli.progress import Waiting
@@ -16,6 +15,7 @@ from liza.rules.evaluate import evaluate
 from liza.scopes import validate
 from liza.scopes.inbox import with_waiting
 from liza.scopes.rules_file import rules_in_force
+from liza.scopes.sprint.evaluate import snapshot_of
 from liza.store.board import Board
 from liza.text import plural, printable
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from liza.check import HALT_RESTORED, Check, act, judged, snapshot_of, trip_shipped
+from liza.check import trip_shipped
 from liza.clients.caller import drop_variables
 from liza.daemon import causes, escalation, events, scopes
 from liza.daemon.causes import Ages
@@ -27,8 +27,11 @@ from liza.schema.snapshot import take_snapshot
 from liza.scopes import inbox
 from liza.scopes.rules_file import overrun, rules_in_force
 from liza.scopes.sprint import checkpoint, degraded
+from liza.scopes.sprint.act import act
+from liza.scopes.sprint.evaluate import Check, evaluate_board, snapshot_of
 from liza.scopes.sprint.follow_up import keep_decision
-from liza.scopes.sprint.trip import Halted, tidy
+from liza.scopes.sprint.open_trip import HALT_RESTORED
+from liza.scopes.sprint.trip import Halted, Outdated, tidy
 from liza.store.board import BeingWritten, Board
 from liza.store.daemon_process import process_start
 from liza.store.document import Document
@@ -38,6 +41,7 @@ from liza.store.paths import Paths
 REFRESH = 60.0  # seconds between two entries of last_check
 AGING = 10.0  # seconds between two looks at what changes by time alone
 RETRY = 2.0
+_TRIES = 3  # at a blackboard that changes while it is acted on, before other things have their turn
 
 
 class Options(NamedTuple):
@@ -289,6 +293,13 @@ class Watcher:
         self.telling.stands("rules", causes.of_changes(self.rules))
 
     def _look(self, now: datetime) -> None:
+        for _ in range(_TRIES):
+            with suppress(Outdated):
+                self._evaluate(now)
+                return
+        self._at(now, 0.0)
+
+    def _evaluate(self, now: datetime) -> None:
         assert self.rules is not None
         try:
             document = self._read(now)
@@ -297,8 +308,7 @@ class Watcher:
                 document = self.board.read(document)
             if self.rules.budget is not None:
                 self.rules.budget.overruns.clear()
-            snapshot = snapshot_of(self.board, document, self.rules, check=False)
-            found = judged(snapshot, evaluate(self.rules, snapshot, now, self.memo))
+            found = evaluate_board(self.board, document, self.rules, now, self.memo)
         except LizaError as error:
             self.telling.failed("blackboard", error, now)
             self._at(now, 0.0 if self._waits_for_a_writer(now) else GRACE)
@@ -323,10 +333,10 @@ class Watcher:
     def _trip_shipped(self, document: Document, now: datetime) -> bool:
         """Put into effect what the shipped rules find before own ones are asked, which may take long."""
         assert self.rules is not None
-        if self.options.observe or not self.rules.own:
+        if self.options.observe:
             return False
         with suppress(Halted):  # what could not be done is tried again, and reported, by what follows
-            return trip_shipped(self.board, self.shipped, document, now, self.shipped_memo) is not None
+            return trip_shipped(self.board, self.rules, self.shipped, document, now, self.shipped_memo) is not None
         return True
 
     def _report_overruns(self, now: datetime) -> None:
@@ -405,7 +415,7 @@ class Watcher:
             self.decided += [entry] if entry is not None and not self.options.observe else []
             self._log_decisions(now)
             self.telling.tell(*each)
-        halt = checkpoint.look(self.paths.checkpoint)
+        halt = checkpoint.read(self.paths.checkpoint)
         self.telling.stands("halt", causes.about_the_halt(halt, found.trigger))
         self._count_restored(halt, found)
         self.telling.stands("restored", causes.of_restored(self.restored))

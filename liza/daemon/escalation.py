@@ -23,7 +23,7 @@ def see_to(
     paths: Paths, since: datetime | None, trigger: Mapping[str, Any] | None, facts: Snapshot, now: datetime
 ) -> str | None:
     """Have the page say what it is to say, or be gone; why not, if it cannot be done. Only a change is written."""
-    text = _page(checkpoint.look(paths.checkpoint), since, trigger, facts, now)
+    text = _page(checkpoint.read(paths.checkpoint), since, trigger, facts, now)
     there = _head(paths.escalation)
     try:
         if text is not None and there != text.encode():

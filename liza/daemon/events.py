@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from liza.check import Check
 from liza.daemon.notifier import Kind, News
 from liza.model import Progress, Reason
-from liza.scopes.sprint.section import JOINED, history_of, named, whose
+from liza.scopes.sprint.evaluate import Check
+from liza.scopes.sprint.section import history_of, named, whose
 
 _TODO = (
     "The agents are halted. Read .liza/circuit_breaker_report.md, decide, then run: liza resolve -m 'what was decided'"
@@ -36,7 +36,7 @@ def of_check(before: Check | None, found: Check, *, observe: bool) -> Iterator[N
         yield News(Kind.CHECKED, _nearest(found))
     for note in found.notes:
         if note not in found.restored:  # those are alarms for as long as the trip is open
-            yield News(Kind.CHECKED if JOINED in note else Kind.ALARM, note)
+            yield News(Kind.CHECKED if note in found.joined else Kind.ALARM, note)
 
 
 def of_absence(found: Check, was_told: Callable[[Kind, str], bool]) -> Iterator[News]:

@@ -27,7 +27,7 @@ def open_trips(board: Board, rules: RuleSet, document: Document, now: datetime, 
 
     What was open before and has only been taken off the blackboard is open still.
     """
-    if not observe and narrower.settle(board, document, rules, os.environ, now):
+    if not observe and narrower.reconcile(board, document, rules, os.environ, now):
         return before
     found = narrower.open_trips(document.data, rules, os.environ, now)
     if before.keys() <= found.keys():

@@ -15,23 +15,18 @@ _OVER = ("MERGED", "SUPERSEDED", "ABANDONED")
 
 def block(board: Board, task: str, reason: str, now: datetime) -> str | None:
     """Mark the task as BLOCKED; why that was not done, or None."""
-    why: list[str] = []
 
-    def edited(document: Document) -> bytes:
-        why.clear()
+    def edited(document: Document) -> tuple[bytes, str | None]:
         found = _find(document.data.get("tasks"), task)
         if found is None:
-            why.append(f"task {task} is not on the blackboard, so nothing was marked as blocked")
-            return document.raw
+            return document.raw, f"task {task} is not on the blackboard, so nothing was marked as blocked"
         where, record = found
         if record.get("status") in _OVER:
-            why.append(f"task {task} is {record['status']}, so it was not marked as blocked")
-            return document.raw
-        return edit.set_fields(document, "tasks", where, {"status": "BLOCKED", "blocked_reason": reason})
+            return document.raw, f"task {task} is {record['status']}, so it was not marked as blocked"
+        return edit.set_fields(document, "tasks", where, {"status": "BLOCKED", "blocked_reason": reason}), None
 
-    board.change(edited)
-    if why:
-        return why[0]
+    if (why_not := board.change(edited)) is not None:
+        return why_not
     entry = {"timestamp": format_time(now), "agent": "liza", "action": "task_blocked", "task": task, "detail": reason}
     log.append_entry(board.paths, entry)
     return None

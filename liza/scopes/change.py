@@ -34,25 +34,24 @@ def change(
     archive: Callable[[Paths, str, Archived], None] | None = None,
 ) -> Outcome:
     """Put what `after` makes of a record in its place; `after` is asked again whenever somebody else was faster."""
-    outcomes: list[Outcome] = []
 
-    def revised(document: Document) -> bytes:
+    def revised(document: Document) -> tuple[bytes, Outcome]:
         section = document.data.get(scope.section)
         try:
             found = found_in(document, scope, name)
-            outcomes[:] = [after(document, found[1] if found is not None else None)]
+            outcome = after(document, found[1] if found is not None else None)
         except Unreadable as error:
             raise board.with_backup(error) from None
-        raw = edit.replace_section(document, scope.section, scopes.put(section, name, outcomes[0].record, scope.name))
+        raw = edit.replace_section(document, scope.section, scopes.put(section, name, outcome.record, scope.name))
         if raw != document.raw:
             backups.save_backup(board.paths, document.raw, now)
-            if archive is not None and outcomes[0].archived:
-                archive(board.paths, name, outcomes[0].archived)  # before they leave: a crash must not lose them
-        return raw
+            if archive is not None and outcome.archived:
+                archive(board.paths, name, outcome.archived)  # before they leave: a crash must not lose them
+        return raw, outcome
 
-    board.change(revised)
-    log(board.paths, outcomes[0].events, now)
-    return outcomes[0]
+    outcome = board.change(revised)
+    log(board.paths, outcome.events, now)
+    return outcome
 
 
 def found_in(document: Document, scope: scopes.Scope, name: str) -> tuple[int | str, Mapping[str, Any]] | None:

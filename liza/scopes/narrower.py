@@ -46,7 +46,7 @@ def derived(sections: Mapping[str, Any], rules: RuleSet, environment: Environmen
     }
 
 
-def settle(
+def reconcile(
     board: Board, document: Document, rules: RuleSet, environment: Environment, now: datetime
 ) -> tuple[scopes.Event, ...]:
     """Put into effect what the rules say of each claim, slice and loop; what happened by that.
@@ -109,23 +109,22 @@ def _settle(
     board: Board, name: str, rules: RuleSet, environment: Environment, now: datetime
 ) -> tuple[scopes.Event, ...]:
     protocol = _module(name)
-    last: list[scopes.Settled] = []
 
-    def revised(document: Document) -> bytes:
-        last[:] = [_settled(document.data, name, rules, environment, now)]
-        raw = edit.replace_section(document, name, last[0].section) if last[0].events else document.raw
+    def revised(document: Document) -> tuple[bytes, scopes.Settled]:
+        found = _settled(document.data, name, rules, environment, now)
+        raw = edit.replace_section(document, name, found.section) if found.events else document.raw
         if raw != document.raw:
             backups.save_backup(board.paths, document.raw, now)
-            for label, records in last[0].archived:
+            for label, records in found.archived:
                 protocol.archive(board.paths, label, records)
-        return raw
+        return raw, found
 
-    board.change(revised)
-    for event in last[0].events:
+    found = board.change(revised)
+    for event in found.events:
         board.when_free(partial(log, board.paths, (event,), now, waits=board.waits))
-    if last[0].events and hasattr(protocol, "follow_up"):  # paperwork that no trip waits for
-        protocol.follow_up(board.paths, last[0])
-    return last[0].events
+    if found.events and hasattr(protocol, "follow_up"):  # paperwork that no trip waits for
+        protocol.follow_up(board.paths, found)
+    return found.events
 
 
 def open_trips(sections: Mapping[str, Any], rules: RuleSet, environment: Environment, now: datetime) -> dict[str, str]:

@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import TypeVar
 
 from liza.errors import LizaError, LockTimeout, Unreadable, Unwritable
 from liza.halt import trip_id_of
@@ -12,6 +13,7 @@ from liza.store.document import Document, parse
 from liza.store.lock import Lock
 from liza.store.paths import Paths, find
 
+T = TypeVar("T")
 _LOOKS = 5  # at a file that is being written, until it is the same before and after
 _PATIENCE = 30.0  # seconds; how long a change is tried against programs that replace the file without the lock
 
@@ -117,11 +119,11 @@ class Board:
             if os.path.lexists(path) and (os.path.islink(path) or not os.path.isdir(path)):
                 yield f"{path}: not a folder, so nothing is kept there; to fix: mv {quote(path)} {quote(path)}.odd"
 
-    def change(self, edit: Callable[[Document], bytes], *, waits: bool = True) -> tuple[Document, bytes]:
-        """Put the bytes that `edit` makes of the document in its place; returns both, the old document first.
+    def change(self, edit: Callable[[Document], tuple[bytes, T]], *, waits: bool = True) -> T:
+        """Put the bytes that `edit` makes of the document in its place, and return what else it computed.
 
-        `edit` is called again with the newer document whenever another program got in between. Who does not wait gets a
-        `LockTimeout` at once where somebody holds the lock.
+        `edit` is called again with the newer document whenever another program got in between, so only what its last
+        call returns counts. Without `waits`, `LockTimeout` at once where another process holds the lock.
         """
         with Lock(self.paths.lock, None if waits and self.waits else 0.0):
             self._sweep()
@@ -132,14 +134,14 @@ class Board:
                     document = self._document(seen)
                 except Unreadable as error:
                     raise self.with_backup(error) from None
-                raw = edit(document)
+                raw, computed = edit(document)
                 if raw == document.raw:
                     self.changes += 1
-                    return document, raw
+                    return computed
                 try:
                     replace.replace(self.paths.state, seen, raw)
                     self.changes += 1
-                    return document, raw
+                    return computed
                 except replace.Changed:
                     if time.monotonic() - started > _PATIENCE:
                         raise Unwritable(
@@ -147,6 +149,10 @@ class Board:
                             hint=f"have them take the lock: flock -x {self.paths.lock} -c '...'",
                             file=self.paths.state,
                         ) from None
+
+    def rewrite(self, edit: Callable[[Document], bytes], *, waits: bool = True) -> None:
+        """`change`, where nothing but the bytes is wanted."""
+        self.change(lambda document: (edit(document), None), waits=waits)
 
     def when_free(self, step: Callable[[], None]) -> None:
         """Do a step that takes the lock. Who does not wait does it in a later `catch_up`, in order."""

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from liza.errors import LizaError, Refused, Unreadable
 from liza.store import files
-from liza.store.board import Board
+from liza.store.board import Board, T
 from liza.store.document import Document, parse
 from liza.store.paths import Paths
 from liza.store.replace import NotDurable, sync_folder
@@ -217,19 +217,21 @@ class EntryBoard(Board):
         """Whether the record is on the blackboard, whatever went wrong afterwards."""
         return self.changes > 0
 
-    def change(self, edit: Callable[[Document], bytes], *, waits: bool = True) -> tuple[Document, bytes]:
+    def change(self, edit: Callable[[Document], tuple[bytes, T]], *, waits: bool = True) -> T:
         if self.is_entered:
             return super().change(edit, waits=waits)
 
-        def marked(document: Document) -> bytes:
+        def marked(document: Document) -> tuple[bytes, T]:
             labels = list_inbox(self.paths).labels
             entered = [each for each in _entered(document) if each in labels]
             # A file that is gone was entered, and its id may have been dropped since.
             if self.waiting.id in entered or self.waiting.id not in labels:
                 raise AlreadyEntered
             self.allowed(document)
-            raw = edit(document)
-            return raw if raw == document.raw else _marked(raw, document.file, [*entered, self.waiting.id])
+            raw, computed = edit(document)
+            if raw != document.raw:
+                raw = _marked(raw, document.file, [*entered, self.waiting.id])
+            return raw, computed
 
         return super().change(marked, waits=waits)
 

@@ -329,5 +329,5 @@ def test_a_halt_of_ours_that_is_just_taken_away_is_never_taken_for_a_persons(boa
     with Child(away_and_back):
         end = time.monotonic() + 1.0
         while time.monotonic() < end:
-            seen = checkpoint.look(str(board.checkpoint))
+            seen = checkpoint.read(str(board.checkpoint))
             assert seen is None or seen.trip_id == "0123456789ab"

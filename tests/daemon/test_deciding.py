@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from liza.check import HALT_RESTORED, REPORT_RESTORED
+from liza.scopes.sprint.open_trip import HALT_RESTORED, REPORT_RESTORED
 from liza.store.lock import Lock
 from tests.daemon.daemon import OUTAGE, RETRIES, Daemon, Watched, until
 from tests.daemon.looking import Looking
@@ -117,7 +117,7 @@ def test_a_resolution_by_changing_the_status_is_told_with_an_alarm(board: Watche
         board.checkpoint.unlink()
         board.edit("status: TRIGGERED", "status: OK")
         daemon.tells("resolved")
-        assert "nobody wrote down how" in daemon.tells("alarm")
+        assert "without a text that says how" in daemon.tells("alarm")
         board.beats(3)
         assert not board.checkpoint.exists()
         assert len(daemon.told("tripped")) == 1

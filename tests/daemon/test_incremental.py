@@ -6,12 +6,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from liza.check import snapshot_of
 from liza.errors import Unreadable
 from liza.model import Snapshot, Verdict
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.memo import new_memo
 from liza.scopes.rules_file import read_rules
+from liza.scopes.sprint.evaluate import snapshot_of
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.paths import Paths

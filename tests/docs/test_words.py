@@ -10,7 +10,6 @@ import click
 import pytest
 
 import liza.api as liza_api
-from liza.check import Check
 from liza.cli.group import liza
 from liza.errors import LizaError
 from liza.rules.similar import similar_groups
@@ -20,6 +19,7 @@ from liza.scopes.gate import Gate
 from liza.scopes.loops.record import Recorded
 from liza.scopes.rules_file import read_rules
 from liza.scopes.slices import diagnosis
+from liza.scopes.sprint.evaluate import Check
 from liza.scopes.sprint.record import Added
 from liza.scopes.sprint.resolve import Resolution
 from tests.docs import pages

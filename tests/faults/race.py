@@ -178,7 +178,7 @@ def _append(paths: Paths, versions: int, shared: _Shared, variant: "Variant") ->
         finished = False
         while not finished:
             finished = shared.in_place.value == versions  # the last append begins when the rival has ended
-            board.change(attempt)
+            board.rewrite(attempt)
             written.append(Written(attempts, base, newest))
     return attempts, written, thrown_away
 

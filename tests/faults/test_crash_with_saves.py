@@ -20,7 +20,7 @@ LATER = boards.STATE.replace("marker: 0", "marker: 2  # saved later without the 
 
 def add(paths: Paths, reporter: str) -> Board:
     board = Board(paths)
-    board.change(lambda document: append_record(document, "anomalies", boards.anomaly(reporter)))
+    board.rewrite(lambda document: append_record(document, "anomalies", boards.anomaly(reporter)))
     return board
 
 

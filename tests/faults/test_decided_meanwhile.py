@@ -40,7 +40,7 @@ class Decision:
         if step.number >= self.number and not self.is_made and _is_free(paths.lock):
             self.is_made = True
             resolve(Board(paths), "use a queue", "alice", self.looking.now)
-        found = checkpoint.look(paths.checkpoint)
+        found = checkpoint.read(paths.checkpoint)
         self.is_undone |= self.is_made and found is not None and found.trip_id == self.trip
         return call()
 

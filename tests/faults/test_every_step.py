@@ -21,7 +21,7 @@ from tests.faults.rival import replace_without_lock, write_in_place
 
 
 def add(paths: Paths, reporter: str = "liza") -> None:
-    Board(paths).change(lambda document: append_record(document, "anomalies", boards.anomaly(reporter)))
+    Board(paths).rewrite(lambda document: append_record(document, "anomalies", boards.anomaly(reporter)))
 
 
 Event = Callable[[Paths], None]

@@ -36,7 +36,7 @@ Write = Callable[[Paths, str], None]
 
 
 def add(paths: Paths, name: str) -> None:
-    Board(paths).change(lambda document: append_record(document, "anomalies", boards.anomaly(name)))
+    Board(paths).rewrite(lambda document: append_record(document, "anomalies", boards.anomaly(name)))
 
 
 def log(paths: Paths, name: str) -> None:
@@ -106,7 +106,7 @@ def test_a_failure_while_a_write_is_undone_loses_nothing_that_another_program_sa
         if number > len(steps_after):
             break
         board = Board(paths)
-        board.change(lambda document: append_record(document, "anomalies", boards.anomaly("second")))
+        board.rewrite(lambda document: append_record(document, "anomalies", boards.anomaly("second")))
         on_board = "written without the lock" in Path(paths.state).read_text(encoding="utf-8")
         if not on_board and theirs not in boards.rescued(board):
             wrong.append(f"{steps_after[-1].name} (step {number} after the save): what was saved is lost")

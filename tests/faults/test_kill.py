@@ -20,7 +20,7 @@ Moment = Callable[[int], steps.Around]
 
 
 def add(paths: Paths, reporter: str) -> None:
-    Board(paths).change(lambda document: append_record(document, "anomalies", boards.anomaly(reporter)))
+    Board(paths).rewrite(lambda document: append_record(document, "anomalies", boards.anomaly(reporter)))
 
 
 def before(number: int) -> steps.Around:

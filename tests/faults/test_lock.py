@@ -94,7 +94,7 @@ def test_a_shell_script_that_waits_for_liza_gets_its_turn(paths: Paths) -> None:
 
 
 def add(paths: Paths, reporter: str) -> None:
-    Board(paths).change(lambda document: append_record(document, "anomalies", boards.anomaly(reporter)))
+    Board(paths).rewrite(lambda document: append_record(document, "anomalies", boards.anomaly(reporter)))
 
 
 def test_the_lock_file_is_never_unlinked(paths: Paths) -> None:
@@ -105,7 +105,7 @@ def test_the_lock_file_is_never_unlinked(paths: Paths) -> None:
         with held_by_flock(paths), pytest.raises(LockTimeout), Lock(paths.lock, 0.01):
             pass
         with pytest.raises(KeyError):
-            Board(paths).change(lambda document: document.data["no such section"])
+            Board(paths).rewrite(lambda document: document.data["no such section"])
         add(paths, "second")
         with Child(lambda: _die_with(paths)) as child:
             assert child.wait() == -signal.SIGKILL

@@ -17,7 +17,7 @@ VERSIONS = 4_000
 
 
 def add(paths: Paths) -> None:
-    Board(paths).change(lambda document: append_record(document, "anomalies", boards.anomaly("liza")))
+    Board(paths).rewrite(lambda document: append_record(document, "anomalies", boards.anomaly("liza")))
 
 
 # --- as fast as it can ----------------------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ def test_a_text_that_is_being_written_in_place_survives_whole(tmp_path: Path, cu
 
         def liza() -> bool:
             try:
-                Board(paths).change(edit)
+                Board(paths).rewrite(edit)
             except LizaError:  # what it saw could not be read: told, and nothing done
                 tried.give()
                 tried.give()

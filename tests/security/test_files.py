@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from liza.scopes.sprint.checkpoint import look
+from liza.scopes.sprint import checkpoint
 from liza.store.alerts import append_alerts
 from liza.store.paths import Paths
 from tests.security.attack import TRIPPING, Attack, Ran
@@ -262,7 +262,7 @@ def test_halt_that_becomes_a_fifo_during_the_look_never_blocks(attack: Attack, m
 
     monkeypatch.setattr(os, "lstat", swapped)
     looked: list[object] = []
-    thread = threading.Thread(target=lambda: looked.append(look(str(halt))), daemon=True)
+    thread = threading.Thread(target=lambda: looked.append(checkpoint.read(str(halt))), daemon=True)
     thread.start()
     thread.join(10)
     assert [each is not None for each in looked] == [True]

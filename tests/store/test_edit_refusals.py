@@ -39,7 +39,7 @@ def refusal(folder: Path, text: bytes, change: Edit) -> LizaError:
     """How a change of a real file is refused; the folder must be as it was, the lock file aside."""
     state = old(folder / "state.yaml", text.decode())
     with pytest.raises(LizaError) as caught:
-        Board(Paths(str(folder))).change(change)
+        Board(Paths(str(folder))).rewrite(change)
     assert state.read_bytes() == text
     assert sorted(os.listdir(folder)) == ["state.yaml", "state.yaml.lock"]
     assert str(state) in str(caught.value)

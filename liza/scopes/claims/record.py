@@ -75,9 +75,8 @@ class Imported(NamedTuple):
 
 def import_claims(context: Context, found: Mapping[str, Mapping[str, Any]], file: str) -> Imported:
     """Put the claims of a ledger on the blackboard, all in one change. A claim that is there stays as it is."""
-    outcome: list[tuple[Imported, tuple[Event, ...]]] = []
 
-    def revised(document: Document) -> bytes:
+    def revised(document: Document) -> tuple[bytes, tuple[Imported, tuple[Event, ...]]]:
         section = document.data.get(SCOPE.section)
         known = {name for _, name, _ in records.named(section, SCOPE.name)}
         new = {name: claim for name, claim in found.items() if name not in known}
@@ -88,14 +87,14 @@ def import_claims(context: Context, found: Mapping[str, Mapping[str, Any]], file
         told = Event("claim", file, "imported", f"{len(new)} claims were imported from {file}: {', '.join(new)[:400]}")
         disputed = tuple(event.name for event in mine if event.kind == "disputed")
         imported = Imported(tuple(new), tuple(name for name in found if name in known), disputed)
-        outcome[:] = [(imported, (told, *settled.events) if new else ())]
         if not new:
-            return document.raw
+            return document.raw, (imported, ())
         backups.save_backup(context.board.paths, document.raw, context.now)
         for name, copies in settled.archived:
             evaluate.archive(context.board.paths, name, copies)
-        return edit.replace_section(document, SCOPE.section, settled.section)
+        raw = edit.replace_section(document, SCOPE.section, settled.section)
+        return raw, (imported, (told, *settled.events))
 
-    context.board.change(revised)
-    log(context.board.paths, outcome[0][1], context.now)
-    return outcome[0][0]
+    imported, events = context.board.change(revised)
+    log(context.board.paths, events, context.now)
+    return imported

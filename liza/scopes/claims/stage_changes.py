@@ -135,23 +135,21 @@ def _unless_disputed(context: Context, document: Document, moved: stages.Moved, 
 
 
 def _change(context: Context, name: str, after: Callable[[Document], Change]) -> Staged:
-    last: list[Change] = []
-
-    def revised(document: Document) -> bytes:
-        last[:] = [after(document)]
-        sections = {"stages": last[0].stages, "claims": last[0].claims}
+    def revised(document: Document) -> tuple[bytes, Change]:
+        made = after(document)
+        sections = {"stages": made.stages, "claims": made.claims}
         raw = revise(document, {key: value for key, value in sections.items() if value != document.data.get(key)})
         if raw != document.raw:
             backups.save_backup(context.board.paths, document.raw, context.now)
-            for claim, copies in last[0].archived:
+            for claim, copies in made.archived:
                 evaluate.archive(context.board.paths, claim, copies)
-        return raw
+        return raw, made
 
-    context.board.change(revised)
-    log(context.board.paths, last[0].events, context.now)
-    if last[0].refused is not None:
-        raise last[0].refused
-    return Staged(name, last[0].stages, last[0].claims, last[0].events)
+    made = context.board.change(revised)
+    log(context.board.paths, made.events, context.now)
+    if made.refused is not None:
+        raise made.refused
+    return Staged(name, made.stages, made.claims, made.events)
 
 
 def _settled(context: Context, document: Document, section: Any) -> records.Settled:

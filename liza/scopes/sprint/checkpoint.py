@@ -48,7 +48,7 @@ class Checkpoint(NamedTuple):
         return file_time(self.mtime)
 
 
-def look(path: str) -> Checkpoint | None:
+def read(path: str) -> Checkpoint | None:
     """The CHECKPOINT, or None if there is nothing by that name, not even a dangling link."""
     head: bytes | None = None
     while head is None:
@@ -97,7 +97,7 @@ def make(path: str, trigger: Mapping[str, Any], settled: bool = False, restored:
 
     A human's CHECKPOINT stays as it is: it halts just as well. One that an earlier trip of ours left is replaced.
     """
-    there = look(path)
+    there = read(path)
     if there is not None and there.trip_id is None and not there.is_degraded:
         return
     if (
@@ -129,7 +129,7 @@ def make(path: str, trigger: Mapping[str, Any], settled: bool = False, restored:
 
 def make_degraded(path: str, why: str, now: datetime) -> None:
     """Halt the agents because the blackboard cannot be judged; nothing is done where they are halted already."""
-    if look(path) is not None:
+    if read(path) is not None:
         return
     text = (
         f"{format_time(now)}\n"
@@ -144,7 +144,7 @@ def make_degraded(path: str, why: str, now: datetime) -> None:
 
 def lift_degraded(path: str) -> bool:
     """Let the agents go on once the blackboard can be judged again; True if they were halted because it could not."""
-    there = look(path)
+    there = read(path)
     if there is None or not there.is_degraded:
         return False
     try:
@@ -211,7 +211,7 @@ def remove(path: str, trip_id: str | None) -> bool:
     It is taken aside before it is looked at for the last time: another trip, or a human, may have put theirs in its
     place since, and theirs goes back.
     """
-    there = look(path)
+    there = read(path)
     if there is None:
         return True
     if not _is_of(there, trip_id):
@@ -237,7 +237,7 @@ def _take_away(path: str, is_meant: Callable[[Checkpoint], bool]) -> bool:
         os.rename(path, aside)
     except FileNotFoundError:
         return True
-    taken = look(aside)
+    taken = read(aside)
     if taken is not None and not is_meant(taken):
         _put_aside_back(aside, path)
         return False
@@ -252,7 +252,7 @@ def _is_of(found: Checkpoint, trip_id: str | None) -> bool:
 
 def _put_aside_back(aside: str, path: str) -> None:
     """A halt that was taken aside is in force again, unless another has taken its place, which is as good."""
-    if look(path) is None:
+    if read(path) is None:
         os.rename(aside, path)
     else:
         os.unlink(aside)

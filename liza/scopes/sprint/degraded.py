@@ -17,7 +17,7 @@ def see_to(board: Board, error: LizaError | None, now: datetime) -> str | None:
     """Halt if there is an error and that is wanted, let go on if there is none; what was done, in words."""
     if error is None:
         return LIFTED if checkpoint.lift_degraded(board.paths.checkpoint) else None
-    if checkpoint.look(board.paths.checkpoint) is not None or not halts_when_degraded(board.paths.rules):
+    if checkpoint.read(board.paths.checkpoint) is not None or not halts_when_degraded(board.paths.rules):
         return None
     checkpoint.make_degraded(
         board.paths.checkpoint, location(error.file, error.line, error.column) + error.message, now

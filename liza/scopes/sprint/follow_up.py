@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from liza.errors import LizaError, Refused
 from liza.model import Match, Origin, Silenced, Snapshot, format_time
@@ -23,6 +23,7 @@ from liza.store.board import Board
 from liza.store.log import append_entry, append_locked, entries_about
 from liza.text import one_line
 
+T = TypeVar("T")
 _DETAIL = 300  # characters
 _ID = 12  # digits of a trip id
 
@@ -40,12 +41,20 @@ class Trip(NamedTuple):
     renews: bool = True  # a report on it that is there already is written anew; else that one has more to say
 
 
-def attempt(failed: list[LizaError], step: Callable[[], object]) -> None:
-    """Do a step of several; why it failed is for later."""
+def attempt(failed: list[LizaError], step: Callable[[], T]) -> T | None:
+    """Do a step of several; why it failed is kept for later."""
     try:
-        step()
+        return step()
     except LizaError as error:
         failed.append(error)
+        return None
+
+
+def caught(step: Callable[[], object]) -> LizaError | None:
+    """Do a step; why it failed, or None."""
+    failed: list[LizaError] = []
+    attempt(failed, step)
+    return failed[0] if failed else None
 
 
 # --- the trip -------------------------------------------------------------------------------------------------------

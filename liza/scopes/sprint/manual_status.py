@@ -41,7 +41,7 @@ def manual_trip(
         "report_file": REPORT_FILE,
         "trip_id": _trip_id(section, trigger, own),
     }
-    halt = checkpoint.look(board.paths.checkpoint)
+    halt = checkpoint.read(board.paths.checkpoint)
     if halt is not None and halt.trip_id == made["trip_id"] and halt.time is not None:
         made["timestamp"] = halt.time
     others = dict.fromkeys(match.rule.name for match in matches if match.rule.name != made["pattern"])

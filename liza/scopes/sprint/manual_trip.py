@@ -1,19 +1,21 @@
 """A trip by hand: a person saw what no rule did."""
 
 import hashlib
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from liza.check import add_message
 from liza.errors import Refused, Unreadable
 from liza.model import Snapshot, format_time
 from liza.schema.snapshot import take_snapshot
 from liza.scopes.rules_file import rules_in_force
 from liza.scopes.sprint import section as sections
+from liza.scopes.sprint.act import check_sprint
 from liza.scopes.sprint.checkpoint import REPORT_FILE
 from liza.scopes.sprint.follow_up import Trip
 from liza.scopes.sprint.manual_status import MANUAL
-from liza.scopes.sprint.trip import lost_trigger, put_into_effect, tidy
+from liza.scopes.sprint.open_trip import add_message
+from liza.scopes.sprint.trip import Halted, Outdated, apply_trip, lost_trigger, tidy
 from liza.store.board import Board
 
 
@@ -30,7 +32,7 @@ def trip(board: Board, text: str, severity: str, now: datetime) -> tuple[dict[st
         section = snapshot.sections.get("circuit_breaker")
         is_open = (sections.open_trigger(section) or lost_trigger(board, section)) is not None
     except Unreadable:
-        snapshot = Snapshot(b"", {}, {}, ())  # the brake works all the same; what cannot be done is told at the end
+        snapshot = Snapshot(b"", {}, {}, ())  # the brake works all the same; what cannot be done is reported at the end
         is_open = False
     if is_open and (was := _join(board, text, now)) is not None:
         return was, False
@@ -45,13 +47,17 @@ def trip(board: Board, text: str, severity: str, now: datetime) -> tuple[dict[st
         "message": text.strip(),
     }
     made = Trip(trigger, (), snapshot, {})
-    if put_into_effect(board, made, now, lambda document: made) is None:
-        return _join(board, text, now) or trigger, False  # somebody was faster
+    try:
+        apply_trip(board, made, now, lambda document: made)
+    except Outdated:
+        return _join(board, text, now) or trigger, False  # another trip was first
     return trigger, True
 
 
 def _join(board: Board, text: str, now: datetime) -> dict[str, Any] | None:
-    """The open trip with the text added; None if somebody has resolved it meanwhile."""
+    """The open trip with the text added; None if it was resolved meanwhile."""
     rules, _ = rules_in_force(board.paths.rules)
+    with suppress(Halted):  # what failed is tried again with the text
+        check_sprint(board, rules, now)
     found = add_message(board, rules, text.strip(), now)
     return dict(found.trigger) if found.trigger is not None else None

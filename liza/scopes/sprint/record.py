@@ -40,9 +40,13 @@ class Invalid(Refused):
 def add_anomaly(board: Board, record: Mapping[str, Any]) -> Added:
     """Append one anomaly."""
     warnings = check_anomaly(record)
-    before, after = board.change(lambda document: append_record(document, "anomalies", record))
-    noted = (*warnings, *_stuck(board.stuck))
-    return Added(record, board.paths.state, _line_of(record, before, after), noted, tuple(board.rescued))
+
+    def append(document: Document) -> tuple[bytes, int]:
+        raw = append_record(document, "anomalies", record)
+        return raw, _line_of(record, document, raw)
+
+    line = board.change(append)
+    return Added(record, board.paths.state, line, (*warnings, *_stuck(board.stuck)), tuple(board.rescued))
 
 
 def _stuck(texts: Iterable[str]) -> Iterable[Fault]:

@@ -8,15 +8,17 @@ from typing import Any, NamedTuple
 
 from liza.errors import LizaError, Refused, Unreadable
 from liza.model import Origin, Problem, format_time
+from liza.scopes.rules_file import rules_in_force
 from liza.scopes.sprint import checkpoint, report
 from liza.scopes.sprint import section as sections
+from liza.scopes.sprint.act import check_sprint
 from liza.scopes.sprint.evidence import with_kept
 from liza.scopes.sprint.follow_up import attempt, is_logged, log_command, log_decision, report_decision
 from liza.scopes.sprint.origin import origin_of
 from liza.scopes.sprint.trip import Halted, lost_trigger, tidy
 from liza.store import alerts, edit
 from liza.store.board import Board
-from liza.store.document import Document, parse
+from liza.store.document import Document
 from liza.text import person_name
 
 
@@ -44,41 +46,48 @@ def resolve(board: Board, text: str, by: str, now: datetime, *, terminal: bool =
     with suppress(Unreadable):  # in the middle of a save; what is read below, under the lock, decides
         if lost_trigger(board, board.read().data.get("circuit_breaker")) is not None:
             _enter_lost(board, now)
-    found: list[Mapping[str, Any]] = []
-    late: list[Mapping[str, Any]] = []
-
-    def commit(document: Document) -> bytes:
-        section, _ = sections.settled(document.data.get("circuit_breaker"), now)
-        trigger = sections.open_trigger(section)
-        found[:] = [dict(trigger)] if trigger is not None else []
-        late.clear()
-        if trigger is not None:
-            section = sections.resolved(section, text.strip(), by, now, terminal=terminal)
-            _log_command(board, section, dict(trigger), now)
-        elif (done := sections.completed(section, text.strip(), by)) is not None:
-            section, entry = done
-            late.append({**entry, "origin": Origin.COMMAND})
-            _log_command(board, section, entry, now)
-        if "circuit_breaker" not in document.data and not found and not late:
-            return document.raw
-        return edit.replace_section(document, "circuit_breaker", section)
-
-    _, raw = board.change(commit)
-    if found:
+    decided = board.change(lambda document: _commit(board, document, text.strip(), by, now, terminal))
+    if decided.trigger is not None:
         decision = {"resolution": text.strip(), "resolved_at": format_time(now), "resolved_by": by}
-        decision["origin"] = Origin.COMMAND
+        entry = {**decided.trigger, **decision, "origin": Origin.COMMAND}
         if not terminal:
-            alerts.append_alerts(
-                board.paths, [("alarm", sections.without_terminal_text({**found[0], **decision}))], now
-            )
-        _paperwork(board, {**found[0], **decision}, now)
-        return Resolution(found[0], checkpoint.look(board.paths.checkpoint))
-    decided = _decided(board, raw)
-    finished = [*late, *(each for each in decided[-1:] if not late and _is_unfinished(board, each))]
-    for entry in finished:
-        _paperwork(board, entry, now)
-    earlier = decided[-1] if decided and not late else None
-    return Resolution(None, checkpoint.look(board.paths.checkpoint), bool(finished), earlier)
+            alerts.append_alerts(board.paths, [("alarm", sections.without_terminal_text(entry))], now)
+        _follow_up(board, entry, now)
+        return Resolution(decided.trigger, checkpoint.read(board.paths.checkpoint))
+    earlier = None if decided.completed is not None else _last_decision(board, decided.section)
+    finished = decided.completed
+    if finished is None and earlier is not None and _is_unfinished(board, earlier):
+        finished = earlier
+    if finished is not None:
+        _follow_up(board, finished, now)
+    return Resolution(None, checkpoint.read(board.paths.checkpoint), finished is not None, earlier)
+
+
+class _Decided(NamedTuple):
+    """What a decision was entered for: the open trip, or one that was closed by hand without a text, or neither."""
+
+    section: Mapping[str, Any]
+    trigger: Mapping[str, Any] | None = None
+    completed: Mapping[str, Any] | None = None
+
+
+def _commit(
+    board: Board, document: Document, text: str, by: str, now: datetime, terminal: bool
+) -> tuple[bytes, _Decided]:
+    section = sections.reconcile(document.data.get("circuit_breaker"), now).section
+    trigger = sections.open_trigger(section)
+    decided = _Decided(section)
+    if trigger is not None:
+        section = sections.resolved(section, text, by, now, terminal=terminal)
+        _log_command(board, section, dict(trigger), now)
+        decided = _Decided(section, trigger=dict(trigger))
+    elif (late := sections.completed(section, text, by)) is not None:
+        section, entry = late
+        _log_command(board, section, entry, now)
+        decided = _Decided(section, completed={**entry, "origin": Origin.COMMAND})
+    elif "circuit_breaker" not in document.data:
+        return document.raw, decided
+    return edit.replace_section(document, "circuit_breaker", section), decided
 
 
 def _log_command(board: Board, section: Any, trip: Mapping[str, Any], now: datetime) -> None:
@@ -89,12 +98,9 @@ def _log_command(board: Board, section: Any, trip: Mapping[str, Any], now: datet
 
 def _enter_lost(board: Board, now: datetime) -> None:
     """A trip that is not on the blackboard is entered before it is resolved, so that the decision has its place."""
-    from liza.check import check
-    from liza.scopes.rules_file import rules_in_force
-
     rules, broken = rules_in_force(board.paths.rules)
     try:
-        check(board, rules, now, enter=broken is None)
+        check_sprint(board, rules, now, enter=broken is None)
     except Halted as error:
         if lost_trigger(board, board.read().data.get("circuit_breaker")) is None:
             return  # what else failed of it fails again with the decision, or is of no consequence any more
@@ -106,19 +112,21 @@ def _enter_lost(board: Board, now: datetime) -> None:
         raise Refused(said, hint=hint, file=cause.file, line=cause.line, column=cause.column) from None
 
 
-def _decided(board: Board, raw: bytes) -> list[Mapping[str, Any]]:
-    """The last trip that is resolved, as the history has it. What the last resolution should have done and has not was
-    interrupted; a CHECKPOINT of another trip stays: perhaps an old copy was saved over it, and only a
-    check can tell."""
-    section = with_kept(board, parse(raw, board.paths.state).data.get("circuit_breaker"))
-    decided = [e for e in sections.history_of(section) if isinstance(e, Mapping) and e.get("trip_id")]
-    decided = [entry for entry in decided if entry.get("resolved_at") is not None]
-    return [{**entry, "origin": origin_of(board, section, entry)} for entry in decided[-1:]]
+def _last_decision(board: Board, section: Any) -> Mapping[str, Any] | None:
+    """The last trip that is resolved, as the history has it; what its resolution has left undone was interrupted.
+
+    A CHECKPOINT of another trip stays: perhaps an old copy was saved over it, and only a check can tell.
+    """
+    section = with_kept(board, section)
+    for entry in reversed(sections.history_of(section)):
+        if isinstance(entry, Mapping) and entry.get("trip_id") and entry.get("resolved_at") is not None:
+            return {**entry, "origin": origin_of(board, section, entry)}
+    return None
 
 
 def _is_unfinished(board: Board, entry: Mapping[str, Any]) -> bool:
     trip = str(entry["trip_id"])
-    there = checkpoint.look(board.paths.checkpoint)
+    there = checkpoint.read(board.paths.checkpoint)
     archived = os.path.join(board.paths.reports, report.archive_name(entry))
     return (
         (there is not None and there.trip_id == trip)
@@ -127,7 +135,7 @@ def _is_unfinished(board: Board, entry: Mapping[str, Any]) -> bool:
     )
 
 
-def _paperwork(board: Board, entry: Mapping[str, Any], now: datetime) -> None:
+def _follow_up(board: Board, entry: Mapping[str, Any], now: datetime) -> None:
     """What follows from a decision that is on the blackboard. A step that fails keeps no other one from being done."""
     failed: list[LizaError] = []
     trip = str(entry["trip_id"]) if entry.get("trip_id") else None
@@ -136,7 +144,7 @@ def _paperwork(board: Board, entry: Mapping[str, Any], now: datetime) -> None:
     attempt(failed, lambda: checkpoint.remove(board.paths.checkpoint, trip))
     log_decision(board, entry, now, failed)
     if failed:
-        said = "the decision is entered, but not all that follows from it could be done"
-        first = Problem(said, board.paths.state, hint="mend what follows, then run the same command again")
+        said = "the decision is entered, but some follow-up steps failed"
+        first = Problem(said, board.paths.state, hint="fix what follows, then run the same command again")
         rest = [Problem(each.message, each.file or "", each.line, each.column, each.hint) for each in failed]
         raise checkpoint.Unfinished(said, file=board.paths.state, problems=[first, *rest])

@@ -5,21 +5,21 @@ Only decisions; nothing here reads or writes a file. Whatever people put into th
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from liza.model import Origin, format_time, is_trip_id
 from liza.rules.acknowledged import is_trip, open_trigger, origin_of, same_trip
 
 __all__ = [
     "also_matched", "checked", "completed", "decision_on", "entry_of", "follow_numbers", "history_of", "is_entered",
-    "is_trip", "last_decision", "looked_at", "open_trigger", "resolved", "settled", "told", "tripped", "whose",
+    "is_trip", "last_decision", "looked_at", "open_trigger", "reconcile", "resolved", "trigger_fields", "tripped",
+    "whose",
 ]  # fmt: skip
 
 Section = dict[str, Any]
 WITHOUT_TERMINAL = "without_terminal"  # a decision that perhaps no person made
 _DECISION = ("resolution", "resolved_at", "resolved_by", WITHOUT_TERMINAL)
 BY_HAND = "by hand"  # as it stands on the blackboard where nobody said who
-JOINED = "was joined with its trip"  # a note that asks nothing of anybody
 
 
 def history_of(section: Any) -> list[Any]:
@@ -115,7 +115,7 @@ def named(trigger: Mapping[str, Any]) -> str:
     return f"{trigger.get('pattern') or 'no pattern named'} ({trigger.get('severity') or 'no severity named'})"
 
 
-def told(trigger: Mapping[str, Any]) -> dict[str, Any]:
+def trigger_fields(trigger: Mapping[str, Any]) -> dict[str, Any]:
     """The open trip for other programs, always with the same fields."""
     names = ("timestamp", "pattern", "severity", "report_file", "trip_id")
     return {name: trigger.get(name) for name in names} | {"also_matched": also_matched(trigger)}
@@ -211,41 +211,51 @@ def _last(history: Sequence[Any], wanted: Callable[[Mapping[str, Any]], bool]) -
     )
 
 
-def settled(section: Any, now: datetime) -> tuple[Section, list[str]]:
-    """What people did by hand, brought into the same form; and what is to be said about it.
+class Reconciled(NamedTuple):
+    """The section with what people did by hand in liza's form, and what is to be reported about it."""
+
+    section: Section
+    notes: list[str]
+    joined: list[str]  # those notes that ask nothing of anyone
+
+
+def reconcile(section: Any, now: datetime) -> Reconciled:
+    """Bring what people did by hand into liza's own form.
 
     Moving the trigger into the history with `yq` leaves a second entry for the same trip: both become one. A trip whose
-    entry is still open although the status is OK was resolved by somebody who only changed the status.
+    entry is still open although the status is OK was resolved by a person who only changed the status.
     """
-    history: list[Any] = []
-    notes: list[str] = []
-    for entry in history_of(section):
-        twin = _twin(history, entry)
-        if twin is None:
-            history.append(entry)
-        else:
-            history[twin] = {
-                **history[twin],
-                **{name: entry[name] for name in _DECISION if entry.get(name) is not None},
-            }
-            notes.append(f"the resolution of {entry.get('pattern')} that was entered by hand {JOINED}")
+    history, joined = _join_twins(history_of(section))
+    notes = list(joined)
     trigger = open_trigger(section)
     for index, entry in enumerate(history):
         if not isinstance(entry, Mapping) or not _is_open(entry) or not entry.get("trip_id"):
             continue  # without a trip id it is another tool's, and what it leaves open is not ours to close
         if trigger is not None and same_trip(entry, trigger):
             continue
-        history[index] = {
-            **entry,
-            "resolved_at": format_time(now),
-            "resolved_by": entry.get("resolved_by") or BY_HAND,
-        }
+        by = entry.get("resolved_by") or BY_HAND
+        history[index] = {**entry, "resolved_at": format_time(now), "resolved_by": by}
         if not entry.get("resolution"):
-            notes.append(f"{entry.get('pattern')} was resolved by hand, and nobody wrote down how")
+            notes.append(f"{entry.get('pattern')} was resolved by hand, without a text that says how")
     result = {**_plain(section), "history": history} if history != history_of(section) else _plain(section)
     if result.get("status") == "OK" and result.get("current_trigger") is not None:
-        result["current_trigger"] = None  # somebody set the status, and that was all
-    return result, notes
+        result["current_trigger"] = None  # a person set the status, and that was all
+    return Reconciled(result, notes, joined)
+
+
+def _join_twins(entries: Iterable[Any]) -> tuple[list[Any], list[str]]:
+    """The history with every decision that was entered by hand in the entry of its trip, and a note for each."""
+    history: list[Any] = []
+    notes: list[str] = []
+    for entry in entries:
+        twin = _twin(history, entry)
+        if twin is None:
+            history.append(entry)
+        else:
+            decision = {name: entry[name] for name in _DECISION if entry.get(name) is not None}
+            history[twin] = {**history[twin], **decision}
+            notes.append(f"the resolution of {entry.get('pattern')} that was entered by hand was joined with its trip")
+    return history, notes
 
 
 def _twin(history: Sequence[Any], entry: Any) -> int | None:

@@ -29,22 +29,22 @@ def add(
     if length > LONGEST:
         hours = f"{LONGEST.total_seconds() / 3600:g}"
         raise Refused(f"a silence lasts at most {hours} hours", hint=f"--for {hours}h, and decide again then")
-    record: dict[str, Any] = {"id": "", "rule": rule}
-    record |= {"match": dict(match)} if match else {"all": True}
-    record |= {
+    fields: dict[str, Any] = {"rule": rule, **({"match": dict(match)} if match else {"all": True})}
+    fields |= {
         "created": format_time(now),
         "until": format_time(now + length),
         "reason": reason.strip(),
         "by": by,
     }
 
-    def append(document: Document) -> bytes:
-        taken = {entry.name for entry in read_silences(document.data.get("silences"))}
-        record["id"] = next(name for n in range(1, len(taken) + 2) if (name := f"silence-{n}") not in taken)
-        return edit.append_record(document, "silences", record)
+    def append(document: Document) -> tuple[bytes, dict[str, Any]]:
+        taken = {entry.name for entry in entries(document.data.get("silences"))}
+        unused = next(name for n in range(1, len(taken) + 2) if (name := f"silence-{n}") not in taken)
+        record = {"id": unused, **fields}
+        return edit.append_record(document, "silences", record), record
 
-    board.change(append)
-    entry = next(read_silences([record]))
+    record = board.change(append)
+    entry = next(entries([record]))
     about = ", ".join(f"{name}={value}" for name, value in match.items()) or "all of it"
     said = f"{record['id']}: {rule} ({about}) until {record['until']}: {reason.strip()}"
     return Done(entry, _log(board, by, "silenced", said, now))
@@ -52,10 +52,9 @@ def add(
 
 def expire(board: Board, name: str, by: str, now: datetime) -> Done:
     """End a silence before its time; `Refused` if there is none of that name, or it has ended."""
-    ended: list[Entry] = []
 
-    def end(document: Document) -> bytes:
-        listed = list(read_silences(document.data.get("silences")))
+    def end(document: Document) -> tuple[bytes, Entry]:
+        listed = list(entries(document.data.get("silences")))
         named = [entry for entry in listed if entry.name == name]
         if not named:
             known = ", ".join(entry.name for entry in listed if entry.in_force(now))
@@ -64,11 +63,11 @@ def expire(board: Board, name: str, by: str, now: datetime) -> Done:
         if not usable:
             raise Refused(f"the silence {name} is not in force, so it cannot be ended", hint="see: liza silence list")
         decision = {"expired_at": format_time(now), "expired_by": by}
-        ended[:] = [usable[0]._replace(fields={**usable[0].fields, **decision})]
-        return edit.set_fields(document, "silences", usable[0].place, decision)
+        ended = usable[0]._replace(fields={**usable[0].fields, **decision})
+        return edit.set_fields(document, "silences", usable[0].place, decision), ended
 
-    board.change(end)
-    return Done(ended[0], _log(board, by, "unsilenced", f"{name}: {ended[0].fields['rule']}", now))
+    ended = board.change(end)
+    return Done(ended, _log(board, by, "unsilenced", f"{name}: {ended.fields['rule']}", now))
 
 
 def _log(board: Board, by: str, action: str, detail: str, now: datetime) -> LizaError | None:

@@ -7,7 +7,7 @@ the next check does.
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from liza.errors import LizaError, LockTimeout, Refused
 from liza.model import Match, Number, Problem, Record, Snapshot, Verdict, format_time
@@ -18,7 +18,7 @@ from liza.schema.severities import SEVERITIES
 from liza.scopes.sprint import checkpoint, evidence
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.checkpoint import REPORT_FILE
-from liza.scopes.sprint.follow_up import Trip, archive, attempt, log_trip, restore_report, write_report
+from liza.scopes.sprint.follow_up import Trip, archive, attempt, caught, log_trip, restore_report, write_report
 from liza.store import edit, replace
 from liza.store.board import Board
 from liza.store.document import Document
@@ -45,7 +45,7 @@ def trip_of(
         "report_file": REPORT_FILE,
         "trip_id": trip_id_of(match, section),
     }
-    there = checkpoint.look(board.paths.checkpoint)
+    there = checkpoint.read(board.paths.checkpoint)
     if there is not None and there.trip_id == trigger["trip_id"] and there.time is not None:
         trigger["timestamp"] = there.time  # a trip that was interrupted keeps the time at which it began
     if lost is not None and lost["trip_id"] != trigger["trip_id"]:
@@ -60,7 +60,7 @@ def trip_of(
 def lost_trigger(board: Board, section: Any) -> dict[str, Any] | None:
     """The trip that halts the agents and is not on the blackboard: it could not be entered, or an older copy was saved
     over it. Nobody has decided on it, so the next check enters it, under the same id."""
-    halt = checkpoint.look(board.paths.checkpoint)
+    halt = checkpoint.read(board.paths.checkpoint)
     if halt is None or halt.trip_id is None or sections.knows(section, halt.trip_id):
         return None
     said = {name: one_line(text, 2000) for name, text in halt.fields.items() if name != "restored"}
@@ -124,90 +124,126 @@ def tidy(board: Board) -> None:
         replace.sweep_drafts(folder)
 
 
-def put_into_effect(
-    board: Board, trip: Trip, now: datetime, again: Callable[[Document], Trip | None], *, halt: bool = True
-) -> Trip | None:
-    """Halt, report, commit, log: in this order, each repeatable. None if there is nothing to trip after all.
+class Outdated(Exception):
+    """The blackboard changed so that the verdict no longer holds: evaluate it again."""
 
-    The halt waits for no lock; without `halt` it is in force already. `again` is asked under the lock what the trip is
-    for the blackboard as it is by then. A step that fails does not keep the next ones from being done; `Halted` tells
-    about it at the end.
+
+class _Halt:
+    """The CHECKPOINT of a trip. Which trip it is, is certain only under the lock; until then it has the id that this
+    process took it for."""
+
+    def __init__(self, board: Board, trigger: Mapping[str, Any], *, make: bool) -> None:
+        self.path = board.paths.checkpoint
+        self.triggers = [trigger]  # all whose id it has had
+        self.failure = caught(lambda: checkpoint.make(self.path, trigger)) if make else None
+
+    def name(self, trigger: Mapping[str, Any]) -> LizaError | None:
+        """Give it the id and time that are entered; why that failed. Where a person has removed it, nothing is done.
+
+        Under the lock, and not afterwards: a person who has decided by then must not find the agents halted again.
+        """
+        if self.failure is None and checkpoint.read(self.path) is None:
+            return None
+        self.triggers.append(trigger)
+        return caught(lambda: checkpoint.make(self.path, trigger, settled=True))
+
+    def withdraw(self) -> None:
+        for each in self.triggers:
+            checkpoint.remove(self.path, str(each["trip_id"]))
+
+
+class _Committed(NamedTuple):
+    """What is entered in state.yaml after the commit: this trip, or another one that is open, or neither."""
+
+    trip: Trip | None
+    other: Mapping[str, Any] | None = None
+
+
+def apply_trip(
+    board: Board, trip: Trip, now: datetime, trip_now: Callable[[Document], Trip | None], *, halt: bool = True
+) -> Trip:
+    """Halt, report, commit, follow up: in this order, each repeatable. `Outdated` if nothing is to trip after all.
+
+    The halt waits for no lock; without `halt` it is in force already. `trip_now` is called under the lock: what the
+    trip is for the blackboard as it is by then. A step that fails keeps no later one from being done; `Halted` reports
+    all of them at the end.
     """
     failed: list[LizaError] = []
-    halts = [trip.trigger]
-    if halt:
-        attempt(failed, lambda: checkpoint.make(board.paths.checkpoint, trip.trigger))
-    halted = not failed
+    halted = _Halt(board, trip.trigger, make=halt)
+    failed += [halted.failure] if halted.failure is not None else []
     attempt(failed, lambda: write_report(board, trip))
-    outcome: list[Trip | None] = [trip]  # unless the commit says otherwise
-    standing: list[Mapping[str, Any]] = []
-
-    def commit(document: Document) -> bytes:
-        section, _ = sections.settled(document.data.get("circuit_breaker"), now)
-        other = sections.open_trigger(section)
-        if other is not None and not sections.is_entered(section, other):
-            other = None  # a person wrote it, and this trip is that one, put into effect
-        is_another = other is not None and other["trip_id"] != trip.trigger["trip_id"]
-        outcome[:] = [None if is_another else again(document)]
-        # Also the same one, if its evidence is gone by now: it stays open until a person decides.
-        standing[:] = [other] if other is not None and outcome[0] is None else []
-        if (entered := outcome[0]) is None:
-            if standing:  # its halt and its report are the ones that count
-                name_halt({**trip.trigger, **standing[0]})
-            return document.raw
-        if other is not None and other.get("timestamp"):  # another check was first: it is the same trip, from then on
-            said = {"message": other["message"]} if other.get("message") else {}
-            trigger = {**said, **entered.trigger, "timestamp": other["timestamp"]}
-            outcome[0] = entered = entered._replace(trigger=trigger)
-        known = len(failed)
-        name_halt(entered.trigger)
-        if not halted and len(failed) > known:
-            del failed[known:]  # that was said before
-            # A trip that is entered and has no halt seems to have lost it to a person.
-            hint = "mend what is said of CHECKPOINT, then run: liza analyze"
-            raise Refused("nothing is entered before the agents are halted", hint=hint, file=board.paths.state)
-        if entered.trigger != trip.trigger:  # no trip is entered that people cannot read about
-            attempt(failed, lambda: write_report(board, entered, instead_of=trip))
-        listed = evidence.kept(board, entered.trigger, entered.evidence)  # its file is there before what names it
-        new = sections.tripped(section, entered.trigger, listed, now)
-        return edit.replace_section(document, "circuit_breaker", new)
-
-    def name_halt(trigger: Mapping[str, Any]) -> None:
-        # Under the lock, and not afterwards: whoever has decided by then must not find the agents halted again.
-        if not halted or checkpoint.look(board.paths.checkpoint) is not None:  # else somebody has taken it away
-            halts.append(trigger)
-            attempt(failed, lambda: checkpoint.make(board.paths.checkpoint, trigger, settled=True))
-
     before = len(failed)
-    attempt(failed, lambda: board.change(commit))
+    committed = attempt(
+        failed, lambda: board.change(lambda document: _commit(board, document, trip, trip_now, halted, failed, now))
+    ) or _Committed(trip)  # not entered, but in effect: the next check enters it
+    if committed.other is not None:
+        restore_report(board, committed.other)
+        raise Outdated
+    if committed.trip is None:
+        halted.withdraw()  # the evidence is gone again
+        raise Outdated
     # What rules found they find again; what a person said may be nowhere if it could not be entered.
     retry = "the same command again" if trip.trigger.get("message") and len(failed) > before else "liza analyze"
-    final = outcome[0]
-    if standing:
-        restore_report(board, standing[0])
-    elif final is None:
-        for each in halts:  # the evidence is gone again
-            checkpoint.remove(board.paths.checkpoint, str(each["trip_id"]))
-    else:
-        attempt(failed, lambda: archive(board, final))
-        attempt(failed, lambda: log_trip(board, final.trigger, now))
-        if failed:
-            raise Halted(failed, final.trigger, retry)
-    return final
+    _follow_up(board, committed.trip, now, failed, retry)
+    return committed.trip
+
+
+def _commit(
+    board: Board,
+    document: Document,
+    trip: Trip,
+    trip_now: Callable[[Document], Trip | None],
+    halt: _Halt,
+    failed: list[LizaError],
+    now: datetime,
+) -> tuple[bytes, _Committed]:
+    """The blackboard with the trip entered, once its halt and its report are those of the trip that is entered."""
+    section = sections.reconcile(document.data.get("circuit_breaker"), now).section
+    other = sections.open_trigger(section)
+    if other is not None and not sections.is_entered(section, other):
+        other = None  # a person wrote it, and this trip is that one, put into effect
+    is_another = other is not None and other["trip_id"] != trip.trigger["trip_id"]
+    entered = None if is_another else trip_now(document)
+    if entered is None:
+        # An open trip stays open until a person decides, also one whose evidence is gone by now.
+        if other is not None and (error := halt.name({**trip.trigger, **other})) is not None:
+            failed.append(error)
+        return document.raw, _Committed(None, other)
+    if other is not None and other.get("timestamp"):  # another check was first: it is the same trip, from then on
+        message = {"message": other["message"]} if other.get("message") else {}
+        entered = entered._replace(trigger={**message, **entered.trigger, "timestamp": other["timestamp"]})
+    if (error := halt.name(entered.trigger)) is not None:
+        if halt.failure is not None:
+            # A trip that is entered and has no halt would look as if a person had removed it.
+            hint = "fix the problem with CHECKPOINT, then run: liza analyze"
+            raise Refused("nothing is entered before the agents are halted", hint=hint, file=board.paths.state)
+        failed.append(error)
+    if entered.trigger != trip.trigger:  # no trip is entered that people cannot read about
+        attempt(failed, lambda: write_report(board, entered, instead_of=trip))
+    listed = evidence.kept(board, entered.trigger, entered.evidence)  # its file is there before what names it
+    new = sections.tripped(section, entered.trigger, listed, now)
+    return edit.replace_section(document, "circuit_breaker", new), _Committed(entered)
+
+
+def _follow_up(board: Board, trip: Trip, now: datetime, failed: list[LizaError], retry: str) -> None:
+    attempt(failed, lambda: archive(board, trip))
+    attempt(failed, lambda: log_trip(board, trip.trigger, now))
+    if failed:
+        raise Halted(failed, trip.trigger, retry)
 
 
 class Halted(LizaError, RuntimeError):
-    """A trip that is in effect, but not all of its paperwork could be done; each failure is among the problems."""
+    """A trip that is in effect, but not all of its follow-up could be done; each failure is among the problems."""
 
     exit_code = 3
     status = "triggered"
 
     def __init__(self, failed: Sequence[LizaError], trigger: Mapping[str, Any], retry: str = "liza analyze") -> None:
-        said = f"{sections.named(trigger)} is tripped, but not all could be done"
+        said = f"{sections.named(trigger)} tripped, but some follow-up steps failed"
         file = failed[0].file or ""
-        first = Problem(said, file, hint=f"mend what follows, then run: {retry}")
+        first = Problem(said, file, hint=f"fix what follows, then run: {retry}")
         rest = [Problem(each.message, each.file or file, each.line, each.column, each.hint) for each in failed]
         super().__init__(f"{said}: {failed[0].message}", file=file, problems=[first, *rest])
         self.trigger = trigger
         self.is_for_the_lock = all(isinstance(each, LockTimeout) for each in failed)
-        self.fields = {"trigger": sections.told(trigger)}
+        self.fields = {"trigger": sections.trigger_fields(trigger)}

@@ -16,7 +16,7 @@ MOVE = """.circuit_breaker.history += [.circuit_breaker.current_trigger |
      .resolved_at = "2025-01-18T19:00:00Z"]"""
 CLEAR = """.circuit_breaker.current_trigger = null |
      .circuit_breaker.status = "OK\""""
-EXAMPLE = Path(__file__).parents[2] / ".liza.example" / "state.yaml"
+EXAMPLE = Path(__file__).parents[3] / ".liza.example" / "state.yaml"
 EVENING = "2025-01-18T20:00:00Z"
 
 
@@ -88,7 +88,7 @@ def test_a_decision_by_hand_that_cannot_be_logged_is_told_and_logged_later(tmp_p
     log.write_text(whole + "- {timestamp: ")
     ran = board.analyze(now=EVENING)
     assert ran.code == 0
-    assert "the decision on retry_cluster is not written down everywhere: its last entry is not whole" in ran.out
+    assert "the decision on retry_cluster is not recorded everywhere: its last entry is not whole" in ran.out
     log.write_text(whole)
     accepted(board)
     assert len(board.logged) == 2
@@ -178,7 +178,7 @@ def test_the_status_alone_set_to_ok_is_noted_and_does_not_trip_again(tmp_path: P
     board.checkpoint.unlink()
     ran = board.analyze(now=EVENING)
     assert ran.code == 0
-    assert "resolved by hand, and nobody wrote down how" in ran.out
+    assert "resolved by hand, without a text" in ran.out
     accepted(board, None)
 
 
@@ -187,7 +187,7 @@ def test_a_text_without_a_time_is_kept(tmp_path: Path) -> None:
     yq(board, '.circuit_breaker.history[-1].resolution = "ADR-003 created"', CLEAR)
     board.checkpoint.unlink()
     ran = board.analyze(now=EVENING)
-    assert "nobody wrote down how" not in ran.out
+    assert "without a text" not in ran.out
     accepted(board)
 
 

@@ -188,7 +188,7 @@ def test_a_halt_that_could_only_be_made_empty_is_known_as_lizas_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     board = board_with(tmp_path, *RETRY.records)
-    trips_where(board, monkeypatch, lambda step: step.name == "write", errno.ENOSPC, "not all could be done")
+    trips_where(board, monkeypatch, lambda step: step.name == "write", errno.ENOSPC, "some follow-up steps failed")
     assert board.checkpoint.read_bytes() == b""
     gate = board.run("gate")
     assert gate.code == 2
@@ -248,7 +248,7 @@ def test_a_trip_by_hand_that_could_not_be_entered_is_made_again_by_the_command_t
     board.save("anomalies: [")
     ran = board.run("trip", "-m", "the sandbox is down", "--now", LATER)
     assert ran.code == 3
-    assert "mend what follows, then run: the same command again" in ran.err
+    assert "fix what follows, then run: the same command again" in ran.err
     board.save(good)
     assert board.run("trip", "-m", "the sandbox is down", "--now", LATER).code == 3
     assert board.section["status"] == "TRIGGERED"

@@ -1,0 +1,163 @@
+"""Acting on a verdict: nothing matched, a pattern that nobody is halted for yet, or a trip that waits for a person.
+
+What a crash left undone of a trip, the next check does.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from liza.errors import Refused, Unreadable
+from liza.model import Origin, Verdict
+from liza.rules.evaluate import RuleSet, evaluate
+from liza.rules.evidence import evidence_text
+from liza.scopes.sprint import checkpoint, evidence, open_trip
+from liza.scopes.sprint import section as sections
+from liza.scopes.sprint.evaluate import Check, evaluate_board, snapshot_of
+from liza.scopes.sprint.follow_up import Trip, is_logged, keep_decision
+from liza.scopes.sprint.origin import origin_of
+from liza.scopes.sprint.trip import Outdated, apply_trip, lost_trigger, trip_of
+from liza.store import edit
+from liza.store.board import Board
+from liza.store.document import Document
+
+
+def check_sprint(board: Board, rules: RuleSet, now: datetime, *, enter: bool = True) -> Check:
+    """Evaluate the sprint alone and act on it, again if the blackboard changes meanwhile."""
+    while True:
+        document = board.read()
+        try:
+            return act(board, rules, evaluate_board(board, document, rules, now), document, now, enter=enter)
+        except Outdated:
+            continue
+
+
+def act(
+    board: Board,
+    rules: RuleSet,
+    found: Check,
+    document: Document,
+    now: datetime,
+    *,
+    enter: bool = True,
+    waits: bool = True,
+) -> Check:
+    """Put a verdict into effect. Without `enter`, a check that changes nothing is not entered on the blackboard.
+
+    `Outdated` where the blackboard changed so that the verdict no longer holds: evaluate again. Without `waits` (the
+    daemon), `LockTimeout` where another process holds the lock and nobody is to be halted.
+    """
+    if found.trigger is not None:
+        return open_trip.keep_open(board, rules, found, document, now, enter=enter)
+    section = document.data.get("circuit_breaker")
+    lost = lost_trigger(board, section)
+    if lost is not None and board.read().raw != document.raw:
+        raise Outdated  # perhaps it was entered between reading one and the other
+    if found.verdict.matches or lost is not None:
+        return _trip(board, rules, found, document, lost, now)
+    reconciled = _reconcile(section, found.verdict, now).section if section else section
+    released = _release_restored(board, reconciled)
+    if released is not None and waits:  # the daemon reports the resolution itself
+        found = found._replace(notes=(*found.notes, released))
+    if enter or reconciled != section:
+        return _enter_ok(board, rules, found, document, now, waits=waits)
+    return found
+
+
+# --- nothing matched --------------------------------------------------------------------------------------------------
+
+
+class _Reconciled(NamedTuple):
+    """The section with what people did by hand in liza's form, and what is to be reported about it."""
+
+    section: dict[str, Any]
+    notes: list[str]
+    joined: list[str]  # those notes that ask nothing of anyone
+
+
+def _reconcile(section: Any, verdict: Verdict, now: datetime) -> _Reconciled:
+    found = sections.reconcile(section, now)
+    values = {rule: evidence_text((), numbers) for rule, numbers in verdict.unvalued.items()}
+    return _Reconciled(sections.follow_numbers(found.section, verdict.recovered, values), found.notes, found.joined)
+
+
+def _enter_ok(board: Board, rules: RuleSet, found: Check, seen: Document, now: datetime, *, waits: bool) -> Check:
+    """Enter that a check found nothing, and what people decided by hand."""
+
+    def enter(document: Document) -> tuple[bytes, _Reconciled]:
+        verdict = found.verdict
+        if document.raw != seen.raw:
+            # Another program wrote between our read and our lock; that may be the third record of its kind.
+            verdict = evaluate(rules, snapshot_of(board, document, rules), now)
+            if verdict.matches or sections.open_trigger(document.data.get("circuit_breaker")):
+                raise Outdated
+        reconciled = _reconcile(document.data.get("circuit_breaker"), verdict, now)
+        raw = edit.replace_section(document, "circuit_breaker", sections.checked(reconciled.section, now))
+        return raw, reconciled
+
+    try:
+        entered = board.change(enter, waits=waits)
+    except Refused as error:
+        raise NotEntered(error) from None
+    notes = list(entered.notes)
+    if waits:  # the daemon reports these itself for as long as they last
+        notes += _keep_last_decision(board, entered.section, now)
+        left = checkpoint.read(board.paths.checkpoint)
+        if left is not None and sections.knows(entered.section, left.trip_id):
+            which = f"the CHECKPOINT of trip {left.trip_id}, which is resolved"
+            notes.append(f"agents are halted by {which}: see liza resolve")
+    return found._replace(notes=(*found.notes, *notes), joined=tuple(entered.joined))
+
+
+def _release_restored(board: Board, section: Any) -> str | None:
+    """Remove a CHECKPOINT that liza restored once its trip is resolved by hand: the person has removed theirs."""
+    halt = checkpoint.read(board.paths.checkpoint)
+    if halt is None or not halt.is_restored or not sections.is_resolved(section, halt.trip_id):
+        return None
+    checkpoint.remove(board.paths.checkpoint, halt.trip_id)
+    return f"trip {halt.trip_id} is resolved: its restored CHECKPOINT was removed, agents may continue"
+
+
+def _keep_last_decision(board: Board, section: Mapping[str, Any], now: datetime) -> list[str]:
+    """Put the last decision into its report and the log, also one that was entered by hand; else why not."""
+    entry = sections.last_decision(section)
+    if entry is None or is_logged(board, "resolved", entry):
+        return []
+    entry = {**entry, "origin": origin_of(board, section, entry)}
+    if entry["origin"] is Origin.UNKNOWN:
+        return []  # an alarm reports it; liza does not confirm it
+    failed = keep_decision(board, evidence.whole(board, entry), now)
+    return [f"the decision on {entry.get('pattern')} is not recorded everywhere: {each.message}" for each in failed]
+
+
+class NotEntered(Unreadable):
+    """No pattern matched, but the blackboard cannot be written, so the check leaves no trace: DEGRADED."""
+
+    def __init__(self, error: Refused) -> None:
+        message = f"no pattern matched, but this check could not be entered: {error.message}"
+        super().__init__(message, hint=error.hint, file=error.file, line=error.line, column=error.column)
+
+
+# --- a trip -----------------------------------------------------------------------------------------------------------
+
+
+def _trip(
+    board: Board, rules: RuleSet, found: Check, seen: Document, lost: Mapping[str, Any] | None, now: datetime
+) -> Check:
+    """Put a match into effect, or a trip that was lost: that one is open until a person decides, evidence or not."""
+    first = trip_of(board, found.verdict, found.snapshot, rules, lost)
+    assert first is not None
+
+    def trip_now(document: Document) -> Trip | None:
+        still = lost_trigger(board, document.data.get("circuit_breaker")) if lost is not None else None
+        if document.raw == seen.raw and still == lost:
+            return first
+        snapshot = snapshot_of(board, document, rules)
+        return trip_of(board, evaluate(rules, snapshot, now), snapshot, rules, still)
+
+    trip = apply_trip(board, first, now, trip_now)
+    if trip.renews:
+        return found._replace(snapshot=trip.snapshot, trigger=trip.trigger, tripped=True)
+    which = f"{trip.trigger['pattern']}: trip {trip.trigger['trip_id']}"
+    note = f"{which} halts the agents and was not in state.yaml; it was entered again, without evidence"
+    return found._replace(snapshot=trip.snapshot, trigger=trip.trigger, tripped=True, notes=(note,))

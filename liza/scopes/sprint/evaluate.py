@@ -1,0 +1,74 @@
+"""The sprint's breaker evaluated: the facts of a blackboard, the verdict on them, and the trip that is open."""
+
+import os
+from collections.abc import Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from liza.errors import Unreadable
+from liza.model import Snapshot, Verdict
+from liza.rules.evaluate import RuleSet, evaluate
+from liza.schema.snapshot import take_snapshot
+from liza.scopes.narrower import derived
+from liza.scopes.records import Event
+from liza.scopes.sprint import evidence
+from liza.scopes.sprint import section as sections
+from liza.scopes.sprint.origin import with_origins
+from liza.store import versions
+from liza.store.board import Board
+from liza.store.document import Document, parse_log
+
+# Sections that rules read as lists of records.
+_LISTS = frozenset({"anomalies", "tasks", "discovered"})
+
+
+class Check(NamedTuple):
+    """The result of one check."""
+
+    verdict: Verdict  # all matches, and how near every other rule is
+    snapshot: Snapshot  # the blackboard that was evaluated
+    trigger: Mapping[str, Any] | None  # the open trip, if there is one now
+    tripped: bool = False  # by this check
+    notes: tuple[str, ...] = ()  # what was found or done besides
+    scoped: tuple[Event, ...] = ()  # what happened to single claims, slices and loops
+    failed: bool = False  # it tripped, but perhaps the trip could not be entered
+    restored: tuple[str, ...] = ()  # those notes that report what was missing beside the open trip, and made again
+    joined: tuple[str, ...] = ()  # those notes that report a decision by hand merged with its trip: nothing to do
+
+    @property
+    def is_open(self) -> bool:
+        """The breaker is open; after a dry run also if the next check would open it."""
+        return self.trigger is not None or bool(self.verdict.matches)
+
+
+def evaluate_board(
+    board: Board, document: Document, rules: RuleSet, now: datetime, memo: dict[Any, Any] | None = None
+) -> Check:
+    """The verdict on a document, with nothing done about it yet. No halt waits for the schema: it is not checked."""
+    snapshot = snapshot_of(board, document, rules, check=False, now=now)
+    open_trigger = sections.open_trigger(snapshot.sections.get("circuit_breaker"))
+    return Check(evaluate(rules, snapshot, now, memo), snapshot, open_trigger)
+
+
+def snapshot_of(
+    board: Board, document: Document, rules: RuleSet, *, check: bool = True, now: datetime | None = None
+) -> Snapshot:
+    """The facts of a document, with the log where a rule reads it.
+
+    `Unreadable` where a rule reads a section that does not hold records: it would see none, and say OK.
+    """
+    for name in sorted(rules.streams & _LISTS):
+        if not isinstance(document.data.get(name), list | None):
+            line, column = document.locate((name,)) or (None, None)
+            hint = f"begin each record of {name} with '- '; see: liza validate"
+            raise Unreadable(f"{name} is not a list", hint=hint, file=document.file, line=line, column=column)
+    snapshot = take_snapshot(document, check=check, now=now)
+    snapshot = snapshot._replace(derived=derived(document.data, rules, os.environ))
+    section = document.data.get("circuit_breaker")
+    if (whole := with_origins(board, evidence.with_kept(board, section))) is not section:
+        snapshot = snapshot._replace(sections=MappingProxyType({**document.data, "circuit_breaker": whole}))
+    if "log" in rules.streams and os.path.exists(board.paths.log):
+        log = parse_log(versions.read_stable(board.paths.log).raw, board.paths.log)
+        snapshot = snapshot._replace(log=log.data)
+    return snapshot

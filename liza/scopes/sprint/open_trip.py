@@ -1,0 +1,170 @@
+"""A trip that waits for a person: nothing changes, unless there is evidence that it did not have, or CHECKPOINT or the
+report is missing. Then what is missing is made again, with an alarm that says so."""
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+from liza.errors import LizaError
+from liza.model import format_time
+from liza.rules.acknowledged import unknown_to
+from liza.rules.evaluate import RuleSet, evaluate
+from liza.rules.evidence import merged
+from liza.scopes.sprint import checkpoint, report
+from liza.scopes.sprint import section as sections
+from liza.scopes.sprint.checkpoint import REPORT_FILE
+from liza.scopes.sprint.evaluate import Check, evaluate_board, snapshot_of
+from liza.scopes.sprint.follow_up import Trip, archive, attempt, is_replaced, log_trip, write_report
+from liza.scopes.sprint.manual_status import manual_trip, matches_of
+from liza.scopes.sprint.trip import Halted, Outdated, apply_trip, evidence_of, new_records, numbers_of
+from liza.store import edit
+from liza.store.board import Board
+from liza.store.document import Document
+
+HALT_RESTORED = "CHECKPOINT was missing while the breaker is open: it was restored; to continue: liza resolve -m '...'"
+REPORT_REPLACED = (
+    "the report on the open trip lacked what liza had written: it was written again, with what else was in it as notes"
+)
+REPORT_RESTORED = "the report on the open trip was missing or empty: it was written again"
+
+
+def keep_open(board: Board, rules: RuleSet, found: Check, document: Document, now: datetime, *, enter: bool) -> Check:
+    """The open trip with all that belongs to it in place; `Outdated` where a person has decided meanwhile."""
+    if not sections.is_entered(document.data.get("circuit_breaker"), found.trigger or {}):
+        return _accept_manual(board, rules, found, document, now)
+    trip, more = _entered_trip(found, rules)
+    failed: list[LizaError] = []
+    restored = (*_restore_halt(board, trip, now, failed), *_restore_report(board, trip, failed))
+    if more:  # what failed is tried once more there
+        found = _add_evidence(board, found, trip, more, now)
+        return found._replace(notes=(*restored, *found.notes), restored=restored)
+    if enter:
+        attempt(failed, lambda: board.rewrite(lambda document: _with_last_check(document, now)))
+    if report.is_blank(os.path.join(board.paths.reports, report.archive_name(trip.trigger))):
+        attempt(failed, lambda: archive(board, trip))
+    attempt(failed, lambda: log_trip(board, trip.trigger, now))
+    if failed:
+        raise Halted(failed, trip.trigger)
+    return found._replace(notes=restored, restored=restored)
+
+
+def _restore_halt(board: Board, trip: Trip, now: datetime, failed: list[LizaError]) -> tuple[str, ...]:
+    if checkpoint.read(board.paths.checkpoint) is not None:
+        return ()
+    _require_open(board, trip)  # else it is not missing: a person has decided
+    known = len(failed)
+    attempt(failed, lambda: checkpoint.make(board.paths.checkpoint, trip.trigger, restored=format_time(now)))
+    try:
+        _require_open(board, trip)
+    except Outdated:
+        checkpoint.remove(board.paths.checkpoint, str(trip.trigger["trip_id"]))
+        raise
+    return () if len(failed) > known else (HALT_RESTORED,)
+
+
+def _restore_report(board: Board, trip: Trip, failed: list[LizaError]) -> tuple[str, ...]:
+    known = len(failed)
+    if report.is_blank(board.paths.report):
+        attempt(failed, lambda: write_report(board, trip))
+        return () if len(failed) > known else (REPORT_RESTORED,)
+    if is_replaced(board, trip.trigger):
+        _require_open(board, trip)  # a decision changes the page, too
+        attempt(failed, lambda: archive(board, trip))
+        attempt(failed, lambda: write_report(board, trip))
+        return () if len(failed) > known else (REPORT_REPLACED,)
+    return ()
+
+
+def _accept_manual(board: Board, rules: RuleSet, found: Check, seen: Document, now: datetime) -> Check:
+    """A person has set the status: halt, report and enter it, as for a pattern that matched."""
+    first = manual_trip(board, found.trigger or {}, found.verdict, found.snapshot, rules, now)
+
+    def trip_now(document: Document) -> Trip | None:
+        trigger = sections.open_trigger(document.data.get("circuit_breaker"))
+        if document.raw == seen.raw or trigger is None:
+            return first if trigger is not None else None
+        snapshot = snapshot_of(board, document, rules)
+        return manual_trip(board, trigger, evaluate(rules, snapshot, now), snapshot, rules, now)
+
+    trip = apply_trip(board, first, now, trip_now)
+    note = "a person or another program set the status to TRIGGERED: agents are halted, and the trip is entered"
+    return found._replace(snapshot=trip.snapshot, trigger=trip.trigger, tripped=True, notes=(note,))
+
+
+def _entered_trip(found: Check, rules: RuleSet) -> tuple[Trip, dict[str, str]]:
+    """The open trip as it was entered, and the evidence of each rule that has some which the entry lacks."""
+    nothing = {"timestamp": None, "pattern": None, "severity": None, "report_file": REPORT_FILE}
+    section = found.snapshot.sections.get("circuit_breaker")
+    at = sections.entry_of(section, found.trigger or {})
+    entry = sections.history_of(section)[at] if at is not None else {}
+    kept = {name: entry[name] for name in ("timestamp", "pattern", "severity", "message") if name in entry}
+    trigger = {**nothing, **kept, **{name: value for name, value in (found.trigger or {}).items() if value is not None}}
+    listed = entry.get("evidence")
+    known: Mapping[str, Any] = listed if isinstance(listed, Mapping) else {}
+    known = {rule: text for rule, text in known.items() if isinstance(text, str)}  # else in a file that is gone
+    all_of_it, numbers = evidence_of(found.verdict), numbers_of(found.verdict.matches)
+    more = {
+        name: merged(str(known.get(name) or ""), all_of_it[name])
+        for name, records in new_records(found.verdict.matches).items()
+        if unknown_to(entry, name, records, numbers[name])
+    }
+    matches = matches_of(str(trigger["pattern"]), found.verdict, rules)
+    verdict = found.verdict
+    return Trip(trigger, matches, found.snapshot, known, rules.changes, verdict.silenced, verdict.alarms), more
+
+
+def add_message(board: Board, rules: RuleSet, text: str, now: datetime) -> Check:
+    """Keep a person's text with the trip that is open; without an open trip nothing is done."""
+    while True:
+        found = evaluate_board(board, board.read(), rules, now)
+        if found.trigger is None or not sections.is_entered(
+            found.snapshot.sections.get("circuit_breaker"), found.trigger
+        ):
+            return found
+        trip, _ = _entered_trip(found, rules)
+        before = trip.trigger.get("message")
+        message = text if not before else before if f"; {text}; " in f"; {before}; " else f"{before}; {text}"
+        if message == before:
+            return found
+        trip = trip._replace(trigger={**trip.trigger, "message": message})
+        with suppress(Outdated):  # resolved meanwhile: there may be another one
+            _apply_again(board, trip, now)
+            return found._replace(trigger=trip.trigger)
+
+
+def _add_evidence(board: Board, found: Check, trip: Trip, more: Mapping[str, str], now: datetime) -> Check:
+    """Put the open trip into effect again, with the evidence that has joined it since."""
+    names = dict.fromkeys([*sections.also_matched(trip.trigger), *more])
+    names.pop(str(trip.trigger["pattern"]), None)
+    trigger = {**trip.trigger, "also_matched": list(names)} if names else trip.trigger
+    trip = trip._replace(trigger=trigger, evidence={**trip.evidence, **more})
+    attempt([], lambda: archive(board, trip))  # before the commit: a crash after it would leave the old one
+    if checkpoint.read(board.paths.checkpoint) is None:
+        _require_open(board, trip)  # it was not removed by hand: a person has decided
+    _apply_again(board, trip, now)
+    return found._replace(trigger=trigger, notes=(f"new evidence since the trip: {', '.join(more)}",))
+
+
+def _apply_again(board: Board, trip: Trip, now: datetime) -> None:
+    # A halt that is in force is not made again before the lock: a decision meanwhile would be undone for a moment.
+    is_halted = checkpoint.read(board.paths.checkpoint) is not None
+    apply_trip(board, trip, now, lambda document: trip if _is_open(document, trip) else None, halt=not is_halted)
+
+
+def _require_open(board: Board, trip: Trip) -> None:
+    if not _is_open(board.read(), trip):
+        raise Outdated
+
+
+def _is_open(document: Document, trip: Trip) -> bool:
+    there = sections.open_trigger(document.data.get("circuit_breaker"))
+    return there is not None and there.get("trip_id") == trip.trigger.get("trip_id")
+
+
+def _with_last_check(document: Document, now: datetime) -> bytes:
+    section = sections.reconcile(document.data.get("circuit_breaker"), now).section
+    if sections.open_trigger(section) is None:
+        return document.raw  # resolved meanwhile
+    return edit.replace_section(document, "circuit_breaker", sections.looked_at(section, now))

@@ -1,4 +1,4 @@
-# `make demo` and `make test` are all one needs; both set everything up first.
+# `make demo` and `make test` install everything they need first.
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
@@ -8,7 +8,7 @@ BENCH_STAMP := .venv/.installed-for-bench
 
 install: $(STAMP)
 
-# pip is brought up to date first: the entry-point scripts of an old one import `re` and start slower.
+# Upgrade pip first: entry-point scripts of older versions import `re` and start slower.
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "liza needs Python 3.11 or newer; set PYTHON=..."; exit 1; }
 	$(PYTHON) -m venv .venv
@@ -17,7 +17,7 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m compileall -q liza
 	@touch $@
 
-# What tests use of the system. Without one, the tests that need it are skipped and listed; with CI=true they fail.
+# Programs that the tests use. If one is missing, the tests that need it are skipped and listed; with CI=true they fail.
 TOOLS := git jq flock vim tmux dbus-daemon
 tools:
 	@missing=""; for tool in $(TOOLS); do command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
@@ -27,10 +27,10 @@ tools:
 demo: install
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh docs/demo/run.sh
 
-# In memory, where there is room for it: a slow disk is not what these tests are about. `make faults` uses a real one.
+# Use memory if possible, so that a slow disk does not slow the tests down. `make faults` uses a real disk.
 SCRATCH := $(shell test -w /dev/shm && echo /dev/shm || echo /tmp)
 
-# While the types are checked, the tests are collected once: their compiled form is kept, and no worker makes it again.
+# Collect the tests once while mypy runs, so that the workers find the compiled files.
 unexport PYTHONDONTWRITEBYTECODE
 
 test: install tools
@@ -43,7 +43,7 @@ fmt: install
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# After a condition in a pack, or the language, has changed.
+# Run after changing a condition in a pack, or the language.
 packs: install
 	$(BIN)/python -m tests.rules.parse_packs
 
@@ -52,17 +52,17 @@ snapshots: install
 	$(BIN)/python -m tests.cli.help
 	$(BIN)/python -m tests.transcript
 
-# What takes longer: kill -9, races, full disks, and the generated cases with a large budget.
+# Slow tests: kill -9, races, full disks, and generated cases with a large budget.
 faults: install tools
 	$(BIN)/pytest -o addopts= -q -p no:xdist --timeout=600 tests/faults
 	$(BIN)/pytest -o addopts= -q -n 2 -m slow --timeout=600 --ignore=tests/faults
 	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest --timeout=1800 tests/store $(wildcard tests/rules/test_language*.py) tests/rules/test_load_errors.py tests/rules/test_memo.py tests/daemon/test_incremental.py
 
-# What a hostile agent could do, each tried: attack, result, the longest command, its memory, and what was seen to hold.
+# Attacks by a hostile agent, as a table: attack, result, slowest command, its memory, and what was verified.
 attack: install tools
 	LIZA_ATTACK_TABLE=1 $(BIN)/pytest -o addopts= -q -p no:xdist --timeout=600 tests/security
 
-# What only the benchmarks need, so that the tests do without: the programs that liza is compared with.
+# Installed for the benchmarks only: the programs that liza is compared with.
 $(BENCH_STAMP): $(STAMP)
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	@touch $@
@@ -70,12 +70,12 @@ $(BENCH_STAMP): $(STAMP)
 bench: $(BENCH_STAMP)
 	$(BIN)/python -m benchmarks
 
-# The faults, round after round, for as many minutes as SOAK_MINUTES says.
+# Repeat the fault tests for SOAK_MINUTES.
 SOAK_MINUTES ?= 30
 soak: install tools
 	$(BIN)/python -m tests.faults.soak $(SOAK_MINUTES)
 
-# What is uploaded: built by tools in a venv of their own, checked, and tried where nothing of this folder is near.
+# Build the packages with tools in a separate venv, check them, and test them outside this folder.
 dist: install
 	$(PYTHON) -m venv build/tools
 	build/tools/bin/python -m pip install --quiet --upgrade pip build twine

@@ -1,6 +1,6 @@
-"""Draws docs/trip.svg, the picture in the README: `python docs/picture.py`. What it shows is what liza really printed.
+"""Draw docs/trip.svg, the picture in the README: `python docs/picture.py`. It shows real output of liza.
 
-The commands run on a terminal of their own, on a copy of the example blackboard; rich makes an SVG of what they wrote.
+The commands run on a pseudo-terminal with a copy of the example blackboard; rich renders their output as SVG.
 """
 
 import os
@@ -30,7 +30,7 @@ COMMANDS = (
     "liza-gate && echo the agents go on",
 )
 COLORS = ("0d1117", "ff7b72", "3fb950", "d29922", "58a6ff", "bc8cff", "39c5cf", "c9d1d9")
-# Rich's own frame without the fonts that it would have a browser fetch: the picture speaks to nobody.
+# Rich's frame without its web fonts: a browser must fetch nothing.
 FRAME = """\
 <svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg" role="img">
 <title>a trip, and what follows</title>
@@ -58,7 +58,7 @@ FRAME = """\
 
 
 def session() -> str:
-    """The commands and what they print on a terminal, one after the other."""
+    """Return the commands and their terminal output, in order."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(ROOT / ".liza.example", Path(folder, ".liza"))
         return "\n".join(f"\033[36m$ {command}\033[0m\n{_typed(command, folder)}" for command in COMMANDS)
@@ -76,7 +76,7 @@ def _typed(command: str, folder: str) -> str:
         while piece := os.read(terminal, 1 << 16):
             seen += piece
     except OSError:
-        pass  # the other side has hung up
+        pass  # EIO: the command has ended
     process.wait()
     return seen.decode().replace("\r\n", "\n").replace(os.path.realpath(folder) + "/", "")
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# An agent of the demo, as a shell loop: asks the gate before each step, works, and reports what goes wrong.
+# An agent of the demo: a shell loop that asks the gate before each step, works, and reports errors.
 set -u
 name=$1 task=$2 orders=$3
 say() { printf '%s%-8s%s %s\n' "$color" "$name" "$plain" "$1"; }
@@ -11,7 +11,7 @@ while [ ! -e finish ]; do
     : > "stopped-$name"
     until liza-gate 2> "gate-$name"; do sleep 0.1; done
     rm "stopped-$name"
-    say "goes on"
+    say "continues"
   fi
   if error=$(python3 importer.py "$orders" $(cat options 2> none) 2>&1 > "rows-$name"); then
     [ -e "imported-$name" ] || say "imported $(wc -l < "rows-$name") rows for $task"

@@ -1,4 +1,4 @@
-"""What the agents of the demo work on: a program that flattens orders into rows, and cannot do it with a nested one."""
+"""The program that the agents of the demo work on: it flattens orders into rows, and fails on a nested order."""
 
 import json
 import sys

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Three agents at work on the example blackboard, and a human. Works on a copy; nothing of it is played.
+# Three agents and a human on a copy of the example blackboard. Everything is real; nothing is simulated.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 place=$(mktemp -d)
@@ -16,7 +16,7 @@ cp -R "$here/../../.liza.example" "$place/.liza"
 cp "$here/importer.py" "$place"
 cd "$place"
 
-# What is shown are a person's decisions, which liza refuses inside an agent.
+# The demo makes a person's decisions, which liza refuses inside an agent.
 unset LIZA_ROOT LIZA_LOOP CLAUDECODE CODEX_THREAD_ID GEMINI_CLI QWEN_CODE OPENCODE
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
   bold=$(printf '\033[1m') blue=$(printf '\033[36m') color=$(printf '\033[33m') plain=$(printf '\033[0m')
@@ -30,16 +30,16 @@ until_true() {
   tries=0
   until eval "$1"; do
     tries=$((tries + 1))
-    [ "$tries" -lt 300 ] || { echo "the demo waited 30 s in vain for: $1"; exit 1; }
+    [ "$tries" -lt 300 ] || { echo "the demo timed out after 30 s, waiting for: $1"; exit 1; }
     sleep 0.1
   done
 }
 
-say "A blackboard that three coding agents share. Two of them have met the same error: is anything systemic yet?"
+say "Three coding agents share a blackboard. Two of them have reported the same error. Is it systemic yet?"
 run "liza analyze"
 cp .liza/state.yaml before.yaml
 
-say "A daemon watches it from now on, and the agents work. Each asks liza-gate before every step."
+say "Start the daemon and the agents. Each agent asks liza-gate before every step."
 run "liza watch --background"
 printf '{"id": %d, "customer": "c-%d"}\n' 1 7 2 9 > flat.jsonl
 printf '{"id": 3}\n{"id": 4, "customer": {"name": "n", "city": "x"}}\n' > nested.jsonl
@@ -49,13 +49,13 @@ for agent in "coder-1 task-3 flat.jsonl" "coder-2 task-5 flat.jsonl" "coder-3 ta
 done
 until_true '[ -e stopped-coder-1 ] && [ -e stopped-coder-2 ] && [ -e stopped-coder-3 ]'
 
-say "The third of its kind: the breaker has tripped, and everybody stands still. One page tells a human why."
+say "The third report: the breaker has tripped, and all agents are halted. One page tells a human why."
 run "cat .liza/circuit_breaker_report.md"
 
-say "All that was written on the blackboard is that record and liza's own section. Every other byte is as it was."
+say "Only that record and liza's own section were written. Every other byte is unchanged."
 run "diff before.yaml .liza/state.yaml | sed -n '1,14p'"
 
-say "The human decides; the importer flattens from now on. The decision is kept, and the agents go on."
+say "The human decides that the importer flattens entities. The decision is recorded, and the agents continue."
 rm -f imported-*
 echo --flatten > options
 run "liza resolve -m 'ADR-003: nested entities are flattened on import' --by alice"
@@ -64,6 +64,6 @@ until_true '[ -e imported-coder-1 ] && [ -e imported-coder-2 ] && [ -e imported-
 for agent in $agents; do wait "$agent"; done
 agents=''
 
-say "The same evidence does not trip again. New evidence would."
+say "The same evidence does not trip the breaker again. New evidence would."
 run "liza status"
 run "liza watch --stop"

@@ -15,7 +15,7 @@ STORY = (
     r"# Circuit Breaker Report",
     r"> +error_pattern: serialization failure",
     r"resolved: retry_cluster",
-    r"coder-\d +goes on",
+    r"coder-\d +continues",
     r"coder-3 +imported 3 rows",
     r"breaker: OK",
     r"process \d+ has ended",
@@ -34,5 +34,5 @@ def test_the_demo_trips_halts_resolves_and_goes_on(tmp_path: Path) -> None:
     )
     assert (demo.returncode, demo.stderr) == (0, ""), demo.stdout + demo.stderr
     assert re.search(".*".join(f"(?:{line})" for line in STORY), demo.stdout, re.DOTALL), demo.stdout
-    assert demo.stdout.count("stopped at the gate") == demo.stdout.count("goes on\n") == 3
+    assert demo.stdout.count("stopped at the gate") == demo.stdout.count("continues\n") == 3
     assert list((tmp_path / "tmp").iterdir()) == []

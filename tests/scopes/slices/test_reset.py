@@ -241,7 +241,7 @@ def test_the_block_tells_what_was_tried_what_is_asked_and_the_guidance(team: Sli
         "- error: assert 1 == 4",
         "- hypothesis: the cache is stale", "- question: who fills the cache?", "- the test expects: 2 comes out",
         "- could be done: clear it (risk: slow)", "    the cache is\n    never filled", ".liza/diagnostics/S-1/",
-        "was not rolled back", "Do not repeat what was tried", "counts as no attempt",
+        "was not rolled back", "Do not repeat what was tried", "does not count as an attempt",
     ):  # fmt: skip
         assert line in text
 

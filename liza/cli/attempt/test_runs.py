@@ -137,7 +137,7 @@ def _import(
     at: datetime,
     as_json: bool,
     here: work_tree.Site | None = None,
-    diagnostic_reports: Sequence[str] = (),
+    reports: Sequence[str] = (),
     old: Sequence[str] = (),
     **more: Any,
 ) -> int | None:
@@ -161,7 +161,7 @@ def _import(
     elif report.broken and not outcomes:  # nothing was run, and nobody knows what was meant to be
         attempts.append(Attempt(None, results.INFRA, said=texts.summary(report.broken[0])))
     once = verb == "junit"  # a run by liza is a new one, whatever it wrote
-    done = recording.record(board, name, attempts, rules, at, diagnostic_reports, once=once, without_start=asked.every)
+    done = recording.record(board, name, attempts, rules, at, reports, once=once, without_start=asked.every)
     if done.repeated:
         return None
     here.leave(done)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from liza.errors import Refused, Unreadable
 from liza.model import Origin, Verdict
 from liza.rules.evaluate import RuleSet, evaluate
-from liza.rules.evidence import evidence_text
+from liza.rules.evidence import format_evidence
 from liza.scopes.sprint import checkpoint, evidence, open_trip
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.evaluate import Check, evaluate_board, snapshot_of
@@ -77,7 +77,7 @@ class _Reconciled(NamedTuple):
 
 def _reconcile(section: Any, verdict: Verdict, now: datetime) -> _Reconciled:
     found = sections.reconcile(section, now)
-    values = {rule: evidence_text((), numbers) for rule, numbers in verdict.unvalued.items()}
+    values = {rule: format_evidence((), numbers) for rule, numbers in verdict.unvalued.items()}
     return _Reconciled(sections.follow_numbers(found.section, verdict.recovered, values), found.notes, found.joined)
 
 

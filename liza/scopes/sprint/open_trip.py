@@ -9,9 +9,9 @@ from typing import Any
 
 from liza.errors import LizaError
 from liza.model import format_time
-from liza.rules.acknowledged import unknown_to
+from liza.rules.acknowledged import has_new_evidence
 from liza.rules.evaluate import RuleSet, evaluate
-from liza.rules.evidence import merged
+from liza.rules.evidence import merge_evidence
 from liza.scopes.sprint import checkpoint, report
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.checkpoint import REPORT_FILE
@@ -106,9 +106,9 @@ def _entered_trip(found: Check, rules: RuleSet) -> tuple[Trip, dict[str, str]]:
     known = {rule: text for rule, text in known.items() if isinstance(text, str)}  # else in a file that is gone
     all_of_it, numbers = evidence_of(found.verdict), numbers_of(found.verdict.matches)
     more = {
-        name: merged(str(known.get(name) or ""), all_of_it[name])
+        name: merge_evidence(str(known.get(name) or ""), all_of_it[name])
         for name, records in new_records(found.verdict.matches).items()
-        if unknown_to(entry, name, records, numbers[name])
+        if has_new_evidence(entry, name, records, numbers[name])
     }
     matches = matches_of(str(trigger["pattern"]), found.verdict, rules)
     verdict = found.verdict

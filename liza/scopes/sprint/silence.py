@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from liza.errors import LizaError, Refused
 from liza.model import format_time
-from liza.rules.silences import LONGEST, Entry, read_silences
+from liza.rules.silences import LONGEST, Entry
 from liza.store import edit
 from liza.store.board import Board
 from liza.store.document import Document
@@ -38,13 +38,13 @@ def add(
     }
 
     def append(document: Document) -> tuple[bytes, dict[str, Any]]:
-        taken = {entry.name for entry in entries(document.data.get("silences"))}
+        taken = {entry.name for entry in read_silences(document.data.get("silences"))}
         unused = next(name for n in range(1, len(taken) + 2) if (name := f"silence-{n}") not in taken)
         record = {"id": unused, **fields}
         return edit.append_record(document, "silences", record), record
 
     record = board.change(append)
-    entry = next(entries([record]))
+    entry = next(read_silences([record]))
     about = ", ".join(f"{name}={value}" for name, value in match.items()) or "all of it"
     said = f"{record['id']}: {rule} ({about}) until {record['until']}: {reason.strip()}"
     return Done(entry, _log(board, by, "silenced", said, now))
@@ -54,7 +54,7 @@ def expire(board: Board, name: str, by: str, now: datetime) -> Done:
     """End a silence before its time; `Refused` if there is none of that name, or it has ended."""
 
     def end(document: Document) -> tuple[bytes, Entry]:
-        listed = list(entries(document.data.get("silences")))
+        listed = list(read_silences(document.data.get("silences")))
         named = [entry for entry in listed if entry.name == name]
         if not named:
             known = ", ".join(entry.name for entry in listed if entry.in_force(now))

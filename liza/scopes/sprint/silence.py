@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from liza.errors import LizaError, Refused
 from liza.model import format_time
-from liza.rules.silences import LONGEST, Entry
+from liza.rules.silences import LONGEST, Entry, read_silences
 from liza.store import edit
 from liza.store.board import Board
 from liza.store.document import Document

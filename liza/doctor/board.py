@@ -1,4 +1,4 @@
-"""The files of the blackboard: whether they can be read, judged and written."""
+"""The files of the blackboard: whether they can be read, evaluated and written."""
 
 import os
 import stat
@@ -19,7 +19,7 @@ from liza.text import shell_quoted
 
 
 def blackboard(paths: Paths, now: datetime) -> Iterator[Finding]:
-    """What can be read, what of it is not valid, and what stands where a file or folder of ours should be."""
+    """What can be read, what is invalid, and what is in the place of a file or folder of liza's."""
     yield from _places(paths)
     found = validate.of_board(Board(paths), now)
     errors = [problem for problem in found.problems if problem.level == "error" and problem.file != paths.rules]
@@ -37,22 +37,22 @@ def blackboard(paths: Paths, now: datetime) -> Iterator[Finding]:
 
 
 def _places(paths: Paths) -> Iterator[Finding]:
-    """Names that something else has taken: nothing could be written there on the day it has to be."""
+    """Paths that liza could not write when it has to."""
     folders = (paths.reports, paths.backups, paths.runs)
     for folder in (paths.folder, *(each for each in folders if os.path.isdir(each))):
         if not os.access(folder, os.W_OK | os.X_OK, effective_ids=True):
-            text, hint = "you may not write in it", f"chmod u+rwx {quote(folder)}   (or ask its owner)"
+            text, hint = "no permission to write in it", f"chmod u+rwx {quote(folder)}   (or ask its owner)"
             yield Finding("blackboard", Level.ERROR, text, hint, folder)
     for folder in folders:
         if os.path.lexists(folder) and not os.path.isdir(folder):
             hint = f"mv {quote(folder)} {quote(folder)}.old"
-            yield Finding("blackboard", Level.ERROR, "a folder is to be here, and something else is", hint, folder)
+            yield Finding("blackboard", Level.ERROR, "expected a folder, found something else", hint, folder)
     for file in (paths.log, paths.report, paths.alerts, paths.watch_json, paths.watch_log, paths.watch_lock):
         if os.path.isdir(file):
             hint = f"mv {quote(file)} {quote(file)}.folder"
             yield Finding("blackboard", Level.ERROR, "it is a folder, not a file", hint, file)
         elif os.path.exists(file) and not os.access(file, os.W_OK, effective_ids=True):
-            text, hint = "you may not write it", f"chmod u+rw {quote(file)}   (or ask its owner)"
+            text, hint = "no permission to write it", f"chmod u+rw {quote(file)}   (or ask its owner)"
             yield Finding("blackboard", Level.ERROR, text, hint, file)
     yield from _halt(paths)
 
@@ -62,27 +62,27 @@ def _halt(paths: Paths) -> Iterator[Finding]:
     try:
         kind = os.lstat(paths.checkpoint).st_mode
     except OSError:
-        with suppress(LizaError):  # a blackboard that cannot be read is told of elsewhere
+        with suppress(LizaError):  # an unreadable blackboard is reported elsewhere
             if open_trigger(Board(paths).read().data.get("circuit_breaker")) is not None:
-                text = "there is none while the breaker is open: the agents are not halted"
+                text = "missing while the breaker is open: the agents are not halted"
                 hint = "halt them: liza analyze; or decide: liza resolve -m '...'"
                 yield Finding("blackboard", Level.WARNING, text, hint, paths.checkpoint)
         return
     if not stat.S_ISREG(kind):
         what = "a folder" if stat.S_ISDIR(kind) else "not a regular file"
         text = f"it is {what}: the agents are halted, and liza resolve does not remove it"
-        hint = f"when they may go on: {removal(paths.checkpoint)}"
+        hint = f"when they may continue: {removal(paths.checkpoint)}"
         yield Finding("blackboard", Level.WARNING, text, hint, paths.checkpoint)
 
 
 def rules(paths: Paths, now: datetime) -> Iterator[Finding]:
-    """Whether the rules can be used, and what somebody has changed about them."""
+    """Whether the rules can be used, and how they differ from the shipped ones."""
     found = read_rules(paths.rules)
     for problem in notify_problems(paths.rules):
         level = Level.ERROR if problem.level == "error" else Level.WARNING
         yield Finding("rules", level, problem.message, problem.hint, problem.file, problem.line, problem.column)
     for change in found.changes:
-        yield Finding("rules", Level.WARNING, change, f"if nobody wanted that, edit {paths.rules}", paths.rules)
+        yield Finding("rules", Level.WARNING, change, f"if that is not intended, edit {paths.rules}", paths.rules)
     own = "with rules.yaml" if os.path.lexists(paths.rules) else "no rules.yaml"
     others = len(found.all) - len(found.rules)
     yield Finding("rules", Level.OK, f"{len(found.rules)} rules in force, and {others} alarms and narrower ones, {own}")

@@ -1,4 +1,4 @@
-"""Clocks that disagree: this machine's, the file system's, and those of whoever wrote on the blackboard."""
+"""Clocks that disagree: this machine's, the file system's, and those of the agents."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -41,7 +41,7 @@ def _of_machine(paths: Paths, now: datetime) -> Iterator[Finding]:
     try:
         made = file_time(probe(paths.folder).mtime)
     except OSError:
-        return  # the file system has been complained of already
+        return  # reported by the filesystem check
     if abs(made - now) > _COARSE:
         text = f"a file made at {format_time(now)} is from {format_time(made)} for the file system"
         yield Finding("clock", Level.ERROR, text, f"{_NTP}   (here, and on the machine that serves {paths.folder})")
@@ -72,7 +72,7 @@ def _on_board(documents: Iterable[Document], now: datetime) -> Iterator[Finding]
 
 
 def _documents(paths: Paths) -> Iterator[Document]:
-    """What can be read; of what cannot, others complain."""
+    """What can be read; other checks report what cannot."""
     try:
         yield Board(paths).read()
         yield parse_log(read_stable(paths.log).raw, paths.log)

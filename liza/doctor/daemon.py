@@ -1,4 +1,4 @@
-"""The daemon: whether it lives, looks, and hears."""
+"""The daemon: whether it runs, checks, and gets events."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -28,27 +28,27 @@ def daemon(paths: Paths, now: datetime) -> Iterator[Finding]:
 
 def _absent(word: str, pid: object) -> Finding:
     if word == "gone":
-        text = f"process {one_line(pid)} ended without a word: killed, or the machine went down"
+        text = f"process {one_line(pid)} ended without notice: killed, or the machine went down"
         return Finding("daemon", Level.ERROR, text, _START)
-    return Finding("daemon", Level.WARNING, "none is running: nobody looks unless liza analyze is called", _START)
+    return Finding("daemon", Level.WARNING, "none is running: only liza analyze finds patterns", _START)
 
 
 def _present(seen: Seen, word: str) -> Iterator[Finding]:
     who = f"process {seen.pid}" if seen.pid is not None else "it"
     if word == "stuck":
-        text = f"{who} lives, but has not looked for {seen.silent_for:.0f} s"
+        text = f"{who} runs, but has not checked for {seen.silent_for:.0f} s"
         yield Finding("daemon", Level.ERROR, text, f"kill -9 {seen.pid}, then: {_START}")
         return
     backend = one_line(seen.facts.get("backend") or "?", 200)
     if word == "degraded":
-        text = f"{who} cannot do all of its work: {one_line(seen.facts.get('last_error'), 300)}"
-        yield Finding("daemon", Level.ERROR, text, "mend what it names; it goes on by itself")
+        text = f"{who} is degraded: {one_line(seen.facts.get('last_error'), 300)}"
+        yield Finding("daemon", Level.ERROR, text, "fix what it names; it recovers by itself")
     else:
         yield Finding("daemon", Level.OK, f"{who}, last heartbeat {seen.silent_for:.0f} s ago, by {backend}")
     if backend.startswith("polling") and "as asked for" not in backend:
-        text = f"no event reaches it, so it looks once a tick: {backend}"
-        yield Finding("daemon", Level.WARNING, text, "see what is said of inotify and the file system")
+        text = f"no event reaches it, so it polls: {backend}"
+        yield Finding("daemon", Level.WARNING, text, "see inotify and filesystem below")
     if seen.facts.get("observe"):
         yield Finding(
-            "daemon", Level.WARNING, "it only observes: a trip halts nobody", f"liza watch --stop && {_START}"
+            "daemon", Level.WARNING, "it only observes: a trip halts no agent", f"liza watch --stop && {_START}"
         )

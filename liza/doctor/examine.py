@@ -1,4 +1,4 @@
-"""Looking at everything, one thing after another; what cannot be looked at does not keep the rest from it."""
+"""Run every check in turn; one that fails does not prevent the others."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -9,8 +9,8 @@ from liza.errors import LizaError
 from liza.store.paths import Paths, find
 from liza.text import shell_quoted
 
-# Each is looked at by the function of that name. Their modules are loaded one by one, so that a library that is missing
-# keeps only those from working that need it.
+# Each is checked by the function of that name. Their modules are imported one by one, so that a missing library
+# disables only the checks that need it.
 _HERE = {
     "blackboard": "liza.doctor.board",
     "rules": "liza.doctor.board",
@@ -30,7 +30,7 @@ _ANYWHERE = {
 
 
 def examine(root: str | None, now: datetime) -> list[Finding]:
-    """All there is to say. Nothing is written but two empty files for a moment, to see what the file system can do."""
+    """All findings. Writes nothing but two short-lived empty files, to probe the file system."""
     found: list[Finding] = []
     paths: Paths | None = None
     try:
@@ -46,32 +46,32 @@ def examine(root: str | None, now: datetime) -> list[Finding]:
 
 
 def run_check(about: str, paths: Paths | None, now: datetime) -> list[Finding]:
-    """All there is to say of one thing; where it cannot be looked at, that."""
+    """The findings of one check; where it cannot run, that is the finding."""
     try:
         return list(getattr(import_module((_HERE | _ANYWHERE)[about]), about)(paths, now))
     except LizaError as error:
         return error_findings(about, error)
     except ImportError as error:
         level = Level.DEGRADED if about in ("blackboard", "rules") else Level.ERROR
-        return [Finding(about, level, f"it could not be looked at: {error}", "see what is missing under versions")]
+        return [Finding(about, level, f"it could not be checked: {error}", "see what is missing under versions")]
     except OSError as error:
         where = f"ls -la {shell_quoted(paths.folder)}" if paths is not None else "dmesg | tail"
-        return [Finding(about, Level.ERROR, f"it could not be looked at: {error}", where)]
+        return [Finding(about, Level.ERROR, f"it could not be checked: {error}", where)]
 
 
 def apply_fixes(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings after everything was mended that is safe to mend; each says what was done, or why it was not."""
-    return [_mend(each) if each.fix is not None else each for each in findings]
+    """The findings after applying every safe fix; each says what was done, or why not."""
+    return [_apply_fix(each) if each.fix is not None else each for each in findings]
 
 
-def _mend(finding: Finding) -> Finding:
+def _apply_fix(finding: Finding) -> Finding:
     assert finding.fix is not None
     try:
         return Finding(finding.about, Level.FIXED, finding.fix())
     except LizaError as error:
-        return finding._replace(message=f"{finding.message}; not mended: {error.message}", hint=error.hint, fix=None)
+        return finding._replace(message=f"{finding.message}; not fixed: {error.message}", hint=error.hint, fix=None)
     except OSError as error:
-        return finding._replace(message=f"{finding.message}; not mended: {error.strerror or error}", fix=None)
+        return finding._replace(message=f"{finding.message}; not fixed: {error.strerror or error}", fix=None)
 
 
 def exit_code(findings: Iterable[Finding]) -> int:

@@ -1,4 +1,4 @@
-"""What the doctor has to say of one thing."""
+"""What a check of the doctor found."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -11,17 +11,17 @@ class Level(StrEnum):
     """How bad it is."""
 
     OK = "ok"
-    WARNING = "warning"  # liza does its work; something is worse than it could be
-    ERROR = "error"  # something does not work until it is mended
-    DEGRADED = "degraded"  # the blackboard cannot be judged
-    FIXED = "fixed"  # it was wrong, and --fix has mended it
+    WARNING = "warning"  # liza works; something could be better
+    ERROR = "error"  # something does not work until it is fixed
+    DEGRADED = "degraded"  # the blackboard cannot be evaluated
+    FIXED = "fixed"  # it was wrong, and --fix has fixed it
 
 
 class Finding(NamedTuple):
-    """What was found, and for what is wrong the command or edit that mends it.
+    """What was found, and the command or edit that fixes what is wrong.
 
-    `fix` mends it and says what it did. Only what can harm nobody has one: no byte that somebody wrote is lost by it,
-    and no halt is lifted.
+    `fix` fixes it and says what it did. Only harmless fixes have one: no byte that another program wrote is lost, and
+    no halt is lifted.
     """
 
     about: str
@@ -35,7 +35,7 @@ class Finding(NamedTuple):
 
 
 def error_findings(about: str, error: LizaError) -> list[Finding]:
-    """An error as findings: what keeps the blackboard from being judged is worse than other errors."""
+    """An error as findings: DEGRADED where the blackboard cannot be evaluated, otherwise an error."""
     level = Level.DEGRADED if isinstance(error, Unreadable) else Level.ERROR
     return [
         Finding(about, level, each.message, each.hint, each.file, each.line, each.column)

@@ -44,16 +44,16 @@ def _library(requirement: str) -> Finding | None:
     if parts is None or "extra ==" in (parts[3] or ""):
         return None
     name, tested = parts[1], parts[2]
-    mend = f"{sys.executable} -m pip install '{name}{tested}'"
+    fix = f"{sys.executable} -m pip install '{name}{tested}'"
     try:
         there = metadata.version(name)
     except metadata.PackageNotFoundError:
-        return Finding("versions", Level.ERROR, f"{name} is not installed", mend)
+        return Finding("versions", Level.ERROR, f"{name} is not installed", fix)
     if _is_within(there, tested):
         return None
     older = not _is_within(there, ",".join(each for each in tested.split(",") if each.startswith(">")))
     level = Level.ERROR if older else Level.WARNING
-    return Finding("versions", level, f"{name} {there} is {'older' if older else 'newer'} than tested ({tested})", mend)
+    return Finding("versions", level, f"{name} {there} is {'older' if older else 'newer'} than tested ({tested})", fix)
 
 
 def _is_within(version: str, limits: str) -> bool:
@@ -84,7 +84,7 @@ def tools(paths: Paths | None, now: datetime) -> Iterator[Finding]:
 def _jq() -> Finding:
     path = which("jq")
     if path is None:
-        text = "jq is not installed: yq needs it, and so does whoever reads --json in a shell"
+        text = "jq is not installed: yq needs it, and so do shell scripts that read --json"
         return Finding("tools", Level.WARNING, text, "sudo apt-get install jq   (or: brew install jq)")
     return Finding("tools", Level.OK, f"jq is {path}")
 
@@ -93,19 +93,19 @@ def _yq() -> Finding:
     """Two programs have that name. The documented edits are for the one around jq, which alone has -Y."""
     own = os.path.join(os.path.dirname(sys.executable), "yq")  # which pipx does not put on the PATH
     is_here = os.access(own, os.X_OK)
-    mend = f"call the one that came with liza: {own}" if is_here else f"{sys.executable} -m pip install 'yq>=3.4,<5'"
+    fix = f"call the one that came with liza: {own}" if is_here else f"{sys.executable} -m pip install 'yq>=3.4,<5'"
     path = which("yq")
     if path is None:
-        return Finding("tools", Level.WARNING, "yq is not on the PATH: the documented edits by hand need it", mend)
-    edited = _said([path, "-Y", ".a = 2"], "a: 1\n")
+        return Finding("tools", Level.WARNING, "yq is not on the PATH: the documented edits by hand need it", fix)
+    edited = _output([path, "-Y", ".a = 2"], "a: 1\n")
     if edited is not None and edited.strip() == "a: 2":
         return Finding("tools", Level.OK, f"yq is {path}, the one around jq")
-    if "mikefarah" in (_said([path, "--version"], "") or ""):
+    if "mikefarah" in (_output([path, "--version"], "") or ""):
         text = f"{path} is the other program of that name, which has no -Y: the documented edits by hand fail with it"
         return Finding(
-            "tools", Level.WARNING, text, mend if is_here else f"{mend}   (and have its folder earlier on the PATH)"
+            "tools", Level.WARNING, text, fix if is_here else f"{fix}   (and have its folder earlier on the PATH)"
         )
-    return Finding("tools", Level.WARNING, f"{path} does not do what the documented edits need: yq -Y '.a = 2'", mend)
+    return Finding("tools", Level.WARNING, f"{path} does not do what the documented edits need: yq -Y '.a = 2'", fix)
 
 
 def _gate() -> Finding:
@@ -118,7 +118,7 @@ def _gate() -> Finding:
     return Finding("tools", Level.WARNING, text, f"name it in full in the hook: {full}")
 
 
-def _said(command: list[str], stdin: str) -> str | None:
+def _output(command: list[str], stdin: str) -> str | None:
     """What a program prints; None if it fails."""
     try:
         done = subprocess.run(

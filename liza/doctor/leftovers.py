@@ -19,7 +19,7 @@ _PATIENCE = 2.0
 
 
 def leftovers(paths: Paths, now: datetime) -> Iterator[Finding]:
-    """Drafts of processes that are gone, and versions of somebody's that were saved from an interrupted write."""
+    """Drafts of processes that have ended, and versions of other programs rescued from an interrupted write."""
     left = _left(paths)
     if left:
         names = ", ".join(os.path.relpath(each, paths.folder) for each in left[:3])
@@ -29,7 +29,7 @@ def leftovers(paths: Paths, now: datetime) -> Iterator[Finding]:
     if saved:
         newest = os.path.join(paths.backups, saved[-1])
         own = os.path.join(paths.folder, saved[-1].partition(".rescued-")[0])
-        text = f"what somebody wrote during an interrupted write was saved here ({len(saved)} in all)"
+        text = f"a version of another program, rescued from an interrupted write ({len(saved)} in all)"
         hint = f"see what is missing: diff {shell_quoted(newest)} {shell_quoted(own)}   (then move it away)"
         yield Finding("leftovers", Level.WARNING, text, hint, newest)
     if not left and not saved:
@@ -58,11 +58,11 @@ def _names(folder: str) -> list[str]:
 
 
 def _sweep(paths: Paths) -> str:
-    """As the next write would do it: drafts go, a halt that was taken aside comes back, what is somebody's is saved."""
+    """Clean up as the next write would: delete drafts, restore a halt moved aside, rescue others' versions."""
     before = _left(paths)
     with Lock(paths.lock, _PATIENCE):
         rescued = replace.sweep(paths.state, paths.backups) + replace.sweep(paths.log, paths.backups)
     tidy(Board(paths))
     gone = len(before) - len(_left(paths))
-    saved = "".join(f"; {path} was somebody's, and is kept there" for path in rescued)
+    saved = "".join(f"; rescued a version of another program: {path}" for path in rescued)
     return f"swept up {gone} of {len(before)} leftovers of interrupted writes{saved}"

@@ -11,22 +11,25 @@ from liza.store.paths import Paths
 from liza.store.replace import is_alive
 from liza.text import shell_quoted
 
-PATIENCE = 1.0  # seconds; whoever changes the blackboard has the lock for some thousandths of one
+PATIENCE = 1.0  # seconds; a change of the blackboard holds the lock for milliseconds
 _POLL = 0.02
 
 
 def lock(paths: Paths, now: datetime) -> Iterator[Finding]:
-    Lock(paths.lock)  # refuses a LIZA_LOCK_TIMEOUT that is no number, as every command that writes would
+    Lock(paths.lock)  # refuses an invalid LIZA_LOCK_TIMEOUT, as every command that writes does
     if not os.path.lexists(paths.lock):
         yield Finding("lock", Level.OK, "free; its file is made by the first command that writes")
     elif not os.path.isfile(paths.lock):
         text, hint = (
-            "it is no regular file, so nobody can take the lock",
+            "not a regular file, so the lock cannot be taken",
             f"mv {shell_quoted(paths.lock)} {shell_quoted(paths.lock + '.odd')}",
         )
         yield Finding("lock", Level.ERROR, text, hint, paths.lock)
     elif not os.access(paths.lock, os.R_OK | os.W_OK, effective_ids=True):
-        text, hint = "you may not write it, so you cannot take the lock", f"sudo chmod a+rw {shell_quoted(paths.lock)}"
+        text, hint = (
+            "no permission to write it: you cannot take the lock",
+            f"sudo chmod a+rw {shell_quoted(paths.lock)}",
+        )
         yield Finding("lock", Level.ERROR, text, hint, paths.lock)
     elif _stays_locked(paths.lock):
         yield _held(paths.lock)
@@ -44,11 +47,11 @@ def _stays_locked(path: str) -> bool:
 
 
 def _held(path: str) -> Finding:
-    """Who has it, where the kernel tells. A process that has ended may have left it to its children."""
+    """Who holds it, where the kernel says. A process that has ended may have left it to its children."""
     pid = holder(path)
     if pid is not None and is_alive(pid):
-        text = f"process {pid} ({command_of(pid)}) holds it for longer than {PATIENCE:g} s: everybody else waits"
+        text = f"process {pid} ({command_of(pid)}) has held it for more than {PATIENCE:g} s: all others wait"
         return Finding("lock", Level.ERROR, text, f"see what it does: ps -fp {pid}   (end it with: kill {pid})", path)
     whose = "another process" if pid is None else f"a child of process {pid}, which has ended,"
-    text = f"{whose} holds it for longer than {PATIENCE:g} s: everybody else waits"
+    text = f"{whose} has held it for more than {PATIENCE:g} s: all others wait"
     return Finding("lock", Level.ERROR, text, f"see who has it open: fuser -v {shell_quoted(path)}", path)

@@ -1,4 +1,4 @@
-"""The file system below the blackboard, tried where trying tells more than its name."""
+"""The file system of the blackboard, probed where its name is not enough."""
 
 import os
 from collections.abc import Iterator
@@ -30,7 +30,9 @@ def filesystem(paths: Paths, now: datetime) -> Iterator[Finding]:
     free = status.f_bavail * status.f_frsize
     if status.f_flag & os.ST_RDONLY:
         hint = f"sudo mount -o remount,rw {shell_quoted(mount.point if mount is not None else paths.folder)}"
-        yield Finding("filesystem", Level.ERROR, f"{kind}, mounted read-only: nobody can be halted", hint, paths.folder)
+        yield Finding(
+            "filesystem", Level.ERROR, f"{kind}, mounted read-only: agents cannot be halted", hint, paths.folder
+        )
         return
     if kind in NETWORKS:
         text = f"{kind} is a network file system: the daemon looks once a second, and locks are as good as its server"

@@ -1,1 +1,1 @@
-"""Telling people who are not looking: a webhook, the desktop, a file."""
+"""Notifications to people: a webhook, the desktop, a file."""

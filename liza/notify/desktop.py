@@ -9,7 +9,7 @@ _WHERE = "org.freedesktop.Notifications"
 
 
 class Desktop(NamedTuple):
-    """Whoever shows notifications on the bus of this session."""
+    """The notification service on the session bus."""
 
     name: str = "desktop"
 
@@ -27,7 +27,7 @@ class Desktop(NamedTuple):
             values: tuple[Any, ...] = ("liza", 0, "", message.title, text, [], urgent, -1)
             _ask(connection, "Notify", "susssasa{sv}i", values)
         except DBusErrorResponse as error:
-            raise NotSent(f"nobody shows it ({error.name.rpartition('.')[2]})", retry=True) from None
+            raise NotSent(f"no notification service ({error.name.rpartition('.')[2]})", retry=True) from None
         except OSError as error:
             raise NotSent(f"no answer ({type(error).__name__}), so it may be shown", retry=False) from None
         finally:
@@ -40,7 +40,7 @@ def _connected() -> Any:
     from jeepney.io.blocking import DBusConnection, prep_socket
 
     class Impatient(DBusConnection):  # type: ignore[misc, unused-ignore]
-        """Waits for nothing without end, as jeepney does for the greeting."""
+        """Times out on every receive; jeepney would wait for the greeting without end."""
 
         def receive(self, *, timeout: float | None = None) -> Any:
             return super().receive(timeout=TIMEOUT if timeout is None else timeout)
@@ -71,5 +71,5 @@ def _address() -> str:
 
 
 def _escaped(text: str) -> str:
-    """Agents' text is no markup: a notification with a link or a picture of theirs is theirs."""
+    """Agents' text must not be rendered as markup, with links or pictures."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

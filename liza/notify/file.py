@@ -1,4 +1,4 @@
-"""A file that gets one line of JSON a message."""
+"""A file that gets one line of JSON per message."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from liza.store import files
 
 
 class File(NamedTuple):
-    """A file of the project. Agents can write rules.yaml, too, so that nothing outside of the project is written."""
+    """A file of the project. Agents can write rules.yaml, so nothing outside the project is written."""
 
     path: str
     project: str

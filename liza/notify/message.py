@@ -1,12 +1,12 @@
-"""What people are told, and why it may not have reached them."""
+"""A notification, and why it may not have arrived."""
 
 from typing import NamedTuple
 
-TIMEOUT = 5.0  # seconds that any place has to answer
+TIMEOUT = 5.0  # seconds that a target has to answer
 
 
 class Message(NamedTuple):
-    """What people are to be told. Its lines are short and printable, whoever wrote them."""
+    """One notification. Its lines are short and printable, whatever agents wrote."""
 
     kind: str  # tripped, resolved, alarm, degraded ...
     title: str
@@ -17,10 +17,10 @@ class Message(NamedTuple):
 
 
 class NotSent(Exception):
-    """Why a message did not arrive, in words that hold no secret: an address never is among them.
+    """Why a message did not arrive, without secrets such as an address.
 
-    `retry` only where it has surely not arrived. A place that does not answer may have taken it all the same, and
-    nobody is told of a trip twice.
+    `retry` only where it has certainly not arrived: a target that does not answer may have accepted it, and a trip is
+    reported at most once.
     """
 
     def __init__(self, why: str, *, retry: bool) -> None:

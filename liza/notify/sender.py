@@ -1,4 +1,4 @@
-"""Sends messages in the background: a dead webhook delays neither the daemon nor the other places."""
+"""Sends messages in the background: a dead webhook delays neither the daemon nor other targets."""
 
 import queue
 import threading
@@ -10,13 +10,13 @@ from liza.notify.message import Message, NotSent
 from liza.notify.targets import Target, unique_name
 
 PAUSES = (1.0, 5.0, 15.0)  # seconds before each new try
-_MOST = 200  # messages that wait; more would be a flood that nobody reads
+_MOST = 200  # waiting messages; more would be a flood that no one reads
 
-Outcome = Callable[[str, str | None], None]  # the name of a place, and why it was not told; None if it was
+Outcome = Callable[[str, str | None], None]  # the name of a target, and why a message failed; None if it was sent
 
 
 class Sender:
-    """Hands messages to a thread for each place they go to."""
+    """Hands messages to one thread per target."""
 
     def __init__(self, outcome: Outcome, pauses: Sequence[float] = PAUSES) -> None:
         self._outcome = outcome
@@ -26,11 +26,11 @@ class Sender:
 
     @property
     def targets(self) -> list[Target]:
-        """The places that messages go to now."""
+        """The current targets."""
         return [target for target, line in self._lines.items() if not line.ending]
 
     def set_targets(self, targets: Sequence[Target]) -> None:
-        """Send to these from now on. A place that is no longer among them still gets what waits for it."""
+        """Send to these from now on. A removed target still gets its waiting messages."""
         for target, line in list(self._lines.items()):
             if target not in targets:
                 line.end()
@@ -47,7 +47,7 @@ class Sender:
             self._lines[target].put(message)
 
     def stop(self, patience: float = 3.0) -> None:
-        """Give what waits a last chance."""
+        """Send what is still waiting, for at most `patience` seconds."""
         self._stopping.set()
         end = time.monotonic() + patience
         for line in self._lines.values():
@@ -71,7 +71,7 @@ class Sender:
 
 
 class _Line:
-    """One place, the messages that wait for it, and the thread that sends them; begun when there is one to send."""
+    """One target, its waiting messages, and the thread that sends them, started by the first message."""
 
     def __init__(
         self, name: str, target: Target, work: Callable[[Target, Message], str | None], outcome: Outcome

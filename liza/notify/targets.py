@@ -1,6 +1,6 @@
 """Where messages go: what `notify:` in rules.yaml and `config.escalation_webhook` ask for, and what is wrong with it.
 
-A fault keeps only its own place from being told; it names no address, because addresses hold secrets.
+A fault disables only its own target; it names no address, because addresses hold secrets.
 """
 
 import os
@@ -13,14 +13,14 @@ from liza.notify.desktop import Desktop
 from liza.notify.file import File, is_inside_project
 from liza.notify.webhook import FORMATS, Webhook, is_webhook_url
 from liza.store.document import Path
-from liza.text import closest_match, value_text
+from liza.text import suggestion, value_text
 
 Target = Webhook | File | Desktop
 KEYS = ("webhook", "desktop", "file")
 
 
 def read_targets(block: Any, config: Any, project: str) -> tuple[list[Target], list[Fault]]:
-    """The places, each once, and the faults on their paths in rules.yaml (`notify`) and in state.yaml (`config`)."""
+    """The targets, each once, and the faults on their paths in rules.yaml (`notify`) and in state.yaml (`config`)."""
     given: Mapping[str, Any] = block if isinstance(block, Mapping) else {}
     escalation = config.get("escalation_webhook") if isinstance(config, Mapping) else None
     found = [
@@ -38,7 +38,7 @@ _MOST = 20  # webhooks: each has a thread of its own
 
 
 def unique_name(place: Target, taken: Collection[str]) -> str:
-    """How to call a place: channels of one host differ only in what must not be told."""
+    """A distinct name: channels of one host differ only in what must stay secret."""
     numbered = (f"{place.name} ({number})" for number in count(2))
     return next(name for name in chain((place.name,), numbered) if name not in taken)
 
@@ -71,9 +71,7 @@ def _webhook(given: Any, path: Path) -> Iterator[Target | Fault]:
         hint = "an address begins with http:// or https:// and names a host"
         yield Fault(where, f"{'.'.join(map(str, path))} has no usable address", hint)
     elif form not in FORMATS:
-        meant = closest_match(form, FORMATS)
-        hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(FORMATS)}"
-        yield Fault((*path, "format"), f"the format of a webhook is {_shown(form)}", hint)
+        yield Fault((*path, "format"), f"unknown webhook format {_shown(form)}", suggestion(form, FORMATS))
     else:
         yield Webhook(str(url), form)
 
@@ -82,7 +80,7 @@ def _desktop(given: Any) -> Iterator[Target | Fault]:
     if given is True:
         yield Desktop()
     elif given not in (None, False):
-        yield Fault(("notify", "desktop"), f"notify.desktop is {_shown(given)}, expected is true or false")
+        yield Fault(("notify", "desktop"), f"notify.desktop: expected true or false, got {_shown(given)}")
 
 
 def _file(given: Any, project: str) -> Iterator[Target | Fault]:
@@ -99,11 +97,9 @@ def _file(given: Any, project: str) -> Iterator[Target | Fault]:
 def _unknown(given: Mapping[Any, Any], path: Path, known: tuple[str, ...]) -> Iterator[Fault]:
     for key in given:
         if key not in known:
-            meant = closest_match(key, known)
-            hint = f"did you mean {meant}?" if meant else f"known are: {', '.join(known)}"
-            yield Fault((*path, str(key)), f"the key {_shown(key)} is not known in {path[0]}", hint)
+            yield Fault((*path, str(key)), f"unknown key {_shown(key)} in {path[0]}", suggestion(key, known, "known"))
 
 
 def _shown(value: Any) -> str:
-    """What stands there, unless it is an address that went to the wrong key."""
+    """The value, unless it is an address under the wrong key."""
     return "an address" if "://" in str(value) else value_text(value)

@@ -1,6 +1,6 @@
 """A webhook: an address that takes JSON by POST, in the form that its owner expects.
 
-What is sent may hold text that agents wrote, so nothing in it calls anybody by name, links or shows a picture.
+What is sent may hold text that agents wrote, so nothing in it mentions a user, links or shows a picture.
 """
 
 import json
@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from liza.notify.message import TIMEOUT, Message, NotSent
+from liza.text import cut
 
 FORMATS = ("json", "slack", "discord")
 _BUSY = (429, 500, 502, 503, 504)  # answers that say: not now
@@ -35,7 +36,7 @@ class Webhook(NamedTuple):
         from urllib.request import HTTPRedirectHandler, Request, build_opener
 
         class Stay(HTTPRedirectHandler):
-            """Follows nobody: a POST that is redirected arrives as a GET without its body, and seems to be sent."""
+            """Follows no redirect: a redirected POST arrives as a GET without its body, and seems to be sent."""
 
             def redirect_request(self, *_: Any) -> None:
                 return None
@@ -48,7 +49,7 @@ class Webhook(NamedTuple):
         except HTTPError as error:
             error.close()
             raise NotSent(f"it answered {error.code}", retry=error.code in _BUSY) from None
-        except URLError as error:  # before anything was sent: no such host, nobody there, a certificate
+        except URLError as error:  # before anything was sent: unknown host, refused connection, certificate
             why = error.reason if isinstance(error.reason, Exception) else error
             raise NotSent(f"no connection ({type(why).__name__})", retry=True) from None
         except (OSError, HTTPException) as error:
@@ -58,7 +59,7 @@ class Webhook(NamedTuple):
         line = f"{message.title}: {message.text}"
         if self.form == "slack":
             plain = {"mrkdwn": False, "link_names": False, "unfurl_links": False, "unfurl_media": False}
-            return {"text": _slack(_cut(line, _SLACK)), **plain}
+            return {"text": _slack(cut(line, _SLACK)), **plain}
         if self.form == "discord":
             return {"content": _discord(line), "allowed_mentions": {"parse": []}, "flags": 4}  # 4: no previews of links
         return message._asdict()
@@ -98,10 +99,6 @@ def _discord(line: str) -> str:
     """Every mark of its markup escaped, and no half of an escape where it has to be cut."""
     escaped = line.translate(_MARKS)
     while len(escaped) > _DISCORD:
-        line = _cut(line, len(line) - max((len(escaped) - _DISCORD) // 2, 1))
+        line = cut(line, len(line) - max((len(escaped) - _DISCORD) // 2, 1))
         escaped = line.translate(_MARKS)
     return escaped
-
-
-def _cut(line: str, length: int) -> str:
-    return line if len(line) <= length else f"{line[: length - 1]}…"

@@ -78,7 +78,7 @@ def test_a_halt_that_resolve_will_not_lift_is_told(tmp_path: Path) -> None:
     finding = wrong(tmp_path, "blackboard")
     assert (finding.level, finding.hint) == (
         Level.WARNING,
-        f"when they may go on: rmdir {tmp_path / '.liza' / 'CHECKPOINT'}",
+        f"when they may continue: rmdir {tmp_path / '.liza' / 'CHECKPOINT'}",
     )
     (tmp_path / ".liza" / "CHECKPOINT").rmdir()
     (tmp_path / ".liza" / "CHECKPOINT").symlink_to("nowhere")
@@ -182,7 +182,7 @@ def test_a_lock_that_a_child_has_inherited_is_told_without_a_process_that_has_en
 
 def test_a_lock_that_nobody_can_take_is_told(tmp_path: Path) -> None:
     (board(tmp_path) / "state.yaml.lock").mkdir()
-    assert "no regular file" in wrong(tmp_path, "lock").message
+    assert "not a regular file" in wrong(tmp_path, "lock").message
 
 
 def test_a_lock_of_somebody_else_is_told() -> None:
@@ -249,7 +249,7 @@ def test_what_fix_cannot_do_it_does_not_claim(tmp_path: Path) -> None:
     with held_by_flock(Paths(str(folder))):
         (finding,) = apply_fixes([wrong(tmp_path, "leftovers")])
     assert finding.level is Level.WARNING
-    assert "not mended: process" in finding.message
+    assert "not fixed: process" in finding.message
 
 
 # --- as people call it ----------------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ def test_one_that_works_is_well_and_one_that_was_killed_is_not(board: Watched) -
         daemon.process.wait()
         finding = wrong(board.root, "daemon")
     assert (finding.level, finding.hint) == (Level.ERROR, "liza watch --background")
-    assert f"process {daemon.pid} ended without a word" in finding.message
+    assert f"process {daemon.pid} ended without notice" in finding.message
 
 
 def test_one_that_lives_but_does_not_look_is_stuck(board: Watched) -> None:
@@ -79,7 +79,7 @@ def test_one_that_hears_nothing_is_told_with_the_reason(board: Watched) -> None:
 
 def test_one_that_only_observes_halts_nobody(board: Watched) -> None:
     with watching(board, "--observe"):
-        assert "halts nobody" in wrong(board.root, "daemon").message
+        assert "only observes" in wrong(board.root, "daemon").message
 
 
 def test_where_no_watch_can_be_set_the_limit_is_named(board: Watched) -> None:

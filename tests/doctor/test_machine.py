@@ -36,7 +36,7 @@ echo "code $?"
 @pytest.mark.parametrize(
     ("kind", "options", "code", "said"),
     [
-        ("read-only", "size=1g", 1, "tmpfs, mounted read-only: nobody can be halted"),
+        ("read-only", "size=1g", 1, "tmpfs, mounted read-only: agents cannot be halted"),
         ("full", "size=64k", 1, "free, and a trip may need 1.0 MB"),
         ("files", "size=1g,nr_inodes=20", 1, "no inode is free"),
         ("scarce", "size=20m", 0, "free"),
@@ -220,7 +220,7 @@ def test_without_what_reads_the_board_it_is_degraded_and_the_rest_is_looked_at(t
     needs("jq")
     result = installed(tmp_path, "doctor", PYTHONPATH=str(tmp_path))
     assert (result.code, result.err) == (4, "")
-    assert "it could not be looked at: broken by an upgrade" in result.out
+    assert "it could not be checked: broken by an upgrade" in result.out
     assert "jq is" in result.out
 
 

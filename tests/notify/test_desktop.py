@@ -50,12 +50,12 @@ def test_where_there_is_no_markup_the_text_is_shown_as_it_is(bus: str) -> None:
 
 def test_a_bus_on_which_nobody_shows_anything_is_not_taken_for_sent(bus: str) -> None:
     error = refused()
-    assert (error.why, error.retry) == ("nobody shows it (ServiceUnknown)", True)
+    assert (error.why, error.retry) == ("no notification service (ServiceUnknown)", True)
 
 
 def test_an_error_for_an_answer_is_not_taken_for_sent(bus: str) -> None:
     with notifications(bus, error="org.freedesktop.DBus.Error.LimitsExceeded"):
-        assert refused().why == "nobody shows it (LimitsExceeded)"
+        assert refused().why == "no notification service (LimitsExceeded)"
 
 
 def test_no_answer_may_mean_that_it_is_shown(bus: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ the inbox, and the claims, slices and loops, whose trips no halt of everyone wai
 """
 
 import os
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +18,7 @@ from liza.scopes.narrower import reconcile
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.act import act, check_sprint
 from liza.scopes.sprint.evaluate import Check, evaluate_board
-from liza.scopes.sprint.trip import Outdated, tidy
+from liza.scopes.sprint.trip import Outdated, lost_trigger, tidy
 from liza.store import alerts
 from liza.store.board import Board
 from liza.store.document import Document
@@ -38,6 +39,8 @@ def check(board: Board, rules: RuleSet, now: datetime, *, dry_run: bool = False,
             continue  # own rules add to that trip
         found = evaluate_board(board, document, rules, now)
         if dry_run:
+            if found.trigger is None:
+                found = found._replace(trigger=_lost_trigger(board, document))
             return _with_problems(found, document, now)
         # What waits is entered before an OK, and after a halt: that waits for no lock.
         entered = Entered() if found.is_open else inbox.enter(board)
@@ -88,7 +91,17 @@ def _follow_up(
 
 
 def _with_problems(found: Check, document: Document, now: datetime) -> Check:
-    return found._replace(snapshot=found.snapshot._replace(problems=take_snapshot(document, now=now).problems))
+    """The same with what is wrong with the records, and where the sections are, which no halt waits for."""
+    whole = take_snapshot(document, now=now)
+    return found._replace(snapshot=found.snapshot._replace(problems=whole.problems, spans=whole.spans))
+
+
+def _lost_trigger(board: Board, document: Document) -> Mapping[str, Any] | None:
+    """For a check that writes nothing: a trip that halts the agents and is not on the blackboard is open, too."""
+    if lost_trigger(board, document.data.get("circuit_breaker")) is None:
+        return None
+    section = board.read().data.get("circuit_breaker")  # it may have been entered, or resolved, since it was read
+    return sections.open_trigger(section) or lost_trigger(board, section)
 
 
 def _enter_waiting(board: Board, entered: Entered, *, is_halted: bool) -> list[str]:

@@ -38,7 +38,7 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     """Show the breaker, and how near each pattern is.
 
     Writes nothing. Exit code 0 if all is well, 3 if the breaker is open or the agents are halted, 4 if the blackboard
-    cannot be judged.
+    cannot be judged or not be written.
 
     \b
     Examples:
@@ -59,11 +59,14 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     recent = [dict(entry) for entry in sections.history_of(section)[-RECENT:] if isinstance(entry, Mapping)]
     silences = [entry for entry in read_silences(found.snapshot.sections.get("silences")) if entry.in_force(at)]
     stopped, concerns = _scopes(board, found.snapshot.sections, rules, at)
-    code = 3 if found.trigger is not None or halt is not None else 0 if broken is None else broken.exit_code
+    is_degraded = broken is not None or not found.snapshot.spans  # no spans: it can be read, but not written
+    is_open, is_halted = found.trigger is not None, halt is not None  # a trigger of a person may be empty
+    word = "triggered" if is_open else "halted" if is_halted else "degraded" if is_degraded else "ok"
+    code = {"ok": 0, "degraded": Unreadable.exit_code}.get(word, 3)
     if as_json:
         envelope.write(
             "status",
-            "triggered" if found.trigger else "halted" if halt else "ok" if broken is None else broken.status,
+            word,
             [*map(envelope.problem_of, (*found.snapshot.problems, *waiting.problems)), *envelope.problems_of(broken)],
             trigger=envelope.trigger(found.trigger),
             age_seconds=_age(found.trigger.get("timestamp") if found.trigger else None, at),
@@ -85,8 +88,11 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
         show.trigger(found.trigger, "TRIGGERED")
         if (age := _age(found.trigger.get("timestamp"), at)) is not None:
             click.echo(f"  open for {_ago(age)}")
+        if sections.open_trigger(section) is None:
+            show.warnings(["this trip halts the agents but is not in state.yaml yet; to enter it: liza analyze"])
     else:
-        click.echo(f"breaker: {click.style('OK', fg='green', bold=True)}{_last_check(section, board.paths, at)}")
+        health = show.bold("DEGRADED", "yellow") if is_degraded else show.bold("OK", "green")
+        click.echo(f"breaker: {health}{_last_check(section, board.paths, at)}")
     if found.verdict.matches and found.trigger is None:
         names = ", ".join(dict.fromkeys(match.rule.name for match in found.verdict.matches))
         show.warnings([f"{names} matches now: the next check trips (liza analyze)"])

@@ -1,5 +1,6 @@
 """`liza status`: where things stand, without changing any of it."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -246,6 +247,39 @@ def test_a_quiet_board_with_rules_that_cannot_be_used_is_not_ok(tmp_path: Path) 
     (board.folder / "rules.yaml").write_text("rules: [\n")
     ran = board.run("status")
     assert ran.code == 4
+    assert "breaker: DEGRADED" in ran.out
     assert "rules.yaml:1:" in ran.err
     assert "liza rules check" in ran.err
     assert board.run("status", "--json").json["status"] == "degraded"
+
+
+# --- a blackboard that cannot be written ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("evidence", ["there", "gone"])
+def test_trip_that_cannot_be_entered_is_shown_as_triggered(tmp_path: Path, evidence: str) -> None:
+    """The agents are halted by a trip that is only in CHECKPOINT; removing that file would not be a decision."""
+    board = Board(tmp_path, json.dumps({"version": 1, "anomalies": list(RETRY.records)}))
+    board.analyze()
+    if evidence == "gone":
+        board.save(json.dumps({"version": 1, "anomalies": []}))
+    before = board.files()
+    ran = status(board)
+    assert ran.code == 3
+    assert "TRIGGERED: retry_cluster" in ran.out
+    assert "breaker: OK" not in ran.out
+    assert "rm " not in ran.out
+    answer = status(board, "--json").json
+    assert (answer["status"], answer["trigger"]["trip_id"]) == ("triggered", board.halt["trip"])
+    assert board.run("analyze", "--dry-run", "--json").json["trigger"]["trip_id"] == board.halt["trip"]
+    assert board.files() == before
+
+
+def test_quiet_board_that_cannot_be_written_is_degraded(tmp_path: Path) -> None:
+    """As for `analyze`, which cannot enter its check."""
+    board = Board(tmp_path, json.dumps({"version": 1, "anomalies": []}))
+    assert board.analyze().code == 4
+    ran = status(board)
+    assert ran.code == 4
+    assert "breaker: DEGRADED" in ran.out
+    assert status(board, "--json").json["status"] == "degraded"

@@ -65,5 +65,6 @@ for agent in $agents; do wait "$agent"; done
 agents=''
 
 say "The same evidence does not trip the breaker again. New evidence would."
+[ -t 0 ] || [ -t 1 ] || say "This demo runs without a terminal, so the decision is alarmed: perhaps no person made it."
 run "liza status"
 run "liza watch --stop"

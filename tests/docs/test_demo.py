@@ -1,8 +1,12 @@
 """`make demo` tells its story to the end."""
 
+import os
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from tests.cli.run import environment
 from tests.docs.pages import ROOT
@@ -22,17 +26,42 @@ STORY = (
 )
 
 
-def test_the_demo_trips_halts_resolves_and_goes_on(tmp_path: Path) -> None:
+ALARMED = "resolved without a terminal"
+
+
+@pytest.fixture
+def terminal() -> Iterator[int]:
+    """What a person's shell has as standard input."""
+    person, program = os.openpty()
+    yield program
+    os.close(person)
+    os.close(program)
+
+
+def demo(tmp_path: Path, stdin: int) -> str:
     (tmp_path / "tmp").mkdir()
-    demo = subprocess.run(
+    ran = subprocess.run(
         ["sh", ROOT / "docs" / "demo" / "run.sh"],
         env=environment(tmp_path, TMPDIR=str(tmp_path / "tmp")),
+        stdin=stdin,
         capture_output=True,
         text=True,
         timeout=100,
         check=False,
     )
-    assert (demo.returncode, demo.stderr) == (0, ""), demo.stdout + demo.stderr
-    assert re.search(".*".join(f"(?:{line})" for line in STORY), demo.stdout, re.DOTALL), demo.stdout
-    assert demo.stdout.count("stopped at the gate") == demo.stdout.count("continues\n") == 3
+    assert (ran.returncode, ran.stderr) == (0, ""), ran.stdout + ran.stderr
+    assert re.search(".*".join(f"(?:{line})" for line in STORY), ran.stdout, re.DOTALL), ran.stdout
+    assert ran.stdout.count("stopped at the gate") == ran.stdout.count("continues\n") == 3
     assert list((tmp_path / "tmp").iterdir()) == []
+    return ran.stdout
+
+
+def test_the_demo_trips_halts_resolves_and_goes_on(tmp_path: Path, terminal: int) -> None:
+    """At a terminal the decision is a person's."""
+    said = demo(tmp_path, terminal)
+    assert "alarm" not in said.partition("resolved: retry_cluster")[2]
+
+
+def test_the_demo_explains_the_alarm_where_there_is_no_terminal(tmp_path: Path) -> None:
+    said = demo(tmp_path, subprocess.DEVNULL)
+    assert re.search(f"without a terminal, so the decision is alarmed.*{ALARMED}", said, re.DOTALL), said

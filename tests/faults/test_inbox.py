@@ -13,6 +13,10 @@ from typing import Any
 import pytest
 
 from liza.check import check
+from liza.scopes.claims import record as claims
+from liza.scopes.claims.change import Context
+from liza.scopes.claims.objections import Objection
+from liza.scopes.claims.states import Round
 from liza.scopes.inbox import enter, look, record_anomaly
 from liza.scopes.loops import evaluate
 from liza.scopes.loops import record as loops
@@ -25,10 +29,13 @@ from liza.store.document import parse
 from liza.store.inbox import NotEvaluated
 from liza.store.paths import Paths
 from tests.faults import boards, steps
-from tests.faults.children import Child
+from tests.faults.children import Child, Counter
 from tests.faults.holders import held_by_flock
 
 NOW = datetime(2025, 1, 18, 15, tzinfo=UTC)
+STATE = boards.STATE.replace(
+    "circuit_breaker:", "claims:\n  C-1:\n    text: it rains\n    status: OPEN\ncircuit_breaker:", 1
+)
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +58,11 @@ def an_attempt(paths: Paths, number: int = 1) -> None:
     attempts.record(Board(paths), "S-1", [Attempt("test_x", "failed", said=f"number {number}")], rules, NOW)
 
 
+def a_round(paths: Paths, number: int = 1) -> None:
+    context = Context(Board(paths), read_rules(None, protocol="disputes"), NOW)
+    claims.review(context, "C-1", Round((Objection("no control group", "there is none"),), (f"number {number}",)))
+
+
 Make = Callable[..., None]
 
 
@@ -61,6 +73,7 @@ def recorded(paths: Paths) -> dict[Make, int]:
         an_anomaly: len(boards.anomalies(paths)) - 1,
         an_iteration: len(data.get("loops", {}).get("coder-1", {}).get("iterations", ())),
         an_attempt: len(data.get("slices", {}).get("S-1", {}).get("attempts", ())),
+        a_round: len(data.get("claims", {}).get("C-1", {}).get("rounds", ())),
     }
 
 
@@ -75,18 +88,18 @@ def made_to_wait(paths: Paths, *makes: Callable[[Paths], None]) -> None:
     os.utime(paths.state, (1e9, 1e9))
 
 
-EACH = pytest.mark.parametrize("make", [an_anomaly, an_iteration, an_attempt])
+EACH = pytest.mark.parametrize("make", [an_anomaly, an_iteration, an_attempt, a_round])
 
 
 # --- kill -9 ----------------------------------------------------------------------------------------------------------
 
 
-def dying_at(number: int) -> steps.Around:
-    """Killed just before the step of that number, of those that change anything."""
+def dying_at(number: int, *passed_over: str) -> steps.Around:
+    """Killed just before the step of that number, of those that change anything and are not to be passed over."""
     count = itertools.count(1)
 
     def around(step: steps.Step, call: Callable[[], Any]) -> Any:
-        if step.name not in steps.LOOKING and next(count) == number:
+        if step.name not in {*steps.LOOKING, *passed_over} and next(count) == number:
             os.kill(os.getpid(), signal.SIGKILL)
         return call()
 
@@ -100,7 +113,7 @@ def checked(paths: Paths) -> None:
 def each_death(folder: Path, prepare: Callable[[Paths], None], work: Callable[[Paths], None]) -> Any:
     """A blackboard for each step of the work at which its process was killed."""
     for number in itertools.count(1):
-        paths = boards.make(folder / str(number))
+        paths = boards.make(folder / str(number), STATE)
         prepare(paths)
         if not steps.killed(partial(work, paths), dying_at(number)):
             assert number > 4, "hardly a step was counted"
@@ -128,7 +141,7 @@ def enter_all(paths: Paths) -> None:
 def test_a_killed_writer_leaves_a_whole_record_or_none(tmp_path: Path, make: Make) -> None:
     counts = set()
     for number, paths in each_death(tmp_path, lambda paths: None, lambda paths: made_to_wait(paths, make)):
-        Path(paths.state).write_text(boards.STATE)
+        Path(paths.state).write_text(STATE)
         os.utime(paths.state, (1e9, 1e9))
         assert look(Board(paths)).problems == (), f"killed at step {number}"
         waiting = look(Board(paths)).records
@@ -197,10 +210,41 @@ def test_eight_writers_while_the_lock_is_held_lose_nothing(tmp_path: Path) -> No
 def test_eight_enterers_at_once_enter_each_record_once(tmp_path: Path) -> None:
     paths = boards.make(tmp_path)
     with held_by_flock(paths):
-        ended(crowd(paths, 4, 5))
+        ended(crowd(paths, 8, 3))
     os.environ["LIZA_LOCK_TIMEOUT"] = "60"  # put back with the environment of the test
     ended([Child(partial(checked, paths)) for _ in range(8)])
-    in_order(paths, 4, 5)
+    in_order(paths, 8, 3)
+
+
+def test_killed_writers_and_checks_lose_no_record_that_was_kept(tmp_path: Path) -> None:
+    """Eight writers at once, each killed at another step; then check after check, each killed one step later."""
+    paths = boards.make(tmp_path)
+    kept = [Counter() for _ in range(8)]  # how many records each was told to be kept
+
+    def write(writer: int) -> None:
+        # Who waits for a lock opens it again and again, so these would be nearly all of the steps.
+        with steps.around_each(dying_at(5 * writer + 3, "open")):
+            for number in range(1, 7):
+                an_anomaly(paths, number, f"writer-{writer}")
+                kept[writer].value = number
+
+    with held_by_flock(paths):
+        children = [Child(partial(write, each)) for each in range(8)]
+        codes = {child.wait() for child in children}
+        for child in children:
+            child.__exit__(None, None, None)
+        assert -signal.SIGKILL in codes, "no writer was killed"
+        waiting = look(Board(paths)).records
+        assert waiting > 8, "hardly a record was kept"
+    deaths = itertools.takewhile(lambda at: steps.killed(partial(checked, paths), dying_at(at)), itertools.count(1))
+    assert sum(1 for _ in deaths) > 8, "hardly a check was killed"
+    found = [(each["reporter"], each["details"].get("number")) for each in boards.anomalies(paths)[1:]]
+    assert len(found) == waiting
+    assert os.listdir(paths.inbox) == []
+    for writer in range(8):
+        mine = [number for name, number in found if name == f"writer-{writer}"]
+        assert mine == list(range(1, len(mine) + 1)), f"writer-{writer}"
+        assert len(mine) - kept[writer].value in (0, 1), f"writer-{writer}"  # killed before it was told
 
 
 @pytest.mark.slow

@@ -299,11 +299,11 @@ def _acts(rule: Rule) -> bool:
 
 def _match(compiled: Compiled, outcome: Outcome, fresh: Mapping[str, Sequence[Record]]) -> Match:
     fields = tuple(str(field) for field in compiled.condition.fields)
-    new = outcome.evidence
+    evidence = new = outcome.evidence
     if _sees_all(compiled):
         unseen = {(name, record.key) for name, records in fresh.items() for record in records}
         new = tuple(record for record in new if (record.stream, record.key) in unseen)
-    given = (outcome.value, outcome.threshold, outcome.key, fields, outcome.evidence, new, outcome.numbers)
+    given = (outcome.value, outcome.threshold, outcome.key, fields, evidence, new, outcome.numbers)
     return Match(compiled.rule, *given)
 
 

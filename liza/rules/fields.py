@@ -197,6 +197,8 @@ def lookup(record: Record, wanted: Field) -> Any:
 def values(value: Any) -> Sequence[Any]:
     """A value as a flat list of single values; empty for an absent one."""
     if isinstance(value, list | tuple):
+        if {list, tuple, type(None)}.isdisjoint(map(type, value)):
+            return value
         return [single for each in value for single in values(each)]
     return () if value is None else (value,)
 

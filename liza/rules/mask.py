@@ -128,13 +128,8 @@ def template(text: str, stem: bool = True) -> Template:
     """The words of a text without its volatile parts, and the numbers and codes that make it the error it is."""
     plain = _plain(text)
     identity: list[str] = []
-    looked_at = 0
 
     def keep(found: re.Match[str]) -> str:
-        nonlocal looked_at
-        looked_at += 1
-        if looked_at > NUMBERS:
-            return found[0]
         before = plain[max(found.start() - 24, 0) : found.start()]
         is_port = _PORT.search(before) or _HOST.search(before)
         low_port = is_port and found[0].isdecimal() and 0 < int(found[0]) < _LOW_PORT
@@ -144,7 +139,7 @@ def template(text: str, stem: bool = True) -> Template:
             return found[0] + _KEPT
         return found[0]
 
-    plain = _NUMBER.sub(keep, plain)
+    plain = _NUMBER.sub(keep, plain, count=NUMBERS)
     plain = _VOLATILE.sub(lambda found: _leave_out(found, identity), plain)
     plain = _NEGATED.sub(" not", plain)
     words = _trimmed(_words(plain, identity, stem))
@@ -250,22 +245,15 @@ _TELLING = re.compile(
     r"|\berr(?:or)?[\s\#(]+0|(?:got|gets|received|return\w*|respon\w+|answer\w*|replied|failed:|but)(?:\s\w+){0,2}[\s:=]+0)"
     r"|:0|[A-Z]-?0|0[A-Z]0"
 )
-_DIGITS = re.compile(r"\d+", re.ASCII)
-_JOINING = frozenset(
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.:/-"
-)  # beside digits: they are part of more
+# A number by itself: no sign beside it that would make it a part of more. Replaced without a call for each, of which an
+# agent's text may have hundreds.
+_ALONE = re.compile(r"(?<![0-9a-zA-Z_.:/-])[0-9]++(?![a-zA-Z_.:/-])")
+_DIGIT = re.compile(r"[1-9]")
 
 
 def skeleton(text: str) -> str:
     """A text with all its digits alike: one for a number by itself, however long, and one for each digit in more."""
-    return _DIGITS.sub(_zeros, text)
-
-
-def _zeros(found: re.Match[str]) -> str:
-    start, end = found.span()
-    text = found.string
-    is_alone = text[start - 1 : start] not in _JOINING and text[end : end + 1] not in _JOINING
-    return "0" if is_alone else "0" * (end - start)
+    return _DIGIT.sub("0", _ALONE.sub("0", text))
 
 
 def ignores_digits(outline: str) -> bool:
@@ -286,6 +274,7 @@ def same_word(one: str, other: str) -> bool:
     return root(one) == root(other) or _slipped(one, other)
 
 
+@lru_cache(maxsize=10_000)  # a short text is compared with hundreds of others
 def root(word: str) -> str:
     """What serialize, serializer and serialisation have in common."""
     word = word.replace("isat", "izat").replace("ise", "ize")

@@ -10,6 +10,7 @@ import os
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
 from liza.errors import Unreadable
@@ -203,16 +204,16 @@ def _counted(data: Any) -> Iterator[tuple[tuple[str | int, ...], int]]:
 
 def _texts(value: Any) -> Iterator[str]:
     """All texts in a value, keys among them."""
-    pending = [value]
-    while pending:
-        each = pending.pop()
-        if isinstance(each, str):
-            yield each
-        elif isinstance(each, dict):
-            pending += each
-            pending += each.values()
-        elif isinstance(each, list):
-            pending += each
+    level = [value]
+    while level:
+        yield from [each for each in level if isinstance(each, str)]
+        keyed = [each for each in level if isinstance(each, dict)]
+        listed = [each for each in level if isinstance(each, list)]
+        level = [
+            *chain.from_iterable(keyed),
+            *chain.from_iterable(map(dict.values, keyed)),
+            *chain.from_iterable(listed),
+        ]
 
 
 def _path_of_text(value: Any, length: int) -> tuple[str | int, ...]:

@@ -2,13 +2,12 @@
 
 import json
 import os
-import time
 
 import pytest
 
 from liza.schema.rules import FILE_LIMITS
 from liza.store.limits import DEFAULT
-from tests.security.attack import TRIPPING, Attack, Ran
+from tests.security.attack import TRIPPING, Attack, Ran, reference
 from tests.security.hostile import BOARDS, HEAD
 
 MEGABYTES = 300  # of any command
@@ -157,24 +156,22 @@ def test_thousands_of_webhooks(attack: Attack) -> None:
     attack.effect = "halted"
 
 
+# Three million additions take a fifth of a second or more, so this is less than two seconds on a machine of its own. In
+# seconds it could not be asked for: beside other programs the same work takes twice the processor time.
+REFERENCES = 9
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BOARDS)
 def test_hostile_board(attack: Attack, name: str) -> None:
     """The halt is what counts; the paperwork behind it may take longer, and is not waited for."""
     attack.write(BOARDS[name]())
-    started = time.monotonic()
-    took: list[float] = []
-
-    def halted() -> bool:
-        if attack.halted:
-            took.append(time.monotonic() - started)
-        return attack.halted
-
-    attack.liza("analyze", "-q", limit=60, until=halted)
+    before = reference()
+    attack.liza("analyze", "-q", limit=60, until=lambda: attack.halted)
     assert attack.halted
-    assert took[0] < SECONDS
+    assert attack.processor < REFERENCES * max(before, reference())
     assert attack.megabytes < 400
-    attack.effect = f"halted after {took[0]:.1f} s"
+    attack.effect = f"halted after {attack.processor:.1f} s of processor time"
 
 
 def test_tripping_records_are_what_the_boards_begin_with() -> None:

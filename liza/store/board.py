@@ -143,6 +143,7 @@ class Board:
                     self.changes += 1
                     return computed
                 except replace.Changed:
+                    self._sweep()  # what another program saved over a version that it had not seen is kept
                     if time.monotonic() - started > _PATIENCE:
                         raise Unwritable(
                             f"other programs kept writing it for {_PATIENCE:g} s; nothing was written",

@@ -20,6 +20,7 @@ from liza.store import files, filesystem, limits
 from liza.store.versions import Identity, Reading, has_writer, identity
 
 _POLL = 0.002
+_COPIES = 20  # versions of one undoing that are kept
 
 
 class Changed(Exception):
@@ -160,25 +161,44 @@ def _put_back(swap: str, path: str, ours: Version) -> None:
 
     Each step puts back what the last one took out. If what comes out then is not exactly what we had put there, or
     somebody is writing to it, that is a still newer version, and goes back next.
+
+    Whoever read our draft meanwhile, and saves what it made of that, replaces a version that it never saw. So each one
+    that was taken out is left behind in a copy, too, for `sweep` to keep.
     """
     placed = ours
+    taken_out: list[bytes] = []
     try:
         while True:
             returning = _version(swap)
+            taken_out += [returning.raw] if returning.raw is not None else []
             try:
                 filesystem.exchange(swap, path)
             except FileNotFoundError:
                 os.rename(swap, path)  # somebody deleted what we had put there
-                return
+                break
             if _version(swap) == placed:
                 if not has_writer(swap):
                     _unlink(swap)
-                    return
+                    break
                 time.sleep(_POLL)
             placed = returning
     except OSError as error:
         hint = f"look at {os.path.basename(swap)} beside it: one of the two is the newest version"
         raise NotDurable(f"a write could not be undone: {error.strerror}", hint=hint, file=path) from None
+    for raw in taken_out[-_COPIES:]:
+        with suppress(OSError):  # a full disk: what was put back is in place all the same
+            _leave_behind(path, raw)
+
+
+def _leave_behind(path: str, raw: bytes) -> None:
+    folder, name = os.path.split(path)
+    fd = files.open_fd(
+        os.path.join(folder, f".{name}.{os.urandom(8).hex()}.swap"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode=0o600
+    )
+    try:
+        files.write_all(fd, raw)
+    finally:
+        os.close(fd)
 
 
 def sweep(path: str, backups: str, stuck: list[str] | None = None) -> list[str]:

@@ -128,11 +128,11 @@ def _replace(paths: Paths, versions: int, shared: _Shared, chance: random.Random
         shared.in_place.value = number
         seen.append((number - 1, version_of(draft)))
         os.unlink(draft)
-        _aim(shared.attempts, chance)
+        aim(shared.attempts, chance)
     return seen
 
 
-def _aim(attempts: Counter, chance: random.Random) -> None:
+def aim(attempts: Counter, chance: random.Random) -> None:
     """Nothing, so that several saves come in a row; or spin to a random moment of liza's next attempt.
 
     A rival that only ever saved without pause would be noticed by every attempt at its start, and never hit its end.

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from liza.blackboard.board import Board
-from liza.blackboard.document import Document
-from liza.blackboard.edit import append_record
-from liza.blackboard.paths import Paths
+from liza.store.board import Board
+from liza.store.document import Document
+from liza.store.edit import append_record
+from liza.store.paths import Paths
 from tests.faults import boards, race, steps
 from tests.faults.children import Child, Counter
 from tests.faults.rival import replace_without_lock, write_in_place
@@ -61,7 +61,7 @@ def test_save_that_a_reader_of_the_draft_never_saw_is_kept_aside(
 
     board = Board(paths)
     with steps.around_each(around):
-        board.change(add)
+        board.rewrite(add)
     assert "marker: 2" in Path(paths.state).read_text(encoding="utf-8")
     assert first in boards.rescued(board)
     assert board.rescued, "and it is reported"
@@ -122,7 +122,7 @@ def test_saves_of_a_busy_program_are_on_the_board_or_kept(tmp_path: Path) -> Non
         with steps.around_each(around):
             while saved.value < SAVES:
                 writes += 1
-                board.change(partial(attempt, number=writes))
+                board.rewrite(partial(attempt, number=writes))
         stale, twice = saving.result()
     undoing = exchanges - writes
     found = set().union(*map(saves_in, [Path(paths.state).read_text(encoding="utf-8"), *boards.rescued(board)]))

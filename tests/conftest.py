@@ -1,6 +1,7 @@
 """Budgets: `make test` looks at some dozens of generated cases a property, always the same ones, so that it fails for a
 reason and never by chance; `make faults` explores many hundreds. What was skipped is listed by name at the end."""
 
+import gc
 import os
 import signal
 
@@ -24,6 +25,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 # Whoever runs the tests in the background has these ignored, and every process that a test starts would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests stay until the end: no search for garbage is to look at them again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

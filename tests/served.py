@@ -5,18 +5,21 @@ What only a fresh start shows (streams, signals, what is imported) is tested wit
 """
 
 import atexit
+import ctypes
 import gc
 import json
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import IO, Any
 
 # What commands import only when they come to need it.
 LOADED = (
@@ -44,15 +47,51 @@ class Server:
     def run(
         self, arguments: Sequence[str], cwd: Path, env: dict[str, str], stdin: bytes = b"", **more: Any
     ) -> tuple[int, str, str]:
-        """The exit code of `liza` with these arguments, and what it printed on either stream."""
+        """The exit code of `liza` with these arguments, and what it printed on either stream.
+
+        `limit` is the number of seconds after which it is killed, code -9; `place` and `others` are those of `stop_at`.
+        """
         process = self._forks if more or any(word in _ALONE for word in arguments[:2]) else self._stays
         with TemporaryDirectory() as streams:
-            Path(streams, "0").write_bytes(stdin)
-            request = {"arguments": list(arguments), "cwd": str(cwd), "env": env, "streams": streams, **more}
+            names = [os.path.join(streams, name) for name in "012"]
+            Path(names[0]).write_bytes(stdin)
+            request = {"arguments": list(arguments), "cwd": str(cwd), "env": env, "streams": names, **more}
             _ask(process, request)
             code = _told(process)
-            out, err = (Path(streams, name).read_bytes().decode() for name in "12")
+            out, err = (Path(name).read_bytes().decode() for name in names[1:])
             return code, out, err
+
+    def start(self, arguments: Sequence[str], cwd: Path, env: dict[str, str], out: Path, err: Path) -> "Started":
+        """`liza` with these arguments, left running; it reads nothing and prints into these files."""
+        return self._left(arguments, cwd, env, streams=[os.devnull, str(out), str(err)])
+
+    def start_on_terminal(self, arguments: Sequence[str], cwd: Path, env: dict[str, str]) -> tuple["Started", int]:
+        """The same on a terminal of its own, and the descriptor at which a person would sit."""
+        ours, theirs = pty.openpty()
+        try:
+            return self._left(arguments, cwd, env, terminal=os.ttyname(theirs)), ours
+        finally:
+            os.close(theirs)
+
+    def _left(self, arguments: Sequence[str], cwd: Path, env: dict[str, str], **more: Any) -> "Started":
+        adopt_orphans(True)
+        try:
+            _ask(self._forks, {"arguments": list(arguments), "cwd": str(cwd), "env": env, "is_left": True, **more})
+            return Started(_told(self._forks))
+        finally:
+            adopt_orphans(False)
+
+    def start_piped(self, arguments: Sequence[str], cwd: Path, env: dict[str, str]) -> "Started":
+        """The same, with pipes to read what it prints from as it comes."""
+        pipes = [os.pipe() for _ in range(2)]
+        out, err = (Path(f"/proc/{os.getpid()}/fd/{writes}") for _, writes in pipes)
+        try:
+            started = self.start(arguments, cwd, env, out, err)
+        finally:
+            for _, writes in pipes:
+                os.close(writes)
+        started.stdout, started.stderr = (os.fdopen(reads, "rb") for reads, _ in pipes)
+        return started
 
     def show(self, arguments: Sequence[str], cwd: Path, env: dict[str, str]) -> tuple[int, str]:
         """The same on a terminal, where both streams are one."""
@@ -78,6 +117,43 @@ class Server:
     def close(self) -> None:
         for process in (self._stays, self._forks):
             process.__exit__(None, None, None)  # closes its input, at which it ends
+
+
+class Started:
+    """A command that runs, a child of this process: what is needed of `subprocess.Popen`."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.stdout: IO[bytes] | None = None
+        self.stderr: IO[bytes] | None = None
+        self._code: int | None = None
+
+    def poll(self) -> int | None:
+        if self._code is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            self._code = os.waitstatus_to_exitcode(status) if pid else None
+        return self._code
+
+    def wait(self, timeout: float = 60) -> int:
+        end = time.monotonic() + timeout
+        while (code := self.poll()) is None:
+            if time.monotonic() > end:
+                raise subprocess.TimeoutExpired("liza", timeout)
+            time.sleep(0.002)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+def adopt_orphans(yes: bool) -> None:
+    """Whether a process below this one whose parent ends becomes its child, instead of that of init."""
+    set_subreaper = 36
+    assert ctypes.CDLL(None).prctl(set_subreaper, int(yes), 0, 0, 0) == 0
 
 
 def _started(how: str) -> subprocess.Popen[str]:
@@ -117,8 +193,8 @@ def serve(how: str) -> None:
     asked, answers = (os.fdopen(os.dup(stream.fileno()), stream.mode) for stream in (sys.stdin, sys.stdout))
     for number, line in enumerate(asked):
         request = json.loads(line)
-        code = _forked(request) if how == "fork" else _answer(request)
-        print(code, file=answers, flush=True)
+        answer = _left(request) if "is_left" in request else _forked(request) if how == "fork" else _answer(request)
+        print(answer, file=answers, flush=True)
         if number % _CALLS == 0:
             gc.collect()
 
@@ -131,14 +207,35 @@ def compile_templates() -> None:
     templates.compile_template(templates.read_template(report.TEMPLATE), {"cell": report.cell})
 
 
+def _left(request: dict[str, Any]) -> int:
+    """The process that works a request off by itself, an orphan to be adopted by the process that asks."""
+    reads, writes = os.pipe()
+    if parent := os.fork():
+        os.waitpid(parent, 0)
+        os.close(writes)
+        with open(reads) as said:
+            return int(said.read())
+    code = 99
+    try:
+        if os.fork() == 0:
+            os.close(reads)
+            _open_streams(request)
+            os.write(writes, str(os.getpid()).encode())
+            os.close(writes)
+            code = _answer(request)
+    finally:
+        os._exit(code)
+
+
 def _forked(request: dict[str, Any]) -> int:
     pid = os.fork()
     if pid:
-        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        return -signal.SIGKILL if code == -signal.SIGALRM else code
     code = 99  # of a child that did not get to its end
     try:
-        if "terminal" in request:
-            os.setsid()  # the terminal that it opens next is then its own
+        if "limit" in request:
+            signal.setitimer(signal.ITIMER_REAL, request["limit"])  # liza handles no SIGALRM, which ends it
         if "place" in request:
             from tests.scopes.sprint.interleaved import stop_at
 
@@ -151,11 +248,8 @@ def _forked(request: dict[str, Any]) -> int:
 def _answer(request: dict[str, Any]) -> int:
     from liza.cli.main import run
 
-    for fd in (0, 1, 2):
-        how = os.O_WRONLY | os.O_CREAT if fd else os.O_RDONLY
-        stream = os.open(request.get("terminal") or os.path.join(request["streams"], str(fd)), how, 0o600)
-        os.dup2(stream, fd)
-        os.close(stream)
+    if "is_left" not in request:
+        _open_streams(request)
     # As Python opens them when it starts; they are closed with the process.
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
@@ -163,12 +257,22 @@ def _answer(request: dict[str, Any]) -> int:
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["env"])
-    sys.argv = ["liza", *request["arguments"]]
+    sys.argv = [os.path.join(os.path.dirname(sys.executable), "liza"), *request["arguments"]]
     code = run(request["arguments"])
     sys.stdout.flush()
     sys.stderr.flush()
     os.chdir("/")  # the folder may be deleted
     return code
+
+
+def _open_streams(request: dict[str, Any]) -> None:
+    if "terminal" in request:
+        os.setsid()  # the terminal that it opens next is then its own
+    for fd in (0, 1, 2):
+        how = os.O_WRONLY | os.O_CREAT if fd else os.O_RDONLY
+        stream = os.open(request.get("terminal") or request["streams"][fd], how, 0o600)
+        os.dup2(stream, fd)
+        os.close(stream)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,9 @@ def test_a_name_that_it_does_not_have_is_an_error() -> None:
         _ = getattr(liza, "analyse")  # noqa: B009 - mypy knows that it is not there
 
 
-def test_a_type_checker_sees_its_types(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_type_checker_sees_the_types(tmp_path: Path) -> None:
+    """Slow, for it runs mypy; that the API has types is seen quickly by `make test`, which checks these tests."""
     lines = [
         "import liza",
         "liza.analyze().is_open.bit_length()",

@@ -18,7 +18,8 @@ LAYERS = (
     ("cli",),
     ("api", "doctor"),
     ("daemon", "run", "replay"),
-    ("check", "scopes"),
+    ("check",),
+    ("scopes",),
     ("rules", "schema"),
     ("clients", "toolerrors", "git", "notify"),
     ("store", "halt", "templates"),
@@ -35,7 +36,7 @@ EVALUATES = (
 )
 PURE = (
     *(*EVALUATES, "liza.scopes.records"),
-    *(f"liza.toolerrors.{name}" for name in ("errors", "plain_text", "lines", "streams", "table", "traces")),
+    *(f"liza.toolerrors.{name}" for name in ("errors", "plain_text", "lines", "streams", "patterns", "traces")),
     *(f"liza.scopes.loops.{name}" for name in ("settings", "derived", "states")),
     *(
         f"liza.scopes.claims.{name}"
@@ -160,7 +161,7 @@ OPENERS = {
 
 def opens(module: str) -> bool:
     """Whether a module calls os.open, or open without an opener."""
-    calls = [node for node in ast.walk(ast.parse(MODULES[module].read_bytes())) if isinstance(node, ast.Call)]
+    calls = [node for node in nodes(MODULES[module]) if isinstance(node, ast.Call)]
     return any(
         (isinstance(call.func, ast.Name) and call.func.id == "open" and not {"opener"} & {k.arg for k in call.keywords})
         or ast.unparse(call.func) == "os.open"

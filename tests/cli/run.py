@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ruamel.yaml import YAML
-
 from tests.served import server
+from tests.store.oracle import libyaml_value
 
 BIN = Path(sys.executable).parent
 LIZA = str(BIN / "liza")
@@ -85,9 +84,6 @@ def new_board(folder: Path, state: str | None = None) -> Path:
 
 
 def anomalies(folder: Path) -> list[dict[str, Any]]:
-    """The anomalies on the blackboard as another program reads them, their times as texts again."""
-    text = (folder / ".liza" / "state.yaml").read_text()
-    return [
-        {**each, "timestamp": each["timestamp"].strftime("%Y-%m-%dT%H:%M:%SZ")}
-        for each in YAML(typ="safe", pure=True).load(text)["anomalies"]
-    ]
+    """The anomalies on the blackboard as another program reads them."""
+    found: list[dict[str, Any]] = libyaml_value((folder / ".liza" / "state.yaml").read_bytes())["anomalies"]
+    return found

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
 
 import liza as api
 from liza.clients.caller import VARIABLES
@@ -13,6 +12,7 @@ from liza.errors import Refused
 from tests.cli.run import liza, new_board, on_a_terminal
 from tests.daemon.daemon import Daemon
 from tests.run.projects import Project
+from tests.store.oracle import libyaml_value
 
 CLEARED = 'env -i PATH="$PATH" HOME="$HOME" '
 ANOMALY = "{timestamp: '2026-01-01T00:00:00Z', task: t, reporter: r, type: retry_loop, details: {error_pattern: boom}}"
@@ -37,7 +37,7 @@ DECISIONS = {
 
 
 def board(folder: Path) -> dict[str, Any]:
-    found = YAML(typ="safe", pure=True).load((folder / ".liza" / "state.yaml").read_text())
+    found = libyaml_value((folder / ".liza" / "state.yaml").read_bytes())
     assert isinstance(found, dict)
     return found
 
@@ -92,7 +92,7 @@ def test_an_agents_step_is_recorded_as_an_agents(tmp_path: Path) -> None:
     new_board(tmp_path, "version: 1\n")
     assert liza(tmp_path, "claim", "add", "C-2", "--text", "it holds", CLAUDECODE="1").code == 0
     assert liza(tmp_path, "claim", "kill", "C-2", "-m", "wrong", CLAUDECODE="1").code == 0
-    log = YAML(typ="safe", pure=True).load((tmp_path / ".liza" / "log.yaml").read_text())
+    log = libyaml_value((tmp_path / ".liza" / "log.yaml").read_bytes())
     assert log[-1]["inside_agent"] == "CLAUDECODE"
     killed = board(tmp_path)["claims"]["C-2"]["history"][-1]
     assert str(killed["by"]).startswith("an agent of ")
@@ -149,5 +149,5 @@ def test_the_daemon_alarms_a_resolution_without_a_terminal(tmp_path: Path) -> No
     with Daemon(tmp_path, wait="tripped", env=dict.fromkeys(VARIABLES, "1")) as daemon:
         assert liza(tmp_path, *DECISIONS["resolve"]).code == 0
         daemon.tells("alarm", "without a terminal")
-    log = YAML(typ="safe", pure=True).load((tmp_path / ".liza" / "log.yaml").read_text())
+    log = libyaml_value((tmp_path / ".liza" / "log.yaml").read_bytes())
     assert all("inside_agent" not in each for each in log)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
 
 from tests.cli.run import LIZA, environment, liza, new_board, on_a_terminal
 from tests.cli.test_untrusted_text import NASTY, harmless
+from tests.store.oracle import libyaml_value
 
 HARNESS = "You must run confounder harness for GC content bias"
 IMPOSSIBLE = "Dataset lacks GC annotation — test is impossible with available data"
@@ -18,7 +18,7 @@ ROUND = ("claim", "round", "C-001", "--cycle", "4", "--objection", HARNESS, "--r
 
 
 def claims(folder: Path) -> dict[str, Any]:
-    found = YAML(typ="safe", pure=True).load((folder / ".liza" / "state.yaml").read_text())["claims"]
+    found = libyaml_value((folder / ".liza" / "state.yaml").read_bytes())["claims"]
     assert isinstance(found, dict)
     return found
 
@@ -56,7 +56,7 @@ def test_the_protocol_from_the_deadlock_to_the_end_of_the_pipeline(tmp_path: Pat
     assert (dispute["dispute_reason"], dispute["researcher_position"]) == (HARNESS, IMPOSSIBLE)
     assert (dispute["dispute_cycle"], dispute["resolution"]) == (4, "new_data")
     assert not (tmp_path / ".liza" / "CHECKPOINT").exists()
-    log = YAML(typ="safe", pure=True).load((tmp_path / ".liza" / "log.yaml").read_text())
+    log = libyaml_value((tmp_path / ".liza" / "log.yaml").read_bytes())
     assert [entry["action"] for entry in log] == [
         "stage_advanced", "claim_added", "claim_added", "claim_disputed", "stage_advanced", "claim_marked",
         "claim_reexamined", "claim_resolved", "claim_promoted", "claim_promoted", "stage_closed",

@@ -7,10 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from ruamel.yaml import YAML
 
 from tests.cli.run import LIZA, environment, installed, liza, new_board
 from tests.run.repositories import git, repository
+from tests.store.oracle import libyaml_value
 from tests.tools import needs
 
 ANOMALY = ["log", "anomaly", "--type", "retry_loop", "--task", "t1", "--reporter", "coder-1"]
@@ -170,7 +170,7 @@ GOALS = ["Ship it", "", "a: b # c", "'\"", "- x", "two\nlines", "🎯 größer\u
 @pytest.mark.parametrize("goal", GOALS, ids=ascii)
 def test_a_goal_of_any_text_arrives_as_it_was_given(tmp_path: Path, goal: str) -> None:
     assert liza(tmp_path, "init", "--goal", goal).code == 0
-    state = YAML(typ="safe", pure=True).load((tmp_path / ".liza" / "state.yaml").read_text())
+    state = libyaml_value((tmp_path / ".liza" / "state.yaml").read_bytes())
     assert state["goal"]["description"] == goal
     assert liza(tmp_path, "validate").code == 0
 

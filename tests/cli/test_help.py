@@ -3,6 +3,7 @@
 import gc
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 
 import click
 import pytest
@@ -13,7 +14,6 @@ from tests.cli import help as helps
 from tests.cli.help import Words, commands, pages, text
 
 ALL = dict(commands())
-NAMES = [" ".join(words) for words in ALL]
 # What an option says that is the same everywhere; of --json and --by the beginning and the end.
 SAME = {
     "--root": r"The folder that has the \.liza/; default: \$LIZA_ROOT, else the nearest one upward\.",
@@ -31,27 +31,39 @@ def test_every_help_is_as_it_was_read_last() -> None:
     assert kept == pages(), "if that is meant, renew them with: make snapshots"
 
 
-@pytest.mark.parametrize("words", ALL, ids=NAMES)
-def test_every_command_says_in_a_line_what_it_does_and_shows_how(words: Words) -> None:
-    said = text(words)
+def faults(words: Words, said: str) -> Iterator[str]:
+    """What is wrong with the help of one command."""
     summary = said.split("\n\n")[1].strip()
-    assert re.match(r"[A-Z][^\n]+[.?]", summary), "a sentence that fits on the first line"
-    if words:
-        called = " ".join(("liza", *words))
-        examples = said.partition("\n  Examples:\n")[2].partition("\n\n")[0].splitlines()
-        assert any(called in line for line in examples), f"an example of {called}"
-    listed = said.partition("\nCommands:\n")[2]
-    assert "..." not in listed, "every command of the list has its whole sentence there"
+    if not re.match(r"[A-Z][^\n]+[.?]", summary):
+        yield "no sentence that fits on the first line"
+    examples = said.partition("\n  Examples:\n")[2].partition("\n\n")[0].splitlines()
+    if words and not any(" ".join(("liza", *words)) in line for line in examples):
+        yield "no example"
+    if "..." in said.partition("\nCommands:\n")[2]:
+        yield "a command of the list does not have its whole sentence there"
 
 
-@pytest.mark.parametrize("words", ALL, ids=NAMES)
-def test_an_option_says_the_same_in_every_command(words: Words) -> None:
-    for param in ALL[words].params:
-        if isinstance(param, click.Option):
-            name = next((each for each in param.opts if each.startswith("--")), param.opts[0])
-            assert re.fullmatch(SAME.get(name, ".+"), param.help or ""), name
-            assert name != "--message" or param.opts[0] == "-m"
-    assert words == () or {"--root", "--debug"} <= {opt for param in ALL[words].params for opt in param.opts}
+def test_every_help_has_a_summary_and_an_example() -> None:
+    found = [(words, fault) for words in ALL for fault in faults(words, text(words))]
+    assert found == []
+    assert len(ALL) > 50
+
+
+def test_an_option_has_the_same_help_in_every_command() -> None:
+    wrong = []
+    for words, command in ALL.items():
+        for param in command.params:
+            if isinstance(param, click.Option):
+                name = next((each for each in param.opts if each.startswith("--")), param.opts[0])
+                is_short = name != "--message" or param.opts[0] == "-m"
+                if not (is_short and re.fullmatch(SAME.get(name, ".+"), param.help or "")):
+                    wrong.append((words, name))
+    assert wrong == []
+
+
+def test_every_command_has_root_and_debug() -> None:
+    options = {words: {opt for param in command.params for opt in param.opts} for words, command in ALL.items()}
+    assert [words for words in ALL if words and not {"--root", "--debug"} <= options[words]] == []
 
 
 def test_the_same_option_is_the_same_kind_of_thing_everywhere() -> None:
@@ -82,23 +94,20 @@ def mistaken(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[str, str]
     return message, hint
 
 
-@pytest.mark.parametrize("words", [words for words in ALL if words], ids=[name for name in NAMES if name])
-def test_a_misspelt_option_is_told_with_the_one_that_was_meant(
-    capsys: pytest.CaptureFixture[str], words: Words
-) -> None:
-    message, hint = mistaken(capsys, *words, "--debgu")
-    assert message == "liza: there is no option '--debgu'; did you mean --debug?"
-    assert hint == f"  hint: see: liza {' '.join(words)} --help"
+def test_misspelt_option_names_the_one_that_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    named = "liza: there is no option '--debgu'; did you mean --debug?"
+    found = {words: mistaken(capsys, *words, "--debgu") for words in ALL if words}
+    assert found == {words: (named, f"  hint: see: liza {' '.join(words)} --help") for words in found}
 
 
-@pytest.mark.parametrize("words", [words for words in ALL if len(words) == 2], ids=[n for n in NAMES if " " in n])
-def test_a_misspelt_subcommand_is_told_with_the_one_that_was_meant(
-    capsys: pytest.CaptureFixture[str], words: Words
-) -> None:
-    family, name = words
-    message, hint = mistaken(capsys, family, name + "e")
-    assert message.endswith(f"did you mean {name}?")
-    assert hint == f"  hint: see: liza {family} --help"
+def test_misspelt_subcommand_names_the_one_that_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    pairs = [words for words in ALL if len(words) == 2]
+    found = {words: mistaken(capsys, words[0], words[1] + "e") for words in pairs}
+    assert {words: hint for words, (_, hint) in found.items()} == {
+        words: f"  hint: see: liza {words[0]} --help" for words in pairs
+    }
+    assert [words for words in pairs if not found[words][0].endswith(f"did you mean {words[1]}?")] == []
+    assert len(pairs) > 20
 
 
 def test_an_option_without_its_value_is_told_with_the_help_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:

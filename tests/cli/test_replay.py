@@ -10,12 +10,12 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from ruamel.yaml import YAML
 
 from tests.cli.run import environment, liza, new_board, on_a_terminal
 from tests.cli.test_untrusted_text import NASTY, harmless
 from tests.scopes.sprint.run import Ran, served
 from tests.served import Server
+from tests.store.oracle import libyaml_value
 
 OWN = """\
 rules:
@@ -62,13 +62,8 @@ def live(server: Server, folder: Path, steps: Sequence[Step], rules: str | None 
         else:
             run("resolve", "-m", step.text, "--by", "ann", "--now", time(now))
         run("analyze", "--quiet", "--now", time(now))
-    history = YAML(typ="safe", pure=True).load(state.read_text())["circuit_breaker"]["history"]
+    history = libyaml_value(state.read_bytes())["circuit_breaker"]["history"]
     return [entry for entry in history if entry["result"] == "TRIGGERED"]
-
-
-def moment(value: Any) -> str:
-    """A time as it was written, whether the reader made one of it or not."""
-    return value if isinstance(value, str) else value.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def files(folder: Path) -> dict[str, tuple[bytes, int]]:
@@ -141,9 +136,9 @@ def test_what_a_team_went_through_comes_again_trip_by_trip(
     assert played == [
         (
             entry["pattern"],
-            moment(entry["timestamp"]),
+            entry["timestamp"],
             entry["trip_id"],
-            moment(entry["resolved_at"]) if "resolved_at" in entry else None,
+            entry.get("resolved_at"),
             True,
         )
         for entry in history

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.cli.run import TIME_LIMIT, Result, environment, liza
 from tests.contract.scopes import Scope
-from tests.store.oracle import ruamel_value
+from tests.store.oracle import libyaml_value
 
 STATE = """\
 # a team's board
@@ -64,7 +64,7 @@ class Lab:
 
     @property
     def board(self) -> dict[str, Any]:
-        value = ruamel_value(self.state.read_bytes())
+        value = libyaml_value(self.state.read_bytes())
         assert isinstance(value, dict)
         return value
 
@@ -76,5 +76,5 @@ class Lab:
     def logged(self) -> list[str]:
         """The actions of this scope that the log has, in order."""
         file = self.folder / "log.yaml"
-        entries = ruamel_value(file.read_bytes()) if file.exists() else []
+        entries = libyaml_value(file.read_bytes()) if file.exists() else []
         return [entry["action"] for entry in entries if entry["action"] in self.scope.actions]

@@ -15,7 +15,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.daemon.writers import save, text_of
-from tests.scopes.sprint.run import BIN, Board, Ran, record
+from tests.scopes.sprint.run import Board, Ran, record, served
+from tests.served import Started, server
 
 PATIENCE = 20.0  # seconds; only a test that fails waits so long
 TICK = 0.05
@@ -146,15 +147,19 @@ class Daemon:
         *arguments: str,
         wait: str = "checked",
         env: dict[str, str] | None = None,
-        program: Sequence[str | Path] = (BIN / "liza",),
+        program: Sequence[str | Path] = (),
     ) -> None:
-        self.process = subprocess.Popen(
-            [*program, "watch", str(root), "--json", "--interval", str(TICK), *arguments],
-            env={**environment(root), **(env or {})},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        """`program` is what is started instead of a liza that is loaded already."""
+        words = ("watch", str(root), "--json", "--interval", str(TICK), *arguments)
+        within = {**environment(root), **(env or {})}
+        self.process: Started | subprocess.Popen[bytes]
+        if program:
+            pipe = subprocess.PIPE
+            self.process = subprocess.Popen(
+                [*program, *words], env=within, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe
+            )
+        else:
+            self.process = server().start_piped(words, Path.cwd(), within)
         self._unread = b""
         self.printed: list[str] = []
         self.events: list[tuple[str, str]] = []  # kind and text, in the order in which they were told
@@ -247,12 +252,4 @@ def in_background(board: Watched | Path, *arguments: str) -> Iterator[Ran]:
 
 def run(root: Path, *arguments: str, env: dict[str, str] | None = None) -> Ran:
     """`liza` in a folder that need not have a blackboard."""
-    done = subprocess.run(
-        [BIN / "liza", *arguments],
-        cwd=root,
-        env={**environment(root), **(env or {})},
-        capture_output=True,
-        check=False,
-        timeout=PATIENCE,
-    )
-    return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+    return served(server(), arguments, root, {**environment(root), **(env or {})}, limit=PATIENCE)

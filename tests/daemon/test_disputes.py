@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.daemon.daemon import Daemon, Watched, run, until
 from tests.daemon.looking import Looking
 from tests.scopes.sprint.run import record
-from tests.store.oracle import ruamel_value
+from tests.store.oracle import libyaml_value
 
 BOARD = """\
 # a lab's board
@@ -56,7 +56,7 @@ def test_the_daemon_freezes_a_gossip_loop_that_was_written_by_hand_and_keeps_eve
         said = daemon.tells("tripped", "claim C-001")
         assert said == "claim C-001 is DISPUTED: You must run the harness!"
         text = board.text
-        claim = ruamel_value(text.encode())["claims"]["C-001"]
+        claim = libyaml_value(text.encode())["claims"]["C-001"]
         assert (claim["status"], claim["dispute_reason"]) == ("DISPUTED", "You must run the  harness!")
         assert (claim["researcher_position"], claim["dispute_cycle"]) == ("still impossible", 4)
         new = added(with_third(BOARD).replace("    status:   OPEN\n", "    status: DISPUTED\n"), text)

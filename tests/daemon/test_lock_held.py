@@ -10,7 +10,7 @@ from tests.daemon.looking import Looking
 from tests.daemon.test_disputes import BOARD, with_third
 from tests.faults.holders import held_by_flock
 from tests.scopes.sprint.run import record
-from tests.store.oracle import ruamel_value
+from tests.store.oracle import libyaml_value
 
 
 @pytest.fixture(autouse=True)
@@ -58,8 +58,8 @@ def test_a_freeze_that_waits_for_the_lock_delays_no_halt(tmp_path: Path) -> None
             assert board.checkpoint.exists()
             assert len(looking.told("tripped")) == 1
         looking.ticks(5)
-        assert ruamel_value(board.text.encode())["claims"]["C-001"]["status"] == "DISPUTED"
-        actions = [entry["action"] for entry in ruamel_value((board.folder / "log.yaml").read_bytes())]
+        assert libyaml_value(board.text.encode())["claims"]["C-001"]["status"] == "DISPUTED"
+        actions = [entry["action"] for entry in libyaml_value((board.folder / "log.yaml").read_bytes())]
         assert sorted(actions) == ["claim_disputed", "tripped"]
 
 
@@ -76,6 +76,6 @@ def test_a_log_line_that_waits_for_the_lock_is_written_later(tmp_path: Path, mon
             looking.ticks(2)
             assert not (board.folder / "log.yaml").exists()
         looking.ticks(2)
-        assert [entry["action"] for entry in ruamel_value((board.folder / "log.yaml").read_bytes())] == [
+        assert [entry["action"] for entry in libyaml_value((board.folder / "log.yaml").read_bytes())] == [
             "claim_disputed"
         ]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.run import LIZA, installed
 from tests.daemon.daemon import RETRIES, STATE, Daemon, Watched, run
 from tests.scopes.sprint.run import unharmed
 
@@ -27,11 +28,11 @@ Look = Callable[[Watched, dict[str, str]], None]
 
 
 def analyzed(board: Watched, env: dict[str, str]) -> None:
-    assert run(board.root, "analyze", env=env).code == 3
+    assert installed(board.root, "analyze", **env).code == 3
 
 
 def watched(board: Watched, env: dict[str, str]) -> None:
-    with Daemon(board.root, wait="tripped", env=env) as daemon:
+    with Daemon(board.root, wait="tripped", env=env, program=[LIZA]) as daemon:
         board.halted()
         board.beats(3)
         assert daemon.stop() == 0

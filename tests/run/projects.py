@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
-
-from tests.cli.run import LIZA, Result, environment, liza, new_board
+from tests.cli.run import Result, environment, liza, new_board
 from tests.daemon.daemon import PATIENCE, until
 from tests.run.repositories import SETTINGS, repository
+from tests.served import server
+from tests.store.oracle import libyaml_value
 
 STATE = """\
 # a team's board
@@ -91,7 +91,7 @@ class Project:
 
     @property
     def board(self) -> dict[str, Any]:
-        found = YAML(typ="safe", pure=True).load(self.state.read_text())
+        found = libyaml_value(self.state.read_bytes())
         assert isinstance(found, dict)
         return found
 
@@ -137,15 +137,11 @@ class Running:
     def __init__(self, project: Project, *options: str, **env: str) -> None:
         self.project = project
         self.out, self.err = project.folder.parent / "out.txt", project.folder.parent / "err.txt"
-        with self.out.open("wb") as out, self.err.open("wb") as err:
-            self.process = subprocess.Popen(
-                [LIZA, "run", "--loop", "l", *options, *project.words],
-                cwd=project.folder,
-                env=environment(project.folder, **SETTINGS, **env),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-            )
+        words = ("run", "--loop", "l", *options, *project.words)
+        within = environment(project.folder, **SETTINGS, **env)
+        for file in (self.out, self.err):
+            file.write_bytes(b"")
+        self.process = server().start(words, project.folder, within, self.out, self.err)
 
     def says(self, text: str) -> None:
         """Wait until it says so."""

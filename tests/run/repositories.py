@@ -1,8 +1,12 @@
 """Real git repositories for the tests, with nothing of the machine's own settings in them."""
 
+import atexit
 import os
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from liza.git import snapshot as measure
@@ -34,9 +38,29 @@ def git(folder: Path, *words: str) -> str:
 
 def repository(folder: Path, **files: str) -> Path:
     """A repository with one commit of these files; a name is written with __ for the dot."""
+    given = files or {"a__txt": "one\n"}
     folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        return _made(folder, given)
+    shutil.copytree(_original(tuple(given.items())), folder, ignore=_SAMPLES, symlinks=True, dirs_exist_ok=True)
+    git(folder, "update-index", "--refresh")  # which knows each file by its inode and its times
+    return folder
+
+
+_SAMPLES = shutil.ignore_patterns("*.sample")  # the hooks that git puts there, none of which is in force
+
+
+@cache
+def _original(files: tuple[tuple[str, str], ...]) -> Path:
+    """A repository of these files, made once to be copied."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    return _made(folder, dict(files))
+
+
+def _made(folder: Path, files: dict[str, str]) -> Path:
     git(folder, "init", "-q", "-b", "main")
-    for name, text in (files or {"a__txt": "one\n"}).items():
+    for name, text in files.items():
         (folder / name.replace("__", ".")).write_text(text)
     commit(folder)
     return folder

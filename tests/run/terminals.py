@@ -1,18 +1,17 @@
 """A terminal with a person at it: what is shown is read as it comes, and keys are typed."""
 
 import os
-import pty
 import re
 import select
 import signal
 import time
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.cli.run import LIZA, environment
+from tests.cli.run import environment
 from tests.daemon.daemon import PATIENCE
+from tests.served import server
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
 
@@ -23,14 +22,7 @@ class Terminal:
     def __init__(self, folder: Path, *words: str, **env: str) -> None:
         self.raw = b""
         self._read_up_to = 0
-        pid, self.fd = pty.fork()
-        if pid == 0:
-            try:
-                os.chdir(folder)
-                os.execve(LIZA, [str(LIZA), *words], environment(folder, **env))
-            finally:
-                os._exit(127)
-        self.pid = pid
+        self.process, self.fd = server().start_on_terminal(words, folder, environment(folder, **env))
 
     def _take(self, seconds: float) -> bool:
         if not select.select([self.fd], [], [], max(seconds, 0.0))[0]:
@@ -63,28 +55,23 @@ class Terminal:
         end = time.monotonic() + PATIENCE
         while self._take(end - time.monotonic()):
             assert time.monotonic() < end, f"it does not end: {self.text[-2000:]!r}"
-        _, status = os.waitpid(self.pid, 0)
-        self.pid = 0
-        return os.waitstatus_to_exitcode(status)
+        return self.process.wait()
 
     def hang_up(self) -> None:
         """Close the terminal under it, as whoever closes a window does."""
         os.close(self.fd)
-        os.waitpid(self.pid, 0)
-        self.pid = 0
+        self.process.wait()
         self.fd = os.open(os.devnull, os.O_RDWR)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self.pid:
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGTERM)
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
             end = time.monotonic() + 5
             while time.monotonic() < end and self._take(0.1):
                 pass
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
+            self.process.kill()
+            self.process.wait()
         os.close(self.fd)

@@ -134,10 +134,11 @@ def test_a_terminal_that_is_closed_stops_the_agent_and_loses_no_record(tmp_path:
     assert [each["outcome"] for each in project.recorded] == ["crash"]
 
 
-def test_a_run_that_is_killed_takes_all_processes_of_the_agent_with_it(tmp_path: Path) -> None:
+def test_killed_run_takes_all_processes_of_the_agent_with_it(tmp_path: Path) -> None:
+    """From when its output is passed on: the guard is started right after the agent."""
     project = Project(tmp_path / "p", HANGS)
     with project.running() as run:
-        until(lambda: (project.folder / "pids").exists() and len(project.pids()) == 2, "the agent is at work")
+        until(lambda: run.out.read_text() and len(project.pids()) == 2, "the agent is at work")
         run.send(signal.SIGKILL)
         assert run.code() == -signal.SIGKILL
         until(lambda: not any(map(alive, project.pids())), "the agent and its child have ended")

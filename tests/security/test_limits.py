@@ -15,6 +15,11 @@ RECORD = ("--type", "spec_gap", "--task", "t", "--reporter", "r", "spec_ref=s")
 SECONDS = 20  # generous: other programs run, too; the table says what it was
 
 
+@pytest.fixture(autouse=True)
+def measured(attack: Attack) -> None:
+    attack.is_measured = True
+
+
 def degraded(attack: Attack) -> list[Ran]:
     """Every command that reads the blackboard answers soon, with little memory, that it cannot judge."""
     ran = [attack.liza("analyze"), attack.liza("status"), attack.liza("gate", "--claim", "c"), attack.liza("validate")]

@@ -1,6 +1,7 @@
 """Whatever comes: it never raises, never returns what a terminal would act on, and takes no time to speak of."""
 
 import json
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -74,52 +75,57 @@ def test_lines_without_errors_around_it_change_nothing(name: str, before: list[s
     assert errors_of(text)[0] == FAILING[name].errors[0]
 
 
-@pytest.mark.parametrize("name", SAMPLES)
-def test_ends_of_lines_do_not_matter(name: str) -> None:
-    assert errors_of(SAMPLES[name].text.replace("\n", "\r\n")) == SAMPLES[name].errors
+def test_line_ends_do_not_matter() -> None:
+    found = {name: errors_of(each.text.replace("\n", "\r\n")) for name, each in SAMPLES.items()}
+    assert {name: each for name, each in found.items() if each != SAMPLES[name].errors} == {}
 
 
 _PLAIN = [name for name, each in SAMPLES.items() if "{" not in each.text[:1] and '\n{"' not in each.text]
 
 
-@pytest.mark.parametrize("name", _PLAIN)
-def test_colours_do_not_matter(name: str) -> None:
-    coloured = "\n".join(f"\x1b[1;31m{line}\x1b[0m" for line in SAMPLES[name].text.split("\n"))
-    assert errors_of(coloured) == SAMPLES[name].errors
+def coloured(text: str) -> str:
+    return "\n".join(f"\x1b[1;31m{line}\x1b[0m" for line in text.split("\n"))
+
+
+def test_colours_do_not_matter() -> None:
+    found = {name: errors_of(coloured(SAMPLES[name].text)) for name in _PLAIN}
+    assert {name: each for name, each in found.items() if each != SAMPLES[name].errors} == {}
 
 
 # What is slow if a pattern goes back and forth over a line, or if a reader looks ahead from every line.
-HOSTILE = {
-    "empty lines": "\n" * 2_000_000,
-    "one line": "x" * 2_000_000,
-    "one line of errors": "error: " * 300_000,
-    "lines of errors": "error: something is wrong\n" * 80_000,
-    "escapes": "\x1b[31m" * 400_000 + "\x1b]" * 400_000,
-    "tracebacks": 'Traceback (most recent call last):\n  File "a.py", line 3, in f\n' * 30_000,
-    "an endless traceback": "Traceback (most recent call last):\n" + '  File "a.py", line 3, in f\n    f()\n' * 40_000,
-    "details of pytest": "E   assert 1 == 2\n\n" * 100_000,
-    "a block of pytest": "E   assert 1 == 2\n" * 100_000,
-    "names of jest": "● a › b\n" * 200_000,
-    "tests of go": "--- FAIL: TestX (0.00s)\n" * 80_000,
-    "hunks": "@@ -1,9 +1,9 @@\n" * 100_000,
-    "fences": "```diff\n" * 200_000,
-    "frames": "X: TypeError: y\n    at f (a.js:1:2)\n" * 50_000,
-    "colons": ("a: " * 600 + "\n") * 1_000,
-    "spaces": (" " * 1990 + "1:2 error x\n") * 1_000,
-    "digits": ("1" * 1900 + " error: x\n") * 1_000,
-    "names": ("a.b.c.d." * 230 + "Error\n") * 1_000,
-    "braces": "{\n" * 700_000,
-    "nested": "[" * 1_000_000,
-    "a deep object": '{"content":' * 900 + '"error: x"' + "}" * 900,
-    "a deep call": '{"type": "tool_use", "id": "a", "input": ' + "[" * 900 + "]" * 900 + "}",
-    "open objects": '{"a": [\n' * 200_000,
-    "cut objects": '{"a": "b\\nc' + "x" * 300 + "\n" * 5_000,
-    "lines of JSON": '{"level": "info", "msg": "error: none of it"}\n' * 40_000,
-    "npm": "npm ERR! code\n" * 100_000,
-    "mocha": "  1 failing\n" * 100_000,
-    "tap": "not ok 1 - a\n" * 100_000,
-    "java": "java.lang.Error: x\nCaused by: a: b\n" * 50_000,
-    "junk": Random(7).randbytes(400_000).decode("latin-1"),
+HOSTILE: dict[str, Callable[[], str]] = {
+    "empty lines": lambda: "\n" * 2_000_000,
+    "one line": lambda: "x" * 2_000_000,
+    "one line of errors": lambda: "error: " * 300_000,
+    "lines of errors": lambda: "error: something is wrong\n" * 80_000,
+    "escapes": lambda: "\x1b[31m" * 400_000 + "\x1b]" * 400_000,
+    "tracebacks": lambda: 'Traceback (most recent call last):\n  File "a.py", line 3, in f\n' * 30_000,
+    "an endless traceback": lambda: (
+        "Traceback (most recent call last):\n" + '  File "a.py", line 3, in f\n    f()\n' * 40_000
+    ),
+    "details of pytest": lambda: "E   assert 1 == 2\n\n" * 100_000,
+    "a block of pytest": lambda: "E   assert 1 == 2\n" * 100_000,
+    "names of jest": lambda: "● a › b\n" * 200_000,
+    "tests of go": lambda: "--- FAIL: TestX (0.00s)\n" * 80_000,
+    "hunks": lambda: "@@ -1,9 +1,9 @@\n" * 100_000,
+    "fences": lambda: "```diff\n" * 200_000,
+    "frames": lambda: "X: TypeError: y\n    at f (a.js:1:2)\n" * 50_000,
+    "colons": lambda: ("a: " * 600 + "\n") * 1_000,
+    "spaces": lambda: (" " * 1990 + "1:2 error x\n") * 1_000,
+    "digits": lambda: ("1" * 1900 + " error: x\n") * 1_000,
+    "names": lambda: ("a.b.c.d." * 230 + "Error\n") * 1_000,
+    "braces": lambda: "{\n" * 700_000,
+    "nested": lambda: "[" * 1_000_000,
+    "a deep object": lambda: '{"content":' * 900 + '"error: x"' + "}" * 900,
+    "a deep call": lambda: '{"type": "tool_use", "id": "a", "input": ' + "[" * 900 + "]" * 900 + "}",
+    "open objects": lambda: '{"a": [\n' * 200_000,
+    "cut objects": lambda: '{"a": "b\\nc' + "x" * 300 + "\n" * 5_000,
+    "lines of JSON": lambda: '{"level": "info", "msg": "error: none of it"}\n' * 40_000,
+    "npm": lambda: "npm ERR! code\n" * 100_000,
+    "mocha": lambda: "  1 failing\n" * 100_000,
+    "tap": lambda: "not ok 1 - a\n" * 100_000,
+    "java": lambda: "java.lang.Error: x\nCaused by: a: b\n" * 50_000,
+    "junk": lambda: Random(7).randbytes(400_000).decode("latin-1"),
 }
 
 
@@ -127,4 +133,4 @@ HOSTILE = {
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_output_takes_long(name: str) -> None:
-    assert all(map(is_sound, errors_of(HOSTILE[name])))
+    assert all(map(is_sound, errors_of(HOSTILE[name]())))

@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 from liza.cli.main import run as liza
 from tests.scopes.sprint.run import BUG, Ran, controls
-from tests.store.oracle import ruamel_value
+from tests.store.oracle import libyaml_value
 
 START = datetime(2025, 1, 18, 12, 0, tzinfo=UTC)
 HEAD = """\
@@ -128,7 +128,7 @@ class Claims:
     @property
     def claims(self) -> dict[str, dict[str, Any]]:
         """The claims as another program reads them, by their ids."""
-        section = ruamel_value(self.state.read_bytes()).get("claims") or {}
+        section = libyaml_value(self.state.read_bytes()).get("claims") or {}
         if isinstance(section, list):
             return {str(each.get("id")): each for each in section}
         return {str(name): each for name, each in section.items()}
@@ -142,7 +142,7 @@ class Claims:
 
     @property
     def logged(self) -> list[tuple[str, str]]:
-        entries = ruamel_value(self.log.read_bytes()) if self.log.exists() else []
+        entries = libyaml_value(self.log.read_bytes()) if self.log.exists() else []
         return [(entry["action"], entry["detail"]) for entry in entries or []]
 
     @property

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.scopes.sprint.run import BIN, BUG, Ran, served
 from tests.served import Server
-from tests.store.oracle import ruamel_value
+from tests.store.oracle import libyaml_value
 
 START = datetime(2025, 1, 18, 12, 0, tzinfo=UTC)
 STATE = """\
@@ -67,13 +67,13 @@ class Loops:
 
     def at(self, name: str = "coder-1") -> dict[str, Any]:
         """The loop as another program reads it."""
-        found = ruamel_value(self.state.read_bytes())["loops"][name]
+        found = libyaml_value(self.state.read_bytes())["loops"][name]
         assert isinstance(found, dict)
         return found
 
     @property
     def actions(self) -> list[str]:
-        return [entry["action"] for entry in ruamel_value(self.log.read_bytes())] if self.log.exists() else []
+        return [entry["action"] for entry in libyaml_value(self.log.read_bytes())] if self.log.exists() else []
 
     def archived(self, name: str = "coder-1") -> list[str]:
         file = self.folder / "runs" / "loops" / f"{name}.jsonl"

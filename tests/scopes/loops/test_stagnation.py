@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.scopes.loops.run import Loops
-from tests.store.oracle import ruamel_value
+from tests.store.oracle import libyaml_value
 
 OK = "--files-changed 1"
 
@@ -234,7 +234,7 @@ def test_output_with_the_place_before_the_exception_opens_the_loop(loops: Loops)
     output.write_text("src/auth.js:42: TypeError: undefined is not a function\n")
     codes = [loops.record("--output", str(output), "--files-changed", "1").code for _ in range(3)]
     assert codes == [0, 0, 3]
-    last = ruamel_value(loops.state.read_bytes())["loops"]["coder-1"]["error_history"][-1]
+    last = libyaml_value(loops.state.read_bytes())["loops"]["coder-1"]["error_history"][-1]
     assert (last["signature"], last["file"]) == ("TypeError: undefined is not a function", "src/auth.js:42")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.scopes.sprint.run import BIN, BUG, Ran, controls, served
 from tests.served import Server
-from tests.store.oracle import ruamel_value
+from tests.store.oracle import libyaml_value
 
 START = datetime(2025, 1, 18, 12, 0, tzinfo=UTC)
 STATE = """\
@@ -62,7 +62,7 @@ class Slices:
 
     def at(self, name: str = "S-1") -> dict[str, Any]:
         """The slice as another program reads it."""
-        found = ruamel_value(self.state.read_bytes())["slices"][name]
+        found = libyaml_value(self.state.read_bytes())["slices"][name]
         assert isinstance(found, dict)
         return found
 
@@ -84,10 +84,10 @@ class Slices:
     def report(self, test: str, name: str = "S-1") -> dict[str, Any]:
         """The report on a test as another program reads it."""
         entry = next(entry for entry in self.at(name)["current_trip"]["reports"] if entry["test"] == test)
-        found = ruamel_value((self.root / entry["file"]).read_bytes())
+        found = libyaml_value((self.root / entry["file"]).read_bytes())
         assert isinstance(found, dict)
         return found
 
     @property
     def actions(self) -> list[str]:
-        return [entry["action"] for entry in ruamel_value(self.log.read_bytes())] if self.log.exists() else []
+        return [entry["action"] for entry in libyaml_value(self.log.read_bytes())] if self.log.exists() else []

@@ -8,7 +8,7 @@ import pytest
 from tests.daemon.daemon import Daemon, Watched, until
 from tests.scopes.slices.run import Slices
 from tests.scopes.sprint.run import BIN
-from tests.store.oracle import ruamel_value
+from tests.store.oracle import libyaml_value
 
 SLICES = """\
 slices:
@@ -46,7 +46,7 @@ def test_the_daemon_stops_a_slice_that_others_wrote_and_touches_nothing_else(tmp
         assert "  S-2: {status: ACTIVE,  attempts: [{test: test_b, result: failed}]}\n" in text
         assert "remarks:   kept   # as it is\n" in text
         assert not board.checkpoint.exists(), "only the slice is stopped"
-        entry = ruamel_value(board.state.read_bytes())["slices"]["S-1"]["current_trip"]["reports"][0]
+        entry = libyaml_value(board.state.read_bytes())["slices"]["S-1"]["current_trip"]["reports"][0]
         until((board.root / entry["file"]).exists, "the report is written")
         until(lambda: any("slice S-1" in line for line in board.alerts), "people are told")
         before = board.versions()
@@ -180,7 +180,7 @@ def test_slices_in_a_list_stay_in_a_list(slices: Slices) -> None:
     assert slices.does("fail a", "fail a", "fail a") == [0, 0, 3]
     assert slices.does("fail a", name="S-2") == [0]
     assert slices.does("fail a", name="S-3") == [0]
-    listed = ruamel_value(slices.state.read_bytes())["slices"]
+    listed = libyaml_value(slices.state.read_bytes())["slices"]
     assert [each.get("slice_id") for each in listed] == ["S-1", None, "S-3"]
     assert (listed[0]["status"], listed[0]["owner"]) == ("STOPPED", "ann")
     assert "  - slice_id: S-1  # mine\n    owner:   ann\n" in slices.state.read_text()

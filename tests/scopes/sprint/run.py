@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.served import Server, server
-from tests.store.oracle import ruamel_value
+from tests.store.oracle import libyaml_value
 
 BIN = Path(sys.executable).parent
 NOW = "2025-01-18T17:30:00Z"
@@ -169,7 +169,7 @@ class Board:
     @property
     def section(self) -> dict[str, Any]:
         """`circuit_breaker`, as another YAML library reads it."""
-        found = ruamel_value(self.state.read_bytes())["circuit_breaker"]
+        found = libyaml_value(self.state.read_bytes())["circuit_breaker"]
         assert isinstance(found, dict)
         return found
 
@@ -187,7 +187,7 @@ class Board:
     @property
     def logged(self) -> list[str]:
         """What liza wrote into the log."""
-        entries = ruamel_value(self.log.read_bytes()) if self.log.exists() else []
+        entries = libyaml_value(self.log.read_bytes()) if self.log.exists() else []
         return [f"{entry['action']}: {entry['detail']}" for entry in entries or [] if entry["agent"] == "liza"]
 
     @property

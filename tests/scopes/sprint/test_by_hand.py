@@ -2,7 +2,9 @@
 
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import pytest
 
@@ -23,9 +25,18 @@ EVENING = "2025-01-18T20:00:00Z"
 def yq(board: Board, *edits: str) -> None:
     needs("jq")
     # This yq moves comments to other places, even into a flow mapping, and what it did is not to be judged here.
-    board.save(re.sub(r" +#.*", "", board.text))
-    for edit in edits:
-        subprocess.run([BIN / "yq", "-Y", "-i", edit, board.state], check=True, env=board.environment())
+    board.save(_edited(re.sub(r" +#.*", "", board.text), edits))
+
+
+@cache
+def _edited(text: str, edits: tuple[str, ...]) -> str:
+    """What yq makes of a text, asked once for all tests: most begin with the same blackboard, and it takes long."""
+    with NamedTemporaryFile("w+", suffix=".yaml") as file:
+        file.write(text)
+        file.flush()
+        for edit in edits:
+            subprocess.run([BIN / "yq", "-Y", "-i", edit, file.name], check=True)
+        return Path(file.name).read_text()
 
 
 def vim(board: Board, *commands: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.scopes.sprint.cases import EACH, OUTAGE, RETRY, Case, board_with, tripped
 from tests.scopes.sprint.markdown import parts, tables, well_formed
 from tests.scopes.sprint.run import LATER, NOW, Board, Ran, record, state
-from tests.store.oracle import ruamel_value
+from tests.store.oracle import libyaml_value
 
 EVENING = "2025-01-18T19:30:00Z"  # when two hours from NOW are over
 FIELDS = {
@@ -49,13 +49,13 @@ def by_hand(folder: Path, *records: Mapping[str, Any], section: Any = None, **fi
 
 def silences(board: Board) -> list[dict[str, Any]]:
     """The section, as another YAML library reads it."""
-    found = ruamel_value(board.state.read_bytes())["silences"]
+    found = libyaml_value(board.state.read_bytes())["silences"]
     assert isinstance(found, list)
     return found
 
 
 def log(board: Board) -> list[dict[str, Any]]:
-    found = ruamel_value(board.log.read_bytes())
+    found = libyaml_value(board.log.read_bytes())
     assert isinstance(found, list)
     return found
 

@@ -10,7 +10,7 @@ from tests.scopes.sprint.markdown import parts, tables, well_formed
 from tests.scopes.sprint.run import NOW, controls, on_a_terminal, record
 from tests.scopes.sprint.test_silences import BY_HAND, EVENING, SILENCED, by_hand, silenced
 from tests.scopes.sprint.test_untrusted import TEXTS
-from tests.store.oracle import ruamel_value
+from tests.store.oracle import libyaml_value
 
 # --- what others wrote ------------------------------------------------------------------------------------------------
 
@@ -136,7 +136,7 @@ def test_whatever_stands_in_the_place_of_silences_hides_nothing_and_stays(tmp_pa
     board.run("silence", "add", "retry_cluster", "--all", "--for", "1h", "-m", "x", "--now", NOW)
     assert board.analyze().code == 3
     assert board.resolve().code == 0
-    kept = ruamel_value(board.state.read_bytes())["silences"]
+    kept = libyaml_value(board.state.read_bytes())["silences"]
     assert (kept[: len(section)] if isinstance(section, list) else kept) == section
 
 

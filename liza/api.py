@@ -13,12 +13,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from liza.errors import LizaError, Refused
-from liza.scopes.gate import Gate, ask
+from liza.scopes.gate import Gate, check_gate
 from liza.scopes.sprint.record import Added
 from liza.store.board import Board
 
 if TYPE_CHECKING:
-    from liza.scopes.loops.record import Recorded
+    from liza.scopes.loops.record import LoopResult
     from liza.scopes.sprint.evaluate import Check
     from liza.scopes.sprint.resolve import Resolution
 
@@ -120,7 +120,7 @@ def gate(
     be read, stop it. Writes nothing, and raises nothing because of the blackboard's contents.
     """
     wanted = {"claim": claim, "slice": slice, "loop": loop, "stage": stage}
-    return ask(None if root is None else os.fspath(root), wanted, _moment(now))
+    return check_gate(None if root is None else os.fspath(root), wanted, _moment(now))
 
 
 def loop(name: str, *, task: str | None = None, root: Root = None) -> "Loop":
@@ -148,7 +148,7 @@ class Loop:
 
     def __init__(self, board: Board, name: str, task: str | None) -> None:
         self.name = name
-        self.last: Recorded | None = None  # the loop as the last iteration left it
+        self.last: LoopResult | None = None  # the loop as the last iteration left it
         self.why = ""  # what ended it; empty while it runs
         self._board = board
         self._task = task
@@ -190,7 +190,7 @@ class Loop:
         duration: float | None = None,
         workdirs: Sequence[str | os.PathLike[str]] = (),
         now: datetime | None = None,
-    ) -> "Recorded":
+    ) -> "LoopResult":
         """Record one iteration, as `liza loop record` does; the result's `status` is OPEN if the loop is stopped now.
 
         `progress` is a percentage. Without `files_changed` it is measured in the git work trees `workdirs`, by default
@@ -202,7 +202,7 @@ class Loop:
         waits in `.liza/inbox/` and `NotEvaluated` (an `Unreadable`) is raised: do not record it again.
         """
         from liza.scopes.loops import evaluate
-        from liza.scopes.loops.measure import recorded
+        from liza.scopes.loops.files_changed import record_measured
         from liza.scopes.loops.record import Iteration
         from liza.toolerrors import errors
 
@@ -221,9 +221,9 @@ class Loop:
             tokens=tokens,
             duration=duration,
         )
-        rules, settings = evaluate.in_force(self._board.paths)
+        rules, settings = evaluate.load_rules(self._board.paths)
         trees = [os.fspath(each) for each in workdirs]
-        self.last = recorded(self._board, self.name, iteration, trees, rules, settings, _moment(now))
+        self.last = record_measured(self._board, self.name, iteration, trees, rules, settings, _moment(now))
         self._recorded += 1
         return self.last
 

@@ -43,7 +43,7 @@ def check(board: Board, rules: RuleSet, now: datetime, *, dry_run: bool = False,
                 found = found._replace(trigger=_lost_trigger(board, document))
             return _with_problems(found, document, now)
         # What waits is entered before an OK, and after a halt: that waits for no lock.
-        entered = Entered() if found.is_open else inbox.enter(board)
+        entered = Entered() if found.is_open else inbox.enter_waiting(board)
         if entered.records:
             notes = (*notes, f"records entered from {board.paths.inbox}: {entered.records}")
             continue
@@ -107,7 +107,7 @@ def _lost_trigger(board: Board, document: Document) -> Mapping[str, Any] | None:
 def _enter_waiting(board: Board, entered: Entered, *, is_halted: bool) -> list[str]:
     """What is to be reported about the inbox; after a halt, what waits is entered now, for the next check."""
     try:
-        entered = inbox.enter(board) if is_halted else entered
+        entered = inbox.enter_waiting(board) if is_halted else entered
     except LizaError as error:
         return [f"records wait in {board.paths.inbox}: {error.message}"]
     return [f"{each.file}: {each.message}" for each in entered.problems]

@@ -26,8 +26,30 @@ def cut(text: str, length: int) -> str:
 
 def one_line(value: Any, length: int = 72) -> str:
     """An untrusted text, or any other value, on one printable line of at most `length` characters."""
-    line = " ".join((value if isinstance(value, str) else value_text(value))[: 4 * length + 100].split())
-    return printable(cut(line, length))
+    return printable(cut_line(text_of(value), length))
+
+
+def cut_line(text: str, length: int) -> str:
+    """A text on one line of at most `length` characters. Not made printable: for what is stored, not shown."""
+    return cut(" ".join(text[: 4 * length + 100].split()), length)
+
+
+def file_name(name: str, safe: str = "-_", longest: int = 80, kept: int = 80) -> str:
+    """A name as a file name or part of a git reference: every character but ASCII letters, digits and `safe` escaped.
+
+    One that is longer than `longest` is cut to `kept`, and a digest keeps it different from others.
+    """
+    raw = name.encode("utf-8", "surrogatepass")
+    escaped = "".join(chr(byte) if _is_plain(chr(byte), safe) else f"%{byte:02X}" for byte in raw)
+    if len(escaped) <= longest:
+        return escaped
+    import hashlib
+
+    return f"{escaped[:kept]}-{hashlib.sha256(raw).hexdigest()[:12]}"
+
+
+def _is_plain(char: str, safe: str) -> bool:
+    return char in safe or (char.isascii() and char.isalnum())
 
 
 def person_name(text: str) -> str:

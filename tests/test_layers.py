@@ -35,14 +35,14 @@ EVALUATES = (
     "liza.scopes.sprint.section",
 )
 PURE = (
-    *(*EVALUATES, "liza.scopes.records"),
+    *(*EVALUATES, "liza.scopes.records", "liza.scopes.evaluator"),
     *(f"liza.toolerrors.{name}" for name in ("errors", "plain_text", "lines", "streams", "patterns", "traces")),
-    *(f"liza.scopes.loops.{name}" for name in ("settings", "derived", "states")),
+    *(f"liza.scopes.loops.{name}" for name in ("settings", "fields", "derived", "states")),
     *(
         f"liza.scopes.claims.{name}"
         for name in (
-            "settings", "objections", "derived", "freeze", "states", "dependencies", "parties", "stages", "ledger",
-            "import_ledger", "summary",
+            "settings", "objections", "fields", "derived", "freeze", "disputes", "states", "dependencies", "parties",
+            "stages", "ledger", "import_ledger", "summary",
         )
     ),
 )  # fmt: skip

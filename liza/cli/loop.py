@@ -11,12 +11,12 @@ from liza.clients.caller import alarm_without_terminal, require_person
 from liza.errors import LizaError
 from liza.model import MAPPINGS, format_time
 from liza.rules.evaluate import RuleSet
-from liza.scopes import records
-from liza.scopes.change import unknown
-from liza.scopes.loops import derived as its
-from liza.scopes.loops import evaluate, record, states
-from liza.scopes.loops.record import Recorded
+from liza.scopes.change import unknown_record
+from liza.scopes.loops import evaluate
+from liza.scopes.loops.fields import CLOSED, HALF_OPEN, OPEN, iteration_count, iterations_of, number_or_none
+from liza.scopes.loops.record import LoopResult, evaluate_loop, probe_loop, read_loop, reset_loop
 from liza.scopes.loops.settings import Settings
+from liza.scopes.records import find_record, named_records
 from liza.store.board import Board
 from liza.text import plural, printable
 
@@ -85,20 +85,20 @@ def status_command(ctx: click.Context, name: str | None, now: str | None, as_jso
     board = Board.find(root_of(ctx))
     rules, settings = loop_record.in_force(board.paths)
     at = moment(now)
-    found = record.look(board, name, rules, settings, at)
+    found = read_loop(board, name, rules, settings, at)
     document = board.read()
-    if records.find(document.data.get("loops"), name, "loop") is None:
-        raise unknown(document, evaluate.SCOPE, name)
+    if find_record(document.data.get("loops"), name, "loop") is None:
+        raise unknown_record(document, evaluate.SCOPE, name)
     code = loop_record.tell("loop status", found, settings, as_json)
     if not as_json:
         _details(found, settings, at)
     return code
 
 
-def _details(found: Recorded, settings: Settings, at: datetime) -> None:
+def _details(found: LoopResult, settings: Settings, at: datetime) -> None:
     loop = found.loop
-    known = [each for e in its.listed(loop) if (each := its.number(e.get("progress"))) is not None]
-    trips = int(its.number(loop.get("trigger_count")) or 0)
+    known = [each for e in iterations_of(loop) if (each := number_or_none(e.get("progress"))) is not None]
+    trips = int(number_or_none(loop.get("trigger_count")) or 0)
     times = "once" if trips == 1 else plural(trips, "time")
     click.echo(f"  progress {f'{known[-1]:g} %' if known else 'unknown'}, tripped {times}")
     errors = [e for e in loop.get("error_history") or () if isinstance(e, MAPPINGS)]
@@ -135,24 +135,24 @@ def _list(ctx: click.Context, now: str | None, as_json: bool, called: str) -> in
     rules, settings = loop_record.in_force(board.paths)
     at = moment(now)
     document = board.read()
-    rows: list[Recorded] = []
+    rows: list[LoopResult] = []
     wrong: list[LizaError] = []
-    for _, name, _ in records.named(document.data.get("loops"), "loop"):
+    for _, name, _ in named_records(document.data.get("loops"), "loop"):
         try:
-            loop = evaluate.understood(document, name)
+            loop = evaluate.read_record(document, name)
         except LizaError as error:
             wrong.append(error)
-            rows.append(Recorded(name, states.OPEN, error.message, {}))
+            rows.append(LoopResult(name, OPEN, error.message, {}))
             continue
-        rows.append(record.told(name, loop or {}, rules, settings, at))
-    opened = any(row.status == states.OPEN for row in rows) and not settings.disabled
+        rows.append(evaluate_loop(name, loop or {}, rules, settings, at))
+    opened = any(row.status == OPEN for row in rows) and not settings.disabled
     if as_json:
         listed = [
             {
                 "loop": row.name,
                 "loop_status": row.status,
                 "reason": row.reason,
-                "loop_count": its.count_of(row.loop) if row.loop else None,
+                "loop_count": iteration_count(row.loop) if row.loop else None,
             }
             for row in rows
         ]
@@ -164,20 +164,20 @@ def _list(ctx: click.Context, now: str | None, as_json: bool, called: str) -> in
     return 4 if wrong else 3 if opened else 0
 
 
-def _table(rows: list[Recorded]) -> None:
+def _table(rows: list[LoopResult]) -> None:
     if not rows:
         click.echo("no loop has been recorded yet: liza loop record LOOP")
     width = max((len(show.short(row.name, 40)) for row in rows), default=0)
-    colours = {states.OPEN: "red", states.HALF_OPEN: "yellow", states.CLOSED: "green"}
+    colours = {OPEN: "red", HALF_OPEN: "yellow", CLOSED: "green"}
     for row in rows:
         status = click.style(f"{row.status:<9}", fg=colours[row.status])
-        said = row.reason if row.status != states.CLOSED else "completed" if row.completed else _nearest(row)
-        times = its.count_of(row.loop)
+        said = row.reason if row.status != CLOSED else "completed" if row.completed else _nearest(row)
+        times = iteration_count(row.loop)
         count = f"{times:>4} {'iteration ' if times == 1 else 'iterations'}"
         click.echo(show.fitted(f"{show.short(row.name, 40):<{width}}  {status}  {count}  {show.short(said)}".rstrip()))
 
 
-def _nearest(row: Recorded) -> str:
+def _nearest(row: LoopResult) -> str:
     near = max(row.signals, key=lambda each: each.value / each.threshold if each.threshold else 0.0, default=None)
     return f"{near.rule} {near.value:g} of {near.threshold:g}" if near is not None else ""
 
@@ -203,7 +203,7 @@ def reset_command(
     """
     board, rules, settings, at = _all_of(ctx, now)
     require_person(board.paths, "liza loop reset")
-    done = record.reset(board, name, message, person(by), rules, settings, at)
+    done = reset_loop(board, name, message, person(by), rules, settings, at)
     alarm_without_terminal(board.paths, done.command("reset"), person(by), at)
     return loop_record.tell("loop reset", done, settings, as_json)
 
@@ -226,7 +226,7 @@ def probe_command(ctx: click.Context, name: str, by: str | None, now: str | None
     """
     board, rules, settings, at = _all_of(ctx, now)
     require_person(board.paths, "liza loop probe")
-    done = record.probe(board, name, person(by), rules, settings, at)
+    done = probe_loop(board, name, person(by), rules, settings, at)
     alarm_without_terminal(board.paths, done.command("probe"), person(by), at)
     return loop_record.tell("loop probe", done, settings, as_json)
 

@@ -11,10 +11,11 @@ from typing import Any
 from liza.cli.options import moment
 from liza.errors import Refused, WrongUsage
 from liza.rules.evaluate import RuleSet
-from liza.scopes.loops import evaluate, states
-from liza.scopes.loops.derived import OUTCOMES, count_of, no_progress
-from liza.scopes.loops.measure import recorded
-from liza.scopes.loops.record import Iteration, Recorded
+from liza.scopes.loops import evaluate
+from liza.scopes.loops.derived import stagnant_streak
+from liza.scopes.loops.fields import HALF_OPEN, OPEN, OUTCOMES, iteration_count
+from liza.scopes.loops.files_changed import record_measured
+from liza.scopes.loops.record import Iteration, LoopResult
 from liza.scopes.loops.settings import Settings
 from liza.store.board import Board
 from liza.store.paths import Paths
@@ -28,13 +29,13 @@ def run(root: str | None, name: str, options: Options, as_json: bool) -> int:
     board = Board.find(root)
     rules, settings = in_force(board.paths, {"project": options.get("project")})
     at = moment(options.get("now"))
-    done = recorded(board, name, _iteration(options), options.get("workdir") or (), rules, settings, at)
+    done = record_measured(board, name, _iteration(options), options.get("workdir") or (), rules, settings, at)
     return tell("loop record", done, settings, as_json)
 
 
 def in_force(paths: Paths, options: Options | None = None) -> tuple[RuleSet, Settings]:
     """The rules and the numbers for loops. What turns them off is said loudly, each time."""
-    rules, settings = evaluate.in_force(paths, options)
+    rules, settings = evaluate.load_rules(paths, options)
     for note in settings.notes:
         print(f"liza: warning: {printable(note)}", file=sys.stderr)
     if settings.disabled:
@@ -129,9 +130,9 @@ def _read(file: str) -> str:
 # --- printing -------------------------------------------------------------------------------------------------------
 
 
-def tell(command: str, done: Recorded, settings: Settings, as_json: bool) -> int:
+def tell(command: str, done: LoopResult, settings: Settings, as_json: bool) -> int:
     """How the loop stands; the exit code is 3 while it is open."""
-    code = 3 if done.status == states.OPEN and not settings.disabled else 0
+    code = 3 if done.status == OPEN and not settings.disabled else 0
     if as_json:
         from liza.cli import envelope
 
@@ -141,8 +142,8 @@ def tell(command: str, done: Recorded, settings: Settings, as_json: bool) -> int
             loop=done.name,
             loop_status=done.status,
             reason=done.reason,
-            loop_count=count_of(done.loop),
-            consecutive_no_progress_loops=no_progress(done.loop, settings),
+            loop_count=iteration_count(done.loop),
+            consecutive_no_progress_loops=stagnant_streak(done.loop, settings),
             signals=[
                 {
                     "rule": each.rule,
@@ -170,19 +171,19 @@ def _red(word: str) -> str:
     return f"\x1b[31m\x1b[1m{word}\x1b[0m" if is_shown else word
 
 
-def lines_of(done: Recorded) -> list[str]:
+def lines_of(done: LoopResult) -> list[str]:
     name = printable(done.name)
-    count = count_of(done.loop)
-    if done.status == states.OPEN:
+    count = iteration_count(done.loop)
+    if done.status == OPEN:
         why = printable(done.reason or "nobody has written down why")
         lines = [f"loop {name}: {_red('OPEN')} after {plural(count, 'iteration')}: {why}"]
         return [*lines, f"  {done.ways_on}"]
     lines = [f"loop {name}: {done.status}, iteration {count}" + (", completed" if done.completed else "")]
-    if done.status == states.HALF_OPEN:
+    if done.status == HALF_OPEN:
         lines = [f"loop {name}: HALF_OPEN, one iteration may try again ({printable(done.reason)})"]
     lines += [f"  {printable(note)}" for note in done.notes]
     # What is still far off would only hide what is not.
     near = [each for each in done.signals if each.action == "OPEN" and 2 * each.value >= each.threshold]
-    lines += [f"  ! {printable(each.words)}" for each in done.signals if each.warns]
+    lines += [f"  ! {printable(each.text)}" for each in done.signals if each.warns]
     said = ", ".join(f"{each.rule} {each.value:g} of {each.threshold:g}" for each in near)
     return lines + ([f"  {said}"] if said else [])

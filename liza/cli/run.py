@@ -196,7 +196,7 @@ def _can_start(program: str, cwd: str) -> bool:
 
 def _alone(board: Board, loop: str) -> Lock:
     """One run a loop: two would take each other's iterations for their own."""
-    path = f"{evaluate.file_of(board.paths, loop)}.lock"
+    path = f"{evaluate.path_prefix(board.paths, loop)}.lock"
     try:
         make_folders(board.paths.runs, os.path.dirname(path))
     except OSError as error:

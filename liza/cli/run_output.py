@@ -23,7 +23,8 @@ from liza.run.models import PLACEHOLDER, VARIABLE, takes_model
 from liza.run.process import Interrupts, Outlet
 from liza.run.view import Choice
 from liza.scopes.loops import states
-from liza.scopes.loops.record import Recorded
+from liza.scopes.loops.fields import CLOSED, HALF_OPEN, OPEN
+from liza.scopes.loops.record import LoopResult
 from liza.scopes.loops.settings import Settings
 from liza.store.paths import Paths
 from liza.text import plural, printable
@@ -31,7 +32,7 @@ from liza.text import plural, printable
 if TYPE_CHECKING:
     from rich.live import Live
 
-COLOURS = {states.OPEN: "red", states.HALF_OPEN: "yellow", states.CLOSED: "green"}
+COLOURS = {OPEN: "red", HALF_OPEN: "yellow", CLOSED: "green"}
 _REFRESH = 0.25  # seconds between two pictures of the live line
 _LONGEST = 4096  # bytes without a line break that are held back
 _QUIET = 60.0  # seconds in which nobody is told the same again
@@ -83,10 +84,10 @@ class Plain:
                 "run the same model again"
             )
 
-    def iterates(self, number: int, model: str | None, stands: Recorded) -> None:
+    def iterates(self, number: int, model: str | None, stands: LoopResult) -> None:
         self.line(show.bold(f"iteration {number}") + (f" ({printable(model)})" if model else ""))
 
-    def recorded(self, done: Done, stands: Recorded) -> None:
+    def recorded(self, done: Done, stands: LoopResult) -> None:
         status = click.style(stands.status, fg=COLOURS[stands.status])
         took = show.span(timedelta(seconds=done.ran.seconds))
         words = "completed" if stands.completed else status
@@ -101,7 +102,7 @@ class Plain:
             )
         for each in stands.signals:
             if each.warns:
-                self.line(f"  {show.bold('!', 'yellow')} {printable(each.words)}")
+                self.line(f"  {show.bold('!', 'yellow')} {printable(each.text)}")
         near = [each for each in stands.signals if each.action == "OPEN" and 2 * each.value >= each.threshold]
         if near:
             self.line(f"  near: {', '.join(f'{each.rule} {each.value:g} of {each.threshold:g}' for each in near)}")
@@ -112,7 +113,7 @@ class Plain:
         more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
         self.line(f"  it says that it is done, which is not believed: {why}{more}")
 
-    def tripped(self, stands: Recorded, task: str | None, error: str | None) -> None:
+    def tripped(self, stands: LoopResult, task: str | None, error: str | None) -> None:
         """As the protocol shows it: what, which task, and the last error."""
         self.line(f"{show.bold('[STAGNATION DETECTED]', 'red')} {show.short(stands.reason, 200)}")
         self.line(f"Loop: {printable(stands.name)}, after {stands.loop.get('loop_count')} iterations")
@@ -121,14 +122,14 @@ class Plain:
         if error is not None:
             self.line(f"Last error: {show.short(error, 200)}")
 
-    def continues(self, stands: Recorded, decision: states.Decision) -> None:
+    def continues(self, stands: LoopResult, decision: states.Decision) -> None:
         """Why a run that was paused continues."""
         by = f" by {decision.by}" if decision.by else ""
         why = f": {decision.why}" if decision.why else ""
         text = f"loop {stands.name} is {stands.status} ({decision.how}{by}){why}; continuing"
         self.says(show.short(text, 300))
 
-    def notify(self, stands: Recorded) -> None:
+    def notify(self, stands: LoopResult) -> None:
         """Tell people who are not looking; the same thing not again and again."""
         from liza.notify.desktop import Desktop
         from liza.notify.message import Message
@@ -219,7 +220,7 @@ class Json(Plain):
             takes_model=takes_model(job.command, job.cwd),
         )
 
-    def recorded(self, done: Done, stands: Recorded) -> None:
+    def recorded(self, done: Done, stands: LoopResult) -> None:
         self._write(
             "iteration",
             iteration=done.number,
@@ -234,10 +235,10 @@ class Json(Plain):
             completed=stands.completed,
         )
 
-    def tripped(self, stands: Recorded, task: str | None, error: str | None) -> None:
+    def tripped(self, stands: LoopResult, task: str | None, error: str | None) -> None:
         self._write("open", loop=stands.name, reason=stands.reason, task=task, error=error)
 
-    def continues(self, stands: Recorded, decision: states.Decision) -> None:
+    def continues(self, stands: LoopResult, decision: states.Decision) -> None:
         self._write("continued", loop=stands.name, loop_status=stands.status, **decision._asdict())
 
     def ended(self, run: Run) -> None:
@@ -258,10 +259,10 @@ class Lively(Plain):
         self._held = b""  # the beginning of a line
         self._drawn = 0.0
         self._began = self._first = time.monotonic()
-        self._about: tuple[int, str | None, str] = (0, None, states.CLOSED)
+        self._about: tuple[int, str | None, str] = (0, None, CLOSED)
         self._progress: float | None = None
 
-    def iterates(self, number: int, model: str | None, stands: Recorded) -> None:
+    def iterates(self, number: int, model: str | None, stands: LoopResult) -> None:
         from rich.console import Console
         from rich.live import Live
 
@@ -272,7 +273,7 @@ class Lively(Plain):
         self._live = Live(self._picture(), console=console, auto_refresh=False, transient=True)
         self._live.start(refresh=True)
 
-    def recorded(self, done: Done, stands: Recorded) -> None:
+    def recorded(self, done: Done, stands: LoopResult) -> None:
         self._progress = done.iteration.progress
         self._stop()
         super().recorded(done, stands)

@@ -26,9 +26,9 @@ def command(ctx: click.Context, /, **scopes: str | None) -> int:
     try:
         from datetime import UTC, datetime
 
-        from liza.scopes.gate import ask
+        from liza.scopes.gate import check_gate
 
-        answer = ask(root_of(ctx), scopes, datetime.now(UTC))
+        answer = check_gate(root_of(ctx), scopes, datetime.now(UTC))
         for note in answer.notes:
             click.echo(f"liza: warning: {printable(note)}", err=True)
         return gate.GO_ON if answer else gate.stop(answer.why, answer.hint)

@@ -11,7 +11,7 @@ from liza.cli.group import Family, common
 from liza.cli.options import person, plain_words
 from liza.scopes.claims import evaluate, missing, stage_changes, stages
 from liza.scopes.claims.change import ways_out
-from liza.scopes.claims.stage_changes import Blocked, Staged
+from liza.scopes.claims.stage_changes import Blocked, StageResult
 from liza.text import plural, printable
 
 
@@ -39,7 +39,7 @@ def advance_command(ctx: click.Context, name: str, now: str | None, as_json: boo
     Examples:
       liza stage advance S3
     """
-    return _done("stage advance", lambda: stage_changes.advance(context_of(ctx, now), name), as_json)
+    return _done("stage advance", lambda: stage_changes.advance_stage(context_of(ctx, now), name), as_json)
 
 
 @command.command("data")
@@ -71,10 +71,10 @@ def close_command(ctx: click.Context, name: str, by: str | None, now: str | None
     Examples:
       liza stage close S5
     """
-    return _done("stage close", lambda: stage_changes.close(context_of(ctx, now), name, person(by)), as_json)
+    return _done("stage close", lambda: stage_changes.close_stage(context_of(ctx, now), name, person(by)), as_json)
 
 
-def _done(called: str, change: Callable[[], Staged], as_json: bool) -> int:
+def _done(called: str, change: Callable[[], StageResult], as_json: bool) -> int:
     try:
         return _tell(called, change(), as_json)
     except Blocked as error:
@@ -94,11 +94,11 @@ def _blocked(error: Blocked) -> None:
             click.echo(f"    {printable(way)}", err=True)
 
 
-def _tell(called: str, staged: Staged, as_json: bool) -> int:
+def _tell(called: str, staged: StageResult, as_json: bool) -> int:
     waiting = [event.name for event in staged.events if event.kind == "marked"]
     if as_json:
         told = [event.text for event in staged.events]
-        envelope.write(called, "ok", stage=stages.current(staged.stages), events=told, reexamine=waiting)
+        envelope.write(called, "ok", stage=stages.current_stage(staged.stages), events=told, reexamine=waiting)
         return 0
     for event in staged.events:
         click.echo(show.short(event.text, 300))
@@ -121,8 +121,8 @@ def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     context = context_of(ctx, now)
     document = context.board.read()
     listed = list(stages.statuses(document.data.get("stages")))
-    claims = evaluate.settled_section(document, context.rules, context.now)
-    found = stages.blockers(missing.restored(context.board, claims))
+    claims = evaluate.reconciled_section(document, context.rules, context.now)
+    found = stages.blockers(missing.restore_missing(context.board, claims))
     last = context.settings.last_stage
     if as_json:
         rows = [{"stage": name, "status": status} for name, status in listed]

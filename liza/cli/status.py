@@ -18,7 +18,7 @@ from liza.model import format_time, parse_time
 from liza.rules.evaluate import RuleSet
 from liza.rules.silences import read_silences
 from liza.scopes import narrower
-from liza.scopes.inbox import counts, look, waiting_text, with_waiting
+from liza.scopes.inbox import add_waiting, read_waiting, waiting_counts, waiting_text
 from liza.scopes.rules_file import overrun, rules_in_force
 from liza.scopes.sprint import checkpoint
 from liza.scopes.sprint import section as sections
@@ -51,9 +51,9 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
         with Waiting("checking the blackboard"):
             found = check(board, rules, at, dry_run=True)
     except Unreadable as error:
-        raise with_waiting(error, board) from None
+        raise add_waiting(error, board) from None
     broken = broken or overrun(rules, board.paths.rules)
-    waiting = look(board)
+    waiting = read_waiting(board)
     halt = checkpoint.read(board.paths.checkpoint)
     section = found.snapshot.sections.get("circuit_breaker")
     recent = [dict(entry) for entry in sections.history_of(section)[-RECENT:] if isinstance(entry, Mapping)]
@@ -80,7 +80,7 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
             claims=[envelope.claim(each) for each in found.verdict.claims],
             stopped=stopped,
             concerns=concerns,
-            inbox=counts(waiting),
+            inbox=waiting_counts(waiting),
             daemon=daemon_status.as_json(board.paths),
         )
         return code

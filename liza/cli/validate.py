@@ -13,7 +13,7 @@ from liza.errors import LizaError, Unreadable, location
 from liza.model import Problem
 from liza.rules.evaluate import evaluate
 from liza.scopes import validate
-from liza.scopes.inbox import with_waiting
+from liza.scopes.inbox import add_waiting
 from liza.scopes.rules_file import rules_in_force
 from liza.scopes.sprint.evaluate import snapshot_of
 from liza.store.board import Board
@@ -39,9 +39,9 @@ def command(ctx: click.Context, file: str | None, as_json: bool) -> int:
     now = datetime.now(UTC)
     try:
         with Waiting("reading and checking"):
-            found = validate.of_file(file or "") if board is None else validate.of_board(board, now)
+            found = validate.validate_file(file or "") if board is None else validate.validate_board(board, now)
     except Unreadable as error:
-        raise (error if board is None else with_waiting(error, board)) from None
+        raise (error if board is None else add_waiting(error, board)) from None
     checked = {_relative(each): counts for each, counts in found.checked.items()}
     alarms = _alarms(board, now) if board is not None else []
     listed = (*found.problems, *alarms)

@@ -460,7 +460,7 @@ class Watcher:
         if self.options.observe:
             return
         try:
-            found = inbox.enter(self.board, waits=False)
+            found = inbox.enter_waiting(self.board, waits=False)
         except LizaError:
             self._at(now, RETRY)  # a lock that is held is nothing to report: `status` says what waits
             return

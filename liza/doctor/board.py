@@ -21,7 +21,7 @@ from liza.text import shell_quoted
 def blackboard(paths: Paths, now: datetime) -> Iterator[Finding]:
     """What can be read, what is invalid, and what is in the place of a file or folder of liza's."""
     yield from _places(paths)
-    found = validate.of_board(Board(paths), now)
+    found = validate.validate_board(Board(paths), now)
     errors = [problem for problem in found.problems if problem.level == "error" and problem.file != paths.rules]
     warnings = [problem for problem in found.problems if problem.level != "error"]
     for level, some in ((Level.ERROR, errors), (Level.WARNING, warnings)):

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from liza.scopes.loops.evaluate import Signal
-from liza.scopes.loops.record import Recorded
+from liza.scopes.loops.record import LoopResult
 from liza.text import plural, printable
 
 ERRORS = 10  # of the last iteration that had any
@@ -34,14 +34,14 @@ class Tried(NamedTuple):
 
 
 def context(
-    number: int, task: str | None, model: str | None, stands: Recorded, tried: Sequence[Tried], escalated: str | None
+    number: int, task: str | None, model: str | None, stands: LoopResult, tried: Sequence[Tried], escalated: str | None
 ) -> str:
     """The page for the iteration of this number."""
     return "\n".join(_lines(number, task, model, stands, tried, escalated)) + "\n"
 
 
 def _lines(
-    number: int, task: str | None, model: str | None, stands: Recorded, tried: Sequence[Tried], escalated: str | None
+    number: int, task: str | None, model: str | None, stands: LoopResult, tried: Sequence[Tried], escalated: str | None
 ) -> Iterator[str]:
     yield f"# Iteration {number} of loop {printable(stands.name)}"
     yield ""
@@ -59,11 +59,11 @@ def _lines(
 def _levels(signals: Sequence[Signal]) -> Iterator[str]:
     for each in signals:
         if each.warns:
-            yield from ("", f"## {printable(each.words)}", "", "The loop is stopped when it gets no further.")
+            yield from ("", f"## {printable(each.text)}", "", "The loop is stopped when it gets no further.")
     near = [each for each in signals if each.action == "OPEN"]
     if near:
         yield from ("", "## What would stop this loop", "")
-        yield from (f"- {each.rule}: {each.value:g} of {each.threshold:g} ({each.words})" for each in near)
+        yield from (f"- {each.rule}: {each.value:g} of {each.threshold:g} ({each.text})" for each in near)
 
 
 def _errors(tried: Sequence[Tried]) -> Iterator[str]:

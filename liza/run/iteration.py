@@ -16,7 +16,7 @@ from liza.run.evidence import Evidence
 from liza.run.job import Job, Session, json_of
 from liza.run.plan import Plan
 from liza.run.process import Interrupts, Limits, Outlet, Ran, run
-from liza.scopes.loops.derived import COMPLETE
+from liza.scopes.loops.fields import COMPLETE
 from liza.scopes.loops.record import Iteration
 from liza.store.files import open_fd
 from liza.store.locate import FOLDER

@@ -28,10 +28,11 @@ from liza.run.models import PLACEHOLDER, Progression
 from liza.run.plan import Plan
 from liza.run.process import Interrupts
 from liza.run.view import Choice, End, Totals, View
-from liza.scopes.inbox import enter
-from liza.scopes.loops import record, states
-from liza.scopes.loops.measure import forget
-from liza.scopes.loops.record import Iteration, Recorded
+from liza.scopes.inbox import enter_waiting
+from liza.scopes.loops import states
+from liza.scopes.loops.fields import OPEN, status_of
+from liza.scopes.loops.files_changed import delete_snapshot
+from liza.scopes.loops.record import Iteration, LoopResult, read_loop, record_iteration, reset_loop
 from liza.scopes.loops.settings import Settings
 from liza.store import versions
 from liza.store.board import Board
@@ -178,7 +179,7 @@ class Run:
     def _is_last(self) -> bool:
         return self.job.maximum is not None and self.here >= self.job.maximum
 
-    def _recorded(self, done: Done) -> Recorded:
+    def _recorded(self, done: Done) -> LoopResult:
         self.here += 1
         self.unattended += 1
         self.tried = [*self.tried, done.tried()][-_REMEMBERED:]
@@ -200,21 +201,21 @@ class Run:
             self.view.says(f"the plan has {self.boxes - boxes} boxes less than before: {boxes} of {self.boxes}")
         self.boxes = boxes if boxes is not None else self.boxes
 
-    def _record(self, iteration: Iteration) -> Recorded:
+    def _record(self, iteration: Iteration) -> LoopResult:
         now = datetime.now(UTC)
         try:
-            stands = record.record(self.board, self.job.loop, iteration, self.rules, self.settings, now)
+            stands = record_iteration(self.board, self.job.loop, iteration, self.rules, self.settings, now)
         except NotEvaluated:
             self.pending = None  # it waits in the inbox: a later run must not record it again
             raise
-        forget(self.board.paths, self.job.loop)
+        delete_snapshot(self.board.paths, self.job.loop)
         self.pending = None
         return stands
 
     def _record_pending(self) -> None:
         """What an earlier run could not record, unless it was killed right after it had."""
         if self.pending is not None:
-            enter(self.board)  # where it may wait, if the run was killed right after that
+            enter_waiting(self.board)  # where it may wait, if the run was killed right after that
             entries = self.look().loop.get("iterations") or [{}]
             said = self.pending.fields(datetime.now(UTC))
             del said["timestamp"]
@@ -222,7 +223,7 @@ class Run:
                 self._record(self.pending)
             self.pending = None
 
-    def _decided(self, done: Done, stands: Recorded) -> End | None:
+    def _decided(self, done: Done, stands: LoopResult) -> End | None:
         if stands.completed:
             return End("completed", 0, "the work is done, and there is evidence for it")
         if done.ran.stopped and self.interrupts.number is None:
@@ -231,21 +232,21 @@ class Run:
             return self._interrupted()
         return self._stuck(stands) if self._is_open(stands) else None
 
-    def look(self) -> Recorded:
+    def look(self) -> LoopResult:
         """How the loop stands now."""
-        return record.look(self.board, self.job.loop, self.rules, self.settings, datetime.now(UTC))
+        return read_loop(self.board, self.job.loop, self.rules, self.settings, datetime.now(UTC))
 
-    def stuck(self) -> Recorded | None:
+    def stuck(self) -> LoopResult | None:
         """The loop, if it is open now, so that nobody can go on before it is closed."""
         with suppress(LizaError):
             stands = self.look()
             return stands if self._is_open(stands) else None
         return None
 
-    def _is_open(self, stands: Recorded) -> bool:
-        return stands.status == states.OPEN and not self.settings.disabled
+    def _is_open(self, stands: LoopResult) -> bool:
+        return stands.status == OPEN and not self.settings.disabled
 
-    def _write_context(self, stands: Recorded) -> None:
+    def _write_context(self, stands: LoopResult) -> None:
         number, task = self.number + 1, self.job.task
         self.session.tell(context.context(number, task, self.model, stands, self.tried, self.escalated))
 
@@ -277,7 +278,7 @@ class Run:
 
     # --- a loop that is open ----------------------------------------------------------------------------------------
 
-    def _stuck(self, stands: Recorded) -> End | None:
+    def _stuck(self, stands: LoopResult) -> End | None:
         """Do about an open loop what was asked for; None where the run goes on."""
         errors = next((each.errors for each in reversed(self.tried) if each.errors), ())
         self.view.tripped(stands, self._task(), errors[0] if errors else None)
@@ -304,16 +305,16 @@ class Run:
         title = title_of(self.board.read().data.get("tasks"), self.job.task)
         return f'{self.job.task} "{title}"' if title else self.job.task
 
-    def _close(self, stands: Recorded, why: str) -> None:
+    def _close(self, stands: LoopResult, why: str) -> None:
         """Let the loop begin anew, as the person at the terminal decided."""
-        record.reset(self.board, stands.name, why, self.by, self.rules, self.settings, datetime.now(UTC))
+        reset_loop(self.board, stands.name, why, self.by, self.rules, self.settings, datetime.now(UTC))
 
-    def _close_automatically(self, stands: Recorded, why: str) -> None:
+    def _close_automatically(self, stands: LoopResult, why: str) -> None:
         """Let the loop begin anew without a person: the log must not name one."""
         now = datetime.now(UTC)
-        record.reset(self.board, stands.name, why, AUTOMATIC, self.rules, self.settings, now, how="automatic")
+        reset_loop(self.board, stands.name, why, AUTOMATIC, self.rules, self.settings, now, how="automatic")
 
-    def _escalate(self, stands: Recorded) -> bool:
+    def _escalate(self, stands: LoopResult) -> bool:
         """Hand over to the next model; False where there is none, or nobody wants that."""
         following = self.progression.following()
         if self.settings.escalation and following is not None:
@@ -326,7 +327,7 @@ class Run:
         self.view.says(f"{why}: pausing")
         return False
 
-    def _retry(self, stands: Recorded, progression: Progression, close: Callable[[Recorded, str], None]) -> None:
+    def _retry(self, stands: LoopResult, progression: Progression, close: Callable[[LoopResult, str], None]) -> None:
         """Try again with another model, which gets a report of what happened."""
         model = progression.model
         self.escalated = f"The loop was stuck with {self.model or 'another model'}: {stands.reason}"
@@ -334,7 +335,7 @@ class Run:
         close(stands, f"trying again with {model}: {stands.reason}")
         self.progression = progression
 
-    def give_up(self, stands: Recorded, *, skip: bool) -> End:
+    def give_up(self, stands: LoopResult, *, skip: bool) -> End:
         """Stop, with the loop left open; with `skip` its task is marked as blocked."""
         if skip:
             reason = f"loop {stands.name}: {stands.reason}"
@@ -344,7 +345,7 @@ class Run:
             self.view.says(why or f"task {self.job.task} is marked as BLOCKED")
         return End("open", 3, stands.reason)
 
-    def _pause(self, stands: Recorded) -> End | None:
+    def _pause(self, stands: LoopResult) -> End | None:
         """Ask, or wait until somebody closes the loop."""
         self.unattended = 0
         self.save("paused", stands.reason)
@@ -364,7 +365,7 @@ class Run:
                 self.view.continues(now, states.last_decision(now.loop))
         return None  # the next turn sees what it is
 
-    def _chosen(self, choice: Choice, stands: Recorded) -> End | None:
+    def _chosen(self, choice: Choice, stands: LoopResult) -> End | None:
         if choice.what == "continue":
             self._close(stands, "told to continue")
             return None
@@ -387,7 +388,7 @@ class Run:
         self._looked = looked
         try:
             stands = self.look()
-            return not self._is_open(stands if cooled else stands._replace(status=states.status_of(stands.loop)))
+            return not self._is_open(stands if cooled else stands._replace(status=status_of(stands.loop)))
         except Unreadable:
             return False  # until it can be read again, the loop counts as open
 

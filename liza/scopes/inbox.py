@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def or_wait(board: Board, kind: str, fields: Callable[[], Mapping[str, Any]], moment: str, act: Callable[[], T]) -> T:
+def record_or_queue(
+    board: Board, kind: str, fields: Callable[[], Mapping[str, Any]], moment: str, act: Callable[[], T]
+) -> T:
     """What `act` returns after it has recorded; `NotEvaluated` where the record waits instead.
 
     The record is validated before. An error behind the change of state.yaml (the log could not be written) is raised as
@@ -34,7 +36,7 @@ def or_wait(board: Board, kind: str, fields: Callable[[], Mapping[str, Any]], mo
         return act()
     before = board.changes
     try:
-        enter(board)
+        enter_waiting(board)
         return act()
     except (LockTimeout, Unreadable, Unwritable) as error:
         if board.changes != before:
@@ -59,7 +61,7 @@ def record_anomaly(board: Board, record: Mapping[str, Any]) -> Added:
     warnings = check_anomaly(record)
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     try:
-        return or_wait(board, "anomaly", lambda: record, moment, lambda: add_anomaly(board, record))
+        return record_or_queue(board, "anomaly", lambda: record, moment, lambda: add_anomaly(board, record))
     except NotEvaluated as error:
         return Added(record, error.waiting.file, None, warnings, tuple(board.rescued), error)
 
@@ -74,7 +76,7 @@ class Entered(NamedTuple):
     problems: "tuple[Problem, ...]" = ()  # the others, and why they still wait
 
 
-def enter(board: Board, *, waits: bool = True) -> Entered:
+def enter_waiting(board: Board, *, waits: bool = True) -> Entered:
     """Enter the records that wait. `LockTimeout` or `Unreadable` where none can be entered now."""
     found = inbox.list_inbox(board.paths)
     problems = [_problem(each, board.paths.inbox) for each in found.odd]
@@ -121,7 +123,7 @@ def _enter(board: EntryBoard) -> "Problem | None":
     return None
 
 
-def look(board: Board) -> Entered:
+def read_waiting(board: Board) -> Entered:
     """What waits, for those who only look: how many records, and which of them can never be entered."""
     found = inbox.list_inbox(board.paths)
     problems = [_problem(each, board.paths.inbox) for each in found.odd]
@@ -142,20 +144,20 @@ def waiting_text(records: int) -> str:
     return f"{said} in .liza/inbox/ to be entered: liza analyze"
 
 
-def counts(waiting: Entered) -> dict[str, int]:
+def waiting_counts(waiting: Entered) -> dict[str, int]:
     """The same as --json shows it."""
     return {"waiting": waiting.records, "broken": len(waiting.problems)}
 
 
-def with_waiting(error: Unreadable, board: Board) -> Unreadable:
+def add_waiting(error: Unreadable, board: Board) -> Unreadable:
     """A blackboard that cannot be read, with what waits until it can be."""
     from liza.model import Problem
 
-    waiting = look(board)
+    waiting = read_waiting(board)
     own = Problem(error.message, error.file or board.paths.state, error.line, error.column, error.hint)
     said = [Problem(waiting_text(waiting.records), board.paths.inbox, level="warning")] if waiting.records else []
     error.problems = (*(error.problems or (own,)), *said, *waiting.problems)
-    error.fields = {**error.fields, "inbox": counts(waiting)}
+    error.fields = {**error.fields, "inbox": waiting_counts(waiting)}
     return error
 
 
@@ -176,32 +178,32 @@ def _anomaly(board: EntryBoard, fields: Mapping[str, Any], now: "datetime") -> N
 
 def _iteration(board: EntryBoard, fields: Mapping[str, Any], now: "datetime") -> None:
     from liza.scopes.loops import evaluate
-    from liza.scopes.loops import record as recording
+    from liza.scopes.loops.record import Iteration, record_iteration
     from liza.scopes.payload import load_fields
 
-    given = load_fields(fields, loop=str, iteration=recording.Iteration, project=str | None)
-    rules, settings = evaluate.in_force(board.paths, {"project": given["project"]})
-    recording.record(board, given["loop"], given["iteration"], rules, settings, now)
+    given = load_fields(fields, loop=str, iteration=Iteration, project=str | None)
+    rules, settings = evaluate.load_rules(board.paths, {"project": given["project"]})
+    record_iteration(board, given["loop"], given["iteration"], rules, settings, now)
 
 
 def _claim(board: EntryBoard, fields: Mapping[str, Any], now: "datetime") -> None:
-    from liza.scopes.claims import record as recording
     from liza.scopes.claims import states
+    from liza.scopes.claims.record import add_claim
     from liza.scopes.payload import load_fields
 
     given = load_fields(fields, claim=str, fields=states.Fields)
-    recording.add(_context(board, now), given["claim"], given["fields"])
+    add_claim(_context(board, now), given["claim"], given["fields"])
 
 
 def _round(board: EntryBoard, fields: Mapping[str, Any], now: "datetime") -> None:
     from liza.scopes.claims import change, states
-    from liza.scopes.claims import record as recording
+    from liza.scopes.claims.record import record_round
     from liza.scopes.payload import load_fields
 
     given = load_fields(fields, claim=str, round=states.Round)
     context = _context(board, now)
     board.allowed = lambda document: change.require_not_frozen(context, document, given["claim"])
-    recording.review(context, given["claim"], given["round"])
+    record_round(context, given["claim"], given["round"])
 
 
 def _context(board: EntryBoard, now: "datetime") -> Any:
@@ -213,40 +215,40 @@ def _context(board: EntryBoard, now: "datetime") -> Any:
 
 def _attempts(board: EntryBoard, fields: Mapping[str, Any], now: "datetime") -> None:
     from liza.scopes.payload import load_fields
-    from liza.scopes.slices import record as recording
+    from liza.scopes.slices.record import record_attempts
     from liza.scopes.slices.states import Attempt
 
     how = {"reports": tuple[str, ...], "once": bool, "without_start": bool}
     given = load_fields(fields, slice=str, attempts=tuple[Attempt, ...], **how)
     name, attempts, options = given["slice"], given["attempts"], {each: given[each] for each in how}
-    recording.record(board, name, attempts, _slice_rules(board), now, **options)
+    record_attempts(board, name, attempts, _slice_rules(board), now, **options)
 
 
 def _start(board: EntryBoard, fields: Mapping[str, Any], now: "datetime") -> None:
     from liza.scopes.payload import load_fields
-    from liza.scopes.slices import record as recording
-    from liza.scopes.slices.states import Checkpoint
+    from liza.scopes.slices.record import start_test
+    from liza.scopes.slices.rollback_bases import Base
 
-    given = load_fields(fields, slice=str, test=str, strategy=str, base=Checkpoint | None, files=tuple[str, ...])
+    given = load_fields(fields, slice=str, test=str, strategy=str, base=Base | None, files=tuple[str, ...])
     at = given["slice"], given["test"], given["strategy"], given["base"]
-    recording.start(board, *at, _slice_rules(board), now, given["files"])
+    start_test(board, *at, _slice_rules(board), now, given["files"])
 
 
 def _arch_stop(board: EntryBoard, fields: Mapping[str, Any], now: "datetime") -> None:
     from liza.scopes.payload import load_fields
-    from liza.scopes.slices import record as recording
+    from liza.scopes.slices.record import arch_stop
 
     given = load_fields(fields, slice=str, why=str, by=str | None)
-    recording.arch_stop(board, given["slice"], given["why"], given["by"], _slice_rules(board), now)
+    arch_stop(board, given["slice"], given["why"], given["by"], _slice_rules(board), now)
 
 
 def _justification(board: EntryBoard, fields: Mapping[str, Any], now: "datetime") -> None:
     from liza.scopes.payload import load_fields
-    from liza.scopes.slices import record as recording
+    from liza.scopes.slices.record import justify_file
 
     given = load_fields(fields, slice=str, file=str, test=str, reason=str, relationship=str)
     at = given["slice"], given["file"], given["test"], given["reason"], given["relationship"]
-    recording.justify(board, *at, now)
+    justify_file(board, *at, now)
 
 
 def _slice_rules(board: EntryBoard) -> Any:

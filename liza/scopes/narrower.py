@@ -14,8 +14,8 @@ from typing import Any
 from liza.errors import LizaError, Unreadable
 from liza.model import Fault, Record
 from liza.rules.evaluate import RuleSet
-from liza.scopes import records as scopes
-from liza.scopes.change import log
+from liza.scopes.change import log_events
+from liza.scopes.records import Event, Settled
 from liza.store import backups, edit
 from liza.store.board import Board
 from liza.store.document import Document
@@ -48,12 +48,12 @@ def derived(sections: Mapping[str, Any], rules: RuleSet, environment: Environmen
 
 def reconcile(
     board: Board, document: Document, rules: RuleSet, environment: Environment, now: datetime
-) -> tuple[scopes.Event, ...]:
+) -> tuple[Event, ...]:
     """Put into effect what the rules say of each claim, slice and loop; what happened by that.
 
     `NotSettled` where that cannot be done for one kind; the others are settled all the same.
     """
-    happened: list[scopes.Event] = []
+    happened: list[Event] = []
     failed: list[NotSettled] = []
     for name in PROTOCOLS:
         try:
@@ -66,11 +66,9 @@ def reconcile(
     return tuple(happened)
 
 
-def due(
-    sections: Mapping[str, Any], rules: RuleSet, environment: Environment, now: datetime
-) -> tuple[scopes.Event, ...]:
+def due(sections: Mapping[str, Any], rules: RuleSet, environment: Environment, now: datetime) -> tuple[Event, ...]:
     """What would happen to claims, slices and loops if they were settled now. Nothing is written."""
-    found: list[scopes.Event] = []
+    found: list[Event] = []
     for name in PROTOCOLS:
         try:
             found += _settled(sections, name, rules, environment, now).events if sections.get(name) else ()
@@ -93,10 +91,10 @@ def _changes(document: Document, name: str, rules: RuleSet, environment: Environ
 
 def _settled(
     sections: Mapping[str, Any], name: str, rules: RuleSet, environment: Environment, now: datetime
-) -> scopes.Settled:
+) -> Settled:
     """What a section is to be."""
     beside = _beside(name, sections)
-    found: scopes.Settled = _module(name).settle(sections.get(name), rules, environment, now, **beside)
+    found: Settled = _module(name).settle(sections.get(name), rules, environment, now, **beside)
     return found
 
 
@@ -105,12 +103,10 @@ def _beside(name: str, sections: Mapping[str, Any]) -> dict[str, Any]:
     return {each: sections.get(each) for each in getattr(_module(name), "BESIDE", ())}
 
 
-def _settle(
-    board: Board, name: str, rules: RuleSet, environment: Environment, now: datetime
-) -> tuple[scopes.Event, ...]:
+def _settle(board: Board, name: str, rules: RuleSet, environment: Environment, now: datetime) -> tuple[Event, ...]:
     protocol = _module(name)
 
-    def revised(document: Document) -> tuple[bytes, scopes.Settled]:
+    def revised(document: Document) -> tuple[bytes, Settled]:
         found = _settled(document.data, name, rules, environment, now)
         raw = edit.replace_section(document, name, found.section) if found.events else document.raw
         if raw != document.raw:
@@ -121,7 +117,7 @@ def _settle(
 
     found = board.change(revised)
     for event in found.events:
-        board.when_free(partial(log, board.paths, (event,), now, waits=board.waits))
+        board.when_free(partial(log_events, board.paths, (event,), now, waits=board.waits))
     if found.events and hasattr(protocol, "follow_up"):  # paperwork that no trip waits for
         protocol.follow_up(board.paths, found)
     return found.events
@@ -140,7 +136,7 @@ def missing(board: Board, sections: Mapping[str, Any]) -> dict[str, str]:
     """What was stopped and has left the blackboard without a decision, by the same ids and in words."""
     if not has_line(board.paths.log, ("claim_disputed",)):
         return {}
-    from liza.scopes.claims.missing import missing as disputes
+    from liza.scopes.claims.missing import find_missing as disputes
 
     return {f"claim {each.name} {each.since}": str(each) for each in disputes(board, sections.get("claims"))}
 

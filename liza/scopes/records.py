@@ -1,26 +1,28 @@
 """Records with a name in a section of `state.yaml`: one loop, one claim, one slice.
 
-People write such a section as a mapping by name or as a list of records with an id; both are read, and each is written
+People write such a section as a mapping by name or as a list of records with an id. Both are read, and each is written
 back in the form it has.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from liza.errors import Unreadable
+from liza.errors import Refused, Unreadable
 from liza.model import MAPPINGS
-from liza.text import text_of
+from liza.text import text_of, value_text
 
 
 class Scope(NamedTuple):
-    """A kind of records with names: `loop`, and the section that holds them."""
+    """A kind of named records: `loop`, and the section that holds them."""
 
     name: str
     section: str
+    list_command: str  # that lists the names there are
+    while_unusable: str = ""  # what holds for a record until a person has corrected it
 
 
 class Event(NamedTuple):
-    """Something that happened to one scope, for the log and for people."""
+    """Something that happened to one scope, for the log and for notifications."""
 
     scope: str  # loop, claim, slice
     name: str
@@ -30,15 +32,15 @@ class Event(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """What a section is to be (the same object where nothing changes), what happened, and what leaves it, by name."""
+    """A reconciled section (the same object where nothing changes), its events, and what leaves it, by name."""
 
     section: Any
     events: tuple[Event, ...] = ()
     archived: tuple[tuple[str, tuple[Mapping[str, Any], ...]], ...] = ()
 
 
-def named(section: Any, scope: str) -> Iterator[tuple[int | str, str, Any]]:
-    """Each record of a section: where it is, what it is called, and what stands there."""
+def named_records(section: Any, scope: str) -> Iterator[tuple[int | str, str, Any]]:
+    """Each record of a section: its key or index, its name ("" without one), and its value, which may be anything."""
     if isinstance(section, MAPPINGS):
         for key, record in section.items():
             yield key, text_of(key), record
@@ -46,7 +48,12 @@ def named(section: Any, scope: str) -> Iterator[tuple[int | str, str, Any]]:
         for index, record in enumerate(section):
             yield index, _label(record, scope), record
     elif section is not None:
-        raise Unreadable(f"{scope}s does not hold records", hint="see: liza validate")
+        raise Unreadable(
+            f"{scope}s: expected a mapping or a list of records, got {value_text(section)}", hint=_VALIDATE
+        )
+
+
+_VALIDATE = "see: liza validate"
 
 
 def _label(record: Any, scope: str) -> str:
@@ -56,35 +63,71 @@ def _label(record: Any, scope: str) -> str:
     return next((text_of(name) for name in names if name is not None), "")
 
 
-def find(section: Any, name: str, scope: str) -> tuple[int | str, Mapping[str, Any]] | None:
-    """The record by that name; None if there is none. `Unreadable` where something else stands in its place."""
-    for where, label, record in named(section, scope):
+def find_record(section: Any, name: str, scope: str) -> tuple[int | str, Mapping[str, Any]] | None:
+    """The record with that name and its key or index; None if there is none.
+
+    `Unreadable` where something that is not a record is in its place.
+    """
+    for where, label, record in named_records(section, scope):
         if not isinstance(record, MAPPINGS):
             if label == name or not isinstance(section, MAPPINGS):
-                raise Unreadable(f"{scope} {name or where} is not a record", hint="see: liza validate")
+                message = f"{scope} {name or where}: expected a record with fields, got {value_text(record)}"
+                raise Unreadable(message, hint=_VALIDATE)
         elif label == name:
             return where, record
     return None
 
 
-def put(section: Any, name: str, record: Mapping[str, Any], scope: str) -> Any:
+def put_record(section: Any, name: str, record: Mapping[str, Any], scope: str) -> Any:
     """The section with that record in it, in the form that it has; a new section is a mapping by name."""
-    there = find(section, name, scope)
+    found = find_record(section, name, scope)
     if isinstance(section, list | tuple):
         entries = list(section)
-        if there is None:
+        if found is None:
             return [*entries, {"id": name, **record}]
-        entries[int(there[0])] = dict(record)
+        entries[int(found[0])] = dict(record)
         return entries
-    return {**(section or {}), (name if there is None else there[0]): dict(record)}
+    return {**(section or {}), (name if found is None else found[0]): dict(record)}
 
 
-def each(section: Any, scope: str, change: Callable[[str, Mapping[str, Any]], Mapping[str, Any]]) -> Any:
-    """The section with every usable record changed; what is no record stays as it is."""
-    for where, label, record in list(named(section, scope)):
+def change_each(section: Any, scope: str, change: Callable[[str, Mapping[str, Any]], Mapping[str, Any]]) -> Any:
+    """The section with every named record changed; the same object if none did, and other values stay as they are."""
+    for where, label, record in list(named_records(section, scope)):
         if label and isinstance(record, MAPPINGS):
             new = change(label, record)
             if new != record:
                 section = section.copy()
                 section[where] = dict(new)
     return section
+
+
+def check_name(scope: str, name: str, longest: int, example: str, *, strict: bool = False) -> None:
+    """`Refused` where a record cannot have that name; `strict` also refuses outer blanks and a leading dash."""
+    is_odd = strict and (name != name.strip() or name.startswith("-"))
+    if not name.strip() or not name.isprintable() or len(name) > longest or is_odd:
+        hint = f"a name on one line of at most {longest} characters, like {example}"
+        raise Refused(f"invalid {scope} name {value_text(name)}", hint=hint)
+
+
+# --- fields of a record ---------------------------------------------------------------------------------------------
+
+
+def list_of(record: Mapping[str, Any], field: str) -> list[Any]:
+    """A copy of a list field; empty where it is absent or not a list."""
+    value = record.get(field)
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def mappings_in(value: Any) -> list[Mapping[str, Any]]:
+    """The entries of a list that are mappings; other entries are skipped."""
+    return [each for each in value if isinstance(each, MAPPINGS)] if isinstance(value, list | tuple) else []
+
+
+def mappings_of(record: Mapping[str, Any], field: str) -> list[Mapping[str, Any]]:
+    """The entries of a list field that are mappings."""
+    return mappings_in(record.get(field))
+
+
+def unusable_lists(record: Mapping[str, Any], fields: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Each of these fields that is present and not a list, and what is expected."""
+    return ((field, "a list") for field in fields if not isinstance(record.get(field), list | None))

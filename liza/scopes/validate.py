@@ -19,21 +19,21 @@ from liza.store.versions import read_stable
 _BY_NAME = ("agents", "claims", "slices", "loops", "stages")  # sections that may hold their records as a mapping
 
 
-class Validity(NamedTuple):
+class Validation(NamedTuple):
     """What was looked at, how much of each kind it holds, and what is wrong with it."""
 
     checked: dict[str, dict[str, int]]
     problems: tuple[Problem, ...]
 
 
-def of_board(board: Board, now: datetime) -> Validity:
+def validate_board(board: Board, now: datetime) -> Validation:
     """The files of a blackboard together; `Unreadable` where one of them cannot be understood at all."""
     document = board.read()
     snapshot = take_snapshot(document, now=now)
     checked = {board.paths.state: _counts(snapshot)}
     problems = list(snapshot.problems)
     if os.path.exists(board.paths.log):
-        log, more = of_file(board.paths.log)
+        log, more = validate_file(board.paths.log)
         checked |= log
         problems += more
     rules = None
@@ -45,11 +45,11 @@ def of_board(board: Board, now: datetime) -> Validity:
         except Unreadable as error:
             own = Problem(error.message, error.file or board.paths.rules, error.line, error.column, error.hint)
             problems += error.problems or (own,)
-    waiting = inbox.look(board)
+    waiting = inbox.read_waiting(board)
     if waiting.records or waiting.problems:
-        checked[board.paths.inbox] = inbox.counts(waiting)
+        checked[board.paths.inbox] = inbox.waiting_counts(waiting)
     problems += waiting.problems
-    return Validity(checked, (*problems, *_of_protocols(document, rules), *_missing(board, document)))
+    return Validation(checked, (*problems, *_of_protocols(document, rules), *_missing(board, document)))
 
 
 def _missing(board: Board, document: Document) -> list[Problem]:
@@ -58,15 +58,15 @@ def _missing(board: Board, document: Document) -> list[Problem]:
     return [Problem(text, board.paths.state, hint=hint) for text in missing(board, document.data).values()]
 
 
-def of_file(file: str) -> Validity:
+def validate_file(file: str) -> Validation:
     """One file by itself: a log by its name, else a state.yaml."""
     raw = read_stable(file).raw
     if os.path.basename(file) == "log.yaml":
         log = parse_log(raw, file)
-        return Validity({file: {"entries": len(log.data)}}, locate_faults(log, state.check_log(log.data)))
+        return Validation({file: {"entries": len(log.data)}}, locate_faults(log, state.check_log(log.data)))
     document = parse(raw, file)
     snapshot = take_snapshot(document)
-    return Validity({file: _counts(snapshot)}, (*snapshot.problems, *_of_protocols(document)))
+    return Validation({file: _counts(snapshot)}, (*snapshot.problems, *_of_protocols(document)))
 
 
 def _of_protocols(document: Document, rules: RuleSet | None = None) -> tuple[Problem, ...]:

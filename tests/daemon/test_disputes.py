@@ -166,7 +166,7 @@ def test_what_cannot_be_judged_is_told_and_keeps_nothing_else_from_being_judged(
     board = Watched(tmp_path / "lab", text)
     with Looking(board) as looking:
         looking.ticks(3)
-        assert looking.told("alarm") == ["claim C-003 cannot be judged: rounds is not a list"]
+        assert looking.told("alarm") == ["claim C-003 cannot be evaluated: rounds: expected a list"]
         assert looking.told("tripped") == ["claim C-001 is DISPUTED: You must run the harness!"]
     board.save("version: 1\nclaims: 5\nanomalies: []\n")
     with Looking(board) as looking:

@@ -16,7 +16,7 @@ from liza.rules.similar import similar_groups
 from liza.run.signs import claims_done
 from liza.schema import rules as blocks
 from liza.scopes.gate import Gate
-from liza.scopes.loops.record import Recorded
+from liza.scopes.loops.record import LoopResult
 from liza.scopes.rules_file import read_rules
 from liza.scopes.slices import diagnosis
 from liza.scopes.sprint.evaluate import Check
@@ -75,8 +75,8 @@ def test_attempts_shows_every_option(verb: str) -> None:
 def test_the_reason_for_an_empty_field_that_attempts_shows_is_one() -> None:
     (reason,) = [text for text in yaml(ATTEMPTS) if text.startswith("not_applicable:")]
     empty = {**dict.fromkeys(diagnosis.FIELDS, "something"), "best_hypothesis": ""}
-    assert [field for field, _ in diagnosis.faults(empty)] == ["best_hypothesis"]
-    assert list(diagnosis.faults({**empty, **ruamel_value(reason.encode())})) == []
+    assert [field for field, _ in diagnosis.missing_fields(empty)] == ["best_hypothesis"]
+    assert list(diagnosis.missing_fields({**empty, **ruamel_value(reason.encode())})) == []
 
 
 # --- loops ----------------------------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ def test_api_has_a_row_for_everything_that_an_iteration_may_tell() -> None:
     assert "`error`" in table
 
 
-@pytest.mark.parametrize("fact", [Check, Gate, Added, Resolution, Recorded], ids=lambda fact: fact.__name__)
+@pytest.mark.parametrize("fact", [Check, Gate, Added, Resolution, LoopResult], ids=lambda fact: fact.__name__)
 def test_api_has_a_row_for_every_field_of_what_is_returned(fact: type[tuple[object, ...]]) -> None:
     table = API.partition(f"**`{fact.__name__}`**")[2].partition("\n\n**`")[0]
     rows = re.findall(r"^\| (`.*?`) \| ", table, re.MULTILINE)

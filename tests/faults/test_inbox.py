@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from liza.check import check
-from liza.scopes.claims import record as claims
 from liza.scopes.claims.change import Context
 from liza.scopes.claims.objections import Objection
+from liza.scopes.claims.record import record_round
 from liza.scopes.claims.states import Round
-from liza.scopes.inbox import enter, look, record_anomaly
+from liza.scopes.inbox import enter_waiting, read_waiting, record_anomaly
 from liza.scopes.loops import evaluate
-from liza.scopes.loops import record as loops
+from liza.scopes.loops.record import Iteration, record_iteration
 from liza.scopes.rules_file import read_rules
-from liza.scopes.slices import record as attempts
+from liza.scopes.slices.record import record_attempts
 from liza.scopes.slices.states import Attempt
 from liza.store import inbox as files
 from liza.store.board import Board
@@ -49,18 +49,18 @@ def an_anomaly(paths: Paths, number: int = 1, reporter: str = "liza") -> None:
 
 
 def an_iteration(paths: Paths, number: int = 1) -> None:
-    rules, settings = evaluate.in_force(paths)
-    loops.record(Board(paths), "coder-1", loops.Iteration(progress=number, files_changed=1), rules, settings, NOW)
+    rules, settings = evaluate.load_rules(paths)
+    record_iteration(Board(paths), "coder-1", Iteration(progress=number, files_changed=1), rules, settings, NOW)
 
 
 def an_attempt(paths: Paths, number: int = 1) -> None:
     rules = read_rules(None, protocol="attempts")
-    attempts.record(Board(paths), "S-1", [Attempt("test_x", "failed", said=f"number {number}")], rules, NOW)
+    record_attempts(Board(paths), "S-1", [Attempt("test_x", "failed", said=f"number {number}")], rules, NOW)
 
 
 def a_round(paths: Paths, number: int = 1) -> None:
     context = Context(Board(paths), read_rules(None, protocol="disputes"), NOW)
-    claims.review(context, "C-1", Round((Objection("no control group", "there is none"),), (f"number {number}",)))
+    record_round(context, "C-1", Round((Objection("no control group", "there is none"),), (f"number {number}",)))
 
 
 Make = Callable[..., None]
@@ -134,7 +134,7 @@ def test_a_killed_entry_is_completed_once(tmp_path: Path, make: Make) -> None:
 
 
 def enter_all(paths: Paths) -> None:
-    enter(Board(paths))
+    enter_waiting(Board(paths))
 
 
 @EACH
@@ -143,8 +143,8 @@ def test_a_killed_writer_leaves_a_whole_record_or_none(tmp_path: Path, make: Mak
     for number, paths in each_death(tmp_path, lambda paths: None, lambda paths: made_to_wait(paths, make)):
         Path(paths.state).write_text(STATE)
         os.utime(paths.state, (1e9, 1e9))
-        assert look(Board(paths)).problems == (), f"killed at step {number}"
-        waiting = look(Board(paths)).records
+        assert read_waiting(Board(paths)).problems == (), f"killed at step {number}"
+        waiting = read_waiting(Board(paths)).records
         checked(paths)
         assert recorded(paths)[make] == waiting, f"killed at step {number}"
         assert not os.path.exists(paths.inbox) or os.listdir(paths.inbox) == [], f"killed at step {number}"
@@ -201,7 +201,7 @@ def test_eight_writers_while_the_lock_is_held_lose_nothing(tmp_path: Path) -> No
     with held_by_flock(paths):
         first = crowd(paths, 8, 3)
         ended(first)
-        assert look(Board(paths)).records == 24
+        assert read_waiting(Board(paths)).records == 24
         assert len(boards.anomalies(paths)) == 1
     checked(paths)
     in_order(paths, 8, 3)
@@ -234,7 +234,7 @@ def test_killed_writers_and_checks_lose_no_record_that_was_kept(tmp_path: Path) 
         for child in children:
             child.__exit__(None, None, None)
         assert -signal.SIGKILL in codes, "no writer was killed"
-        waiting = look(Board(paths)).records
+        waiting = read_waiting(Board(paths)).records
         assert waiting > 8, "hardly a record was kept"
     deaths = itertools.takewhile(lambda at: steps.killed(partial(checked, paths), dying_at(at)), itertools.count(1))
     assert sum(1 for _ in deaths) > 8, "hardly a check was killed"

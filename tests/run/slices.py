@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from liza.scopes.slices import base, rollback
+from liza.scopes.slices import rollback
+from liza.scopes.slices.base import capture_base
 from tests.run.repositories import commit, git
 
 NOW = datetime(2025, 1, 18, 12, 0, tzinfo=UTC)
@@ -17,22 +18,22 @@ class Begun:
     def __init__(self, folder: Path, name: str = "S-1") -> None:
         self.folder = folder
         self.name = name
-        found = base.capture(str(folder), str(folder), name)
-        assert found.checkpoint is not None
+        found = capture_base(str(folder), str(folder), name)
+        assert found.base is not None
         self.notes = found.notes
-        self.checkpoint = found.checkpoint
+        self.base = found.base
         self.record: dict[str, Any] = {
-            "checkpoint_tag": found.checkpoint.commit,
-            "checkpoint": found.checkpoint.fields(NOW),
+            "checkpoint_tag": found.base.commit,
+            "checkpoint": found.base.fields(NOW),
         }
         self.before = state(folder)
 
     def plan(self) -> rollback.Plan:
-        return rollback.plan(self.record, self.name, str(self.folder), NOW)
+        return rollback.plan_rollback(self.record, self.name, str(self.folder), NOW)
 
     def go_back(self) -> rollback.Plan:
         plan = self.plan()
-        rollback.carry_out(plan)
+        rollback.roll_back(plan)
         return plan
 
 

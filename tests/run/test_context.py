@@ -2,9 +2,9 @@
 
 from liza.run.context import Tried, context, described, loaded
 from liza.scopes.loops.evaluate import Signal
-from liza.scopes.loops.record import Recorded
+from liza.scopes.loops.record import LoopResult
 
-CALM = Recorded("l", "CLOSED", "", {"loop_count": 2})
+CALM = LoopResult("l", "CLOSED", "", {"loop_count": 2})
 
 
 def tried(number: int = 1, **about: object) -> Tried:
@@ -16,7 +16,7 @@ def tried(number: int = 1, **about: object) -> Tried:
 
 
 def test_the_first_iteration_is_told_little() -> None:
-    page = context(1, None, None, Recorded("l", "CLOSED", "", {"loop_count": 0}), [], None)
+    page = context(1, None, None, LoopResult("l", "CLOSED", "", {"loop_count": 0}), [], None)
     assert page == "# Iteration 1 of loop l\n\n- The breaker of this loop is CLOSED after 0 iterations.\n"
 
 

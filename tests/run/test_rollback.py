@@ -20,7 +20,7 @@ def test_everything_is_as_it_was_and_the_failed_work_can_be_had_again(
 ) -> None:
     start(folder)
     begun = Begun(folder)
-    assert git(folder, "rev-parse", "HEAD") == begun.checkpoint.commit + "\n"
+    assert git(folder, "rev-parse", "HEAD") == begun.base.commit + "\n"
     fail(folder)
     failed = files(folder)
     plan = begun.go_back()
@@ -28,7 +28,7 @@ def test_everything_is_as_it_was_and_the_failed_work_can_be_had_again(
     assert after["files"].pop(b"result.o") == ("file", b"ignored\n"), "what git ignores is left alone"
     assert after == begun.before
     assert plan.commits == (git(folder, "log", "-1", "--format=%h %s", f"{plan.saved}^1").strip(),)
-    subprocess.run(["sh", "-ec", rollback.way_back(plan)], check=True)
+    subprocess.run(["sh", "-ec", rollback.restore_command(plan)], check=True)
     assert failed.items() <= files(folder).items()
 
 
@@ -38,7 +38,7 @@ def test_the_commands_of_the_plan_do_the_same_by_hand(folder: Path, start: Calla
     begun = Begun(folder)
     fail(folder)
     plan = begun.plan()
-    script = "\n".join(rollback.commands(plan))
+    script = "\n".join(rollback.shell_commands(plan))
     subprocess.run(["sh", "-euc", script], check=True, env={**os.environ, **SETTINGS}, stdout=subprocess.DEVNULL)
     after = state(folder)
     del after["files"][b"result.o"]
@@ -62,13 +62,13 @@ def test_a_beginning_changes_nothing_and_a_plan_leaves_no_trace(folder: Path, st
 
 def test_a_dirty_start_is_said_and_kept_and_a_clean_one_is_kept_too(folder: Path) -> None:
     clean = Begun(folder)
-    assert (clean.checkpoint.dirty, clean.notes) == (False, ())
-    assert git(folder, "rev-parse", str(clean.checkpoint.ref)).strip() == clean.checkpoint.commit
+    assert (clean.base.dirty, clean.notes) == (False, ())
+    assert git(folder, "rev-parse", str(clean.base.ref)).strip() == clean.base.commit
     dirty(folder)
     begun = Begun(folder)
-    assert (begun.checkpoint.dirty, begun.checkpoint.commit) == (True, clean.checkpoint.commit)
-    assert "not committed" in begun.notes[0]
-    assert git(folder, "show", f"{begun.checkpoint.ref}:un tracked") == "mine\n"
+    assert (begun.base.dirty, begun.base.commit) == (True, clean.base.commit)
+    assert "uncommitted" in begun.notes[0]
+    assert git(folder, "show", f"{begun.base.ref}:un tracked") == "mine\n"
 
 
 def test_the_beginning_is_kept_from_being_thrown_away(folder: Path) -> None:
@@ -94,7 +94,7 @@ def test_no_blackboard_is_touched_wherever_it_is(folder: Path, tracked: bool) ->
     if tracked:
         commit(folder)
     begun = Begun(folder)
-    assert begun.checkpoint.dirty is False
+    assert begun.base.dirty is False
     for board in boards:
         (board / "state.yaml").write_text("version: 1\nslices: {}\n")
         (board / "reports").mkdir()
@@ -166,7 +166,7 @@ def test_ignored_files_where_something_is_put_back_are_saved_first(folder: Path)
     assert set(plan.forced) == {"config", "kept/inside", "src"}
     assert state(folder) == begun.before
     assert git(folder, "show", f"{plan.saved}:config") == "a secret that exists nowhere else\n"
-    subprocess.run(["sh", "-ec", rollback.way_back(plan)], check=True)
+    subprocess.run(["sh", "-ec", rollback.restore_command(plan)], check=True)
     assert files(folder) == failed
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from liza.errors import Refused
-from liza.scopes.slices import base, rollback
+from liza.scopes.slices import rollback
+from liza.scopes.slices.base import capture_base
 from tests.run.repositories import SETTINGS, commit, git
 from tests.run.slices import NOW, Begun, dirty, fail, files, state
 
@@ -115,7 +116,7 @@ def test_before_the_first_commit_it_goes_back_to_before_it(tmp_path: Path) -> No
         for file, text in given.items():
             (folder / file).write_text(text)
         begun = Begun(folder)
-        assert begun.checkpoint.commit == ""
+        assert begun.base.commit == ""
         (folder / "c").write_text("3")
         (folder / "a").unlink(missing_ok=True)
         commit(folder)
@@ -144,13 +145,13 @@ def test_what_is_not_there_any_more_is_said(folder: Path, tmp_path: Path) -> Non
     begun = Begun(folder)
     for tag in ("0" * 40, "--exec=touch x", "no-such-tag", "a\nb"):
         with pytest.raises(Refused, match="is no commit in"):
-            rollback.plan({"checkpoint_tag": tag}, "S-1", str(folder), NOW)
-    with pytest.raises(Refused, match="has no checkpoint"):
-        rollback.plan({}, "S-1", str(folder), NOW)
+            rollback.plan_rollback({"checkpoint_tag": tag}, "S-1", str(folder), NOW)
+    with pytest.raises(Refused, match="has no base"):
+        rollback.plan_rollback({}, "S-1", str(folder), NOW)
     begun.record["checkpoint"]["work_tree"] = "gone"
     with pytest.raises(Refused, match="is no git work tree"):
         begun.plan()
-    assert base.capture(str(tmp_path), str(tmp_path), "S-1").checkpoint is None
+    assert capture_base(str(tmp_path), str(tmp_path), "S-1").base is None
 
 
 def test_a_tag_that_a_person_wrote_is_gone_back_to(folder: Path) -> None:
@@ -158,9 +159,9 @@ def test_a_tag_that_a_person_wrote_is_gone_back_to(folder: Path) -> None:
     before = state(folder)
     fail(folder)
     for record in ({"checkpoint_tag": "v1"}, {"tests": [{"test_name": "a", "checkpoint_tag": "v1"}]}):
-        plan = rollback.plan(record, "S-1", str(folder), NOW)
+        plan = rollback.plan_rollback(record, "S-1", str(folder), NOW)
         assert plan.target.content == git(folder, "rev-parse", "v1").strip()
-    rollback.carry_out(plan)
+    rollback.roll_back(plan)
     after = state(folder)
     del after["files"][b"result.o"]
     assert after == before
@@ -169,7 +170,7 @@ def test_a_tag_that_a_person_wrote_is_gone_back_to(folder: Path) -> None:
 def test_a_dirty_start_that_is_gone_is_not_mistaken_for_a_clean_one(folder: Path) -> None:
     dirty(folder)
     begun = Begun(folder)
-    git(folder, "update-ref", "-d", str(begun.checkpoint.ref))
+    git(folder, "update-ref", "-d", str(begun.base.ref))
     with pytest.raises(Refused, match="changes that nobody committed, and they are gone"):
         begun.plan()
 
@@ -188,8 +189,8 @@ def test_what_fails_in_between_says_where_everything_is(folder: Path) -> None:
     plan = begun.plan()
     (folder / ".git" / "index.lock").write_text("")
     with pytest.raises(Refused, match="the rollback is not complete: git read-tree failed") as refused:
-        rollback.carry_out(plan)
-    assert rollback.way_back(plan) in str(refused.value.hint)
+        rollback.roll_back(plan)
+    assert rollback.restore_command(plan) in str(refused.value.hint)
     assert files(folder) == failed
     (folder / ".git" / "index.lock").unlink()
     begun.go_back()

@@ -21,10 +21,10 @@ def folder(tmp_path: Path) -> Path:
 
 def go_back(plan: rollback.Plan, by_hand: bool) -> None:
     if by_hand:
-        script = "\n".join(rollback.commands(plan))
+        script = "\n".join(rollback.shell_commands(plan))
         subprocess.run(["sh", "-euc", script], check=True, env={**os.environ, **SETTINGS}, stdout=subprocess.DEVNULL)
     else:
-        rollback.carry_out(plan)
+        rollback.roll_back(plan)
 
 
 @pytest.mark.parametrize("by_hand", [False, True])

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import liza
 from liza.scopes.claims.objections import Objection
 from liza.scopes.claims.states import Fields, Round
-from liza.scopes.inbox import enter, look
+from liza.scopes.inbox import enter_waiting, read_waiting
 from liza.scopes.loops.record import Iteration
 from liza.scopes.payload import Malformed, dump, load
 from liza.store import inbox as files
@@ -94,7 +94,7 @@ def test_every_record_waits_and_is_entered_in_order(paths: Paths, why: str) -> N
         for name, words in RECORDING.items():
             ran = run(paths, *words, "--json")
             assert (ran.returncode, json.loads(ran.stdout)["status"]) == (4, "waiting"), (name, ran.stderr)
-        assert look(Board(paths)).records == 1 + len(RECORDING)
+        assert read_waiting(Board(paths)).records == 1 + len(RECORDING)
 
     if why == "locked":
         with held_by_flock(paths):
@@ -183,7 +183,7 @@ def test_the_api_says_where_a_record_waits(paths: Paths, monkeypatch: pytest.Mon
             liza.loop("coder-1", root=paths.folder).record(files_changed=1)
     assert added.waits is not None
     assert added.file == added.waits.waiting.file
-    assert enter(Board(paths)).records == 2
+    assert enter_waiting(Board(paths)).records == 2
 
 
 def test_an_error_behind_the_change_does_not_record_again(paths: Paths) -> None:
@@ -273,7 +273,7 @@ def test_a_round_for_a_frozen_claim_stays_and_is_entered_later(paths: Paths) -> 
     run(paths, "analyze")
     assert data(paths)["claims"]["C-1"]["status"] == "DISPUTED"
     assert len(data(paths)["claims"]["C-1"]["rounds"]) == 3
-    assert look(Board(paths)).records == 1
+    assert read_waiting(Board(paths)).records == 1
 
 
 def test_names_sort_by_arrival_when_the_clock_is_set_back(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:

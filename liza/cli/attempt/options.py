@@ -54,7 +54,7 @@ def error_of(text: str | None, file: str | None) -> str:
         except OSError as error:
             hint = "name a file with the output of the test runner, or - for standard input"
             raise Refused(f"it could not be read: {error.strerror}", hint=hint, file=file) from None
-    return texts.written(text or "")
+    return texts.escape_surrogates(text or "")
 
 
 def decoded(raw: bytes) -> str:
@@ -78,4 +78,4 @@ def files_of(named: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
     """The files behind --files, which may be followed by several."""
     if more and not named:
         raise WrongUsage(f"{more[0]!r} is not expected here", hint="name the files that were changed behind --files")
-    return tuple(texts.written(each) for each in (*named, *more))
+    return tuple(texts.escape_surrogates(each) for each in (*named, *more))

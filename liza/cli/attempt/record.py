@@ -9,8 +9,9 @@ from liza.cli.attempt.options import error_of, files_of, in_force, of_slice, of_
 from liza.cli.group import root_of
 from liza.cli.options import moment, person
 from liza.errors import Refused
-from liza.scopes.slices import derived as rec
-from liza.scopes.slices import diagnostic_reports, record, texts
+from liza.scopes.slices import diagnostic_reports, texts
+from liza.scopes.slices.fields import PER_TEST
+from liza.scopes.slices.record import arch_stop, record_attempts, start_test
 from liza.scopes.slices.states import Attempt
 from liza.store.board import Board
 from liza.toolerrors import results
@@ -35,12 +36,12 @@ def start_command(
     """
     board = Board.find(root_of(ctx))
     rules = in_force(board.paths)
-    name, test, strategy = (texts.written(each) for each in (name, test, strategy))
+    name, test, strategy = (texts.escape_surrogates(each) for each in (name, test, strategy))
     here = work_tree.arrive(board, name, test, workdir)
-    done = record.start(board, name, test, texts.short(strategy), here.checkpoint, rules, moment(now), here.files)
+    done = start_test(board, name, test, texts.short(strategy), here.checkpoint, rules, moment(now), here.files)
     here.leave(done)
     done = done._replace(warnings=(*here.notes, *done.warnings))
-    count = f"{words.streak(done, test)} of {rec.PER_TEST}"
+    count = f"{words.streak(done, test)} of {PER_TEST}"
     said = [] if done.is_stopped else [f"test {show.short(test, 200)}: {count}"]
     return words.tell("attempt start", done, as_json, said, test_name=test)
 
@@ -139,19 +140,19 @@ def _one(
 ) -> int:
     board = Board.find(root_of(ctx))
     rules = in_force(board.paths)
-    name = texts.written(name)
+    name = texts.escape_surrogates(name)
     here = work_tree.resume(board, name, files, measure=result in (results.FAILED, results.PASSED))
     long = result == results.FAILED and len(error) > texts.ERROR
-    whole = diagnostic_reports.error_file(board.paths, name, error) if long else None
+    whole = diagnostic_reports.write_error_file(board.paths, name, error) if long else None
     attempt = Attempt(
-        test=None if test is None else texts.written(test),
+        test=None if test is None else texts.escape_surrogates(test),
         result=result,
-        strategy=texts.short(texts.written(strategy)),
-        error=texts.kept(error, whole),
-        said=texts.summary(error),
+        strategy=texts.short(texts.escape_surrogates(strategy)),
+        error=texts.cut_error(error, whole),
+        said=texts.summary_line(error),
         files=here.files,
     )
-    done = record.record(board, name, [attempt], rules, moment(now))
+    done = record_attempts(board, name, [attempt], rules, moment(now))
     here.leave(done)
     return words.tell(f"attempt {verb}", done, as_json, [words.said(done, attempt)], test_name=attempt.test)
 
@@ -176,7 +177,7 @@ def arch_stop_command(
         raise Refused("an arch-stop needs a reason", hint="liza attempt arch-stop --slice S -m 'needs a new table'")
     board = Board.find(root_of(ctx))
     rules = in_force(board.paths)
-    why = texts.short(texts.written(message), 4 * texts.LINE)
-    done = record.arch_stop(board, texts.written(name), why, person(by), rules, moment(now))
+    why = texts.short(texts.escape_surrogates(message), 4 * texts.LINE)
+    done = arch_stop(board, texts.escape_surrogates(name), why, person(by), rules, moment(now))
     said = [] if done.did("arch_stopped") else ["it was stopped before: this reason is not entered"]
     return words.tell("attempt arch-stop", done, as_json, said)

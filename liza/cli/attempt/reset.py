@@ -15,10 +15,10 @@ from liza.cli.group import root_of
 from liza.cli.options import moment, person
 from liza.errors import LizaError, Refused, WrongUsage
 from liza.model import MAPPINGS
-from liza.scopes import records
-from liza.scopes.slices import derived as rec
+from liza.scopes.records import named_records
 from liza.scopes.slices import diagnosis, diagnostic_reports, prior_attempts, rollback, rollback_bases, states, texts
-from liza.scopes.slices import record as recording
+from liza.scopes.slices.fields import open_tests
+from liza.scopes.slices.record import find_slice, reset_slice
 from liza.scopes.slices.rollback import Plan
 from liza.store.board import Board
 from liza.text import plural, printable
@@ -52,20 +52,20 @@ def diagnose_command(
       liza attempt diagnose --slice S-3 --from report.yaml
     """
     board = Board.find(root_of(ctx))
-    name, test = texts.written(name), None if test is None else texts.written(test)
+    name, test = texts.escape_surrogates(name), None if test is None else texts.escape_surrogates(test)
     if source is None:
-        report, file = diagnostic_reports.find(board, name, test)
-        missing = [f"{field} {what}" for field, what in diagnosis.faults(report)]
+        report, file = diagnostic_reports.find_report(board, name, test)
+        missing = [f"{field} {what}" for field, what in diagnosis.missing_fields(report)]
         if as_json:
             status = "incomplete" if missing else "complete"
             envelope.write("attempt diagnose", status, file=file, report=report, missing=missing)
         else:
-            click.echo(_printed(diagnostic_reports.rendered(report)), nl=False)
+            click.echo(_printed(diagnostic_reports.render_report(report)), nl=False)
         return 1 if missing else 0
     origin = "standard input" if source == "-" else source
-    answer = diagnostic_reports.answer_of(_read(source), origin)
-    report, file = diagnostic_reports.fill_in(board, name, test, answer, origin, person(by), moment(now))
-    ignored = list(diagnosis.misspelt(answer))
+    answer = diagnostic_reports.parse_answer(_read(source), origin)
+    report, file = diagnostic_reports.complete_report(board, name, test, answer, origin, person(by), moment(now))
+    ignored = list(diagnosis.unknown_keys(answer))
     if as_json:
         problems = [{"message": each, "level": "warning"} for each in ignored]
         envelope.write("attempt diagnose", "complete", problems, file=file, report=report, missing=[])
@@ -107,8 +107,8 @@ def reset_command(
       liza attempt reset --slice S-3 -m "the contract means 'email_already_exists'" --rollback
     """
     board = Board.find(root_of(ctx))
-    rules, at, name = in_force(board.paths), moment(now), texts.written(name)
-    record = recording.find(board, name)
+    rules, at, name = in_force(board.paths), moment(now), texts.escape_surrogates(name)
+    record = find_slice(board, name)
     untouched = states.is_untouched(record)
     if not untouched and not (message or "").strip():
         hint = f"liza attempt reset --slice {words.quoted(name)} -m 'what to do differently'"
@@ -119,10 +119,10 @@ def reset_command(
     if plan is not None and go_back and not force:
         rollback.require_own_commits(plan, name)
     rolled_back = _carried_out(plan) if go_back and plan is not None and plan.is_needed else None
-    guidance = texts.written(message)[: 4 * texts.ERROR] if message else None
+    guidance = texts.escape_surrogates(message)[: 4 * texts.ERROR] if message else None
     try:
         went_back = plan.went_back if plan is not None and rolled_back is not None else None
-        done = recording.reset(board, name, guidance, person(by), rolled_back, rules, at, went_back)
+        done = reset_slice(board, name, guidance, person(by), rolled_back, rules, at, went_back)
         work_tree.look_around(board, name)
     except BaseException as error:  # whatever it is, nobody is left without what was in the work tree
         _tell_rolled_back(plan, rolled_back)
@@ -149,7 +149,7 @@ def reset_command(
 
 
 def _carried_out(plan: Plan) -> dict[str, Any]:
-    commit = rollback.carry_out(plan)
+    commit = rollback.roll_back(plan)
     return {"to": plan.target.commit or plan.target.content, "saved": plan.saved, "commit": commit}
 
 
@@ -162,7 +162,7 @@ def _tell_rolled_back(plan: Plan | None, rolled_back: Mapping[str, Any] | None) 
 
 def _briefing(board: Board, name: str, record: Mapping[str, Any], as_begun: bool) -> tuple[str, str | None]:
     run = prior_attempts.last_run(record)
-    return ("", None) if run is None else prior_attempts.block(board.paths, name, run, as_begun=as_begun)
+    return ("", None) if run is None else prior_attempts.render_block(board.paths, name, run, as_begun=as_begun)
 
 
 def _planned(
@@ -170,8 +170,8 @@ def _planned(
 ) -> tuple[Plan | None, str | None]:
     """How to go back. Whoever wants to is told why it cannot be done; all others are told in one line."""
     try:
-        contested = rollback_bases.files_of_others(board.read().data.get("slices"), name, record)
-        plan = rollback.plan(record, name, work_tree.root_of(board.paths), at, contested)
+        contested = rollback_bases.files_of_other_slices(board.read().data.get("slices"), name, record)
+        plan = rollback.plan_rollback(record, name, work_tree.root_of(board.paths), at, contested)
         return plan._replace(notes=(*plan.notes, *_beside(board, name, record))), None
     except LizaError as error:
         if go_back:
@@ -183,10 +183,10 @@ def _beside(board: Board, name: str, record: Mapping[str, Any]) -> Iterator[str]
     """Slices that somebody is at work on in the same work tree: what they changed goes back, too."""
     about = record.get("checkpoint")
     place = about.get("work_tree") if isinstance(about, MAPPINGS) else None
-    for _, other, entry in records.named(board.read().data.get("slices"), "slice"):
+    for _, other, entry in named_records(board.read().data.get("slices"), "slice"):
         begun = entry.get("checkpoint") if isinstance(entry, MAPPINGS) else None
         same = isinstance(begun, MAPPINGS) and begun.get("work_tree") == place
-        if other != name and same and rec.open_tests(entry):
+        if other != name and same and open_tests(entry):
             yield f"slice {other} is worked on in the same work tree: what it changed goes back, too"
 
 
@@ -197,14 +197,14 @@ def _plan_lines(plan: Plan | None, why_not: str | None, rolled_back: Mapping[str
     if rolled_back is not None:
         yield f"rolled back to {str(rolled_back['to'])[:12]}; what was there is kept as {plan.saved}"
         yield f"  look at it: git -C {words.quoted(plan.tree.top)} show --stat {plan.saved}"
-        yield f"  bring it back: {printable(rollback.way_back(plan))}"
+        yield f"  bring it back: {printable(rollback.restore_command(plan))}"
         yield from (f"  {printable(note)}" for note in plan.notes)
         return
     if not plan.is_needed:
         yield "the work tree is as it was when the slice began: there is nothing to roll back"
         return
     yield "to roll back: the same with --rollback, or by hand:"
-    yield from (f"  {printable(line)}" for line in rollback.commands(plan))
+    yield from (f"  {printable(line)}" for line in rollback.shell_commands(plan))
     yield "what would leave the work tree, kept in refs/liza/:"
     kinds = {"A": "added, would be removed", "D": "deleted, would come back"}
     yield from (
@@ -238,21 +238,21 @@ def _plan_facts(plan: Plan | None, why_not: str | None, rolled_back: Mapping[str
         "done": rolled_back,
         "work_tree": plan.tree.top,
         "to": plan.target.commit or plan.target.content,
-        "commands": rollback.commands(plan),
+        "commands": rollback.shell_commands(plan),
         "changes": [{"status": each.status, "file": each.path} for each in plan.changes],
         "commits": list(plan.commits),
         "others": list(plan.others),
         "notes": list(plan.notes),
-        "way_back": rollback.way_back(plan),
+        "way_back": rollback.restore_command(plan),
     }
 
 
 def _read(source: str) -> bytes:
     try:
         if source == "-":
-            return sys.stdin.buffer.read(diagnostic_reports.MOST)
+            return sys.stdin.buffer.read(diagnostic_reports.MAX_BYTES)
         with open(source, "rb") as file:
-            return file.read(diagnostic_reports.MOST)
+            return file.read(diagnostic_reports.MAX_BYTES)
     except OSError as error:
         hint = "name a file with the fields of the report, or - for standard input"
         raise Refused(f"it could not be read: {error.strerror}", hint=hint, file=source) from None

@@ -11,9 +11,9 @@ from liza.cli.attempt.options import of_slice, plain
 from liza.cli.group import root_of
 from liza.cli.options import moment
 from liza.errors import Refused, Unreadable, WrongUsage
-from liza.scopes.slices import derived as rec
+from liza.scopes.records import mappings_of
 from liza.scopes.slices import evaluate, scope_files, scope_lock, texts
-from liza.scopes.slices import record as recording
+from liza.scopes.slices.record import justify_file, record_violations
 from liza.scopes.slices.scope_lock import Decision
 from liza.store.board import Board
 from liza.text import printable
@@ -55,17 +55,17 @@ def scope_command(
     if not files and not changed:
         raise WrongUsage("no file is named", hint="name files, or ask what was changed: --changed")
     board = Board.find(root_of(ctx))
-    name = texts.written(name)
-    record = evaluate.understood(board.read(), name, of_status=False) or {}
+    name = texts.escape_surrogates(name)
+    record = evaluate.read_record(board.read(), name, ignored=("status",)) or {}
     folder, named = work_tree.named(board, record, files)
     top, touched = work_tree.changed(board, name, record) if changed else (folder, ())
-    ground = scope_files.ground_of(board.paths, record, top)
-    known = scope_files.scope_of(ground, name, record, graph)
-    found = scope_files.decisions(ground, known, record, list(dict.fromkeys([*named, *touched])))
+    ground = scope_files.find_roots(board.paths, record, top)
+    known = scope_files.read_scope(ground, name, record, graph)
+    found = scope_files.decide_files(ground, known, record, list(dict.fromkeys([*named, *touched])))
     outside = [each for each in found if not each.in_scope]
     violated = [each.file for each in outside if each.file in touched] if known.is_known else []
     if changed and known.is_known:
-        recording.violate(board, name, violated, moment(now))
+        record_violations(board, name, violated, moment(now))
     code = 3 if violated else 1 if outside else 0
     if as_json:
         problems = [{"message": each, "level": "warning"} for each in known.notes]
@@ -132,19 +132,19 @@ def justify_command(
         hint = "all four are needed; if one cannot be written: liza attempt arch-stop"
         raise Refused(f"{' and '.join(empty)} {'is' if len(empty) == 1 else 'are'} empty", hint=hint)
     board = Board.find(root_of(ctx))
-    name = texts.written(name)
+    name = texts.escape_surrogates(name)
     try:
-        known = evaluate.understood(board.read(), name, of_status=False) or {}
+        known = evaluate.read_record(board.read(), name, ignored=("status",)) or {}
     except Unreadable:
         known = {}  # the justification waits until it can be read
     _, (path,) = work_tree.named(board, known, [file])
     test, reason, relationship = (
-        texts.short(texts.written(each), 4 * texts.LINE) for each in (test, reason, relationship)
+        texts.short(texts.escape_surrogates(each), 4 * texts.LINE) for each in (test, reason, relationship)
     )
-    record = recording.justify(board, name, path, test, reason, relationship, moment(now))
-    left = [str(each.get("file")) for each in rec.records_of(record, "scope_violations")]
+    record = justify_file(board, name, path, test, reason, relationship, moment(now))
+    left = [str(each.get("file")) for each in mappings_of(record, "scope_violations")]
     if as_json:
-        entry = rec.records_of(record, "justifications")[-1]
+        entry = mappings_of(record, "justifications")[-1]
         envelope.write("attempt justify", "justified", slice_id=name, justification=dict(entry), violations=left)
         return 0
     click.echo(f"justified: {printable(path)}")

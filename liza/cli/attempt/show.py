@@ -6,16 +6,17 @@ from typing import Any
 import click
 
 from liza.cli import envelope, show
-from liza.scopes.slices import derived as rec
-from liza.scopes.slices.record import Recorded
+from liza.scopes.records import list_of, mappings_of
+from liza.scopes.slices.fields import ACTIVE, ARCH_STOP, PER_SLICE, PER_TEST, STOPPED, named_tests, open_trip
+from liza.scopes.slices.record import SliceResult
 from liza.scopes.slices.states import Attempt
 from liza.text import plural, printable
 from liza.toolerrors import results
 
-_COLOURS = {rec.ACTIVE: "green", rec.STOPPED: "red", rec.ARCH_STOP: "red"}
+_COLOURS = {ACTIVE: "green", STOPPED: "red", ARCH_STOP: "red"}
 
 
-def tell(command: str, done: Recorded, as_json: bool, said: Sequence[str] = (), **more: Any) -> int:
+def tell(command: str, done: SliceResult, as_json: bool, said: Sequence[str] = (), **more: Any) -> int:
     """How the slice stands; the exit code is 3 while it is stopped."""
     code = 3 if done.is_stopped else 0
     if as_json:
@@ -28,32 +29,32 @@ def tell(command: str, done: Recorded, as_json: bool, said: Sequence[str] = (), 
     return code
 
 
-def facts(done: Recorded) -> dict[str, Any]:
+def facts(done: SliceResult) -> dict[str, Any]:
     """A slice as --json shows it, with the fields that the protocol names."""
     record = done.record
-    trip = rec.trip_of(record)
+    trip = open_trip(record)
     return {
         "slice_id": done.name,
         "slice_status": done.status,
         "reason": done.reason,
         "total_failed_attempts": done.counts.failed,
         "infra_errors": done.counts.infra,
-        "limits": {"test": rec.PER_TEST, "slice": rec.PER_SLICE},
+        "limits": {"test": PER_TEST, "slice": PER_SLICE},
         "checkpoint_tag": record.get("checkpoint_tag") or "",
         "checkpoint": record.get("checkpoint"),
         "tests": [
             {**{key: value for key, value in test.items() if key != "strategy"}, "attempt_count": streak(done, name)}
-            for name, test in rec.tests_of(record)
+            for name, test in named_tests(record)
         ],
-        "attempts": rec.list_of(record, "attempts"),
+        "attempts": list_of(record, "attempts"),
         "trip": None if trip is None else dict(trip),
-        "scope_violations": rec.list_of(record, "scope_violations"),
-        "justifications": rec.list_of(record, "justifications"),
-        "resets": len(rec.list_of(record, "history")),
+        "scope_violations": list_of(record, "scope_violations"),
+        "justifications": list_of(record, "justifications"),
+        "resets": len(list_of(record, "history")),
     }
 
 
-def said(done: Recorded, attempt: Attempt) -> str:
+def said(done: SliceResult, attempt: Attempt) -> str:
     """What one attempt came to, in a line."""
     about = f"test {show.short(attempt.test, 200)}" if attempt.test is not None else "the tests"
     if done.refused:
@@ -61,27 +62,27 @@ def said(done: Recorded, attempt: Attempt) -> str:
     if attempt.result == results.INFRA:
         return f"{about}: could not be run, which counts as no attempt"
     if attempt.result == results.PASSED:
-        return f"{about}: passed, 0 of {rec.PER_TEST}"
+        return f"{about}: passed, 0 of {PER_TEST}"
     if attempt.test is None:
         return f"{about}: failed, which counts for the slice: nothing shows which test it was"
-    return f"{about}: failed, {streak(done, attempt.test or '')} of {rec.PER_TEST}"
+    return f"{about}: failed, {streak(done, attempt.test or '')} of {PER_TEST}"
 
 
-def streak(done: Recorded, test: str) -> int:
+def streak(done: SliceResult, test: str) -> int:
     return done.counts.streaks.get(test, 0)
 
 
-def lines_of(done: Recorded) -> list[str]:
+def lines_of(done: SliceResult) -> list[str]:
     """How it stands, and what is to be done about it."""
     name = show.short(done.name, 120)
     status = click.style(done.status, fg=_COLOURS[done.status], bold=done.is_stopped)
-    total = f"{done.counts.failed} of {rec.PER_SLICE} failures"
+    total = f"{done.counts.failed} of {PER_SLICE} failures"
     infra = f", {plural(done.counts.infra, 'infrastructure error')}" if done.counts.infra else ""
     if not done.is_stopped:
         outside = [f"  outside its scope, and not justified: {show.short(each, 200)}" for each in violations(done)]
         return [f"slice {name}: {status}, {total}{infra}", *outside]
     lines = [f"slice {name}: {status}: {show.short(done.reason, 400)}"]
-    for report in rec.records_of(rec.trip_of(done.record) or {}, "reports"):
+    for report in mappings_of(open_trip(done.record) or {}, "reports"):
         is_complete = report.get("complete") is True
         lines.append(f"  report: {show.short(report.get('file'), 200)}{' (complete)' if is_complete else ''}")
         lines += [] if is_complete else [f"    whoever worked on it fills it in: {ask(done.name, report)}"]
@@ -90,8 +91,8 @@ def lines_of(done: Recorded) -> list[str]:
     return lines
 
 
-def violations(done: Recorded) -> list[str]:
-    return [str(each.get("file")) for each in rec.records_of(done.record, "scope_violations")]
+def violations(done: SliceResult) -> list[str]:
+    return [str(each.get("file")) for each in mappings_of(done.record, "scope_violations")]
 
 
 def ask(name: str, report: Mapping[str, Any]) -> str:

@@ -9,11 +9,10 @@ from liza.cli.group import root_of
 from liza.cli.options import moment
 from liza.errors import LizaError
 from liza.model import MAPPINGS
-from liza.scopes import records
-from liza.scopes.slices import derived as rec
+from liza.scopes.records import list_of, mappings_of, named_records
 from liza.scopes.slices import evaluate, texts
-from liza.scopes.slices import record as recording
-from liza.scopes.slices.record import Recorded
+from liza.scopes.slices.fields import PER_TEST, REFUSED, named_tests
+from liza.scopes.slices.record import SliceResult, evaluate_slice, read_slice
 from liza.store.board import Board
 from liza.text import plural
 
@@ -34,22 +33,22 @@ def status_command(ctx: click.Context, name: str | None, now: str | None, as_jso
     rules = in_force(board.paths)
     at = moment(now)
     if name is not None:
-        done = recording.look(board, texts.written(name), rules, at)
+        done = read_slice(board, texts.escape_surrogates(name), rules, at)
         code = words.tell("attempt status", done, as_json)
         if not as_json:
             _details(done)
         return code
     document = board.read()
-    rows: list[Recorded] = []
+    rows: list[SliceResult] = []
     wrong: list[LizaError] = []
-    for _, label, record in records.named(document.data.get("slices"), "slice"):
+    for _, label, record in named_records(document.data.get("slices"), "slice"):
         try:
-            evaluate.understood(document, label)
+            evaluate.read_record(document, label)
         except LizaError as error:
             wrong.append(error)
             continue
         if isinstance(record, MAPPINGS):
-            rows.append(recording.judged(label, record, rules, at))
+            rows.append(evaluate_slice(label, record, rules, at))
     stopped = any(row.is_stopped for row in rows)
     if as_json:
         problems = [envelope.problem_of(each) for each in wrong]
@@ -67,16 +66,16 @@ def status_command(ctx: click.Context, name: str | None, now: str | None, as_jso
     return 4 if wrong else 3 if stopped else 0
 
 
-def _details(done: Recorded) -> None:
-    for name, test in rec.tests_of(done.record):
+def _details(done: SliceResult) -> None:
+    for name, test in named_tests(done.record):
         count = words.streak(done, name)
         state = "failing" if count else "open" if test.get("open") is True else "passing or not attempted"
-        click.echo(f"  {show.short(name, 100)}: {count} of {rec.PER_TEST}, {state}")
+        click.echo(f"  {show.short(name, 100)}: {count} of {PER_TEST}, {state}")
         if count and test.get("last_error"):
-            click.echo(f"    {show.short(texts.summary(str(test['last_error'])), 160)}")
-    refused = sum(each.get("result") == rec.REFUSED for each in rec.records_of(done.record, "attempts"))
+            click.echo(f"    {show.short(texts.summary_line(str(test['last_error'])), 160)}")
+    refused = sum(each.get("result") == REFUSED for each in mappings_of(done.record, "attempts"))
     if refused:
         click.echo(f"  {plural(refused, 'attempt')} refused since it was stopped")
     tag = done.record.get("checkpoint_tag")
-    resets = plural(len(rec.list_of(done.record, "history")), "reset")
+    resets = plural(len(list_of(done.record, "history")), "reset")
     click.echo(f"  checkpoint: {show.short(tag, 60) if tag else 'none'}, {resets}")

@@ -14,10 +14,10 @@ from liza.cli.group import common, root_of
 from liza.cli.options import moment
 from liza.cli.progress import Waiting
 from liza.errors import Refused, Unreadable
-from liza.scopes.slices import derived as rec
 from liza.scopes.slices import diagnostic_reports, evaluate, texts
-from liza.scopes.slices import record as recording
-from liza.scopes.slices.rollback_bases import base_of
+from liza.scopes.slices.fields import COUNTED, OBSERVED, named_tests, open_tests
+from liza.scopes.slices.record import SliceResult, is_known_report, read_slice, record_attempts
+from liza.scopes.slices.rollback_bases import recorded_base
 from liza.scopes.slices.states import Attempt
 from liza.store.board import Board
 from liza.toolerrors import junit, printed_failures, results
@@ -68,7 +68,7 @@ def junit_command(
       pytest --junitxml=report.xml; liza attempt junit report.xml --slice S-3 --strategy "check before insert"
     """
     board = Board.find(root_of(ctx))
-    name = texts.written(name)
+    name = texts.escape_surrogates(name)
     code = None
     while code is None:  # once more where another process read one of the reports meanwhile
         asked = _asked(board, name, tests)
@@ -78,7 +78,7 @@ def junit_command(
         with Waiting("reading the reports"):
             report = junit.read([file for file, _ in fresh], asked.names, every=asked.every)
         ids = [each for _, each in fresh if each is not None]
-        said, source = texts.written(strategy), fresh[0][0]
+        said, source = texts.escape_surrogates(strategy), fresh[0][0]
         code = _import(board, "junit", name, asked, report, said, source, moment(now), as_json, reports=ids, old=old)
     return code
 
@@ -90,12 +90,12 @@ def _not_read_before(board: Board, name: str, files: Sequence[str]) -> tuple[lis
     """
     record: Mapping[str, Any] = {}
     with suppress(Unreadable):
-        record = evaluate.understood(board.read(), name) or {}
+        record = evaluate.read_record(board.read(), name) or {}
     fresh: list[tuple[str, str | None]] = []
     old: list[str] = []
     for file in files:
         known = junit.identity(file)
-        if known is not None and (recording.read_before(record, [known]) or known in (each for _, each in fresh)):
+        if known is not None and (is_known_report(record, [known]) or known in (each for _, each in fresh)):
             old.append(f"{file} was read before, unchanged, so it does not count again")
         else:
             fresh.append((file, known))
@@ -103,23 +103,23 @@ def _not_read_before(board: Board, name: str, files: Sequence[str]) -> tuple[lis
 
 
 def _nothing_new(board: Board, name: str, old: Sequence[str], at: datetime, as_json: bool) -> int:
-    done = recording.look(board, name, in_force(board.paths), at)
+    done = read_slice(board, name, in_force(board.paths), at)
     done = done._replace(warnings=(*old, *done.warnings))
     return show.tell("attempt junit", done, as_json, counted={}, observed=junit.Totals()._asdict())
 
 
 def _asked(board: Board, name: str, tests: Sequence[str]) -> _Asked:
     try:
-        record = evaluate.understood(board.read(), name) or {}
+        record = evaluate.read_record(board.read(), name) or {}
     except Unreadable:
         if not tests:  # which of them count is on the blackboard
             raise
         record = {}
-    named = [texts.written(each) for each in tests]
-    known = tuple(label for label, _ in rec.tests_of(record))
-    base = base_of(record)
+    named = [texts.escape_surrogates(each) for each in tests]
+    known = tuple(label for label, _ in named_tests(record))
+    base = recorded_base(record)
     return _Asked(
-        counted=tuple(dict.fromkeys([*named, *rec.open_tests(record)])),
+        counted=tuple(dict.fromkeys([*named, *open_tests(record)])),
         known=known,
         every=not named and (not known or record.get("without_start") is True),
         is_new=not known and not base.tag and not base.about,
@@ -152,16 +152,16 @@ def _import(
     attempts = [
         _attempt(board, name, test, outcome, strategy, here.files)
         for test, outcome in outcomes.items()
-        if outcome.result in rec.COUNTED
+        if outcome.result in COUNTED
     ]
     if report.unnamed is not None:
         attempts.append(_attempt(board, name, None, report.unnamed, strategy, here.files))
     if report.others.all:
         attempts.append(_observation(report, source))
     elif report.broken and not outcomes:  # nothing was run, and nobody knows what was meant to be
-        attempts.append(Attempt(None, results.INFRA, said=texts.summary(report.broken[0])))
+        attempts.append(Attempt(None, results.INFRA, said=texts.summary_line(report.broken[0])))
     once = verb == "junit"  # a run by liza is a new one, whatever it wrote
-    done = recording.record(board, name, attempts, rules, at, reports, once=once, without_start=asked.every)
+    done = record_attempts(board, name, attempts, rules, at, reports, once=once, without_start=asked.every)
     if done.repeated:
         return None
     here.leave(done)
@@ -191,7 +191,7 @@ def _attempt(
 ) -> Attempt:
     long = len(outcome.text) > texts.ERROR
     whole = (
-        diagnostic_reports.error_file(board.paths, name, outcome.text)
+        diagnostic_reports.write_error_file(board.paths, name, outcome.text)
         if long and outcome.result == results.FAILED
         else None
     )
@@ -199,8 +199,8 @@ def _attempt(
         test=test,
         result=outcome.result,
         strategy=texts.short(strategy) if outcome.result == results.FAILED else "",
-        error=texts.kept(outcome.text, whole),
-        said=texts.summary(outcome.text),
+        error=texts.cut_error(outcome.text, whole),
+        said=texts.summary_line(outcome.text),
         files=files if outcome.result in (results.FAILED, results.PASSED) else (),
     )
 
@@ -209,9 +209,9 @@ def _observation(report: Report, source: str) -> Attempt:
     """All tests that nobody is at work on, in one entry: they count for nothing."""
     some = {"failing": list(report.failing)} if report.failing else {}
     counts = {key: value for key, value in report.others._asdict().items() if value}
-    more = {"report": texts.short(texts.written(source), 200), **counts, **some}
-    said = texts.summary("\n".join(report.broken)) if report.broken else ""
-    return Attempt(None, rec.OBSERVED, said=said, more=more)
+    more = {"report": texts.short(texts.escape_surrogates(source), 200), **counts, **some}
+    said = texts.summary_line("\n".join(report.broken)) if report.broken else ""
+    return Attempt(None, OBSERVED, said=said, more=more)
 
 
 def _warnings(asked: _Asked, report: Report, outcomes: dict[str, Outcome], name: str) -> list[str]:
@@ -232,8 +232,8 @@ def _warnings(asked: _Asked, report: Report, outcomes: dict[str, Outcome], name:
     return found
 
 
-def _said(done: recording.Recorded, attempt: Attempt) -> str:
-    if attempt.result != rec.OBSERVED:
+def _said(done: SliceResult, attempt: Attempt) -> str:
+    if attempt.result != OBSERVED:
         return show.said(done, attempt)
     counts = [f"{attempt.more[word]} {word}" for word in junit.Totals._fields if word in attempt.more]
     return f"observed, and counted for nothing: {', '.join(counts)}"
@@ -273,7 +273,7 @@ def exec_command(
     from liza.run import test_command
 
     board = Board.find(root_of(ctx))
-    name = texts.written(name)
+    name = texts.escape_surrogates(name)
     asked = _asked(board, name, tests)
     rules, at = in_force(board.paths), moment(now)
     before = _stopped(board, name, asked, rules, at)
@@ -286,7 +286,7 @@ def exec_command(
     with ran.folder:
         report = _report(ran, asked, written_to)
         ids = [each for each in map(junit.identity, ran.reports if written_to else ()) if each is not None]
-    said, source = texts.written(strategy), written_to[0] if written_to else ""
+    said, source = texts.escape_surrogates(strategy), written_to[0] if written_to else ""
     code = _import(
         board, "exec", name, asked, report, said, source, moment(now), as_json, here, ids, exit_code=ran.code
     )
@@ -294,12 +294,12 @@ def exec_command(
     return code or int(ran.code != 0)
 
 
-def _stopped(board: Board, name: str, asked: _Asked, rules: Any, at: datetime) -> recording.Recorded | None:
+def _stopped(board: Board, name: str, asked: _Asked, rules: Any, at: datetime) -> SliceResult | None:
     """A slice that is stopped already: each attempt is refused before anything is run."""
-    if evaluate.understood(board.read(), name) is None or not recording.look(board, name, rules, at).is_stopped:
+    if evaluate.read_record(board.read(), name) is None or not read_slice(board, name, rules, at).is_stopped:
         return None
     refused = [Attempt(test, results.INFRA) for test in asked.counted[:1] or (None,)]
-    return recording.record(board, name, refused, rules, at)
+    return record_attempts(board, name, refused, rules, at)
 
 
 def _report(ran: "Ran", asked: _Asked, written_to: Sequence[str]) -> Report:
@@ -326,5 +326,5 @@ def _report(ran: "Ran", asked: _Asked, written_to: Sequence[str]) -> Report:
 def _missing(written_to: Sequence[str]) -> str:
     """The report that was expected, and how to get one."""
     if written_to:
-        return f"nothing new at {', '.join(texts.written(each) for each in written_to)}"
+        return f"nothing new at {', '.join(texts.escape_surrogates(each) for each in written_to)}"
     return "nothing at $LIZA_JUNIT; put {report} into the command, or say with --report FILE where it writes"

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 from liza.errors import LizaError, Refused
 from liza.git import worktree
 from liza.model import MAPPINGS
-from liza.scopes.slices import base, evaluate, texts, touched
-from liza.scopes.slices import derived as rec
-from liza.scopes.slices.record import Recorded
-from liza.scopes.slices.rollback_bases import base_of
-from liza.scopes.slices.states import Checkpoint
+from liza.scopes.records import list_of, mappings_of
+from liza.scopes.slices import evaluate, texts, touched_files
+from liza.scopes.slices.base import capture_base, delete_base, read_base
+from liza.scopes.slices.fields import ACTIVE, STOPPED, find_test, named_tests, status_of
+from liza.scopes.slices.record import SliceResult
+from liza.scopes.slices.rollback_bases import Base, recorded_base
 from liza.store.board import Board
 from liza.store.paths import Paths
 
@@ -23,18 +24,18 @@ class Site(NamedTuple):
     """What a command has found out before the blackboard is changed."""
 
     folder: str
-    checkpoint: Checkpoint | None = None
+    checkpoint: Base | None = None
     notes: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
-    seen: touched.Touched | None = None
+    seen: touched_files.Touched | None = None
 
-    def leave(self, done: Recorded) -> None:
+    def leave(self, done: SliceResult) -> None:
         """Keep what the next attempt is compared with; and no checkpoint that the slice does not have."""
         if self.seen is not None and not done.is_stopped:
             self.seen.keep()
-        used = {base_of(each).about.get("ref") for each in (done.record, *rec.records_of(done.record, "tests"))}
+        used = {recorded_base(each).about.get("ref") for each in (done.record, *mappings_of(done.record, "tests"))}
         if self.checkpoint is not None and self.checkpoint.ref not in (None, *used):
-            base.forget(self.folder, str(self.checkpoint.ref))
+            delete_base(self.folder, str(self.checkpoint.ref))
 
 
 def root_of(paths: Paths) -> str:
@@ -48,22 +49,22 @@ def arrive(board: Board, name: str, test: str, workdir: str | None) -> Site:
     if workdir is not None and not os.path.isdir(workdir):
         raise Refused(f"--workdir {workdir} is no folder", hint="name a folder in the git work tree")
     folder = _folder(board.paths, record, workdir)
-    if rec.status_of(record) != rec.ACTIVE:
+    if status_of(record) != ACTIVE:
         return Site(folder)
     root = root_of(board.paths)
-    begins = not rec.list_of(record, "attempts") and not record.get("checkpoint")
-    late = bool(rec.list_of(record, "attempts")) and not record.get("checkpoint") and not record.get("checkpoint_tag")
-    is_new = not late and not rec.test_of(record, test).get("checkpoint_tag")
+    begins = not list_of(record, "attempts") and not record.get("checkpoint")
+    late = bool(list_of(record, "attempts")) and not record.get("checkpoint") and not record.get("checkpoint_tag")
+    is_new = not late and not find_test(record, test).get("checkpoint_tag")
     # The blackboard may name any folder: in another repository nothing is written that the caller has not asked for.
     is_own = workdir is not None or not _recorded(board.paths, record) or _is_own(folder, root)
-    found = base.capture(folder, root, name) if (begins or is_new) and is_own else base.light(folder, root)
-    notes = found.notes if begins and not rec.tests_of(record) else ()
+    found = capture_base(folder, root, name) if (begins or is_new) and is_own else read_base(folder, root)
+    notes = found.notes if begins and not named_tests(record) else ()
     if late:
         notes = (
             "no checkpoint: attempts were recorded before the first start, so what is there now is not where it began",
         )
-    seen = touched.since_last(board.paths, name, folder)
-    return Site(folder, found.checkpoint, notes, seen.files or (), seen)
+    seen = touched_files.since_last_attempt(board.paths, name, folder)
+    return Site(folder, found.base, notes, seen.files or (), seen)
 
 
 def resume(board: Board, name: str, files: Sequence[str], *, measure: bool) -> Site:
@@ -72,9 +73,9 @@ def resume(board: Board, name: str, files: Sequence[str], *, measure: bool) -> S
         return Site(root_of(board.paths))
     record = _record(board, name)
     folder = _folder(board.paths, record, None)
-    if not measure or rec.status_of(record) != rec.ACTIVE:
+    if not measure or status_of(record) != ACTIVE:
         return Site(folder, files=_relative(files, folder, board.paths))
-    seen = touched.since_last(board.paths, name, folder)
+    seen = touched_files.since_last_attempt(board.paths, name, folder)
     named = _relative(files, folder, board.paths) if files else seen.files or ()
     return Site(folder, files=named, seen=seen)
 
@@ -84,25 +85,25 @@ def named(board: Board, record: Mapping[str, Any], files: Sequence[str]) -> tupl
     folder = _folder(board.paths, record, None)
     tree = worktree.find(folder)
     top = tree.top if tree is not None else root_of(board.paths)
-    return top, _relative([texts.written(file) for file in files], folder, board.paths)
+    return top, _relative([texts.escape_surrogates(file) for file in files], folder, board.paths)
 
 
 def changed(board: Board, name: str, record: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
     """The work tree of a slice, and what it has changed since it began."""
-    return touched.since_start(record, name, root_of(board.paths))
+    return touched_files.since_base(record, name, root_of(board.paths))
 
 
 def look_around(board: Board, name: str) -> None:
     """What is there now is what the next attempt is compared with."""
-    touched.since_last(board.paths, name, _folder(board.paths, _record(board, name), None)).keep()
+    touched_files.since_last_attempt(board.paths, name, _folder(board.paths, _record(board, name), None)).keep()
 
 
 def _record(board: Board, name: str) -> Mapping[str, Any]:
     """The slice as it is; nothing, where that cannot be said: the change that follows says why."""
     try:
-        return evaluate.understood(board.read(), name) or {}
+        return evaluate.read_record(board.read(), name) or {}
     except LizaError:
-        return {"status": rec.STOPPED}
+        return {"status": STOPPED}
 
 
 def _folder(paths: Paths, record: Mapping[str, Any], workdir: str | None) -> str:

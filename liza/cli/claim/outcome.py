@@ -6,15 +6,15 @@ from typing import Any
 import click
 
 from liza.cli import envelope, show
-from liza.scopes.claims import derived as its
 from liza.scopes.claims import freeze
-from liza.scopes.claims.change import Done
+from liza.scopes.claims.change import ClaimResult
+from liza.scopes.claims.fields import DISPUTED, open_dispute, rounds_of
 from liza.text import plural, printable
 
 _NAMES = {"evidence": "new evidence", "test": "a test", "confidence": "another confidence", "text": "another text"}
 
 
-def tell(command: str, done: Done, as_json: bool) -> int:
+def tell(command: str, done: ClaimResult, as_json: bool) -> int:
     """How the claim stands; the exit code is 3 while it is frozen."""
     for note in done.notes:
         print(f"liza: warning: {printable(note)}", file=sys.stderr)
@@ -26,11 +26,11 @@ def tell(command: str, done: Done, as_json: bool) -> int:
     return 3 if done.frozen else 0
 
 
-def status_word(done: Done) -> str:
+def status_word(done: ClaimResult) -> str:
     return "disputed" if done.frozen else "ok"
 
 
-def facts(done: Done) -> dict[str, Any]:
+def facts(done: ClaimResult) -> dict[str, Any]:
     """The claim for programs: everything that stands on the blackboard, and what follows from it."""
     return {
         "claim_status": done.status,
@@ -44,11 +44,11 @@ def facts(done: Done) -> dict[str, Any]:
     }
 
 
-def lines_of(command: str, done: Done) -> list[str]:
+def lines_of(command: str, done: ClaimResult) -> list[str]:
     name = printable(done.name)
     if done.frozen:
         return frozen_lines(done)
-    entries = its.rounds_of(done.claim)
+    entries = rounds_of(done.claim)
     last = entries[-1] if command == "claim round" and entries else None
     where = f", round {show.short(last.get('round'))}" if last else ""
     where += f" of cycle {show.short(last.get('cycle'))}" if last and last.get("cycle") is not None else ""
@@ -63,13 +63,13 @@ def lines_of(command: str, done: Done) -> list[str]:
     return lines
 
 
-def frozen_lines(done: Done) -> list[str]:
+def frozen_lines(done: ClaimResult) -> list[str]:
     """Loud: what was said on both sides, and how the claim gets out."""
     claim = done.claim
-    entry = (freeze.open_dispute(claim) or (0, {}))[1]
-    count = plural(len(its.rounds_of(claim)), "round")
+    entry = (open_dispute(claim) or (0, {}))[1]
+    count = plural(len(rounds_of(claim)), "round")
     by = f" ({show.short(entry['rule'])}, {count})" if entry.get("rule") else ""
-    lines = [f"claim {printable(done.name)}: {show.bold(freeze.DISPUTED, 'red')}{by}"]
+    lines = [f"claim {printable(done.name)}: {show.bold(DISPUTED, 'red')}{by}"]
     lines += [
         f"  reviewer:   {show.short(claim.get('dispute_reason') or '?', 300)}",
         f"  researcher: {show.short(claim.get('researcher_position') or '?', 300)}",

@@ -13,32 +13,34 @@ from liza.cli.claim.options import context_of, plain
 from liza.cli.claim.outcome import facts
 from liza.errors import LizaError, Refused, WrongUsage, location
 from liza.model import MAPPINGS
-from liza.scopes import records
-from liza.scopes.change import Outcome, unknown
-from liza.scopes.claims import change, evaluate, freeze, import_ledger, ledger, missing, record, stages, summary
-from liza.scopes.claims.change import Context, Done
+from liza.scopes.change import Outcome, unknown_record
+from liza.scopes.claims import change, evaluate, import_ledger, ledger, missing, stages, summary
+from liza.scopes.claims.change import ClaimResult, Context
+from liza.scopes.claims.fields import is_frozen, unusable_fields
+from liza.scopes.claims.record import import_claims
+from liza.scopes.records import find_record, named_records
 from liza.store.document import Document
 from liza.text import plural, printable
 
 
 def _section(context: Context, document: Document) -> Any:
     """The claims as the next check would find them, those too whose dispute somebody took out by hand."""
-    return missing.restored(context.board, evaluate.settled_section(document, context.rules, context.now))
+    return missing.restore_missing(context.board, evaluate.reconciled_section(document, context.rules, context.now))
 
 
-def _all(context: Context, document: Document) -> tuple[list[Done], list[LizaError]]:
+def _all(context: Context, document: Document) -> tuple[list[ClaimResult], list[LizaError]]:
     """Every claim as the next check would find it, and what is wrong with those that cannot be understood."""
-    found: list[Done] = []
+    found: list[ClaimResult] = []
     wrong: list[LizaError] = []
-    for where, label, claim in records.named(_section(context, document), evaluate.SCOPE.name):
+    for where, label, claim in named_records(_section(context, document), evaluate.SCOPE.name):
         name = label or f"number {where + 1 if isinstance(where, int) else where}"
         faults = ["it is not a record"]
         if isinstance(claim, MAPPINGS):
-            faults = [f"{field} is not {expected}" for field, expected in freeze.faults_of(claim)]
+            faults = [f"{field} is not {expected}" for field, expected in unusable_fields(claim)]
         if faults:
             wrong.append(LizaError(f"claim {name} cannot be judged: {faults[0]}", hint="see: liza validate"))
         else:
-            found.append(change.done(context, name, Outcome(dict(claim))))
+            found.append(change.claim_result(context, name, Outcome(dict(claim))))
     return found, wrong
 
 
@@ -57,7 +59,7 @@ def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     document = context.board.read()
     found, wrong = _all(context, document)
     found.sort(key=lambda each: not each.frozen)
-    lost = missing.missing(context.board, document.data.get(evaluate.SCOPE.section))
+    lost = missing.find_missing(context.board, document.data.get(evaluate.SCOPE.section))
     disputed = bool(lost) or any(each.frozen for each in found)
     if as_json:
         rows = [{"claim": each.name, **facts(each)} for each in found]
@@ -87,11 +89,11 @@ def show_command(ctx: click.Context, name: str, now: str | None, as_json: bool) 
     """
     context = context_of(ctx, now)
     document = context.board.read()
-    evaluate.understood(document, name)
-    found = records.find(_section(context, document), name, evaluate.SCOPE.name)
+    evaluate.read_record(document, name)
+    found = find_record(_section(context, document), name, evaluate.SCOPE.name)
     if found is None:
-        raise unknown(document, evaluate.SCOPE, name)
-    done = change.done(context, name, Outcome(dict(found[1])))
+        raise unknown_record(document, evaluate.SCOPE, name)
+    done = change.claim_result(context, name, Outcome(dict(found[1])))
     if as_json:
         envelope.write("claim show", "disputed" if done.frozen else "ok", claim=name, **facts(done))
     else:
@@ -115,19 +117,19 @@ def ledger_command(ctx: click.Context, form: str, now: str | None, as_json: bool
     context = context_of(ctx, now)
     document = context.board.read()
     listed = _listed(context, document)
-    stage = stages.current(document.data.get("stages"))
+    stage = stages.current_stage(document.data.get("stages"))
     if as_json or form == "json":
         rows = [{"id": name, "tags": list(ledger.tags(claim)), **claim} for name, claim in listed]
-        disputed = [name for name, claim in listed if freeze.is_frozen(claim)]
+        disputed = [name for name, claim in listed if is_frozen(claim)]
         envelope.write("claim ledger", "ok", stage=stage, disputed=disputed, claims=rows)
     else:
-        click.echo(ledger.markdown(listed, stage), nl=False)
+        click.echo(ledger.ledger_markdown(listed, stage), nl=False)
     return 0
 
 
 def _listed(context: Context, document: Document) -> list[tuple[str, Mapping[str, Any]]]:
     """Every claim as the next check would find it; what is no claim is not left out in silence."""
-    found = list(records.named(_section(context, document), evaluate.SCOPE.name))
+    found = list(named_records(_section(context, document), evaluate.SCOPE.name))
     for where, name, claim in found:
         if not isinstance(claim, MAPPINGS):
             message = f"claim {name or where} is not a record, so it is left out: see liza validate"
@@ -149,12 +151,12 @@ def summary_command(ctx: click.Context, cycle: int | None, now: str | None, as_j
     """
     context = context_of(ctx, now)
     document = context.board.read()
-    chosen = cycle if cycle is not None else change.cycle_on(document)
+    chosen = cycle if cycle is not None else change.latest_cycle(document)
     if chosen is None:
         raise Refused(
             "no round says in which cycle it was", hint="record rounds with: liza claim round ID --cycle N ..."
         )
-    found = summary.summary_of(_listed(context, document), chosen)
+    found = summary.summarize_cycle(_listed(context, document), chosen)
     if as_json:
         envelope.write(
             "claim summary",
@@ -166,7 +168,7 @@ def summary_command(ctx: click.Context, cycle: int | None, now: str | None, as_j
             decided=[{"claim": name, **entry} for name, entry in found.decided],
         )
     else:
-        click.echo(summary.markdown(found), nl=False)
+        click.echo(summary.summary_markdown(found), nl=False)
     return 0
 
 
@@ -184,12 +186,12 @@ def import_command(ctx: click.Context, file: str, now: str | None, as_json: bool
       liza claim import LEDGER.md
     """
     context = context_of(ctx, now)
-    read = import_ledger.read(_text_of(file), file)
+    read = import_ledger.read_ledger(_text_of(file), file)
     if not read.claims:
         first = read.problems[0] if read.problems else None
         hint = "a claim begins with a line like: ## C-001   (and has a line like: - **Text:** ...)"
         raise Refused("there is no claim in it", hint=hint, file=file, line=first.line if first else None)
-    done = record.import_claims(context, read.claims, os.path.basename(file))
+    done = import_claims(context, read.claims, os.path.basename(file))
     problems = [envelope.problem_of(each) for each in read.problems]
     if as_json:
         envelope.write("claim import", "ok", problems, **done._asdict())

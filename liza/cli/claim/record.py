@@ -6,8 +6,9 @@ from liza.cli.claim.options import confidence_of, context_of, plain
 from liza.cli.claim.outcome import tell
 from liza.cli.options import person, plain_words, words
 from liza.errors import WrongUsage
-from liza.scopes.claims import record, resolve
+from liza.scopes.claims import resolve
 from liza.scopes.claims.objections import Objection
+from liza.scopes.claims.record import add_claim, record_round
 from liza.scopes.claims.states import Fields, Round
 
 
@@ -36,7 +37,7 @@ def add_command(
         depends_on or None,
         tuple(plain_words(each, "--evidence") for each in evidence) or None,
     )
-    done = record.add(context_of(ctx, now), name, fields)
+    done = add_claim(context_of(ctx, now), name, fields)
     return tell("claim add", done, as_json)
 
 
@@ -79,7 +80,7 @@ def round_command(
         plain_words(reviewer, "--reviewer") if reviewer is not None else None,
         plain_words(researcher, "--researcher") if researcher is not None else None,
     )
-    done = record.review(context_of(ctx, now), name, given)
+    done = record_round(context_of(ctx, now), name, given)
     return tell("claim round", done, as_json)
 
 
@@ -122,7 +123,7 @@ def edit_command(
     )
     if not fields.given():
         raise WrongUsage("there is nothing to change", hint="give --text, --confidence, --stage or --depends-on")
-    return tell("claim edit", resolve.edit(context_of(ctx, now), name, fields, person(by)), as_json)
+    return tell("claim edit", resolve.edit_claim(context_of(ctx, now), name, fields, person(by)), as_json)
 
 
 COMMANDS = (add_command, round_command, edit_command)

@@ -7,13 +7,15 @@ from liza.cli.claim.outcome import tell
 from liza.cli.options import person, plain_words
 from liza.clients.caller import alarm_without_terminal, require_person
 from liza.errors import WrongUsage
-from liza.scopes.claims import freeze, resolve
+from liza.scopes.claims import resolve
 from liza.scopes.claims.change import ways_out
+from liza.scopes.claims.disputes import TRIGGERS
+from liza.scopes.claims.fields import ACCEPTED
 
 
 @click.command("promote")
 @click.argument("name", metavar="ID")
-@click.option("--to", "status", metavar="STATUS", default=freeze.ACCEPTED, help="Its new status; default: ACCEPTED.")
+@click.option("--to", "status", metavar="STATUS", default=ACCEPTED, help="Its new status; default: ACCEPTED.")
 @click.option("-m", "--message", metavar="WHY", help="Why.")
 @click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
 @plain
@@ -29,7 +31,7 @@ def promote_command(
       liza claim promote C-002 -m "replicated in cohort B"
     """
     why = plain_words(message, "-m") if message is not None else None
-    return tell("claim promote", resolve.promote(context_of(ctx, now), name, status, why, person(by)), as_json)
+    return tell("claim promote", resolve.promote_claim(context_of(ctx, now), name, status, why, person(by)), as_json)
 
 
 @click.command("kill")
@@ -44,7 +46,7 @@ def kill_command(ctx: click.Context, name: str, message: str, by: str | None, no
     Examples:
       liza claim kill C-003 -m "the effect vanishes in cohort B"
     """
-    done = resolve.kill(context_of(ctx, now), name, plain_words(message, "-m"), person(by))
+    done = resolve.kill_claim(context_of(ctx, now), name, plain_words(message, "-m"), person(by))
     return tell("claim kill", done, as_json)
 
 
@@ -75,14 +77,14 @@ def resolve_command(
     if new_data is not None:
         ref = plain_words(new_data, "--new-data")
         why = plain_words(message, "-m") if message is not None else ref
-        done = resolve.resolve(context, name, "new_data", None, why, person(by), new_data=ref)
+        done = resolve.resolve_dispute(context, name, "new_data", None, why, person(by), new_data=ref)
     else:
         if override is not None:
             require_person(context.board.paths, "liza claim resolve --override")
         why = _needed(message, "-m WHY", "why it is decided so")
         who = person(by) if override is None else _needed(by, "--by NAME", "the human who decides")
         how = "dropped" if override is None else "human_override"
-        done = resolve.resolve(context, name, how, override, why, who)
+        done = resolve.resolve_dispute(context, name, how, override, why, who)
         if override is not None:
             decision = f"liza claim resolve {name} --override {override}"
             alarm_without_terminal(context.board.paths, decision, who, context.now)
@@ -97,7 +99,7 @@ def _needed(text: str | None, option: str, what: str) -> str:
 
 @click.command("reexamine")
 @click.argument("name", metavar="ID")
-@click.option("--trigger", metavar="WORD", required=True, help=f"Why now: {', '.join(freeze.TRIGGERS)}.")
+@click.option("--trigger", metavar="WORD", required=True, help=f"Why now: {', '.join(TRIGGERS)}.")
 @click.option("--resolved/--unresolved", "resolved", default=None, help="What came of it; default: it is only due.")
 @click.option("-m", "--message", metavar="NOTE", help="What was found.")
 @click.option("--by", metavar="NAME", help="Who looked at it.")
@@ -116,11 +118,11 @@ def reexamine_command(
       liza claim reexamine C-001 --trigger cross_model_audit --resolved \\
         -m "R3: the objection does not apply to paired samples" --by R3
     """
-    if trigger not in freeze.TRIGGERS:
-        raise WrongUsage(f"--trigger is {trigger!r}", hint=f"one of: {', '.join(freeze.TRIGGERS)}")
+    if trigger not in TRIGGERS:
+        raise WrongUsage(f"--trigger is {trigger!r}", hint=f"one of: {', '.join(TRIGGERS)}")
     note = _needed(message, "-m NOTE", "what was found, or what is to be looked at")
     who = _needed(by, "--by NAME", "who looked at it")
-    done = resolve.reexamine(context_of(ctx, now), name, trigger, resolved, note, who)
+    done = resolve.reexamine_claim(context_of(ctx, now), name, trigger, resolved, note, who)
     return tell("claim reexamine", done, as_json)
 
 

@@ -9,18 +9,32 @@ from liza.cli import show
 from liza.cli.claim.columns import WIDE, side_by_side, width_of, wrapped
 from liza.cli.show import columns
 from liza.model import MAPPINGS
-from liza.scopes.claims import dependencies, freeze, ledger
-from liza.scopes.claims import derived as its
-from liza.scopes.claims.change import Done, ways_out
-from liza.scopes.claims.objections import objections
+from liza.scopes.claims import dependencies, derived, freeze, ledger
+from liza.scopes.claims.change import ClaimResult, ways_out
+from liza.scopes.claims.disputes import status_before
+from liza.scopes.claims.fields import (
+    ACCEPTED,
+    DISPUTED,
+    KILLED,
+    OPEN,
+    evidence_of,
+    history_of,
+    is_taken_out,
+    marks_of,
+    open_dispute,
+    reference_text,
+    rounds_of,
+)
+from liza.scopes.claims.objections import objections_of
 from liza.scopes.claims.summary import Dispute
+from liza.scopes.records import mappings_in
 from liza.text import plural, printable, text_of
 
-_COLOURS = {freeze.DISPUTED: "red", freeze.ACCEPTED: "green", freeze.KILLED: "bright_black"}
+_COLOURS = {DISPUTED: "red", ACCEPTED: "green", KILLED: "bright_black"}
 _ROUNDS = 12  # of a claim that are shown
 
 
-def table(found: Sequence[Done]) -> None:
+def table(found: Sequence[ClaimResult]) -> None:
     """One line a claim."""
     if not found:
         click.echo("there are no claims yet: liza claim add ID --text TEXT")
@@ -33,16 +47,16 @@ def table(found: Sequence[Done]) -> None:
         click.echo(show.fitted(f"{name}  {status}  {count}  {_about(each)}".rstrip()))
 
 
-def _cells(done: Done) -> tuple[str, str, str]:
-    count = len(its.rounds_of(done.claim))
+def _cells(done: ClaimResult) -> tuple[str, str, str]:
+    count = len(rounds_of(done.claim))
     return show.short(done.name, 40), show.short(ledger.tag_of(done.claim), 20), plural(count, "round")
 
 
-def _about(done: Done) -> str:
+def _about(done: ClaimResult) -> str:
     claim = done.claim
     if broken := freeze.violations(claim):
         return f"! {printable(', '.join(broken))} by hand"
-    if marks := freeze.marks_of(claim):
+    if marks := marks_of(claim):
         return f"re-examine: {show.short(', '.join(text_of(each.get('detail')) for each in marks))}"
     if done.frozen:
         return show.short(claim.get("dispute_reason") or "", 100)
@@ -51,11 +65,11 @@ def _about(done: Done) -> str:
     return said + show.short(claim.get("text") or "", 100)
 
 
-def page(done: Done) -> Iterator[str]:
+def page(done: ClaimResult) -> Iterator[str]:
     """Everything about one claim."""
     claim = done.claim
     colour = _COLOURS.get(ledger.tag_of(claim))
-    tags = "".join(f" [{tag}]" for tag in ledger.tags(claim)) or f" [{freeze.OPEN}]"
+    tags = "".join(f" [{tag}]" for tag in ledger.tags(claim)) or f" [{OPEN}]"
     yield show.bold(printable(done.name)) + click.style(tags, fg=colour, bold=True)
     yield from (f"  {line}" for line in wrapped(text_of(claim.get("text") or "(no text)"), min(columns(), WIDE) - 4))
     yield from _facts(claim)
@@ -75,59 +89,59 @@ def _facts(claim: Mapping[str, Any]) -> Iterator[str]:
     for label, field in (("confidence", "confidence"), ("stage", "stage"), ("created", "created")):
         if claim.get(field) is not None:
             yield f"  {label}: {show.short(claim[field])}"
-    for label, some in (("depends on", dependencies.needed(claim)), ("evidence", its.evidence_of(claim))):
+    for label, some in (("depends on", dependencies.dependencies_of(claim)), ("evidence", evidence_of(claim))):
         if some:
-            yield f"  {label}: {show.short(', '.join(its.named(each) for each in some), 200)}"
+            yield f"  {label}: {show.short(', '.join(reference_text(each) for each in some), 200)}"
     if claim.get("human_override_rationale"):
         yield f"  human override: {show.short(claim['human_override_rationale'], 200)}"
 
 
 def _dispute(claim: Mapping[str, Any]) -> Iterator[str]:
-    entry = (freeze.open_dispute(claim) or (0, {}))[1]
+    entry = (open_dispute(claim) or (0, {}))[1]
     cycle = claim.get("dispute_cycle")
     since = [
         f"since {show.short(entry.get('timestamp') or '?')}",
         *([f"cycle {show.short(cycle)}"] if cycle is not None else []),
         *([show.short(entry["rule"])] if entry.get("rule") else []),
-        f"it was {show.short(freeze.before(claim))}",
+        f"it was {show.short(status_before(claim))}",
     ]
     yield ""
     yield f"{show.bold('in dispute', 'red')} {', '.join(since)}"
     if entry.get("same_by"):
         yield f"the same objection by: {show.short(entry['same_by'])}"
     yield ""
-    reviewers = [each.get("reviewer") for each in its.rounds_of(claim) if each.get("reviewer")]
+    reviewers = [each.get("reviewer") for each in rounds_of(claim) if each.get("reviewer")]
     who = show.short(reviewers[-1], 30) if reviewers else "the reviewer"
     said = [(claim.get("dispute_reason"), claim.get("researcher_position"))]
-    said += [(each.get("objection"), each.get("response")) for each in its.records(claim.get("also_disputed"))]
+    said += [(each.get("objection"), each.get("response")) for each in mappings_in(claim.get("also_disputed"))]
     pairs = [(text_of(one or "(not said)"), text_of(other or "(not said)")) for one, other in said]
     yield from side_by_side((f"{who} objects", "the researcher answers"), pairs)
     yield ""
     yield from (
         f"{show.bold('!', 'yellow')} it is frozen, and {printable(each)} by hand" for each in freeze.violations(claim)
     )
-    for mark in freeze.marks_of(claim):
+    for mark in marks_of(claim):
         yield f"to be re-examined ({show.short(mark.get('trigger'))}): {show.short(mark.get('detail'), 200)}"
-    for look in its.records(entry.get("reexaminations")):
+    for look in mappings_in(entry.get("reexaminations")):
         found = f"{look.get('timestamp')}  {look.get('outcome')} by {look.get('by')}: {look.get('note')}"
         yield f"re-examined {show.short(found, 200)}"
 
 
-def _rounds(done: Done) -> Iterator[str]:
-    found = its.all_rounds(done.claim)
+def _rounds(done: ClaimResult) -> Iterator[str]:
+    found = derived.all_rounds(done.claim)
     if found:
         yield "rounds:"
     if len(found) > _ROUNDS:
         yield f"  … {len(found) - _ROUNDS} earlier ones"
     for entry, changes in found[-_ROUNDS:]:
         cycle = f"  cycle {show.short(entry['cycle'], 12)}" if entry.get("cycle") is not None else ""
-        said = "; ".join(show.short(each.text or each.id or "", 60) for each in objections(entry)) or "no objection"
+        said = "; ".join(show.short(each.text or each.id or "", 60) for each in objections_of(entry)) or "no objection"
         seen = ", ".join(changes) or "no state change"
         yield show.fitted(f"  {show.short(entry.get('round') or '-', 8):>3}{cycle}  ({seen})  {said}")
 
 
 def _history(claim: Mapping[str, Any]) -> Iterator[str]:
-    if lines := [line for entry in freeze.history_of(claim) for line in _past(entry)]:
+    if lines := [line for entry in history_of(claim) for line in _past(entry)]:
         yield "history:"
     yield from (f"  {line}" for line in lines)
 
@@ -136,7 +150,7 @@ def _past(entry: Any) -> Iterator[str]:
     """One entry of the history; a dispute that is over with both positions, as they were written."""
     if isinstance(entry, MAPPINGS) and entry.get("event") == "disputed":
         if entry.get("resolved_at"):
-            yield show.short(f"in dispute {ledger.past(entry)}", 200)
+            yield show.short(f"in dispute {ledger.past_dispute_text(entry)}", 200)
             for title, name in (("the reviewer", "dispute_reason"), ("the researcher", "researcher_position")):
                 said = f"{title}: {text_of(entry[name])}" if entry.get(name) else ""
                 yield from (f"    {line}" for line in wrapped(said, min(columns(), WIDE) - 8) if said)
@@ -156,6 +170,6 @@ def dispute(found: Dispute) -> dict[str, Any]:
         "dispute_reason": claim.get("dispute_reason"),
         "researcher_position": claim.get("researcher_position"),
         "violated": list(freeze.violations(claim)),
-        "reexamine": [dict(each) for each in freeze.marks_of(claim)],
-        "ways_out": list(ways_out(found.name, freeze.is_taken_out(claim))),
+        "reexamine": [dict(each) for each in marks_of(claim)],
+        "ways_out": list(ways_out(found.name, is_taken_out(claim))),
     }

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 from liza.errors import Refused
 from liza.model import MAPPINGS, Progress
 from liza.rules.evaluate import RuleSet
-from liza.scopes import records
-from liza.scopes.change import Outcome, change, unknown
-from liza.scopes.claims import derived as its
-from liza.scopes.claims import evaluate, freeze, missing, states
+from liza.scopes.change import Outcome, change_record, unknown_record
+from liza.scopes.claims import derived, evaluate, freeze, missing, states
+from liza.scopes.claims.fields import DISPUTED, KILLED, OPEN, is_frozen, is_taken_out, open_dispute, status_of
 from liza.scopes.claims.settings import Settings, settings_of
-from liza.scopes.claims.stages import current
+from liza.scopes.claims.stages import current_stage
+from liza.scopes.records import Event, find_record, named_records
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.text import value_text
@@ -31,27 +31,27 @@ class Context(NamedTuple):
         return settings_of(self.rules)
 
 
-class Done(NamedTuple):
+class ClaimResult(NamedTuple):
     """A claim after something was done to it, or as it is now."""
 
     name: str
     claim: Mapping[str, Any]
-    events: tuple[records.Event, ...] = ()
+    events: tuple[Event, ...] = ()
     changes: tuple[str, ...] = ()  # what the last round was seen to change
     near: tuple[Progress, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
     def status(self) -> str:
-        return str(self.claim.get("status") or freeze.OPEN)
+        return str(self.claim.get("status") or OPEN)
 
     @property
     def frozen(self) -> bool:
-        return freeze.is_frozen(self.claim)
+        return is_frozen(self.claim)
 
     @property
     def ways_out(self) -> tuple[str, ...]:
-        return ways_out(self.name, freeze.is_taken_out(self.claim)) if self.frozen else ()
+        return ways_out(self.name, is_taken_out(self.claim)) if self.frozen else ()
 
     @property
     def tripped(self) -> bool:
@@ -66,11 +66,11 @@ class Frozen(Refused):
     status = "disputed"
 
     def __init__(self, name: str, claim: Mapping[str, Any], verb: str) -> None:
-        since = (found[1] if (found := freeze.open_dispute(claim)) else {}).get("timestamp")
-        taken = freeze.is_taken_out(claim)
+        since = (found[1] if (found := open_dispute(claim)) else {}).get("timestamp")
+        taken = is_taken_out(claim)
         broken = ", ".join(freeze.violations(claim))
         why = claim.get("dispute_reason") or broken or "its status says so"
-        said = f"claim {name} is frozen, {verb}: {freeze.DISPUTED}{f' since {since}' if since else ''}"
+        said = f"claim {name} is frozen, {verb}: {DISPUTED}{f' since {since}' if since else ''}"
         said += f", and {broken} by hand" if taken else ""
         ways = ways_out(name, taken)
         super().__init__(f"{said} ({value_text(why, 200)})", hint=f"ways out: {'; '.join(ways)}")
@@ -87,7 +87,9 @@ def ways_out(name: str, is_taken_out: bool = False) -> tuple[str, ...]:
 # --- changing one -----------------------------------------------------------------------------------------------------
 
 
-def on_living(context: Context, name: str, verb: str, after: Callable[[Document, Mapping[str, Any]], Outcome]) -> Done:
+def change_unfrozen(
+    context: Context, name: str, verb: str, after: Callable[[Document, Mapping[str, Any]], Outcome]
+) -> ClaimResult:
     """Change a claim that is not frozen. One that only turns out to be in dispute now is frozen first, and refused.
 
     One whose dispute somebody took out by hand is refused as it stands: nothing is put back for anybody.
@@ -96,55 +98,51 @@ def on_living(context: Context, name: str, verb: str, after: Callable[[Document,
 
     def guarded(document: Document, claim: Mapping[str, Any] | None) -> Outcome:
         refused.clear()
-        lost = missing.named(context.board, name)
+        lost = missing.find_missing_of(context.board, name)
         if lost is not None and claim is None:
             raise Frozen(name, lost.put_back(None), verb)
-        first = settled(context, document, name, known(document, name))
+        first = reconcile_claim(context, document, name, require_claim(document, name))
         stands = first.record if lost is None else lost.put_back(first.record)
-        if freeze.is_frozen(stands):
+        if is_frozen(stands):
             refused.append(Frozen(name, stands, verb))
             return first
-        return joined(first, after(document, first.record))
+        return first.then(after(document, first.record))
 
-    outcome = changed(context, name, guarded)
+    outcome = change_claim(context, name, guarded)
     if refused:
         raise refused[0]
-    return done(context, name, outcome)
+    return claim_result(context, name, outcome)
 
 
 def require_not_frozen(context: Context, document: Document, name: str) -> None:
-    """`Frozen` where `on_living` would refuse, without the change that it makes first."""
-    lost, claim = missing.named(context.board, name), evaluate.understood(document, name)
-    now = settled(context, document, name, claim).record if claim is not None else None
+    """`Frozen` where `change_unfrozen` would refuse, without the change that it makes first."""
+    lost, claim = missing.find_missing_of(context.board, name), evaluate.read_record(document, name)
+    now = reconcile_claim(context, document, name, claim).record if claim is not None else None
     found = lost.put_back(now) if lost is not None else now
-    if found is not None and freeze.is_frozen(found):
+    if found is not None and is_frozen(found):
         raise Frozen(name, found, "so no round is entered")
 
 
-def settled(context: Context, document: Document, name: str, claim: Mapping[str, Any]) -> Outcome:
-    settings = context.settings
-    judge = evaluate.judge_of(context.rules, settings, context.now)
-    return evaluate.settled(name, claim, settings, judge, current(document.data.get("stages")), context.now)
+def reconcile_claim(context: Context, document: Document, name: str, claim: Mapping[str, Any]) -> Outcome:
+    evaluator = evaluate.evaluator_for(context.rules, context.settings, context.now)
+    return states.reconcile_record(name, claim, evaluator, current_stage(document.data.get("stages")))
 
 
-def changed(context: Context, name: str, after: Callable[[Document, Mapping[str, Any] | None], Outcome]) -> Outcome:
-    return change(context.board, evaluate.SCOPE, name, after, context.now, evaluate.archive)
+def change_claim(
+    context: Context, name: str, after: Callable[[Document, Mapping[str, Any] | None], Outcome]
+) -> Outcome:
+    return change_record(context.board, evaluate.SCOPE, name, after, context.now, evaluate.archive)
 
 
-def joined(first: Outcome, then: Outcome) -> Outcome:
-    """One thing after the other."""
-    return Outcome(then.record, first.events + then.events, first.archived + then.archived)
-
-
-def done(context: Context, name: str, outcome: Outcome) -> Done:
+def claim_result(context: Context, name: str, outcome: Outcome) -> ClaimResult:
     claim = outcome.record
-    changes = its.state_changes(claim)
-    return Done(
+    changes = derived.state_changes(claim)
+    return ClaimResult(
         name=name,
         claim=claim,
         events=outcome.events,
         changes=changes[-1] if changes else (),
-        near=evaluate.nearness(name, claim, context.rules, context.settings, context.now),
+        near=evaluate.rule_progress(name, claim, evaluate.evaluator_for(context.rules, context.settings, context.now)),
         notes=context.settings.notes,
     )
 
@@ -152,26 +150,26 @@ def done(context: Context, name: str, outcome: Outcome) -> Done:
 # --- what a command may ask for -------------------------------------------------------------------------------------
 
 
-def known(document: Document, name: str) -> Mapping[str, Any]:
-    claim = evaluate.understood(document, name)
+def require_claim(document: Document, name: str) -> Mapping[str, Any]:
+    claim = evaluate.read_record(document, name)
     if claim is None:
-        raise unknown(document, evaluate.SCOPE, name)
+        raise unknown_record(document, evaluate.SCOPE, name)
     return claim
 
 
-def must_be_there(document: Document, names: tuple[str, ...]) -> None:
+def require_claims(document: Document, names: tuple[str, ...]) -> None:
     for name in names:
-        if records.find(document.data.get(evaluate.SCOPE.section), name, evaluate.SCOPE.name) is None:
-            raise unknown(document, evaluate.SCOPE, name)
+        if find_record(document.data.get(evaluate.SCOPE.section), name, evaluate.SCOPE.name) is None:
+            raise unknown_record(document, evaluate.SCOPE, name)
 
 
-def living(name: str, claim: Mapping[str, Any]) -> None:
-    if freeze.status_of(claim) == freeze.KILLED:
-        hint = "add it anew under another id: liza claim add ID --text TEXT"
-        raise Refused(f"claim {name} was killed, nothing more is done to it", hint=hint)
+def require_not_killed(name: str, claim: Mapping[str, Any]) -> None:
+    if status_of(claim) == KILLED:
+        hint = "add it again under another id: liza claim add ID --text TEXT"
+        raise Refused(f"claim {name} was killed and cannot be changed", hint=hint)
 
 
-def cycle_on(document: Document) -> int | None:
+def latest_cycle(document: Document) -> int | None:
     """The last cycle that any claim on the blackboard has seen."""
-    found = records.named(document.data.get(evaluate.SCOPE.section), evaluate.SCOPE.name)
+    found = named_records(document.data.get(evaluate.SCOPE.section), evaluate.SCOPE.name)
     return states.latest_cycle([claim for _, _, claim in found if isinstance(claim, MAPPINGS)])

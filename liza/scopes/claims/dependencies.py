@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from liza.model import MAPPINGS
-from liza.scopes import records as scopes
-from liza.scopes.claims import freeze
+from liza.scopes.claims.fields import is_frozen
+from liza.scopes.records import named_records
 from liza.text import text_of
 
 
-def needed(claim: Mapping[str, Any]) -> tuple[str, ...]:
+def dependencies_of(claim: Mapping[str, Any]) -> tuple[str, ...]:
     """The claims that one depends on; a single one need not be a list."""
     value = claim.get("depends_on")
     listed = (
@@ -20,17 +20,17 @@ def needed(claim: Mapping[str, Any]) -> tuple[str, ...]:
 
 def chain_to_dispute(section: Any, name: str) -> tuple[str, ...]:
     """From what a claim depends on to one that is frozen, the shortest way; empty if there is none."""
-    records = {label: claim for _, label, claim in scopes.named(section, "claim") if isinstance(claim, MAPPINGS)}
+    records = {label: claim for _, label, claim in named_records(section, "claim") if isinstance(claim, MAPPINGS)}
     seen = {name}
     level: list[tuple[str, ...]] = [(name,)]
     while level:
         further: list[tuple[str, ...]] = []
         for path in level:
-            for each in needed(records.get(path[-1], {})):
+            for each in dependencies_of(records.get(path[-1], {})):
                 if each not in seen:
                     seen.add(each)
                     further.append((*path, each))
-                    if freeze.is_frozen(records.get(each, {})):
+                    if is_frozen(records.get(each, {})):
                         return (*path[1:], each)
         level = further
     return ()

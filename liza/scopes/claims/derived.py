@@ -10,18 +10,21 @@ from math import isfinite
 from typing import Any
 
 from liza.model import MAPPINGS, Record
-from liza.scopes.claims.objections import linked, objections
+from liza.scopes.claims.fields import evidence_of, past_rounds, reference_text, rounds_of
+from liza.scopes.claims.objections import link_objections, objections_of
+from liza.scopes.claims.settings import Settings
+from liza.scopes.records import mappings_in
 from liza.text import text_of
 
 VALUES = ("text", "confidence")
 
 
-def derived(name: str, claim: Mapping[str, Any], matching: str, by_response: bool) -> list[Record]:
+def derive_rounds(name: str, claim: Mapping[str, Any], settings: Settings) -> list[Record]:
     """The rounds of a claim with all that rules ask about."""
     entries = rounds_of(claim)
-    said = [objections(entry) for entry in entries]
+    said = [objections_of(entry) for entry in entries]
     changed = state_changes(claim)
-    links = linked(entries, said, [bool(each) for each in changed], matching, by_response)
+    links = link_objections(entries, said, [bool(each) for each in changed], settings.matching, settings.by_response)
     found: list[Record] = []
     for index, (entry, some, changes) in enumerate(zip(entries, said, changed, strict=True)):
         about = {
@@ -37,21 +40,6 @@ def derived(name: str, claim: Mapping[str, Any], matching: str, by_response: boo
     return found
 
 
-def rounds_of(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The rounds since the claim was last unfrozen; what is no record counts for nothing."""
-    return records(claim.get("rounds"))
-
-
-def past_rounds(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The rounds of earlier disputes."""
-    return [entry for past in records(claim.get("history")) for entry in records(past.get("rounds"))]
-
-
-def records(value: Any) -> list[Mapping[str, Any]]:
-    """Those of a list that have fields."""
-    return [each for each in value if isinstance(each, MAPPINGS)] if isinstance(value, list | tuple) else []
-
-
 # --- state changes --------------------------------------------------------------------------------------------------
 
 
@@ -60,8 +48,8 @@ class _Known:
 
     def __init__(self, claim: Mapping[str, Any]) -> None:
         past = past_rounds(claim)
-        self.evidence = set(references([_baseline(claim), *past], "evidence"))
-        self.tests = set(references(past, "test", "tests"))
+        self.evidence = set(reference_keys([_baseline(claim), *past], "evidence"))
+        self.tests = set(reference_keys(past, "test", "tests"))
         self.values = {name: _value(_baseline(claim).get(name)) for name in VALUES}
         self.begun = bool(past) or isinstance(claim.get("baseline"), MAPPINGS)
 
@@ -78,7 +66,7 @@ class _Known:
         changes = set()
         for kind, names in (("evidence", ("evidence",)), ("test", ("test", "tests"))):
             known = self.evidence if kind == "evidence" else self.tests
-            new = set(references([entry], *names)) - known
+            new = set(reference_keys([entry], *names)) - known
             known |= new
             changes |= {kind} if new else set()
         for name, before in self.values.items():
@@ -97,18 +85,18 @@ def state_changes(claim: Mapping[str, Any]) -> list[tuple[str, ...]]:
 def all_rounds(claim: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], tuple[str, ...]]]:
     """Every round that there was, those of earlier disputes first, each with what changed."""
     found: list[tuple[Mapping[str, Any], tuple[str, ...]]] = []
-    history = records(claim.get("history"))
+    history = mappings_in(claim.get("history"))
     for index, past in enumerate(history):
         then = {"history": history[:index], "rounds": past.get("rounds"), "baseline": past.get("baseline")}
         found += zip(rounds_of(then), state_changes(then), strict=True)
     return [*found, *zip(rounds_of(claim), state_changes(claim), strict=True)]
 
 
-def unsaid(claim: Mapping[str, Any], text: Any, confidence: Any, evidence: Sequence[Any]) -> dict[str, Any]:
+def unrecorded_values(claim: Mapping[str, Any], text: Any, confidence: Any, evidence: Sequence[Any]) -> dict[str, Any]:
     """What of these the record of a claim has not said yet: it is for the next round to say."""
     known = _walk(claim)[1]
     found = {name: value for name, value in (("text", text), ("confidence", confidence)) if known.is_other(name, value)}
-    new = [each for each in evidence if plain_key(named(each)) not in known.evidence]
+    new = [each for each in evidence if comparison_key(reference_text(each)) not in known.evidence]
     return found | ({"evidence": new} if new else {})
 
 
@@ -139,7 +127,7 @@ def _place(edit: Mapping[str, Any]) -> int:
 def edits_of(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The edits between the present rounds: those since the last dispute."""
     since: list[Mapping[str, Any]] = []
-    for entry in records(claim.get("history")):
+    for entry in mappings_in(claim.get("history")):
         if entry.get("event") == "disputed":
             since = []
         elif entry.get("event") == "edited":
@@ -147,21 +135,14 @@ def edits_of(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return since
 
 
-def references(entries: Sequence[Mapping[str, Any]], *names: str) -> Iterator[str]:
+def reference_keys(entries: Sequence[Mapping[str, Any]], *names: str) -> Iterator[str]:
     """What is named as evidence or as a test, as it is compared: an empty word names nothing."""
     for entry in entries:
         for name in names:
             value = entry.get(name)
             for each in value if isinstance(value, list | tuple) else (value,):
-                if each is not None and (key := plain_key(named(each))):
+                if each is not None and (key := comparison_key(reference_text(each))):
                     yield key
-
-
-def named(value: Any) -> str:
-    """A reference as a text; people also write `{name: harness, result: failed}`."""
-    if isinstance(value, MAPPINGS):
-        return " ".join(f"{key}={text_of(inner)}" for key, inner in value.items())
-    return text_of(value)
 
 
 def baseline(claim: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,17 +155,11 @@ def baseline(claim: Mapping[str, Any]) -> dict[str, Any]:
             said[name] = first[name]
         elif claim.get(name) is not None and known.values[name] is None:
             said[name] = claim[name]
-    evidence = [each for each in evidence_of(claim) if plain_key(named(each)) not in known.evidence]
+    evidence = [each for each in evidence_of(claim) if comparison_key(reference_text(each)) not in known.evidence]
     return said | ({"evidence": evidence} if evidence else {})
 
 
-def evidence_of(claim: Mapping[str, Any]) -> list[Any]:
-    """What a claim rests on; a single reference need not be a list."""
-    value = claim.get("evidence")
-    return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
-
-
-def plain_key(text: str) -> str:
+def comparison_key(text: str) -> str:
     """A text or a reference as it is compared: case, white space and a full stop at its end make no other one.
 
     Signs do, unlike in an objection: CD4+ is not CD4-, and neither is a B+ a B-.
@@ -207,4 +182,4 @@ def _value(value: Any) -> Any:
             return number
     except (ValueError, OverflowError):
         pass  # a word, or a number beyond all measure
-    return plain_key(text_of(value)) or None
+    return comparison_key(text_of(value)) or None

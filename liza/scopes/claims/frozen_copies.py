@@ -12,11 +12,11 @@ from typing import Any
 
 from liza.errors import Refused
 from liza.model import MAPPINGS
-from liza.scopes import change
-from liza.scopes.claims import freeze
-from liza.scopes.slices.names import file_name
+from liza.scopes.change import append_archive
+from liza.scopes.claims.fields import open_dispute, unusable_fields
 from liza.store.files import open_fd
 from liza.store.paths import Paths
+from liza.text import file_name
 
 LARGEST = 1 << 24  # bytes of such a file that are read
 
@@ -25,13 +25,13 @@ def file_of(paths: Paths, name: str) -> str:
     return os.path.join(paths.runs, "claims", f"{file_name(name)}.jsonl")
 
 
-def keep(paths: Paths, name: str, claims: Sequence[Mapping[str, Any]]) -> None:
+def keep_copy(paths: Paths, name: str, claims: Sequence[Mapping[str, Any]]) -> None:
     """Keep a claim as it is frozen. The freeze does not wait for that: without a copy there is what the log says."""
     with suppress(Refused):
-        change.keep(paths, file_of(paths, name), "claims", claims)
+        append_archive(paths, file_of(paths, name), "claims", claims)
 
 
-def find(paths: Paths, name: str, since: str) -> dict[str, Any] | None:
+def find_copy(paths: Paths, name: str, since: str) -> dict[str, Any] | None:
     """The claim as it was when that dispute began; None if there is no such copy."""
     try:
         with open(file_of(paths, name), "rb", opener=open_fd) as file:
@@ -41,8 +41,8 @@ def find(paths: Paths, name: str, since: str) -> dict[str, Any] | None:
     for line in reversed(lines):
         with suppress(ValueError, RecursionError):  # a line that is not whole, or that another program wrote
             claim = json.loads(line)
-            if isinstance(claim, MAPPINGS) and not list(freeze.faults_of(claim)):
-                found = freeze.open_dispute(claim)
+            if isinstance(claim, MAPPINGS) and not list(unusable_fields(claim)):
+                found = open_dispute(claim)
                 if found is not None and found[1].get("timestamp") == since:
                     return dict(claim)
     return None

@@ -1,47 +1,56 @@
-"""What keeps an agent from going on with a claim or a stage, for the hooks that ask before every action.
+"""Whether work on a claim may continue or a stage may close, for hooks that ask before every action.
 
-Nothing is written: what a round that somebody wrote by hand has come to is worked out, and frozen by whoever may.
+Nothing is written: rounds that another program wrote are evaluated, and the next check freezes the claim.
 """
 
-from liza.scopes import records
+from datetime import datetime
+
 from liza.scopes.claims import evaluate, freeze, missing, stages
 from liza.scopes.claims.change import Context, ways_out
+from liza.scopes.claims.fields import DISPUTED, is_frozen
+from liza.scopes.gate import Gate
+from liza.scopes.records import find_record
+from liza.scopes.rules_file import read_rules
+from liza.store.board import Board
 
-Held = tuple[str, str]  # why, and what to do
 
-
-def claim_held(context: Context, name: str) -> Held | None:
-    """Whether a claim is in dispute; None if work on it may go on."""
-    document = context.board.read()
-    evaluate.understood(document, name)
-    found = records.find(evaluate.settled_section(document, context.rules, context.now), name, evaluate.SCOPE.name)
-    if found is None or not freeze.is_frozen(found[1]):
-        lost = missing.missing(context.board, document.data.get(evaluate.SCOPE.section))
-        return next(((str(each), _hint(name, True)) for each in lost if each.name == name), None)
+def check_claim(board: Board, name: str, now: datetime) -> Gate:
+    """Closed while the claim is in dispute, also where the claim or its dispute was deleted by hand."""
+    context = _context(board, now)
+    document = board.read()
+    evaluate.read_record(document, name)
+    found = find_record(evaluate.reconciled_section(document, context.rules, now), name, evaluate.SCOPE.name)
+    if found is None or not is_frozen(found[1]):
+        lost = missing.find_missing(board, document.data.get(evaluate.SCOPE.section))
+        return next((Gate(str(each), _hint(name, True)) for each in lost if each.name == name), Gate())
     broken = "".join(f", and {each} by hand" for each in freeze.violations(found[1]))
     why = " ".join(str(found[1].get("dispute_reason") or "its status says so").split())[:200]
-    return f"claim {name} is {freeze.DISPUTED}{broken}: {why}", _hint(name)
+    return Gate(f"claim {name} is {DISPUTED}{broken}: {why}", _hint(name))
 
 
 def _hint(name: str, is_taken_out: bool = False) -> str:
     return f"leave it, or: {'; '.join(ways_out(name, is_taken_out))}"
 
 
-def stage_held(context: Context, name: str) -> Held | None:
-    """Whether a stage may not close; None if it may."""
-    document = context.board.read()
+def check_stage(board: Board, name: str, now: datetime) -> Gate:
+    """Closed for a blocked stage, and for the last one and those beyond it while a claim is in dispute."""
+    context = _context(board, now)
+    document, last = board.read(), context.settings.last_stage
     section = document.data.get("stages")
-    found = records.find(section, stages.called(section, name, context.settings.last_stage), stages.SCOPE.name)
+    found = find_record(section, stages.known_name(section, name, last), stages.SCOPE.name)
     if found is not None and str(found[1].get("status") or "").strip().upper() == "BLOCKED":
-        return f"stage {name} is {found[1]['status']}", "see: liza stage list"
-    last = context.settings.last_stage
+        return Gate(f"stage {name} is {found[1]['status']}", "see: liza stage list")
     if not stages.is_last(name, last) and not stages.is_beyond(section, name, last):
-        return None
-    claims = evaluate.settled_section(document, context.rules, context.now)
-    blockers = stages.blockers(missing.restored(context.board, claims))
+        return Gate()
+    claims = evaluate.reconciled_section(document, context.rules, now)
+    blockers = stages.blockers(missing.restore_missing(board, claims))
     if not blockers:
-        return None
+        return Gate()
     listed = "; ".join(str(each) for each in blockers)
     what = f"stage {name} does not close" if stages.is_last(name, last) else f"stage {name} comes after {last}"
     ways = ways_out(blockers[0].name, blockers[0].is_taken_out)
-    return f"{what}: {listed}", f"ways out: {'; '.join(ways)}"
+    return Gate(f"{what}: {listed}", f"ways out: {'; '.join(ways)}")
+
+
+def _context(board: Board, now: datetime) -> Context:
+    return Context(board, read_rules(board.paths.rules, protocol="disputes"), now)

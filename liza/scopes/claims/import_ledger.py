@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from liza.model import Problem
 from liza.rules.same import same_key
-from liza.scopes.claims import freeze
+from liza.scopes.claims.fields import DISPUTED, OPEN, STATUSES
 from liza.scopes.claims.ledger import NAMES, NOT_READ
 from liza.text import closest_match, value_text
 
@@ -40,14 +40,14 @@ LONGEST = 100  # characters of an id
 _LISTS = ("evidence", "depends_on")
 
 
-class Read(NamedTuple):
+class Ledger(NamedTuple):
     """The claims of a ledger, by their ids, and what could not be read, line by line."""
 
     claims: dict[str, dict[str, Any]]
     problems: tuple[Problem, ...]
 
 
-def read(text: str, file: str) -> Read:
+def read_ledger(text: str, file: str) -> Ledger:
     """What a ledger says."""
     reader = _Reader(file)
     for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
@@ -145,9 +145,9 @@ class _Reader:
             parts = [_plain(each.strip()) for each in _BETWEEN.split(text)]
             self.claim.setdefault(field, []).extend(each for each in parts if each)
         elif field == "status" and not _is_status(text.strip()):
-            self.wrong(number, f"{value_text(text)} is not a status", f"one of: {', '.join(freeze.STATUSES)}")
-        elif field == "status" and self.claim["status"] == freeze.DISPUTED != text.strip().upper():
-            self.wrong(number, f"the status is {value_text(text)}, its tag says {freeze.DISPUTED}: that is what counts")
+            self.wrong(number, f"{value_text(text)} is not a status", f"one of: {', '.join(STATUSES)}")
+        elif field == "status" and self.claim["status"] == DISPUTED != text.strip().upper():
+            self.wrong(number, f"the status is {value_text(text)}, its tag says {DISPUTED}: that is what counts")
         elif field in self.claim and self.claim[field] is not None and field != "status":
             self.wrong(number, f"{label} is given twice: left out")
         elif not text.strip():
@@ -162,7 +162,7 @@ class _Reader:
         self.is_broken = ends % 2 == 1
         return _unescaped(text[:-1] if self.is_broken else text).rstrip()
 
-    def done(self) -> Read:
+    def done(self) -> Ledger:
         for name, claim in list(self.claims.items()):
             if self.titles[name]:
                 claim.setdefault("text", self.titles[name])
@@ -174,7 +174,7 @@ class _Reader:
                     self.lines[name], f"claim {value_text(name)} has no text: left out", "add a line: - **Text:** ..."
                 )
                 del self.claims[name]
-        return Read(self.claims, tuple(sorted(self.problems, key=lambda each: each.line or 0)))
+        return Ledger(self.claims, tuple(sorted(self.problems, key=lambda each: each.line or 0)))
 
 
 def _is_status(text: str) -> bool:
@@ -198,7 +198,7 @@ def _number(text: str) -> Any:
     return int(text) if re.fullmatch(r"-?\d{1,9}", text) else number if abs(number) < 1e15 else text
 
 
-def record(claim: Mapping[str, Any], created: str) -> dict[str, Any]:
+def new_record(claim: Mapping[str, Any], created: str) -> dict[str, Any]:
     """A claim of a ledger as it stands on the blackboard; its rounds begin there."""
     given = {name: value for name, value in claim.items() if value is not None}
-    return {"status": freeze.OPEN, **given, "created": created, "rounds": []}
+    return {"status": OPEN, **given, "created": created, "rounds": []}

@@ -6,7 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from liza.scopes.claims import dependencies, freeze
-from liza.scopes.claims import derived as its
+from liza.scopes.claims.fields import (
+    DISPUTED,
+    OPEN,
+    disputes_of,
+    evidence_of,
+    is_frozen,
+    marks_of,
+    past_rounds,
+    reference_text,
+    rounds_of,
+    status_of,
+)
+from liza.scopes.records import mappings_in
 from liza.text import printable, text_of
 
 LONGEST = 20_000  # characters of one field
@@ -34,66 +46,69 @@ NOT_READ = {"rounds": "Rounds", "violated": "Freeze violated", "reexamine": "Re-
 Listed = Sequence[tuple[str, Mapping[str, Any]]]
 
 
-def markdown(listed: Listed, stage: str | None) -> str:
+def ledger_markdown(listed: Listed, stage: str | None) -> str:
     """The whole ledger; claims in dispute are named before all others."""
-    disputed = [name for name, claim in listed if freeze.is_frozen(claim)]
+    disputed = [name for name, claim in listed if is_frozen(claim)]
     counts = Counter(tag_of(claim) for _, claim in listed)
-    said = ", ".join(f"{count} {plain(tag)}" for tag, count in counts.items()) or "none"
-    lines = ["# Claim Ledger", "", f"Claims: {said}." + (f" Stage: {plain(stage)}." if stage else "")]
+    said = ", ".join(f"{count} {escape_line(tag)}" for tag, count in counts.items()) or "none"
+    lines = ["# Claim Ledger", "", f"Claims: {said}." + (f" Stage: {escape_line(stage)}." if stage else "")]
     if disputed:
-        lines += ["", f"**In dispute: {', '.join(plain(name) for name in disputed)}.** The last stage does not close."]
+        lines += [
+            "",
+            f"**In dispute: {', '.join(escape_line(name) for name in disputed)}.** The last stage does not close.",
+        ]
     for name, claim in listed:
-        lines += ["", f"## {heading(name or 'without an id')}{''.join(f' [{tag}]' for tag in tags(claim))}", ""]
+        lines += ["", f"## {escape_heading(name or 'without an id')}{''.join(f' [{tag}]' for tag in tags(claim))}", ""]
         lines += [f"- **{label}:** {value}" for label, value in _fields(claim)]
     return "\n".join(lines) + "\n"
 
 
 def tag_of(claim: Mapping[str, Any]) -> str:
     """The status as people read it in the ledger."""
-    if freeze.is_frozen(claim):
-        return freeze.DISPUTED
-    return freeze.status_of(claim) or "?"
+    if is_frozen(claim):
+        return DISPUTED
+    return status_of(claim) or "?"
 
 
 def tags(claim: Mapping[str, Any]) -> Iterator[str]:
     """What stands behind the id in brackets; what is simply open has no tag."""
     tag = tag_of(claim)
-    if tag != freeze.OPEN:
-        yield plain(tag)
+    if tag != OPEN:
+        yield escape_line(tag)
     if freeze.violations(claim):
         yield "FREEZE VIOLATED"
-    if freeze.marks_of(claim):
+    if marks_of(claim):
         yield "RE-EXAMINE"
 
 
 def _fields(claim: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for field, label in NAMES.items():
         if field == "status":
-            yield label, plain(text_of(claim.get("status") or freeze.OPEN))
+            yield label, escape_line(text_of(claim.get("status") or OPEN))
         elif field == "depends_on":
-            yield from ((label, item(each)) for each in dependencies.needed(claim))
+            yield from ((label, escape_item(each)) for each in dependencies.dependencies_of(claim))
         elif field == "evidence":
-            yield from ((label, item(its.named(each))) for each in its.evidence_of(claim))
+            yield from ((label, escape_item(reference_text(each))) for each in evidence_of(claim))
         elif claim.get(field) is not None:
-            yield label, lines_of(text_of(claim[field]))
+            yield label, escape_lines(text_of(claim[field]))
     for each in _others(claim):
-        yield "Also disputed", lines_of(each)
-    entries = [*its.past_rounds(claim), *its.rounds_of(claim)]
+        yield "Also disputed", escape_lines(each)
+    entries = [*past_rounds(claim), *rounds_of(claim)]
     yield NOT_READ["rounds"], str(len(entries))
-    yield from ((NOT_READ["violated"], plain(each)) for each in freeze.violations(claim))
-    for mark in freeze.marks_of(claim):
-        yield NOT_READ["reexamine"], plain(f"{mark.get('trigger')}: {mark.get('detail')}")
-    for _, entry in freeze.disputes_of(claim):
+    yield from ((NOT_READ["violated"], escape_line(each)) for each in freeze.violations(claim))
+    for mark in marks_of(claim):
+        yield NOT_READ["reexamine"], escape_line(f"{mark.get('trigger')}: {mark.get('detail')}")
+    for _, entry in disputes_of(claim):
         if entry.get("resolved_at"):
-            yield NOT_READ["disputes"], plain(past(entry))
+            yield NOT_READ["disputes"], escape_line(past_dispute_text(entry))
 
 
 def _others(claim: Mapping[str, Any]) -> Iterator[str]:
-    for each in its.records(claim.get("also_disputed")):
+    for each in mappings_in(claim.get("also_disputed")):
         yield f"{text_of(each.get('objection'))}\n{text_of(each.get('response'))}"
 
 
-def past(entry: Mapping[str, Any]) -> str:
+def past_dispute_text(entry: Mapping[str, Any]) -> str:
     """A dispute that is over, in a line."""
     how = str(entry.get("resolution") or "?").replace("_", " ")
     since = f"{entry.get('timestamp')} to {entry.get('resolved_at')}"
@@ -108,22 +123,22 @@ def _line(value: Any) -> str:
 # --- text in Markdown -----------------------------------------------------------------------------------------------
 
 
-def plain(text: str) -> str:
+def escape_line(text: str) -> str:
     """A text on one line, without any markup or control character."""
     return _escaped(" ".join(text[:LONGEST].split()))
 
 
-def heading(text: str) -> str:
+def escape_heading(text: str) -> str:
     """The same as a heading, which signs at its end would close; nor is a part of it a title behind an id."""
-    return plain(text).replace("#", "\\#").replace(": ", "\\: ").replace(" - ", " \\- ")
+    return escape_line(text).replace("#", "\\#").replace(": ", "\\: ").replace(" - ", " \\- ")
 
 
-def item(text: str) -> str:
+def escape_item(text: str) -> str:
     """The same for one of several that may stand on one line: what would part them is escaped, too."""
     return _escaped(" ".join(text[:LONGEST].split()), _ITEM)
 
 
-def lines_of(text: str) -> str:
+def escape_lines(text: str) -> str:
     """A text of several lines as one item of a list: each line ends in a hard break and the next one is indented."""
     more = f" … ({len(text) - LONGEST:,} more characters are on the blackboard)" if len(text) > LONGEST else ""
     first, *rest = [_escaped(line.expandtabs(4)) for line in text[:LONGEST].splitlines()] or [""]

@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 
 from liza.errors import LizaError
 from liza.model import MAPPINGS, parse_time
-from liza.scopes import records
 from liza.scopes.claims import freeze, frozen_copies
+from liza.scopes.claims.disputes import restore_dispute
+from liza.scopes.claims.fields import DELETED, DISPUTED, REMOVED, Claim, disputes_of, is_over, open_dispute
+from liza.scopes.records import change_each, named_records
 from liza.store.board import Board
 from liza.store.log import entries_with
 from liza.store.paths import Paths
@@ -31,19 +33,19 @@ class Missing(NamedTuple):
 
     @property
     def what(self) -> str:
-        return freeze.DELETED if self.claim is None else freeze.REMOVED
+        return DELETED if self.claim is None else REMOVED
 
     def __str__(self) -> str:
-        return f"claim {self.name} is {freeze.DISPUTED} since {self.since}, and {self.what} by hand"
+        return f"claim {self.name} is {DISPUTED} since {self.since}, and {self.what} by hand"
 
-    def put_back(self, claim: Mapping[str, Any] | None) -> freeze.Claim:
+    def put_back(self, claim: Mapping[str, Any] | None) -> Claim:
         """That claim with the dispute and both positions, as they were frozen or else as the log has them."""
-        frozen = self.copy or {"status": freeze.DISPUTED, "dispute_reason": self.logged}
+        frozen = self.copy or {"status": DISPUTED, "dispute_reason": self.logged}
         positions = {name: frozen[name] for name in freeze.POSITIONS if name in frozen}
-        return freeze.put_back(frozen if claim is None else {**claim, **positions}, self.since, self.what)
+        return restore_dispute(frozen if claim is None else {**claim, **positions}, self.since, self.what)
 
 
-def missing(board: Board, section: Any) -> list[Missing]:
+def find_missing(board: Board, section: Any) -> list[Missing]:
     """Every such dispute; `Unreadable` if the log cannot be read, and then nobody can say that there is none.
 
     `section` was read before the log, and a claim may have been frozen between the two: what seems to be missing is
@@ -54,7 +56,7 @@ def missing(board: Board, section: Any) -> list[Missing]:
         return []
     now = _unknown(undecided, board.read().data.get("claims"))
     found = [now[name] for name in _unknown(undecided, section) if name in now]
-    return [each._replace(copy=frozen_copies.find(board.paths, each.name, each.since)) for each in found]
+    return [each._replace(copy=frozen_copies.find_copy(board.paths, each.name, each.since)) for each in found]
 
 
 def _unknown(undecided: Mapping[str, Mapping[str, str]], section: Any) -> dict[str, Missing]:
@@ -68,17 +70,15 @@ def _unknown(undecided: Mapping[str, Mapping[str, str]], section: Any) -> dict[s
     return found
 
 
-def named(board: Board, name: str) -> Missing | None:
+def find_missing_of(board: Board, name: str) -> Missing | None:
     """The dispute of one claim, if it is missing."""
-    return next((each for each in missing(board, board.read().data.get("claims")) if each.name == name), None)
+    return next((each for each in find_missing(board, board.read().data.get("claims")) if each.name == name), None)
 
 
-def restored(board: Board, section: Any) -> Any:
+def restore_missing(board: Board, section: Any) -> Any:
     """The section with every such dispute put back, for those who only look; it is never written so."""
-    lost = {each.name: each for each in missing(board, section)}
-    there = records.each(
-        section, "claim", lambda name, claim: lost.pop(name).put_back(claim) if name in lost else claim
-    )
+    lost = {each.name: each for each in find_missing(board, section)}
+    there = change_each(section, "claim", lambda name, claim: lost.pop(name).put_back(claim) if name in lost else claim)
     gone = {name: each.put_back(None) for name, each in lost.items()}
     if isinstance(there, list | tuple):
         return [*there, *({"id": name, **claim} for name, claim in gone.items())]
@@ -101,23 +101,20 @@ def _undecided(paths: Paths) -> dict[str, dict[str, str]]:
 
 def _claims(section: Any) -> dict[str, Mapping[str, Any]]:
     try:
-        return {name: claim for _, name, claim in records.named(section, "claim") if isinstance(claim, MAPPINGS)}
+        return {name: claim for _, name, claim in named_records(section, "claim") if isinstance(claim, MAPPINGS)}
     except LizaError:
         return {}  # that the section holds no claims is said by whoever reads it
 
 
 def _is_over(claim: Mapping[str, Any], since: str) -> bool:
     """Whether a claim says how and why that dispute ended, or one that came after it."""
-    return any(
-        freeze.is_over(entry) and _time(entry.get("timestamp")) >= _time(since)
-        for _, entry in freeze.disputes_of(claim)
-    )
+    return any(is_over(entry) and _time(entry.get("timestamp")) >= _time(since) for _, entry in disputes_of(claim))
 
 
 def _is_in(claim: Mapping[str, Any], since: str) -> bool:
     """Whether a claim is in that dispute. To be in any is not enough: whoever takes the first one out and changes the
     claim would have it frozen anew, as they changed it."""
-    found = freeze.open_dispute(claim)
+    found = open_dispute(claim)
     return found is not None and _time(found[1].get("timestamp")) == _time(since)
 
 

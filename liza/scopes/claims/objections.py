@@ -25,7 +25,7 @@ class Objection(NamedTuple):
     id: str | None = None
 
 
-def objections(entry: Mapping[str, Any]) -> tuple[Objection, ...]:
+def objections_of(entry: Mapping[str, Any]) -> tuple[Objection, ...]:
     """The objections of a round, with the response to each: `objection` where there is one, `objections` for several.
 
     One without a word and without an id is none.
@@ -61,7 +61,7 @@ def _text(value: Any) -> str:
     return "" if value is None or isinstance(value, MAPPINGS) else text_of(value)
 
 
-def identities(said: Sequence[Objection], matching: str) -> dict[Objection, str]:
+def identify(said: Sequence[Objection], matching: str) -> dict[Objection, str]:
     """What each objection is called among all of a claim: two have the same name if they are the same objection.
 
     An id is what counts where there is one. One without an id is taken for that of which it repeats the words.
@@ -93,7 +93,7 @@ class Link(NamedTuple):
     by: str = ""
 
 
-def linked(
+def link_objections(
     entries: Sequence[Mapping[str, Any]], said: Sequence[Sequence[Objection]], changed: Sequence[bool], matching: str,
     by_response: bool,
 ) -> list[list[Link]]:  # fmt: skip
@@ -103,7 +103,7 @@ def linked(
     changed, and the researcher answers what was answered before. That holds from one round to the next only, so that
     two objections that once got one answer do not stay one for good.
     """
-    names = identities([each for some in said for each in some], matching)
+    names = identify([each for some in said for each in some], matching)
     answers = _answers(said) if by_response else {}
     found: list[list[Link]] = []
     for index, some in enumerate(said):

@@ -6,7 +6,7 @@ from typing import Any
 
 from liza.model import MAPPINGS
 from liza.rules.same import same_key
-from liza.scopes.claims import derived as its
+from liza.scopes.claims.fields import past_rounds, rounds_of
 from liza.text import text_of
 
 RESEARCHER, REVIEWER = "researcher", "reviewer"
@@ -22,7 +22,7 @@ def party_of(claim: Mapping[str, Any], name: str) -> str | None:
 
 
 def _names(claim: Mapping[str, Any], party: str) -> Iterator[str]:
-    said = [each.get(party) for each in (claim, *its.past_rounds(claim), *its.rounds_of(claim))]
+    said = [each.get(party) for each in (claim, *past_rounds(claim), *rounds_of(claim))]
     named = [same_key(text_of(each)) for each in said if each is not None and not isinstance(each, MAPPINGS)]
     yield from filter(None, named)
     yield from _ROLES[party] if not any(named) else _ROLES[party][:2]

@@ -6,15 +6,14 @@ from typing import Any, NamedTuple
 
 from liza.errors import Refused
 from liza.model import format_time
-from liza.scopes import records
-from liza.scopes.change import Outcome, log
+from liza.scopes.change import Outcome, log_events
 from liza.scopes.claims import change, evaluate, import_ledger, missing, states
-from liza.scopes.claims.change import Context, Done, Frozen
+from liza.scopes.claims.change import ClaimResult, Context, Frozen
 from liza.scopes.claims.evaluate import SCOPE
 from liza.scopes.claims.states import Fields, Round
-from liza.scopes.inbox import or_wait
+from liza.scopes.inbox import record_or_queue
 from liza.scopes.payload import dump
-from liza.scopes.records import Event
+from liza.scopes.records import Event, named_records, put_record
 from liza.store import backups, edit
 from liza.store.document import Document
 from liza.text import value_text
@@ -22,45 +21,47 @@ from liza.text import value_text
 LONGEST = 100  # characters of an id
 
 
-def add(context: Context, name: str, fields: Fields) -> Done:
+def add_claim(context: Context, name: str, fields: Fields) -> ClaimResult:
     """Put a claim on the blackboard; one that is there with the same words stays as it is."""
-    _named(name)
+    check_name(name)
 
     def after(document: Document, claim: Mapping[str, Any] | None) -> Outcome:
-        change.must_be_there(document, fields.depends_on or ())
+        change.require_claims(document, fields.depends_on or ())
         if claim is None:
-            if (lost := missing.named(context.board, name)) is not None:
+            if (lost := missing.find_missing_of(context.board, name)) is not None:
                 raise Frozen(name, lost.put_back(None), "so it is not added anew")
-            return states.new(name, fields, context.now)
+            return states.new_claim(name, fields, context.now)
         others = [key for key, value in fields.given().items() if value != claim.get(key)]
         if others:
             hint = f"see it with: liza claim show {quote(name)}   (change it with: liza claim edit {quote(name)} ...)"
             raise Refused(f"there is a claim {name} already, with another {others[0]}", hint=hint, file=document.file)
         return Outcome(dict(claim))
 
-    def act() -> Done:
-        return change.done(context, name, change.changed(context, name, after))
+    def act() -> ClaimResult:
+        return change.claim_result(context, name, change.change_claim(context, name, after))
 
     moment = format_time(context.now)
-    return or_wait(context.board, "claim", lambda: {"claim": name, "fields": dump(fields)}, moment, act)
+    return record_or_queue(context.board, "claim", lambda: {"claim": name, "fields": dump(fields)}, moment, act)
 
 
-def review(context: Context, name: str, given: Round) -> Done:
+def record_round(context: Context, name: str, given: Round) -> ClaimResult:
     """Record one round of review, and judge the claim at once."""
 
     def after(document: Document, claim: Mapping[str, Any]) -> Outcome:
-        change.living(name, claim)
-        cycle = given.cycle if given.cycle is not None else change.cycle_on(document)
-        grown = states.with_round(claim, given._replace(cycle=cycle), context.now)
-        return change.settled(context, document, name, grown)
+        change.require_not_killed(name, claim)
+        cycle = given.cycle if given.cycle is not None else change.latest_cycle(document)
+        grown = states.add_round(claim, given._replace(cycle=cycle), context.now)
+        return change.reconcile_claim(context, document, name, grown)
 
-    def act() -> Done:
-        return change.on_living(context, name, "so no round is recorded", after)
+    def act() -> ClaimResult:
+        return change.change_unfrozen(context, name, "so no round is recorded", after)
 
-    return or_wait(context.board, "round", lambda: {"claim": name, "round": dump(given)}, format_time(context.now), act)
+    return record_or_queue(
+        context.board, "round", lambda: {"claim": name, "round": dump(given)}, format_time(context.now), act
+    )
 
 
-def _named(name: str) -> None:
+def check_name(name: str) -> None:
     if not name or name != name.strip() or name[0] == "-" or not name.isprintable() or len(name) > LONGEST:
         raise Refused(f"{value_text(name)} is no id for a claim", hint="a short name on one line, like C-001")
 
@@ -78,10 +79,10 @@ def import_claims(context: Context, found: Mapping[str, Mapping[str, Any]], file
 
     def revised(document: Document) -> tuple[bytes, tuple[Imported, tuple[Event, ...]]]:
         section = document.data.get(SCOPE.section)
-        known = {name for _, name, _ in records.named(section, SCOPE.name)}
+        known = {name for _, name, _ in named_records(section, SCOPE.name)}
         new = {name: claim for name, claim in found.items() if name not in known}
         for name, claim in new.items():
-            section = records.put(section, name, import_ledger.record(claim, format_time(context.now)), SCOPE.name)
+            section = put_record(section, name, import_ledger.new_record(claim, format_time(context.now)), SCOPE.name)
         settled = evaluate.settle(section, context.rules, {}, context.now, document.data.get("stages"))
         mine = tuple(event for event in settled.events if event.name in new)
         told = Event("claim", file, "imported", f"{len(new)} claims were imported from {file}: {', '.join(new)[:400]}")
@@ -96,5 +97,5 @@ def import_claims(context: Context, found: Mapping[str, Mapping[str, Any]], file
         return raw, (imported, (told, *settled.events))
 
     imported, events = context.board.change(revised)
-    log(context.board.paths, events, context.now)
+    log_events(context.board.paths, events, context.now)
     return imported

@@ -8,51 +8,65 @@ from shlex import quote
 from typing import Any
 
 from liza.errors import Refused
-from liza.scopes import records
 from liza.scopes.change import Outcome
-from liza.scopes.claims import change, dependencies, evaluate, freeze, missing, parties, states
-from liza.scopes.claims.change import Context, Done, Frozen, ways_out
+from liza.scopes.claims import change, dependencies, evaluate, missing, parties, states
+from liza.scopes.claims.change import ClaimResult, Context, Frozen, ways_out
+from liza.scopes.claims.disputes import (
+    AUDIT,
+    NEW_DATA,
+    STAGE_TRANSITION,
+    awaits_review,
+    end_dispute,
+    is_due,
+    mark_for_reexamination,
+    reexamine_dispute,
+    status_before,
+)
+from liza.scopes.claims.fields import DISPUTED, KILLED, OPEN, STATUSES, disputes_of, is_frozen, is_taken_out, status_of
 from liza.scopes.claims.states import Fields
+from liza.scopes.records import find_record
 from liza.store.document import Document
 from liza.text import closest_match, value_text
 
 
-def edit(context: Context, name: str, fields: Fields, by: str) -> Done:
+def edit_claim(context: Context, name: str, fields: Fields, by: str) -> ClaimResult:
     def after(document: Document, claim: Mapping[str, Any]) -> Outcome:
-        change.living(name, claim)
-        change.must_be_there(document, fields.depends_on or ())
-        return states.edited(name, claim, fields, by, change.cycle_on(document), context.now)
+        change.require_not_killed(name, claim)
+        change.require_claims(document, fields.depends_on or ())
+        return states.edit_claim(name, claim, fields, by, change.latest_cycle(document), context.now)
 
-    return change.on_living(context, name, "so it is not edited", after)
+    return change.change_unfrozen(context, name, "so it is not edited", after)
 
 
-def promote(context: Context, name: str, status: str, why: str | None, by: str) -> Done:
+def promote_claim(context: Context, name: str, status: str, why: str | None, by: str) -> ClaimResult:
     """Give a claim its better status, unless it rests on one that is in dispute."""
-    word = status_word(status)
-    if word in (freeze.OPEN, freeze.KILLED):
+    word = check_status(status)
+    if word in (OPEN, KILLED):
         raise Refused(f"{word} is no promotion", hint=f"kill it with: liza claim kill {quote(name)} -m WHY")
 
     def after(document: Document, claim: Mapping[str, Any]) -> Outcome:
-        change.living(name, claim)
-        if freeze.status_of(claim) == word:
+        change.require_not_killed(name, claim)
+        if status_of(claim) == word:
             return Outcome(dict(claim))
-        section = missing.restored(context.board, evaluate.settled_section(document, context.rules, context.now))
-        if freeze.awaits_review(claim):
+        section = missing.restore_missing(
+            context.board, evaluate.reconciled_section(document, context.rules, context.now)
+        )
+        if awaits_review(claim):
             raise Refused(
                 f"claim {name} left its dispute by new data and was not reviewed since, so it is not promoted",
                 hint=f"record the test: liza claim round {quote(name)} --test NAME=RESULT",
             )
         if chain := dependencies.chain_to_dispute(section, name):
-            found = records.find(section, chain[-1], evaluate.SCOPE.name)
-            raise _held(name, chain, ways_out(chain[-1], found is not None and freeze.is_taken_out(found[1])))
-        return states.ended(name, claim, word, why, by, change.cycle_on(document), context.now)
+            found = find_record(section, chain[-1], evaluate.SCOPE.name)
+            raise _blocked_by(name, chain, ways_out(chain[-1], found is not None and is_taken_out(found[1])))
+        return states.end_claim(name, claim, word, why, by, change.latest_cycle(document), context.now)
 
-    return change.on_living(context, name, "so it is not promoted", after)
+    return change.change_unfrozen(context, name, "so it is not promoted", after)
 
 
-def _held(name: str, chain: tuple[str, ...], ways: tuple[str, ...]) -> Refused:
+def _blocked_by(name: str, chain: tuple[str, ...], ways: tuple[str, ...]) -> Refused:
     path = " which depends on ".join(chain)
-    message = f"claim {name} depends on {path}, which is {freeze.DISPUTED}: it cannot be promoted meanwhile"
+    message = f"claim {name} depends on {path}, which is {DISPUTED}: it cannot be promoted meanwhile"
     error = Refused(f"{message}; it is not frozen, its review goes on", hint=f"see: liza claim show {quote(chain[-1])}")
     error.exit_code = 3
     error.status = "disputed"
@@ -60,63 +74,65 @@ def _held(name: str, chain: tuple[str, ...], ways: tuple[str, ...]) -> Refused:
     return error
 
 
-def kill(context: Context, name: str, why: str, by: str) -> Done:
+def kill_claim(context: Context, name: str, why: str, by: str) -> ClaimResult:
     def after(document: Document, claim: Mapping[str, Any]) -> Outcome:
-        if freeze.status_of(claim) == freeze.KILLED:
+        if status_of(claim) == KILLED:
             return Outcome(dict(claim))
-        return states.ended(name, claim, freeze.KILLED, why, by, change.cycle_on(document), context.now)
+        return states.end_claim(name, claim, KILLED, why, by, change.latest_cycle(document), context.now)
 
-    return change.on_living(context, name, "so it is not killed", after)
+    return change.change_unfrozen(context, name, "so it is not killed", after)
 
 
 # --- out of a dispute -----------------------------------------------------------------------------------------------
 
 
-def resolve(context: Context, name: str, how: str, status: str | None, rationale: str, by: str, **more: Any) -> Done:
+def resolve_dispute(
+    context: Context, name: str, how: str, status: str | None, rationale: str, by: str, **more: Any
+) -> ClaimResult:
     """End a dispute: `how` is new_data, dropped or human_override; `status` is what the last of them asks for."""
     if not rationale.strip():
         raise Refused("a dispute does not end without a reason", hint=f"one of: {'; '.join(ways_out(name))}")
-    wanted = freeze.KILLED if how == "dropped" else status_word(status) if status is not None else None
+    wanted = KILLED if how == "dropped" else check_status(status) if status is not None else None
 
     def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
         first = _as_frozen(context, document, name)
         claim = first.record
         if how != "human_override":
             _refuse_taken_out(name, claim)
-        if not freeze.is_frozen(claim):
+        if not is_frozen(claim):
             _resolved_already(name, claim, how, wanted)
             return first
-        outcome = wanted if wanted is not None else freeze.before(claim)
-        cycle = change.cycle_on(document)
+        outcome = wanted if wanted is not None else status_before(claim)
+        cycle = change.latest_cycle(document)
         said = more | ({"resolved_cycle": cycle} if cycle is not None else {})
-        then = freeze.thawed(name, claim, how, outcome, rationale.strip(), by, context.now, **said)
-        return change.joined(first, then)
+        then = end_dispute(name, claim, how, outcome, rationale.strip(), by, context.now, **said)
+        return first.then(then)
 
-    return change.done(context, name, change.changed(context, name, after))
+    return change.claim_result(context, name, change.change_claim(context, name, after))
 
 
 def _as_frozen(context: Context, document: Document, name: str) -> Outcome:
     """The claim as the next check would find it, with its dispute where that, or the claim, was deleted by hand."""
-    lost = missing.named(context.board, name)
-    if lost is not None and evaluate.understood(document, name) is None:
+    lost = missing.find_missing_of(context.board, name)
+    if lost is not None and evaluate.read_record(document, name) is None:
         return Outcome(lost.put_back(None))
-    first = change.settled(context, document, name, change.known(document, name))
+    first = change.reconcile_claim(context, document, name, change.require_claim(document, name))
     return first if lost is None else first._replace(record=lost.put_back(first.record))
 
 
 def _refuse_taken_out(name: str, claim: Mapping[str, Any]) -> None:
     """Deleting a claim or its dispute is a violation that only a human ends; else it would be a silent way out."""
-    if freeze.is_taken_out(claim):
+    if is_taken_out(claim):
         raise Frozen(name, claim, "so only a human override ends its dispute")
 
 
 def _resolved_already(name: str, claim: Mapping[str, Any], how: str, wanted: str | None) -> None:
     """The same decision once more is none; any other is about a dispute that is not there."""
-    past = freeze.disputes_of(claim)
+    past = disputes_of(claim)
     last = past[-1][1] if past else {}
     if last.get("resolution") == how and wanted in (None, last.get("outcome")):
         return
-    status = claim.get("status") or freeze.OPEN
+    status = claim.get("status") or OPEN
     ended = f"; its dispute was resolved {last['resolved_at']}" if last.get("resolved_at") else ""
     hint = f"see: liza claim show {quote(name)}"
     raise Refused(
@@ -124,52 +140,54 @@ def _resolved_already(name: str, claim: Mapping[str, Any], how: str, wanted: str
     )
 
 
-def reexamine(context: Context, name: str, trigger: str, resolved: bool | None, note: str, by: str) -> Done:
+def reexamine_claim(
+    context: Context, name: str, trigger: str, resolved: bool | None, note: str, by: str
+) -> ClaimResult:
     """Look at a dispute again: resolved unfreezes the claim, unresolved leaves it; None only says that it is due."""
 
     def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
         first = _as_frozen(context, document, name)
         claim = first.record
         _refuse_taken_out(name, claim)
-        if not freeze.is_frozen(claim):
-            status = claim.get("status") or freeze.OPEN
+        if not is_frozen(claim):
+            status = claim.get("status") or OPEN
             raise Refused(
                 f"claim {name} is {value_text(status)} and not in dispute: there is nothing to re-examine",
                 hint=f"see: liza claim show {quote(name)}",
             )
         _refuse_without_trigger(name, claim, trigger, resolved, by)
         if resolved is None:
-            then = freeze.marked(name, claim, trigger, note, context.now)
+            then = mark_for_reexamination(name, claim, trigger, note, context.now)
         else:
-            then = freeze.reexamined(name, claim, trigger, resolved, note, by, context.now)
-        return change.joined(first, then)
+            then = reexamine_dispute(name, claim, trigger, resolved, note, by, context.now)
+        return first.then(then)
 
-    return change.done(context, name, change.changed(context, name, after))
+    return change.claim_result(context, name, change.change_claim(context, name, after))
 
 
 def _refuse_without_trigger(name: str, claim: Mapping[str, Any], trigger: str, resolved: bool | None, by: str) -> None:
     """What a re-examination refers to must have happened; an audit happens by it, and is nobody's own case."""
-    if trigger == freeze.AUDIT:
+    if trigger == AUDIT:
         if resolved is not None and (party := parties.party_of(claim, by)) is not None:
             hint = "an audit is made by another model or person; to decide yourself: liza claim resolve"
             raise Refused(f"{value_text(by)} is the {party} of claim {name} and cannot audit its dispute", hint=hint)
-    elif not freeze.is_due(claim, trigger):
+    elif not is_due(claim, trigger):
         happened = {
-            freeze.STAGE_TRANSITION: ("no stage was entered", "liza stage advance STAGE"),
-            freeze.NEW_DATA: ("no data was entered", f"liza stage data REF --for {quote(name)}"),
+            STAGE_TRANSITION: ("no stage was entered", "liza stage advance STAGE"),
+            NEW_DATA: ("no data was entered", f"liza stage data REF --for {quote(name)}"),
         }[trigger]
         message = f"{happened[0]} since claim {name} was frozen or last re-examined by it: nothing to re-examine"
         raise Refused(message, hint=f"enter it first: {happened[1]}")
 
 
-def status_word(text: str) -> str:
+def check_status(text: str) -> str:
     """A status that somebody asks for: ours, or a team's own word."""
     word = text.strip().upper()
-    if word == freeze.DISPUTED:
-        raise Refused("a claim does not get DISPUTED by a decision", hint=f"one of: {', '.join(freeze.STATUSES[:3])}")
+    if word == DISPUTED:
+        raise Refused("a claim does not get DISPUTED by a decision", hint=f"one of: {', '.join(STATUSES[:3])}")
     plain = word.replace("_", "").replace("-", "")
-    meant = closest_match(word, freeze.STATUSES)
+    meant = closest_match(word, STATUSES)
     if not plain.isalnum() or not plain.isascii() or len(word) > 40 or (meant and meant != word):
-        hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(freeze.STATUSES[:3])}, or a word of your own"
+        hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(STATUSES[:3])}, or a word of your own"
         raise Refused(f"{value_text(text)} is no status for a claim", hint=hint)
     return word

@@ -5,19 +5,20 @@ from typing import Any, NamedTuple
 
 from liza.errors import Refused
 from liza.model import MAPPINGS
-from liza.scopes import records
-from liza.scopes.change import log, unknown
-from liza.scopes.claims import evaluate, freeze, missing, stages
+from liza.scopes.change import log_events, unknown_record
+from liza.scopes.claims import evaluate, missing, stages
 from liza.scopes.claims.change import Context, ways_out
+from liza.scopes.claims.disputes import NEW_DATA, mark_for_reexamination
+from liza.scopes.claims.fields import is_frozen
 from liza.scopes.claims.stages import Blocker
-from liza.scopes.records import Event
+from liza.scopes.records import Event, Settled, change_each, find_record
 from liza.store import backups
 from liza.store.document import Document
 from liza.store.edit import revise
 from liza.text import value_text
 
 
-class Staged(NamedTuple):
+class StageResult(NamedTuple):
     """What came of it: the stages and the claims as they are now."""
 
     name: str
@@ -66,15 +67,15 @@ class Change(NamedTuple):
     refused: Blocked | None = None
 
 
-def advance(context: Context, name: str) -> Staged:
+def advance_stage(context: Context, name: str) -> StageResult:
     """Go on to a stage. Every claim in dispute is to be re-examined then; beyond the last stage there must be none."""
     _named(name)
     last = context.settings.last_stage
 
     def after(document: Document) -> Change:
         section = document.data.get("stages")
-        known = stages.called(section, name, last)
-        moved = stages.advanced(section, known, last, context.now)
+        known = stages.known_name(section, name, last)
+        moved = stages.enter_stage(section, known, last, context.now)
         if stages.is_beyond(section, known, last):
             return _unless_disputed(context, document, moved, known, f"stage {known} comes after {last}")
         found = _settled(context, document, moved.section)
@@ -83,7 +84,7 @@ def advance(context: Context, name: str) -> Staged:
     return _change(context, name, after)
 
 
-def add_data(context: Context, reference: str, only: tuple[str, ...]) -> Staged:
+def add_data(context: Context, reference: str, only: tuple[str, ...]) -> StageResult:
     """New data or tools have come: claims in dispute are to be re-examined, all of them or those that are named."""
 
     def after(document: Document) -> Change:
@@ -92,13 +93,13 @@ def add_data(context: Context, reference: str, only: tuple[str, ...]) -> Staged:
         events: list[Event] = []
 
         def change(name: str, claim: Any) -> Any:
-            if (chosen and name not in chosen) or not freeze.is_frozen(claim):
+            if (chosen and name not in chosen) or not is_frozen(claim):
                 return claim
-            outcome = freeze.marked(name, claim, freeze.NEW_DATA, reference, context.now)
+            outcome = mark_for_reexamination(name, claim, NEW_DATA, reference, context.now)
             events.extend(outcome.events)
             return outcome.record
 
-        marked = records.each(found.section, evaluate.SCOPE.name, change)
+        marked = change_each(found.section, evaluate.SCOPE.name, change)
         told = Event("stage", reference, "data", f"new data: {reference}")
         section = stages.with_data(document.data.get("stages"), reference, context.now)
         return Change(section, marked, (*found.events, told, *events), found.archived)
@@ -106,7 +107,7 @@ def add_data(context: Context, reference: str, only: tuple[str, ...]) -> Staged:
     return _change(context, reference, after)
 
 
-def close(context: Context, name: str, by: str) -> Staged:
+def close_stage(context: Context, name: str, by: str) -> StageResult:
     """End a stage; the last one, or one beyond it, only if no claim is in dispute.
 
     What is asked is the ledger, not what somebody says.
@@ -116,8 +117,8 @@ def close(context: Context, name: str, by: str) -> Staged:
 
     def after(document: Document) -> Change:
         section = document.data.get("stages")
-        known = stages.called(section, name, last)
-        moved = stages.closed(section, known, by, context.now)
+        known = stages.known_name(section, name, last)
+        moved = stages.close_stage(section, known, by, context.now)
         if stages.is_last(name, last) or stages.is_beyond(section, known, last):
             return _unless_disputed(context, document, moved, known, f"stage {known} does not close")
         return Change(moved.section, document.data.get("claims"), moved.events)
@@ -129,12 +130,12 @@ def _unless_disputed(context: Context, document: Document, moved: stages.Moved, 
     """That move, unless a claim is in dispute; one that only turns out to be now is frozen all the same."""
     section = document.data.get("stages")
     now = _settled(context, document, section)
-    if found := stages.blockers(missing.restored(context.board, now.section)):
+    if found := stages.blockers(missing.restore_missing(context.board, now.section)):
         return Change(section, now.section, now.events, now.archived, Blocked(name, refused, found))
     return Change(moved.section, now.section, (*now.events, *moved.events), now.archived)
 
 
-def _change(context: Context, name: str, after: Callable[[Document], Change]) -> Staged:
+def _change(context: Context, name: str, after: Callable[[Document], Change]) -> StageResult:
     def revised(document: Document) -> tuple[bytes, Change]:
         made = after(document)
         sections = {"stages": made.stages, "claims": made.claims}
@@ -146,22 +147,22 @@ def _change(context: Context, name: str, after: Callable[[Document], Change]) ->
         return raw, made
 
     made = context.board.change(revised)
-    log(context.board.paths, made.events, context.now)
+    log_events(context.board.paths, made.events, context.now)
     if made.refused is not None:
         raise made.refused
-    return Staged(name, made.stages, made.claims, made.events)
+    return StageResult(name, made.stages, made.claims, made.events)
 
 
-def _settled(context: Context, document: Document, section: Any) -> records.Settled:
+def _settled(context: Context, document: Document, section: Any) -> Settled:
     """The claims as they are once everything is judged, with the stages as they are to be."""
     return evaluate.settle(document.data.get("claims"), context.rules, {}, context.now, section)
 
 
 def _disputed(document: Document, section: Any, name: str) -> str:
-    found = records.find(section, name, evaluate.SCOPE.name)
+    found = find_record(section, name, evaluate.SCOPE.name)
     if found is None:
-        raise unknown(document, evaluate.SCOPE, name)
-    if not isinstance(found[1], MAPPINGS) or not freeze.is_frozen(found[1]):
+        raise unknown_record(document, evaluate.SCOPE, name)
+    if not isinstance(found[1], MAPPINGS) or not is_frozen(found[1]):
         hint = "see which are with: liza claim list"
         raise Refused(f"claim {name} is not in dispute: there is nothing to re-examine", hint=hint)
     return name

@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 from liza.errors import LizaError, Unreadable
 from liza.model import MAPPINGS, format_time
 from liza.rules.same import same_key
-from liza.scopes import records
 from liza.scopes.claims import freeze
-from liza.scopes.records import Event
+from liza.scopes.claims.fields import DISPUTED, is_frozen, is_taken_out, unusable_fields
+from liza.scopes.records import Event, Scope, find_record, named_records, put_record
 
-SCOPE = records.Scope("stage", "stages")
+SCOPE = Scope("stage", "stages", "liza stage list")
 ACTIVE, PASSED, CLOSED, PENDING = "ACTIVE", "PASSED", "CLOSED", "PENDING"
 _ACTIVE = (ACTIVE, "CURRENT", "IN_PROGRESS", "RUNNING", "OPEN")  # words that people have for it
 
 
-def current(section: Any) -> str | None:
+def current_stage(section: Any) -> str | None:
     """The stage that the pipeline is in; several where a person has made several active, None where nobody can say."""
     try:
         return ", ".join(name for name, status in statuses(section) if status in _ACTIVE) or None
@@ -27,7 +27,7 @@ def current(section: Any) -> str | None:
 
 def statuses(section: Any) -> Iterator[tuple[str, str]]:
     """Each stage with its status in capitals."""
-    for _, name, stage in records.named(section, SCOPE.name):
+    for _, name, stage in named_records(section, SCOPE.name):
         if name and isinstance(stage, MAPPINGS):
             yield name, str(stage.get("status") or "").strip().upper()
 
@@ -37,9 +37,9 @@ def is_last(name: str, last: str) -> bool:
     return same_key(name) == same_key(last)
 
 
-def called(section: Any, name: str, last: str) -> str:
+def known_name(section: Any, name: str, last: str) -> str:
     """The name of a stage as the blackboard or the settings have it; `s5` is not another stage than `S5`."""
-    names = [*(label for _, label, _ in records.named(section, SCOPE.name)), last]
+    names = [*(label for _, label, _ in named_records(section, SCOPE.name)), last]
     return next((label for label in names if same_key(label) == same_key(name)), name)
 
 
@@ -55,7 +55,7 @@ def is_beyond(section: Any, name: str, last: str) -> bool:
     (stem, *number), (last_stem, *last_number) = _parts(name), _parts(last)
     if number and last_number and stem == last_stem:
         return number > last_number
-    places = [same_key(label) for _, label, _ in records.named(section, SCOPE.name)]
+    places = [same_key(label) for _, label, _ in named_records(section, SCOPE.name)]
     ends = [place for place in places if place == same_key(last)]
     if not ends and last_number:
         ends = [place for place in places if len(parts := _parts(place)) > 1 and parts[0] == last_stem]
@@ -78,45 +78,45 @@ class Moved(NamedTuple):
     events: tuple[Event, ...] = ()
 
 
-def advanced(section: Any, name: str, last: str, now: datetime) -> Moved:
+def enter_stage(section: Any, name: str, last: str, now: datetime) -> Moved:
     """The pipeline is in that stage from now on; one that was active before is passed.
 
     Who goes back from the last stage has not passed it: it is to be entered again.
     """
     is_back = not is_beyond(section, name, last)
-    found = records.find(section, name, SCOPE.name)
-    was = current(section)
+    found = find_record(section, name, SCOPE.name)
+    was = current_stage(section)
     if was == name:
         return Moved(section)
-    for _, label, stage in list(records.named(section, SCOPE.name)):
+    for _, label, stage in list(named_records(section, SCOPE.name)):
         if label != name and isinstance(stage, MAPPINGS) and str(stage.get("status") or "").strip().upper() in _ACTIVE:
             status = PENDING if is_back and is_last(label, last) else PASSED
-            section = records.put(section, label, {**stage, "status": status}, SCOPE.name)
+            section = put_record(section, label, {**stage, "status": status}, SCOPE.name)
     kept = {key: value for key, value in (found[1] if found else {}).items() if not key.startswith("closed_")}
-    section = records.put(section, name, {**kept, "status": ACTIVE, "entered_at": format_time(now)}, SCOPE.name)
+    section = put_record(section, name, {**kept, "status": ACTIVE, "entered_at": format_time(now)}, SCOPE.name)
     said = f"the pipeline is in stage {name}" + (f", it was in {was}" if was else "")
     return Moved(section, (Event("stage", name, "advanced", said),))
 
 
-def closed(section: Any, name: str, by: str, now: datetime) -> Moved:
-    found = records.find(section, name, SCOPE.name)
+def close_stage(section: Any, name: str, by: str, now: datetime) -> Moved:
+    found = find_record(section, name, SCOPE.name)
     stage = found[1] if found else {}
     if stage.get("status") == CLOSED:
         return Moved(section)
     done = {**stage, "status": CLOSED, "closed_at": format_time(now), "closed_by": by}
     said = f"stage {name} was closed by {by}"
-    return Moved(records.put(section, name, done, SCOPE.name), (Event("stage", name, "closed", said),))
+    return Moved(put_record(section, name, done, SCOPE.name), (Event("stage", name, "closed", said),))
 
 
 def with_data(section: Any, reference: str, now: datetime) -> Any:
     """New data or tools are noted at the stage in which they came; where there is no stage, the log alone has them."""
     names = [name for name, status in statuses(section) if status in _ACTIVE]
-    found = records.find(section, names[-1], SCOPE.name) if names else None
+    found = find_record(section, names[-1], SCOPE.name) if names else None
     if found is None:
         return section
     listed = found[1].get("data")
     data = [*(listed if isinstance(listed, list | tuple) else ()), {"ref": reference, "timestamp": format_time(now)}]
-    return records.put(section, names[-1], {**found[1], "data": data}, SCOPE.name)
+    return put_record(section, names[-1], {**found[1], "data": data}, SCOPE.name)
 
 
 # --- the last stage -------------------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ class Blocker(NamedTuple):
     is_taken_out: bool = False
 
     def __str__(self) -> str:
-        return f"{self.name} is {freeze.DISPUTED}" + "".join(f", {each} by hand" for each in self.violated)
+        return f"{self.name} is {DISPUTED}" + "".join(f", {each} by hand" for each in self.violated)
 
 
 def blockers(claims: Any) -> list[Blocker]:
@@ -139,14 +139,14 @@ def blockers(claims: Any) -> list[Blocker]:
     `Unreadable` where something else than claims stands there: nobody could say that no dispute is among it.
     """
     found = []
-    for where, label, claim in records.named(claims, "claim"):
+    for where, label, claim in named_records(claims, "claim"):
         name = label or f"number {where + 1 if isinstance(where, int) else where}"
         if not isinstance(claim, MAPPINGS):
             raise Unreadable(f"claim {name} is not a record", hint="see: liza validate")
-        for field, expected in freeze.faults_of(claim):
+        for field, expected in unusable_fields(claim):
             raise Unreadable(f"claim {name} cannot be judged: {field} is not {expected}", hint="see: liza validate")
-        if freeze.is_frozen(claim):
-            found.append(Blocker(name, freeze.violations(claim), freeze.is_taken_out(claim)))
+        if is_frozen(claim):
+            found.append(Blocker(name, freeze.violations(claim), is_taken_out(claim)))
     return found
 
 
@@ -162,7 +162,7 @@ class Over(NamedTuple):
         return f"stage {self.stage} is {word} over a dispute: {'; '.join(str(each) for each in self.found)}"
 
 
-def closed_over(section: Any, claims: Any, last: str) -> Over | None:
+def closed_over_dispute(section: Any, claims: Any, last: str) -> Over | None:
     """The last stage where it is closed or passed while a claim is in dispute, or one beyond it that was entered."""
     for name, status in statuses(section):
         ends = (CLOSED, PASSED) if is_last(name, last) else (CLOSED, PASSED, *_ACTIVE)

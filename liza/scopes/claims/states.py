@@ -4,11 +4,31 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from liza.model import MAPPINGS, format_time
+from liza.model import MAPPINGS, Match, Record, format_time
 from liza.scopes.change import Outcome
-from liza.scopes.claims import derived as its
-from liza.scopes.claims.freeze import ACCEPTED, KILLED, OPEN, Claim, history_of
-from liza.scopes.claims.objections import Objection
+from liza.scopes.claims import derived
+from liza.scopes.claims.disputes import (
+    accept_manual_decision,
+    accept_manual_dispute,
+    begin_dispute,
+    mark_stage_transition,
+)
+from liza.scopes.claims.fields import (
+    ACCEPTED,
+    DISPUTED,
+    KILLED,
+    OPEN,
+    Claim,
+    evidence_of,
+    history_of,
+    open_dispute,
+    past_rounds,
+    rounds_of,
+    status_of,
+)
+from liza.scopes.claims.objections import SAME_BY, Objection
+from liza.scopes.claims.settings import Settings
+from liza.scopes.evaluator import Evaluator, reason_text
 from liza.scopes.records import Event
 
 
@@ -39,7 +59,7 @@ class Fields(NamedTuple):
         return {name: list(value) if isinstance(value, tuple) else value for name, value in said if value is not None}
 
 
-def new(name: str, fields: Fields, now: datetime) -> Outcome:
+def new_claim(name: str, fields: Fields, now: datetime) -> Outcome:
     claim = {"status": OPEN, **fields.given(), "created": format_time(now), "rounds": []}
     return Outcome(claim, (Event("claim", name, "added", f"claim {name} was added: {brief(fields.text)}"),))
 
@@ -50,18 +70,18 @@ def brief(text: Any) -> str:
     return line if len(line) <= 200 else line[:199] + "…"
 
 
-def with_round(claim: Mapping[str, Any], given: Round, now: datetime) -> Claim:
+def add_round(claim: Mapping[str, Any], given: Round, now: datetime) -> Claim:
     """After one more round.
 
     A round says what the record has not said of text, confidence and evidence, so that what somebody changed since the
     last one, with a command or by hand, is seen in it. What no round has said so far is the claim's baseline.
     """
     if not isinstance(claim.get("baseline"), MAPPINGS):
-        claim = {**claim, "baseline": its.baseline(claim)}
-    after = {name: own if (own := getattr(given, name)) is not None else claim.get(name) for name in its.VALUES}
-    known = its.evidence_of(claim)
+        claim = {**claim, "baseline": derived.baseline(claim)}
+    after = {name: own if (own := getattr(given, name)) is not None else claim.get(name) for name in derived.VALUES}
+    known = evidence_of(claim)
     added = [each for each in given.evidence if each not in known]
-    new = its.unsaid(claim, **after, evidence=[*known, *added])
+    new = derived.unrecorded_values(claim, **after, evidence=[*known, *added])
     cited = [each for each in given.evidence if each not in new.get("evidence", ())]
     evidence = [*cited, *new.pop("evidence", ())]
     entry: dict[str, Any] = {"round": _number(claim), "timestamp": format_time(now)}
@@ -95,7 +115,7 @@ def _said(objections: Sequence[Objection]) -> dict[str, Any]:
 
 
 def _number(claim: Mapping[str, Any]) -> int:
-    known = [*its.past_rounds(claim), *its.rounds_of(claim)]
+    known = [*past_rounds(claim), *rounds_of(claim)]
     numbers = [number for entry in known if type(number := entry.get("round")) is int]
     return max([*numbers, len(known)]) + 1
 
@@ -105,21 +125,23 @@ def latest_cycle(section: Sequence[Mapping[str, Any]]) -> int | None:
     cycles = [
         cycle
         for claim in section
-        for entry in (*its.past_rounds(claim), *its.rounds_of(claim), *history_of(claim))
+        for entry in (*past_rounds(claim), *rounds_of(claim), *history_of(claim))
         if isinstance(entry, MAPPINGS) and type(cycle := entry.get("cycle")) is int
     ]
     return max(cycles, default=None)
 
 
-def cycle_of(claim: Mapping[str, Any]) -> Any:
+def last_cycle(claim: Mapping[str, Any]) -> Any:
     """The cycle of the last round that names one."""
-    return next((entry["cycle"] for entry in reversed(its.rounds_of(claim)) if entry.get("cycle") is not None), None)
+    return next((entry["cycle"] for entry in reversed(rounds_of(claim)) if entry.get("cycle") is not None), None)
 
 
 # --- what people decide ---------------------------------------------------------------------------------------------
 
 
-def edited(name: str, claim: Mapping[str, Any], fields: Fields, by: str, cycle: int | None, now: datetime) -> Outcome:
+def edit_claim(
+    name: str, claim: Mapping[str, Any], fields: Fields, by: str, cycle: int | None, now: datetime
+) -> Outcome:
     """With other words. What rounds are judged by is kept in the history, so that the next round sees the change."""
     given = {key: value for key, value in fields.given().items() if value != claim.get(key)}
     if not given:
@@ -129,7 +151,7 @@ def edited(name: str, claim: Mapping[str, Any], fields: Fields, by: str, cycle: 
         "timestamp": format_time(now),
         "by": by,
         **({"cycle": cycle} if cycle is not None else {}),
-        "after": len(its.rounds_of(claim)),
+        "after": len(rounds_of(claim)),
         **given,
     }
     said = f"claim {name} was edited by {by}: {', '.join(given)}"
@@ -137,7 +159,7 @@ def edited(name: str, claim: Mapping[str, Any], fields: Fields, by: str, cycle: 
     return Outcome(result, (Event("claim", name, "edited", said),))
 
 
-def ended(
+def end_claim(
     name: str, claim: Mapping[str, Any], status: str, why: str | None, by: str, cycle: int | None, now: datetime
 ) -> Outcome:
     """Promoted, or killed."""
@@ -155,3 +177,59 @@ def ended(
     said = f"claim {name} was {what} by {by}{f': {why}' if why else ''}"
     result = {**claim, "status": status, "history": [*history_of(claim), entry]}
     return Outcome(result, (Event("claim", name, event, said),))
+
+
+# --- evaluating -----------------------------------------------------------------------------------------------------
+
+
+def reconcile_record(name: str, claim: Mapping[str, Any], evaluator: Evaluator[Settings], stage: str | None) -> Outcome:
+    """Apply edits by hand and the rules to a claim. Idempotent, so every caller may do it."""
+    now = evaluator.now
+    by_hand = accept_manual_decision(name, claim, now)
+    if by_hand is not None:
+        return by_hand
+    if open_dispute(claim) is not None:
+        return mark_stage_transition(name, claim, stage or "", now)
+    status = status_of(claim)
+    if status == DISPUTED:
+        return accept_manual_dispute(name, claim, stage, now)
+    if status in (KILLED, None):
+        return Outcome(dict(claim))
+    records = derived.derive_rounds(name, claim, evaluator.settings)
+    matches = evaluator.trips(records) if records else ()
+    if not matches:
+        return Outcome(dict(claim))
+    unresolved = _unresolved(name, matches, records)
+    why = reason_text(matches[0], " ".join(unresolved[0].text[:2000].split())[:300])
+    by = _same_by(name, matches[0], records)
+    return begin_dispute(name, claim, matches[0].rule.name, why, unresolved, by, last_cycle(claim), stage, now)
+
+
+def _unresolved(name: str, matches: Sequence[Match], records: Sequence[Record]) -> list[Objection]:
+    """The objections that tripped, as the last round has them, with the last answer that there was to each."""
+    answers: dict[str, str | None] = {}
+    last: dict[str, Objection] = {}
+    for record in records:
+        last = dict(zip(record.fields["objection"] or (), record.fields["said"], strict=True))
+        answers |= {called: each.response for called, each in last.items() if each.response is not None}
+    wanted = {_objection_of(name, match) for match in matches}
+    chosen = [called for called in last if called in wanted] or list(last)
+    return [last[called]._replace(response=answers.get(called)) for called in chosen] or [Objection("")]
+
+
+def _objection_of(name: str, match: Match) -> str | None:
+    """What the objection is called that a match is about; None if it is about the claim as a whole."""
+    key = match.key or ""
+    return key[len(name) + 3 :] if key.startswith(f"{name} / ") else None
+
+
+def _same_by(name: str, match: Match, records: Sequence[Record]) -> str | None:
+    """The loosest of the means by which the rounds of a match were seen to have one objection."""
+    called = _objection_of(name, match)
+    found: list[str] = []
+    for record in reversed(records):
+        here = dict(zip(record.fields["objection"] or (), record.fields["same_by"], strict=True))
+        if called not in here or record.fields["changed"]:
+            break
+        found.append(here[called])
+    return max(filter(None, found[:-1]), key=SAME_BY.index, default=None)

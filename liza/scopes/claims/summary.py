@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from liza.model import MAPPINGS
-from liza.scopes.claims import derived as its
-from liza.scopes.claims import freeze
-from liza.scopes.claims.ledger import Listed, lines_of, past, plain
+from liza.scopes.claims import derived, freeze
+from liza.scopes.claims.fields import DISPUTED, disputes_of, history_of, is_frozen, marks_of, open_dispute
+from liza.scopes.claims.ledger import Listed, escape_line, escape_lines, past_dispute_text
 from liza.text import text_of
 
 DECISIONS = ("promoted", "killed", "edited")
@@ -31,15 +31,15 @@ class Summary(NamedTuple):
     decided: tuple[tuple[str, Mapping[str, Any]], ...]
 
 
-def summary_of(listed: Listed, cycle: Any) -> Summary:
+def summarize_cycle(listed: Listed, cycle: Any) -> Summary:
     """Every claim of the ledger is looked at: one in dispute cannot be left out."""
     disputes: list[Dispute] = []
     for name, claim in listed:
-        if freeze.is_frozen(claim):
+        if is_frozen(claim):
             since = claim.get("dispute_cycle")
             disputes.append(Dispute(name, claim, since, _is(since, cycle)))
-    ended = [(name, entry) for name, claim in listed for _, entry in freeze.disputes_of(claim)]
-    entries = [(name, entry) for name, claim in listed for entry in freeze.history_of(claim)]
+    ended = [(name, entry) for name, claim in listed for _, entry in disputes_of(claim)]
+    entries = [(name, entry) for name, claim in listed for entry in history_of(claim)]
     return Summary(
         cycle,
         tuple(sorted(disputes, key=lambda each: not each.new)),
@@ -64,42 +64,45 @@ def _of(entry: Mapping[str, Any], cycle: Any) -> bool:
 
 def _reviewed(listed: Listed, cycle: Any) -> Iterator[tuple[str, int, tuple[str, ...]]]:
     for name, claim in listed:
-        found = [changes for entry, changes in its.all_rounds(claim) if _is(entry.get("cycle"), cycle)]
+        found = [changes for entry, changes in derived.all_rounds(claim) if _is(entry.get("cycle"), cycle)]
         if found:
             yield name, len(found), tuple(sorted({each for changes in found for each in changes}))
 
 
-def markdown(summary: Summary) -> str:
-    lines = [f"# Cycle {plain(text_of(summary.cycle))}", "", "## Disputes", ""]
+def summary_markdown(summary: Summary) -> str:
+    lines = [f"# Cycle {escape_line(text_of(summary.cycle))}", "", "## Disputes", ""]
     for each in summary.disputes:
         lines += _dispute(each)
-    lines += [f"- **{plain(name)}**, resolved: {plain(past(entry))}" for name, entry in summary.resolved]
+    lines += [
+        f"- **{escape_line(name)}**, resolved: {escape_line(past_dispute_text(entry))}"
+        for name, entry in summary.resolved
+    ]
     lines += [] if summary.disputes or summary.resolved else ["None."]
     lines += ["", "## Reviewed", "", *_rows(summary.reviewed)]
     lines += ["", "## Decided", ""]
-    lines += [f"- **{plain(name)}**: {plain(_decision(entry))}" for name, entry in summary.decided]
+    lines += [f"- **{escape_line(name)}**: {escape_line(_decision(entry))}" for name, entry in summary.decided]
     lines += [] if summary.decided else ["None."]
     return "\n".join(lines) + "\n"
 
 
 def _dispute(dispute: Dispute) -> Iterator[str]:
     claim = dispute.claim
-    entry = (freeze.open_dispute(claim) or (0, {}))[1]
+    entry = (open_dispute(claim) or (0, {}))[1]
     began = f"cycle {text_of(dispute.since)}" if dispute.since is not None else text_of(entry.get("timestamp") or "?")
-    since = "since this cycle" if dispute.new else f"since {plain(began)}"
-    yield f"- **{plain(dispute.name)} [{freeze.DISPUTED}]** {since}"
+    since = "since this cycle" if dispute.new else f"since {escape_line(began)}"
+    yield f"- **{escape_line(dispute.name)} [{DISPUTED}]** {since}"
     for label, field in (("Objection", "dispute_reason"), ("Researcher", "researcher_position")):
-        yield f"  - {label}: {lines_of(text_of(claim.get(field) or 'not said')).replace(chr(10), chr(10) + '  ')}"
+        yield f"  - {label}: {escape_lines(text_of(claim.get(field) or 'not said')).replace(chr(10), chr(10) + '  ')}"
     for each in freeze.violations(claim):
-        yield f"  - Frozen, and {plain(each)} by hand"
-    for mark in freeze.marks_of(claim):
-        yield f"  - To be re-examined: {plain(text_of(mark.get('detail')))}"
+        yield f"  - Frozen, and {escape_line(each)} by hand"
+    for mark in marks_of(claim):
+        yield f"  - To be re-examined: {escape_line(text_of(mark.get('detail')))}"
 
 
 def _rows(reviewed: Sequence[tuple[str, int, tuple[str, ...]]]) -> Iterator[str]:
     for name, count, changes in reviewed:
         seen = f"state change ({', '.join(changes)})" if changes else "no state change"
-        yield f"- **{plain(name)}**: {count} round{'s' if count > 1 else ''}, {seen}"
+        yield f"- **{escape_line(name)}**: {count} round{'s' if count > 1 else ''}, {seen}"
     if not reviewed:
         yield "None."
 

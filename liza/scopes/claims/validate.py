@@ -7,10 +7,11 @@ from typing import Any
 from liza.errors import LizaError
 from liza.model import MAPPINGS, Fault
 from liza.rules.evaluate import RuleSet
-from liza.scopes import records
 from liza.scopes.claims import dependencies, freeze, stages
 from liza.scopes.claims.change import ways_out
+from liza.scopes.claims.fields import STATUSES, status_of, unusable_fields
 from liza.scopes.claims.settings import settings_of
+from liza.scopes.records import find_record, named_records
 from liza.store.document import Path
 from liza.text import closest_match, value_text
 
@@ -18,7 +19,7 @@ from liza.text import closest_match, value_text
 def faults(section: Any, rules: RuleSet, beside: Mapping[str, Any]) -> Iterator[Fault]:
     """What a rule cannot use, what is probably not what was meant, and what was done to frozen claims."""
     try:
-        listed = [(where, name, claim) for where, name, claim in records.named(section, "claim")]
+        listed = [(where, name, claim) for where, name, claim in named_records(section, "claim")]
     except LizaError:
         return  # that it holds no records is said already
     names = {name for _, name, _ in listed}
@@ -36,19 +37,19 @@ def faults(section: Any, rules: RuleSet, beside: Mapping[str, Any]) -> Iterator[
 
 
 def _claim(name: str, claim: Mapping[str, Any], path: Path, names: set[str]) -> Iterator[Fault]:
-    for field, expected in freeze.faults_of(claim):
+    for field, expected in unusable_fields(claim):
         said = f"{field} is {value_text(claim.get(field))}, expected is {expected}: the claim cannot be judged"
         yield Fault((*path, field), said)
-    for field, said in freeze.broken(claim):
+    for field, said in freeze.changed_fields(claim):
         hint = f"put it back from .liza/backups/, or decide: {'; '.join(ways_out(name))}"
         yield Fault((*path, field), f"claim {name} is frozen, and {said} by hand", hint)
-    status = freeze.status_of(claim)
-    meant = closest_match(status, freeze.STATUSES)
+    status = status_of(claim)
+    meant = closest_match(status, STATUSES)
     if meant and meant != status:
         yield Fault((*path, "status"), f"the status is {value_text(status)}", f"did you mean {meant}?", "warning")
     if not isinstance(claim.get("text"), str):
         yield Fault(path, f"claim {name} says nothing: it has no text", "add a field: text: ...", "warning")
-    for each in dependencies.needed(claim):
+    for each in dependencies.dependencies_of(claim):
         if each not in names:
             other = closest_match(each, sorted(names))
             said = f"it depends on {value_text(each)}, which is no claim here"
@@ -70,10 +71,10 @@ def _rounds(listed: Any, path: Path) -> Iterator[Fault]:
 
 def _stages(claims: Any, section: Any, last: str) -> Iterator[Fault]:
     try:
-        found = stages.closed_over(section, claims, last)
+        found = stages.closed_over_dispute(section, claims, last)
     except LizaError:
         return  # what cannot be read is said already
     if found is not None:
-        where = records.find(section, found.stage, "stage")
+        where = find_record(section, found.stage, "stage")
         hint = f"see: liza stage list   (and: liza claim show {quote(found.found[0].name)})"
         yield Fault(("stages", where[0] if where else 0), str(found), hint)

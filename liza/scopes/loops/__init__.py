@@ -1,1 +1,1 @@
-"""Loops that go nowhere: iterations are recorded, judged at once, and a loop that does not get on is opened."""
+"""Loops that make no progress: every iteration is recorded and evaluated at once, and a stuck loop is opened."""

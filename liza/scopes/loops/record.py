@@ -1,4 +1,4 @@
-"""Loops on the blackboard: one more iteration, a reset, a probe, each in one change under the lock."""
+"""Record an iteration, reset a loop or probe it: each is one change of the blackboard under the lock."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 from liza.errors import Refused, Unreadable
 from liza.model import format_time
 from liza.rules.evaluate import RuleSet
-from liza.scopes.change import Outcome, change, unknown
-from liza.scopes.inbox import or_wait
-from liza.scopes.loops import derived as its
+from liza.scopes import records
+from liza.scopes.change import Outcome, change_record, unknown_record
+from liza.scopes.evaluator import Evaluator
+from liza.scopes.inbox import record_or_queue
 from liza.scopes.loops import evaluate, states
+from liza.scopes.loops.fields import COMPLETE, OPEN, OUTCOMES, status_of
 from liza.scopes.loops.settings import Settings
 from liza.scopes.payload import dump
 from liza.store.board import Board
@@ -18,11 +20,11 @@ from liza.store.document import Document
 from liza.text import printable, value_text
 from liza.toolerrors.errors import Error
 
-_MOST = 1e12  # of anything that is counted
+_MOST = 1e12  # the largest count that is accepted
 
 
 class Iteration(NamedTuple):
-    """What is known of one iteration; None is unknown, and counts neither way."""
+    """What is known of one iteration; None is unknown, and counts neither for nor against it."""
 
     task: str | None = None
     progress: float | None = None
@@ -39,45 +41,45 @@ class Iteration(NamedTuple):
     confidence: float | None = None
     errors: int | None = None
     session: str | None = None
-    unproven: bool = False  # it claims to be done, and whoever ran it could not show that
+    unproven: bool = False  # it claims to be done, and the program that ran it could not verify that
 
     def fields(self, now: datetime) -> dict[str, Any]:
-        """As it stands on the blackboard, without what is unknown."""
+        """The entry on the blackboard, without what is unknown."""
         evidence = {name: "pass" if passed else "fail" for name, passed in self.evidence.items()}
-        said = {
+        values = {
             **self._asdict(),
             "evidence": evidence or None,
             "outcome": self.outcome if self.outcome != "ok" else None,
         }
-        del said["error"]
+        del values["error"]
         return {
             "timestamp": format_time(now),
-            **{name: value for name, value in said.items() if value is not None and value is not False},
+            **{name: value for name, value in values.items() if value is not None and value is not False},
         }
 
 
-class Recorded(NamedTuple):
-    """A loop after something was done to it, or as it is now."""
+class LoopResult(NamedTuple):
+    """A loop after a command, or as it is now."""
 
     name: str
     status: str
     reason: str
     loop: Mapping[str, Any]
-    opened: bool = False  # just now
+    opened: bool = False  # by this command
     completed: bool = False
     signals: tuple[evaluate.Signal, ...] = ()
     notes: tuple[str, ...] = ()
     probe_from: datetime | None = None  # an open loop may be probed only then; None: now
 
     def command(self, verb: str) -> str:
-        """What a person types about this loop, as a shell reads it."""
+        """The `liza loop` command about this loop, shell_quoted for a shell."""
         from shlex import quote
 
         return f"liza loop {verb} {'-- ' if self.name.startswith('-') else ''}{printable(quote(self.name))}"
 
     @property
     def ways_on(self) -> str:
-        """What a person may type to let an open loop continue."""
+        """The commands that let an open loop continue."""
         reset = f"go on with: {self.command('reset')}"
         if states.needs_reset(self.loop):
             return reset
@@ -85,114 +87,116 @@ class Recorded(NamedTuple):
         return f"{reset}   ({since} try one iteration: {self.command('probe')})"
 
 
-def record(
+def record_iteration(
     board: Board, name: str, iteration: Iteration, rules: RuleSet, settings: Settings, now: datetime
-) -> Recorded:
-    """Put one iteration on the blackboard, and judge the loop at once; `NotEvaluated` where it waits in the inbox."""
-    _checked(name, iteration)
+) -> LoopResult:
+    """Add one iteration and evaluate the loop at once; `NotEvaluated` where it waits in the inbox instead."""
+    _check_iteration(name, iteration)
     error = iteration.error
-    said = None if error is None else {name: value for name, value in error._asdict().items() if value is not None}
-    judge = evaluate.Judge(rules, settings, now)
+    found = None if error is None else {key: value for key, value in error._asdict().items() if value is not None}
+    evaluator = evaluate.evaluator_for(rules, settings, now)
 
     def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
-        loop = evaluate.understood(document, name) or states.new()
-        return states.recorded(name, loop, iteration.fields(now), said, settings, judge, now)
+        loop = evaluate.read_record(document, name) or states.new_loop()
+        return states.add_iteration(name, loop, iteration.fields(now), found, evaluator)
 
     def fields() -> Mapping[str, Any]:
         return {"loop": name, "iteration": dump(iteration), "project": settings.project}
 
-    outcome = or_wait(board, "iteration", fields, format_time(now), lambda: _change(board, name, after, now))
-    return _told(name, outcome, judge)
+    outcome = record_or_queue(board, "iteration", fields, format_time(now), lambda: _change(board, name, after, now))
+    return _result(name, outcome, evaluator)
 
 
-def reset(
+def reset_loop(
     board: Board, name: str, why: str | None, by: str, rules: RuleSet, settings: Settings, now: datetime,
     how: str = "reset",
-) -> Recorded:  # fmt: skip
-    """Close a loop and set its counters to 0. `how` says whether a person did it."""
+) -> LoopResult:  # fmt: skip
+    """Close a loop and set its counters to 0. `how` is what the history says: reset, or automatic."""
 
     def after(document: Document, loop: Mapping[str, Any] | None) -> Outcome:
         if loop is None:
-            raise unknown(document, evaluate.SCOPE, name)
-        return states.closed(name, loop, how, why, now, by)
+            raise unknown_record(document, evaluate.SCOPE, name)
+        return states.close_loop(name, loop, how, why, now, by)
 
-    return _told(name, _change(board, name, after, now), evaluate.Judge(rules, settings, now))
+    return _result(name, _change(board, name, after, now), evaluate.evaluator_for(rules, settings, now))
 
 
-def probe(board: Board, name: str, by: str, rules: RuleSet, settings: Settings, now: datetime) -> Recorded:
+def probe_loop(board: Board, name: str, by: str, rules: RuleSet, settings: Settings, now: datetime) -> LoopResult:
     """Let an open loop try one iteration, once it has cooled down; any other loop stays as it is."""
 
     def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
-        loop = evaluate.understood(document, name)
+        loop = evaluate.read_record(document, name)
         if loop is None:
-            raise unknown(document, evaluate.SCOPE, name)
-        if states.status_of(loop) != states.OPEN:
+            raise unknown_record(document, evaluate.SCOPE, name)
+        if status_of(loop) != OPEN:
             return Outcome(dict(loop))
         _require_probe(name, loop, settings, now)
-        return states.probed(name, loop, "probe", now, by)
+        return states.start_probe(name, loop, "probe", now, by)
 
-    return _told(name, _change(board, name, after, now), evaluate.Judge(rules, settings, now))
+    return _result(name, _change(board, name, after, now), evaluate.evaluator_for(rules, settings, now))
 
 
 def _require_probe(name: str, loop: Mapping[str, Any], settings: Settings, now: datetime) -> None:
     """`Refused` where an open loop may not be probed, or not yet."""
-    hint = Recorded(name, states.OPEN, "", loop).command("reset")
+    hint = LoopResult(name, OPEN, "", loop).command("reset")
     if states.needs_reset(loop):
         raise Refused(f"a trip of {states.RESET_ONLY} is closed by a reset only", hint=hint)
     since = states.probe_from(loop, settings)
     if now < since:
-        raise Refused(f"loop {value_text(name)} cools down until {format_time(since)}", hint=f"wait, or: {hint}")
+        raise Refused(f"loop {value_text(name)} is cooling down until {format_time(since)}", hint=f"wait, or: {hint}")
 
 
-def look(board: Board, name: str, rules: RuleSet, settings: Settings, now: datetime) -> Recorded:
-    """A loop as it is now; one that nobody has recorded yet is closed. What others wrote is judged, and not written."""
+def read_loop(board: Board, name: str, rules: RuleSet, settings: Settings, now: datetime) -> LoopResult:
+    """A loop as it is now; a new name is a closed loop.
+
+    What other programs wrote into it is evaluated, and not written.
+    """
     try:
-        loop = evaluate.understood(board.read(), name) or states.new()
+        loop = evaluate.read_record(board.read(), name) or states.new_loop()
     except Unreadable as error:
         raise board.with_backup(error) from None
-    return told(name, loop, rules, settings, now)
+    return evaluate_loop(name, loop, rules, settings, now)
 
 
-def told(name: str, loop: Mapping[str, Any], rules: RuleSet, settings: Settings, now: datetime) -> Recorded:
-    """The same of a loop that was read before."""
-    judge = evaluate.Judge(rules, settings, now)
-    return _told(name, states.settled(name, loop, settings, judge, now)._replace(events=()), judge)
+def evaluate_loop(name: str, loop: Mapping[str, Any], rules: RuleSet, settings: Settings, now: datetime) -> LoopResult:
+    """The same for a loop that was read before."""
+    evaluator = evaluate.evaluator_for(rules, settings, now)
+    return _result(name, states.reconcile_record(name, loop, evaluator)._replace(events=()), evaluator)
 
 
 def _change(
     board: Board, name: str, after: Callable[[Document, Mapping[str, Any] | None], Outcome], now: datetime
 ) -> Outcome:
-    return change(board, evaluate.SCOPE, name, after, now, evaluate.archive)
+    return change_record(board, evaluate.SCOPE, name, after, now, evaluate.archive)
 
 
-def _told(name: str, outcome: Outcome, judge: evaluate.Judge) -> Recorded:
-    loop = outcome.record
-    since = states.probe_from(loop, judge.settings)
+def _result(name: str, outcome: Outcome, evaluator: Evaluator[Settings]) -> LoopResult:
+    loop, settings, now = outcome.record, evaluator.settings, evaluator.now
+    since = states.probe_from(loop, settings)
     kinds = {event.kind for event in outcome.events}
-    return Recorded(
+    return LoopResult(
         name=name,
-        status=states.effective(loop, judge.settings, judge.now),
+        status=states.effective_status(loop, settings, now),
         reason=str(loop.get("trigger_reason") or ""),
         loop=loop,
         opened="opened" in kinds,
         completed=bool(loop.get("completed_at")),
-        signals=judge.signals(name, loop),
+        signals=evaluate.signals(name, loop, evaluator),
         notes=tuple(event.text for event in outcome.events if event.kind != "opened"),
-        probe_from=since if since > judge.now else None,
+        probe_from=since if since > now else None,
     )
 
 
 def check_name(name: str) -> None:
     """`Refused` where a loop cannot have that name."""
-    if not name.strip() or not name.isprintable() or len(name) > 200:
-        raise Refused(f"{value_text(name)} is no name for a loop", hint="a short name on one line, like coder-1")
+    records.check_name("loop", name, 200, "coder-1")
 
 
-def _checked(name: str, iteration: Iteration) -> None:
+def _check_iteration(name: str, iteration: Iteration) -> None:
     check_name(name)
-    if iteration.outcome not in its.OUTCOMES:
-        raise Refused(f"the outcome {iteration.outcome!r} is not known", hint=f"one of: {', '.join(its.OUTCOMES)}")
-    for field, most in (("progress", its.COMPLETE), ("files_changed", _MOST), ("tokens", _MOST), ("duration", _MOST)):
+    if iteration.outcome not in OUTCOMES:
+        raise Refused(f"unknown outcome {value_text(iteration.outcome)}", hint=f"one of: {', '.join(OUTCOMES)}")
+    for field, most in (("progress", COMPLETE), ("files_changed", _MOST), ("tokens", _MOST), ("duration", _MOST)):
         number = getattr(iteration, field)
         if number is not None and not (type(number) in (int, float) and 0 <= number <= most):
-            raise Refused(f"{field} is {value_text(number)}", hint=f"a number from 0 to {most:g} is expected")
+            raise Refused(f"{field}: expected a number from 0 to {most:g}, got {value_text(number)}")

@@ -1,7 +1,7 @@
-"""The numbers that loops are judged by, from whoever has the last word on each.
+"""The settings for loops, and which source wins for each.
 
 An option beats the environment; that beats the file's own values for the chosen project type; these beat the shipped
-values of that type; these beat the file's values for everybody; and these beat the defaults.
+values of that type; these beat the file's general values; and these beat the defaults.
 """
 
 from collections.abc import Mapping
@@ -12,20 +12,20 @@ from liza.rules.conditions import Condition
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.schema import rules as blocks
 from liza.schema.rules import LIMITS, PROJECTS, SIGNALS, TASK_TIMEOUT, THRESHOLD, Limit
-from liza.text import closest_match, value_text
+from liza.text import suggestion, value_text
 
 _TRUE = ("1", "true", "yes", "on")
 
 
 class Settings(NamedTuple):
-    """How loops are judged, and what is done about one that is stuck."""
+    """How loops are evaluated, and what happens to one that is stuck."""
 
     threshold: int = THRESHOLD.default  # loops, not percent
     action: str = "pause"
     max_loops_no_progress: int = LIMITS["max_loops_no_progress"].default
     stagnation_threshold: float = LIMITS["stagnation_threshold"].default  # percent
     cooldown_seconds: float = LIMITS["cooldown_seconds"].default  # before a probe; 0: at once
-    auto_probe: bool = False  # once it has cooled down, a stagnant loop tries one iteration by itself
+    auto_probe: bool = False  # a stagnant loop that has cooled down tries one iteration without a command
     absolute_max_loops: int = LIMITS["absolute_max_loops"].default
     warning_threshold: int = LIMITS["warning_threshold"].default
     critical_threshold: int = LIMITS["critical_threshold"].default
@@ -36,9 +36,9 @@ class Settings(NamedTuple):
     desktop: bool = False
     webhook: str | None = None
     project: str | None = None
-    disabled: bool = False  # loops are recorded, and never opened
+    disabled: bool = False  # loops are recorded and never opened
     debug: bool = False
-    notes: tuple[str, ...] = ()  # what is odd about them
+    notes: tuple[str, ...] = ()  # warnings about them
 
 
 _DEFAULTS = Settings._field_defaults
@@ -49,7 +49,7 @@ _PARAMS = (
 
 
 def settings_of(rules: RuleSet, environment: Mapping[str, str], options: Mapping[str, Any] | None = None) -> Settings:
-    """What is in force. A value that is out of its range is `WrongUsage` as an option, `Refused` elsewhere."""
+    """The settings in force. A value out of its range is `WrongUsage` as an option, `Refused` elsewhere."""
     given = {name: value for name, value in (options or {}).items() if value is not None}
     stagnation, breaker = (rules.blocks.get(key) or {} for key in blocks.LOOP_BLOCKS)
     project, notes = _project(given.get("project"), environment.get("PROJECT_TYPE"), breaker)
@@ -85,20 +85,18 @@ def _first(*candidates: Any) -> Any:
 
 
 def _project(option: Any, variable: str | None, breaker: Mapping[str, Any]) -> tuple[str | None, tuple[str, ...]]:
-    """The type of project that was chosen, and what is odd about that.
+    """The project type, and warnings about it.
 
-    Anything may be in PROJECT_TYPE, which is not ours alone: a type that nobody knows has the limits of every project.
+    PROJECT_TYPE may hold anything, because other programs use it too: an unknown type there is a warning, not an error.
     """
     chosen = option or (variable or "").strip() or None
     known = tuple(dict.fromkeys([*PROJECTS, *(breaker.get("projects") or {})]))
     if chosen is None or chosen in known:
         return chosen, ()
-    meant = closest_match(chosen, known)
-    hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(known)}"
+    hint = suggestion(chosen, known)
     if option:
-        raise WrongUsage(f"--project is {value_text(chosen)}, which is no known type of project", hint=hint)
-    said = f"PROJECT_TYPE is {value_text(chosen)}, which is not known, so the limits of every project count"
-    return None, (f"{said} ({hint})",)
+        raise WrongUsage(f"--project: unknown project type {value_text(chosen)}", hint=hint)
+    return None, (f"PROJECT_TYPE: unknown project type {value_text(chosen)}, so the default limits apply ({hint})",)
 
 
 def _number(
@@ -112,7 +110,7 @@ def _number(
     number = int(text) if str(text).isdecimal() and len(str(text)) < 10 else None
     if limit.fault(number) is not None:
         wrong = Refused if whose == variable else WrongUsage
-        raise wrong(f"{whose} is {value_text(text)}, expected is {limit.fault(number)}", hint=f"for example: {whose}=3")
+        raise wrong(f"{whose}: expected {limit.fault(number)}, got {value_text(text)}", hint=f"for example: {whose}=3")
     return number
 
 
@@ -120,22 +118,20 @@ def _action(option: str | None, variable: str | None) -> str | None:
     for chosen, whose in ((option, "--on-stagnation"), ((variable or "").strip() or None, "LIZA_ON_STAGNATION")):
         if chosen is not None:
             if chosen not in blocks.ACTIONS:
-                meant = closest_match(chosen, blocks.ACTIONS)
-                hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(blocks.ACTIONS)}"
                 wrong = WrongUsage if chosen is option else Refused
-                raise wrong(f"{whose} is {value_text(chosen)}, which is not known", hint=hint)
+                raise wrong(f"{whose}: unknown action {value_text(chosen)}", hint=suggestion(chosen, blocks.ACTIONS))
             return chosen
     return None
 
 
 def _flag(variable: str, environment: Mapping[str, str]) -> bool:
-    """A switch. What is neither on nor off is off, as it is for the program that the variable was made for."""
+    """A switch; any word that does not mean on is off."""
     return environment.get(variable, "").strip().lower() in _TRUE
 
 
 def rules_for(rules: RuleSet, settings: Settings) -> RuleSet:
-    """The rules about loops with their numbers filled in, without those that are turned off."""
-    # What nobody has set is left to the params of the rules themselves.
+    """The rules about loops with the settings as params, without those that are turned off."""
+    # A setting that has its default does not override the params of the rules themselves.
     params = {
         name: float(value) for name, value in settings._asdict().items() if value != _DEFAULTS[name] and name in _PARAMS
     }

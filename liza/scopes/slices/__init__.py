@@ -1,1 +1,1 @@
-"""Work on a test that does not converge: attempts are recorded, judged at once, and the slice is stopped."""
+"""Attempts at failing tests: a test that fails again and again stops its slice of work."""

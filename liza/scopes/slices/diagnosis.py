@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from liza.model import MAPPINGS
-from liza.scopes.slices import derived as rec
+from liza.scopes.records import list_of
+from liza.scopes.slices import derived
+from liza.scopes.slices.fields import find_test, open_trip
 from liza.text import closest_match, text_of, value_text
 from liza.toolerrors import results
 
@@ -41,12 +43,14 @@ _NOTHING = (
 Report = dict[str, Any]
 
 
-def known(name: str, record: Mapping[str, Any], test: str, violations: Sequence[Mapping[str, Any]], why: str) -> Report:
+def known_report(
+    name: str, record: Mapping[str, Any], test: str, violations: Sequence[Mapping[str, Any]], why: str
+) -> Report:
     """The report as liza can write it; `why` says what an empty list of violations means."""
-    trip = rec.trip_of(record) or {}
-    about = rec.test_of(record, test)
+    trip = open_trip(record) or {}
+    about = find_test(record, test)
     log = list(_log(name, record, test))
-    files = [text_of(each) for each in rec.list_of(about, "files_touched")]
+    files = [text_of(each) for each in list_of(about, "files_touched")]
     files += [text_of(file) for entry in log for file in entry["files"]]
     return {
         "slice_id": name,
@@ -69,7 +73,7 @@ def _failed(name: str, record: Mapping[str, Any], test: str) -> list[Mapping[str
     """The failed attempts at a test, also those that nobody listed."""
     return [
         each.fields
-        for each in rec.derived(name, record)
+        for each in derived.derive_attempts(name, record)
         if each.fields.get("test") == test and each.fields["result"] == results.FAILED
     ]
 
@@ -85,25 +89,25 @@ def _log(name: str, record: Mapping[str, Any], test: str) -> Iterator[dict[str, 
         yield {
             "attempt": number,
             "strategy": text_of(entry.get("strategy") or "not recorded"),
-            "files": [text_of(file) for file in rec.list_of(entry, "files")],
+            "files": [text_of(file) for file in list_of(entry, "files")],
             "result": text_of(entry.get("error") or "not recorded"),
         }
 
 
-def answered(report: Mapping[str, Any], answer: Mapping[str, Any]) -> Report:
+def merge_answer(report: Mapping[str, Any], answer: Mapping[str, Any]) -> Report:
     """The report with what an agent said. What the test runner said and what was tried stay as they were recorded."""
     reasons = answer.get("not_applicable")
     merged = {**report, **{name: answer[name] for name in ASKED if answer.get(name) is not None}}
     if _says_nothing(report.get("actual_error")):
         merged["actual_error"] = answer.get("actual_error")
-    merged["attempt_log"] = _results(rec.list_of(report, "attempt_log"), answer.get("attempt_log"))
+    merged["attempt_log"] = _results(list_of(report, "attempt_log"), answer.get("attempt_log"))
     merged["cumulative_files_modified"] = _joined(report, answer, "cumulative_files_modified", text_of)
     merged["scope_violations"] = _joined(report, answer, "scope_violations", _file)
     merged["not_applicable"] = {
         **(report["not_applicable"] if isinstance(report.get("not_applicable"), MAPPINGS) else {}),
         **(reasons if isinstance(reasons, MAPPINGS) else {}),
     }
-    return {**merged, "complete": not list(faults(merged))}
+    return {**merged, "complete": not list(missing_fields(merged))}
 
 
 def _results(ours: list[Any], theirs: Any) -> Any:
@@ -125,7 +129,7 @@ def _joined(report: Mapping[str, Any], answer: Mapping[str, Any], field: str, ke
     given = answer.get(field)
     if not isinstance(given, list):
         return report[field] or given  # a text says why there are none
-    return list({key(each): each for each in (*given, *rec.list_of(report, field))}.values())
+    return list({key(each): each for each in (*given, *list_of(report, field))}.values())
 
 
 def _file(violation: Any) -> str:
@@ -135,7 +139,7 @@ def _file(violation: Any) -> str:
 # --- what is missing ------------------------------------------------------------------------------------------------
 
 
-def faults(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def missing_fields(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Each field that is not filled in as it must be, and what is wrong with it."""
     reasons = report.get("not_applicable")
     stated = (
@@ -165,7 +169,7 @@ def _says_nothing(value: Any) -> bool:
     return value is None or (isinstance(value, list | tuple | dict) and all(map(_says_nothing, value)))
 
 
-def misspelt(answer: Mapping[str, Any]) -> Iterator[str]:
+def unknown_keys(answer: Mapping[str, Any]) -> Iterator[str]:
     """Keys of an answer that nobody reads, with what was probably meant."""
     for name in answer:
         if name not in _KNOWN:

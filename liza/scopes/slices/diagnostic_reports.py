@@ -9,29 +9,28 @@ from typing import Any
 from liza import templates
 from liza.errors import Refused, Unreadable
 from liza.model import MAPPINGS, Problem
-from liza.scopes.change import Outcome, change
-from liza.scopes.records import Event
-from liza.scopes.slices import derived as rec
+from liza.scopes.change import Outcome, change_record, unknown_record
+from liza.scopes.records import Event, list_of, mappings_of
 from liza.scopes.slices import diagnosis, evaluate, scope_files
 from liza.scopes.slices.diagnosis import Report
-from liza.scopes.slices.names import file_name
+from liza.scopes.slices.fields import ACTIVE, open_trip, status_of
 from liza.store import emit, files
 from liza.store.board import Board
 from liza.store.document import Document, parse
 from liza.store.files import open_regular
 from liza.store.paths import Paths
 from liza.store.values import identical
-from liza.text import printable, shell_quoted, text_of, value_text
+from liza.text import file_name, printable, shell_quoted, text_of, value_text
 
 TEMPLATE = "diagnostic.yaml"
-MOST = 4 << 20  # bytes of an answer that are read
+MAX_BYTES = 4 << 20  # bytes of an answer that are read
 
 
 def folder(paths: Paths) -> str:
     return os.path.join(paths.folder, "diagnostics")
 
 
-def error_file(paths: Paths, name: str, error: str) -> str | None:
+def write_error_file(paths: Paths, name: str, error: str) -> str | None:
     """Keep an error that is too long for the blackboard whole; None where that cannot be done."""
     import hashlib
 
@@ -42,29 +41,31 @@ def error_file(paths: Paths, name: str, error: str) -> str | None:
         files.write_atomically(path, raw)
     except OSError:
         return None
-    return shown_path(paths, path)
+    return display_path(paths, path)
 
 
-def shown_path(paths: Paths, path: str) -> str:
+def display_path(paths: Paths, path: str) -> str:
     """A path below the blackboard as people type it: from the folder that has the `.liza/`."""
     return os.path.relpath(path, os.path.dirname(os.path.abspath(paths.folder)))
 
 
-def write_missing(paths: Paths, name: str, record: Mapping[str, Any]) -> list[str]:
+def write_missing_reports(paths: Paths, name: str, record: Mapping[str, Any]) -> list[str]:
     """Write each report of an open trip that is not there yet; what could not be written, in words.
 
     Whatever keeps a report from being written keeps nothing else from being done.
     """
     wrong: list[str] = []
-    for entry in rec.records_of(rec.trip_of(record) or {}, "reports"):
+    for entry in mappings_of(open_trip(record) or {}, "reports"):
         path = _path(paths, entry)
         if path is None or os.path.exists(path):
             continue
         try:
             files.make_folders(folder(paths), os.path.dirname(path))
-            files.write_atomically(path, rendered(_known(paths, name, record, text_of(entry.get("test")))).encode())
+            files.write_atomically(
+                path, render_report(_known_report(paths, name, record, text_of(entry.get("test")))).encode()
+            )
         except OSError as error:
-            wrong.append(f"the report {shown_path(paths, path)} could not be written: {error.strerror}")
+            wrong.append(f"the report {display_path(paths, path)} could not be written: {error.strerror}")
     return wrong
 
 
@@ -78,12 +79,12 @@ def _path(paths: Paths, entry: Mapping[str, Any]) -> str | None:
     return path if inside else None
 
 
-def _known(paths: Paths, name: str, record: Mapping[str, Any], test: str) -> Report:
-    violations, why = scope_files.violations(paths, name, record, test)
-    return diagnosis.known(name, record, test, violations, why)
+def _known_report(paths: Paths, name: str, record: Mapping[str, Any], test: str) -> Report:
+    violations, why = scope_files.find_violations(paths, name, record, test)
+    return diagnosis.known_report(name, record, test, violations, why)
 
 
-def rendered(report: Report) -> str:
+def render_report(report: Report) -> str:
     """The report as a file; a template of somebody's own that loses or changes a field is not used."""
     facts = {"report": report}
     own = templates.custom_template(TEMPLATE)
@@ -124,41 +125,41 @@ _FILTERS: dict[str, Callable[..., str]] = {"field": _field, "line": _line, "word
 # --- reading and filling in -----------------------------------------------------------------------------------------
 
 
-def read(paths: Paths, entry: Mapping[str, Any]) -> Report | None:
+def read_report(paths: Paths, entry: Mapping[str, Any]) -> Report | None:
     """A report that was written; None where there is none that can be read."""
     path = _path(paths, entry)
     if path is None:
         return None
     try:
-        return dict(parse(files.read(path, MOST), path).data)
+        return dict(parse(files.read(path, MAX_BYTES), path).data)
     except (OSError, Unreadable):
         return None
 
 
-def of_trip(paths: Paths, name: str, record: Mapping[str, Any]) -> list[Report]:
+def reports_of_trip(paths: Paths, name: str, record: Mapping[str, Any]) -> list[Report]:
     """The reports of the open trip, as they are or as they would be written now."""
     return [
-        read(paths, entry) or _known(paths, name, record, text_of(entry.get("test")))
-        for entry in rec.records_of(rec.trip_of(record) or {}, "reports")
+        read_report(paths, entry) or _known_report(paths, name, record, text_of(entry.get("test")))
+        for entry in mappings_of(open_trip(record) or {}, "reports")
     ]
 
 
-def find(board: Board, name: str, test: str | None) -> tuple[Report, str]:
+def find_report(board: Board, name: str, test: str | None) -> tuple[Report, str]:
     """The report that is meant, and where it is."""
     document = board.read()
-    record = evaluate.understood(document, name)
+    record = evaluate.read_record(document, name)
     if record is None:
-        raise evaluate.unknown(document, name)
-    entry = _meant(record, name, test)
-    write_missing(board.paths, name, record)
-    known = read(board.paths, entry) or _known(board.paths, name, record, text_of(entry.get("test")))
+        raise unknown_record(document, evaluate.SCOPE, name)
+    entry = _find_entry(record, name, test)
+    write_missing_reports(board.paths, name, record)
+    known = read_report(board.paths, entry) or _known_report(board.paths, name, record, text_of(entry.get("test")))
     return known, str(entry.get("file"))
 
 
-def _meant(record: Mapping[str, Any], name: str, test: str | None) -> Mapping[str, Any]:
-    entries = rec.records_of(rec.trip_of(record) or {}, "reports")
+def _find_entry(record: Mapping[str, Any], name: str, test: str | None) -> Mapping[str, Any]:
+    entries = mappings_of(open_trip(record) or {}, "reports")
     if not entries:
-        why = "it is stopped without one" if rec.status_of(record) != rec.ACTIVE else "it is not stopped"
+        why = "it is stopped without one" if status_of(record) != ACTIVE else "it is not stopped"
         raise Refused(
             f"slice {name} waits for no report: {why}", hint=f"see: liza attempt status --slice {shell_quoted(name)}"
         )
@@ -173,7 +174,7 @@ def _meant(record: Mapping[str, Any], name: str, test: str | None) -> Mapping[st
     return entries[0] if test is None else entries[names.index(test)]
 
 
-def answer_of(raw: bytes, file: str) -> Mapping[str, Any]:
+def parse_answer(raw: bytes, file: str) -> Mapping[str, Any]:
     """What an agent wrote, YAML or JSON."""
     try:
         data: Mapping[str, Any] = parse(raw, file).data
@@ -184,21 +185,21 @@ def answer_of(raw: bytes, file: str) -> Mapping[str, Any]:
         raise
 
 
-def fill_in(
+def complete_report(
     board: Board, name: str, test: str | None, answer: Mapping[str, Any], source: str, by: str, now: datetime
 ) -> tuple[Report, str]:
     """Complete a report; `Refused` with every field that is still missing, and then nothing is changed."""
-    report, file = find(board, name, test)
+    report, file = find_report(board, name, test)
     about = answer.get("test_name")
     if about is not None and text_of(about) != report["test_name"]:
         hint = f"say which test is meant with --test, or take test_name out of {source}"
         raise Refused(
             f"it is about {value_text(text_of(about))}, the report about {value_text(report['test_name'])}", hint=hint
         )
-    done = diagnosis.answered(report, answer)
-    missing = [f"{field} {what}" for field, what in diagnosis.faults(done)]
+    done = diagnosis.merge_answer(report, answer)
+    missing = [f"{field} {what}" for field, what in diagnosis.missing_fields(done)]
     if missing:
-        said = [*missing, *diagnosis.misspelt(answer)]
+        said = [*missing, *diagnosis.unknown_keys(answer)]
         problems = [Problem(each, source) for each in said]
         hint = f"add what is missing to {source}, or say why it does not apply under not_applicable, by its name"
         problems[-1] = problems[-1]._replace(hint=hint)
@@ -209,24 +210,24 @@ def fill_in(
         raise Refused(f"{value_text(file)} is not in .liza/diagnostics/, where reports are", hint=hint)
     try:
         files.make_folders(folder(board.paths), os.path.dirname(path))
-        files.write_atomically(path, rendered(done).encode())
+        files.write_atomically(path, render_report(done).encode())
     except OSError as error:
         raise Refused(f"it could not be written: {error.strerror}", hint="make room or permission", file=file) from None
 
     def after(document: Document, record: Mapping[str, Any] | None) -> Outcome:
         if record is None:
-            raise evaluate.unknown(document, name)
-        return _completed(name, record, done, by)
+            raise unknown_record(document, evaluate.SCOPE, name)
+        return _mark_complete(name, record, done, by)
 
-    change(board, evaluate.SCOPE, name, after, now)
+    change_record(board, evaluate.SCOPE, name, after, now)
     return done, file
 
 
-def _completed(name: str, record: Mapping[str, Any], report: Report, by: str) -> Outcome:
-    trip = rec.trip_of(record) or {}
+def _mark_complete(name: str, record: Mapping[str, Any], report: Report, by: str) -> Outcome:
+    trip = open_trip(record) or {}
     entries = [
         {**each, "complete": True} if isinstance(each, MAPPINGS) and each.get("test") == report["test_name"] else each
-        for each in rec.list_of(trip, "reports")
+        for each in list_of(trip, "reports")
     ]
     text = f"slice {name}: the report on {value_text(report['test_name'])} is complete ({by})"
     return Outcome({**record, "current_trip": {**trip, "reports": entries}}, (Event("slice", name, "diagnosed", text),))

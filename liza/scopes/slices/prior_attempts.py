@@ -8,8 +8,8 @@ from typing import Any
 
 from liza import templates
 from liza.model import MAPPINGS
-from liza.scopes.slices import derived as rec
-from liza.scopes.slices import diagnosis, diagnostic_reports
+from liza.scopes.records import list_of, mappings_of
+from liza.scopes.slices import derived, diagnosis, diagnostic_reports
 from liza.store.files import open_regular
 from liza.store.paths import Paths
 from liza.text import printable, text_of
@@ -20,7 +20,7 @@ TRIED = 20  # attempts at one test that are told
 LONG = 2_000  # characters of a text that are told
 
 
-def block(paths: Paths, name: str, run: Mapping[str, Any], *, as_begun: bool) -> tuple[str, str | None]:
+def render_block(paths: Paths, name: str, run: Mapping[str, Any], *, as_begun: bool) -> tuple[str, str | None]:
     """The block about a finished run, and what was wrong with a template of somebody's own.
 
     `as_begun` says that the work tree is as it was when the slice began, whoever saw to that.
@@ -47,26 +47,26 @@ def block(paths: Paths, name: str, run: Mapping[str, Any], *, as_begun: bool) ->
 
 def last_run(record: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The run that a slice was reset after last."""
-    runs = rec.records_of(record, "history")
+    runs = mappings_of(record, "history")
     return runs[-1] if runs else None
 
 
 def _tests(paths: Paths, name: str, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Each test that failed in the run, those that stopped it first."""
-    entries = {text_of(entry.get("test")): entry for entry in rec.records_of(run, "reports")}
-    failed = [each for each in rec.derived(name, run) if each.fields["result"] == results.FAILED]
+    entries = {text_of(entry.get("test")): entry for entry in mappings_of(run, "reports")}
+    failed = [each for each in derived.derive_attempts(name, run) if each.fields["result"] == results.FAILED]
     others = [text_of(each.fields["test"]) for each in failed if each.fields.get("test") is not None]
     for test in dict.fromkeys([*entries, *others]):
         entry = entries.get(test, {})
-        report = diagnostic_reports.read(paths, entry) or diagnosis.known(name, run, test, (), "")
-        tried = [each for each in rec.list_of(report, "attempt_log") if isinstance(each, MAPPINGS)]
+        report = diagnostic_reports.read_report(paths, entry) or diagnosis.known_report(name, run, test, (), "")
+        tried = [each for each in list_of(report, "attempt_log") if isinstance(each, MAPPINGS)]
         options = report.get("recovery_options")
         yield {
             "name": test,
             "tried": [
                 {
                     "strategy": each.get("strategy"),
-                    "files": [text_of(file) for file in rec.list_of(each, "files")],
+                    "files": [text_of(file) for file in list_of(each, "files")],
                     "result": each.get("result"),
                 }
                 for each in tried[:TRIED]
@@ -79,7 +79,7 @@ def _tests(paths: Paths, name: str, run: Mapping[str, Any]) -> Iterator[dict[str
             },
             "scope_violations": [
                 {"file": each.get("file"), "justification": each.get("justification") or "not justified"}
-                for each in rec.records_of(report, "scope_violations")
+                for each in mappings_of(report, "scope_violations")
             ],
             "recovery_options": [
                 {"option": each.get("option"), "risk": each.get("risk")}

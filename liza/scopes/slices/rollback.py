@@ -1,8 +1,8 @@
-"""Going back to where a slice began: the plan that people read, and carrying it out.
+"""Roll a slice back to its base: the plan that people read, and its execution.
 
-Nothing is lost by it: what is in the work tree is saved first, as a commit under `refs/liza/`, and so are ignored files
-that stand where others are put back. A `.liza/` is never touched, nor a repository inside the work tree, nor a file
-that git is told not to look at, which nothing could save, nor what it ignored when the slice began.
+Nothing is lost: the content of the work tree is saved first, as a commit under `refs/liza/`, with ignored files in the
+way of restored ones. Never touched are a `.liza/`, a repository inside the work tree, a file that git is set to
+skip (nothing could save it), and what git ignored when the slice began.
 """
 
 import os
@@ -14,25 +14,24 @@ from typing import Any, NamedTuple
 from liza.errors import Refused
 from liza.git import snapshot, worktree
 from liza.git.worktree import Change, WorkTree
-from liza.model import MAPPINGS, Problem
-from liza.scopes.slices import base as checkpoints
-from liza.scopes.slices import derived as rec
+from liza.model import Problem
 from liza.scopes.slices import rollback_bases
-from liza.scopes.slices.names import file_name
-from liza.scopes.slices.rollback_bases import Base
-from liza.scopes.slices.texts import written
+from liza.scopes.slices.base import REFS, commit_content
+from liza.scopes.slices.fields import named_tests
+from liza.scopes.slices.rollback_target import (
+    Target,
+    find_work_tree,
+    is_ancestor,
+    oldest_base,
+    require_branch,
+    resolve_commit,
+    resolve_target,
+)
+from liza.scopes.slices.texts import escape_surrogates
 from liza.store.locate import FOLDER
-from liza.text import plural
+from liza.text import file_name, plural
 
 COMMITS = 50  # that a plan lists
-
-
-class Target(NamedTuple):
-    """What is put back."""
-
-    commit: str | None  # the branch is there afterwards; None where there was no commit yet
-    content: str  # the commit that has the files
-    staged: str | None  # what was staged; None if nothing was, beyond the commit
 
 
 class Plan(NamedTuple):
@@ -40,13 +39,13 @@ class Plan(NamedTuple):
 
     tree: WorkTree
     target: Target
-    saved: str  # the reference that keeps what is there now
+    saved: str  # the reference that keeps the present content
     message: str
     paths: tuple[str, ...]
-    forced: tuple[str, ...]  # ignored files that stand in the way
-    changes: tuple[Change, ...]  # from where the slice began to now
-    commits: tuple[str, ...]  # that leave the branch, the newest; `others` are among them, and listed whole
-    others: tuple[str, ...]  # that are not the slice's own
+    forced: tuple[str, ...]  # ignored files that are in the way
+    changes: tuple[Change, ...]  # from the base to now
+    commits: tuple[str, ...]  # the newest that leave the branch
+    others: tuple[str, ...]  # all that leave it and are not the slice's own
     went_back: rollback_bases.WentBack
     notes: tuple[str, ...]
 
@@ -55,23 +54,25 @@ class Plan(NamedTuple):
         return bool(self.changes or self.commits or self.tree.commit != self.target.commit)
 
 
-def plan(record: Mapping[str, Any], name: str, root: str, now: datetime, contested: Container[str] = ()) -> Plan:
-    """How to go back; `Refused` where that cannot be done, with what to do about it.
+def plan_rollback(
+    record: Mapping[str, Any], name: str, root: str, now: datetime, contested: Container[str] = ()
+) -> Plan:
+    """Plan a rollback; `Refused`, with the fix, where it is not possible.
 
-    `contested` are files that other slices touched, too: a commit of one is not taken for the slice's own.
+    `contested` are files that other slices touched too: a commit that changes one is not the slice's own.
     """
-    tree = _tree(record, name, root)
-    base = _oldest(tree, record)
-    target = _target(tree, base, record, name)
+    tree = find_work_tree(record, name, root)
+    base = oldest_base(tree, record)
+    target = resolve_target(tree, base, record, name)
     busy = worktree.unfinished(tree)
     if busy is not None:
         hint = f"finish or abort it first: git -C {shlex.quote(tree.top)} status"
         raise Refused(f"{tree.top} is in the middle of {busy}; nothing was changed", hint=hint)
-    _is_on_its_branch(tree, record, name)
+    require_branch(tree, record, name)
     if snapshot.ask(tree.top, "config", "--bool", "core.sparseCheckout") == b"true\n":
         hint = f"git -C {shlex.quote(tree.top)} sparse-checkout disable"
-        raise Refused(f"{tree.top} is checked out in part only; nothing was changed", hint=hint)
-    spared = dict.fromkeys(worktree.hidden(tree), "git is told not to look at it")
+        raise Refused(f"{tree.top} is a sparse checkout; nothing was changed", hint=hint)
+    spared = dict.fromkeys(worktree.hidden(tree), "git is set to skip it (skip-worktree or assume-unchanged)")
     with worktree.aside(keep=False) as (index, objects):
         seen = worktree.present(tree, index, objects)
         changes = worktree.changes(tree, target.content, seen.content, objects)
@@ -89,12 +90,12 @@ def plan(record: Mapping[str, Any], name: str, root: str, now: datetime, contest
     spared |= {path: _why_filtered(tree, target, path, name) for path, name in filtered.items()}
     changes = [change for change in changes if not worktree.is_in(change.path, spared)]
     commits = list(_commits(tree, target.commit))
-    own = {file for file in rollback_bases.files_of(record) if file not in contested}
+    own = {file for file in rollback_bases.own_files(record) if file not in contested}
     return Plan(
         tree=tree,
         target=target,
-        saved=_free_name(tree, f"{checkpoints.REFS}/saved/{file_name(name)}/{now:%Y%m%dT%H%M%SZ}"),
-        message=f"liza: slice {name} before it was rolled back",
+        saved=_free_name(tree, f"{REFS}/saved/{file_name(name)}/{now:%Y%m%dT%H%M%SZ}"),
+        message=f"liza: slice {name} before its rollback",
         paths=(*worktree.everything(tree), *(f":(exclude,top,literal){path}" for path in spared)),
         forced=forced,
         changes=tuple(changes),
@@ -106,25 +107,25 @@ def plan(record: Mapping[str, Any], name: str, root: str, now: datetime, contest
 
 
 def _why_filtered(tree: WorkTree, target: Target, path: str, name: str) -> str:
-    why = f"git puts it through the filter {name}, which liza does not run"
+    why = f"git uses the filter {name} for it, which liza does not run"
     if snapshot.ask(tree.top, "cat-file", "-e", f"{target.content}:{path}") is None:
         return why
     words = ["git", "-C", tree.top, "restore", f"--source={target.content}", "--", f":(top,literal){path}"]
-    return f"{why}; to put it back: {shlex.join(words)}"
+    return f"{why}; to restore it: {shlex.join(words)}"
 
 
 def require_own_commits(plan: Plan, name: str) -> None:
-    """`Refused` with the list of commits, where a rollback would take others' work off the branch."""
+    """`Refused`, with the list of commits, where a rollback would remove the work of others from the branch."""
     if not plan.others:
         return
     count = plural(len(plan.others), "commit")
     message = (
-        f"the rollback would take {count} off the branch that slice {name} did not make alone; nothing was changed"
+        f"the rollback would remove {count} from the branch that slice {name} did not make alone; nothing was changed"
     )
     listed = [f"not the slice's own: {each}" for each in plan.others[:COMMITS]]
     more = len(plan.others) - COMMITS
     listed += [f"and {plural(more, 'more commit')}"] if more > 0 else []
-    hint = "the same with --force takes them off, too, and keeps them in refs/liza/; or revert the slice's own by hand"
+    hint = "--force removes them too, and keeps them in refs/liza/; or revert the slice's own commits by hand"
     problems = [Problem(each, plan.tree.top) for each in (message, *listed)]
     problems[-1] = problems[-1]._replace(hint=hint)
     error = Refused(message, hint=hint, file=plan.tree.top, problems=problems)
@@ -132,101 +133,14 @@ def require_own_commits(plan: Plan, name: str) -> None:
     raise error
 
 
-def beginning(record: Mapping[str, Any], name: str, root: str) -> tuple[WorkTree, Target]:
-    """Where a slice is worked on, and what was there when it began."""
-    tree = _tree(record, name, root)
-    own = rollback_bases.base_of(record)
-    known = [each for each in (own, *(rollback_bases.base_of(test) for _, test in rec.tests_of(record))) if each.tag]
-    return tree, _target(tree, own if own.about or not known else known[0], record, name)
-
-
-def _oldest(tree: WorkTree, record: Mapping[str, Any]) -> Base:
-    """The oldest base among the tests that are reset; the slice's, where they are not commits of one line."""
-    own = rollback_bases.base_of(record)
-    known = sorted(rollback_bases.bases_of(record), key=lambda base: (base != own, str(base.about.get("taken") or "")))
-    if len(known) < 2:
-        return known[0] if known else own
-    commits = [_commit(tree, base.tag) if base.tag else None for base in known]
-    for base, commit in zip(known, commits, strict=True):
-        if commit is None or all(other is not None and _is_ancestor(tree, commit, other) for other in commits):
-            return base
-    return own if own.tag or own.about else known[0]
-
-
-def _is_ancestor(tree: WorkTree, commit: str, other: str) -> bool:
-    return commit == other or snapshot.ask(tree.top, "merge-base", "--is-ancestor", commit, other) is not None
-
-
 def _tests_after(tree: WorkTree, target: Target, record: Mapping[str, Any]) -> Iterator[str]:
     """The tests that did not begin before the target: they begin there now."""
     reset = rollback_bases.tests_to_reset(record)
-    for name, test in rec.tests_of(record):
-        commit = _commit(tree, tag) if (tag := rollback_bases.base_of(test).tag) else None
+    for name, test in named_tests(record):
+        commit = resolve_commit(tree, tag) if (tag := rollback_bases.recorded_base(test).tag) else None
         before = commit is not None and commit != target.commit and target.commit is not None
-        if name in reset or not before or not _is_ancestor(tree, str(commit), str(target.commit)):
+        if name in reset or not before or not is_ancestor(tree, str(commit), str(target.commit)):
             yield name
-
-
-def _tree(record: Mapping[str, Any], name: str, root: str) -> WorkTree:
-    about = record.get("checkpoint")
-    given = about.get("work_tree") if isinstance(about, MAPPINGS) else None
-    folder = os.path.normpath(os.path.join(root, given if isinstance(given, str) else "."))
-    tree = worktree.find(folder) if os.path.isdir(folder) else None
-    if tree is None:
-        hint = "restore it, or go back by hand and reset without --rollback"
-        raise Refused(f"{folder}, where slice {name} is worked on, is no git work tree", hint=hint)
-    if not worktree.is_of_repository(tree, root):
-        hint = f"go back there by hand: git -C {shlex.quote(tree.top)} status; then reset without --rollback"
-        said = f"slice {name} names a work tree of another repository than the blackboard's; nothing was changed"
-        raise Refused(said, hint=hint, file=tree.top)
-    return tree
-
-
-def _target(tree: WorkTree, base: Base, record: Mapping[str, Any], name: str) -> Target:
-    tag, placed = base
-    ref = placed.get("ref")
-    kept = _commit(tree, ref) if isinstance(ref, str) and ref.startswith(f"{checkpoints.REFS}/") else None
-    if not tag and kept is not None:
-        return Target(None, kept, None)  # there was no commit yet
-    if not tag and not rec.list_of(record, "attempts"):
-        hint = f"liza attempt start --slice {shlex.quote(name)} --test NAME"
-        raise Refused(f"slice {name} has no checkpoint: no test was started yet", hint=hint)
-    if not tag:
-        hint = f"write the commit to go back to as checkpoint_tag of slice {name} into .liza/state.yaml"
-        raise Refused(f"slice {name} has no checkpoint: no test was started before the first attempt", hint=hint)
-    commit = _commit(tree, tag)
-    if commit is None:
-        hint = f"get it back with git fetch, or write another checkpoint_tag of slice {name} into .liza/state.yaml"
-        raise Refused(f"the checkpoint {tag[:60]!r} of slice {name} is no commit in {tree.top}", hint=hint)
-    parents = (snapshot.ask(tree.top, "rev-parse", f"{kept}^@") or b"").decode().split() if kept is not None else []
-    if kept is None or kept == commit or parents[:1] != [commit]:
-        if placed.get("dirty") is True:
-            hint = f"git -C {shlex.quote(tree.top)} for-each-ref {checkpoints.REFS}"
-            raise Refused(f"slice {name} began with changes that nobody committed, and they are gone", hint=hint)
-        return Target(commit, commit, None)
-    return Target(commit, kept, parents[1] if len(parents) > 1 else None)
-
-
-def _commit(tree: WorkTree, name: str) -> str | None:
-    if name.startswith("-") or not name.isprintable():
-        return None
-    answer = snapshot.ask(tree.top, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-    return None if answer is None else answer.decode().strip()
-
-
-def _is_on_its_branch(tree: WorkTree, record: Mapping[str, Any], name: str) -> None:
-    """Another branch is not for moving: it may be somebody else's work."""
-    about = record.get("checkpoint")
-    if not isinstance(about, MAPPINGS) or "branch" not in about or about["branch"] == tree.branch:
-        return
-    began = about["branch"]
-    there = f"on the branch {tree.branch}" if tree.branch else "on no branch"
-    words = ["git", "-C", tree.top, "switch", *([str(began)] if began else ["--detach"])]
-    raise Refused(
-        f"slice {name} began {f'on the branch {began}' if began else 'on no branch'}, but {tree.top} is {there}; "
-        "nothing was changed",
-        hint=shlex.join(words),
-    )
 
 
 def _in_the_way(tree: WorkTree, changes: Sequence[Change]) -> Iterator[str]:
@@ -260,7 +174,7 @@ def _standing(top: str, path: str) -> Iterator[str]:
 
 def _free_name(tree: WorkTree, ref: str) -> str:
     number, name = 1, ref
-    while _commit(tree, name) is not None:
+    while resolve_commit(tree, name) is not None:
         number += 1
         name = f"{ref}-{number}"
     return name
@@ -294,7 +208,7 @@ def _commits(tree: WorkTree, since: str | None) -> Iterator[_Commit]:
 
 def _outside_boards(files: Iterable[str]) -> frozenset[str]:
     """The paths as the blackboard has them; what a rollback never touches is nobody's loss."""
-    return frozenset(os.path.normpath(written(file)) for file in files if FOLDER not in file.split("/"))
+    return frozenset(os.path.normpath(escape_surrogates(file)) for file in files if FOLDER not in file.split("/"))
 
 
 def _notes(tree: WorkTree, target: Target, changes: Sequence[Change], spared: Mapping[str, str]) -> Iterator[str]:
@@ -313,7 +227,7 @@ def _notes(tree: WorkTree, target: Target, changes: Sequence[Change], spared: Ma
 # --- in words -------------------------------------------------------------------------------------------------------
 
 
-def commands(plan: Plan) -> list[str]:
+def shell_commands(plan: Plan) -> list[str]:
     """The plan as a person would type it; what they do, liza does."""
     tree, target = plan.tree, plan.target
     paths = shlex.join(plan.paths)
@@ -342,7 +256,7 @@ def _last(plan: Plan) -> list[str]:
     return [f"git reset --soft {target.commit}", f"git read-tree --reset -i {target.staged or target.commit}"]
 
 
-def way_back(plan: Plan) -> str:
+def restore_command(plan: Plan) -> str:
     """The command that brings back what a rollback put away."""
     words = ["git", "-C", plan.tree.top, "restore", f"--source={plan.saved}", "--worktree", "--", *plan.paths]
     return shlex.join(words)
@@ -351,12 +265,12 @@ def way_back(plan: Plan) -> str:
 # --- doing it -------------------------------------------------------------------------------------------------------
 
 
-def carry_out(plan: Plan) -> str:
+def roll_back(plan: Plan) -> str:
     """Save what is there, then go back; the commit that keeps it. What fails in between says how to go on."""
     tree, target = plan.tree, plan.target
     with worktree.aside(keep=True) as (index, _):
         seen = worktree.present(tree, index, None, plan.forced)
-    saved = checkpoints.commit(tree, seen, plan.message)
+    saved = commit_content(tree, seen, plan.message)
     worktree.command(tree.top, "update-ref", plan.saved, saved)
     try:
         worktree.command(tree.top, "read-tree", "--reset", "-i", saved)
@@ -364,7 +278,7 @@ def carry_out(plan: Plan) -> str:
         for line in _last(plan):
             worktree.command(tree.top, *line.split()[1:])
     except Refused as error:
-        hint = f"all that was there is kept: {way_back(plan)}"
+        hint = f"all that was there is kept: {restore_command(plan)}"
         raise Refused(f"the rollback is not complete: {error.message}", hint=hint) from None
     snapshot.ask(tree.top, "update-index", "-q", "--refresh")
     return saved

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 from liza.errors import LizaError, Refused, Unreadable
 from liza.model import MAPPINGS
-from liza.scopes.slices import derived as rec
+from liza.scopes.records import list_of, mappings_of
 from liza.scopes.slices import scope_lock as rules
-from liza.scopes.slices.scope_lock import Decision, Entry, Scope
+from liza.scopes.slices.fields import find_test
+from liza.scopes.slices.scope_lock import Decision, Entry, FileScope
 from liza.store.files import open_regular
 from liza.store.paths import Paths
 from liza.text import shell_quoted, text_of, value_text
@@ -22,7 +23,7 @@ _READABLE = (".md", ".txt", ".rst", ".adoc", ".yaml", ".yml", ".json")  # in whi
 MOST = 8 << 20  # bytes of a file that are read
 
 
-class Ground(NamedTuple):
+class Roots(NamedTuple):
     """Where paths are meant from."""
 
     root: str  # the folder that has the `.liza/`
@@ -44,20 +45,20 @@ class Ground(NamedTuple):
         return [self.path(file), None if here is None else os.path.normpath(os.path.join(here, name))]
 
 
-def ground_of(paths: Paths, record: Mapping[str, Any], top: str | None = None) -> Ground:
+def find_roots(paths: Paths, record: Mapping[str, Any], top: str | None = None) -> Roots:
     root = os.path.dirname(os.path.abspath(paths.folder))
     about = record.get("checkpoint")
     given = about.get("work_tree") if isinstance(about, MAPPINGS) else None
-    return Ground(root, top or os.path.normpath(os.path.join(root, given if isinstance(given, str) else ".")))
+    return Roots(root, top or os.path.normpath(os.path.join(root, given if isinstance(given, str) else ".")))
 
 
-def scope_of(ground: Ground, name: str, record: Mapping[str, Any], graph: str | None = None) -> Scope:
+def read_scope(ground: Roots, name: str, record: Mapping[str, Any], graph: str | None = None) -> FileScope:
     """What a slice may change; `Unreadable` where that is written, and cannot be understood."""
     if record.get(rules.LISTED) is not None:
         if not isinstance(record[rules.LISTED], list):
             hint = f"write files_in_scope of slice {name} as a list; [] if nothing may be changed"
             raise Unreadable(f"files_in_scope is {value_text(record[rules.LISTED])}, which is no list", hint=hint)
-        return Scope(tuple(_paths(ground, rules.paths_of(record[rules.LISTED]), rules.LISTED)))
+        return FileScope(tuple(_paths(ground, rules.paths_of(record[rules.LISTED]), rules.LISTED)))
     notes: list[str] = []
     file = _find(ground, GRAPH, graph)
     planned = _planned(file, name, notes) if file is not None else {}
@@ -67,44 +68,49 @@ def scope_of(ground: Ground, name: str, record: Mapping[str, Any], graph: str | 
         *_packages(ground, rules.paths_of(planned.get("packages"))),
         *_paths(ground, rules.paths_of(planned.get("deliverables")), rules.DELIVERABLES),
     ]
-    return Scope(None, tuple(inferred), tuple(notes))
+    return FileScope(None, tuple(inferred), tuple(notes))
 
 
-def decisions(ground: Ground, scope: Scope, record: Mapping[str, Any], files: Sequence[str]) -> list[Decision]:
+def decide_files(ground: Roots, scope: FileScope, record: Mapping[str, Any], files: Sequence[str]) -> list[Decision]:
     why = rules.justifications(record)
     return [
-        min((rules.decide(scope, file, place, why) for place in ground.places(file)), key=lambda each: each.in_scope)
+        min(
+            (rules.decide_file(scope, file, place, why) for place in ground.places(file)),
+            key=lambda each: each.in_scope,
+        )
         for file in files
     ]
 
 
-def violations(paths: Paths, name: str, record: Mapping[str, Any], test: str) -> tuple[list[dict[str, str]], str]:
+def find_violations(paths: Paths, name: str, record: Mapping[str, Any], test: str) -> tuple[list[dict[str, str]], str]:
     """The files outside the scope that a report tells of; and why there are none, if there are none."""
-    ground = ground_of(paths, record)
+    ground = find_roots(paths, record)
     try:
-        scope = scope_of(ground, name, record)
+        scope = read_scope(ground, name, record)
     except LizaError as error:
         return [], f"the scope could not be read: {error.message}"
     if not scope.is_known:
         return [], "no scope is known: neither files_in_scope nor contracts nor GRAPH.json name one"
-    about = rec.test_of(record, test)
-    found = [each.get("file") for each in rec.records_of(record, "scope_violations")]
-    entries = [each for each in rec.records_of(record, "attempts") if each.get("test") == test]
+    about = find_test(record, test)
+    found = [each.get("file") for each in mappings_of(record, "scope_violations")]
+    entries = [each for each in mappings_of(record, "attempts") if each.get("test") == test]
     touched = [
-        *rec.list_of(about, "files_touched"),
-        *(file for entry in entries for file in rec.list_of(entry, "files")),
+        *list_of(about, "files_touched"),
+        *(file for entry in entries for file in list_of(entry, "files")),
     ]
     files = [text_of(each) for each in dict.fromkeys(map(text_of, [*touched, *found]))]
-    return rules.told(decisions(ground, scope, record, files)), "no file outside the scope is known to be changed"
+    return rules.violation_fields(
+        decide_files(ground, scope, record, files)
+    ), "no file outside the scope is known to be changed"
 
 
 # --- from what is written to entries --------------------------------------------------------------------------------
 
 
-def _paths(ground: Ground, listed: Sequence[str], rule: str) -> Iterator[Entry]:
+def _paths(ground: Roots, listed: Sequence[str], rule: str) -> Iterator[Entry]:
     for said in listed:
-        path = rules.plain(said)
-        pattern = rules.pattern_of(path)
+        path = rules.strip_note(said)
+        pattern = rules.compile_pattern(path)
         if pattern is not None:
             yield Entry(said, rule, (), pattern)
             continue
@@ -112,10 +118,10 @@ def _paths(ground: Ground, listed: Sequence[str], rule: str) -> Iterator[Entry]:
         yield Entry(said, rule, tuple(each for each in places if each is not None))
 
 
-def _packages(ground: Ground, listed: Sequence[str]) -> Iterator[Entry]:
+def _packages(ground: Roots, listed: Sequence[str]) -> Iterator[Entry]:
     module = _module(ground)
     for said in listed:
-        path = rules.plain(said)
+        path = rules.strip_note(said)
         entry = next(_paths(ground, [said], rules.PACKAGES))
         if entry.pattern is None and not os.path.lexists(os.path.join(ground.top, path)):
             places, inside = rules.package_paths(path, module)
@@ -124,7 +130,7 @@ def _packages(ground: Ground, listed: Sequence[str]) -> Iterator[Entry]:
         yield entry
 
 
-def _module(ground: Ground) -> str | None:
+def _module(ground: Roots) -> str | None:
     """The name of the Go module, with which its packages are called."""
     path = os.path.join(ground.top, "go.mod")
     with suppress(OSError), open(path, encoding="utf-8", errors="replace", opener=open_regular) as file:
@@ -133,7 +139,7 @@ def _module(ground: Ground) -> str | None:
     return None
 
 
-def _contracts(ground: Ground, contracts: Sequence[Any], graph: str | None, notes: list[str]) -> Iterator[Entry]:
+def _contracts(ground: Roots, contracts: Sequence[Any], graph: str | None, notes: list[str]) -> Iterator[Entry]:
     if not contracts:
         return
     place = os.path.join(os.path.dirname(graph), PAGE) if graph is not None else None
@@ -144,26 +150,26 @@ def _contracts(ground: Ground, contracts: Sequence[Any], graph: str | None, note
         if text is None:
             notes.append(f"the contract {value_text(name)} is not in {PAGE}")
             continue
-        files, packages = rules.references(text)
+        files, packages = rules.find_references(text)
         for entry in _paths(ground, files, rules.CONTRACTS):
             yield entry._replace(said=f"{entry.said} in {name}")
         for package in packages:
             yield Entry(f"{package} in {name}", rules.CONTRACTS, (), None, package.replace(".", "/"))
 
 
-def _contract(ground: Ground, contract: Any, document: str) -> tuple[str, str | None]:
+def _contract(ground: Roots, contract: Any, document: str) -> tuple[str, str | None]:
     """What a contract is called, and what it says: itself, a file, or a section of the page of contracts."""
     if isinstance(contract, MAPPINGS):
         name = text_of(contract.get("id") or contract.get("name") or "a contract")
         own = "\n".join(f"`{text}`\n{text}" for text in _texts(contract))
-        return name, f"{own}\n{rules.section_of(document, name) or ''}"
+        return name, f"{own}\n{rules.find_section(document, name) or ''}"
     name = text_of(contract).strip()
     path = os.path.join(ground.root, name)
     if name.endswith(_READABLE) and os.path.isfile(path):
         return name, _read(path)
     if any(char.isspace() for char in name) or "/" in name:
         return name[:60], f"`{name}`" if " " not in name else name
-    return name, rules.section_of(document, name)
+    return name, rules.find_section(document, name)
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -184,7 +190,7 @@ def _listed(value: Any) -> list[Any]:
 # --- GRAPH.json -----------------------------------------------------------------------------------------------------
 
 
-def _find(ground: Ground, name: str, given: str | None) -> str | None:
+def _find(ground: Roots, name: str, given: str | None) -> str | None:
     if given is not None:
         if not os.path.isfile(given):
             raise Refused(f"there is no file {given}", hint=f"name the {name} of the project with --graph")

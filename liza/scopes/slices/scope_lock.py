@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from liza.model import MAPPINGS, format_time
-from liza.scopes.slices import derived as rec
-from liza.scopes.slices.derived import Slice
+from liza.scopes.records import mappings_of
+from liza.scopes.slices.fields import Slice
 from liza.text import text_of
 
 LISTED, CONTRACTS, PACKAGES, DELIVERABLES = "files_in_scope", "contracts", "packages", "deliverables"
@@ -40,7 +40,7 @@ class Entry(NamedTuple):
         return f"/{self.inside}/" in f"/{path}" or f"/{path}".rpartition(".")[0].endswith(f"/{self.inside}")
 
 
-class Scope(NamedTuple):
+class FileScope(NamedTuple):
     """What a slice may change, and where that is said."""
 
     listed: tuple[Entry, ...] | None  # None: nobody gave a list, which is not the same as an empty one
@@ -61,7 +61,7 @@ class Decision(NamedTuple):
     by: str = ""
 
 
-def decide(scope: Scope, file: str, path: str | None, justified: Mapping[str, str]) -> Decision:
+def decide_file(scope: FileScope, file: str, path: str | None, justified: Mapping[str, str]) -> Decision:
     """Whether a file is in scope; `path` is what it really is in the work tree, None if it is not in there."""
     entries = scope.listed if scope.listed is not None else scope.inferred
     found = next((each for each in entries if path is not None and each.holds(path)), None)
@@ -78,7 +78,7 @@ def justifications(record: Mapping[str, Any]) -> dict[str, str]:
     """Why each file that was justified has to be changed."""
     return {
         text_of(each["file"]): "; ".join(text_of(each[key]) for key in ("reason", "relationship") if each.get(key))
-        for each in rec.records_of(record, "justifications")
+        for each in mappings_of(record, "justifications")
         if each.get("file") is not None
     }
 
@@ -97,13 +97,13 @@ def paths_of(value: Any) -> list[str]:
     return found
 
 
-def plain(said: str) -> str:
+def strip_note(said: str) -> str:
     """A path without the note behind it: `src/x.md (update)`."""
     path = _NOTE.sub("", said.strip().strip("`")).replace("\\", "/").rstrip("/")
     return path or said.strip()
 
 
-def pattern_of(path: str) -> "re.Pattern[str] | None":
+def compile_pattern(path: str) -> "re.Pattern[str] | None":
     """A path with stars as a pattern; brackets are names of folders, as some frameworks have them."""
     if "*" not in path and "?" not in path:
         return None
@@ -126,14 +126,14 @@ def package_paths(name: str, module: str | None) -> tuple[tuple[str, ...], str |
     return (), None
 
 
-def references(text: str) -> tuple[list[str], list[str]]:
+def find_references(text: str) -> tuple[list[str], list[str]]:
     """The paths and the packages with dots that a contract speaks of."""
     text = _ADDRESS.sub(" ", text)
     paths = [match.rstrip(".,;:()").rstrip("/") for match in _PATH.findall(text)]
     return list(dict.fromkeys([*paths, *_FILE.findall(text)])), list(dict.fromkeys(_DOTTED.findall(text)))
 
 
-def section_of(document: str, contract: str) -> str | None:
+def find_section(document: str, contract: str) -> str | None:
     """What a page of contracts says under the heading of one of them."""
     wanted = re.compile(rf"(?<![\w-]){re.escape(contract)}(?![\w-])")
     found: list[str] = []
@@ -154,27 +154,29 @@ def section_of(document: str, contract: str) -> str | None:
 # --- what is recorded -----------------------------------------------------------------------------------------------
 
 
-def justified(record: Mapping[str, Any], file: str, test: str, reason: str, relationship: str, now: datetime) -> Slice:
+def add_justification(
+    record: Mapping[str, Any], file: str, test: str, reason: str, relationship: str, now: datetime
+) -> Slice:
     """After somebody said why a file outside the scope has to be changed: it is no violation then."""
     said = {"file": file, "failing_test": test, "reason": reason, "relationship": relationship}
-    kept = [each for each in rec.records_of(record, "justifications") if each.get("file") != file]
+    kept = [each for each in mappings_of(record, "justifications") if each.get("file") != file]
     changed = {**record, "justifications": [*kept, {"timestamp": format_time(now), **said}]}
     if "scope_violations" not in record:
         return changed
-    left = [each for each in rec.records_of(record, "scope_violations") if each.get("file") != file]
+    left = [each for each in mappings_of(record, "scope_violations") if each.get("file") != file]
     return {**changed, "scope_violations": left}
 
 
-def violated(record: Mapping[str, Any], files: Iterable[str], now: datetime) -> Slice:
+def set_violations(record: Mapping[str, Any], files: Iterable[str], now: datetime) -> Slice:
     """After the changed files were looked at: those outside the scope, and no others, are violations now."""
-    known = {each.get("file"): each for each in rec.records_of(record, "scope_violations")}
+    known = {each.get("file"): each for each in mappings_of(record, "scope_violations")}
     found = [dict(known.get(file) or {"file": file, "found": format_time(now)}) for file in files]
     if not found and "scope_violations" not in record:
         return dict(record)
     return {**record, "scope_violations": found}
 
 
-def told(decisions: Sequence[Decision]) -> list[dict[str, str]]:
+def violation_fields(decisions: Sequence[Decision]) -> list[dict[str, str]]:
     """The files outside the scope as a report has them, each with its justification."""
     return [
         {"file": each.file, "justification": each.by if each.rule == JUSTIFIED else "none was given"}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from unicodedata import normalize
 
-from liza.scopes.slices.derived import records_of
+from liza.scopes.records import mappings_of
 from liza.toolerrors.results import FAILED
 
 ERROR = 20_000  # characters of a test's last error that stay on the blackboard; the whole is kept in a file then
@@ -21,12 +21,12 @@ _TELLING = (
 _COLOURS = re.compile("\x1b\\[[0-9;:]*[A-Za-z]")
 
 
-def written(text: str) -> str:
+def escape_surrogates(text: str) -> str:
     """A text as it can be written down: bytes that are no characters become escapes."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def kept(error: str, file: str | None) -> str:
+def cut_error(error: str, file: str | None) -> str:
     """An error as it stands on the blackboard: verbatim, or its two ends and the file that has all of it."""
     if len(error) <= ERROR:
         return error
@@ -35,7 +35,7 @@ def kept(error: str, file: str | None) -> str:
     return f"{error[: ERROR // 2]}\n[... {left_out:,} characters are left out here{where} ...]\n{error[-ERROR // 2 :]}"
 
 
-def summary(error: str) -> str:
+def summary_line(error: str) -> str:
     """The one line of an error that says most."""
     lines = [line for line in (_COLOURS.sub("", line)[: 4 * LINE] for line in error[:200_000].splitlines()) if line]
     for telling in _TELLING:
@@ -51,7 +51,7 @@ def short(text: str, limit: int = LINE) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
-def repeated(strategy: str, record: Mapping[str, Any]) -> str | None:
+def find_repeated_strategy(strategy: str, record: Mapping[str, Any]) -> str | None:
     """The documented strategy of a failed attempt that this one repeats: in this run, or in one before a reset."""
     wanted = _words(strategy)
     if not wanted:
@@ -76,8 +76,8 @@ def _digits(text: str) -> list[str]:
 
 
 def _strategies(record: Mapping[str, Any]) -> Iterable[str]:
-    runs = [*records_of(record, "history"), record]
-    for entry in (each for run in reversed(runs) for each in records_of(run, "attempts")):
+    runs = [*mappings_of(record, "history"), record]
+    for entry in (each for run in reversed(runs) for each in mappings_of(run, "attempts")):
         strategy = entry.get("strategy")
         if entry.get("result") == FAILED and isinstance(strategy, str) and strategy.strip():
             yield strategy

@@ -6,8 +6,9 @@ from typing import Any
 from liza.model import MAPPINGS, Fault
 from liza.schema import state
 from liza.schema.state import Kind
-from liza.scopes import records
-from liza.scopes.slices import derived as rec
+from liza.scopes.records import list_of, named_records
+from liza.scopes.slices import derived
+from liza.scopes.slices.fields import ACTIVE, LISTS, RESULTS, STATUSES, open_trip
 from liza.store.document import Path
 from liza.text import closest_match, text_of, value_text
 from liza.toolerrors import results
@@ -49,7 +50,7 @@ _FOUR = ("file", "failing_test", "reason", "relationship")
 def faults(section: Any) -> Faults:
     """Everything that is wrong with the slices of a blackboard; that each is a record is checked elsewhere."""
     seen: dict[str, Any] = {}
-    entries = records.named(section, "slice") if isinstance(section, list | tuple | dict) else ()
+    entries = named_records(section, "slice") if isinstance(section, list | tuple | dict) else ()
     for where, name, record in entries:
         path: Path = ("slices", where)
         if not isinstance(record, MAPPINGS):
@@ -64,8 +65,8 @@ def faults(section: Any) -> Faults:
 
 def _slice(name: str, record: Mapping[str, Any], path: Path) -> Faults:
     status = record.get("status")
-    if status is not None and status not in rec.STATUSES:
-        hint = _meant(status, rec.STATUSES)
+    if status is not None and status not in STATUSES:
+        hint = _meant(status, STATUSES)
         yield Fault(
             (*path, "status"), f"status is {value_text(status)}, which is not known: the slice is stopped", hint
         )
@@ -73,22 +74,22 @@ def _slice(name: str, record: Mapping[str, Any], path: Path) -> Faults:
     yield from _entries(record, path, "tests", _test)
     yield from _entries(record, path, "attempts", _attempt)
     yield from _entries(record, path, "justifications", _justification)
-    if all(isinstance(record.get(field), list | None) for field in rec.LISTS):
+    if all(isinstance(record.get(field), list | None) for field in LISTS):
         yield from _counters(name, record, path)
-    if status in (None, rec.ACTIVE) and rec.trip_of(record) is not None:
+    if status in (None, ACTIVE) and open_trip(record) is not None:
         message = "the status is ACTIVE beside a trip: reset by hand, which the next command completes"
         yield Fault((*path, "current_trip"), message, "liza attempt status", "warning")
 
 
 def _counters(name: str, record: Mapping[str, Any], path: Path) -> Faults:
     """Counters that somebody wrote and the attempts do not bear out."""
-    listed = rec.listed_counts(record)
+    listed = derived.count_listed(record)
     hint = "what counts is the higher of the two; the next attempt puts the counters right"
     total = record.get("total_failed_attempts")
     if type(total) is int and total != listed.failed:
         message = f"total_failed_attempts is {value_text(total)}, but the attempts tell of {listed.failed}"
         yield Fault((*path, "total_failed_attempts"), message, hint, "warning")
-    for index, test in enumerate(rec.list_of(record, "tests")):
+    for index, test in enumerate(list_of(record, "tests")):
         count = test.get("attempt_count") if isinstance(test, MAPPINGS) else None
         streak = listed.streaks.get(text_of(test.get("test_name")), 0) if isinstance(test, MAPPINGS) else 0
         if type(count) is int and count != streak:
@@ -104,9 +105,9 @@ def _test(test: Mapping[str, Any], path: Path) -> Faults:
 
 def _attempt(entry: Mapping[str, Any], path: Path) -> Faults:
     result = entry.get("result")
-    if result not in rec.RESULTS:
+    if result not in RESULTS:
         message = f"result is {value_text(result)}, so this attempt does not count"
-        yield Fault((*path, "result") if "result" in entry else path, message, _meant(result, rec.RESULTS))
+        yield Fault((*path, "result") if "result" in entry else path, message, _meant(result, RESULTS))
     elif result in (results.FAILED, results.PASSED) and entry.get("test") is None:
         yield Fault(path, "an attempt without a test counts for the slice alone", "add the name of its test", "warning")
     yield from _kinds(entry, path, _ATTEMPT)
@@ -121,7 +122,7 @@ def _justification(entry: Mapping[str, Any], path: Path) -> Faults:
 def _entries(
     record: Mapping[str, Any], path: Path, field: str, check: Callable[[Mapping[str, Any], Path], Faults]
 ) -> Faults:
-    for index, entry in enumerate(rec.list_of(record, field)):
+    for index, entry in enumerate(list_of(record, field)):
         where = (*path, field, index)
         if isinstance(entry, MAPPINGS):
             yield from check(entry, where)

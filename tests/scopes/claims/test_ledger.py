@@ -178,8 +178,10 @@ def test_a_ledger_is_read_without_being_changed_and_what_it_cannot_read_is_said_
 def test_an_id_is_known_however_it_is_dressed_up_and_what_stands_behind_it_is_the_text_if_there_is_no_other(
     heading: str,
 ) -> None:
-    assert import_ledger.read(f"{heading}\n", "LEDGER.md").claims == {"C-001": {"status": None, "text": "GC content"}}
-    found = import_ledger.read(f"{heading} [ACCEPTED]\n\n- **Text:** GC content explains it\n", "LEDGER.md")
+    assert import_ledger.read_ledger(f"{heading}\n", "LEDGER.md").claims == {
+        "C-001": {"status": None, "text": "GC content"}
+    }
+    found = import_ledger.read_ledger(f"{heading} [ACCEPTED]\n\n- **Text:** GC content explains it\n", "LEDGER.md")
     assert found.claims == {"C-001": {"status": "ACCEPTED", "text": "GC content explains it"}}
     assert found.problems == ()
 
@@ -188,7 +190,7 @@ def test_an_id_is_known_however_it_is_dressed_up_and_what_stands_behind_it_is_th
 def test_what_is_in_code_or_in_a_comment_is_no_claim_and_is_said(block: str) -> None:
     inside = "## C-009\n- **Text:** not meant\n\n- **Confidence:** 1"
     text = f"## C-001\n{block.format(inside)}\n- **Text:** GC content\n"
-    found = import_ledger.read(text, "LEDGER.md")
+    found = import_ledger.read_ledger(text, "LEDGER.md")
     assert found.claims == {"C-001": {"status": None, "text": "GC content"}}
     assert [problem.line for problem in found.problems] == [2, 3, 4, 6, 7]
 
@@ -205,8 +207,8 @@ def test_a_ledger_does_not_lose_a_dispute_whose_status_somebody_rewrote(lab: Cla
 
 @pytest.mark.parametrize("name", ["C-001: a", "C-001 - a", "claim 7: b - c", "#1"])
 def test_an_id_of_ones_own_comes_back_as_it_was(name: str) -> None:
-    page = ledger.markdown([(name, {"text": "x"})], None)
-    assert list(import_ledger.read(page, "LEDGER.md").claims) == [name]
+    page = ledger.ledger_markdown([(name, {"text": "x"})], None)
+    assert list(import_ledger.read_ledger(page, "LEDGER.md").claims) == [name]
 
 
 def test_an_imported_dispute_is_frozen_like_any_other(lab: Claims, tmp_path: Path) -> None:
@@ -274,7 +276,7 @@ def normal(value: Any) -> Any:
 
 @given(st.dictionaries(st.sampled_from(["C-001", "C002", "CLAIM-3"]), CLAIM, min_size=1))
 def test_any_text_comes_back_from_the_ledger(claims: dict[str, dict[str, Any]]) -> None:
-    found = import_ledger.read(ledger.markdown(list(claims.items()), None), "LEDGER.md")
+    found = import_ledger.read_ledger(ledger.ledger_markdown(list(claims.items()), None), "LEDGER.md")
     said = {
         name: {key: normal(value) for key, value in each.items() if key != "status"}
         for name, each in found.claims.items()
@@ -285,7 +287,7 @@ def test_any_text_comes_back_from_the_ledger(claims: dict[str, dict[str, Any]]) 
 
 @given(st.text(max_size=300))
 def test_any_file_is_read_or_said_to_be_none(text: str) -> None:
-    found = import_ledger.read(text, "LEDGER.md")
+    found = import_ledger.read_ledger(text, "LEDGER.md")
     assert all(each["text"].strip() for each in found.claims.values())
     assert all(problem.line is not None and "\n" not in problem.message for problem in found.problems)
 

@@ -78,7 +78,7 @@ def test_a_claim_that_cannot_be_understood_is_named_with_its_place_and_left_alon
     assert lab.text == before
     listed = lab.run("claim", "list")
     assert (listed.code, "C-001 cannot be judged" in listed.out, "C-002" in listed.out) == (4, True, True)
-    assert "claim C-001 cannot be judged" in lab.run("status").out
+    assert "claim C-001 cannot be evaluated" in lab.run("status").out
     ran = lab.run("validate")
     assert (ran.code, "state.yaml:5:5" in ran.out) == (1, True)
     assert lab.codes("A", "A", "A", name="C-002") == [0, 0, 3]

@@ -77,7 +77,7 @@ def test_other_work_trees_than_the_last_time_are_nothing_to_compare_with(reposit
 
 def test_a_work_tree_that_is_not_there_is_refused_and_nothing_is_recorded(repository: Loops) -> None:
     ran = repository.record("--workdir", "nowhere")
-    assert (ran.code, "--workdir names nowhere, which is no folder" in ran.err) == (1, True)
+    assert (ran.code, "--workdir nowhere: not a folder" in ran.err) == (1, True)
     assert repository.at()["loop_count"] == 1
 
 

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from liza.scopes.change import Outcome
-from liza.scopes.loops import derived as its
+from liza.scopes.evaluator import Evaluator
 from liza.scopes.loops import evaluate, states
+from liza.scopes.loops.fields import CLOSED, HALF_OPEN, OPEN, iteration_count, status_of
 from liza.scopes.loops.settings import Settings
 from liza.scopes.rules_file import read_rules
 
@@ -26,7 +27,7 @@ class Loop(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.loop: dict[str, Any] = states.new()
+        self.loop: dict[str, Any] = states.new_loop()
         self.now = datetime(2025, 1, 1, tzinfo=UTC)
         self.count = 0
         self.trips = 0
@@ -34,8 +35,8 @@ class Loop(RuleBasedStateMachine):
         self.archived = 0
         self.done = False
 
-    def judge(self) -> states.Judge:
-        return evaluate.Judge(RULES, SETTINGS, self.now)
+    def evaluator(self) -> Evaluator[Settings]:
+        return evaluate.evaluator_for(RULES, SETTINGS, self.now)
 
     def take(self, outcome: Outcome) -> list[str]:
         kinds = [event.kind for event in outcome.events]
@@ -53,68 +54,68 @@ class Loop(RuleBasedStateMachine):
         self, files: int | None, percent: int | None, evidence: Any, error: str | None, claims: bool, minutes: int
     ) -> None:
         self.now += timedelta(minutes=minutes)
-        before = states.effective(self.loop, SETTINGS, self.now)
+        before = states.effective_status(self.loop, SETTINGS, self.now)
         finally_open = states.needs_reset(self.loop)
         finished = bool(self.loop.get("completed_at"))
         said = {"files_changed": files, "progress": percent, "evidence": evidence, "claims_done": claims or None}
         entry = {name: value for name, value in said.items() if value is not None}
         wrong = {"signature": error, "file": None} if error else None
-        outcome = states.recorded("x", self.loop, entry, wrong, SETTINGS, self.judge(), self.now)
+        outcome = states.add_iteration("x", self.loop, entry, wrong, self.evaluator())
         self.count = 1 if finished else self.count + 1
         self.kept += 1
         kinds = self.take(outcome)
-        if before == states.OPEN:
+        if before == OPEN:
             assert kinds == []  # only a person, or the end of the cooldown, lets an open loop continue
         if finally_open:
-            assert self.loop["status"] == states.OPEN  # no iteration closes what only a reset closes
-        if before == states.HALF_OPEN:
+            assert self.loop["status"] == OPEN  # no iteration closes what only a reset closes
+        if before == HALF_OPEN:
             assert ("opened" in kinds) != ("closed" in kinds)  # exactly one iteration tries
 
     @rule()
     def reset(self) -> None:
-        self.take(states.closed("x", self.loop, "reset", "decided", self.now, "ann"))
-        assert (self.loop["status"], self.loop["loop_count"], self.loop["iterations"]) == (states.CLOSED, 0, [])
+        self.take(states.close_loop("x", self.loop, "reset", "decided", self.now, "ann"))
+        assert (self.loop["status"], self.loop["loop_count"], self.loop["iterations"]) == (CLOSED, 0, [])
         assert self.loop["trigger_count"] == self.trips
 
-    @precondition(lambda self: states.status_of(self.loop) == states.OPEN and not states.needs_reset(self.loop))
+    @precondition(lambda self: status_of(self.loop) == OPEN and not states.needs_reset(self.loop))
     @rule()
     def probe(self) -> None:
-        self.take(states.probed("x", self.loop, "probe", self.now))
-        assert self.loop["status"] == states.HALF_OPEN
+        self.take(states.start_probe("x", self.loop, "probe", self.now))
+        assert self.loop["status"] == HALF_OPEN
 
-    @precondition(lambda self: states.status_of(self.loop) == states.OPEN)
+    @precondition(lambda self: status_of(self.loop) == OPEN)
     @rule()
     def closed_by_hand(self) -> None:
-        self.loop = {**self.loop, "status": states.CLOSED}
-        kinds = self.take(states.settled("x", self.loop, SETTINGS, self.judge(), self.now))
+        self.loop = {**self.loop, "status": CLOSED}
+        kinds = self.take(states.reconcile_record("x", self.loop, self.evaluator()))
         assert kinds == ["closed"]
 
-    @precondition(lambda self: states.status_of(self.loop) == states.OPEN)
+    @precondition(lambda self: status_of(self.loop) == OPEN)
     @rule()
     def half_opened_by_hand(self) -> None:
         final = states.needs_reset(self.loop)
-        self.loop = {**self.loop, "status": states.HALF_OPEN}
-        kinds = self.take(states.settled("x", self.loop, SETTINGS, self.judge(), self.now))
+        self.loop = {**self.loop, "status": HALF_OPEN}
+        kinds = self.take(states.reconcile_record("x", self.loop, self.evaluator()))
         assert kinds == (["probe_refused"] if final else ["probing"])
-        assert (self.loop["status"] == states.OPEN) == final
+        assert (self.loop["status"] == OPEN) == final
 
     @invariant()
     def counters_are_those_of_the_model(self) -> None:
-        assert its.count_of(self.loop) == self.loop["loop_count"] == self.count
+        assert iteration_count(self.loop) == self.loop["loop_count"] == self.count
         assert self.loop["trigger_count"] == self.trips
         assert len(self.loop["iterations"]) + self.archived == self.kept  # nothing is lost, nothing is there twice
 
     @invariant()
     def it_is_settled(self) -> None:
-        again = states.settled("x", self.loop, SETTINGS, self.judge(), self.now)
+        again = states.reconcile_record("x", self.loop, self.evaluator())
         assert (again.record, again.events) == (self.loop, ())
 
     @invariant()
     def an_open_loop_says_why(self) -> None:
-        if self.loop["status"] == states.OPEN:
+        if self.loop["status"] == OPEN:
             assert self.loop["trigger_reason"]
             assert self.loop["last_trigger_time"]
-        if self.loop["status"] == states.CLOSED:
+        if self.loop["status"] == CLOSED:
             assert self.loop["trigger_reason"] == ""
 
 

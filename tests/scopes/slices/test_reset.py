@@ -96,7 +96,7 @@ def test_what_is_there_after_a_failure_is_no_checkpoint(slices: Slices) -> None:
     assert "no checkpoint: attempts were recorded before the first start" in ran.out
     assert slices.at()["checkpoint_tag"] == ""
     ran = slices.attempt("reset", "--slice", "S-1", "-m", "again", "--rollback")
-    assert (ran.code, "has no checkpoint" in ran.err, "checkpoint_tag" in ran.err) == (1, True, True)
+    assert (ran.code, "has no base" in ran.err, "checkpoint_tag" in ran.err) == (1, True, True)
     assert slices.counts() == ({"t": 1}, 1, 0), "nothing was changed"
 
 
@@ -177,7 +177,7 @@ def test_a_dirty_start_is_recorded_and_gone_back_to(slices: Slices) -> None:
     (slices.root / "a.py").write_text("a person's own\n")
     (slices.root / "notes").write_text("untracked\n")
     ran = slices.attempt("start", "--slice", "S-1", "--test", "t")
-    assert "the work tree has changes that are not committed; they are kept as refs/liza/" in ran.out
+    assert "the work tree has uncommitted changes; they are kept as refs/liza/" in ran.out
     assert slices.at()["checkpoint"]["dirty"] is True
     before = state(slices.root)
     (slices.root / "a.py").write_text("2\n")
@@ -199,7 +199,7 @@ def test_in_the_middle_of_a_merge_it_refuses_and_nothing_is_reset(team: Slices) 
 
 def test_where_there_is_no_git_there_is_no_rollback_and_all_else_works(slices: Slices) -> None:
     ran = slices.attempt("start", "--slice", "S-1", "--test", "t")
-    assert (ran.code, "no git work tree" in ran.out) == (0, True)
+    assert (ran.code, "not a git work tree" in ran.out) == (0, True)
     slices.does("fail t", "fail t", "fail t")
     assert slices.attempt("reset", "--slice", "S-1", "-m", "again", "--rollback").code == 1
     assert "no rollback: " in reset(slices, "-m", "again")

@@ -154,7 +154,7 @@ def test_null_is_no_list(slices: Slices) -> None:
 def test_a_list_that_is_none_cannot_be_judged(slices: Slices) -> None:
     has(slices, "    files_in_scope: src/a.ts\n")
     ran = scope(slices, "src/a.ts")
-    assert (ran.code, "files_in_scope is not a list" in ran.err) == (4, True)
+    assert (ran.code, "files_in_scope: expected a list" in ran.err) == (4, True)
 
 
 def test_contracts_may_stand_on_the_blackboard(slices: Slices) -> None:
@@ -355,7 +355,7 @@ def test_where_no_scope_is_known_nothing_is_violated(team: Slices) -> None:
 def test_without_a_beginning_nobody_knows_what_was_changed(slices: Slices) -> None:
     plan(slices)
     ran = scope(slices, "--changed")
-    assert (ran.code, "no git work tree" in ran.err) == (1, True)
+    assert (ran.code, "not a git work tree" in ran.err) == (1, True)
     repository(slices.root)
     ran = scope(slices, "--changed")
     assert (ran.code, "no test was started yet" in ran.err) == (1, True)

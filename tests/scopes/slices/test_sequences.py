@@ -118,7 +118,7 @@ def test_the_gate_stops_a_stopped_slice_and_says_why(slices: Slices) -> None:
 @pytest.mark.parametrize("option", ["--slice", "--claim", "--loop", "--stage"])
 def test_the_gate_stops_where_a_name_is_empty(slices: Slices, option: str) -> None:
     ran = slices.run("gate", option, "")
-    assert (ran.code, f"no {option[2:]} is named" in ran.err, f"behind {option}" in ran.err) == (2, True, True)
+    assert (ran.code, f"no {option[2:]} is named" in ran.err, f"after {option}" in ran.err) == (2, True, True)
 
 
 @pytest.mark.parametrize("verb", ["start", "fail", "pass", "infra", "arch-stop", "status"])

@@ -1,0 +1,252 @@
+"""The dispute of a claim: how it begins, how it is re-examined, and how it ends.
+
+Pure decisions: each function takes a claim as it is on the blackboard and returns what to write there next. Fields that
+other programs add are kept.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from liza.model import MAPPINGS, format_time
+from liza.scopes.change import Outcome
+from liza.scopes.claims.derived import baseline
+from liza.scopes.claims.fields import (
+    DISPUTED,
+    KILLED,
+    OPEN,
+    Claim,
+    disputes_of,
+    history_of,
+    is_taken_out,
+    marks_of,
+    open_dispute,
+    status_of,
+    text_field,
+)
+from liza.scopes.claims.freeze import (
+    ENTRY,
+    OVERRIDE,
+    POSITIONS,
+    changed_fields,
+    digest,
+    digests,
+    seal_entry,
+    violations,
+)
+from liza.scopes.claims.objections import Objection
+from liza.scopes.records import Event, mappings_in
+
+STAGE_TRANSITION, NEW_DATA, AUDIT = TRIGGERS = ("stage_transition", "new_data", "cross_model_audit")
+
+
+BOOKKEEPING = (*POSITIONS, "dispute_cycle", "disputed_at", "previous_status")
+
+
+def begin_dispute(
+    name: str, claim: Mapping[str, Any], rule: str, why: str, unresolved: Sequence[Objection], same_by: str | None,
+    cycle: Any, stage: str | None, now: datetime,
+) -> Outcome:  # fmt: skip
+    """After a trip: both positions stand there as they were written, and nothing else of the claim is touched."""
+    first, others = unresolved[0], unresolved[1:]
+    result = {
+        **{key: value for key, value in claim.items() if key not in ("history", "reexamine")},
+        "status": DISPUTED,
+        "dispute_reason": first.text or first.id or "",
+        "researcher_position": first.response,
+        **({"also_disputed": [_position(each) for each in others]} if others else {}),
+        "dispute_cycle": cycle,
+        "disputed_at": format_time(now),
+        "previous_status": claim.get("status") or OPEN,
+    }
+    said = f"claim {name} is {DISPUTED}: {why}" + (f" (the same by: {same_by})" if same_by else "")
+    frozen = _with_entry(result, claim, rule, stage, now, same_by)
+    return Outcome(frozen, (Event("claim", name, "disputed", said),), (frozen,))
+
+
+def _position(objection: Objection) -> dict[str, Any]:
+    said = {"id": objection.id, "objection": objection.text, "response": objection.response}
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def accept_manual_dispute(name: str, claim: Mapping[str, Any], stage: str | None, now: datetime) -> Outcome:
+    """A person wrote DISPUTED: from now on the claim is guarded like any other."""
+    before = claim.get("previous_status") or OPEN
+    fields = {key: value for key, value in claim.items() if key not in ("history", "reexamine")}
+    result = _with_entry({**fields, "previous_status": before}, claim, "by hand", stage, now)
+    why = text_field(claim, "dispute_reason") or "its status was set by hand"
+    return Outcome(result, (Event("claim", name, "disputed", f"claim {name} is {DISPUTED}: {why}"),), (result,))
+
+
+def restore_dispute(claim: Mapping[str, Any], since: str, what: str) -> Claim:
+    """With the dispute that somebody took out of it, as far as it is known; that this was done stays visible.
+
+    Where the claim has been frozen anew since, nobody knows whether it says what it said then.
+    """
+    history = history_of(claim)
+    place, entry = open_dispute(claim) or (len(history), {"event": "disputed", "timestamp": since})
+    return {**claim, "history": [*history[:place], {**entry, "frozen": what}, *history[place + 1 :]]}
+
+
+def _with_entry(
+    result: Mapping[str, Any], claim: Mapping[str, Any], rule: str, stage: str | None, now: datetime,
+    same_by: str | None = None,
+) -> Claim:  # fmt: skip
+    entry = {
+        "event": "disputed",
+        "timestamp": format_time(now),
+        "rule": rule,
+        **({"same_by": same_by} if same_by else {}),
+        **({"stage": stage} if stage else {}),
+    }
+    kept = digests(result, history_of(claim)) | ({OVERRIDE: digest(result[OVERRIDE])} if result.get(OVERRIDE) else {})
+    return {**result, "history": [*history_of(claim), seal_entry(entry, kept)]}
+
+
+def end_dispute(
+    name: str, claim: Mapping[str, Any], how: str, status: str, rationale: str, by: str, now: datetime,
+    **more: Any,
+) -> Outcome:  # fmt: skip
+    """The end of a dispute. It goes into the history as a whole, its rounds with it, so that counting starts anew."""
+    found = open_dispute(claim) or (disputes_of(claim)[-1] if is_left_over(claim) else None)
+    place, entry = found or (len(history_of(claim)), {"event": "disputed", "timestamp": None})
+    broken = violations(claim)
+    done = {
+        **entry,
+        "resolution": how,
+        "rationale": rationale,
+        **more,
+        "resolved_by": by,
+        "resolved_at": format_time(now),
+        "outcome": status,
+        **({"violated": list(broken)} if broken else {}),
+        **{key: claim[key] for key in BOOKKEEPING if key in claim},
+        **({"baseline": claim["baseline"]} if claim.get("baseline") else {}),
+        "rounds": claim.get("rounds") or [],
+    }
+    kept = {key: value for key, value in claim.items() if key not in (*BOOKKEEPING, "reexamine", "history")}
+    result = {
+        **kept,
+        "status": status,
+        "rounds": [],
+        "baseline": baseline({**claim, "rounds": [], "history": []}),
+        **({OVERRIDE: rationale} if how == "human_override" else {}),
+        "history": [*history_of(claim)[:place], done, *history_of(claim)[place + 1 :]],
+    }
+    who = f"{how.replace('_', ' ')} by {by}" + (f", {entry['frozen']} by hand" if is_taken_out(claim) else "")
+    return Outcome(result, (Event("claim", name, "resolved", f"claim {name} is {status} ({who}): {rationale}"),))
+
+
+def status_before(claim: Mapping[str, Any]) -> str:
+    """The status that a claim had before it was frozen; that which somebody wrote there meanwhile is not it."""
+    status = claim.get("previous_status")
+    doubted = any(name in ("history", "previous_status") for name, _ in changed_fields(claim))
+    if doubted or not isinstance(status, str) or status.strip().upper() in ("", DISPUTED, KILLED):
+        return OPEN
+    return status
+
+
+def is_left_over(claim: Mapping[str, Any]) -> bool:
+    """Whether the last dispute was resolved by hand: its rounds are not in the history, as each way out has them."""
+    found = disputes_of(claim)
+    return bool(found) and open_dispute(claim) is None and "frozen" in found[-1][1] and "rounds" not in found[-1][1]
+
+
+def accept_manual_decision(name: str, claim: Mapping[str, Any], now: datetime) -> Outcome | None:
+    """A person gave the claim another status and wrote down why, here or in the history; None if that is not so.
+
+    What is left to do is done as by command: the dispute goes into the history as a whole, and into the log.
+    """
+    status = claim.get("status") or OPEN
+    if status_of(claim) in (DISPUTED, None):
+        return None
+    if is_left_over(claim):
+        entry = disputes_of(claim)[-1][1]
+        how, by = (text_field(entry, "resolution") or "by_hand"), (text_field(entry, "resolved_by") or "hand")
+        return end_dispute(name, claim, how, str(status), text_field(entry, "rationale"), by, now)
+    found, why = open_dispute(claim), text_field(claim, OVERRIDE)
+    kept = found[1].get("frozen") if found else None
+    if not isinstance(kept, MAPPINGS) or not why or digest(why) == kept.get(OVERRIDE):
+        return None  # not a word of why, or it was there before the dispute
+    return end_dispute(name, claim, "human_override", str(status), why, "hand", now)
+
+
+def mark_for_reexamination(
+    name: str, claim: Mapping[str, Any], trigger: str, detail: str, now: datetime, **entry: Any
+) -> Outcome:  # fmt: skip
+    """It is to be re-examined. A mark that says the same is there once; `entry` is new in the open dispute."""
+    marks = [each for each in marks_of(claim) if trigger != STAGE_TRANSITION or each.get("trigger") != trigger]
+    if any((each.get("trigger"), each.get("detail")) == (trigger, detail) for each in marks):
+        return Outcome(dict(claim))
+    mark = {"trigger": trigger, "detail": detail, "timestamp": format_time(now)}
+    said = f"claim {name} is to be re-examined ({trigger.replace('_', ' ')}): {detail}"
+    return Outcome(_with_marks(claim, [*marks, mark], entry), (Event("claim", name, "marked", said),))
+
+
+def _with_marks(claim: Mapping[str, Any], marks: Sequence[Mapping[str, Any]], more: Mapping[str, Any]) -> Claim:
+    """With these marks, and with more in the open dispute, which gets their digests.
+
+    What somebody changed by hand keeps the digest of what it was: a new mark must not hide that.
+    """
+    result = {key: value for key, value in claim.items() if key != "reexamine"}
+    result |= {"reexamine": list(marks)} if marks else {}
+    place, entry = open_dispute(claim) or (len(history_of(claim)), {"event": "disputed", "timestamp": None})
+    kept = entry.get("frozen")
+    grown: Mapping[str, Any] = {**entry, **more}
+    if isinstance(kept, MAPPINGS) and "history" in kept and not _is_changed(claim, "reexamine", ENTRY):
+        grown = seal_entry(grown, {**kept, "reexamine": digest(marks)})
+    result["history"] = [*history_of(claim)[:place], grown, *history_of(claim)[place + 1 :]]
+    return result
+
+
+def _is_changed(claim: Mapping[str, Any], *names: str) -> bool:
+    """Whether somebody changed one of these by hand."""
+    return any(name in names for name, _ in changed_fields(claim))
+
+
+def is_due(claim: Mapping[str, Any], trigger: str) -> bool:
+    """Whether that trigger has happened since the dispute began, or since it was last looked at because of it."""
+    return not _is_changed(claim, "reexamine", ENTRY) and any(
+        each.get("trigger") == trigger for each in marks_of(claim)
+    )
+
+
+def awaits_review(claim: Mapping[str, Any]) -> bool:
+    """Whether new data ended the last dispute and nothing was reviewed or tested since."""
+    last = [entry for _, entry in disputes_of(claim)][-1:]
+    by_data = any(NEW_DATA in (each.get("resolution"), each.get("trigger")) for each in last)
+    return by_data and not mappings_in(claim.get("rounds"))
+
+
+def mark_stage_transition(name: str, claim: Mapping[str, Any], stage: str, now: datetime) -> Outcome:
+    """The pipeline is in another stage than when the dispute was last looked at."""
+    found = open_dispute(claim)
+    if found is None or _is_changed(claim, ENTRY) or not stage or found[1].get("stage") == stage:
+        return Outcome(dict(claim))
+    since = found[1].get("stage")
+    detail = f"stage {stage}" + (f", it was {since}" if since else "")
+    return mark_for_reexamination(name, claim, STAGE_TRANSITION, detail, now, stage=stage)
+
+
+def reexamine_dispute(
+    name: str, claim: Mapping[str, Any], trigger: str, resolved: bool, note: str, by: str, now: datetime
+) -> Outcome:
+    """After somebody looked at it again: either the objection is dealt with, or the claim stays as it is."""
+    _, entry = open_dispute(claim) or (0, {})
+    looked = {
+        "trigger": trigger,
+        "outcome": "resolved" if resolved else "unresolved",
+        "note": note,
+        "by": by,
+        "timestamp": format_time(now),
+    }
+    listed = entry.get("reexaminations")
+    looks = [*(listed if isinstance(listed, list | tuple) else ()), looked]
+    left = [each for each in marks_of(claim) if each.get("trigger") != trigger]
+    result = _with_marks(claim, left, {"reexaminations": looks})
+    said = f"claim {name} was re-examined ({trigger.replace('_', ' ')} by {by}), {looked['outcome']}: {note}"
+    event = Event("claim", name, "reexamined", said)
+    if not resolved:
+        return Outcome(result, (event,))
+    done = end_dispute(name, result, "reexamined", status_before(claim), note, by, now, trigger=trigger)
+    return done._replace(events=(event, *done.events))

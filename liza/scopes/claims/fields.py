@@ -1,0 +1,99 @@
+"""The fields of a claim and of its disputes, as they are on the blackboard."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from liza.model import MAPPINGS
+from liza.scopes.records import mappings_in
+from liza.text import text_of
+
+OPEN, ACCEPTED, KILLED, DISPUTED = "OPEN", "ACCEPTED", "KILLED", "DISPUTED"
+
+
+STATUSES = (OPEN, ACCEPTED, KILLED, DISPUTED)
+
+
+LISTS = ("rounds", "history", "reexamine")
+
+
+DELETED, REMOVED = TAKEN_OUT = ("the claim was deleted", "its dispute was taken out")  # instead of a digest
+
+
+Claim = dict[str, Any]
+
+
+def status_of(claim: Mapping[str, Any]) -> str | None:
+    """What a claim's status says; None where it is no word at all, and then nobody knows what was meant."""
+    status = claim.get("status")
+    if status is None:
+        return OPEN
+    return status.strip().upper() or OPEN if isinstance(status, str) else None
+
+
+def unusable_fields(claim: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The fields without which a claim cannot be judged, and what each should be."""
+    yield from ((field, "a list") for field in LISTS if not isinstance(claim.get(field), list | None))
+    if status_of(claim) is None:
+        yield "status", "a word"
+
+
+def is_frozen(claim: Mapping[str, Any]) -> bool:
+    return status_of(claim) == DISPUTED or open_dispute(claim) is not None
+
+
+def history_of(claim: Mapping[str, Any]) -> list[Any]:
+    listed = claim.get("history")
+    return list(listed) if isinstance(listed, list | tuple) else []
+
+
+def disputes_of(claim: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]:
+    """Every dispute that there was, with its place in the history."""
+    entries = enumerate(history_of(claim))
+    return [(i, each) for i, each in entries if isinstance(each, MAPPINGS) and each.get("event") == "disputed"]
+
+
+def open_dispute(claim: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]] | None:
+    """The dispute that nobody has resolved. One that was ended without a word of why is not resolved."""
+    return next((each for each in reversed(disputes_of(claim)) if not is_over(each[1])), None)
+
+
+def is_taken_out(claim: Mapping[str, Any]) -> bool:
+    """Whether the claim, or its open dispute, was deleted by hand and is only put back here."""
+    found = open_dispute(claim)
+    return found is not None and found[1].get("frozen") in TAKEN_OUT
+
+
+def is_over(entry: Mapping[str, Any]) -> bool:
+    return bool(entry.get("resolved_at") and text_field(entry, "rationale"))
+
+
+def text_field(record: Mapping[str, Any], name: str) -> str:
+    value = record.get(name)
+    return value if isinstance(value, str) and value.strip() else ""
+
+
+def marks_of(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return mappings_in(claim.get("reexamine"))
+
+
+def rounds_of(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The rounds since the claim was last unfrozen; what is no record counts for nothing."""
+    return mappings_in(claim.get("rounds"))
+
+
+def past_rounds(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The rounds of earlier disputes."""
+    return [entry for past in mappings_in(claim.get("history")) for entry in mappings_in(past.get("rounds"))]
+
+
+def reference_text(value: Any) -> str:
+    """A reference as a text; people also write `{name: harness, result: failed}`."""
+    if isinstance(value, MAPPINGS):
+        return " ".join(f"{key}={text_of(inner)}" for key, inner in value.items())
+    return text_of(value)
+
+
+def evidence_of(claim: Mapping[str, Any]) -> list[Any]:
+    """What a claim rests on; a single reference need not be a list."""
+    value = claim.get("evidence")
+    return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]

@@ -1,0 +1,45 @@
+"""Evaluate the rules of a narrower scope over the records of one loop, slice or claim."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from liza.model import Match, Record, Snapshot, Verdict
+from liza.rules.evaluate import RuleSet, evaluate
+
+S = TypeVar("S")
+
+
+class Evaluator(Generic[S]):
+    """The rules of one scope with its settings filled in, at one moment.
+
+    The last verdict is remembered: after a change the same records are evaluated again, to show how near other rules
+    are.
+    """
+
+    def __init__(self, rules: RuleSet, settings: S, stream: str, action: str, now: datetime) -> None:
+        self.rules = rules
+        self.settings = settings
+        self.stream = stream
+        self.action = action
+        self.now = now
+        self._last: tuple[tuple[Record, ...], Verdict] | None = None
+
+    def verdict(self, records: Sequence[Record]) -> Verdict:
+        """What the rules find in these records."""
+        given = tuple(records)
+        if self._last is None or self._last[0] != given:
+            snapshot = Snapshot(b"", {}, {}, (), derived={self.stream: given})
+            self._last = (given, evaluate(self.rules, snapshot, self.now))
+        return self._last[1]
+
+    def trips(self, records: Sequence[Record]) -> list[Match]:
+        """The matches that stop the scope, in pack order. Silences do not apply to these rules."""
+        found = self.verdict(records).observed
+        return [match for match in found if match.rule.action == self.action and match.rule.mode == "act"]
+
+
+def reason_text(match: Match, text: str) -> str:
+    """The reason of a trip, from the rule's summary; `text` is what the records of the match have in common."""
+    template = match.rule.summary or match.rule.description or match.rule.name
+    return template.replace("{count}", f"{match.value:g}").replace("{text}", text)

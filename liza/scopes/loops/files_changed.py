@@ -1,0 +1,78 @@
+"""How many files changed between the ends of two iterations, measured across two runs of a command."""
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from liza.errors import Refused
+from liza.rules.evaluate import RuleSet
+from liza.scopes.kept_snapshot import read_snapshot, write_snapshot
+from liza.scopes.loops.evaluate import path_prefix
+from liza.scopes.loops.record import Iteration, LoopResult, record_iteration
+from liza.scopes.loops.settings import Settings
+from liza.store import files
+from liza.store.board import Board
+from liza.store.paths import Paths
+
+
+class Measured(NamedTuple):
+    """A measurement; its snapshot is kept for the next one once the iteration is recorded."""
+
+    files_changed: int | None
+    path: str
+    snapshot: Any  # as JSON, or None
+
+    def keep(self) -> None:
+        write_snapshot(self.path, self.snapshot)
+
+
+def record_measured(
+    board: Board, name: str, iteration: Iteration, workdirs: Sequence[str], rules: RuleSet, settings: Settings,
+    now: datetime,
+) -> LoopResult:  # fmt: skip
+    """Record one iteration; without a number of changed files, measure it in the work trees."""
+    if iteration.files_changed is not None:
+        result = record_iteration(board, name, iteration, rules, settings, now)
+        delete_snapshot(board.paths, name)
+        return result
+    measured = measure_files_changed(board.paths, name, workdirs)
+    result = record_iteration(
+        board, name, iteration._replace(files_changed=measured.files_changed), rules, settings, now
+    )
+    measured.keep()
+    return result
+
+
+def measure_files_changed(paths: Paths, loop: str, workdirs: Sequence[str]) -> Measured:
+    """Compare the work trees with how the last iteration left them; the first has nothing to compare with."""
+    from liza.git import snapshot  # a caller that gives the number does not pay for these
+    from liza.git.own_output import output_files, without
+
+    for folder in workdirs:
+        if not os.path.isdir(folder):
+            raise Refused(f"--workdir {folder}: not a folder", hint="name a git work tree")
+    path = _snapshot_path(paths, loop)
+    roots = [os.path.abspath(each) for each in workdirs] or [os.path.dirname(os.path.abspath(paths.folder))]
+    now = snapshot.snapshot(roots, work_only=True)
+    kept = read_snapshot(path)
+    # A snapshot of other work trees says nothing about these, nor does one of an older version, which counted the
+    # output of tools as work.
+    is_comparable = isinstance(kept, dict) and kept.get("roots") == roots
+    before = snapshot.load(kept) if is_comparable else None
+    if before is not None and not before.work_only:
+        before = None
+    changed = without(snapshot.changed(before, now), output_files())
+    count = None if changed is None else len(changed)
+    return Measured(count, path, None if now is None else {**snapshot.dump(now), "roots": roots})
+
+
+def delete_snapshot(paths: Paths, loop: str) -> None:
+    """The end of the last iteration was not measured, so the next one has nothing to compare with."""
+    with suppress(OSError):
+        files.remove(_snapshot_path(paths, loop))
+
+
+def _snapshot_path(paths: Paths, loop: str) -> str:
+    return f"{path_prefix(paths, loop)}.snapshot.json"

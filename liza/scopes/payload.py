@@ -1,4 +1,4 @@
-"""Facts as JSON and back: NamedTuples as objects, with every type checked, because the JSON may be anybody's."""
+"""Facts as JSON and back: NamedTuples as objects, every type checked, because any program may have written them."""
 
 from collections.abc import Mapping
 from types import NoneType, UnionType

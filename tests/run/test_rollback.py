@@ -129,7 +129,7 @@ def test_a_submodule_is_left_as_it_is_and_that_is_said(folder: Path, tmp_path: P
     commit(folder / "lib")
     commit(folder)
     plan = begun.go_back()
-    assert plan.notes == ("the submodule lib is left as it is: git submodule update --init lib",)
+    assert plan.notes == ("the submodule lib is left as it is; to fix: git submodule update --init lib",)
     assert (folder / "lib" / "x").read_text() == "2"
     git(folder, "submodule", "update", "-q", "--init", "lib")
     assert (folder / "lib" / "x").read_text() == "1"

@@ -92,7 +92,7 @@ def change_unfrozen(
 ) -> ClaimResult:
     """Change a claim that is not frozen. One that only turns out to be in dispute now is frozen first, and refused.
 
-    One whose dispute somebody took out by hand is refused as it stands: nothing is put back for anybody.
+    One whose dispute was deleted by hand is refused as it is: nothing is restored.
     """
     refused: list[Frozen] = []
 
@@ -102,9 +102,9 @@ def change_unfrozen(
         if lost is not None and claim is None:
             raise Frozen(name, lost.put_back(None), verb)
         first = reconcile_claim(context, document, name, require_claim(document, name))
-        stands = first.record if lost is None else lost.put_back(first.record)
-        if is_frozen(stands):
-            refused.append(Frozen(name, stands, verb))
+        present = first.record if lost is None else lost.put_back(first.record)
+        if is_frozen(present):
+            refused.append(Frozen(name, present, verb))
             return first
         return first.then(after(document, first.record))
 

@@ -47,7 +47,7 @@ def begin_dispute(
     name: str, claim: Mapping[str, Any], rule: str, why: str, unresolved: Sequence[Objection], same_by: str | None,
     cycle: Any, stage: str | None, now: datetime,
 ) -> Outcome:  # fmt: skip
-    """After a trip: both positions stand there as they were written, and nothing else of the claim is touched."""
+    """Trip a claim: both positions are kept verbatim, and no other field of the claim changes."""
     first, others = unresolved[0], unresolved[1:]
     result = {
         **{key: value for key, value in claim.items() if key not in ("history", "reexamine")},
@@ -70,7 +70,7 @@ def _position(objection: Objection) -> dict[str, Any]:
 
 
 def accept_manual_dispute(name: str, claim: Mapping[str, Any], stage: str | None, now: datetime) -> Outcome:
-    """A person wrote DISPUTED: from now on the claim is guarded like any other."""
+    """Accept a DISPUTED that a person wrote: from now on the claim is frozen like any other."""
     before = claim.get("previous_status") or OPEN
     fields = {key: value for key, value in claim.items() if key not in ("history", "reexamine")}
     result = _with_entry({**fields, "previous_status": before}, claim, "by hand", stage, now)
@@ -79,9 +79,9 @@ def accept_manual_dispute(name: str, claim: Mapping[str, Any], stage: str | None
 
 
 def restore_dispute(claim: Mapping[str, Any], since: str, what: str) -> Claim:
-    """With the dispute that somebody took out of it, as far as it is known; that this was done stays visible.
+    """The claim with the dispute that was deleted by hand, as far as it is known; the entry says that it was deleted.
 
-    Where the claim has been frozen anew since, nobody knows whether it says what it said then.
+    Where the claim has been frozen again since, it is unknown whether it is as it was then.
     """
     history = history_of(claim)
     place, entry = open_dispute(claim) or (len(history), {"event": "disputed", "timestamp": since})
@@ -107,7 +107,7 @@ def end_dispute(
     name: str, claim: Mapping[str, Any], how: str, status: str, rationale: str, by: str, now: datetime,
     **more: Any,
 ) -> Outcome:  # fmt: skip
-    """The end of a dispute. It goes into the history as a whole, its rounds with it, so that counting starts anew."""
+    """End a dispute: it moves to the history with its rounds, so that counting starts over."""
     found = open_dispute(claim) or (disputes_of(claim)[-1] if is_left_over(claim) else None)
     place, entry = found or (len(history_of(claim)), {"event": "disputed", "timestamp": None})
     broken = violations(claim)
@@ -138,7 +138,7 @@ def end_dispute(
 
 
 def status_before(claim: Mapping[str, Any]) -> str:
-    """The status that a claim had before it was frozen; that which somebody wrote there meanwhile is not it."""
+    """The status that a claim had before it was frozen, not one that was written there by hand meanwhile."""
     status = claim.get("previous_status")
     doubted = any(name in ("history", "previous_status") for name, _ in changed_fields(claim))
     if doubted or not isinstance(status, str) or status.strip().upper() in ("", DISPUTED, KILLED):
@@ -186,7 +186,7 @@ def mark_for_reexamination(
 def _with_marks(claim: Mapping[str, Any], marks: Sequence[Mapping[str, Any]], more: Mapping[str, Any]) -> Claim:
     """With these marks, and with more in the open dispute, which gets their digests.
 
-    What somebody changed by hand keeps the digest of what it was: a new mark must not hide that.
+    A field that was changed by hand keeps its old digest: a new mark must not hide the change.
     """
     result = {key: value for key, value in claim.items() if key != "reexamine"}
     result |= {"reexamine": list(marks)} if marks else {}
@@ -200,7 +200,7 @@ def _with_marks(claim: Mapping[str, Any], marks: Sequence[Mapping[str, Any]], mo
 
 
 def _is_changed(claim: Mapping[str, Any], *names: str) -> bool:
-    """Whether somebody changed one of these by hand."""
+    """Whether one of these was changed by hand."""
     return any(name in names for name, _ in changed_fields(claim))
 
 
@@ -231,7 +231,7 @@ def mark_stage_transition(name: str, claim: Mapping[str, Any], stage: str, now: 
 def reexamine_dispute(
     name: str, claim: Mapping[str, Any], trigger: str, resolved: bool, note: str, by: str, now: datetime
 ) -> Outcome:
-    """After somebody looked at it again: either the objection is dealt with, or the claim stays as it is."""
+    """Record a re-examination: it ends the dispute, or the claim stays frozen."""
     _, entry = open_dispute(claim) or (0, {})
     looked = {
         "trigger": trigger,

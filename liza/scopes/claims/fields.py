@@ -23,7 +23,7 @@ Claim = dict[str, Any]
 
 
 def status_of(claim: Mapping[str, Any]) -> str | None:
-    """What a claim's status says; None where it is no word at all, and then nobody knows what was meant."""
+    """The status of a claim in capitals; None where it is not a word, and then it is not clear what was meant."""
     status = claim.get("status")
     if status is None:
         return OPEN
@@ -31,7 +31,7 @@ def status_of(claim: Mapping[str, Any]) -> str | None:
 
 
 def unusable_fields(claim: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The fields without which a claim cannot be judged, and what each should be."""
+    """Each field without which a claim cannot be evaluated, and what is expected there."""
     yield from ((field, "a list") for field in LISTS if not isinstance(claim.get(field), list | None))
     if status_of(claim) is None:
         yield "status", "a word"
@@ -53,7 +53,7 @@ def disputes_of(claim: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]
 
 
 def open_dispute(claim: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]] | None:
-    """The dispute that nobody has resolved. One that was ended without a word of why is not resolved."""
+    """The dispute that is not resolved, and its place in the history. One without a rationale is not resolved."""
     return next((each for each in reversed(disputes_of(claim)) if not is_over(each[1])), None)
 
 

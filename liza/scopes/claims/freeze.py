@@ -1,8 +1,7 @@
-"""The freeze of one claim: how it begins, what shows that somebody changed the claim all the same, and how it ends.
+"""The freeze of a claim: a digest of each field that must not change, and what was changed all the same.
 
-Only decisions: a claim is what stands on the blackboard under its id, and each function says what is to stand there
-next. Whatever people put beside our fields stays. While a claim is frozen the last entry of its history is the open
-dispute; it holds a digest of everything that must not change, and it is there also where somebody rewrote the status.
+While a claim is frozen, the last entry of its history is the open dispute, which holds the digests. It is there also
+where the status was rewritten by hand.
 """
 
 import hashlib
@@ -23,7 +22,7 @@ from liza.text import value_text
 OVERRIDE = "human_override_rationale"
 ENTRY = "its dispute"  # the name of the digest of the open dispute itself
 POSITIONS = ("dispute_reason", "researcher_position", "also_disputed")
-# What stands beside the claim's own fields while it is in dispute, and goes into its history afterwards.
+# Fields of a claim in dispute, which move to its history afterwards.
 # What liza itself changes while a claim is frozen, what a person writes to decide by hand, and what only names it. Why
 # the dispute is to be re-examined is changed, too, but each time with its digest: a mark by hand is no trigger.
 NOT_FROZEN = ("status", "history", OVERRIDE, "id", "claim_id")
@@ -68,7 +67,7 @@ def seal_entry(entry: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, A
 
 
 def violations(claim: Mapping[str, Any]) -> tuple[str, ...]:
-    """What somebody changed by hand though the claim is frozen; none where it is not, or nobody did."""
+    """What was changed by hand in a frozen claim; empty where it is not frozen or nothing was."""
     return tuple(said for _, said in changed_fields(claim))
 
 

@@ -66,7 +66,7 @@ class _Reader:
         self.claim: dict[str, Any] | None = None
         self.field: str | None = None  # that the next line may go on with
         self.is_broken = False  # whether the last line says that there is another
-        self.titles: dict[str, str] = {}  # what stands behind the id of each claim: its text, where it has no other
+        self.titles: dict[str, str] = {}  # the title after the id of each claim: its text, unless it has another
         self.until: str | None = None  # what ends the code or the comment that the next line is in
 
     def wrong(self, number: int, message: str, hint: str | None = None) -> None:
@@ -199,6 +199,6 @@ def _number(text: str) -> Any:
 
 
 def new_record(claim: Mapping[str, Any], created: str) -> dict[str, Any]:
-    """A claim of a ledger as it stands on the blackboard; its rounds begin there."""
+    """The record of a claim from a ledger; it has no rounds yet."""
     given = {name: value for name, value in claim.items() if value is not None}
     return {"status": OPEN, **given, "created": created, "rounds": []}

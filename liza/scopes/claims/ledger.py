@@ -71,7 +71,7 @@ def tag_of(claim: Mapping[str, Any]) -> str:
 
 
 def tags(claim: Mapping[str, Any]) -> Iterator[str]:
-    """What stands behind the id in brackets; what is simply open has no tag."""
+    """The tags in brackets after the id; an open claim has none."""
     tag = tag_of(claim)
     if tag != OPEN:
         yield escape_line(tag)
@@ -134,7 +134,7 @@ def escape_heading(text: str) -> str:
 
 
 def escape_item(text: str) -> str:
-    """The same for one of several that may stand on one line: what would part them is escaped, too."""
+    """The same for one of several on one line: their separators are escaped too."""
     return _escaped(" ".join(text[:LONGEST].split()), _ITEM)
 
 

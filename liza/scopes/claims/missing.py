@@ -1,8 +1,8 @@
 """Disputes that are in the log and no longer on the blackboard.
 
-Whoever deletes a frozen claim, takes the dispute out of its history, or saves an older copy of the file over it, would
-have found the silent way out that there must not be. The log remembers: a dispute in it ends with a decision that is in
-it, or in the claim's history. Until then the claim is frozen for every command, whatever stands on the blackboard.
+Deleting a frozen claim, removing the dispute from its history, or saving an older copy of the file over it would be
+the silent way out that must not exist. The log remembers: a dispute in it ends with a decision that is in
+it, or in the claim's history. Until then the claim is frozen for every command, whatever the blackboard says.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ BEGAN, ENDED = "claim_disputed", "claim_resolved"
 
 
 class Missing(NamedTuple):
-    """A dispute that nobody decided, and that its claim does not know of."""
+    """A dispute that is not decided, and that its claim does not have."""
 
     name: str
     since: str
@@ -46,7 +46,7 @@ class Missing(NamedTuple):
 
 
 def find_missing(board: Board, section: Any) -> list[Missing]:
-    """Every such dispute; `Unreadable` if the log cannot be read, and then nobody can say that there is none.
+    """Every such dispute; `Unreadable` if the log cannot be read, because then there may be one.
 
     `section` was read before the log, and a claim may have been frozen between the two: what seems to be missing is
     looked for once more on the blackboard, which is written before the log.
@@ -103,7 +103,7 @@ def _claims(section: Any) -> dict[str, Mapping[str, Any]]:
     try:
         return {name: claim for _, name, claim in named_records(section, "claim") if isinstance(claim, MAPPINGS)}
     except LizaError:
-        return {}  # that the section holds no claims is said by whoever reads it
+        return {}  # the reader of the section reports that it holds no claims
 
 
 def _is_over(claim: Mapping[str, Any], since: str) -> bool:
@@ -112,8 +112,8 @@ def _is_over(claim: Mapping[str, Any], since: str) -> bool:
 
 
 def _is_in(claim: Mapping[str, Any], since: str) -> bool:
-    """Whether a claim is in that dispute. To be in any is not enough: whoever takes the first one out and changes the
-    claim would have it frozen anew, as they changed it."""
+    """Whether a claim is in that dispute. Any other is not enough: deleting the first one and changing the claim would
+    have it frozen again, as changed."""
     found = open_dispute(claim)
     return found is not None and _time(found[1].get("timestamp")) == _time(since)
 

@@ -67,7 +67,7 @@ def identify(said: Sequence[Objection], matching: str) -> dict[Objection, str]:
     An id is what counts where there is one. One without an id is taken for that of which it repeats the words.
     """
     groups = _groups([each.text for each in said if each.text.strip()], matching)
-    ids: dict[Any, set[str]] = {}  # of each text that somebody gave an id
+    ids: dict[Any, set[str]] = {}  # of each text that has an id
     first: dict[Any, str] = {}  # the words in which each was said first
     for each in said:
         if each.id is not None:
@@ -128,7 +128,7 @@ def _same_by(one: Objection, other: Objection) -> str:
 
 
 def _reviewer(entry: Mapping[str, Any]) -> str:
-    """Who objects; rounds that name nobody are those of one reviewer, as the protocol has one."""
+    """Who objects; rounds without a name are those of one reviewer, as the protocol has one."""
     return same_key(_text(entry.get("reviewer")))
 
 

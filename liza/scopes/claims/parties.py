@@ -10,13 +10,13 @@ from liza.scopes.claims.fields import past_rounds, rounds_of
 from liza.text import text_of
 
 RESEARCHER, REVIEWER = "researcher", "reviewer"
-# The names that the protocol has for them, and their roles: what they are called where the rounds name nobody.
+# The names that the protocol has for them, and their roles: used where the rounds have no names.
 _ROLES = {RESEARCHER: ("researcher", "the researcher"), REVIEWER: ("reviewer", "the reviewer", "r2")}
 _BETWEEN = re.compile(r"[,;&+/|]|\band\b")
 
 
 def party_of(claim: Mapping[str, Any], name: str) -> str | None:
-    """Which party somebody is; None if neither. Of several names one is enough."""
+    """Which party has that name; None if neither. Of several names one is enough."""
     asked = {same_key(each) for each in (name, *_BETWEEN.split(name.casefold()))} - {""}
     return next((party for party in _ROLES if asked & set(_names(claim, party))), None)
 

@@ -29,7 +29,7 @@ def add_claim(context: Context, name: str, fields: Fields) -> ClaimResult:
         change.require_claims(document, fields.depends_on or ())
         if claim is None:
             if (lost := missing.find_missing_of(context.board, name)) is not None:
-                raise Frozen(name, lost.put_back(None), "so it is not added anew")
+                raise Frozen(name, lost.put_back(None), "so it is not added again")
             return states.new_claim(name, fields, context.now)
         others = [key for key, value in fields.given().items() if value != claim.get(key)]
         if others:
@@ -45,7 +45,7 @@ def add_claim(context: Context, name: str, fields: Fields) -> ClaimResult:
 
 
 def record_round(context: Context, name: str, given: Round) -> ClaimResult:
-    """Record one round of review, and judge the claim at once."""
+    """Record one round of review, and evaluate the claim at once."""
 
     def after(document: Document, claim: Mapping[str, Any]) -> Outcome:
         change.require_not_killed(name, claim)
@@ -83,18 +83,18 @@ def import_claims(context: Context, found: Mapping[str, Mapping[str, Any]], file
         new = {name: claim for name, claim in found.items() if name not in known}
         for name, claim in new.items():
             section = put_record(section, name, import_ledger.new_record(claim, format_time(context.now)), SCOPE.name)
-        settled = evaluate.settle(section, context.rules, {}, context.now, document.data.get("stages"))
-        mine = tuple(event for event in settled.events if event.name in new)
-        told = Event("claim", file, "imported", f"{len(new)} claims were imported from {file}: {', '.join(new)[:400]}")
+        reconciled = evaluate.settle(section, context.rules, {}, context.now, document.data.get("stages"))
+        mine = tuple(event for event in reconciled.events if event.name in new)
+        event = Event("claim", file, "imported", f"{len(new)} claims were imported from {file}: {', '.join(new)[:400]}")
         disputed = tuple(event.name for event in mine if event.kind == "disputed")
         imported = Imported(tuple(new), tuple(name for name in found if name in known), disputed)
         if not new:
             return document.raw, (imported, ())
         backups.save_backup(context.board.paths, document.raw, context.now)
-        for name, copies in settled.archived:
+        for name, copies in reconciled.archived:
             evaluate.archive(context.board.paths, name, copies)
-        raw = edit.replace_section(document, SCOPE.section, settled.section)
-        return raw, (imported, (told, *settled.events))
+        raw = edit.replace_section(document, SCOPE.section, reconciled.section)
+        return raw, (imported, (event, *reconciled.events))
 
     imported, events = context.board.change(revised)
     log_events(context.board.paths, events, context.now)

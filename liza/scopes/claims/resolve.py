@@ -166,7 +166,7 @@ def reexamine_claim(
 
 
 def _refuse_without_trigger(name: str, claim: Mapping[str, Any], trigger: str, resolved: bool | None, by: str) -> None:
-    """What a re-examination refers to must have happened; an audit happens by it, and is nobody's own case."""
+    """`Refused` where the trigger has not occurred, or where a party of the dispute would audit it."""
     if trigger == AUDIT:
         if resolved is not None and (party := parties.party_of(claim, by)) is not None:
             hint = "an audit is made by another model or person; to decide yourself: liza claim resolve"
@@ -181,7 +181,7 @@ def _refuse_without_trigger(name: str, claim: Mapping[str, Any], trigger: str, r
 
 
 def check_status(text: str) -> str:
-    """A status that somebody asks for: ours, or a team's own word."""
+    """A requested status in capitals: one of ours, or a team's own word."""
     word = text.strip().upper()
     if word == DISPUTED:
         raise Refused("a claim does not get DISPUTED by a decision", hint=f"one of: {', '.join(STATUSES[:3])}")

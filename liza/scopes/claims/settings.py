@@ -1,4 +1,4 @@
-"""How claims are judged: the block `disputes:` of rules.yaml, and the params of the rules themselves."""
+"""The settings for claims: the block `disputes:` of rules.yaml, and the params of the rules themselves."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -36,7 +36,7 @@ def _notes(rules: RuleSet, settings: Settings) -> Iterator[str]:
         asked = each.condition.threshold
         if each.rule.name == RULE and asked > ROUNDS.default:
             said = f"{ROUNDS_PARAM} is {asked:g}: raising it is discouraged"
-            yield f"{said}, what {ROUNDS.default} rounds do not settle {asked:g} will not settle either"
+            yield f"{said}, what {ROUNDS.default} rounds do not resolve {asked:g} will not resolve either"
         if each.rule.name == RULE and each.rule.mode == "observe":
             yield f"{RULE} only observes: no claim is frozen by it"
     if any(rule.name == RULE for rule in rules.disabled):

@@ -100,9 +100,9 @@ def add_data(context: Context, reference: str, only: tuple[str, ...]) -> StageRe
             return outcome.record
 
         marked = change_each(found.section, evaluate.SCOPE.name, change)
-        told = Event("stage", reference, "data", f"new data: {reference}")
+        event = Event("stage", reference, "data", f"new data: {reference}")
         section = stages.with_data(document.data.get("stages"), reference, context.now)
-        return Change(section, marked, (*found.events, told, *events), found.archived)
+        return Change(section, marked, (*found.events, event, *events), found.archived)
 
     return _change(context, reference, after)
 
@@ -110,7 +110,7 @@ def add_data(context: Context, reference: str, only: tuple[str, ...]) -> StageRe
 def close_stage(context: Context, name: str, by: str) -> StageResult:
     """End a stage; the last one, or one beyond it, only if no claim is in dispute.
 
-    What is asked is the ledger, not what somebody says.
+    The claims on the blackboard decide, not what the caller says.
     """
     _named(name)
     last = context.settings.last_stage
@@ -154,7 +154,7 @@ def _change(context: Context, name: str, after: Callable[[Document], Change]) ->
 
 
 def _settled(context: Context, document: Document, section: Any) -> Settled:
-    """The claims as they are once everything is judged, with the stages as they are to be."""
+    """The claims after the rules were applied, with the new stages."""
     return evaluate.settle(document.data.get("claims"), context.rules, {}, context.now, section)
 
 

@@ -18,7 +18,7 @@ _ACTIVE = (ACTIVE, "CURRENT", "IN_PROGRESS", "RUNNING", "OPEN")  # words that pe
 
 
 def current_stage(section: Any) -> str | None:
-    """The stage that the pipeline is in; several where a person has made several active, None where nobody can say."""
+    """The stage that the pipeline is in; several names where several are active, None where it is unknown."""
     try:
         return ", ".join(name for name, status in statuses(section) if status in _ACTIVE) or None
     except LizaError:
@@ -134,9 +134,9 @@ class Blocker(NamedTuple):
 
 
 def blockers(claims: Any) -> list[Blocker]:
-    """Every claim of the ledger that is in dispute, or whose freeze somebody broke; also one without an id.
+    """Every claim of the ledger that is in dispute, or whose freeze was violated; also one without an id.
 
-    `Unreadable` where something else than claims stands there: nobody could say that no dispute is among it.
+    `Unreadable` where the section has anything else, because a dispute could be among it.
     """
     found = []
     for where, label, claim in named_records(claims, "claim"):
@@ -144,7 +144,9 @@ def blockers(claims: Any) -> list[Blocker]:
         if not isinstance(claim, MAPPINGS):
             raise Unreadable(f"claim {name} is not a record", hint="see: liza validate")
         for field, expected in unusable_fields(claim):
-            raise Unreadable(f"claim {name} cannot be judged: {field} is not {expected}", hint="see: liza validate")
+            raise Unreadable(
+                f"claim {name} cannot be evaluated: {field}: expected {expected}", hint="see: liza validate"
+            )
         if is_frozen(claim):
             found.append(Blocker(name, freeze.violations(claim), is_taken_out(claim)))
     return found

@@ -73,7 +73,7 @@ def brief(text: Any) -> str:
 def add_round(claim: Mapping[str, Any], given: Round, now: datetime) -> Claim:
     """After one more round.
 
-    A round says what the record has not said of text, confidence and evidence, so that what somebody changed since the
+    A round has each text, confidence and evidence that no earlier round has, so that what was changed since the
     last one, with a command or by hand, is seen in it. What no round has said so far is the claim's baseline.
     """
     if not isinstance(claim.get("baseline"), MAPPINGS):
@@ -98,7 +98,7 @@ def add_round(claim: Mapping[str, Any], given: Round, now: datetime) -> Claim:
 
 
 def _said(objections: Sequence[Objection]) -> dict[str, Any]:
-    """One objection stands in the round itself, several are a list in it."""
+    """One objection is part of the round itself, several are a list in it."""
     listed = [
         {
             **({"id": each.id} if each.id is not None else {}),
@@ -142,7 +142,7 @@ def last_cycle(claim: Mapping[str, Any]) -> Any:
 def edit_claim(
     name: str, claim: Mapping[str, Any], fields: Fields, by: str, cycle: int | None, now: datetime
 ) -> Outcome:
-    """With other words. What rounds are judged by is kept in the history, so that the next round sees the change."""
+    """Edit a claim. The change is kept in the history, so that the next round counts as changed."""
     given = {key: value for key, value in fields.given().items() if value != claim.get(key)}
     if not given:
         return Outcome(dict(claim))

@@ -1,4 +1,4 @@
-"""What happened in one cycle: disputes first, whatever else there is to tell."""
+"""The summary of one cycle, disputes first."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -38,7 +38,7 @@ def faults(section: Any, rules: RuleSet, beside: Mapping[str, Any]) -> Iterator[
 
 def _claim(name: str, claim: Mapping[str, Any], path: Path, names: set[str]) -> Iterator[Fault]:
     for field, expected in unusable_fields(claim):
-        said = f"{field} is {value_text(claim.get(field))}, expected is {expected}: the claim cannot be judged"
+        said = f"{field}: expected {expected}, got {value_text(claim.get(field))}; the claim cannot be evaluated"
         yield Fault((*path, field), said)
     for field, said in freeze.changed_fields(claim):
         hint = f"put it back from .liza/backups/, or decide: {'; '.join(ways_out(name))}"

@@ -17,7 +17,12 @@ FIELDS = (
     "test_expectation", "actual_error", "attempt_log", "cumulative_files_modified", "scope_violations",
     "best_hypothesis", "specific_question", "recovery_options",
 )  # fmt: skip
-ASKED = ("test_expectation", "best_hypothesis", "specific_question", "recovery_options")  # of whoever worked on it
+ASKED = (
+    "test_expectation",
+    "best_hypothesis",
+    "specific_question",
+    "recovery_options",
+)  # of the agent that worked on it
 LISTS = ("attempt_log", "cumulative_files_modified", "scope_violations", "recovery_options")
 ABOUT = ("slice_id", "test_name", "trip_id", "stopped", "reason", "complete")
 _KNOWN = (*ABOUT, *FIELDS, "not_applicable")
@@ -70,7 +75,7 @@ def known_report(
 
 
 def _failed(name: str, record: Mapping[str, Any], test: str) -> list[Mapping[str, Any]]:
-    """The failed attempts at a test, also those that nobody listed."""
+    """The failed attempts at a test, with unlisted ones."""
     return [
         each.fields
         for each in derived.derive_attempts(name, record)
@@ -170,7 +175,7 @@ def _says_nothing(value: Any) -> bool:
 
 
 def unknown_keys(answer: Mapping[str, Any]) -> Iterator[str]:
-    """Keys of an answer that nobody reads, with what was probably meant."""
+    """Keys of an answer that are not fields of the report, with what was probably meant."""
     for name in answer:
         if name not in _KNOWN:
             meant = closest_match(name, FIELDS)

@@ -70,7 +70,7 @@ def write_missing_reports(paths: Paths, name: str, record: Mapping[str, Any]) ->
 
 
 def _path(paths: Paths, entry: Mapping[str, Any]) -> str | None:
-    """Where a report is. The blackboard says so, which anybody may have edited: nothing outside our folder counts."""
+    """The path of a report. The blackboard has it and may have been edited, so a path outside our folder is None."""
     given = entry.get("file")
     if not isinstance(given, str) or "\0" in given:
         return None
@@ -85,7 +85,7 @@ def _known_report(paths: Paths, name: str, record: Mapping[str, Any], test: str)
 
 
 def render_report(report: Report) -> str:
-    """The report as a file; a template of somebody's own that loses or changes a field is not used."""
+    """The report as a file; a custom template that loses or changes a field is not used."""
     facts = {"report": report}
     own = templates.custom_template(TEMPLATE)
     if own is not None:
@@ -95,7 +95,7 @@ def render_report(report: Report) -> str:
             if _holds(text, report):
                 return text
             why = "it does not hold the eight fields as they are"
-        except Exception as error:  # noqa: BLE001 - whatever somebody's template does, there is a report
+        except Exception as error:  # noqa: BLE001 - whatever a custom template does, there is a report
             why = str(error)
         note = f"# The template {_line(own)} could not be used, so this is the shipped one: {_line(why)}\n"
         return note + templates.render(templates.read_template(TEMPLATE), facts, _FILTERS)

@@ -1,4 +1,4 @@
-"""The `<prior_attempts>` block: what the next one to work on a slice is told of those before.
+"""The `<prior_attempts>` block: what the next agent on a slice learns of earlier attempts.
 
 Everything in it that agents and test runners wrote is untrusted: it is cut, made printable, and cannot end the block.
 """
@@ -16,14 +16,14 @@ from liza.text import printable, text_of
 from liza.toolerrors import results
 
 TEMPLATE = "prior_attempts.xml"
-TRIED = 20  # attempts at one test that are told
-LONG = 2_000  # characters of a text that are told
+TRIED = 20  # attempts at one test that are listed
+LONG = 2_000  # characters of a text that are shown
 
 
 def render_block(paths: Paths, name: str, run: Mapping[str, Any], *, as_begun: bool) -> tuple[str, str | None]:
-    """The block about a finished run, and what was wrong with a template of somebody's own.
+    """The block about a finished run, and what was wrong with a custom template.
 
-    `as_begun` says that the work tree is as it was when the slice began, whoever saw to that.
+    `as_begun`: the work tree is as it was when the slice began.
     """
     facts = {
         "slice": name,
@@ -39,7 +39,7 @@ def render_block(paths: Paths, name: str, run: Mapping[str, Any], *, as_begun: b
         try:
             with open(own, encoding="utf-8", opener=open_regular) as file:
                 return templates.render(file.read(), facts, _FILTERS), None
-        except Exception as error:  # noqa: BLE001 - whatever somebody's template does, the next one is told
+        except Exception as error:  # noqa: BLE001 - whatever a custom template does, there is a block
             wrong = f"the template {own} failed, so this is the shipped one: {error}"
             return templates.render(templates.read_template(TEMPLATE), facts, _FILTERS), wrong
     return templates.render(templates.read_template(TEMPLATE), facts, _FILTERS), None

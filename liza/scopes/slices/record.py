@@ -71,7 +71,7 @@ def record_attempts(
     board: Board, name: str, attempts: Sequence[Attempt], rules: RuleSet, now: datetime,
     reports: Sequence[str] = (), *, once: bool = False, without_start: bool = False,
 ) -> SliceResult:  # fmt: skip
-    """Put what came of one run of tests on the blackboard, and judge the slice at once.
+    """Add the results of one run of tests, and evaluate the slice at once.
 
     With `once` nothing is recorded where one of the reports was read before; that is decided under the lock.
     """
@@ -106,7 +106,7 @@ def is_known_report(record: Mapping[str, Any], reports: Sequence[str]) -> bool:
 
 
 def arch_stop(board: Board, name: str, why: str, by: str | None, rules: RuleSet, now: datetime) -> SliceResult:
-    """Stop a slice because its work needs another architecture; one that nobody has begun, too."""
+    """Stop a slice because its work needs another architecture; also one that has not begun."""
     check_name(name)
 
     def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
@@ -129,7 +129,7 @@ def reset_slice(
     def after(document: Document, record: Mapping[str, Any] | None) -> Outcome:
         if record is None:
             raise unknown_record(document, evaluate.SCOPE, name)
-        evaluate.read_record(document, name, ignored=("status",))  # a reset mends a status that is not known
+        evaluate.read_record(document, name, ignored=("status",))  # a reset fixes an unknown status
         return states.reset_slice(name, record, "reset", guidance, by, now, rolled_back, went_back)
 
     return _result(name, _change(board, name, after, now), rules, now)
@@ -171,7 +171,7 @@ def record_violations(board: Board, name: str, files: Sequence[str], now: dateti
 
 
 def find_slice(board: Board, name: str) -> Mapping[str, Any]:
-    """The slice by that name, as it stands."""
+    """The slice with that name, as written."""
     document = board.read()
     record = evaluate.read_record(document, name, ignored=("status",))
     if record is None:

@@ -144,7 +144,7 @@ def _tests_after(tree: WorkTree, target: Target, record: Mapping[str, Any]) -> I
 
 
 def _in_the_way(tree: WorkTree, changes: Sequence[Change]) -> Iterator[str]:
-    """Files that git ignores, and that stand where something is put back: they are saved, too."""
+    """Ignored files that are in the way of a restored one: they are saved too."""
     seen = {change.path for change in changes if change.status != "D"}
     found: dict[str, None] = {}
     for change in changes:
@@ -165,7 +165,7 @@ def _standing(top: str, path: str) -> Iterator[str]:
         for folder, folders, files in os.walk(here):
             if ".git" in folders or ".git" in files:
                 hint = f"move {folder} away first"
-                raise Refused(f"a repository stands where {path} is to be put back: {folder}", hint=hint)
+                raise Refused(f"a repository is in the way of {path}: {folder}", hint=hint)
             links = [each for each in folders if os.path.islink(os.path.join(folder, each))]
             yield from (os.path.relpath(os.path.join(folder, each), top) for each in (*files, *links))
     elif os.path.lexists(here):
@@ -207,7 +207,7 @@ def _commits(tree: WorkTree, since: str | None) -> Iterator[_Commit]:
 
 
 def _outside_boards(files: Iterable[str]) -> frozenset[str]:
-    """The paths as the blackboard has them; what a rollback never touches is nobody's loss."""
+    """The paths as the blackboard has them, without what a rollback never touches."""
     return frozenset(os.path.normpath(escape_surrogates(file)) for file in files if FOLDER not in file.split("/"))
 
 
@@ -216,8 +216,8 @@ def _notes(tree: WorkTree, target: Target, changes: Sequence[Change], spared: Ma
         yield f"{path} is left as it is: {why}"
     for change in changes:
         if change.is_repository:
-            mend = shlex.join(["git", "submodule", "update", "--init", change.path])
-            yield f"the submodule {change.path} is left as it is: {mend}"
+            fix = shlex.join(["git", "submodule", "update", "--init", change.path])
+            yield f"the submodule {change.path} is left as it is; to fix: {fix}"
     if target.commit is not None and tree.commit is not None:
         base = (snapshot.ask(tree.top, "merge-base", target.commit, tree.commit) or b"").decode().strip()
         if base != target.commit:
@@ -243,7 +243,7 @@ def shell_commands(plan: Plan) -> list[str]:
         f'saved=$(git commit-tree {parent}-m {shlex.quote(plan.message)} "$(git write-tree)")',
         'rm "$GIT_INDEX_FILE" && unset GIT_INDEX_FILE',
         f'git update-ref {plan.saved} "$saved"',
-        'git read-tree --reset -i "$saved"',  # this way an entry keeps what git is told about it
+        'git read-tree --reset -i "$saved"',  # keeps the flags of each index entry
         f"git restore --source={target.content} --staged --worktree -- {paths}",
         *_last(plan),
     ]

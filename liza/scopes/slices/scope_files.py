@@ -37,7 +37,7 @@ class Roots(NamedTuple):
         return os.path.relpath(real, top)
 
     def places(self, file: str) -> list[str | None]:
-        """What a file really is; and of a link also where it is itself, for whoever changes it changes that."""
+        """The real path of a file; of a link also its own, because changing it changes that one."""
         above, name = os.path.split(file)
         if not os.path.islink(os.path.join(self.top, file)):
             return [self.path(file)]
@@ -83,7 +83,7 @@ def decide_files(ground: Roots, scope: FileScope, record: Mapping[str, Any], fil
 
 
 def find_violations(paths: Paths, name: str, record: Mapping[str, Any], test: str) -> tuple[list[dict[str, str]], str]:
-    """The files outside the scope that a report tells of; and why there are none, if there are none."""
+    """The files outside the scope for a report; and the reason where there are none."""
     ground = find_roots(paths, record)
     try:
         scope = read_scope(ground, name, record)
@@ -209,7 +209,7 @@ def _planned(file: str, name: str, notes: list[str]) -> Mapping[str, Any]:
         data = json.loads(_read(file))
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", None)
-        hint = "correct that line: until then the scope cannot be judged"
+        hint = "correct that line: until then the scope is unknown"
         raise Unreadable(f"it is no JSON: {error}", hint=hint, file=file, line=line) from None
     slices = data.get("slices", data) if isinstance(data, dict) else data
     if isinstance(slices, dict):

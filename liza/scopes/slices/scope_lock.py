@@ -26,7 +26,7 @@ class Entry(NamedTuple):
 
     said: str  # as it is written
     rule: str
-    paths: tuple[str, ...] = ()  # that it stands for, from the top of the work tree
+    paths: tuple[str, ...] = ()  # relative to the top of the work tree
     pattern: "re.Pattern[str] | None" = None
     inside: str | None = None  # folders that follow each other, anywhere in a path
 
@@ -43,7 +43,7 @@ class Entry(NamedTuple):
 class FileScope(NamedTuple):
     """What a slice may change, and where that is said."""
 
-    listed: tuple[Entry, ...] | None  # None: nobody gave a list, which is not the same as an empty one
+    listed: tuple[Entry, ...] | None  # None: no list was given, which is not the same as an empty one
     inferred: tuple[Entry, ...] = ()  # in the order of the rules
     notes: tuple[str, ...] = ()
 
@@ -87,7 +87,7 @@ def justifications(record: Mapping[str, Any]) -> dict[str, str]:
 
 
 def paths_of(value: Any) -> list[str]:
-    """The paths that somebody listed: texts, or records with a path."""
+    """The listed paths: texts, or records with a path."""
     found: list[str] = []
     for each in value if isinstance(value, list | tuple) else (value,):
         keys = ("path", "file", "name", "package")
@@ -113,7 +113,7 @@ def compile_pattern(path: str) -> "re.Pattern[str] | None":
 
 
 def package_paths(name: str, module: str | None) -> tuple[tuple[str, ...], str | None]:
-    """What a package's name stands for: paths, and folders that follow each other anywhere."""
+    """What a package's name means: paths, and consecutive folders anywhere."""
     if module and (name == module or name.startswith(f"{module}/")):
         return (name[len(module) + 1 :] or ".",), None
     if "/" not in name and "." in name and not re.search(r"\.\w{1,4}$", name.rpartition("/")[2]):
@@ -157,7 +157,7 @@ def find_section(document: str, contract: str) -> str | None:
 def add_justification(
     record: Mapping[str, Any], file: str, test: str, reason: str, relationship: str, now: datetime
 ) -> Slice:
-    """After somebody said why a file outside the scope has to be changed: it is no violation then."""
+    """Record why a file outside the scope has to be changed; it is not a violation then."""
     said = {"file": file, "failing_test": test, "reason": reason, "relationship": relationship}
     kept = [each for each in mappings_of(record, "justifications") if each.get("file") != file]
     changed = {**record, "justifications": [*kept, {"timestamp": format_time(now), **said}]}

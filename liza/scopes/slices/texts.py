@@ -12,8 +12,8 @@ ERROR = 20_000  # characters of a test's last error that stay on the blackboard;
 LINE = 500  # of a strategy, and of what is said of one attempt
 ALIKE = 0.9  # how much of two strategies must agree for one to repeat the other
 
-# Where test runners say what is wrong, in the order in which it tells most.
-_TELLING = (
+# Lines in which test runners print the error, the most specific first.
+_ERROR_LINES = (
     re.compile(r"^E {2,}(?P<said>\S.*)"),  # pytest
     re.compile(r"^(?P<said>(?:[\w.]*(?:Error|Exception|Failure)|panic)\b: .*)"),
     re.compile(r"(?P<said>\b(?:assert\w*|expected|want(?:ed)?|panic)\b.*)", re.IGNORECASE),
@@ -27,7 +27,7 @@ def escape_surrogates(text: str) -> str:
 
 
 def cut_error(error: str, file: str | None) -> str:
-    """An error as it stands on the blackboard: verbatim, or its two ends and the file that has all of it."""
+    """An error for the blackboard: verbatim, or its two ends and the file that has all of it."""
     if len(error) <= ERROR:
         return error
     left_out = len(error) - ERROR
@@ -38,8 +38,8 @@ def cut_error(error: str, file: str | None) -> str:
 def summary_line(error: str) -> str:
     """The one line of an error that says most."""
     lines = [line for line in (_COLOURS.sub("", line)[: 4 * LINE] for line in error[:200_000].splitlines()) if line]
-    for telling in _TELLING:
-        found = next((match["said"] for line in lines if (match := telling.search(line))), None)
+    for pattern in _ERROR_LINES:
+        found = next((match["said"] for line in lines if (match := pattern.search(line))), None)
         if found is not None:
             return short(found)
     return short(next((line for line in lines if line.strip()), ""))

@@ -1,4 +1,4 @@
-"""What belongs into the section `slices`, and what of it is wrong. Nothing here stops anything from being judged."""
+"""The schema of the section `slices`, and its faults. A fault found here does not stop the evaluation."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -82,18 +82,18 @@ def _slice(name: str, record: Mapping[str, Any], path: Path) -> Faults:
 
 
 def _counters(name: str, record: Mapping[str, Any], path: Path) -> Faults:
-    """Counters that somebody wrote and the attempts do not bear out."""
+    """Counters that do not agree with the attempts."""
     listed = derived.count_listed(record)
     hint = "what counts is the higher of the two; the next attempt puts the counters right"
     total = record.get("total_failed_attempts")
     if type(total) is int and total != listed.failed:
-        message = f"total_failed_attempts is {value_text(total)}, but the attempts tell of {listed.failed}"
+        message = f"total_failed_attempts is {value_text(total)}, but the attempts have {listed.failed}"
         yield Fault((*path, "total_failed_attempts"), message, hint, "warning")
     for index, test in enumerate(list_of(record, "tests")):
         count = test.get("attempt_count") if isinstance(test, MAPPINGS) else None
         streak = listed.streaks.get(text_of(test.get("test_name")), 0) if isinstance(test, MAPPINGS) else 0
         if type(count) is int and count != streak:
-            message = f"attempt_count is {value_text(count)}, but the attempts tell of {streak}"
+            message = f"attempt_count is {value_text(count)}, but the attempts have {streak}"
             yield Fault((*path, "tests", index, "attempt_count"), message, hint, "warning")
 
 

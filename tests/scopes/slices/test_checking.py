@@ -53,11 +53,11 @@ def test_what_liza_writes_has_nothing_wrong_with_it(slices: Slices) -> None:
         ),
         (
             "    total_failed_attempts: 2\n    attempts:\n      - {test: a, result: failed}",
-            "3:5 warning: total_failed_attempts is 2, but the attempts tell of 1",
+            "3:5 warning: total_failed_attempts is 2, but the attempts have 1",
         ),
         (
             "    tests:\n      - test_name: a\n        attempt_count: 2",
-            "5:9 warning: attempt_count is 2, but the attempts tell of 0",
+            "5:9 warning: attempt_count is 2, but the attempts have 0",
         ),
         (
             "    status: ACTIVE\n    current_trip: {reason: x}",

@@ -21,11 +21,11 @@ from liza.store.board import Board
 
 @click.command("analyze")
 @click.argument("directory", metavar="[DIR]", required=False)
-@click.option("--dry-run", is_flag=True, help="Judge only: write nothing, halt nobody.")
+@click.option("--dry-run", is_flag=True, help="Evaluate only: write nothing, halt no agent.")
 @click.option("--exact", is_flag=True, help="Only equal texts are the same; no similarity.")
 @click.option("--window", metavar="W", help="Which anomalies count: current_sprint, all, 24h, last 50.")
 @click.option("--rules", "rules_file", metavar="FILE", help="Another file in place of .liza/rules.yaml.")
-@click.option("--now", metavar="TIME", help="As if it were this time.")
+@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing; the exit code says it.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
@@ -44,7 +44,7 @@ def command(
     """Check the blackboard for systemic patterns, once.
 
     A pattern that matches halts the agents (.liza/CHECKPOINT), writes the report and enters the trip on the blackboard.
-    Exit code 0 if all is well, 3 if the breaker is open, 4 if it could not be judged.
+    Exit code 0 if all is well, 3 if the breaker is open, 4 if it could not be evaluated.
 
     \b
     Examples:

@@ -16,12 +16,10 @@ COMMANDS = (
     Command("analyze", "watching", "liza.cli.analyze", "Check the blackboard for systemic patterns, once."),
     Command("watch", "watching", "liza.cli.watch", "Watch the blackboard, and check it on every change."),
     Command("status", "watching", "liza.cli.status", "Show the breaker, and how near each pattern is."),
-    Command("gate", "watching", "liza.cli.scoped_gate", "For agents' hooks: may work go on? Exit code 0 or 2."),
+    Command("gate", "watching", "liza.cli.scoped_gate", "For agents' hooks: may work continue? Exit code 0 or 2."),
     Command("replay", "watching", "liza.cli.replay", "Play the records back: when would each rule have tripped?"),
-    Command(
-        "doctor", "watching", "liza.cli.doctor", "See whether liza can do its work here; what mends what is wrong."
-    ),
-    Command("resolve", "deciding", "liza.cli.resolve", "Record the decision on a trip, and let the agents go on."),
+    Command("doctor", "watching", "liza.cli.doctor", "Diagnose the setup and suggest fixes."),
+    Command("resolve", "deciding", "liza.cli.resolve", "Record the decision on a trip, and let the agents continue."),
     Command("trip", "deciding", "liza.cli.trip", "Stop the sprint by hand."),
     Command("silence", "deciding", "liza.cli.silence", "Let a known match pass for some hours."),
     Command("log", "recording", "liza.cli.log", "Put an anomaly or a log entry on the blackboard."),

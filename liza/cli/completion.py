@@ -1,6 +1,6 @@
-"""`liza completion`: the script for a shell, and the answers to it when somebody presses TAB.
+"""`liza completion`: the script for a shell, and the answers to it when TAB is pressed.
 
-click knows the protocols of the shells, and which commands and options there are. What stands on the blackboard it
+click knows the protocols of the shells, and which commands and options there are. What is on the blackboard it
 learns here, in one table, so that no command carries anything of it when it is run.
 """
 
@@ -40,8 +40,8 @@ def command(shell: str) -> int:
 
 
 def answer(instruction: str) -> int:
-    """What may come next, as the shell's script asks for it. Whatever goes wrong, nothing is said: there is a line
-    that somebody is typing, and no place for an error."""
+    """What may come next, as the shell's script asks for it. Whatever goes wrong, nothing is printed: a line is
+    being typed, and there is no place for an error."""
     shell, _, wanted = instruction.partition("_")
     kind = get_completion_class(shell)
     if kind is None or wanted != "complete":
@@ -68,7 +68,7 @@ class Known(click.types.StringParamType):
 
 
 def _teach(args: Iterable[str]) -> None:
-    """Tell the parameters of the command that is being typed what they may be."""
+    """Give the parameters of the command that is being typed their known values."""
     found: click.Command = liza
     ctx = click.Context(liza, resilient_parsing=True)
     for word in args:

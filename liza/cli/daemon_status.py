@@ -24,10 +24,10 @@ def lines(paths: Paths) -> Iterator[str]:
     if seen is None:
         return
     alarms = facts.get("alarms")
-    standing = [each for each in alarms.values() if isinstance(each, Mapping)] if isinstance(alarms, Mapping) else []
-    if standing:
-        yield f"alarms:  {plural(len(standing), 'alarm')} (.liza/alerts.log has all)"
-    for each in standing[-_ALARMS:]:
+    active = [each for each in alarms.values() if isinstance(each, Mapping)] if isinstance(alarms, Mapping) else []
+    if active:
+        yield f"alarms:  {plural(len(active), 'alarm')} (.liza/alerts.log has all)"
+    for each in active[-_ALARMS:]:
         since = parse_time(each.get("since"))
         age = f" (for {show.span(datetime.now(UTC) - since)})" if since is not None else ""
         yield f"  {one_line(each.get('text'), 200)}{age}"
@@ -43,7 +43,7 @@ def warnings(paths: Paths) -> Iterator[str]:
     if seen is not None and facts.get("last_error"):
         yield one_line(facts["last_error"], 300)
     if facts.get("not_sent"):
-        yield f"not told: {one_line(facts['not_sent'], 200)}"
+        yield f"not delivered: {one_line(facts['not_sent'], 200)}"
 
 
 def _described(paths: Paths, seen: Seen | None, facts: Mapping[str, Any]) -> str:

@@ -28,16 +28,16 @@ _STATUS = {0: "ok", 1: "unwell", 4: "degraded"}
 @click.option(
     "--fix", is_flag=True, help="Fix what is safe to fix: leftovers of interrupted writes, no .liza/.gitignore."
 )
-@click.option("--now", metavar="TIME", help="As if it were this time.")
+@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
 @click.pass_context
 def command(ctx: click.Context, fix: bool, now: str | None, as_json: bool) -> int:
-    """See whether liza can do its work here; what mends what is wrong.
+    """Diagnose the setup and suggest fixes.
 
     Looks at the blackboard, its rules and lock, what git keeps of it, the daemon, the file system, the clock, and what
     is installed. Writes nothing, but for two empty files that it makes in .liza/ for a moment. Exit code 0 if all is
-    well or there are only warnings, 1 if something is to be fixed, 4 if the blackboard cannot be judged.
+    well or there are only warnings, 1 if something is to be fixed, 4 if the blackboard cannot be evaluated.
 
     \b
     Examples:
@@ -83,5 +83,5 @@ def _print(found: Iterable[Finding]) -> None:
         before = each.about
     wrong = sum(each.level in (Level.ERROR, Level.DEGRADED) for each in found)
     warnings = sum(each.level is Level.WARNING for each in found)
-    verdict = click.style("to mend", fg="red", bold=True) if wrong else click.style("well", fg="green", bold=True)
+    verdict = click.style("not well", fg="red", bold=True) if wrong else click.style("well", fg="green", bold=True)
     click.echo(f"{verdict}: {wrong} error{'s'[: wrong != 1]}, {warnings} warning{'s'[: warnings != 1]}")

@@ -28,7 +28,7 @@ def write(command: str, status: str, problems: Iterable[dict[str, Any]] = (), **
 
 
 def problem_of(source: "LizaError | Problem") -> dict[str, Any]:
-    """What is wrong, where, and what mends it."""
+    """What is wrong, where, and how to fix it."""
     return {name: getattr(source, name) for name in _PROBLEM if hasattr(source, name)}
 
 

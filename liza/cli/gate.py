@@ -1,7 +1,7 @@
 """`liza gate` in its bare form: is there a CHECKPOINT?
 
 Agents' hooks run this before every action, so it imports next to nothing. Such hooks block on exit code 2 and on
-nothing else: whatever goes wrong here is 2, and only "go on" and "no blackboard" are 0.
+nothing else: whatever goes wrong here is 2, and only "continue" and "no blackboard" are 0.
 """
 
 import os
@@ -9,7 +9,7 @@ import sys
 
 from liza.halt import halt_reason, printable
 
-GO_ON = 0
+CONTINUE = 0
 STOP = 2
 
 
@@ -21,7 +21,7 @@ def main() -> int:
         return run(["gate", *sys.argv[1:]])
     try:
         held = halt_reason()
-        return GO_ON if held is None else stop(*held)
+        return CONTINUE if held is None else stop(*held)
     except KeyboardInterrupt:
         return STOP
     except BaseException as error:  # noqa: BLE001 - a gate that fails must not let anything through
@@ -29,7 +29,7 @@ def main() -> int:
 
 
 def stop(why: str, hint: str) -> int:
-    """Say why, straight to the descriptor: whether anybody can read it must not change the answer."""
+    """Say why, straight to the descriptor: whether it can be read must not change the answer."""
     try:  # noqa: SIM105 - contextlib costs a tenth of the time that Python takes to start
         os.write(2, f"liza: {printable(why)}\n  hint: {printable(hint)}\n".encode(errors="replace"))
     except OSError:

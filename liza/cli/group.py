@@ -16,7 +16,7 @@ _TABLE = {command.name: command for command in COMMANDS}
 
 
 class Family(click.Group):
-    """Commands that are called by a word behind this one's; a wrong one is told with the one that was meant."""
+    """A command with subcommands; a misspelt one is reported with the one that was meant."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -81,12 +81,12 @@ def root_of(ctx: click.Context) -> str | None:
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 fine, 1 refused, 2 wrong usage, 3 a breaker is open, 4 could not judge, 70 a bug.",
+    epilog="Exit codes: 0 fine, 1 refused, 2 wrong usage, 3 a breaker is open, 4 degraded, 70 a bug.",
 )
 @click.version_option(__version__, prog_name="liza", message="%(prog)s %(version)s")
 @common
 def liza() -> None:
     """The circuit breaker for teams of coding agents.
 
-    Agents write what happens to them on a blackboard, the .liza/ folder. liza sees when the trouble is systemic.
+    Agents report their trouble on a blackboard, the .liza/ folder. liza detects when it is systemic, and halts them.
     """

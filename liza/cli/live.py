@@ -1,4 +1,4 @@
-"""The picture that `liza watch` draws on a terminal: how things stand, drawn anew only when that has changed."""
+"""The picture that `liza watch` draws on a terminal: the present state, drawn again only when it has changed."""
 
 import os
 import sys
@@ -40,7 +40,7 @@ class View:
             self.last.append(happening)
 
     def draw(self) -> None:
-        """Show how things stand, if that is not what is shown; the size of the terminal is part of it."""
+        """Show the present state, unless it is shown already; the size of the terminal is part of it."""
         width, height = _size()
         lines = [show.cut(line, width) for line in self.lines(width, height)]
         if os.environ.get("NO_COLOR"):

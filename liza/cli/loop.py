@@ -49,14 +49,14 @@ def command() -> None:
 @click.option("--duration", metavar="SECONDS", help="How long it took.")
 @click.option("--workdir", metavar="DIR", multiple=True, help="A git work tree to measure; default: that of .liza/.")
 @click.option("--project", metavar="TYPE", help="The type of project, whose limits count; default: $PROJECT_TYPE.")
-@click.option("--now", metavar="TIME", help="As if it were this time.")
+@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
 @click.pass_context
 def record_command(ctx: click.Context, /, name: str, as_json: bool, **options: str | None) -> int:
-    """Record one iteration of LOOP, and judge the loop at once.
+    """Record one iteration of LOOP, and evaluate the loop at once.
 
-    Exit code 0 if the loop may go on, 3 if it is open.
+    Exit code 0 if the loop may continue, 3 if it is open.
 
     \b
     Examples:
@@ -67,12 +67,12 @@ def record_command(ctx: click.Context, /, name: str, as_json: bool, **options: s
 
 @command.command("status")
 @click.argument("name", metavar="[LOOP]", required=False)
-@click.option("--now", metavar="TIME", help="As if it were this time.")
+@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
 @click.pass_context
 def status_command(ctx: click.Context, name: str | None, now: str | None, as_json: bool) -> int:
-    """Show how a loop stands and what it is near to.
+    """Show a loop, and how near it is to each limit.
 
     Without LOOP, all of them. Exit code 3 if a loop that is shown is open.
 
@@ -89,7 +89,7 @@ def status_command(ctx: click.Context, name: str | None, now: str | None, as_jso
     document = board.read()
     if find_record(document.data.get("loops"), name, "loop") is None:
         raise unknown_record(document, evaluate.SCOPE, name)
-    code = loop_record.tell("loop status", found, settings, as_json)
+    code = loop_record.print_result("loop status", found, settings, as_json)
     if not as_json:
         _details(found, settings, at)
     return code
@@ -116,7 +116,7 @@ def _details(found: LoopResult, settings: Settings, at: datetime) -> None:
 
 
 @command.command("list")
-@click.option("--now", metavar="TIME", help="As if it were this time.")
+@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
 @click.pass_context
@@ -186,7 +186,7 @@ def _nearest(row: LoopResult) -> str:
 @click.argument("name", metavar="LOOP")
 @click.option("-m", "--message", metavar="WHY", help="What was done about it.")
 @click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
-@click.option("--now", metavar="TIME", help="As if it were this time.")
+@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
 @click.pass_context
@@ -205,13 +205,13 @@ def reset_command(
     require_person(board.paths, "liza loop reset")
     done = reset_loop(board, name, message, person(by), rules, settings, at)
     alarm_without_terminal(board.paths, done.command("reset"), person(by), at)
-    return loop_record.tell("loop reset", done, settings, as_json)
+    return loop_record.print_result("loop reset", done, settings, as_json)
 
 
 @command.command("probe")
 @click.argument("name", metavar="LOOP")
 @click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
-@click.option("--now", metavar="TIME", help="As if it were this time.")
+@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
 @click.pass_context
@@ -228,7 +228,7 @@ def probe_command(ctx: click.Context, name: str, by: str | None, now: str | None
     require_person(board.paths, "liza loop probe")
     done = probe_loop(board, name, person(by), rules, settings, at)
     alarm_without_terminal(board.paths, done.command("probe"), person(by), at)
-    return loop_record.tell("loop probe", done, settings, as_json)
+    return loop_record.print_result("loop probe", done, settings, as_json)
 
 
 def _all_of(ctx: click.Context, now: str | None) -> tuple[Board, RuleSet, Settings, datetime]:

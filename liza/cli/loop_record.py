@@ -30,7 +30,7 @@ def run(root: str | None, name: str, options: Options, as_json: bool) -> int:
     rules, settings = in_force(board.paths, {"project": options.get("project")})
     at = moment(options.get("now"))
     done = record_measured(board, name, _iteration(options), options.get("workdir") or (), rules, settings, at)
-    return tell("loop record", done, settings, as_json)
+    return print_result("loop record", done, settings, as_json)
 
 
 def in_force(paths: Paths, options: Options | None = None) -> tuple[RuleSet, Settings]:
@@ -70,7 +70,7 @@ def _number(options: Options, name: str, least: float, most: float) -> float | N
         number = -1.0
     if not least <= number <= most:
         option = f"--{name.replace('_', '-')}"
-        raise WrongUsage(f"{option} is {value_text(text)}", hint=f"a number from {least:g} to {most:g} is expected")
+        raise WrongUsage(f"{option}: expected a number from {least:g} to {most:g}, got {value_text(text)}")
     return int(number) if number.is_integer() else number
 
 
@@ -79,9 +79,8 @@ def _whole(options: Options, name: str) -> int | None:
     if text is None:
         return None
     if not text.isdecimal() or len(text) > 12:
-        raise WrongUsage(
-            f"--{name.replace('_', '-')} is {value_text(text)}", hint="a whole number, 0 or more, is expected"
-        )
+        option = f"--{name.replace('_', '-')}"
+        raise WrongUsage(f"{option}: expected a whole number of at least 0, got {value_text(text)}")
     return int(text)
 
 
@@ -89,7 +88,7 @@ def _outcome(options: Options) -> str:
     """What is said; an error is counted by its words, whatever the command made of it."""
     outcome = options.get("outcome")
     if outcome is not None and outcome not in OUTCOMES:
-        raise WrongUsage(f"--outcome is {value_text(outcome)}", hint=f"one of: {', '.join(OUTCOMES)}")
+        raise WrongUsage(f"--outcome: expected one of {', '.join(OUTCOMES)}, got {value_text(outcome)}")
     return outcome or "ok"
 
 
@@ -111,7 +110,7 @@ def _error(options: Options) -> Any:
 
     text, file = options.get("error"), options.get("output")
     if text is not None and file is not None:
-        raise WrongUsage("--error and --output are both given", hint="give one of them")
+        raise WrongUsage("give either --error or --output, not both")
     if text == "-":
         text = _read("-")
     return primary_error(text, None if file is None else _read(file), options.get("outcome") or "ok")
@@ -130,8 +129,8 @@ def _read(file: str) -> str:
 # --- printing -------------------------------------------------------------------------------------------------------
 
 
-def tell(command: str, done: LoopResult, settings: Settings, as_json: bool) -> int:
-    """How the loop stands; the exit code is 3 while it is open."""
+def print_result(command: str, done: LoopResult, settings: Settings, as_json: bool) -> int:
+    """Print the loop; the exit code is 3 while it is open."""
     code = 3 if done.status == OPEN and not settings.disabled else 0
     if as_json:
         from liza.cli import envelope
@@ -175,7 +174,7 @@ def lines_of(done: LoopResult) -> list[str]:
     name = printable(done.name)
     count = iteration_count(done.loop)
     if done.status == OPEN:
-        why = printable(done.reason or "nobody has written down why")
+        why = printable(done.reason or "no reason recorded")
         lines = [f"loop {name}: {_red('OPEN')} after {plural(count, 'iteration')}: {why}"]
         return [*lines, f"  {done.ways_on}"]
     lines = [f"loop {name}: {done.status}, iteration {count}" + (", completed" if done.completed else "")]

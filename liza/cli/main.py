@@ -10,7 +10,7 @@ from liza.errors import LizaError, Unreadable, location
 
 BUG = 70
 INTERRUPTED = 130
-# Why a call may fail that nobody made wrongly; what mends it.
+# Failures of the machine, not of the call, and how to fix them.
 _OF_THE_MACHINE = {
     errno.ENOSPC: "make room on that disk",
     errno.EDQUOT: "make room in your quota",
@@ -46,12 +46,12 @@ def resolve() -> int:
 
 def _leave(code: int) -> int:
     """End the process at once: taking a large blackboard apart in memory would take a tenth of the whole time."""
-    atexit._run_exitfuncs()  # of whoever measures or watches us
+    atexit._run_exitfuncs()  # of a profiler or coverage
     try:
         sys.stdout.flush()
         sys.stderr.flush()
     except (OSError, ValueError):
-        return code  # what cannot be printed has been dealt with, or is for Python to tell
+        return code  # what cannot be printed has been dealt with, or is for Python to report
     os._exit(code)
 
 
@@ -67,32 +67,32 @@ def run(arguments: list[str]) -> int:
         own = _own(arguments)
         if "--debug" in own:
             _print_traceback()
-        _tell(error, own)
+        _print_error(error, own)
         return error.exit_code
     except KeyboardInterrupt:
         print("liza: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        return _output_failed(None)  # whoever read it has gone, as in `liza ... | head`
+        return _output_failed(None)  # its reader has gone, as in `liza ... | head`
     except OSError as error:
         if error.filename is None and error.errno in (errno.ENOSPC, errno.EIO, errno.EBADF):
             return _output_failed(error)
         if error.errno not in _OF_THE_MACHINE:
             _report_bug(error, arguments)
             return BUG
-        _tell(_told_by_the_machine(error), _own(arguments))
+        _print_error(_machine_error(error), _own(arguments))
         return LizaError.exit_code
     except RecursionError:
-        _tell(Unreadable("something is nested too deeply", hint="write it with fewer levels"), arguments)
+        _print_error(Unreadable("something is nested too deeply", hint="write it with fewer levels"), arguments)
         return Unreadable.exit_code
     except Exception as error:  # noqa: BLE001 - the boundary: what was not expected is a bug, and is said to be one
         _report_bug(error, arguments)
         return BUG
 
 
-def _told_by_the_machine(error: OSError) -> LizaError:
+def _machine_error(error: OSError) -> LizaError:
     name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else None
-    hint = f"{_OF_THE_MACHINE.get(error.errno or 0)}, then run the command again; what is wrong, says: liza doctor"
+    hint = f"{_OF_THE_MACHINE.get(error.errno or 0)}, then run the command again; to diagnose: liza doctor"
     return LizaError(error.strerror or str(error), hint=hint, file=name)
 
 
@@ -144,17 +144,17 @@ def _with_click(arguments: list[str]) -> int:
     except click.UsageError as error:
         from liza.cli import usage
 
-        raise usage.told(error, f"liza {_command_of(arguments)}".removesuffix(" liza")) from None
+        raise usage.usage_error(error, f"liza {_command_of(arguments)}".removesuffix(" liza")) from None
     except click.Abort:
         raise KeyboardInterrupt from None
 
 
 def _own(arguments: list[str]) -> list[str]:
-    """Without what stands behind `--`: the command that `liza run` runs has options of its own."""
+    """Without what follows `--`: the command that `liza run` runs has options of its own."""
     return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
 
-def _tell(error: LizaError, arguments: list[str]) -> None:
+def _print_error(error: LizaError, arguments: list[str]) -> None:
     """One line on standard error, and the hint; with --json also the envelope on standard output."""
     from liza.text import printable
 

@@ -34,7 +34,7 @@ Options:
         self.view, self.run, self.is_over = view, run, is_over
 
     def choose(self) -> Choice | None:
-        """The decision; None where the loop is no longer open, or nobody is there any more."""
+        """The decision; None where the loop is no longer open, or the person has gone."""
         _forget_typed()
         self.view.line(self.TEXT)
         while True:
@@ -57,7 +57,7 @@ Options:
             elif letter == "h":
                 self._help()
             else:
-                self.view.line("c, s, a, r or h is expected")
+                self.view.line("expected c, s, a, r or h")
 
     def _model(self) -> str | None:
         next_one = self.run.progression.following()
@@ -74,7 +74,7 @@ Options:
         self.view.line(f"output: {printable(os.path.relpath(run.session.iteration(run.number)))}/output.log")
 
     def _asked(self, prompt: str) -> str | None:
-        """A line that somebody types; None where there is nothing left to ask about."""
+        """A line that is typed; None where there is nothing left to ask about."""
         click.echo(prompt, nl=False, err=True)
         typed = b""
         while not typed.endswith(b"\n"):

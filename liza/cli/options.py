@@ -15,7 +15,7 @@ def moment(text: str | None) -> datetime:
         return datetime.now(UTC)
     found = parse_time(text)
     if found is None or not 1000 <= found.year < 9999:
-        raise WrongUsage(f"--now is {text!r}", hint="an ISO 8601 time is expected, like 2025-01-18T17:30:00Z")
+        raise WrongUsage(f"--now: expected an ISO 8601 time, got {text!r}", hint="like 2025-01-18T17:30:00Z")
     return found
 
 
@@ -56,7 +56,7 @@ def words(text: str, option: str) -> str:
 
 
 def plain_words(text: str, option: str) -> str:
-    """What an option says in words, nothing of it special: a reason may begin with @somebody."""
+    """What an option says in words, nothing of it special: a reason may begin with @name."""
     return _said(os.fsencode(text), option)
 
 
@@ -72,7 +72,7 @@ def adjusted(rules: RuleSet, exact: bool, window: str | None) -> RuleSet:
     if window is not None:
         if not is_window(window):
             hint = "one of: current_sprint, all, a duration like 24h, 'last 50'"
-            raise WrongUsage(f"--window is {window!r}", hint=hint)
+            raise WrongUsage(f"--window: expected a window, got {window!r}", hint=hint)
         own = tuple(each._replace(rule=each.rule._replace(window=None)) for each in rules.rules)
         rules = rules._replace(window=window, rules=own)
     return rules._replace(exact=rules.exact or exact)

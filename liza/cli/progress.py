@@ -16,7 +16,7 @@ _CLEAR = b"\r\x1b[K"
 class Waiting:
     """Inside `with`, one line on standard error that says what is done; gone when it is done.
 
-    Only on a terminal, and only after a second. Nothing may be printed inside: the line would stand in between.
+    Only on a terminal, and only after a second. Nothing may be printed inside: the line would be in between.
     """
 
     def __init__(self, what: str, patience: float = PATIENCE) -> None:
@@ -50,5 +50,5 @@ class Waiting:
 
 
 def _write(raw: bytes) -> None:
-    with suppress(OSError):  # the terminal has gone, and with it whoever waits
+    with suppress(OSError):  # the terminal has gone
         os.write(sys.stderr.fileno(), raw)

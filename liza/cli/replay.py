@@ -51,7 +51,7 @@ def command(
 ) -> int:
     """Play the blackboard's own records back: when would each rule have tripped?
 
-    As if somebody had checked after every record, with the resolutions that people really made. With --set or --rules
+    As if checked after every record, with the resolutions that people really made. With --set or --rules
     the same is played with other rules, to compare. Writes nothing but the picture.
 
     \b
@@ -116,7 +116,9 @@ def _moment(text: str | None, known: Recording) -> datetime | None:
             return None  # longer than the calendar: everything
     found = parse_time(text)
     if found is None:
-        raise WrongUsage(f"--since is {text!r}", hint="an ISO 8601 time, or a duration before the last record like 2h")
+        raise WrongUsage(
+            f"--since: expected an ISO 8601 time or a duration, got {text!r}", hint="like 2h: before the last record"
+        )
     return found
 
 

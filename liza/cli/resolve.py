@@ -16,12 +16,12 @@ from liza.text import one_line, printable
 @click.command("resolve")
 @click.option("-m", "--message", metavar="TEXT", required=True, help="What was decided, and where it is written down.")
 @click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
-@click.option("--now", metavar="TIME", help="As if it were this time.")
+@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
 @click.pass_context
 def command(ctx: click.Context, message: str, by: str | None, now: str | None, as_json: bool) -> int:
-    """Record the decision on a trip, and let the agents go on.
+    """Record the decision on a trip, and let the agents continue.
 
     The trip moves into the history with the decision, its CHECKPOINT is removed, and its evidence no longer counts for
     the patterns that it tripped. A CHECKPOINT that a human made stays.
@@ -53,12 +53,12 @@ def command(ctx: click.Context, message: str, by: str | None, now: str | None, a
         if str(said or "").strip() != message.strip():
             click.echo(f"  not entered: {one_line(message, 200)}")
     if done.left is not None and done.left.is_degraded:
-        click.echo("still halted until the blackboard can be judged (on_degraded: halt): see liza status")
+        click.echo("still halted until the blackboard can be evaluated (on_degraded: halt): see liza status")
     elif done.left is not None and done.left.trip_id is None:
-        click.echo(f"still halted by a CHECKPOINT that liza did not make; to go on: {removal(board.paths.checkpoint)}")
+        click.echo(f"still halted by a CHECKPOINT not made by liza; to continue: {removal(board.paths.checkpoint)}")
     elif done.left is not None:
         click.echo(f"still halted by trip {done.left.trip_id}, which is not on the blackboard: run liza analyze,")
-        click.echo(f"or, if the agents may go on: {removal(board.paths.checkpoint)}")
+        click.echo(f"or, if agents may continue: {removal(board.paths.checkpoint)}")
     elif done.trigger is not None:
-        click.echo("the agents may go on")
+        click.echo("agents may continue")
     return 0

@@ -63,9 +63,9 @@ def list_command(ctx: click.Context, rules_file: str | None, as_json: bool) -> i
         click.echo(f"  {show.short(each.rule.condition, _LONG)}")
     for rule in rules.disabled:
         click.echo(f"{show.bold(rule.name)}  {click.style('disabled', fg='yellow')}, {_origin(rule)}")
-    _listed("alarms, told by the daemon and never a reason to halt:", rules.alarms)
+    _listed("alarms, reported by the daemon; they never halt:", rules.alarms)
     for name, scoped in rules.scoped.items():
-        _listed(f"{name}, which stop only what they are about:", scoped)
+        _listed(f"{name}, which stop only that one:", scoped)
     show.warnings(f"rules.yaml: {change}" for change in rules.changes)
     return 0
 
@@ -134,7 +134,7 @@ def check_command(ctx: click.Context, file: str | None, as_json: bool) -> int:
 @click.option("--compare", "texts", metavar="TEXT TEXT", nargs=2, help="Only whether two texts are together, and why.")
 @click.option("--exact", is_flag=True, help="Only equal texts are the same; no similarity.")
 @click.option("--rules", "rules_file", metavar="FILE", help="Another file in place of .liza/rules.yaml.")
-@click.option("--now", metavar="TIME", help="As if it were this time.")
+@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
 @click.pass_context
@@ -197,9 +197,9 @@ def _in_no_group(found: Explanation) -> bool:
 
 def _print_group(found: Explanation, group: Group) -> None:
     outcome = group.outcome
-    hushed = any(each.match.key == outcome.key for each in found.verdict.silenced)
+    is_silenced = any(each.match.key == outcome.key for each in found.verdict.silenced)
     word = (
-        "silenced" if hushed else "matches" if outcome.satisfied else f"{_short_of(outcome.value, outcome.threshold)}"
+        "silenced" if is_silenced else "matches" if outcome.satisfied else _short_of(outcome.value, outcome.threshold)
     )
     mark = click.style("●", fg="red") if outcome.satisfied else click.style("◐", fg="yellow")
     about = show.short(outcome.key) if outcome.key else "all records"
@@ -321,7 +321,7 @@ def test_command(
     """Try rules on cases that say which trips must come of them.
 
     FILE may be a folder: then all its .yaml files. Time is virtual, so a case of a week takes a millisecond. Exit code
-    0 if every case comes out as it says, 1 if not. docs/rules.md tells how a case is written.
+    0 if every case comes out as it says, 1 if not. docs/rules.md describes how to write a case.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`liza rules test`: finding the files, trying the cases, telling how they came out."""
+"""`liza rules test`: finding the files, running the cases, printing the results."""
 
 import os
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ def _found(files: Sequence[str]) -> list[str]:
             if name.endswith((".yaml", ".yml")) and _has_cases(os.path.join(folder, name))
         )
         if not inside:
-            raise Refused(f"there are no files of cases in {file}", hint="a file of cases has 'cases:' in it")
+            raise Refused(f"no test cases in {file}", hint="a file of test cases has 'cases:' in it")
         found += inside
     return found
 
@@ -100,9 +100,14 @@ def _try(files: Sequence[CaseFile], wanted: str | None, rules_file: str | None) 
             except LizaError as error:
                 if source == file.rules and error.file == source and not os.path.exists(source or ""):
                     error.hint = f"it is named under rules: in {file.file}, and looked for from there"
-                told = (error.message, error.hint, error.file, error.line, error.column, error.problems)
-                message, hint, named, line, column, problems = told
-                raise Refused(message, hint=hint, file=named, line=line, column=column, problems=problems) from None
+                raise Refused(
+                    error.message,
+                    hint=error.hint,
+                    file=error.file,
+                    line=error.line,
+                    column=error.column,
+                    problems=error.problems,
+                ) from None
         tried += [
             run_case(case, known[source])
             for case in file.cases
@@ -110,7 +115,7 @@ def _try(files: Sequence[CaseFile], wanted: str | None, rules_file: str | None) 
         ]
     if not tried:
         names = [case.name for file in files for case in file.cases]
-        raise Refused(f"no case is called like {wanted!r}", hint=f"there are: {', '.join(names[:8])}")
+        raise Refused(f"no case matches {wanted!r}", hint=f"there are: {', '.join(names[:8])}")
     return tried
 
 

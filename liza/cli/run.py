@@ -27,7 +27,11 @@ from liza.store.files import make_folders
 from liza.store.lock import Lock
 from liza.text import printable, shell_quoted, value_text
 
-CHOSEN = ("stagnation_threshold", "on_stagnation", "project")  # how the loop is judged; the rest is about the command
+CHOSEN = (
+    "stagnation_threshold",
+    "on_stagnation",
+    "project",
+)  # how the loop is evaluated
 
 
 @click.command("run", context_settings={"allow_interspersed_args": False})
@@ -39,15 +43,15 @@ CHOSEN = ("stagnation_threshold", "on_stagnation", "project")  # how the loop is
 @click.option("--idle-timeout", metavar="TIME", help="End an iteration that has printed nothing for so long.")
 @click.option("--plan", metavar="FILE", help="A Markdown plan: its ticked boxes are the progress.")
 @click.option("--optional-sections", metavar="HEADING", multiple=True, help="Headings whose boxes do not block.")
-@click.option("--verify", metavar="CMD", help="Completion is believed only if this shell command succeeds.")
-@click.option("--require", metavar="FILE", multiple=True, help="Completion is believed only if this file exists.")
+@click.option("--verify", metavar="CMD", help="Accept completion only if this shell command succeeds.")
+@click.option("--require", metavar="FILE", multiple=True, help="Accept completion only if this file exists.")
 @click.option("--test", metavar="CMD", help="Run this shell command after every change; failing, it is evidence.")
 @click.option("--stagnation-threshold", metavar="N", help="How many iterations without progress stop the loop.")
 @click.option("--on-stagnation", metavar="ACTION", help=f"What is done then: {', '.join(ACTIONS)}.")
-@click.option("--project", metavar="TYPE", help="The type of project, whose limits count; default: $PROJECT_TYPE.")
+@click.option("--project", metavar="TYPE", help="The type of project, whose limits apply; default: $PROJECT_TYPE.")
 @click.option("--model", metavar="NAME", help="The model to begin with; {model} in the command.")
 @click.option("--workdir", metavar="DIR", multiple=True, help="A git work tree to measure; default: this folder's.")
-@click.option("--resume", metavar="SESSION", help="Go on with a session that stopped.")
+@click.option("--resume", metavar="SESSION", help="Continue a session that stopped.")
 @click.option("--accept", metavar="CODE", help="With --resume: run what session.json says, which liza did not write.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object an iteration, instead of the output.")
 @common
@@ -55,9 +59,9 @@ CHOSEN = ("stagnation_threshold", "on_stagnation", "project")  # how the loop is
 def command(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **options: Any) -> int:
     """Run an agent's command again and again, until it is done or stuck.
 
-    Each iteration is recorded on the blackboard and judged; a loop that goes nowhere is stopped. In the command,
+    Each iteration is recorded on the blackboard and evaluated; a loop that goes nowhere is stopped. In the command,
     {iteration}, {model} and {context_file} are filled in. It may print a line `Progress: N%`, or write a number into
-    $LIZA_PROGRESS_FILE. That it is done is believed only with evidence: --verify, --require, --plan or --test.
+    $LIZA_PROGRESS_FILE. Completion is accepted only with evidence: --verify, --require, --plan or --test.
 
     Exit codes: 0 completed, 1 stopped before that, 3 the loop is open or CHECKPOINT is there, 130 interrupted.
 
@@ -100,13 +104,13 @@ def command(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **opti
 def _job(words: tuple[str, ...], options: dict[str, Any]) -> Job:
     if not words:
         hint = 'for example: liza run --max 5 -- claude -p "$(cat PROMPT.md)"'
-        raise WrongUsage("there is no command to run", hint=hint)
+        raise WrongUsage("no command to run", hint=hint)
     loop = options["loop"] or options["task"] or os.path.basename(words[0]) or "run"
     return _with_options(Job(loop, words, os.getcwd()), options)
 
 
 def _changed(job: Job, words: tuple[str, ...], options: dict[str, Any]) -> Job:
-    """The job of a session that is resumed: whatever is said anew counts instead."""
+    """The job of a session that is resumed: options given again replace its own."""
     if options["loop"] not in (None, job.loop):
         raise WrongUsage(f"--loop is {value_text(options['loop'])}, and the session's is {value_text(job.loop)}")
     job = _with_options(job, options)
@@ -124,13 +128,13 @@ def _require_own(session: Session, facts: dict[str, Any], job: Job, accepted: st
     runs = {"command": shlex.join(job.command), "in": job.cwd, "verify": job.verify, "test": job.test}
     seen = [f"{name}: {printable(text)}" for name, text in runs.items() if text]
     if sys.stdin.isatty() and sys.stderr.isatty() and accepted is None:
-        click.echo(f"{path} is not as liza wrote it. It would run:", err=True)
+        click.echo(f"{path} was changed since liza wrote it. It would run:", err=True)
         click.echo("".join(f"  {line}\n" for line in seen), nl=False, err=True)
         if click.confirm("Run this?", default=False, err=True):
             return
         raise Refused("nothing was run", hint="start a new run: liza run ... -- COMMAND", file=path)
-    hint = f"if that is what is to be run: liza run --resume {shlex.quote(session.name)} --accept {code}"
-    message = "it is not as liza wrote it; nothing was run"
+    hint = f"to run it anyway: liza run --resume {shlex.quote(session.name)} --accept {code}"
+    message = "changed since liza wrote it; nothing was run"
     problems = [Problem(message, path), *(Problem(f"it would run {line}", path) for line in seen)]
     problems[-1] = problems[-1]._replace(hint=hint)
     raise Refused(message, hint=hint, file=path, problems=problems)
@@ -157,7 +161,7 @@ def _with_options(job: Job, options: dict[str, Any]) -> Job:
 
 def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= len(text) <= 9 or int(text) < 1:
-        raise WrongUsage(f"--max is {value_text(text)}", hint="a whole number, 1 or more, is expected")
+        raise WrongUsage(f"--max: expected a whole number of at least 1, got {value_text(text)}")
     return int(text)
 
 
@@ -168,7 +172,9 @@ def _seconds(options: dict[str, Any], name: str) -> float | None:
     seconds = parse_duration(f"{text}s" if text.replace(".", "", 1).isdecimal() else text)
     if not seconds or seconds > 1e9:
         option = f"--{name.replace('_', '-')}"
-        raise WrongUsage(f"{option} is {value_text(text)}", hint="seconds, or a time like 90s, 30m or 2h, is expected")
+        raise WrongUsage(
+            f"{option}: expected seconds or a duration, got {value_text(text)}", hint="like 90s, 30m or 2h"
+        )
     return seconds
 
 
@@ -179,7 +185,7 @@ def _check(job: Job) -> None:
         raise Refused(f"the folder of the session is gone: {job.cwd}", hint="make it again, or start a new run")
     for folder in job.workdirs:
         if not os.path.isdir(folder):
-            raise Refused(f"--workdir names {folder}, which is no folder", hint="name a git work tree")
+            raise Refused(f"--workdir names {folder}, which is not a folder", hint="name a git work tree")
     if job.plan is not None and os.path.isdir(job.plan):
         raise Refused("--plan names a folder", hint="name a Markdown file", file=job.plan)
     program = job.command[0]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 COLOURS = {OPEN: "red", HALF_OPEN: "yellow", CLOSED: "green"}
 _REFRESH = 0.25  # seconds between two pictures of the live line
 _LONGEST = 4096  # bytes without a line break that are held back
-_QUIET = 60.0  # seconds in which nobody is told the same again
+_QUIET = 60.0  # seconds before the same message is sent again
 _COLOUR_CODE = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -57,10 +57,10 @@ class Plain:
         self.outlet = Outlet(through=sys.stdout.fileno())
         self._notified: dict[str, float] = {}
         self._sender: Any = None
-        self._is_unmeasured = False  # and that was told
+        self._is_unmeasured = False  # and that was reported
 
     def line(self, text: str) -> None:
-        with suppress(OSError):  # nobody reads it; the run itself notices by its own output
+        with suppress(OSError):  # no reader; the run itself notices by its own output
             click.echo(text, err=True)
 
     def says(self, text: str) -> None:
@@ -71,11 +71,11 @@ class Plain:
         self.line(f"{show.bold('liza run')}  loop {printable(job.loop)}, session {session.name}: {command}")
         if not job.has_evidence:
             self.line(
-                f"{show.bold('!', 'yellow')} no --verify, --require, --plan or --test is given, so a claim to be done "
-                "is never believed: the run ends by --max, a person, or the breaker"
+                f"{show.bold('!', 'yellow')} without --verify, --require, --plan or --test, claims of completion are "
+                "not accepted: the run ends by --max, a person, or the breaker"
             )
         if job.plan is not None and not os.path.exists(job.plan):
-            self.line(f"{show.bold('!', 'yellow')} the plan is not there yet: {printable(job.plan)}")
+            self.line(f"{show.bold('!', 'yellow')} the plan does not exist yet: {printable(job.plan)}")
         escalates = settings.action == "escalate" and settings.escalation
         if (escalates or self.can_ask) and not takes_model(job.command, job.cwd):
             who = "escalate" if escalates else "[r] of the menu"
@@ -84,53 +84,54 @@ class Plain:
                 "run the same model again"
             )
 
-    def iterates(self, number: int, model: str | None, stands: LoopResult) -> None:
+    def iterates(self, number: int, model: str | None, state: LoopResult) -> None:
         self.line(show.bold(f"iteration {number}") + (f" ({printable(model)})" if model else ""))
 
-    def recorded(self, done: Done, stands: LoopResult) -> None:
-        status = click.style(stands.status, fg=COLOURS[stands.status])
+    def recorded(self, done: Done, state: LoopResult) -> None:
+        status = click.style(state.status, fg=COLOURS[state.status])
         took = show.span(timedelta(seconds=done.ran.seconds))
-        words = "completed" if stands.completed else status
+        words = "completed" if state.completed else status
         self.line(f"{show.bold(f'iteration {done.number}')}: {described(done.tried())}, {took}, {words}")
-        if done.says_complete and not stands.completed:
-            self._disbelieved(done)
+        if done.says_complete and not state.completed:
+            self._not_accepted(done)
         if done.paths is None and not self._is_unmeasured:
             self._is_unmeasured = True
             self.line(
-                f"  {show.bold('!', 'yellow')} this is no git work tree, so nobody knows whether files change: a loop "
+                f"  {show.bold('!', 'yellow')} not a git work tree, so file changes are unknown: a loop "
                 "that changes none is not stopped for it (git init, or --workdir DIR)"
             )
-        for each in stands.signals:
+        for each in state.signals:
             if each.warns:
                 self.line(f"  {show.bold('!', 'yellow')} {printable(each.text)}")
-        near = [each for each in stands.signals if each.action == "OPEN" and 2 * each.value >= each.threshold]
+        near = [each for each in state.signals if each.action == "OPEN" and 2 * each.value >= each.threshold]
         if near:
             self.line(f"  near: {', '.join(f'{each.rule} {each.value:g} of {each.threshold:g}' for each in near)}")
 
-    def _disbelieved(self, done: Done) -> None:
+    def _not_accepted(self, done: Done) -> None:
         faults = done.evidence.faults
-        why = "there is nothing to believe it by" if not faults else show.short(faults[0].partition("\n")[0], 200)
+        unchecked = "nothing to check it with (--verify, --test, --plan, --require)"
+        why = show.short(faults[0].partition("\n")[0], 200) if faults else unchecked
         more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
-        self.line(f"  it says that it is done, which is not believed: {why}{more}")
+        self.line(f"  claims done; not accepted: {why}{more}")
 
-    def tripped(self, stands: LoopResult, task: str | None, error: str | None) -> None:
+    def tripped(self, state: LoopResult, task: str | None, error: str | None) -> None:
         """As the protocol shows it: what, which task, and the last error."""
-        self.line(f"{show.bold('[STAGNATION DETECTED]', 'red')} {show.short(stands.reason, 200)}")
-        self.line(f"Loop: {printable(stands.name)}, after {stands.loop.get('loop_count')} iterations")
+        self.line(f"{show.bold('[STAGNATION DETECTED]', 'red')} {show.short(state.reason, 200)}")
+        self.line(f"Loop: {printable(state.name)}, after {state.loop.get('loop_count')} iterations")
         if task is not None:
             self.line(f"Task: {show.short(task, 150)}")
         if error is not None:
             self.line(f"Last error: {show.short(error, 200)}")
 
-    def continues(self, stands: LoopResult, decision: states.Decision) -> None:
+    def continues(self, state: LoopResult, decision: states.Decision) -> None:
         """Why a run that was paused continues."""
         by = f" by {decision.by}" if decision.by else ""
         why = f": {decision.why}" if decision.why else ""
-        text = f"loop {stands.name} is {stands.status} ({decision.how}{by}){why}; continuing"
+        text = f"loop {state.name} is {state.status} ({decision.how}{by}){why}; continuing"
         self.says(show.short(text, 300))
 
-    def notify(self, stands: LoopResult) -> None:
-        """Tell people who are not looking; the same thing not again and again."""
+    def notify(self, state: LoopResult) -> None:
+        """Notify people; the same message at most once a minute."""
         from liza.notify.desktop import Desktop
         from liza.notify.message import Message
         from liza.notify.sender import Sender
@@ -141,21 +142,21 @@ class Plain:
         if is_webhook_url(self.settings.webhook):
             targets.append(Webhook(str(self.settings.webhook)))
         elif self.settings.webhook:
-            self.says("stagnation.notifications.webhook in rules.yaml is no http address: nobody is told there")
+            self.says("stagnation.notifications.webhook in rules.yaml is not an http address: not notified there")
         now = time.monotonic()
-        if not targets or now - self._notified.get(stands.reason, -_QUIET) < _QUIET:
+        if not targets or now - self._notified.get(state.reason, -_QUIET) < _QUIET:
             return
-        self._notified[stands.reason] = now
+        self._notified[state.reason] = now
         if self._sender is None:
             self._sender = Sender(self._not_told)
             self._sender.set_targets(targets)
-        title = f"liza: loop {stands.name} is stuck"
+        title = f"liza: loop {state.name} is stuck"
         at = format_time(datetime.now(UTC))
-        self._sender.send(Message("tripped", printable(title), printable(stands.reason), at, self.paths.folder))
+        self._sender.send(Message("tripped", printable(title), printable(state.reason), at, self.paths.folder))
 
     def _not_told(self, place: str, why: str | None) -> None:
         if why is not None:
-            self.says(f"not told: {place}: {why}")
+            self.says(f"not delivered: {place}: {why}")
 
     def choose(self, run: Run, is_over: Callable[[], bool]) -> Choice | None:
         from liza.cli.menu import Menu
@@ -182,11 +183,11 @@ class Plain:
         if end is None or end.code != 0:
             stuck = run.stuck()
             first = f"{stuck.command('reset')} && " if stuck is not None else ""
-            self.line(f"  go on with: {first}liza run --resume {run.session.name}")
+            self.line(f"  to continue: {first}liza run --resume {run.session.name}")
 
 
 def _is_asked() -> bool:
-    """Whether there is somebody at a terminal who can be asked, and who is not busy with another program there."""
+    """Whether a person at a terminal can be asked, who is not busy with another program there."""
     try:
         return sys.stdin.isatty() and sys.stderr.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
     except (OSError, ValueError):
@@ -220,26 +221,26 @@ class Json(Plain):
             takes_model=takes_model(job.command, job.cwd),
         )
 
-    def recorded(self, done: Done, stands: LoopResult) -> None:
+    def recorded(self, done: Done, state: LoopResult) -> None:
         self._write(
             "iteration",
             iteration=done.number,
-            loop=stands.name,
+            loop=state.name,
             outcome=done.iteration.outcome,
             progress=done.iteration.progress,
             files_changed=done.iteration.files_changed,
             claims_done=done.iteration.claims_done,
             evidence=dict(done.iteration.evidence),
-            loop_status=stands.status,
-            reason=stands.reason,
-            completed=stands.completed,
+            loop_status=state.status,
+            reason=state.reason,
+            completed=state.completed,
         )
 
-    def tripped(self, stands: LoopResult, task: str | None, error: str | None) -> None:
-        self._write("open", loop=stands.name, reason=stands.reason, task=task, error=error)
+    def tripped(self, state: LoopResult, task: str | None, error: str | None) -> None:
+        self._write("open", loop=state.name, reason=state.reason, task=task, error=error)
 
-    def continues(self, stands: LoopResult, decision: states.Decision) -> None:
-        self._write("continued", loop=stands.name, loop_status=stands.status, **decision._asdict())
+    def continues(self, state: LoopResult, decision: states.Decision) -> None:
+        self._write("continued", loop=state.name, loop_status=state.status, **decision._asdict())
 
     def ended(self, run: Run) -> None:
         super().ended(run)
@@ -250,7 +251,7 @@ class Json(Plain):
 
 
 class Lively(Plain):
-    """On a terminal: the agent's output made harmless, and below it a line that shows how things stand."""
+    """On a terminal: the agent's output made harmless, and below it a line that shows the present state."""
 
     def __init__(self, settings: Settings, paths: Paths, interrupts: Interrupts) -> None:
         super().__init__(settings, paths, interrupts)
@@ -262,21 +263,21 @@ class Lively(Plain):
         self._about: tuple[int, str | None, str] = (0, None, CLOSED)
         self._progress: float | None = None
 
-    def iterates(self, number: int, model: str | None, stands: LoopResult) -> None:
+    def iterates(self, number: int, model: str | None, state: LoopResult) -> None:
         from rich.console import Console
         from rich.live import Live
 
-        super().iterates(number, model, stands)
+        super().iterates(number, model, state)
         self._began = time.monotonic()
-        self._about = (number, model, stands.status)
+        self._about = (number, model, state.status)
         console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, soft_wrap=True)
         self._live = Live(self._picture(), console=console, auto_refresh=False, transient=True)
         self._live.start(refresh=True)
 
-    def recorded(self, done: Done, stands: LoopResult) -> None:
+    def recorded(self, done: Done, state: LoopResult) -> None:
         self._progress = done.iteration.progress
         self._stop()
-        super().recorded(done, stands)
+        super().recorded(done, state)
 
     def ended(self, run: Run) -> None:
         self._stop()

@@ -15,9 +15,9 @@ from liza.text import printable
 @common
 @click.pass_context
 def command(ctx: click.Context, /, **scopes: str | None) -> int:
-    """For agents' hooks: may work go on?
+    """For agents' hooks: may work continue?
 
-    Exit code 0 says go on, also where there is no blackboard. Everything else is 2, with the reason on standard error.
+    Exit code 0 means continue, also where there is no blackboard. Anything else is 2, with the reason on stderr.
 
     \b
     Examples:
@@ -31,6 +31,6 @@ def command(ctx: click.Context, /, **scopes: str | None) -> int:
         answer = check_gate(root_of(ctx), scopes, datetime.now(UTC))
         for note in answer.notes:
             click.echo(f"liza: warning: {printable(note)}", err=True)
-        return gate.GO_ON if answer else gate.stop(answer.why, answer.hint)
+        return gate.CONTINUE if answer else gate.stop(answer.why, answer.hint)
     except Exception as error:  # noqa: BLE001 - a gate that fails must not let anything through
-        return gate.stop(str(error), "mend it, then try again; see: liza validate")
+        return gate.stop(str(error), "fix that, then try again; see: liza validate")

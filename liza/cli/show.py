@@ -25,7 +25,7 @@ def check(found: Check, rules: RuleSet, dry_run: bool) -> None:
     """The verdict first, then how near each pattern is, then what else there is to say."""
     verdict = found.verdict
     if found.trigger is not None:
-        trigger(found.trigger, "TRIPPED" if found.tripped else "STILL OPEN")
+        trigger(found.trigger, "TRIGGERED")
     elif verdict.matches:
         names = ", ".join(dict.fromkeys(match.rule.name for match in verdict.matches))
         click.echo(f"{bold('WOULD TRIP', 'red')}: {names} (dry run, nothing written)")
@@ -58,7 +58,7 @@ def broken_rules(error: LizaError | None) -> None:
 
 
 def due(event: Event) -> str:
-    """What somebody wrote by hand has come to, and no check has put into effect yet."""
+    """What an edit by hand amounts to, before a check puts it into effect."""
     return f"the next check enters (liza analyze): {event.text}"
 
 
@@ -98,16 +98,16 @@ def pattern_lines(progress: Iterable[Progress]) -> list[str]:
 
 
 def state(found: Check) -> list[str]:
-    """How the breaker stands, in a line or two."""
+    """The state of the breaker, in a line or two."""
     if found.trigger is None:
         return [f"breaker: {bold('OK', 'green')}"]
     pattern, severity = (printable(str(found.trigger.get(name) or "?")) for name in ("pattern", "severity"))
     return [f"{bold('TRIGGERED', 'red')}: {bold(pattern)} ({severity})", f"  decide: {DECIDE}"]
 
 
-def silenced(hushed: Iterable[Silenced]) -> None:
+def silenced(matches: Iterable[Silenced]) -> None:
     """Matches that would have tripped: who keeps them from it, until when, and why."""
-    for match, silence in hushed:
+    for match, silence in matches:
         what = f"{match.rule.name} {match.value:g} of {match.threshold:g} ({short(match.key or 'no group')})"
         why = f"until {format_time(silence.until)} by {short(silence.by)}: {short(silence.reason)}"
         click.echo(f"{bold('silenced', 'yellow')}: {what} {why} [{short(silence.id)}]")
@@ -162,7 +162,7 @@ def where(record: Any) -> str:
 
 
 def short(text: Any, length: int = 72) -> str:
-    """One line of a text that anybody may have written."""
+    """One line of an untrusted text."""
     return one_line(text, length)
 
 

@@ -27,7 +27,7 @@ from liza.text import closest_match, printable, shell_quoted
 def command() -> None:
     """Let a known match pass for some hours.
 
-    A silenced match halts nobody, and is shown as silenced by analyze, status and every report. When the silence ends,
+    A silenced match halts no one, and is shown as silenced by analyze, status and every report. When the silence ends,
     what it hid counts again. It has a reason and an end, and is never edited: expire it and add another.
 
     \b
@@ -41,10 +41,10 @@ def command() -> None:
 @click.argument("rule", metavar="RULE")
 @click.argument("words", metavar="[FIELD=VALUE]...", nargs=-1)
 @click.option("--for", "length", metavar="TIME", required=True, help="How long: 30m, 2h; at most 24h.")
-@click.option("-m", "--message", metavar="WHY", required=True, help="Why nobody needs to be stopped by it.")
+@click.option("-m", "--message", metavar="WHY", required=True, help="Why agents may continue despite it.")
 @click.option("--all", "everything", is_flag=True, help="Everything that the rule finds, whatever the fields say.")
 @click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
-@click.option("--now", metavar="TIME", help="As if it were this time.")
+@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
 @click.pass_context
@@ -81,7 +81,7 @@ def add_command(
         raise WrongUsage("--all and FIELD=VALUE contradict each other", hint="give one of the two")
     seconds = parse_duration(length)
     if not seconds or seconds < 1:
-        raise WrongUsage(f"--for is {length!r}", hint="a time like 30m or 2h is expected")
+        raise WrongUsage(f"--for: expected a duration, got {length!r}", hint="like 30m or 2h")
     at = moment(now)
     unheard = _unheard(board, match, rules, rule)
     entry, not_logged = add(board, rule, match, timedelta(seconds=min(seconds, 10**9)), message, person(by), at)
@@ -99,7 +99,7 @@ def add_command(
     if found and hidden:
         show.silenced(hidden)
     elif found:
-        click.echo(f"  no match of {rule} is silenced at present")
+        click.echo(f"  no match of {rule} is silenced right now")
     show.warnings(warnings)
     return 0
 
@@ -123,14 +123,14 @@ def _judged(board: Board, rules: RuleSet, at: datetime) -> tuple[Check | None, l
     try:
         found = check(board, rules, at, dry_run=True)
     except LizaError as error:
-        return None, [f"it is added, but the blackboard cannot be judged: {error.message}"]
+        return None, [f"it is added, but the blackboard cannot be evaluated: {error.message}"]
     is_open = found.trigger is not None
     return found, ["the breaker is open, and a silence does not close it: liza resolve -m '...'"] if is_open else []
 
 
 @command.command("list")
 @click.option("-a", "--all", "everything", is_flag=True, help="Also those that have ended.")
-@click.option("--now", metavar="TIME", help="As if it were this time.")
+@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
 @click.pass_context
@@ -164,7 +164,7 @@ def list_command(ctx: click.Context, everything: bool, now: str | None, as_json:
 @command.command("expire")
 @click.argument("name", metavar="ID")
 @click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
-@click.option("--now", metavar="TIME", help="As if it were this time.")
+@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
 @click.pass_context

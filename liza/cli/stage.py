@@ -31,7 +31,7 @@ def command() -> None:
 @click.argument("name", metavar="STAGE")
 @plain
 def advance_command(ctx: click.Context, name: str, now: str | None, as_json: bool) -> int:
-    """Go on to STAGE. Every claim in dispute is to be re-examined then.
+    """Advance to STAGE. Every claim in dispute is to be re-examined then.
 
     No stage beyond the last one is entered while any claim is in dispute: exit code 3.
 
@@ -47,7 +47,7 @@ def advance_command(ctx: click.Context, name: str, now: str | None, as_json: boo
 @click.option("--for", "only", metavar="ID", multiple=True, help="A claim it is for; default: all in dispute.")
 @plain
 def data_command(ctx: click.Context, reference: str, only: tuple[str, ...], now: str | None, as_json: bool) -> int:
-    """Say that data or a tool is there now.
+    """Record that data or a tool is available now.
 
     Claims in dispute are to be re-examined by it: all, or those that --for names.
 
@@ -103,7 +103,7 @@ def _tell(called: str, staged: StageResult, as_json: bool) -> int:
     for event in staged.events:
         click.echo(show.short(event.text, 300))
     if not staged.events:
-        click.echo("it was so already, nothing is changed")
+        click.echo("already so: nothing changed")
     for name in waiting:
         click.echo(f"  liza claim show {printable(quote(name))}")
     return 0

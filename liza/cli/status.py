@@ -30,7 +30,7 @@ RECENT = 5
 
 
 @click.command("status")
-@click.option("--now", metavar="TIME", help="As if it were this time.")
+@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
 @click.pass_context
@@ -38,7 +38,7 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     """Show the breaker, and how near each pattern is.
 
     Writes nothing. Exit code 0 if all is well, 3 if the breaker is open or the agents are halted, 4 if the blackboard
-    cannot be judged or not be written.
+    cannot be evaluated or cannot be written.
 
     \b
     Examples:
@@ -114,9 +114,9 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
         for entry in recent:
             click.echo(show.fitted(f"  {_history_line(entry, width)}"))
     show.silenced(found.verdict.silenced)
-    hushing = {each.silence.id for each in found.verdict.silenced}
+    silencing = {each.silence.id for each in found.verdict.silenced}
     for each in silences:
-        if each.silence is not None and each.silence.id not in hushing:
+        if each.silence is not None and each.silence.id not in silencing:
             click.echo(f"silence in force: {show.silence(each.silence)}")
     show.warnings(daemon_status.warnings(board.paths))
     show.warnings(f"rules.yaml: {change}" for change in rules.changes)
@@ -136,7 +136,7 @@ def _scopes(board: Board, sections: Mapping[str, Any], rules: RuleSet, at: datet
         due = [show.due(event) for event in narrower.due(sections, rules, os.environ, at)]
         return list(stopped.values()), [*concerns, *due]
     except LizaError:
-        return [], concerns  # what cannot be judged is among them
+        return [], concerns  # what cannot be evaluated is among them
 
 
 def _show_halt(
@@ -152,10 +152,10 @@ def _show_halt(
     click.echo(f"agents:  {click.style('halted', fg='red', bold=True)} {whose} for {since} (CHECKPOINT)")
     if halt.is_degraded:
         click.echo(
-            f"  could not be judged: {show.short(halt.fields['degraded'], 200)}; the halt ends with: liza analyze"
+            f"  could not be evaluated: {show.short(halt.fields['degraded'], 200)}; the halt ends with: liza analyze"
         )
     elif trigger is None:
-        click.echo(f"  to go on: {show.DECIDE if is_known else checkpoint.removal(path)}")
+        click.echo(f"  to continue: {show.DECIDE if is_known else checkpoint.removal(path)}")
 
 
 def _last_check(section: Any, paths: Paths, at: datetime) -> str:
@@ -172,7 +172,7 @@ def _history_line(entry: Mapping[str, Any], width: int) -> str:
     elif not entry.get("resolved_at"):
         came = "open"
     else:
-        came = f"resolved {sections.whose(entry)}: {entry.get('resolution') or 'nobody wrote down how'}"
+        came = f"resolved {sections.whose(entry)}: {entry.get('resolution') or 'no decision recorded'}"
     return printable(f"{entry.get('timestamp')}  {_what(entry):<{width}}  {came}".rstrip())[:118]
 
 

@@ -16,17 +16,17 @@ from liza.store.board import Board
 from liza.store.paths import Paths
 from liza.text import one_line
 
-_HINT = "name whom to tell in .liza/rules.yaml, for example:  notify: {desktop: true}   (see docs/operations.md)"
+_HINT = "add a target to .liza/rules.yaml, for example:  notify: {desktop: true}   (see docs/operations.md)"
 
 
 def run(paths: Paths, as_json: bool) -> int:
-    """Send one message to everybody who is named, and say what came of each; 1 if anybody was not reached."""
+    """Send one message to every target, and print the result of each; 1 if one failed."""
     project = os.path.dirname(os.path.abspath(paths.folder))
     places, faults = read_targets(read_rules(paths.rules).notify, _config(paths), project)
     if not places and not faults:
-        raise Refused("nobody is told of anything: no place is named under notify:", hint=_HINT)
+        raise Refused("no notifications are set up: notify: names no target", hint=_HINT)
     name = one_line(os.path.basename(project))
-    text = "A test: whoever reads this is told when the agents are halted."
+    text = "A test: you will be notified here when agents are halted."
     message = Message("test", f"liza: test in {name}", text, format_time(datetime.now(UTC)), project)
     outcome: dict[str, str | None] = {}
     for place in places:

@@ -19,7 +19,7 @@ from liza.store.board import Board
     show_default=True,
     help="What is at fault.",
 )
-@click.option("--now", metavar="TIME", help="As if it were this time.")
+@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
 @click.pass_context
@@ -37,5 +37,5 @@ def command(ctx: click.Context, message: str, severity: str, now: str | None, as
     if as_json:
         envelope.write("trip", "triggered" if ours else "already", trigger=envelope.trigger(trigger))
     else:
-        show.trigger(trigger, "TRIPPED" if ours else "ALREADY OPEN")
+        show.trigger(trigger, "TRIGGERED" if ours else "ALREADY TRIGGERED")
     return 3

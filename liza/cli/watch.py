@@ -30,12 +30,12 @@ from liza.text import printable, shell_quoted
 @click.argument("directory", metavar="[DIR]", required=False)
 @click.option("--background", "detached", is_flag=True, help="Detach; the log is .liza/watch.log.")
 @click.option("--stop", is_flag=True, help="End the daemon of this blackboard.")
-@click.option("--status", is_flag=True, help="How the daemon of this blackboard does.")
+@click.option("--status", is_flag=True, help="Show the daemon of this blackboard.")
 @click.option("--once", is_flag=True, help="One check, as the daemon would make it.")
 @click.option("--poll", is_flag=True, help="Look at the files every tick; do not rely on events.")
 @click.option("--interval", metavar="SECONDS", type=float, default=1.0, show_default=True, help="Length of a tick.")
-@click.option("--observe", is_flag=True, help="Judge and tell, never halt.")
-@click.option("--test-message", is_flag=True, help="Send a message to everybody named under notify: in rules.yaml.")
+@click.option("--observe", is_flag=True, help="Evaluate and notify, never halt.")
+@click.option("--test-message", is_flag=True, help="Send a message to every target under notify: in rules.yaml.")
 @click.option("--print-unit", is_flag=True, help="Print a systemd user unit for this blackboard.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: one object a line, or the answer of --status.")
 @common
@@ -56,7 +56,7 @@ def command(
 ) -> int:
     """Watch the blackboard, and check it on every change.
 
-    In the foreground until Ctrl-C; with --background as a daemon. There is one a blackboard. It waits for a blackboard
+    In the foreground until Ctrl-C; with --background as a daemon. One runs per blackboard. It waits for a blackboard
     that does not exist yet, and survives one that is deleted and comes back.
 
     \b
@@ -70,7 +70,7 @@ def command(
             "only one of --background, --stop, --status, --once, --test-message and --print-unit at a time"
         )
     if not 0.05 <= interval <= 3600:
-        raise WrongUsage(f"--interval is {interval:g}", hint="between 0.05 and 3600 seconds")
+        raise WrongUsage(f"--interval: expected 0.05 to 3600 seconds, got {interval:g}")
     paths = find(directory or root_of(ctx)) if once or test_message else _paths(directory or root_of(ctx))
     if print_unit:
         return _print_unit(paths)
@@ -129,7 +129,7 @@ def _foreground(paths: Paths, options: Options, as_json: bool) -> int:
             _line(each)  # what happened stays on the terminal
 
 
-_HINT = " hint: "  # between what the daemon says when it cannot begin, and what mends it
+_HINT = " hint: "  # between what the daemon says when it cannot begin, and how to fix it
 
 
 def _start(paths: Paths, options: Options, as_json: bool) -> int:
@@ -152,7 +152,7 @@ def _start(paths: Paths, options: Options, as_json: bool) -> int:
             say(f"{error}{_HINT}{error.hint or f'see: tail {shell_quoted(paths.watch_log)}'}")
             log.write(f"{format_time(datetime.now(UTC))}  ended      {error.message}")
             return error.exit_code
-        except Exception as error:  # noqa: BLE001 - nobody sees its traceback: it must be in the log
+        except Exception as error:  # noqa: BLE001 - its traceback is seen nowhere else: it must be in the log
             import traceback
 
             say(f"a bug in liza: {error}{_HINT}please report it with the end of {paths.watch_log}")
@@ -173,7 +173,7 @@ def _start(paths: Paths, options: Options, as_json: bool) -> int:
         click.echo(f"watching in the background, process {pid}; log: {log}")
     else:
         where = printable(os.path.relpath(paths.folder))
-        click.echo(f"process {pid} waits in the background for {where}/ to be made (end it with: liza watch --stop)")
+        click.echo(f"process {pid} waits in the background for {where}/ to be created (to end it: liza watch --stop)")
     return 0
 
 
@@ -235,7 +235,7 @@ def _bytes_of(char: str) -> str:
     return "".join(f"\\x{byte:02x}" for byte in os.fsencode(char))
 
 
-# --- telling --------------------------------------------------------------------------------------------------------
+# --- printing --------------------------------------------------------------------------------------------------------
 
 
 def _plain(happening: Happening) -> str:

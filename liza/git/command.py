@@ -67,7 +67,7 @@ def _without(names: Iterable[str]) -> dict[str, str]:
 
 
 def _environment() -> dict[str, str]:
-    """What git is started with: nothing of another repository's, nobody to ask, no lock that is not needed."""
+    """What git is started with: nothing of another repository's, no prompts, no lock that is not needed."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT}
     return {**kept, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
 

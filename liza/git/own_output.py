@@ -2,7 +2,7 @@
 
 They grow with every iteration, and are no work of the agent's. A file is known by device and inode, whatever its
 name. Behind a pipe, the processes that read it are looked up in /proc, and so on down the pipeline: what they hold open
-for writing is written by whoever reads our output, and never by the agent, which is below us.
+for writing is written by the reader of our output, and never by the agent, which is below us.
 
 Not seen: a reader of another user, one that opens its file for each line and closes it again, a recorder of the
 terminal (`script`), and everything behind a pipe where there is no /proc.

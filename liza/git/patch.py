@@ -72,7 +72,7 @@ def _added(top: str, name: str, largest: int) -> bytes:
         else:
             return b""
     except OSError:
-        return b""  # gone again, or a file of which nobody may know
+        return b""  # gone again, or a file that must stay private
     old, new = _quoted(f"a/{name}"), _quoted(f"b/{name}")
     head = os.fsencode(f"diff --git {old} {new}\nnew file mode {mode}\n")
     if b"\0" in content[:8000]:
@@ -88,6 +88,6 @@ def _added(top: str, name: str, largest: int) -> bytes:
 
 
 def _quoted(name: str) -> str:
-    """A name as git writes it in a patch, where one with odd characters stands in quotes."""
+    """A name as git writes it in a patch, where one with odd characters is in quotes."""
     written = "".join(_WRITTEN.get(c, c if c >= " " and c != "\x7f" else f"\\{ord(c):03o}") for c in name)
     return name if written == name else f'"{written}"'

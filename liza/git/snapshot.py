@@ -21,7 +21,7 @@ from liza.store.locate import FOLDER
 _STATUS = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=dirty")
 _PIECE = 1 << 20
 _ABSENT = "-"
-# What tools leave behind wherever they run. Nobody writes a cache by hand; the others count once git tracks them.
+# What tools leave behind wherever they run. Caches are not written by hand; the others count once git tracks them.
 _CACHES = frozenset({
     "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".nyc_output", ".parcel-cache",
     ".turbo", ".gradle", ".DS_Store", ".coverage",
@@ -51,7 +51,7 @@ class Snapshot(NamedTuple):
 def snapshot(roots: Sequence[str], exclude: Sequence[str] = (), *, work_only: bool = False) -> Snapshot | None:
     """How the work trees around these folders are now; None where git can say nothing of any of them.
 
-    A folder stands for the whole work tree that it is in. Nothing inside a `.liza/` counts, nor below `exclude`; with
+    A folder means the whole work tree that it is in. Nothing inside a `.liza/` counts, nor below `exclude`; with
     `work_only` neither does what tools generate and a `.gitignore` usually names.
     """
     trees: dict[str, Tree] = {}
@@ -211,7 +211,7 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def _content(path: str) -> str:
-    """What tells one content of a path from another. Read whole: size and time would miss some changes."""
+    """What distinguishes one content of a path from another. Read whole: size and time would miss some changes."""
     from hashlib import blake2b
 
     try:
@@ -221,7 +221,7 @@ def _content(path: str) -> str:
         if not stat.S_ISREG(status.st_mode):
             return "d" if stat.S_ISDIR(status.st_mode) else "o"
         digest = blake2b(digest_size=16)
-        # O_NONBLOCK: by now a pipe may stand where the file was.
+        # O_NONBLOCK: by now a pipe may be where the file was.
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC), "rb", 0) as file:
             while piece := file.read(_PIECE):
                 digest.update(piece)

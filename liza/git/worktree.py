@@ -116,7 +116,7 @@ _STATUS = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-rena
 
 
 def everything(tree: WorkTree) -> tuple[str, ...]:
-    """The paths that are saved and put back. A repository inside the work tree is somebody else's."""
+    """The paths that are saved and put back. A repository inside the work tree belongs to another."""
     answer = snapshot.ask(tree.top, *_STATUS) or b""
     left = [each.name for each in snapshot.listed(answer) if each.is_repository and not each.is_tracked]
     return (*EVERYTHING, *(f":(exclude,top,literal){path}" for path in left))
@@ -149,13 +149,13 @@ def _filters_of(tree: WorkTree, paths: Sequence[str], *words: str, index: str | 
 
 
 def hidden(tree: WorkTree) -> list[str]:
-    """Files that git is told not to look at (assume-unchanged, skip-worktree): nothing can save what is in them."""
+    """Files that git is set not to look at (assume-unchanged, skip-worktree): nothing can save what is in them."""
     lines = (snapshot.ask(tree.top, "ls-files", "-v", "-z", "--full-name") or b"").split(b"\0")
     return [os.fsdecode(line[2:]) for line in lines if line[:1] == b"S" or line[:1].islower()]
 
 
 def once_ignored(tree: WorkTree, content: str, paths: Sequence[str]) -> list[str]:
-    """Of new paths, those that git ignored when that content was there; a folder stands for all that is new in it."""
+    """Of new paths, those that git ignored when that content was there; a folder means all that is new in it."""
     there = command(tree.top, "ls-tree", "-r", "-z", "--name-only", "--full-tree", content).split("\0")[:-1]
     rules = {path for path in there if os.path.basename(path) == ".gitignore"}
     folders = {above for path in there for above in _above(path)}
@@ -208,9 +208,9 @@ def aside(*, keep: bool) -> Iterator[tuple[str, str | None]]:
 
 
 def present(tree: WorkTree, index: str, objects: str | None, forced: Sequence[str] = ()) -> Present:
-    """What is in a work tree now; `forced` are paths that count although git is told to ignore them."""
+    """What is in a work tree now; `forced` are paths that count although git ignores them."""
     with suppress(FileNotFoundError):  # nothing was ever staged
-        # With its time: by that git tells which files may have changed in the moment in which it was written.
+        # With its time: by that git sees which files may have changed in the moment in which it was written.
         shutil.copy2(os.path.join(tree.git_dir, "index"), index)
     try:
         staged: str | None = command(tree.top, "write-tree", index=index, objects=objects).strip()

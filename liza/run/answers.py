@@ -28,7 +28,7 @@ class Answer(NamedTuple):
 
 
 def answer_of(output: str) -> Answer:
-    """What an agent said. Output that is no JSON is its words, line by line."""
+    """What an agent said. Output that is not JSON is taken as text, line by line."""
     words: list[str] = []
     commands: list[str] = []
     failure: str | None = None
@@ -99,7 +99,7 @@ def _commands(value: Any, depth: int) -> Iterator[str]:
 
 
 def _failure(value: Mapping[str, Any], before: str | None) -> str | None:
-    """How it stands after this object: a failure is one until a later object says that all went well."""
+    """The outcome after this object: a failure is one until a later object says that all went well."""
     kind = value.get("type")
     if value.get("is_error") is True and kind in ("result", None):
         return _text_in(value.get("result")) or _text_in(value.get("error")) or _text_in(value) or "is_error"

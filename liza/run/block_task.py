@@ -33,14 +33,14 @@ def block(board: Board, task: str, reason: str, now: datetime) -> str | None:
 
 
 def title_of(tasks: Any, task: str) -> str | None:
-    """What the task is about, in the words of whoever wrote it."""
+    """What the task is about, as written."""
     found = _find(tasks, task)
     titles = [found[1].get(name) for name in ("title", "description", "name")] if found is not None else []
     return next((title for title in titles if isinstance(title, str) and title.strip()), None)
 
 
 def _find(tasks: Any, task: str) -> tuple[int | str, Mapping[str, Any]] | None:
-    """Where a task stands in its section, which is a list or a mapping, and what stands there."""
+    """Where a task is in its section, a list or a mapping, and what is there."""
     entries = tasks.items() if isinstance(tasks, MAPPINGS) else enumerate(tasks) if isinstance(tasks, list) else ()
     for where, record in entries:
         if isinstance(record, MAPPINGS) and text_of(record.get("id", where)) == task:

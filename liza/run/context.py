@@ -1,7 +1,7 @@
-"""What the next iteration is told: `{context_file}`, a page of Markdown.
+"""What the next iteration gets to read: `{context_file}`, a page of Markdown.
 
-Only what is known: how the loop stands, what would stop it, what went wrong last, verbatim, and what was tried. What to
-do about it is for whoever reads it.
+Only what is known: the state of the loop, what would stop it, what went wrong last, verbatim, and what was tried. What
+to do about it is for the reader.
 """
 
 import re
@@ -13,13 +13,13 @@ from liza.scopes.loops.record import LoopResult
 from liza.text import plural, printable
 
 ERRORS = 10  # of the last iteration that had any
-TRIED = 10  # iterations that are told of
+TRIED = 10  # iterations that are listed
 _OPEN = 20  # things that are not as they should be
 _LONGEST = 2000  # characters of one of them
 
 
 class Tried(NamedTuple):
-    """One iteration, as the next ones are told of it."""
+    """One iteration, as the next ones read of it."""
 
     number: int
     model: str | None
@@ -34,23 +34,23 @@ class Tried(NamedTuple):
 
 
 def context(
-    number: int, task: str | None, model: str | None, stands: LoopResult, tried: Sequence[Tried], escalated: str | None
+    number: int, task: str | None, model: str | None, state: LoopResult, tried: Sequence[Tried], escalated: str | None
 ) -> str:
     """The page for the iteration of this number."""
-    return "\n".join(_lines(number, task, model, stands, tried, escalated)) + "\n"
+    return "\n".join(_lines(number, task, model, state, tried, escalated)) + "\n"
 
 
 def _lines(
-    number: int, task: str | None, model: str | None, stands: LoopResult, tried: Sequence[Tried], escalated: str | None
+    number: int, task: str | None, model: str | None, state: LoopResult, tried: Sequence[Tried], escalated: str | None
 ) -> Iterator[str]:
-    yield f"# Iteration {number} of loop {printable(stands.name)}"
+    yield f"# Iteration {number} of loop {printable(state.name)}"
     yield ""
     yield from (f"- {name}: {printable(value)}" for name, value in (("Task", task), ("Model", model)) if value)
-    count = stands.loop.get("loop_count") or 0
-    yield f"- The breaker of this loop is {stands.status} after {plural(count, 'iteration')}."
+    count = state.loop.get("loop_count") or 0
+    yield f"- The breaker of this loop is {state.status} after {plural(count, 'iteration')}."
     if escalated:
         yield f"- {printable(escalated)}"
-    yield from _levels(stands.signals)
+    yield from _levels(state.signals)
     yield from _errors(tried)
     yield from _faults(tried)
     yield from _history(tried)

@@ -1,4 +1,4 @@
-"""Somebody who ends the agent where liza itself can no longer do so: `kill -9 LIZA`, or the memory is used up.
+"""A process that ends the agent where liza itself can no longer do so: `kill -9 LIZA`, or the memory is used up.
 
 A shell waits at the end of a pipe. While liza lives, the pipe stays open; an iteration that is over is said there, and
 the shell goes. If liza dies, the pipe is closed without a word, and the shell ends the agent's process group. (The
@@ -33,5 +33,5 @@ class Guard:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._shell is not None:
-            with suppress(OSError):  # somebody has ended it
+            with suppress(OSError):  # it has ended
                 self._shell.communicate(b"over\n")

@@ -23,7 +23,7 @@ from liza.store.locate import FOLDER
 from liza.toolerrors.errors import Error, errors_of
 
 _LONGEST = 500  # characters of an error
-_TOLD = 30  # errors and faults that the next iterations may be told of
+_LISTED = 30  # errors and faults that the next iterations may read
 _CHECK_TIME = 3600.0  # seconds that --verify and --test may take, where no time limit is given
 
 
@@ -51,7 +51,7 @@ class Done(NamedTuple):
         places = tuple(f"{each.file}: {each.signature}" if each.file else each.signature for each in self.errors)
         return Tried(
             self.number, said.model, said.outcome, said.files_changed, said.progress, said.claims_done,
-            dict(said.evidence), places[:_TOLD], self.evidence.faults[:_TOLD], self.ran.note,
+            dict(said.evidence), places[:_LISTED], self.evidence.faults[:_LISTED], self.ran.note,
         )  # fmt: skip
 
 
@@ -74,7 +74,7 @@ def iterate(place: Workplace, number: int, model: str | None) -> Done:
     own = output_files()
     started = datetime.now(UTC)
     ran = run(
-        job.words(number, model, session.context_file),
+        job.command_line(number, model, session.context_file),
         cwd=job.cwd,
         env={**place.environment, **_variables(place, number, model)},
         log=os.path.join(folder, "output.log"),
@@ -89,13 +89,13 @@ def iterate(place: Workplace, number: int, model: str | None) -> Done:
 
 
 def _variables(place: Workplace, number: int, model: str | None) -> dict[str, str]:
-    told = {
+    added = {
         "LIZA_LOOP": place.job.loop,
         "LIZA_ITERATION": str(number),
         "LIZA_CONTEXT_FILE": place.session.context_file,
         "LIZA_PROGRESS_FILE": _progress_file(place),
     }
-    return told if model is None else {**told, "LIZA_MODEL": model}
+    return added if model is None else {**added, "LIZA_MODEL": model}
 
 
 def _progress_file(place: Workplace) -> str:
@@ -122,7 +122,7 @@ def _understood(
     found = _evidence(place, number, plan, says_complete and outcome == "ok", bool(paths), ran.stopped)
     errors = _errors(ran, answer)
     score = signs.score(progress, source == "plan", claims, found.results, outcome)
-    # Of an iteration that was cut short nobody knows what it would have changed.
+    # What an iteration that was cut short would have changed is unknown.
     files = None if paths is None or (ran.stopped and not paths) else len(paths)
     iteration = Iteration(
         task=job.task,

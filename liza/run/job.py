@@ -31,7 +31,7 @@ class Job(NamedTuple):
     limits: Limits = Limits()
     plan: str | None = None
     optional_sections: tuple[str, ...] = ()
-    verify: str | None = None  # a shell command that must succeed before completion is believed
+    verify: str | None = None  # a shell command that must succeed before completion is accepted
     test: str | None = None  # one that is run after every iteration that changed something
     require: tuple[str, ...] = ()
     workdirs: tuple[str, ...] = ()  # what is measured; the folder of the run where there is none
@@ -41,10 +41,10 @@ class Job(NamedTuple):
 
     @property
     def has_evidence(self) -> bool:
-        """Whether a claim to be done can be believed at all."""
+        """Whether a claim of completion can be checked at all."""
         return bool(self.verify or self.test or self.require or self.plan)
 
-    def words(self, number: int, model: str | None, context_file: str) -> list[str]:
+    def command_line(self, number: int, model: str | None, context_file: str) -> list[str]:
         """The command with its placeholders filled in; any other braces stay as they are."""
         filled = {"{iteration}": str(number), "{model}": model or "", "{context_file}": context_file}
         return [_filled(word, filled) for word in self.command]
@@ -97,7 +97,7 @@ class Session(NamedTuple):
         except OSError as error:
             raise _not_kept(path, error) from None
 
-    def tell(self, text: str) -> None:
+    def write_context(self, text: str) -> None:
         """Put the page for the next iteration where it can be read."""
         try:
             files.write_atomically(self.context_file, text.encode(errors="backslashreplace"))
@@ -114,7 +114,7 @@ class Session(NamedTuple):
         return os.fsencode(os.path.realpath(self.folder)), json.dumps(plain, sort_keys=True).encode()
 
     def facts(self) -> dict[str, Any]:
-        """What was saved; `Refused` where there is nothing to go on from."""
+        """What was saved; `Refused` where there is nothing to continue from."""
         path = os.path.join(self.folder, "session.json")
         try:
             with open(path, encoding="utf-8", opener=open_fd) as file:
@@ -123,7 +123,7 @@ class Session(NamedTuple):
                 raise ValueError("it is not the session of a run")
             Job.load(found["job"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            hint = "start anew: liza run ... -- COMMAND"
+            hint = "start a new run: liza run ... -- COMMAND"
             raise Refused(f"the session cannot be resumed: {error}", hint=hint, file=path) from None
         return found
 
@@ -132,7 +132,7 @@ def _not_kept(path: str, error: OSError) -> Refused:
     folder = os.path.dirname(path)
     is_begun = os.path.isfile(os.path.join(folder, "session.json"))
     again = (
-        f"go on with: liza run --resume {shell_quoted(os.path.basename(folder))}"
+        f"to continue: liza run --resume {shell_quoted(os.path.basename(folder))}"
         if is_begun
         else "run the same command again"
     )

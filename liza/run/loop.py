@@ -1,7 +1,7 @@
 """`liza run`: iterations until the work is done or something stops it.
 
-An iteration is recorded before anything else is decided. Then, in this order: work that is done ends the run; whoever
-stops liza does; a loop that is open is paused, told of, aborted or handed to the next model; and before the next
+An iteration is recorded before anything else is decided. Then, in this order: work that is done ends the run; a
+person who stops liza does; an open loop is paused, reported, aborted or handed to the next model; and before the next
 iteration the files are looked for with which people stop agents.
 """
 
@@ -57,13 +57,13 @@ class Run:
         self.job, self.session, self.interrupts, self.view, self.by = job, session, interrupts, view, by
         self.number = 0  # of the last iteration in this session
         self.here = 0  # iterations of this call
-        self.unattended = 0  # iterations since somebody decided about this loop
+        self.unattended = 0  # iterations since a person decided about this loop
         first = settings.models[0] if self._needs_model() and settings.models else None
         self.progression = Progression(settings.models).chosen(job.model or first)
         self.totals = Totals()
         self.tried: list[Tried] = []
         self.boxes: int | None = None  # in the plan, at the last look
-        self.escalated: str | None = None  # what the next model is told
+        self.escalated: str | None = None  # what the next model gets to read
         self.pending: Iteration | None = None  # an iteration that could not be recorded
         self.started = datetime.now(UTC)
         self.end: End | None = None
@@ -79,7 +79,7 @@ class Run:
     # --- what is kept between two calls -----------------------------------------------------------------------------
 
     def save(self, status: str, reason: str = "") -> None:
-        """All that a later run needs to go on from here."""
+        """All that a later run needs to continue from here."""
         error = None if self.pending is None or self.pending.error is None else self.pending.error._asdict()
         pending = None if self.pending is None else {**self.pending._asdict(), "error": error}
         self.session.save(
@@ -104,7 +104,7 @@ class Run:
         try:
             self._resume(facts)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
-            hint = "start anew: liza run ... -- COMMAND"
+            hint = "start a new run: liza run ... -- COMMAND"
             raise Refused(f"the session cannot be resumed: {error!r}", hint=hint, file=self.session.folder) from None
 
     def _resume(self, facts: Mapping[str, Any]) -> None:
@@ -138,29 +138,29 @@ class Run:
             reason = error.message
             raise
         finally:
-            with suppress(LizaError):  # what went wrong first is what is told
+            with suppress(LizaError):  # the first failure is the one to report
                 self.save(self.end.status if self.end else "failed", self.end.reason if self.end else reason)
 
     def _already_open(self) -> End | None:
-        """A loop that was open before is for a person to close: nobody begins with it."""
-        stands = self.look()
-        if not self._is_open(stands):
+        """A loop that was open before is for a person to close: no run begins with it."""
+        state = self.look()
+        if not self._is_open(state):
             return None
-        return End("open", 3, f"loop {stands.name} is OPEN: {stands.reason}; {stands.ways_on}")
+        return End("open", 3, f"loop {state.name} is OPEN: {state.reason}; {state.ways_on}")
 
     def _step(self) -> End | None:
         """One turn: an iteration, or a reason to stop."""
         if end := self._halted():
             return end
-        stands = self.look()
-        if self._is_open(stands):
-            return self._stuck(stands)
+        state = self.look()
+        if self._is_open(state):
+            return self._stuck(state)
         if self._is_last():
             return End(
                 "stopped", 1, f"{plural(self.here, 'iteration')}, and it is not completed (--max {self.job.maximum})"
             )
-        self._write_context(stands)
-        self.view.iterates(self.number + 1, self.model, stands)
+        self._write_context(state)
+        self.view.iterates(self.number + 1, self.model, state)
         self._begin()
         place = Workplace(self.job, self.session, os.environ, self.interrupts, self.view.outlet)
         done = iterate(place, self.number, self.model)
@@ -187,12 +187,12 @@ class Run:
         self.totals = self.totals.plus(done)
         self.pending = done.iteration
         self.save("running")  # should the blackboard not take it, a later run will record it
-        stands = self._record(done.iteration)
+        state = self._record(done.iteration)
         self.save("running")
-        self.view.recorded(done, stands)
+        self.view.recorded(done, state)
         for each in done.unkept:
             self.view.says(each)
-        return stands
+        return state
 
     def _look_at(self, plan: Plan | None) -> None:
         """Say when boxes are gone from the plan: an open item that was deleted is as good as ticked."""
@@ -204,13 +204,13 @@ class Run:
     def _record(self, iteration: Iteration) -> LoopResult:
         now = datetime.now(UTC)
         try:
-            stands = record_iteration(self.board, self.job.loop, iteration, self.rules, self.settings, now)
+            state = record_iteration(self.board, self.job.loop, iteration, self.rules, self.settings, now)
         except NotEvaluated:
             self.pending = None  # it waits in the inbox: a later run must not record it again
             raise
         delete_snapshot(self.board.paths, self.job.loop)
         self.pending = None
-        return stands
+        return state
 
     def _record_pending(self) -> None:
         """What an earlier run could not record, unless it was killed right after it had."""
@@ -223,53 +223,53 @@ class Run:
                 self._record(self.pending)
             self.pending = None
 
-    def _decided(self, done: Done, stands: LoopResult) -> End | None:
-        if stands.completed:
+    def _decided(self, done: Done, state: LoopResult) -> End | None:
+        if state.completed:
             return End("completed", 0, "the work is done, and there is evidence for it")
         if done.ran.stopped and self.interrupts.number is None:
-            return End("stopped", 1, "nobody reads the output any more")
+            return End("stopped", 1, "the reader of the output has gone")
         if self.interrupts.number is not None:
             return self._interrupted()
-        return self._stuck(stands) if self._is_open(stands) else None
+        return self._stuck(state) if self._is_open(state) else None
 
     def look(self) -> LoopResult:
-        """How the loop stands now."""
+        """The loop as it is now."""
         return read_loop(self.board, self.job.loop, self.rules, self.settings, datetime.now(UTC))
 
     def stuck(self) -> LoopResult | None:
-        """The loop, if it is open now, so that nobody can go on before it is closed."""
+        """The loop, if it is open now, so that no run continues before it is closed."""
         with suppress(LizaError):
-            stands = self.look()
-            return stands if self._is_open(stands) else None
+            state = self.look()
+            return state if self._is_open(state) else None
         return None
 
-    def _is_open(self, stands: LoopResult) -> bool:
-        return stands.status == OPEN and not self.settings.disabled
+    def _is_open(self, state: LoopResult) -> bool:
+        return state.status == OPEN and not self.settings.disabled
 
-    def _write_context(self, stands: LoopResult) -> None:
+    def _write_context(self, state: LoopResult) -> None:
         number, task = self.number + 1, self.job.task
-        self.session.tell(context.context(number, task, self.model, stands, self.tried, self.escalated))
+        self.session.write_context(context.context(number, task, self.model, state, self.tried, self.escalated))
 
     # --- what stops it ----------------------------------------------------------------------------------------------
 
     def _halted(self) -> End | None:
         """The files and signals with which people stop agents. PAUSE is waited for."""
         paths = self.board.paths
-        told = False
+        announced = False
         while True:
             if self.interrupts.number is not None:
                 return self._interrupted()
             if os.path.lexists(paths.abort):
                 abort = os.path.relpath(paths.abort)
-                return End("stopped", 1, f"{abort} is there; go on after: rm {quote(abort)}")
+                return End("stopped", 1, f"{abort} exists; to continue: rm {quote(abort)}")
             if os.path.lexists(paths.checkpoint) and (held := halt_reason(paths.folder)):
                 checkpoint = os.path.relpath(paths.checkpoint)
                 return End("checkpoint", 3, f"{checkpoint} is there: all agents stop; {held[1]}")
             if not os.path.lexists(paths.pause):
                 return None
-            if not told:
+            if not announced:
                 self.view.says(f"{os.path.relpath(paths.pause)} is there: waiting until it is removed")
-                told = True
+                announced = True
             self.interrupts.wait(POLL)
 
     def _interrupted(self) -> End:
@@ -278,25 +278,25 @@ class Run:
 
     # --- a loop that is open ----------------------------------------------------------------------------------------
 
-    def _stuck(self, stands: LoopResult) -> End | None:
+    def _stuck(self, state: LoopResult) -> End | None:
         """Do about an open loop what was asked for; None where the run goes on."""
         errors = next((each.errors for each in reversed(self.tried) if each.errors), ())
-        self.view.tripped(stands, self._task(), errors[0] if errors else None)
-        if stands.opened:
-            self.view.notify(stands)
-        action, is_final = self.settings.action, states.needs_reset(stands.loop)
+        self.view.tripped(state, self._task(), errors[0] if errors else None)
+        if state.opened:
+            self.view.notify(state)
+        action, is_final = self.settings.action, states.needs_reset(state.loop)
         if self._is_last() and action != "abort":
-            return End("open", 3, stands.reason)  # there is nothing to go on with
+            return End("open", 3, state.reason)  # no iteration is left
         if action == "alert" and not is_final and self.unattended < self.settings.absolute_max_loops:
-            self._close_automatically(stands, "reported, and continuing (--on-stagnation alert)")
+            self._close_automatically(state, "reported, and continuing (--on-stagnation alert)")
             return None
         if action == "abort":
-            return self.give_up(stands, skip=True)
+            return self.give_up(state, skip=True)
         if action == "alert":
-            self.view.says(f"{self.unattended} iterations, and nobody has looked: pausing (absolute_max_loops)")
-        if action == "escalate" and not is_final and self._escalate(stands):
+            self.view.says(f"{self.unattended} iterations without a decision by a person: pausing (absolute_max_loops)")
+        if action == "escalate" and not is_final and self._escalate(state):
             return None
-        return self._pause(stands)
+        return self._pause(state)
 
     def _task(self) -> str | None:
         """The task with its words, if it is on the blackboard."""
@@ -305,20 +305,20 @@ class Run:
         title = title_of(self.board.read().data.get("tasks"), self.job.task)
         return f'{self.job.task} "{title}"' if title else self.job.task
 
-    def _close(self, stands: LoopResult, why: str) -> None:
-        """Let the loop begin anew, as the person at the terminal decided."""
-        reset_loop(self.board, stands.name, why, self.by, self.rules, self.settings, datetime.now(UTC))
+    def _close(self, state: LoopResult, why: str) -> None:
+        """Reset the loop, as the person at the terminal decided."""
+        reset_loop(self.board, state.name, why, self.by, self.rules, self.settings, datetime.now(UTC))
 
-    def _close_automatically(self, stands: LoopResult, why: str) -> None:
-        """Let the loop begin anew without a person: the log must not name one."""
+    def _close_automatically(self, state: LoopResult, why: str) -> None:
+        """Reset the loop without a person: the log must not name one."""
         now = datetime.now(UTC)
-        reset_loop(self.board, stands.name, why, AUTOMATIC, self.rules, self.settings, now, how="automatic")
+        reset_loop(self.board, state.name, why, AUTOMATIC, self.rules, self.settings, now, how="automatic")
 
-    def _escalate(self, stands: LoopResult) -> bool:
-        """Hand over to the next model; False where there is none, or nobody wants that."""
+    def _escalate(self, state: LoopResult) -> bool:
+        """Hand over to the next model; False where there is none, or it is not wanted."""
         following = self.progression.following()
         if self.settings.escalation and following is not None:
-            self._retry(stands, following, self._close_automatically)
+            self._retry(state, following, self._close_automatically)
             return True
         if not self.settings.escalation:
             why = "escalation is not enabled"
@@ -327,35 +327,35 @@ class Run:
         self.view.says(f"{why}: pausing")
         return False
 
-    def _retry(self, stands: LoopResult, progression: Progression, close: Callable[[LoopResult, str], None]) -> None:
+    def _retry(self, state: LoopResult, progression: Progression, close: Callable[[LoopResult, str], None]) -> None:
         """Try again with another model, which gets a report of what happened."""
         model = progression.model
-        self.escalated = f"The loop was stuck with {self.model or 'another model'}: {stands.reason}"
-        self.view.says(f"trying again with {model} after {self.model or 'the command'}: {stands.reason}")
-        close(stands, f"trying again with {model}: {stands.reason}")
+        self.escalated = f"The loop was stuck with {self.model or 'another model'}: {state.reason}"
+        self.view.says(f"trying again with {model} after {self.model or 'the command'}: {state.reason}")
+        close(state, f"trying again with {model}: {state.reason}")
         self.progression = progression
 
-    def give_up(self, stands: LoopResult, *, skip: bool) -> End:
+    def give_up(self, state: LoopResult, *, skip: bool) -> End:
         """Stop, with the loop left open; with `skip` its task is marked as blocked."""
         if skip:
-            reason = f"loop {stands.name}: {stands.reason}"
+            reason = f"loop {state.name}: {state.reason}"
             why = "no task was named with --task, so none is marked as blocked"
             if self.job.task is not None:
                 why = block(self.board, self.job.task, reason, datetime.now(UTC)) or ""
             self.view.says(why or f"task {self.job.task} is marked as BLOCKED")
-        return End("open", 3, stands.reason)
+        return End("open", 3, state.reason)
 
-    def _pause(self, stands: LoopResult) -> End | None:
-        """Ask, or wait until somebody closes the loop."""
+    def _pause(self, state: LoopResult) -> End | None:
+        """Ask, or wait until the loop is closed."""
         self.unattended = 0
-        self.save("paused", stands.reason)
+        self.save("paused", state.reason)
         self._looked = None
         if self.view.can_ask:
             choice = self.view.choose(self, lambda: self._has_moved(cooled=False))
             if choice is not None:
-                return self._chosen(choice, stands)
+                return self._chosen(choice, state)
         if not self.view.can_ask:
-            self.view.says(f"paused; {stands.ways_on}")
+            self.view.says(f"paused; {state.ways_on}")
         self._looked = None
         while not self._has_moved():
             self.interrupts.wait(POLL)
@@ -365,14 +365,14 @@ class Run:
                 self.view.continues(now, states.last_decision(now.loop))
         return None  # the next turn sees what it is
 
-    def _chosen(self, choice: Choice, stands: LoopResult) -> End | None:
+    def _chosen(self, choice: Choice, state: LoopResult) -> End | None:
         if choice.what == "continue":
-            self._close(stands, "told to continue")
+            self._close(state, "continued from the menu")
             return None
         if choice.what == "retry" and choice.model is not None:
-            self._retry(stands, self.progression.chosen(choice.model), self._close)
+            self._retry(state, self.progression.chosen(choice.model), self._close)
             return None
-        return self.give_up(stands, skip=choice.what == "skip")
+        return self.give_up(state, skip=choice.what == "skip")
 
     def _has_moved(self, *, cooled: bool = True) -> bool:
         """Whether there is something else to do than to wait for this loop.
@@ -387,8 +387,8 @@ class Run:
             return False
         self._looked = looked
         try:
-            stands = self.look()
-            return not self._is_open(stands if cooled else stands._replace(status=status_of(stands.loop)))
+            state = self.look()
+            return not self._is_open(state if cooled else state._replace(status=status_of(state.loop)))
         except Unreadable:
             return False  # until it can be read again, the loop counts as open
 

@@ -2,7 +2,7 @@
 
 An item of a list that begins with a box is a thing to do: `- [ ]`, `* [ ]`, `+ [ ]`, `1. [ ]` or `1) [ ]`, at any
 depth. `[x]` and `[X]` are done. `[]` and the marks that people put for what is begun (`[~]`, `[/]`, `[-]`) are open:
-where liza is not sure that something is done, it is not. What stands in fenced code or in an HTML comment is no item;
+where liza is not sure that something is done, it is not. What is in fenced code or in an HTML comment is not an item;
 a fence or comment that is never closed hides nothing.
 """
 
@@ -27,7 +27,7 @@ class Plan(NamedTuple):
 
     @property
     def progress(self) -> float | None:
-        """In percent; None for a plan without a single box, of which nobody can say how far it is."""
+        """In percent; None for a plan without a single box, whose progress is unknown."""
         if self.total:
             return 100.0 * self.done / self.total
         return 100.0 if self.optional else None

@@ -1,7 +1,7 @@
 """One run of the agent's command: its output passed on and kept, its time limited, and nothing of it left behind.
 
 The command gets a session of its own, so that everything it starts can be ended with it. When it ends, by itself or
-because its time is up or somebody stops liza, what is left of its process group is ended too: an iteration that is
+because its time is up or liza is stopped, what is left of its process group is ended too: an iteration that is
 over changes no files any more. A `Guard` does that where liza itself is killed. Only what made itself a session of
 its own lives on.
 """
@@ -24,7 +24,7 @@ HEAD, TAIL = 1 << 18, 1 << 21  # bytes of the output that are kept in memory: of
 GRACE = 0.4  # seconds between the request to end and the kill
 _LINGER = 0.2  # how long output is awaited from what outlives the command
 _TICK = 0.1
-_DRAIN = 60.0  # how long somebody may take to read the last of the output
+_DRAIN = 60.0  # how long a reader may take for the last of the output
 _PIECE = 1 << 16
 _SAFE = 4096  # bytes that can be written without waiting to a pipe that has room (PIPE_BUF)
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -54,7 +54,7 @@ class Ran(NamedTuple):
     seconds: float
     output: str  # its beginning and its end, where it is long
     size: int  # bytes of output
-    stopped: bool = False  # by whoever stopped liza, or because nobody reads its output any more
+    stopped: bool = False  # because liza was stopped, or the reader of its output has gone
 
 
 class Interrupts:
@@ -108,7 +108,7 @@ def run(
 ) -> Ran:
     """Run a command until it ends or is ended. Its output goes whole to the file `log`, and on as it comes.
 
-    Whoever reads the outlet too slowly slows the command down, and delays neither a time limit nor an interruption.
+    A slow reader of the outlet slows the command down, and delays neither a time limit nor an interruption.
     """
     started = time.monotonic()
     try:
@@ -209,7 +209,7 @@ class _Passing:
         self.waiting = bytearray()  # what `through` has not taken yet
         self.heard = started  # when there was output
         self.closed_at: float | None = None  # when there could be no more of it
-        self.is_read = True  # by somebody
+        self.is_read = True
 
     def until_it_ends(self) -> str | None:
         """Why it is to be ended (total, idle, interrupt, unread); None when it has ended by itself."""
@@ -252,7 +252,7 @@ class _Passing:
             poll.register(self.through, select.POLLOUT)
         ready = dict(poll.poll(seconds * 1000))
         if is_blocked:
-            self.heard = time.monotonic()  # it may be saying much, while nobody takes what it has said
+            self.heard = time.monotonic()  # it may print much that is not read yet
         if self.source in ready:
             self._read()
         if self.through in ready:
@@ -275,14 +275,14 @@ class _Passing:
 
     def _write(self) -> None:
         assert self.through is not None
-        with suppress(BlockingIOError):  # somebody has made it a pipe that never waits
+        with suppress(BlockingIOError):  # another program has made it a pipe that never waits
             self._hand_on(partial(self._write_some, self.through))
 
     def _write_some(self, through: int) -> None:
         del self.waiting[: os.write(through, self.waiting[:_SAFE])]
 
     def _hand_on(self, work: Callable[[], None]) -> None:
-        """Whoever reads it may have gone: the one behind a pipe (`liza run ... | head`), or the terminal itself."""
+        """Its reader may have gone: the one behind a pipe (`liza run ... | head`), or the terminal itself."""
         try:
             work()
         except BlockingIOError:
@@ -292,7 +292,7 @@ class _Passing:
             self.waiting.clear()
 
     def take_the_rest(self, why: str | None) -> None:
-        """What was printed before the end, and is still in the pipe; nobody keeps us waiting who was told to stop."""
+        """What was printed before the end, and is still in the pipe; one that was stopped is not waited for."""
         while self.closed_at is None:
             size = self.kept.size
             self._read()
@@ -315,7 +315,7 @@ class _Passing:
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Whether the command itself has ended. It is not waited for yet: until then nobody else can get its number."""
+    """Whether the command itself has ended. It is not waited for yet: until then its number stays its own."""
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
@@ -337,7 +337,7 @@ def _end(process: subprocess.Popen[bytes], interrupts: Interrupts, kill: bool = 
 
 
 def _signal(group: int, number: int) -> bool:
-    """Whether there was anybody to send it to."""
+    """Whether there was a process to send it to."""
     try:
         os.killpg(group, number)
     except (ProcessLookupError, PermissionError):
@@ -352,7 +352,7 @@ def _how(process: subprocess.Popen[bytes], why: str | None, seconds: float, kept
         said = "it was ended when its time was up" if why == "total" else "it was ended after too long without a word"
         return Ran("timeout", None, said, seconds, text, size)
     if why in ("interrupt", "unread"):
-        said = "liza was stopped" if why == "interrupt" else "nobody reads its output any more"
+        said = "liza was stopped" if why == "interrupt" else "the reader of its output has gone"
         return Ran("crash", None, f"it was ended because {said}", seconds, text, size, stopped=True)
     if code < 0:
         return Ran("crash", None, f"it was killed by {_name(-code)}", seconds, text, size)

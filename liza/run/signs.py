@@ -80,7 +80,7 @@ def _is_claim(line: str) -> bool:
 
 
 def is_test_only(paths: Iterable[str] | None, commands: Sequence[str]) -> bool | None:
-    """Whether an iteration only wrote tests, or changed nothing and only ran them; None where nobody can know."""
+    """Whether an iteration only wrote tests, or changed nothing and only ran them; None where unknown."""
     if paths is None:
         return None
     changed = list(paths)

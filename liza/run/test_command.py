@@ -38,11 +38,11 @@ def run(command: Sequence[str], written_to: Sequence[str], out: BinaryIO) -> Ran
     """Run a command and pass on what it prints; `Refused` where it cannot be started at all.
 
     `written_to` are the files that it writes reports to by itself, or patterns of them; only those written by this run
-    count. Without any, it is told where to write one.
+    count. Without any, it gets a path to write one to.
     """
     folder = TemporaryDirectory(prefix="liza-report-")
     report = os.path.join(folder.name, "report.xml")
-    words = command if written_to else told(command)
+    words = command if written_to else with_report_option(command)
     words = [word.replace(PLACE, report) for word in words]
     before = {file: _version(file) for file in _matching(written_to)}
     try:
@@ -65,7 +65,7 @@ def run(command: Sequence[str], written_to: Sequence[str], out: BinaryIO) -> Ran
     return Ran(code, tail.decode("utf-8", "backslashreplace"), tuple(written), folder)
 
 
-def told(command: Sequence[str]) -> list[str]:
+def with_report_option(command: Sequence[str]) -> list[str]:
     """The command with the option that makes its runner write a report, where we know the runner."""
     words = list(command)
     if any(PLACE in word for word in words):
@@ -85,7 +85,7 @@ def told(command: Sequence[str]) -> list[str]:
 def _passed_on(process: "subprocess.Popen[bytes]", out: BinaryIO) -> bytes:
     """What a process prints goes to `out` at once; its end is kept. Interrupted, it is waited for: it was, too.
 
-    A server that the tests started and left may keep the output open for ever; nobody waits for that.
+    A server that the tests started and left may keep the output open for ever; that is not waited for.
     """
     tail = b""
     ended = None
@@ -110,7 +110,7 @@ def _passed_on(process: "subprocess.Popen[bytes]", out: BinaryIO) -> bytes:
             if not piece:
                 return tail
             tail = (tail + piece)[-TAIL:]
-            with suppress(OSError):  # whoever read it has gone, and the tests are still worth running
+            with suppress(OSError):  # its reader has gone, and the tests are still worth running
                 out.write(piece)
                 out.flush()
 
@@ -121,7 +121,7 @@ def _matching(patterns: Sequence[str]) -> list[str]:
 
 
 def _version(file: str) -> tuple[int, int, int] | None:
-    """What tells a report of this run from one of an earlier run, which says nothing of it."""
+    """What distinguishes a report of this run from one of an earlier run, which says nothing of it."""
     with suppress(OSError):
         status = os.stat(file)
         return status.st_mtime_ns, status.st_ino, status.st_size

@@ -98,7 +98,7 @@ def test_a_pattern_that_matches_halts_reports_enters_and_logs(tmp_path: Path, ca
     board = board_with(tmp_path, *case.records)
     ran = board.analyze()
     assert ran.code == 3
-    assert ran.out.startswith(f"TRIPPED: {case.pattern} ({case.severity}) since {NOW}\n")
+    assert ran.out.startswith(f"TRIGGERED: {case.pattern} ({case.severity}) since {NOW}\n")
     assert "liza resolve" in ran.out
     trigger = board.trigger
     trip = trigger["trip_id"]
@@ -220,7 +220,7 @@ def test_a_dry_run_writes_nothing_at_all(tmp_path: Path, case: str) -> None:
     before = board.files()
     ran = board.analyze("--dry-run")
     assert ran.code == (0 if case == "ok" else 3)
-    assert ("STILL OPEN" if case == "open" else "nothing written") in ran.out
+    assert ("TRIGGERED" if case == "open" else "nothing written") in ran.out
     assert board.analyze("--dry-run", "--json").json["status"] == ("ok" if case == "ok" else "triggered")
     assert board.files() == before
 

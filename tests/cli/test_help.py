@@ -18,7 +18,7 @@ ALL = dict(commands())
 SAME = {
     "--root": r"The folder that has the \.liza/; default: \$LIZA_ROOT, else the nearest one upward\.",
     "--debug": r"Show the traceback of an error\.",
-    "--now": r"As if it were this time\.",
+    "--now": r"Evaluate as of this time\.",
     "--json": r"Print JSON\b.*\.",
     "--by": r"Who [a-z ]+(; default(, except for --override)?: the user of this machine)?\.",
     "--exact": r"Only equal texts are the same; no similarity\.",

@@ -161,8 +161,8 @@ def test_a_checkpoint_of_a_human_is_neither_overwritten_nor_removed(tmp_path: Pa
     assert board.section["status"] == "TRIGGERED"
     ran = board.resolve()
     assert ran.code == 0
-    assert "to go on: rm" in ran.out
-    assert "may go on" not in ran.out
+    assert "to continue: rm" in ran.out
+    assert "may continue" not in ran.out
     after = board.checkpoint.lstat()
     assert (after.st_ino, after.st_mtime_ns, after.st_mode) == (before.st_ino, before.st_mtime_ns, before.st_mode)
     if kind == "written":
@@ -227,7 +227,7 @@ def test_a_trip_by_hand_goes_the_same_way(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records[:2])
     ran = board.run("trip", "-m", "three ways to mock the sandbox", "--severity", "VISION_FLAW", "--now", NOW)
     assert ran.code == 3
-    assert ran.out.startswith(f"TRIPPED: manual (VISION_FLAW) since {NOW}")
+    assert ran.out.startswith(f"TRIGGERED: manual (VISION_FLAW) since {NOW}")
     assert (board.trigger["severity"], board.trigger["timestamp"]) == ("VISION_FLAW", NOW)
     assert board.halt["trip"] == board.trigger["trip_id"]
     report = board.report.read_text()
@@ -249,7 +249,7 @@ def test_trip_on_an_open_breaker_keeps_its_text_once(tmp_path: Path) -> None:
     trip = board.trigger["trip_id"]
     ran = board.run("trip", "-m", "and another thing", "--now", LATER)
     assert ran.code == 3
-    assert ran.out.startswith("ALREADY OPEN: retry_cluster")
+    assert ran.out.startswith("ALREADY TRIGGERED: retry_cluster")
     assert board.run("trip", "-m", "and another thing", "--json", "--now", LATER).json["status"] == "already"
     assert board.run("trip", "-m", "a third | thing", "--now", LATER).code == 3
     (entry,) = board.trips
@@ -308,7 +308,7 @@ def test_a_checkpoint_that_is_a_folder_is_removed_by_the_command_that_is_named(t
     board.checkpoint.unlink()
     board.checkpoint.mkdir()
     ran = board.run("resolve", "-m", "x")
-    command = ran.out.partition("to go on: ")[2].strip()
+    command = ran.out.partition("to continue: ")[2].strip()
     subprocess.run(command, shell=True, check=True)
     assert not board.checkpoint.exists()
 

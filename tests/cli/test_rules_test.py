@@ -95,7 +95,7 @@ def test_cases_are_chosen_by_a_part_of_their_name_in_any_case(tmp_path: Path) ->
 def test_a_name_that_no_case_has_is_refused(tmp_path: Path) -> None:
     result = rules_test(files(tmp_path, good=GOOD), "good.yaml", "--run", "fourth")
     assert (result.code, result.out) == (1, "")
-    assert result.err.startswith("liza: no case is called like 'fourth'\n")
+    assert result.err.startswith("liza: no case matches 'fourth'\n")
     assert result.hint() == "there are: the third of its kind trips, nothing comes of nothing"
 
 

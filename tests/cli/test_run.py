@@ -38,8 +38,8 @@ def test_without_a_command_it_says_how_to_give_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [(["--max", "0"], "--max is '0'"), (["--max", "many"], "--max is 'many'"), (["--timeout", "soon"], "--timeout"),
-     (["--timeout", "0"], "--timeout is '0'"), (["--idle-timeout", "-3"], "--idle-timeout"),
+    [(["--max", "0"], "--max"), (["--max", "many"], "--max"), (["--timeout", "soon"], "--timeout"),
+     (["--timeout", "0"], "--timeout"), (["--idle-timeout", "-3"], "--idle-timeout"),
      (["--on-stagnation", "panic"], "--on-stagnation is 'panic'"), (["--stagnation-threshold", "0"], "threshold"),
      (["--project", "nothing"], "--project is 'nothing'"), (["--workdir", "nowhere"], "--workdir"),
      (["--plan", ".liza"], "--plan"), (["--loop", "a\nb"], "no name for a loop"),
@@ -148,7 +148,7 @@ def test_piped_it_says_a_line_an_iteration_and_a_summary(tmp_path: Path) -> None
 def test_without_git_nobody_says_how_many_files_changed(tmp_path: Path) -> None:
     (tmp_path / "p").mkdir()
     result = Project(tmp_path / "p", CLAIMS, git=False).run("--max", "2")
-    assert result.err.count("this is no git work tree, so nobody knows whether files change") == 1
+    assert result.err.count("not a git work tree") == 1
     assert "file changed" not in result.err
     assert "files changed" not in result.err
     result = Project(tmp_path / "q", CLAIMS).run("--max", "2")
@@ -165,9 +165,9 @@ def test_the_command_is_shown_as_a_shell_would_read_it(tmp_path: Path) -> None:
 def test_a_run_that_was_not_completed_says_how_to_go_on(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     result = project.run("--max", "1")
-    assert result.err.splitlines()[-1] == f"  go on with: liza run --resume {project.session.name}"
+    assert result.err.splitlines()[-1] == f"  to continue: liza run --resume {project.session.name}"
     result = project.run("--on-stagnation", "abort")
-    going_on = result.err.splitlines()[-1].removeprefix("  go on with: ")
+    going_on = result.err.splitlines()[-1].removeprefix("  to continue: ")
     assert going_on == f"liza loop reset l && liza run --resume {project.session.name}"
 
 

@@ -103,8 +103,8 @@ def test_a_decision_by_hand_that_nobody_wrote_down_is_told_as_that(tmp_path: Pat
     board.edit("status: TRIGGERED", "status: OK")
     board.analyze(now=LATER)
     ran = status(board)
-    assert f"{NOW}  retry_cluster  resolved edited in, names nobody: nobody wrote down how" in ran.out
-    assert "to go on: liza resolve -m 'what was decided'" in ran.out
+    assert f"{NOW}  retry_cluster  resolved edited in, names nobody: no decision recorded" in ran.out
+    assert "to continue: liza resolve -m 'what was decided'" in ran.out
 
 
 def test_a_halt_by_a_person_names_the_command_that_ends_it(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_halt_by_a_person_names_the_command_that_ends_it(tmp_path: Path) -> No
     board.checkpoint.touch()
     ran = status(board)
     assert ran.code == 3
-    assert f"to go on: rm '{board.checkpoint}'" in ran.out
+    assert f"to continue: rm '{board.checkpoint}'" in ran.out
 
 
 @pytest.mark.parametrize("text", ["a: [\n", "", "[]\n"])

@@ -116,5 +116,5 @@ def test_what_did_not_reach_anybody_is_said(tmp_path: Path) -> None:
             until(lambda: board.facts["not_sent"], "it is written down")
             said = [line for words in (("watch", "--status"), ("status",)) for line in lines(board, *words)]
             assert run(board.root, "status", "--json").json["daemon"]["not_sent"] in "\n".join(said)
-    told = [line for line in said if line.startswith(f"! not told: webhook {hooks.url}/…: it answered 404 at ")]
+    told = [line for line in said if line.startswith(f"! not delivered: webhook {hooks.url}/…: it answered 404 at ")]
     assert len(told) == 2

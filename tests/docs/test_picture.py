@@ -23,7 +23,7 @@ def test_it_shows_what_liza_prints_today() -> None:
         "python docs/picture.py"
     )
     said = Text.from_ansi(session).plain
-    assert all(word in said for word in ("TRIPPED: retry_cluster", "halted by", "resolved: retry_cluster"))
+    assert all(word in said for word in ("TRIGGERED: retry_cluster", "halted by", "resolved: retry_cluster"))
 
 
 def test_it_fetches_nothing() -> None:

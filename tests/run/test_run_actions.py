@@ -110,7 +110,7 @@ def test_alert_does_not_go_on_for_ever(tmp_path: Path) -> None:
     rules = "circuit_breaker: {warning_threshold: 5, critical_threshold: 10, absolute_max_loops: 12}\n"
     project = Project(tmp_path / "p", IDLES, rules=rules)
     with project.running("--on-stagnation", "alert") as run:
-        run.says("12 iterations, and nobody has looked: pausing (absolute_max_loops)")
+        run.says("12 iterations without a decision by a person: pausing (absolute_max_loops)")
         run.says("paused; go on with: liza loop reset l")
         assert project.loop["status"] == "OPEN"
         assert project.liza("loop", "reset", "l").code == 0
@@ -145,7 +145,7 @@ def test_a_webhook_that_does_not_answer_stops_nothing(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES, rules=rules)
     result = project.run("--on-stagnation", "alert", "--max", "4")
     assert result.code == 1
-    assert "not told: webhook http://127.0.0.1:9/…" in result.err
+    assert "not delivered: webhook http://127.0.0.1:9/…" in result.err
 
 
 # --- pause, and a trial ----------------------------------------------------------------------------------------------
@@ -292,7 +292,7 @@ def test_c_resets_the_loop_and_goes_on(tmp_path: Path) -> None:
         terminal.types("c\n")
         assert terminal.code() == 1
     assert (project.loop["loop_count"], project.loop["trigger_count"]) == (2, 1)
-    assert project.loop["history"][0]["why"] == "told to continue"
+    assert project.loop["history"][0]["why"] == "continued from the menu"
 
 
 @pytest.mark.slow
@@ -318,7 +318,7 @@ def test_a_ends_the_run_and_leaves_the_task(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     with asked(project, "--task", "task-1") as terminal:
         terminal.types("A\n")
-        terminal.shows("go on with: liza loop reset l && liza run --resume")
+        terminal.shows("to continue: liza loop reset l && liza run --resume")
         assert terminal.code() == 3
     assert project.board["tasks"][0]["status"] == "CLAIMED"
     assert project.loop["status"] == "OPEN"
@@ -354,7 +354,7 @@ def test_h_shows_the_context_and_asks_again(tmp_path: Path) -> None:
         terminal.shows("iterations/3/output.log")
         terminal.shows("Choice: ")
         terminal.types("what?\n")
-        terminal.shows("c, s, a, r or h is expected")
+        terminal.shows("expected c, s, a, r or h")
         terminal.types("a\n")
         assert terminal.code() == 3
 

@@ -158,7 +158,7 @@ def test_a_claim_is_not_believed_against_the_evidence_and_stops_the_loop_when_it
     assert len(project.recorded) == 2
     assert project.recorded[0]["evidence"] == {"verify": "fail"}
     assert project.loop["trigger_reason"] == "Done said 2 times in a row without completion"
-    assert "not believed: verify failed" in result.err
+    assert "not accepted: verify failed" in result.err
     faults = project.kept(1, "completion_signals")["faults"]
     assert faults == ["verify failed: echo 3 tests fail; exit 5\nit ended with exit code 5\n3 tests fail"]
 
@@ -168,7 +168,7 @@ def test_a_claim_without_any_evidence_is_never_believed_and_that_is_said_at_the_
     result = project.run("--on-stagnation", "abort")
     assert result.code == 3
     assert [each["unproven"] for each in project.recorded] == [True, True]
-    assert "a claim to be done is never believed" in result.err.splitlines()[1]
+    assert "claims of completion are not accepted" in result.err.splitlines()[1]
 
 
 def test_a_hundred_percent_is_a_claim_like_any_other(tmp_path: Path) -> None:

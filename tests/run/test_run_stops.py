@@ -36,7 +36,7 @@ def test_a_file_of_that_name_ends_the_run_before_the_next_iteration(
     assert result.code == code
     assert len(project.recorded) == 2
     assert lines(result, f"liza run  {status}: .liza/{name} is there")
-    assert {"CHECKPOINT": "a human made it, and removes it", "ABORT": "go on after: rm .liza/ABORT"}[name] in result.err
+    assert {"CHECKPOINT": "a human made it, and removes it", "ABORT": "to continue: rm .liza/ABORT"}[name] in result.err
     again = project.run()
     assert again.code == code
     assert len(project.recorded) == 2
@@ -49,7 +49,7 @@ def test_a_run_that_is_stopped_while_it_is_paused_says_that_its_loop_must_be_clo
         running.send(signal.SIGTERM)
         assert running.code() == 130
     said = running.err.read_text().splitlines()[-1]
-    assert said == f"  go on with: liza loop reset l && liza run --resume {project.session.name}"
+    assert said == f"  to continue: liza loop reset l && liza run --resume {project.session.name}"
 
 
 def test_a_file_called_pause_is_waited_for(tmp_path: Path) -> None:

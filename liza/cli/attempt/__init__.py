@@ -39,7 +39,7 @@ def command() -> None:
     """Record attempts at tests; stop a slice that gets nowhere.
 
     What stops a slice, the first that applies: an agent's arch-stop, a test that failed three times, seven failures in
-    all. Bugs, gaps and blockers on the way are mended without asking, as long as none of these applies.
+    all. Bugs, gaps and blockers on the way are fixed without asking, as long as none of these applies.
 
     \b
     Examples:

@@ -25,7 +25,7 @@ def plain(function: Any) -> Any:
     for option in (
         common,
         click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-        click.option("--now", metavar="TIME", help="As if it were this time."),
+        click.option("--now", metavar="TIME", help="Evaluate as of this time."),
     ):
         function = option(function)
     return click.pass_context(function)
@@ -37,7 +37,7 @@ def in_force(paths: Paths) -> RuleSet:
         return read_rules(paths.rules, protocol="attempts")
     except Unreadable as error:
         print(f"liza: warning: {printable(str(error))}", file=sys.stderr)
-        print("  hint: the shipped rules judge until it is mended; see: liza rules check", file=sys.stderr)
+        print("  hint: the shipped rules apply until it is fixed; see: liza rules check", file=sys.stderr)
         return read_rules(None, protocol="attempts")
 
 

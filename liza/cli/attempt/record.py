@@ -43,13 +43,13 @@ def start_command(
     done = done._replace(warnings=(*here.notes, *done.warnings))
     count = f"{words.streak(done, test)} of {PER_TEST}"
     said = [] if done.is_stopped else [f"test {show.short(test, 200)}: {count}"]
-    return words.tell("attempt start", done, as_json, said, test_name=test)
+    return words.print_result("attempt start", done, as_json, said, test_name=test)
 
 
 @click.command("fail")
 @of_slice
 @of_test
-@click.option("--strategy", metavar="TEXT", help="What was tried; default: what start was told.")
+@click.option("--strategy", metavar="TEXT", help="What was tried; default: the one given to start.")
 @click.option("--error", metavar="TEXT", help="What the test runner said, verbatim; - reads standard input.")
 @click.option("--error-file", metavar="FILE", help="The same from a file.")
 @click.option("--files", metavar="F...", multiple=True, help="What was changed; default: asked of git.")
@@ -116,7 +116,7 @@ def infra_command(
 ) -> int:
     """A test could not be run.
 
-    That is no attempt, and counted apart; told if it happens again.
+    That is not an attempt and is counted separately; repeated, it is reported.
 
     \b
     Examples:
@@ -154,7 +154,7 @@ def _one(
     )
     done = record_attempts(board, name, [attempt], rules, moment(now))
     here.leave(done)
-    return words.tell(f"attempt {verb}", done, as_json, [words.said(done, attempt)], test_name=attempt.test)
+    return words.print_result(f"attempt {verb}", done, as_json, [words.said(done, attempt)], test_name=attempt.test)
 
 
 @click.command("arch-stop")
@@ -180,4 +180,4 @@ def arch_stop_command(
     why = texts.short(texts.escape_surrogates(message), 4 * texts.LINE)
     done = arch_stop(board, texts.escape_surrogates(name), why, person(by), rules, moment(now))
     said = [] if done.did("arch_stopped") else ["it was stopped before: this reason is not entered"]
-    return words.tell("attempt arch-stop", done, as_json, said)
+    return words.print_result("attempt arch-stop", done, as_json, said)

@@ -1,4 +1,4 @@
-"""`liza attempt diagnose` and `reset`: what a stopped slice is told about, and how it begins anew."""
+"""`liza attempt diagnose` and `reset`: the report on a stopped slice, and its new start."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -95,7 +95,7 @@ def reset_command(
     now: str | None,
     as_json: bool,
 ) -> int:
-    """Set the counters of a slice to 0. Then somebody else can try.
+    """Set the counters of a slice to 0. Then another agent can try.
 
     Its finished attempts are kept in its history, and its base stays. Without --rollback the work tree is left alone,
     and the plan to go back is printed. --rollback refuses where commits would leave the branch that are not the slice's
@@ -112,7 +112,7 @@ def reset_command(
     untouched = states.is_untouched(record)
     if not untouched and not (message or "").strip():
         hint = f"liza attempt reset --slice {words.quoted(name)} -m 'what to do differently'"
-        raise Refused(f"a reset of slice {name} needs guidance for whoever works on it next", hint=hint)
+        raise Refused(f"a reset of slice {name} needs guidance for the next agent", hint=hint)
     plan, why_not = _planned(board, name, record, at, go_back)
     if force and not go_back:
         raise WrongUsage("--force without --rollback has no effect", hint="add --rollback, or leave out --force")
@@ -124,7 +124,7 @@ def reset_command(
         went_back = plan.went_back if plan is not None and rolled_back is not None else None
         done = reset_slice(board, name, guidance, person(by), rolled_back, rules, at, went_back)
         work_tree.look_around(board, name)
-    except BaseException as error:  # whatever it is, nobody is left without what was in the work tree
+    except BaseException as error:  # whatever it is, what was in the work tree must not be lost
         _tell_rolled_back(plan, rolled_back)
         if isinstance(error, LizaError) and rolled_back is not None:
             error.fields["rollback"] = _plan_facts(plan, None, rolled_back)
@@ -139,9 +139,9 @@ def reset_command(
         return 0
     if as_json:
         facts = _plan_facts(plan, why_not, rolled_back)
-        return words.tell("attempt reset", done, True, prior_attempts=block, rollback=facts)
+        return words.print_result("attempt reset", done, True, prior_attempts=block, rollback=facts)
     said = ["nothing was to be reset: this guidance is not entered"] if untouched and rolled_back is None else []
-    code = words.tell("attempt reset", done, False, said)
+    code = words.print_result("attempt reset", done, False, said)
     for line in _plan_lines(plan, why_not, rolled_back):
         click.echo(line)
     click.echo(f"\n{block}" if block else "", nl=False)
@@ -168,7 +168,7 @@ def _briefing(board: Board, name: str, record: Mapping[str, Any], as_begun: bool
 def _planned(
     board: Board, name: str, record: Mapping[str, Any], at: datetime, go_back: bool
 ) -> tuple[Plan | None, str | None]:
-    """How to go back. Whoever wants to is told why it cannot be done; all others are told in one line."""
+    """How to go back. With --rollback the reason why not is printed; else one line."""
     try:
         contested = rollback_bases.files_of_other_slices(board.read().data.get("slices"), name, record)
         plan = rollback.plan_rollback(record, name, work_tree.root_of(board.paths), at, contested)
@@ -180,7 +180,7 @@ def _planned(
 
 
 def _beside(board: Board, name: str, record: Mapping[str, Any]) -> Iterator[str]:
-    """Slices that somebody is at work on in the same work tree: what they changed goes back, too."""
+    """Slices that are being worked on in the same work tree: what they changed goes back, too."""
     about = record.get("checkpoint")
     place = about.get("work_tree") if isinstance(about, MAPPINGS) else None
     for _, other, entry in named_records(board.read().data.get("slices"), "slice"):
@@ -259,5 +259,5 @@ def _read(source: str) -> bytes:
 
 
 def _printed(text: str) -> str:
-    """A file as it stands, made printable: what is not stands in escapes in it already."""
+    """A file as it is, made printable: other characters are in it as escapes already."""
     return "".join(printable(line) + "\n" for line in text.splitlines())

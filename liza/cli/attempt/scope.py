@@ -46,7 +46,7 @@ def scope_command(
 
     The rules, in their order: files_in_scope of the slice, which alone counts where it is given; its contracts;
     packages and deliverables of its entry in GRAPH.json; a justification. Exit code 0 if all are in scope, 1 if not.
-    With --changed a file outside that nobody justified is a scope violation: it is recorded, and the exit code is 3.
+    With --changed a file outside without a justification is a scope violation: it is recorded, and the exit code is 3.
 
     \b
     Examples:

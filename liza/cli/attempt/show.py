@@ -16,8 +16,8 @@ from liza.toolerrors import results
 _COLOURS = {ACTIVE: "green", STOPPED: "red", ARCH_STOP: "red"}
 
 
-def tell(command: str, done: SliceResult, as_json: bool, said: Sequence[str] = (), **more: Any) -> int:
-    """How the slice stands; the exit code is 3 while it is stopped."""
+def print_result(command: str, done: SliceResult, as_json: bool, said: Sequence[str] = (), **more: Any) -> int:
+    """Print the slice; the exit code is 3 while it is stopped."""
     code = 3 if done.is_stopped else 0
     if as_json:
         problems = [{"message": each, "level": "warning"} for each in done.warnings]
@@ -73,7 +73,7 @@ def streak(done: SliceResult, test: str) -> int:
 
 
 def lines_of(done: SliceResult) -> list[str]:
-    """How it stands, and what is to be done about it."""
+    """Its state, and what to do about it."""
     name = show.short(done.name, 120)
     status = click.style(done.status, fg=_COLOURS[done.status], bold=done.is_stopped)
     total = f"{done.counts.failed} of {PER_SLICE} failures"
@@ -85,7 +85,7 @@ def lines_of(done: SliceResult) -> list[str]:
     for report in mappings_of(open_trip(done.record) or {}, "reports"):
         is_complete = report.get("complete") is True
         lines.append(f"  report: {show.short(report.get('file'), 200)}{' (complete)' if is_complete else ''}")
-        lines += [] if is_complete else [f"    whoever worked on it fills it in: {ask(done.name, report)}"]
+        lines += [] if is_complete else [f"    the agent fills it in: {ask(done.name, report)}"]
     lines += [f"  outside its scope: {show.short(each, 200)}" for each in violations(done)]
     lines.append(f"  a person decides: liza attempt reset --slice {quoted(done.name)} -m 'guidance' [--rollback]")
     return lines

@@ -21,7 +21,7 @@ from liza.text import plural
 @click.option("--slice", "name", metavar="S", help="One slice; default: all of them.")
 @plain
 def status_command(ctx: click.Context, name: str | None, now: str | None, as_json: bool) -> int:
-    """Show how the slices stand, and what they wait for.
+    """Show the slices, and what they wait for.
 
     Exit code 3 if a slice that is shown is stopped, 4 if one cannot be understood.
 
@@ -34,7 +34,7 @@ def status_command(ctx: click.Context, name: str | None, now: str | None, as_jso
     at = moment(now)
     if name is not None:
         done = read_slice(board, texts.escape_surrogates(name), rules, at)
-        code = words.tell("attempt status", done, as_json)
+        code = words.print_result("attempt status", done, as_json)
         if not as_json:
             _details(done)
         return code
@@ -56,7 +56,7 @@ def status_command(ctx: click.Context, name: str | None, now: str | None, as_jso
         envelope.write("attempt status", status, problems, slices=[words.facts(row) for row in rows])
     else:
         for row in rows:
-            words.tell("attempt status", row, as_json=False)
+            words.print_result("attempt status", row, as_json=False)
         for each in wrong:
             click.echo(
                 f"{click.style('unreadable', fg='red')}: {show.short(each.message, 200)} ({show.short(each.hint, 200)})"

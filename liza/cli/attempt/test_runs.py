@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 class _Asked(NamedTuple):
     """The tests of a slice that a report is read for."""
 
-    counted: tuple[str, ...]  # that somebody is at work on, or named
+    counted: tuple[str, ...]  # being worked on, or named
     known: tuple[str, ...]  # all that the slice has
-    every: bool  # nobody chose a test, so every failure counts
+    every: bool  # no test was chosen, so every failure counts
     is_new: bool  # nothing is known of where the slice began
 
     @property
@@ -45,7 +45,7 @@ class _Asked(NamedTuple):
 @click.argument("files", metavar="REPORT.xml...", nargs=-1, required=True)
 @of_slice
 @click.option("--test", "tests", metavar="NAME", multiple=True, help="A test that counts, also if it was not started.")
-@click.option("--strategy", metavar="TEXT", default="", help="What was tried; default: what start was told.")
+@click.option("--strategy", metavar="TEXT", default="", help="What was tried; default: the one given to start.")
 @plain
 def junit_command(
     ctx: click.Context,
@@ -105,7 +105,7 @@ def _not_read_before(board: Board, name: str, files: Sequence[str]) -> tuple[lis
 def _nothing_new(board: Board, name: str, old: Sequence[str], at: datetime, as_json: bool) -> int:
     done = read_slice(board, name, in_force(board.paths), at)
     done = done._replace(warnings=(*old, *done.warnings))
-    return show.tell("attempt junit", done, as_json, counted={}, observed=junit.Totals()._asdict())
+    return show.print_result("attempt junit", done, as_json, counted={}, observed=junit.Totals()._asdict())
 
 
 def _asked(board: Board, name: str, tests: Sequence[str]) -> _Asked:
@@ -158,7 +158,7 @@ def _import(
         attempts.append(_attempt(board, name, None, report.unnamed, strategy, here.files))
     if report.others.all:
         attempts.append(_observation(report, source))
-    elif report.broken and not outcomes:  # nothing was run, and nobody knows what was meant to be
+    elif report.broken and not outcomes:  # nothing was run, and what should have been is unknown
         attempts.append(Attempt(None, results.INFRA, said=texts.summary_line(report.broken[0])))
     once = verb == "junit"  # a run by liza is a new one, whatever it wrote
     done = record_attempts(board, name, attempts, rules, at, reports, once=once, without_start=asked.every)
@@ -167,8 +167,9 @@ def _import(
     here.leave(done)
     done = done._replace(warnings=(*old, *_warnings(asked, report, outcomes, name), *done.warnings))
     said = [_said(done, attempt) for attempt in attempts]
-    told = {test: outcome.result for test, outcome in outcomes.items()}
-    return show.tell(f"attempt {verb}", done, as_json, said, counted=told, observed=report.others._asdict(), **more)
+    counted = {test: outcome.result for test, outcome in outcomes.items()}
+    more |= {"counted": counted, "observed": report.others._asdict()}
+    return show.print_result(f"attempt {verb}", done, as_json, said, **more)
 
 
 def _counts(asked: _Asked, test: str, outcome: Outcome) -> bool:
@@ -206,7 +207,7 @@ def _attempt(
 
 
 def _observation(report: Report, source: str) -> Attempt:
-    """All tests that nobody is at work on, in one entry: they count for nothing."""
+    """All tests that are not being worked on, in one entry: they count for nothing."""
     some = {"failing": list(report.failing)} if report.failing else {}
     counts = {key: value for key, value in report.others._asdict().items() if value}
     more = {"report": texts.short(texts.escape_surrogates(source), 200), **counts, **some}
@@ -243,9 +244,9 @@ def _said(done: SliceResult, attempt: Attempt) -> str:
 @click.argument("run", metavar="-- COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
 @of_slice
 @click.option("--test", "tests", metavar="NAME", multiple=True, help="A test that counts, also if it was not started.")
-@click.option("--strategy", metavar="TEXT", default="", help="What was tried; default: what start was told.")
+@click.option("--strategy", metavar="TEXT", default="", help="What was tried; default: the one given to start.")
 @click.option("--report", "written_to", metavar="FILE", multiple=True, help="Where the runner writes; also a pattern.")
-@click.option("--now", metavar="TIME", help="As if it were this time.")
+@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; what the tests print goes to standard error.")
 @common
 @click.pass_context
@@ -261,8 +262,8 @@ def exec_command(
 ) -> int:
     """Run tests, and record what comes of it from their JUnit report.
 
-    pytest, vitest and gotestsum are told where to write one. Any other runner is told by {report} in its command, which
-    stands for a path, or by $LIZA_JUNIT; or --report says where it writes by itself. A failed run that writes none is
+    pytest, vitest and gotestsum get a path to write one to. Any other runner gets it by {report} in its command, or by
+    $LIZA_JUNIT; or --report says where it writes by itself. A failed run that writes none is
     an attempt if what it printed shows a failed assertion, else an infrastructure error. Exit code 0 if the command
     ended well, 1 if not, 3 if the slice is stopped, and then it is not even run.
 
@@ -279,7 +280,7 @@ def exec_command(
     before = _stopped(board, name, asked, rules, at)
     if before is not None:
         why = ["not run, because the slice is stopped"]
-        return show.tell("attempt exec", before, as_json, why, counted={}, observed=None, exit_code=None)
+        return show.print_result("attempt exec", before, as_json, why, counted={}, observed=None, exit_code=None)
     sys.stdout.flush()
     here = work_tree.resume(board, name, (), measure=True)  # before the tests write files of their own
     ran = test_command.run(run, written_to, sys.stderr.buffer if as_json else sys.stdout.buffer)

@@ -47,7 +47,7 @@ def arrive(board: Board, name: str, test: str, workdir: str | None) -> Site:
     """Before a test is started: where the slice begins, if this is its beginning."""
     record = _record(board, name)
     if workdir is not None and not os.path.isdir(workdir):
-        raise Refused(f"--workdir {workdir} is no folder", hint="name a folder in the git work tree")
+        raise Refused(f"--workdir {workdir} is not a folder", hint="name a folder in the git work tree")
     folder = _folder(board.paths, record, workdir)
     if status_of(record) != ACTIVE:
         return Site(folder)
@@ -81,7 +81,7 @@ def resume(board: Board, name: str, files: Sequence[str], *, measure: bool) -> S
 
 
 def named(board: Board, record: Mapping[str, Any], files: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """The top of the work tree, or what stands for it, and files as they are called from there."""
+    """The top of the work tree, or what takes its place, and files as they are called from there."""
     folder = _folder(board.paths, record, None)
     tree = worktree.find(folder)
     top = tree.top if tree is not None else root_of(board.paths)
@@ -128,7 +128,7 @@ def _is_own(folder: str, root: str) -> bool:
 
 
 def _relative(files: Sequence[str], folder: str, paths: Paths) -> tuple[str, ...]:
-    """Paths as they stand in the work tree; one from elsewhere stays as it was given."""
+    """Paths as they are in the work tree; one from elsewhere stays as it was given."""
     tree = worktree.find(folder) if files else None
     top = os.path.realpath(tree.top if tree is not None else root_of(paths))
     found = []

@@ -10,7 +10,7 @@ from liza.cli.show import columns
 from liza.text import printable
 
 LONGEST = 10_000  # characters of a text that are shown
-NARROW = 70  # below that, one text stands above the other
+NARROW = 70  # below that, one text is above the other
 WIDE = 120
 
 

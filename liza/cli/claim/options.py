@@ -19,7 +19,7 @@ def plain(function: Any) -> Any:
     function = common(function)  # these come last in the help, as everywhere
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-        click.option("--now", metavar="TIME", help="As if it were this time."),
+        click.option("--now", metavar="TIME", help="Evaluate as of this time."),
     ):
         function = option(function)
     return click.pass_context(function)
@@ -42,7 +42,5 @@ def confidence_of(text: str | None) -> Any:
     if math.isfinite(number):
         return int(number) if number.is_integer() and "." not in text else number
     if not text.strip() or not text.isprintable() or len(text) > 40 or text.strip().lower() in ("nan", "inf", "-inf"):
-        raise WrongUsage(
-            f"--confidence is {value_text(text)}", hint="a number like 0.7, or a word like high, is expected"
-        )
+        raise WrongUsage(f"--confidence: expected a number or a word, got {value_text(text)}", hint="like 0.7, or high")
     return text.strip()

@@ -14,8 +14,8 @@ from liza.text import plural, printable
 _NAMES = {"evidence": "new evidence", "test": "a test", "confidence": "another confidence", "text": "another text"}
 
 
-def tell(command: str, done: ClaimResult, as_json: bool) -> int:
-    """How the claim stands; the exit code is 3 while it is frozen."""
+def print_result(command: str, done: ClaimResult, as_json: bool) -> int:
+    """Print the claim; the exit code is 3 while it is frozen."""
     for note in done.notes:
         print(f"liza: warning: {printable(note)}", file=sys.stderr)
     if as_json:
@@ -31,7 +31,7 @@ def status_word(done: ClaimResult) -> str:
 
 
 def facts(done: ClaimResult) -> dict[str, Any]:
-    """The claim for programs: everything that stands on the blackboard, and what follows from it."""
+    """The claim for programs: everything on the blackboard, and what follows from it."""
     return {
         "claim_status": done.status,
         "tripped": done.tripped,

@@ -24,7 +24,7 @@ from liza.text import plural, printable
 
 
 def _section(context: Context, document: Document) -> Any:
-    """The claims as the next check would find them, those too whose dispute somebody took out by hand."""
+    """The claims as the next check would find them, those too whose dispute was removed by hand."""
     return missing.restore_missing(context.board, evaluate.reconciled_section(document, context.rules, context.now))
 
 
@@ -38,7 +38,7 @@ def _all(context: Context, document: Document) -> tuple[list[ClaimResult], list[
         if isinstance(claim, MAPPINGS):
             faults = [f"{field} is not {expected}" for field, expected in unusable_fields(claim)]
         if faults:
-            wrong.append(LizaError(f"claim {name} cannot be judged: {faults[0]}", hint="see: liza validate"))
+            wrong.append(LizaError(f"claim {name} cannot be evaluated: {faults[0]}", hint="see: liza validate"))
         else:
             found.append(change.claim_result(context, name, Outcome(dict(claim))))
     return found, wrong
@@ -49,7 +49,7 @@ def _all(context: Context, document: Document) -> tuple[list[ClaimResult], list[
 def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     """List the claims, those in dispute first.
 
-    Exit code 3 if one is in dispute, 4 if one cannot be judged.
+    Exit code 3 if one is in dispute, 4 if one cannot be evaluated.
 
     \b
     Examples:
@@ -79,7 +79,7 @@ def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
 @click.argument("name", metavar="ID")
 @plain
 def show_command(ctx: click.Context, name: str, now: str | None, as_json: bool) -> int:
-    """Show a claim: what it says, and how it stands.
+    """Show a claim: its text, state and history.
 
     In dispute both positions are side by side, as they were written. Exit code 3 if it is in dispute.
 

@@ -3,7 +3,7 @@
 import click
 
 from liza.cli.claim.options import confidence_of, context_of, plain
-from liza.cli.claim.outcome import tell
+from liza.cli.claim.outcome import print_result
 from liza.cli.options import person, plain_words, words
 from liza.errors import WrongUsage
 from liza.scopes.claims import resolve
@@ -38,7 +38,7 @@ def add_command(
         tuple(plain_words(each, "--evidence") for each in evidence) or None,
     )
     done = add_claim(context_of(ctx, now), name, fields)
-    return tell("claim add", done, as_json)
+    return print_result("claim add", done, as_json)
 
 
 @click.command("round")
@@ -59,7 +59,7 @@ def round_command(
     response: tuple[str, ...], evidence: tuple[str, ...], tests: tuple[str, ...], confidence: str | None,
     text: str | None, cycle: int | None, reviewer: str | None, researcher: str | None, now: str | None, as_json: bool,
 ) -> int:  # fmt: skip
-    """Record one round of review, and judge the claim at once.
+    """Record one round of review, and evaluate the claim at once.
 
     Objection and response come in pairs; a round may have several. The same objection in the third round in which
     nothing changes (no new evidence, no other test, confidence or text) freezes the claim. Exit code 0 if review may
@@ -81,7 +81,7 @@ def round_command(
         plain_words(researcher, "--researcher") if researcher is not None else None,
     )
     done = record_round(context_of(ctx, now), name, given)
-    return tell("claim round", done, as_json)
+    return print_result("claim round", done, as_json)
 
 
 def _pairs(said: tuple[str, ...], answers: tuple[str, ...], labels: tuple[str, ...]) -> tuple[Objection, ...]:
@@ -123,7 +123,7 @@ def edit_command(
     )
     if not fields.given():
         raise WrongUsage("there is nothing to change", hint="give --text, --confidence, --stage or --depends-on")
-    return tell("claim edit", resolve.edit_claim(context_of(ctx, now), name, fields, person(by)), as_json)
+    return print_result("claim edit", resolve.edit_claim(context_of(ctx, now), name, fields, person(by)), as_json)
 
 
 COMMANDS = (add_command, round_command, edit_command)

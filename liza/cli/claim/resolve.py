@@ -3,7 +3,7 @@
 import click
 
 from liza.cli.claim.options import context_of, plain
-from liza.cli.claim.outcome import tell
+from liza.cli.claim.outcome import print_result
 from liza.cli.options import person, plain_words
 from liza.clients.caller import alarm_without_terminal, require_person
 from liza.errors import WrongUsage
@@ -31,7 +31,9 @@ def promote_command(
       liza claim promote C-002 -m "replicated in cohort B"
     """
     why = plain_words(message, "-m") if message is not None else None
-    return tell("claim promote", resolve.promote_claim(context_of(ctx, now), name, status, why, person(by)), as_json)
+    return print_result(
+        "claim promote", resolve.promote_claim(context_of(ctx, now), name, status, why, person(by)), as_json
+    )
 
 
 @click.command("kill")
@@ -47,7 +49,7 @@ def kill_command(ctx: click.Context, name: str, message: str, by: str | None, no
       liza claim kill C-003 -m "the effect vanishes in cohort B"
     """
     done = resolve.kill_claim(context_of(ctx, now), name, plain_words(message, "-m"), person(by))
-    return tell("claim kill", done, as_json)
+    return print_result("claim kill", done, as_json)
 
 
 @click.command("resolve")
@@ -88,7 +90,7 @@ def resolve_command(
         if override is not None:
             decision = f"liza claim resolve {name} --override {override}"
             alarm_without_terminal(context.board.paths, decision, who, context.now)
-    return tell("claim resolve", done, as_json)
+    return print_result("claim resolve", done, as_json)
 
 
 def _needed(text: str | None, option: str, what: str) -> str:
@@ -123,7 +125,7 @@ def reexamine_command(
     note = _needed(message, "-m NOTE", "what was found, or what is to be looked at")
     who = _needed(by, "--by NAME", "who looked at it")
     done = resolve.reexamine_claim(context_of(ctx, now), name, trigger, resolved, note, who)
-    return tell("claim reexamine", done, as_json)
+    return print_result("claim reexamine", done, as_json)
 
 
 COMMANDS = (promote_command, kill_command, resolve_command, reexamine_command)

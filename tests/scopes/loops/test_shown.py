@@ -46,7 +46,7 @@ def test_the_commands_that_go_on_can_be_typed_as_they_are_printed(loops: Loops, 
 def test_a_reason_that_nobody_has_written_down_is_said_to_be_missing(loops: Loops) -> None:
     loops.write("version: 1\nloops: {coder-1: {status: OPEN, loop_count: 1}}\n")
     said = loops.loop("status", "coder-1").out
-    assert said.startswith("loop coder-1: OPEN after 1 iteration: nobody has written down why\n")
+    assert said.startswith("loop coder-1: OPEN after 1 iteration: no reason recorded\n")
 
 
 def test_whatever_stands_in_the_fields_of_a_loop_acts_on_no_terminal(loops: Loops) -> None:

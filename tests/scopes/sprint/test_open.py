@@ -17,7 +17,7 @@ def test_another_check_changes_nothing_but_the_time_of_the_last_one(tmp_path: Pa
     before = board.files()
     ran = board.analyze(now=LATER)
     assert ran.code == 3
-    assert ran.out.startswith(f"STILL OPEN: retry_cluster (ARCHITECTURE_FLAW) since {NOW}")
+    assert ran.out.startswith(f"TRIGGERED: retry_cluster (ARCHITECTURE_FLAW) since {NOW}")
     after = board.files()
     own = ".liza/state.yaml"
     assert {name: raw for name, raw in after.items() if name != own} == {n: r for n, r in before.items() if n != own}
@@ -134,7 +134,7 @@ def test_the_trip_of_another_tool_waits_for_a_human_as_well(tmp_path: Path) -> N
     board.edit("  current_trigger: null ", "  current_trigger: {timestamp: 2025-01-18T10:00:00Z, pattern: own_check} ")
     ran = board.analyze(now=LATER)
     assert ran.code == 3
-    assert ran.out.startswith("TRIPPED: own_check")
+    assert ran.out.startswith("TRIGGERED: own_check")
     assert board.section["last_check"] == LATER
     assert board.halt["pattern"] == board.trips[0]["pattern"] == "own_check"
 

@@ -161,7 +161,7 @@ def _with_options(job: Job, options: dict[str, Any]) -> Job:
 
 def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= len(text) <= 9 or int(text) < 1:
-        raise WrongUsage(f"--max: expected a whole number of at least 1, got {value_text(text)}")
+        raise WrongUsage(f"--max: expected a whole number of at least 1, got {value_text(text)}", hint="like --max 10")
     return int(text)
 
 

@@ -169,9 +169,9 @@ def test_a_blackboard_that_cannot_be_judged_is_not_explained(tmp_path: Path) -> 
 
 def test_a_record_that_cannot_be_used_is_told_in_both_forms(tmp_path: Path) -> None:
     new_board(tmp_path, state(anomaly("{a: 1}")))
-    assert "error_pattern is a mapping" in liza(tmp_path, "rules", "explain", "retry_cluster").out
+    assert "anomalies[0]: error_pattern" in liza(tmp_path, "rules", "explain", "retry_cluster").out
     answer = liza(tmp_path, "rules", "explain", "retry_cluster", "--missed", "--json")
-    assert "error_pattern is a mapping" in answer.out
+    assert "anomalies[0]: error_pattern" in answer.out
 
 
 # --- explain: two texts -----------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ def test_a_file_of_that_name_ends_the_run_before_the_next_iteration(
     result = project.run()
     assert result.code == code
     assert len(project.recorded) == 2
-    assert lines(result, f"liza run  {status}: .liza/{name} is there")
+    assert lines(result, f"liza run  {status}: .liza/{name} ")
     assert {"CHECKPOINT": "a human made it, and removes it", "ABORT": "to continue: rm .liza/ABORT"}[name] in result.err
     again = project.run()
     assert again.code == code

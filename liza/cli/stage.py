@@ -97,8 +97,8 @@ def _blocked(error: Blocked) -> None:
 def _tell(called: str, staged: StageResult, as_json: bool) -> int:
     waiting = [event.name for event in staged.events if event.kind == "marked"]
     if as_json:
-        told = [event.text for event in staged.events]
-        envelope.write(called, "ok", stage=stages.current_stage(staged.stages), events=told, reexamine=waiting)
+        events = [event.text for event in staged.events]
+        envelope.write(called, "ok", stage=stages.current_stage(staged.stages), events=events, reexamine=waiting)
         return 0
     for event in staged.events:
         click.echo(show.short(event.text, 300))

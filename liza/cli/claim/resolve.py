@@ -121,7 +121,7 @@ def reexamine_command(
         -m "R3: the objection does not apply to paired samples" --by R3
     """
     if trigger not in TRIGGERS:
-        raise WrongUsage(f"--trigger is {trigger!r}", hint=f"one of: {', '.join(TRIGGERS)}")
+        raise WrongUsage(f"--trigger: expected one of {', '.join(TRIGGERS)}, got {trigger!r}")
     note = _needed(message, "-m NOTE", "what was found, or what is to be looked at")
     who = _needed(by, "--by NAME", "who looked at it")
     done = resolve.reexamine_claim(context_of(ctx, now), name, trigger, resolved, note, who)

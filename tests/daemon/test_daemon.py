@@ -207,9 +207,9 @@ def test_in_the_background_it_waits_as_well(tmp_path: Path) -> None:
 def test_one_that_waits_can_be_asked_and_ended(tmp_path: Path) -> None:
     with in_background(tmp_path) as started:
         pid = int(started.out.split()[1])
-        assert f"process {pid} waits in the background for .liza/ to be made" in started.out
+        assert f"process {pid} waits in the background for .liza/ to be created" in started.out
         asked = run(tmp_path, "watch", "--status")
-        assert (asked.code, asked.out) == (0, f"daemon:  waiting, process {pid}, for .liza/ to be made\n")
+        assert (asked.code, asked.out) == (0, f"daemon:  waiting, process {pid}, for .liza/ to be created\n")
         assert run(tmp_path, "watch", "--status", "--json").json["status"] == "waiting"
         for second in (run(tmp_path, "watch"), run(tmp_path, "watch", "--background")):
             assert (second.code, f"process {pid} waits for this blackboard already" in second.err) == (1, True)

@@ -77,7 +77,7 @@ def test_a_claim_that_cannot_be_understood_is_named_with_its_place_and_left_alon
     assert lab.claim("show", "C-001").code == 4
     assert lab.text == before
     listed = lab.run("claim", "list")
-    assert (listed.code, "C-001 cannot be judged" in listed.out, "C-002" in listed.out) == (4, True, True)
+    assert (listed.code, "C-001 cannot be evaluated" in listed.out, "C-002" in listed.out) == (4, True, True)
     assert "claim C-001 cannot be evaluated" in lab.run("status").out
     ran = lab.run("validate")
     assert (ran.code, "state.yaml:5:5" in ran.out) == (1, True)
@@ -263,4 +263,4 @@ def test_a_hint_with_an_id_of_several_words_can_be_typed_as_it_stands(lab: Claim
 def test_a_list_of_claims_that_cannot_be_judged_does_not_say_that_there_are_none(lab: Claims) -> None:
     lab.write(f"{lab.text}claims: {{C-001: 5}}\n")
     ran = lab.run("claim", "list")
-    assert (ran.code, ran.out) == (4, "! claim C-001 cannot be judged: it is not a record\n")
+    assert (ran.code, ran.out) == (4, "! claim C-001 cannot be evaluated: it is not a record\n")

@@ -169,7 +169,7 @@ def test_the_next_stage_marks_every_claim_in_dispute_and_no_other(lab: Claims) -
         assert lab.at(name)["status"] == "DISPUTED"
     assert "reexamine" not in lab.at("C-003")
     assert "re-examine: stage S3" in lab.run("claim", "list").out
-    assert lab.stage("advance", "S3").out == "it was so already, nothing is changed\n"
+    assert lab.stage("advance", "S3").out == "already so: nothing changed\n"
     assert len(lab.at("C-001")["reexamine"]) == 1
 
 

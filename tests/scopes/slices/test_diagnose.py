@@ -53,7 +53,7 @@ def test_what_is_known_is_filled_in_and_the_rest_is_asked_for(stopped: Slices) -
     assert {name for name in FIELDS if report[name] is None} == set(ANSWER)
     assert report["complete"] is False
     said = stopped.run("attempt", "status").out
-    assert "whoever worked on it fills it in: liza attempt diagnose --slice S-1 --test a --from FILE" in said
+    assert "the agent fills it in: liza attempt diagnose --slice S-1 --test a --from FILE" in said
 
 
 def test_each_failing_test_has_its_own_at_the_ceiling(slices: Slices) -> None:

@@ -368,7 +368,7 @@ def test_a_silence_that_cannot_be_logged_is_added_and_ended_all_the_same_and_tha
 def test_a_silence_is_added_and_ended_also_where_the_blackboard_cannot_be_judged(tmp_path: Path) -> None:
     board = Board(tmp_path, "version: 1\nanomalies: {}\n")
     assert board.analyze().code == 4
-    said = "it is added, but the blackboard cannot be judged: anomalies is not a list"
+    said = "it is added, but the blackboard cannot be evaluated: anomalies is not a list"
     ran = silence(board, OUTAGE)
     added, warning = ran.out.splitlines()
     assert (added.startswith("added: external_service_outage "), warning) == (True, f"! {said}")

@@ -18,6 +18,7 @@ from liza.scopes.narrower import reconcile
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.act import act, check_sprint
 from liza.scopes.sprint.evaluate import Check, evaluate_board
+from liza.scopes.sprint.trip import Halted as Halted  # for callers of `check`
 from liza.scopes.sprint.trip import Outdated, lost_trigger, tidy
 from liza.store import alerts
 from liza.store.board import Board

@@ -130,7 +130,7 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
 
 def _scopes(board: Board, sections: Mapping[str, Any], rules: RuleSet, at: datetime) -> tuple[list[str], list[str]]:
     """The claims, slices and loops that are stopped, and what people should know of the others."""
-    concerns = [text for _, _, text in narrower.causes(sections, rules, os.environ, at)]
+    concerns = [text for _, _, text in narrower.alarms(sections, rules, os.environ, at)]
     try:
         stopped = narrower.open_trips(sections, rules, os.environ, at) | narrower.missing(board, sections)
         due = [show.due(event) for event in narrower.due(sections, rules, os.environ, at)]

@@ -38,7 +38,7 @@ def open_trips(board: Board, rules: RuleSet, document: Document, now: datetime, 
 
 def causes(board: Board, snapshot: Snapshot, rules: RuleSet, now: datetime) -> Iterator[Cause]:
     """What is worth an alarm about claims, slices and loops that are not stopped."""
-    for kind, name, text in narrower.causes(snapshot.sections, rules, os.environ, now):
+    for kind, name, text in narrower.alarms(snapshot.sections, rules, os.environ, now):
         yield Cause(kind, name, text)
     with suppress(LizaError):  # of a file that cannot be read the daemon tells anyway
         for trip_id, text in narrower.missing(board, snapshot.sections).items():

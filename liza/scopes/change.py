@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from liza.errors import Refused, Unreadable
 from liza.model import MAPPINGS, format_time
-from liza.scopes.records import Event, Scope, Settled, change_each, find_record, named_records, put_record
+from liza.scopes.records import Event, Reconciled, Scope, change_each, find_record, named_records, put_record
 from liza.store import backups, edit
 from liza.store.board import Board
 from liza.store.document import Document
@@ -61,8 +61,11 @@ def change_record(
 
 
 def reconcile_each(
-    section: Any, scope: Scope, unusable: Unusable, reconcile: Callable[[str, Mapping[str, Any]], Outcome]
-) -> Settled:
+    sections: Mapping[str, Any],
+    scope: Scope,
+    unusable: Unusable,
+    reconcile: Callable[[str, Mapping[str, Any]], Outcome],
+) -> Reconciled:
     """Reconcile every record of a section; one with an unusable field stays as it is, which `validate` reports."""
     events: list[Event] = []
     archived: list[tuple[str, Archived]] = []
@@ -75,7 +78,7 @@ def reconcile_each(
         archived.extend([(name, outcome.archived)] if outcome.archived else [])
         return outcome.record
 
-    return Settled(change_each(section, scope.name, change), tuple(events), tuple(archived))
+    return Reconciled(change_each(sections.get(scope.section), scope.name, change), tuple(events), tuple(archived))
 
 
 # --- finding a record -----------------------------------------------------------------------------------------------

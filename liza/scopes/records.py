@@ -31,7 +31,7 @@ class Event(NamedTuple):
     task: str | None = None
 
 
-class Settled(NamedTuple):
+class Reconciled(NamedTuple):
     """A reconciled section (the same object where nothing changes), its events, and what leaves it, by name."""
 
     section: Any

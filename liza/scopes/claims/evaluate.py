@@ -13,12 +13,11 @@ from liza.scopes.claims.fields import DISPUTED, KILLED, is_frozen, marks_of, ope
 from liza.scopes.claims.settings import Settings, rules_for, settings_of
 from liza.scopes.claims.stages import closed_over_dispute, current_stage
 from liza.scopes.evaluator import Evaluator
-from liza.scopes.records import Scope, Settled, named_records
+from liza.scopes.records import Reconciled, Scope, named_records
 from liza.store.document import Document
 from liza.store.paths import Paths
 
 SCOPE = Scope("claim", "claims", "liza claim list", "nothing can be done to the claim")
-BESIDE = ("stages",)  # the other section that is read
 
 
 def evaluator_for(rules: RuleSet, settings: Settings, now: datetime) -> Evaluator[Settings]:
@@ -58,17 +57,20 @@ def derive(section: Any, rules: RuleSet, environment: Mapping[str, str]) -> tupl
     return tuple(record._replace(key=index) for index, record in enumerate(found))
 
 
-def settle(section: Any, rules: RuleSet, environment: Mapping[str, str], now: datetime, stages: Any = None) -> Settled:
-    """The section after the rules were applied to every claim; `stages` is the section of that name."""
-    evaluator, stage = evaluator_for(rules, settings_of(rules), now), current_stage(stages)
+def reconcile(sections: Mapping[str, Any], rules: RuleSet, environment: Mapping[str, str], now: datetime) -> Reconciled:
+    """The section after the rules were applied to every claim, in the stage that is current."""
+    evaluator, stage = evaluator_for(rules, settings_of(rules), now), current_stage(sections.get("stages"))
     return reconcile_each(
-        section, SCOPE, unusable_fields, lambda name, claim: states.reconcile_record(name, claim, evaluator, stage)
+        sections,
+        SCOPE,
+        unusable_fields,
+        lambda name, claim: states.reconcile_record(name, claim, evaluator, stage),
     )
 
 
 def reconciled_section(document: Document, rules: RuleSet, now: datetime) -> Any:
     """The claims after the rules were applied; nothing is written."""
-    return settle(document.data.get(SCOPE.section), rules, {}, now, document.data.get("stages")).section
+    return reconcile(document.data, rules, {}, now).section
 
 
 def open_trips(section: Any, rules: RuleSet, environment: Mapping[str, str], now: datetime) -> dict[str, str]:
@@ -84,11 +86,12 @@ def open_trips(section: Any, rules: RuleSet, environment: Mapping[str, str], now
     return found
 
 
-def causes(
-    section: Any, rules: RuleSet, environment: Mapping[str, str], now: datetime, stages: Any = None
+def alarms(
+    sections: Mapping[str, Any], rules: RuleSet, environment: Mapping[str, str], now: datetime
 ) -> Iterator[tuple[str, str, str]]:
     """Alarms: frozen claims that were changed, claims to re-examine, and those that cannot be evaluated."""
-    if (over := closed_over_dispute(stages, section, settings_of(rules).last_stage)) is not None:
+    section = sections.get(SCOPE.section)
+    if (over := closed_over_dispute(sections.get("stages"), section, settings_of(rules).last_stage)) is not None:
         yield "stage_closed_over_dispute", over.stage, str(over)[:400]
     for where, label, claim in named_records(section, SCOPE.name):
         name = label or str(where)
@@ -103,11 +106,15 @@ def causes(
             yield "claim_reexamine", name, f"claim {name} is to be re-examined: {why}"
 
 
-def faults(section: Any, rules: RuleSet, beside: Mapping[str, Any]) -> Iterator[Fault]:
+def faults(sections: Mapping[str, Any], rules: RuleSet) -> Iterator[Fault]:
     """Every fault of the section, for `validate`."""
     from liza.scopes.claims import validate
 
-    return validate.faults(section, rules, beside)
+    return validate.faults(sections.get(SCOPE.section), rules, sections)
+
+
+def follow_up(paths: Paths, done: Reconciled) -> None:
+    """Nothing: the claim itself holds both positions."""
 
 
 def archive(paths: Paths, name: str, entries: Sequence[Mapping[str, Any]]) -> None:

@@ -83,7 +83,7 @@ def import_claims(context: Context, found: Mapping[str, Mapping[str, Any]], file
         new = {name: claim for name, claim in found.items() if name not in known}
         for name, claim in new.items():
             section = put_record(section, name, import_ledger.new_record(claim, format_time(context.now)), SCOPE.name)
-        reconciled = evaluate.settle(section, context.rules, {}, context.now, document.data.get("stages"))
+        reconciled = evaluate.reconcile({**document.data, SCOPE.section: section}, context.rules, {}, context.now)
         mine = tuple(event for event in reconciled.events if event.name in new)
         event = Event("claim", file, "imported", f"{len(new)} claims were imported from {file}: {', '.join(new)[:400]}")
         disputed = tuple(event.name for event in mine if event.kind == "disputed")

@@ -11,7 +11,7 @@ from liza.scopes.claims.change import Context, ways_out
 from liza.scopes.claims.disputes import NEW_DATA, mark_for_reexamination
 from liza.scopes.claims.fields import is_frozen
 from liza.scopes.claims.stages import Blocker
-from liza.scopes.records import Event, Settled, change_each, find_record
+from liza.scopes.records import Event, Reconciled, change_each, find_record
 from liza.store import backups
 from liza.store.document import Document
 from liza.store.edit import revise
@@ -78,7 +78,7 @@ def advance_stage(context: Context, name: str) -> StageResult:
         moved = stages.enter_stage(section, known, last, context.now)
         if stages.is_beyond(section, known, last):
             return _unless_disputed(context, document, moved, known, f"stage {known} comes after {last}")
-        found = _settled(context, document, moved.section)
+        found = _reconciled(context, document, moved.section)
         return Change(moved.section, found.section, (*moved.events, *found.events), found.archived)
 
     return _change(context, name, after)
@@ -88,7 +88,7 @@ def add_data(context: Context, reference: str, only: tuple[str, ...]) -> StageRe
     """New data or tools have come: claims in dispute are to be re-examined, all of them or those that are named."""
 
     def after(document: Document) -> Change:
-        found = _settled(context, document, document.data.get("stages"))
+        found = _reconciled(context, document, document.data.get("stages"))
         chosen = [_disputed(document, found.section, name) for name in only]
         events: list[Event] = []
 
@@ -129,7 +129,7 @@ def close_stage(context: Context, name: str, by: str) -> StageResult:
 def _unless_disputed(context: Context, document: Document, moved: stages.Moved, name: str, refused: str) -> Change:
     """That move, unless a claim is in dispute; one that only turns out to be now is frozen all the same."""
     section = document.data.get("stages")
-    now = _settled(context, document, section)
+    now = _reconciled(context, document, section)
     if found := stages.blockers(missing.restore_missing(context.board, now.section)):
         return Change(section, now.section, now.events, now.archived, Blocked(name, refused, found))
     return Change(moved.section, now.section, (*now.events, *moved.events), now.archived)
@@ -153,9 +153,9 @@ def _change(context: Context, name: str, after: Callable[[Document], Change]) ->
     return StageResult(name, made.stages, made.claims, made.events)
 
 
-def _settled(context: Context, document: Document, section: Any) -> Settled:
+def _reconciled(context: Context, document: Document, section: Any) -> Reconciled:
     """The claims after the rules were applied, with the new stages."""
-    return evaluate.settle(document.data.get("claims"), context.rules, {}, context.now, section)
+    return evaluate.reconcile({**document.data, "stages": section}, context.rules, {}, context.now)
 
 
 def _disputed(document: Document, section: Any, name: str) -> str:

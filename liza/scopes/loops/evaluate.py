@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from liza.model import MAPPINGS, Record
+from liza.model import MAPPINGS, Fault, Record
 from liza.rules.evaluate import RuleSet
 from liza.scopes.change import append_archive, read_usable, reconcile_each
 from liza.scopes.evaluator import Evaluator
 from liza.scopes.loops import derived, states
 from liza.scopes.loops.fields import CLOSED, OPEN, status_of, unusable_fields
 from liza.scopes.loops.settings import Settings, rules_for, settings_of
-from liza.scopes.records import Scope, Settled, named_records
+from liza.scopes.records import Reconciled, Scope, named_records
 from liza.store.document import Document
 from liza.store.paths import Paths
 from liza.text import file_name
@@ -96,11 +96,14 @@ def derive(section: Any, rules: RuleSet, environment: Mapping[str, str]) -> tupl
     return tuple(record._replace(key=index) for index, record in enumerate(found))
 
 
-def settle(section: Any, rules: RuleSet, environment: Mapping[str, str], now: datetime) -> Settled:
+def reconcile(sections: Mapping[str, Any], rules: RuleSet, environment: Mapping[str, str], now: datetime) -> Reconciled:
     """The section after the rules were applied to every loop."""
     evaluator = evaluator_for(rules, settings_of(rules, environment), now)
     return reconcile_each(
-        section, SCOPE, unusable_fields, lambda name, loop: states.reconcile_record(name, loop, evaluator)
+        sections,
+        SCOPE,
+        unusable_fields,
+        lambda name, loop: states.reconcile_record(name, loop, evaluator),
     )
 
 
@@ -119,18 +122,27 @@ def _reason(loop: Mapping[str, Any]) -> str:
     return str(loop.get("trigger_reason") or f"its status is {loop.get('status')!r}")
 
 
-def causes(
-    section: Any, rules: RuleSet, environment: Mapping[str, str], now: datetime
+def alarms(
+    sections: Mapping[str, Any], rules: RuleSet, environment: Mapping[str, str], now: datetime
 ) -> Iterator[tuple[str, str, str]]:
     """Alarms: loops that have run for long, and a breaker that is turned off."""
     settings = settings_of(rules, environment)
     if settings.disabled:
         yield "loops_disabled", "", DISABLED
-    for _, name, loop in named_records(section, SCOPE.name):
+    for _, name, loop in named_records(sections.get(SCOPE.section), SCOPE.name):
         if isinstance(loop, MAPPINGS):
             for signal in signals(name, loop, evaluator_for(rules, settings, now)):
                 if signal.warns:
                     yield signal.rule, name, f"loop {name}: {signal.text}"
+
+
+def faults(sections: Mapping[str, Any], rules: RuleSet) -> Iterator[Fault]:
+    """None beyond those that the schema finds."""
+    return iter(())
+
+
+def follow_up(paths: Paths, done: Reconciled) -> None:
+    """Nothing: an open loop has no report."""
 
 
 def archive(paths: Paths, name: str, entries: Sequence[Mapping[str, Any]]) -> None:

@@ -9,7 +9,7 @@ from liza.model import MAPPINGS, Fault, Record
 from liza.rules.evaluate import RuleSet
 from liza.scopes.change import append_archive, read_usable, reconcile_each
 from liza.scopes.evaluator import Evaluator
-from liza.scopes.records import Scope, Settled, mappings_of, named_records
+from liza.scopes.records import Reconciled, Scope, mappings_of, named_records
 from liza.scopes.slices import derived, states
 from liza.scopes.slices.fields import ACTIVE, RESULTS, open_trip, status_of, stop_reason, unusable_fields
 from liza.store.document import Document
@@ -53,11 +53,14 @@ def derive(section: Any, rules: RuleSet, environment: Mapping[str, str]) -> tupl
     return tuple(record._replace(key=index) for index, record in enumerate(found))
 
 
-def settle(section: Any, rules: RuleSet, environment: Mapping[str, str], now: datetime) -> Settled:
+def reconcile(sections: Mapping[str, Any], rules: RuleSet, environment: Mapping[str, str], now: datetime) -> Reconciled:
     """The section after the rules were applied to every slice."""
     evaluator = evaluator_for(rules, now)
     return reconcile_each(
-        section, SCOPE, unusable_fields, lambda name, record: states.reconcile_record(name, record, evaluator)
+        sections,
+        SCOPE,
+        unusable_fields,
+        lambda name, record: states.reconcile_record(name, record, evaluator),
     )
 
 
@@ -75,12 +78,12 @@ def _trip_key(record: Mapping[str, Any]) -> str:
     return str(trip.get("trip_id") or trip.get("stopped") or record.get("status"))
 
 
-def causes(
-    section: Any, rules: RuleSet, environment: Mapping[str, str], now: datetime
+def alarms(
+    sections: Mapping[str, Any], rules: RuleSet, environment: Mapping[str, str], now: datetime
 ) -> Iterator[tuple[str, str, str]]:
     """Alarms: slices that cannot be evaluated, tests that cannot be run, and changed files outside the scope."""
     evaluator = evaluator_for(rules, now)
-    for _, name, record in named_records(section, SCOPE.name):
+    for _, name, record in named_records(sections.get(SCOPE.section), SCOPE.name):
         if not isinstance(record, MAPPINGS):
             continue
         unusable = next(unusable_fields(record), None)
@@ -101,7 +104,7 @@ def causes(
             yield "scope_violated", name, f"slice {name} changed files outside its scope: {', '.join(files[:5])}"
 
 
-def follow_up(paths: Paths, done: Settled) -> None:
+def follow_up(paths: Paths, done: Reconciled) -> None:
     """Write the reports on slices that were just stopped; one that cannot be written now is written later."""
     from liza.scopes.slices.diagnostic_reports import write_missing_reports
 
@@ -111,11 +114,11 @@ def follow_up(paths: Paths, done: Settled) -> None:
             write_missing_reports(paths, name, record)
 
 
-def faults(section: Any, rules: RuleSet, beside: Mapping[str, Any]) -> Iterator[Fault]:
+def faults(sections: Mapping[str, Any], rules: RuleSet) -> Iterator[Fault]:
     """Every fault of the section, for `validate`."""
     from liza.scopes.slices import validate
 
-    return validate.faults(section)
+    return validate.faults(sections.get(SCOPE.section))
 
 
 def archive(paths: Paths, name: str, entries: Sequence[Mapping[str, Any]]) -> None:

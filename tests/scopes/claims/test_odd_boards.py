@@ -225,7 +225,7 @@ RETRIES = "".join(f"- {{timestamp: 2025-01-18T1{n}:00:00Z, task: t{n}, {DETAILS}
 def test_a_claim_that_cannot_be_written_is_not_said_to_be_fine_and_keeps_no_loop_from_being_judged(lab: Claims) -> None:
     lab.write(f"{SHARED}anomalies: []\n")
     ran = lab.run("analyze")
-    assert (ran.code, "claims could not be judged" in ran.err, "hint: " in ran.err) == (4, True, True)
+    assert (ran.code, "claims could not be evaluated" in ran.err, "hint: " in ran.err) == (4, True, True)
     assert "nightly: {status: OPEN" in lab.text
     assert "C-001: *shared\n" in lab.text
     assert lab.round("A").code == 4  # it waits in the inbox
@@ -235,7 +235,7 @@ def test_a_claim_that_cannot_be_written_is_not_said_to_be_fine_and_keeps_no_loop
 def test_nor_does_it_hide_that_everybody_is_halted(lab: Claims) -> None:
     lab.write(f"{SHARED}anomalies:\n{RETRIES}")
     ran = lab.run("analyze", "--now", "2025-01-18T20:00:00Z")
-    assert (ran.code, "claims could not be judged" in ran.out) == (3, True)
+    assert (ran.code, "claims could not be evaluated" in ran.out) == (3, True)
     assert lab.checkpoint.exists()
 
 

@@ -14,7 +14,7 @@ RULES = read_rules(None)
 
 def problems(text: str) -> list[Problem]:
     document = parse(f"slices:\n{text}".encode(), "state.yaml")
-    return list(locate_faults(document, faults(document.data["slices"], RULES, {})))
+    return list(locate_faults(document, faults(document.data, RULES)))
 
 
 def said(text: str) -> list[str]:
@@ -27,7 +27,7 @@ def test_what_liza_writes_has_nothing_wrong_with_it(slices: Slices) -> None:
     slices.attempt("reset", "--slice", "S-1", "-m", "again")
     slices.does("fail c", "fail c", "fail c", "fail c")
     document = parse(slices.state.read_bytes(), "state.yaml")
-    assert list(faults(document.data["slices"], RULES, {})) == []
+    assert list(faults(document.data, RULES)) == []
     assert slices.run("validate").code == 0
 
 

@@ -55,7 +55,7 @@ def _described(paths: Paths, seen: Seen | None, facts: Mapping[str, Any]) -> str
         return f"process {one_line(facts.get('pid'))} {how} (liza watch --background)"
     if seen.waits:
         folder = one_line(os.path.relpath(paths.folder))
-        return f"{click.style(word, fg='green', bold=True)}, process {seen.pid}, for {folder}/ to be made"
+        return f"{click.style(word, fg='green', bold=True)}, process {seen.pid}, for {folder}/ to be created"
     parts = [f"process {seen.pid}", one_line(facts.get("backend") or "it cannot write watch.json")]
     started, checks = parse_time(facts.get("started")), facts.get("checks")
     parts += [f"for {show.span(datetime.now(UTC) - started)}"] if started is not None else []

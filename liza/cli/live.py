@@ -9,18 +9,18 @@ import click
 
 from liza.cli import show
 from liza.daemon.daemon import Watcher
-from liza.daemon.notifier import Happening, Kind
+from liza.daemon.notifier import Event, EventKind
 from liza.scopes.sprint import checkpoint
 from liza.text import one_line, plural, printable
 
 COLOURS = {
-    Kind.TRIPPED: "red",
-    Kind.DEGRADED: "red",
-    Kind.ALARM: "yellow",
-    Kind.RESOLVED: "green",
-    Kind.RECOVERED: "green",
+    EventKind.TRIPPED: "red",
+    EventKind.DEGRADED: "red",
+    EventKind.ALARM: "yellow",
+    EventKind.RESOLVED: "green",
+    EventKind.RECOVERED: "green",
 }
-_LAST = 50  # happenings that are kept; as many are shown as there is room for
+_LAST = 50  # events that are kept; as many are shown as there is room for
 _ALARMS = 5
 # A screen of its own, so that nothing scrolls away; no cursor; and what is too long for a line ends with the line.
 _BEGIN = "\x1b[?1049h\x1b[?25l\x1b[?7l"
@@ -32,12 +32,12 @@ class View:
 
     def __init__(self) -> None:
         self.watcher: Watcher | None = None
-        self.last: deque[Happening] = deque(maxlen=_LAST)
+        self.last: deque[Event] = deque(maxlen=_LAST)
         self._drawn = ""
 
-    def happened(self, happening: Happening) -> None:
-        if happening.kind is not Kind.CHECKED:  # the patterns show that
-            self.last.append(happening)
+    def happened(self, event: Event) -> None:
+        if event.kind is not EventKind.CHECKED:  # the patterns show that
+            self.last.append(event)
 
     def draw(self) -> None:
         """Show the present state, unless it is shown already; the size of the terminal is part of it."""
@@ -77,10 +77,10 @@ class View:
         parts = [watcher.changes.backend, f"process {os.getpid()}", f"{plural(watcher.checks, 'check')}"]
         parts += [f"last change {seen.astimezone():%H:%M:%S}"] if seen is not None else []
         parts += ["only observing"] if watcher.options.observe else []
-        error = watcher.telling.health.last_error
+        error = watcher.notifier.health.last_error
         lines.append(f"watch:   {one_line(', '.join(parts), 200)}")
         lines += [f"{show.bold('DEGRADED', 'red')}: {one_line(error, 500)}"] if error is not None else []
-        standing = list(watcher.telling.standing.values())
+        standing = list(watcher.notifier.active.values())
         lines += [f"alarms:  {len(standing)}"] if standing else []
         lines += [f"  {click.style('!', fg='yellow')} {one_line(each.text, 500)}" for each in standing[-_ALARMS:]]
         return lines
@@ -105,7 +105,7 @@ def _size() -> tuple[int, int]:
         return 80, 24
 
 
-def _told(each: Happening, width: int) -> str:
+def _told(each: Event, width: int) -> str:
     word = click.style(f"{each.kind:<9}", fg=COLOURS.get(each.kind))
     return f"  {each.at.astimezone():%H:%M:%S}  {word}  {one_line(each.text, max(width, 20))}"
 

@@ -18,7 +18,7 @@ from liza.cli.live import View
 from liza.daemon import background
 from liza.daemon.daemon import Options, Watcher
 from liza.daemon.lease import Taken, facts_of, state
-from liza.daemon.notifier import Happening, Kind
+from liza.daemon.notifier import Event, EventKind
 from liza.errors import LizaError, NoBlackboard, WrongUsage
 from liza.model import format_time
 from liza.store.locate import FOLDER
@@ -137,9 +137,9 @@ def _start(paths: Paths, options: Options, as_json: bool) -> int:
         log = background.Log(paths.watch_log)
         told_once: list[str] = []
 
-        def tell(happening: Happening) -> None:
-            log.write(_plain(happening))
-            if happening.kind in (Kind.STARTED, Kind.WAITING) and not told_once:
+        def tell(event: Event) -> None:
+            log.write(_plain(event))
+            if event.kind in (EventKind.STARTED, EventKind.WAITING) and not told_once:
                 told_once.append("ready")  # the pipe is closed by it, and its number may be another file's then
                 say(f"ready {os.getpid()}")
 
@@ -178,14 +178,14 @@ def _start(paths: Paths, options: Options, as_json: bool) -> int:
 
 
 def _once(paths: Paths, options: Options, as_json: bool) -> int:
-    happened: list[Happening] = []
+    happened: list[Event] = []
     watcher = Watcher(paths, options, happened.append)
     watcher.once()
     for each in happened:
         (_json_line if as_json else _line)(each)
-    errors = watcher.telling.health.errors.values()
+    errors = watcher.notifier.health.errors.values()
     for failure in errors:
-        (_json_line if as_json else _line)(Happening(datetime.now(UTC), Kind.DEGRADED, failure.text))
+        (_json_line if as_json else _line)(Event(datetime.now(UTC), EventKind.DEGRADED, failure.text))
     if watcher.found is not None and watcher.found.trigger is not None:
         return 3
     return 4 if errors else 0
@@ -238,15 +238,15 @@ def _bytes_of(char: str) -> str:
 # --- printing --------------------------------------------------------------------------------------------------------
 
 
-def _plain(happening: Happening) -> str:
-    return f"{format_time(happening.at)}  {happening.kind:<9}  {show.short(happening.text, 400)}"
+def _plain(event: Event) -> str:
+    return f"{format_time(event.at)}  {event.kind:<9}  {show.short(event.text, 400)}"
 
 
-def _line(happening: Happening) -> None:
-    click.echo(_plain(happening))
+def _line(event: Event) -> None:
+    click.echo(_plain(event))
     sys.stdout.flush()
 
 
-def _json_line(happening: Happening) -> None:
-    envelope.write("watch", str(happening.kind), at=format_time(happening.at), text=happening.text)
+def _json_line(event: Event) -> None:
+    envelope.write("watch", str(event.kind), at=format_time(event.at), text=event.text)
     sys.stdout.flush()

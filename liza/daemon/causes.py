@@ -41,26 +41,26 @@ _ALONE = ("detail", "question", "description", "what")  # texts that need no nam
 
 
 def of_rules(verdict: Verdict) -> Iterator[Cause]:
-    """One for each group that a rule which only tells has found."""
+    """One for each group that a rule with the action ALERT has matched."""
     for match in verdict.observed:
         if match.rule.action == "ALERT":
             yield Cause(match.rule.name, _key(match.key or ""), _words(match))
 
 
 def _key(key: str) -> str:
-    """What tells two causes apart, however long an id somebody made."""
+    """What distinguishes two causes, however long an id is."""
     return key if len(key) <= _LONG else f"{key[:_LONG]} {hashlib.sha256(key.encode(errors='replace')).hexdigest()[:8]}"
 
 
 def _words(match: Match) -> str:
     fields = _SAID_BY.get(match.rule.name)
-    told = [text for record in match.evidence[-1:] for text in _told_by(record, fields or _SAID)]
-    said = ", ".join(told if fields else told[:1])
+    texts = [text for record in match.evidence[-1:] for text in _texts_of(record, fields or _SAID)]
+    said = ", ".join(texts if fields else texts[:1])
     parts = (match.rule.summary or match.rule.description or match.rule.name, match.key or "", said)
     return ": ".join(one_line(part, 2 * _LONG) for part in parts if part)
 
 
-def _told_by(record: Record, fields: tuple[str, ...]) -> Iterator[str]:
+def _texts_of(record: Record, fields: tuple[str, ...]) -> Iterator[str]:
     for name in fields:
         texts = [one_line(value, _LONG) for value in values(record.get(name)) if not isinstance(value, Mapping)]
         said = ", ".join(text for text in texts[:5] if text)
@@ -69,7 +69,7 @@ def _told_by(record: Record, fields: tuple[str, ...]) -> Iterator[str]:
 
 
 def of_changes(rules: RuleSet) -> Iterator[Cause]:
-    """Agents can write rules.yaml, too: what it loosens is told."""
+    """Agents can write rules.yaml, too: what it loosens is reported."""
     for change in rules.changes:
         yield Cause("rules_changed", _key(change), f"rules.yaml: {change}")
 
@@ -178,8 +178,10 @@ def _waiting(name: str, age: timedelta, limits: tuple[timedelta, ...]) -> Iterat
 
 
 def of_restored(times: Mapping[str, int]) -> Iterator[Cause]:
-    """What was missing beside the open trip and was made again, by how often. Told again when it has doubled, so that
-    somebody who keeps removing it does not flood people."""
+    """What was missing beside the open trip and was made again, by how often.
+
+    Reported again when it has doubled, so that a program which keeps removing it does not flood people.
+    """
     for text, number in times.items():
         often = f" ({number} times)" if number > 1 else ""
         yield Cause("restored", text, text + often, str(number.bit_length()) if number else "")

@@ -1,4 +1,4 @@
-"""The one thread that decides: it waits for a change, judges it, acts, and has told what happened.
+"""The one thread that decides: it waits for a change, evaluates it, acts, and reports what happened.
 
 Nothing here is kept that a restart would miss: what counts is on the blackboard.
 """
@@ -16,7 +16,7 @@ from liza.daemon import causes, escalation, events, scopes
 from liza.daemon.causes import Ages
 from liza.daemon.health import GRACE, STILL
 from liza.daemon.lease import FolderGone, Lease, Taken
-from liza.daemon.notifier import Happening, Kind, Telling
+from liza.daemon.notifier import Event, EventKind, Notifier
 from liza.daemon.watcher import Changes, versions
 from liza.errors import LizaError, LockTimeout, Refused
 from liza.model import format_time
@@ -49,7 +49,7 @@ class Options(NamedTuple):
 
     interval: float = 1.0  # seconds; a change without an event is acted on after that long
     poll: bool = False
-    observe: bool = False  # judge and tell, never halt
+    observe: bool = False  # evaluate and report, never halt
 
 
 class Watcher:
@@ -59,7 +59,7 @@ class Watcher:
         self,
         paths: Paths,
         options: Options,
-        tell: Callable[[Happening], None],
+        on_event: Callable[[Event], None],
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         looked: Callable[[], None] = lambda: None,
     ) -> None:
@@ -70,7 +70,7 @@ class Watcher:
         self.board = Board(paths, waits=False)
         self.lease = Lease(paths)
         self.changes = Changes(paths, poll=options.poll)
-        self.telling = Telling(paths, self.lease, tell, clock, self._about_us)
+        self.notifier = Notifier(paths, self.lease, on_event, clock, self._about_us)
         self.backend = self.changes.backend
         self.started = clock()
         self.stopping = False
@@ -108,21 +108,23 @@ class Watcher:
             self.lease.release()
             return
         try:
-            self.telling.remember()
+            self.notifier.remember()
             self._tidy()
             self.changes.start()
             self.backend = self.changes.backend
-            self.telling.write_down()  # which process it is that holds the lock, before anybody relies on it
-            self.telling.tell(Kind.STARTED, f"watching {self.paths.folder} by {self.backend}, process {os.getpid()}")
+            self.notifier.save_facts()  # which process it is that holds the lock, before anybody relies on it
+            self.notifier.report(
+                EventKind.STARTED, f"watching {self.paths.folder} by {self.backend}, process {os.getpid()}"
+            )
             while not self.stopping:
                 self.tick()
                 self.looked()
                 _load_what_a_trip_needs()
                 self.changes.wait(self._patience())
         finally:
-            self.telling.stop()
-            self.telling.tell(Kind.STOPPED, "watching no longer")
-            self.telling.write_down("stopped")
+            self.notifier.stop()
+            self.notifier.report(EventKind.STOPPED, "watching no longer")
+            self.notifier.save_facts("stopped")
             self.changes.stop()
             self.lease.release()
 
@@ -130,7 +132,7 @@ class Watcher:
         """One look, and what follows from it."""
         self.lease.take()
         try:
-            self.telling.remember()
+            self.notifier.remember()
             self._tidy()
             self.tick()
             while self.waited or (self.found is None and self._waits_for_a_writer(self.ticked)):
@@ -141,15 +143,15 @@ class Watcher:
                 self.due = self.ticked
                 self.tick()
         finally:
-            self.telling.stop()
-            self.telling.write_down("stopped")
+            self.notifier.stop()
+            self.notifier.save_facts("stopped")
             self.lease.release()
 
     def _tidy(self) -> None:
         try:
             tidy(self.board)
         except Exception as error:  # noqa: BLE001 - what is in the folder keeps nobody from watching it
-            self.telling.failed("liza", LizaError(f"a bug in liza: {type(error).__name__}: {error}"), self.clock())
+            self.notifier.failed("liza", LizaError(f"a bug in liza: {type(error).__name__}: {error}"), self.clock())
 
     def stop(self) -> None:
         """From a signal handler: finish what is in hand, then end."""
@@ -172,8 +174,8 @@ class Watcher:
     def _wait_for_the_folder(self) -> None:
         if not self.waiting:
             self.waiting = True
-            self.lease.wait_openly()
-            self.telling.tell(Kind.WAITING, f"there is no {self.paths.folder} yet")
+            self.lease.announce_waiting()
+            self.notifier.report(EventKind.WAITING, f"there is no {self.paths.folder} yet")
         self.looked()
         self.changes.wait(self.options.interval)
 
@@ -208,7 +210,7 @@ class Watcher:
         self.lease.beat()
         if self.backend != self.changes.backend:
             self.backend = self.changes.backend
-            self.telling.tell(Kind.BACKEND, f"watching by {self.backend} from now on")
+            self.notifier.report(EventKind.BACKEND, f"watching by {self.backend} from now on")
         now = self.clock()
         if now < self.ticked:
             self._clock_was_set_back(now)
@@ -219,21 +221,23 @@ class Watcher:
             if not os.path.isdir(self.paths.folder):
                 return  # what was not found in a folder that was deleted meanwhile is nothing to be alarmed about
             self._look_for_alarms(now)
-            self.telling.works("liza")
+            self.notifier.works("liza")
         except Exception as error:  # noqa: BLE001 - a bug of ours, and a breaker that is gone breaks nothing
-            # It is told, and tried again, with nothing that it may have come from.
-            self.telling.failed("liza", LizaError(f"a bug in liza: {type(error).__name__}: {error}"), now)
+            # It is reported, and tried again, with nothing that it may have come from.
+            self.notifier.failed("liza", LizaError(f"a bug in liza: {type(error).__name__}: {error}"), now)
             self.document, self.memo, self.shipped_memo = None, new_memo(), new_memo()
             self._at(now, RETRY)
         while self.lease.moved:
             aside = os.path.relpath(self.lease.moved.pop(), self.paths.folder)
-            self.telling.tell(Kind.ALARM, f"watch.lock was not a regular file; it was moved to .liza/{aside}")
+            self.notifier.report(EventKind.ALARM, f"watch.lock was not a regular file; it was moved to .liza/{aside}")
         while self.board.rescued:
             kept = self.board.rescued.pop()
-            self.telling.tell(Kind.ALARM, f"a version of state.yaml that another program wrote was kept in {kept}")
-        self.telling.tell_errors(now)
+            self.notifier.report(
+                EventKind.ALARM, f"a version of state.yaml that another program wrote was kept in {kept}"
+            )
+        self.notifier.report_errors(now)
         self._see_to_degraded(now)
-        self.telling.write_down()
+        self.notifier.save_facts()
 
     def _takes_again(self) -> bool:
         """After the lock is no longer ours: the folder was deleted, or somebody put something else in its place.
@@ -248,9 +252,9 @@ class Watcher:
         except Refused as error:
             if isinstance(error, Taken) and error.is_daemon:
                 raise
-            self.telling.failed("watch.lock", error, self.clock())
+            self.notifier.failed("watch.lock", error, self.clock())
             return True
-        self.telling.works("watch.lock")
+        self.notifier.works("watch.lock")
         if is_held:
             self.seen, self.found, self.document, self.open = {}, None, None, {}  # perhaps as another blackboard
         return is_held
@@ -269,7 +273,7 @@ class Watcher:
             self._look(now)
         elif self.unchecked and self.document is not None and not self.changes.is_stirred:
             self.unchecked = False
-            self.telling.stands("problems", causes.of_problems(take_snapshot(self.document, now=now)))
+            self.notifier.set_active("problems", causes.of_problems(take_snapshot(self.document, now=now)))
 
     def _lacks_paperwork(self, there: Mapping[str, Any]) -> bool:
         """What was made again and removed once more between two looks seems not to have changed."""
@@ -285,12 +289,12 @@ class Watcher:
             self.rules, self.memo = rules, new_memo()
             self.shipped, self.shipped_memo = rules.shipped(), new_memo()
         if broken is not None:
-            self.telling.failed("rules", broken, now)  # the last good ones stay in force
+            self.notifier.failed("rules", broken, now)  # the last good ones stay in force
             return
-        self.telling.works("rules")
+        self.notifier.works("rules")
         if not first:
-            self.telling.tell(Kind.RELOADED, f"{len(self.rules.rules)} rules in force")
-        self.telling.stands("rules", causes.of_changes(self.rules))
+            self.notifier.report(EventKind.RELOADED, f"{len(self.rules.rules)} rules in force")
+        self.notifier.set_active("rules", causes.of_changes(self.rules))
 
     def _look(self, now: datetime) -> None:
         for _ in range(_TRIES):
@@ -310,7 +314,7 @@ class Watcher:
                 self.rules.budget.overruns.clear()
             found = evaluate_board(self.board, document, self.rules, now, self.memo)
         except LizaError as error:
-            self.telling.failed("blackboard", error, now)
+            self.notifier.failed("blackboard", error, now)
             self._at(now, 0.0 if self._waits_for_a_writer(now) else GRACE)
             return
         self.foreign = self.foreign or _is_foreign(self.document, document)
@@ -319,13 +323,13 @@ class Watcher:
         self.found = self._act(found, document, now)
         if tripped:
             self.found = self.found._replace(tripped=self.found.trigger is not None)
-        self.telling.set_targets(self.rules.notify, document.data.get("config"))
+        self.notifier.set_targets(self.rules.notify, document.data.get("config"))
         self._report_overruns(now)
-        self.unchecked = self.telling.has_looked("problems")
-        if not self.unchecked:  # the first look: what was told before must not seem to be over
-            self.telling.stands("problems", causes.of_problems(take_snapshot(document, now=now)))
+        self.unchecked = self.notifier.has_looked("problems")
+        if not self.unchecked:  # the first look: what was reported before must not seem to be over
+            self.notifier.set_active("problems", causes.of_problems(take_snapshot(document, now=now)))
         self.aged = None
-        self._tell_what_is_new(before, self.found, now)
+        self._report_changes(before, self.found, now)
         self._see_to_scopes(document, now)
         self._enter_waiting(now)
         self._see_to_time(now)
@@ -342,20 +346,20 @@ class Watcher:
     def _report_overruns(self, now: datetime) -> None:
         error = overrun(self.rules, self.paths.rules) if self.rules is not None else None
         if error is None:
-            self.telling.works("own rules")
+            self.notifier.works("own rules")
         else:
-            self.telling.failed("own rules", error, now)
+            self.notifier.failed("own rules", error, now)
 
     def _see_to_degraded(self, now: datetime) -> None:
         """`on_degraded: halt`, once something has not worked for a while."""
-        if self.options.observe or (self.found is None and not self.telling.health.errors):
+        if self.options.observe or (self.found is None and not self.notifier.health.errors):
             return
-        lasting = [each for each in self.telling.health.errors.values() if (now - each.since).total_seconds() >= GRACE]
-        if lasting or not self.telling.health.errors:
+        lasting = [each for each in self.notifier.health.errors.values() if (now - each.since).total_seconds() >= GRACE]
+        if lasting or not self.notifier.health.errors:
             with suppress(LizaError):  # tried again at the next tick
                 said = degraded.see_to(self.board, LizaError(lasting[0].text) if lasting else None, now)
                 if said is not None:
-                    self.telling.tell(Kind.ALARM, said)
+                    self.notifier.report(EventKind.ALARM, said)
 
     def _read(self, now: datetime) -> Document:
         """The blackboard, and no half of a save; but whoever keeps it open for ever does not keep us from judging."""
@@ -379,18 +383,18 @@ class Watcher:
         return self.written is not None and (now - self.written).total_seconds() < GRACE
 
     def _act(self, found: Check, document: Document, now: datetime) -> Check:
-        """Put the verdict on the sprint into effect; what could not be done is told, and tried again."""
+        """Put the verdict on the sprint into effect; what could not be done is reported, and tried again."""
         assert self.rules is not None
         enter = self._may_enter(now)
         try:
             if not self.options.observe:
                 found = act(self.board, self.rules, found, document, now, enter=enter, waits=False)
-            self.telling.works("blackboard")
+            self.notifier.works("blackboard")
         except LizaError as error:
             self._at(now, self.options.interval if _is_for_the_lock(error) else RETRY)
             if isinstance(error, LockTimeout) and not found.is_open:
                 return found  # what is only to be written down keeps nobody from being halted meanwhile
-            self.telling.failed("blackboard", error, now)
+            self.notifier.failed("blackboard", error, now)
             if isinstance(error, Halted):
                 found = found._replace(trigger=error.trigger, tripped=found.trigger is None, failed=True)
         if enter:
@@ -406,21 +410,21 @@ class Watcher:
             return False
         return self.foreign and (now - self.entered).total_seconds() >= REFRESH
 
-    def _tell_what_is_new(self, before: Check | None, found: Check, now: datetime) -> None:
+    def _report_changes(self, before: Check | None, found: Check, now: datetime) -> None:
         # Resolved while nobody watched, or since the last look, and tripped again.
         unseen = before is None or (before.trigger is not None and found.trigger is not None)
-        absence = events.of_absence(found, self.telling.was_told) if unseen else ()
+        absence = events.of_absence(found, self.notifier.was_reported) if unseen else ()
         for each in (*absence, *events.of_check(before, found, observe=self.options.observe)):
-            entry = events.entry_of(found, each.trip_id) if each.kind is Kind.RESOLVED else None
+            entry = events.entry_of(found, each.trip_id) if each.kind is EventKind.RESOLVED else None
             self.decided += [entry] if entry is not None and not self.options.observe else []
             self._log_decisions(now)
-            self.telling.tell(*each)
+            self.notifier.report(*each)
         halt = checkpoint.read(self.paths.checkpoint)
-        self.telling.stands("halt", causes.about_the_halt(halt, found.trigger))
+        self.notifier.set_active("halt", causes.about_the_halt(halt, found.trigger))
         self._count_restored(halt, found)
-        self.telling.stands("restored", causes.of_restored(self.restored))
-        self.telling.stands("claims", causes.of_verdict(found.verdict))
-        self.telling.stands("own alarms", causes.of_rules(found.verdict))
+        self.notifier.set_active("restored", causes.of_restored(self.restored))
+        self.notifier.set_active("claims", causes.of_verdict(found.verdict))
+        self.notifier.set_active("own alarms", causes.of_rules(found.verdict))
 
     def _count_restored(self, halt: checkpoint.Checkpoint | None, found: Check) -> None:
         if found.trigger is None:
@@ -438,7 +442,9 @@ class Watcher:
             if any(isinstance(error, LockTimeout) for error in failed):
                 return  # at the next tick
             for error in failed:
-                self.telling.tell(Kind.ALARM, f"a decision could not be written down: {error.file}: {error.message}")
+                self.notifier.report(
+                    EventKind.ALARM, f"a decision could not be recorded: {error.file}: {error.message}"
+                )
             del self.decided[0]
 
     def _see_to_scopes(self, document: Document, now: datetime) -> None:
@@ -447,12 +453,12 @@ class Watcher:
         try:
             now_open = scopes.open_trips(self.board, self.rules, document, now, self.options.observe, self.open)
         except LizaError as error:
-            self.telling.failed("scopes", error, now)
+            self.notifier.failed("scopes", error, now)
             self._at(now, self.options.interval if _is_for_the_lock(error) else RETRY)
             return
-        self.telling.works("scopes")
+        self.notifier.works("scopes")
         for each in events.of_scopes(self.open, now_open):
-            self.telling.tell(*each)
+            self.notifier.report(*each)
         self.open = now_open
 
     def _enter_waiting(self, now: datetime) -> None:
@@ -465,25 +471,25 @@ class Watcher:
             self._at(now, RETRY)  # a lock that is held is nothing to report: `status` says what waits
             return
         self.waited = found.records > 0
-        self.telling.stands("inbox", causes.of_inbox(found.problems))
+        self.notifier.set_active("inbox", causes.of_inbox(found.problems))
 
     def _look_for_alarms(self, now: datetime) -> None:
-        """What changes by time alone, too, is looked at now and then; what stands is told each time it is due."""
+        """What changes by time alone is checked now and then; what is active is reported each time it is due."""
         if self.document is None or self.rules is None:
             return
         if self.aged is None or (now - self.aged).total_seconds() >= AGING or now < self.aged:
             self.aged = now
             snapshot = snapshot_of(self.board, self.document, self.rules, check=False)
             self.board.sweep()
-            self.telling.stands("leftovers", causes.of_leftovers(self.board.stuck))
-            self.telling.stands("files", causes.of_files(self.paths, snapshot, self.ages, now))
-            self.telling.stands("alarms", causes.of_rules(evaluate(self.rules.only_alarms(), snapshot, now)))
-            self.telling.stands("scopes", scopes.causes(self.board, snapshot, self.rules, now))
-            self.telling.stands("decisions", causes.of_decisions(self.document.data.get("circuit_breaker"), now))
-            self.telling.stands("silences", causes.of_silences(self.document.data.get("silences"), now))
+            self.notifier.set_active("leftovers", causes.of_leftovers(self.board.stuck))
+            self.notifier.set_active("files", causes.of_files(self.paths, snapshot, self.ages, now))
+            self.notifier.set_active("alarms", causes.of_rules(evaluate(self.rules.only_alarms(), snapshot, now)))
+            self.notifier.set_active("scopes", scopes.causes(self.board, snapshot, self.rules, now))
+            self.notifier.set_active("decisions", causes.of_decisions(self.document.data.get("circuit_breaker"), now))
+            self.notifier.set_active("silences", causes.of_silences(self.document.data.get("silences"), now))
             trigger, since = self.found.trigger if self.found else None, self.ages.since(self.paths.checkpoint, now)
-            self.telling.outcome("ESCALATION", escalation.see_to(self.paths, since, trigger, snapshot, now))
-        self.telling.tell_alarms(now)
+            self.notifier.outcome("ESCALATION", escalation.see_to(self.paths, since, trigger, snapshot, now))
+        self.notifier.report_alarms(now)
 
     # --- when to look again -----------------------------------------------------------------------------------------
 

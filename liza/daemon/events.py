@@ -1,9 +1,9 @@
-"""What a look has found that the look before had not: decisions only, nothing is told or written here."""
+"""What a check has found that the check before had not. Only decisions: nothing is reported or written here."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from liza.daemon.notifier import Kind, News
+from liza.daemon.notifier import EventKind, Notice
 from liza.model import Progress, Reason
 from liza.scopes.sprint.evaluate import Check
 from liza.scopes.sprint.section import history_of, named, whose
@@ -13,34 +13,34 @@ _TODO = (
 )
 
 
-def of_check(before: Check | None, found: Check, *, observe: bool) -> Iterator[News]:
+def of_check(before: Check | None, found: Check, *, observe: bool) -> Iterator[Notice]:
     """What is new about the sprint's breaker."""
     was = before.trigger if before is not None else None
     trigger = found.trigger
     if trigger is not None and (was is None or was.get("trip_id") != trigger.get("trip_id")):
         verb = "" if found.tripped else " (found open)"
-        yield News(Kind.TRIPPED, f"{named(trigger)}{verb}", _id(trigger), _TODO)
+        yield Notice(EventKind.TRIPPED, f"{named(trigger)}{verb}", _id(trigger), _TODO)
     elif found.tripped and was is not None and before is not None and not before.failed and not found.notes:
         said = "state.yaml no longer had this trip, as where an older copy is saved over it; it was entered again"
-        yield News(Kind.ALARM, f"{trigger.get('pattern') if trigger else '?'}: {said}")
+        yield Notice(EventKind.ALARM, f"{trigger.get('pattern') if trigger else '?'}: {said}")
     elif was is not None and trigger is None and was.get("trip_id") and entry_of(found, was.get("trip_id")) is None:
         said = (
             "state.yaml no longer has this trip, as where an older copy is saved over it; nobody has entered a decision"
         )
-        yield News(Kind.ALARM, f"{was.get('pattern')}: {said}")
+        yield Notice(EventKind.ALARM, f"{was.get('pattern')}: {said}")
     elif was is not None and trigger is None:
-        yield News(Kind.RESOLVED, _resolution(found, was), _id(was))
+        yield Notice(EventKind.RESOLVED, _resolution(found, was), _id(was))
     elif observe and (names := [name for name in _matching(found) if before is None or name not in _matching(before)]):
-        yield News(Kind.TRIPPED, f"{', '.join(names)} would trip (only observing)")
+        yield Notice(EventKind.TRIPPED, f"{', '.join(names)} would trip (only observing)")
     elif before is None or _counts(before) != _counts(found):
-        yield News(Kind.CHECKED, _nearest(found))
+        yield Notice(EventKind.CHECKED, _nearest(found))
     for note in found.notes:
         if note not in found.restored:  # those are alarms for as long as the trip is open
-            yield News(Kind.CHECKED if note in found.joined else Kind.ALARM, note)
+            yield Notice(EventKind.CHECKED if note in found.joined else EventKind.ALARM, note)
 
 
-def of_absence(found: Check, was_told: Callable[[Kind, str], bool]) -> Iterator[News]:
-    """Trips that people were told of, and that were resolved while nobody watched.
+def of_absence(found: Check, was_reported: Callable[[EventKind, str], bool]) -> Iterator[Notice]:
+    """Trips that were reported, and were resolved while no daemon ran.
 
     Not the one that is open: whoever decides by hand enters the decision first, and sets the status after that.
     """
@@ -48,14 +48,18 @@ def of_absence(found: Check, was_told: Callable[[Kind, str], bool]) -> Iterator[
     for entry in history_of(found.snapshot.sections.get("circuit_breaker")):
         if isinstance(entry, Mapping) and entry.get("trip_id"):  # with resolved_at, or closed by the status alone
             trip_id = str(entry["trip_id"])
-            if trip_id != still_open and was_told(Kind.TRIPPED, trip_id) and not was_told(Kind.RESOLVED, trip_id):
-                yield News(Kind.RESOLVED, _resolution(found, entry), trip_id)
+            if (
+                trip_id != still_open
+                and was_reported(EventKind.TRIPPED, trip_id)
+                and not was_reported(EventKind.RESOLVED, trip_id)
+            ):
+                yield Notice(EventKind.RESOLVED, _resolution(found, entry), trip_id)
 
 
-def of_scopes(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[News]:
+def of_scopes(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Notice]:
     """What is new about the narrower scopes: the open trips of each by their ids, in words."""
-    yield from (News(Kind.TRIPPED, text, trip_id) for trip_id, text in after.items() if trip_id not in before)
-    yield from (News(Kind.RESOLVED, text, trip_id) for trip_id, text in before.items() if trip_id not in after)
+    yield from (Notice(EventKind.TRIPPED, text, trip_id) for trip_id, text in after.items() if trip_id not in before)
+    yield from (Notice(EventKind.RESOLVED, text, trip_id) for trip_id, text in before.items() if trip_id not in after)
 
 
 def _id(trigger: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from liza.daemon.alarms import Alarms, Cause
 from liza.errors import LizaError, location
 from liza.text import one_line
 
-GRACE = 2.0  # seconds that a file may be unreadable before anybody is told: a save is not always done at once
+GRACE = 2.0  # seconds that a file may be unreadable before it is reported: a save is not always done at once
 STILL = 30.0  # seconds after which nobody is in the middle of a save any more, though they have the file open
 
 
@@ -19,14 +19,14 @@ class Failure(NamedTuple):
 
 
 class Health:
-    """DEGRADED while there are errors; the last good verdict stands meanwhile.
+    """DEGRADED while there are errors; the last good verdict counts meanwhile.
 
-    People are told of each once it has lasted for a while, reminded of it, and told when it is over, as of an alarm.
+    Each is reported once it has lasted for a while, repeated, and reported when it is over, as an alarm is.
     """
 
     def __init__(self) -> None:
         self.errors: dict[str, Failure] = {}  # by what it is that does not work
-        self._told = Alarms()
+        self._reported = Alarms()
 
     @property
     def last_error(self) -> str | None:
@@ -40,17 +40,17 @@ class Health:
         self.errors.pop(what, None)
 
     def update(self, now: datetime) -> tuple[list[str], list[str]]:
-        """What is to be told now of what does not work, and of what does again."""
+        """What to report now of what does not work, and of what works again."""
         lasting = [Cause(what, "", each.text) for what, each in self.errors.items() if self._lasts(what, each, now)]
-        return self._told.update(lasting, now)
+        return self._reported.update(lasting, now)
 
     def _lasts(self, what: str, failure: Failure, now: datetime) -> bool:
         waited = (now - failure.since).total_seconds()
-        return not 0 <= waited < GRACE or what in self._told.standing  # less than nothing: the clock was set back
+        return not 0 <= waited < GRACE or what in self._reported.active  # less than nothing: the clock was set back
 
     def load(self, facts: Any) -> None:
-        """What the daemon before us had told."""
-        self._told.load(facts)
+        """What the daemon before us had reported."""
+        self._reported.load(facts)
 
     def dump(self) -> dict[str, Any]:
-        return self._told.dump()
+        return self._reported.dump()

@@ -45,7 +45,7 @@ class Lease:
         self._fd: int | None = None
         self._waiting: int | None = None  # the lock by which others see that we wait for a blackboard
         self._told: dict[str, Any] = {}
-        self.moved: list[str] = []  # where things are that had the name of the lock, for the caller to tell about
+        self.moved: list[str] = []  # where things are that had the name of the lock, for the caller to report
 
     def take(self, patience: float = _PATIENCE) -> None:
         """Become the daemon of this blackboard; `Taken` if there is one, `FolderGone` if there is no folder.
@@ -89,7 +89,7 @@ class Lease:
         self.moved.append(aside)
         return len(self.moved) < _OFTEN
 
-    def wait_openly(self) -> None:
+    def announce_waiting(self) -> None:
         """Where there is no blackboard yet: let others see who waits for it. `Taken` if somebody does already."""
         if self._waiting is not None:
             return
@@ -132,10 +132,10 @@ class Lease:
             with contextlib.suppress(OSError):  # a disk that went read-only under us: we look all the same
                 os.utime(self._fd)
 
-    def tell(self, **facts: Any) -> None:
+    def write_facts(self, **facts: Any) -> None:
         """Write down how we do, if that has changed."""
         if facts != self._told:
-            with contextlib.suppress(OSError):  # a full disk must not end the watch; the next change is told again
+            with contextlib.suppress(OSError):  # a full disk must not end the watch; the next change is written again
                 write_atomically(self.paths.watch_json, (json.dumps(facts, indent=2) + "\n").encode())
                 self._told = facts
 

@@ -1,9 +1,8 @@
 """What can be stopped besides the sprint: one claim, one slice, one loop.
 
-After each judgement of the sprint the daemon asks here. Each protocol judges its section by the same decisions as its
-own commands, acts unless only observing, and says what is open in it: trip ids, and each trip in words. What was not
-open before is told as tripped, what is no longer as resolved, each once, also across a restart. A `LizaError` from here
-is told as DEGRADED, and never keeps the sprint from being judged.
+After each evaluation of the sprint, each is reconciled by the same decisions as in its own commands, unless the daemon
+only observes. A trip that was not open before is reported as tripped, one that no longer is as resolved, each once,
+also across a restart. A `LizaError` from here is DEGRADED, and never keeps the sprint from being evaluated.
 """
 
 import os
@@ -23,9 +22,9 @@ Open = Mapping[str, str]
 
 
 def open_trips(board: Board, rules: RuleSet, document: Document, now: datetime, observe: bool, before: Open) -> Open:
-    """What is open in all narrower scopes. What is settled now is seen by the next look, which our write causes.
+    """What is open in all narrower scopes. What is reconciled now is seen by the next check, which our write causes.
 
-    What was open before and has only been taken off the blackboard is open still.
+    What was open before and was only removed from the blackboard is open still.
     """
     if not observe and narrower.reconcile(board, document, rules, os.environ, now):
         return before
@@ -40,6 +39,6 @@ def causes(board: Board, snapshot: Snapshot, rules: RuleSet, now: datetime) -> I
     """What is worth an alarm about claims, slices and loops that are not stopped."""
     for kind, name, text in narrower.alarms(snapshot.sections, rules, os.environ, now):
         yield Cause(kind, name, text)
-    with suppress(LizaError):  # of a file that cannot be read the daemon tells anyway
+    with suppress(LizaError):  # the daemon reports a file that cannot be read anyway
         for trip_id, text in narrower.missing(board, snapshot.sections).items():
             yield Cause("trip_missing", trip_id, text)

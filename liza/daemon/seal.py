@@ -1,7 +1,7 @@
 """Whether `watch.json` says of earlier messages what the daemon wrote there.
 
 Agents can write it, and a message that it claims was sent is not sent. So a digest of that part is kept among the
-user's own files, outside the repository; what does not agree with it is not believed, and is told again. The digest is
+user's own files, outside the repository; what does not agree with it is not believed, and reported again. The digest is
 there before `watch.json` is, beside the one before: a daemon that is killed between the two is believed all the same.
 """
 

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from liza.daemon.daemon import Options, Watcher
-from liza.daemon.notifier import Happening
+from liza.daemon.notifier import Event
 from liza.store.paths import Paths
 from tests.daemon.daemon import Watched
 
@@ -18,10 +18,10 @@ class Looking:
         self.now = now or datetime.now(UTC)
         self._home = os.environ.get("XDG_STATE_HOME")
         os.environ["XDG_STATE_HOME"] = str(board.root / "state")  # not among the files of who runs the tests
-        self.happened: list[Happening] = []
+        self.happened: list[Event] = []
         self.watcher = Watcher(Paths(str(board.folder)), Options(poll=True), self.happened.append, lambda: self.now)
         self.watcher.lease.take()
-        self.watcher.telling.remember()
+        self.watcher.notifier.remember()
 
     def ticks(self, number: int = 1, seconds: float = 1.0) -> None:
         """Look so often, and let so much time pass after each look."""
@@ -43,7 +43,7 @@ class Looking:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.watcher.telling.stop(0.0)
+        self.watcher.notifier.stop(0.0)
         self.watcher.lease.release()
         if self._home is None:
             del os.environ["XDG_STATE_HOME"]

@@ -90,7 +90,7 @@ def test_a_decision_that_cannot_be_logged_is_told_all_the_same(board: Watched) -
         looking.ticks(3)
         assert len(looking.told("resolved")) == 1
         assert any(
-            text.startswith(f"a decision could not be written down: {board.log}: ") for text in looking.told("alarm")
+            text.startswith(f"a decision could not be recorded: {board.log}: ") for text in looking.told("alarm")
         )
 
 

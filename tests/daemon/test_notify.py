@@ -193,7 +193,7 @@ def test_whoever_is_no_longer_told_hears_of_that_and_so_do_the_others(tmp_path: 
             board.beats(3)
             assert daemon.stop() == 0
     gone, new = (f"webhook {each.url}/…" for each in (before, after))
-    assert told == f"whom to tell was changed: no longer {gone}; now also {new}"
+    assert told == f"whom to notify was changed: no longer {gone}; now also {new}"
     assert [body["text"] for body in (*before.bodies, *after.bodies)] == [told, told]
 
 
@@ -217,7 +217,7 @@ def test_whom_to_tell_that_changed_while_nobody_watched_is_told(tmp_path: Path) 
     save(board.rules, "rules: []\n")
     with Daemon(board.root, wait="alarm") as daemon:
         assert daemon.stop() == 0
-        assert daemon.told("alarm") == ["whom to tell was changed: no longer file before.jsonl"]
+        assert daemon.told("alarm") == ["whom to notify was changed: no longer file before.jsonl"]
 
 
 def test_alarms_are_sent_once_also_across_a_restart(tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ def test_where_everybody_is_reached_it_is_said_so(tmp_path: Path) -> None:
 def test_where_nobody_is_named_it_is_said_how(tmp_path: Path) -> None:
     said = run(Watched(tmp_path / "team").root, "watch", "--test-message")
     assert said.code == 1
-    assert "hint: name whom to tell in .liza/rules.yaml" in said.err
+    assert "hint: add a target to .liza/rules.yaml" in said.err
 
 
 def test_what_did_not_arrive_is_forgotten_once_that_place_is_reached(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from liza.cli.live import View
-from liza.daemon.alarms import Told
+from liza.daemon.alarms import Reported
 from tests.daemon.daemon import STATE, Daemon, Watched, until
 from tests.daemon.looking import Looking
 from tests.daemon.served import webhook
@@ -147,7 +147,7 @@ def test_no_board_is_too_odd_to_be_looked_at(tmp_path: Path, sections: dict[str,
     with Looking(board) as looking:
         looking.now += timedelta(hours=3)
         looking.ticks(3)
-        error = looking.watcher.telling.health.last_error
+        error = looking.watcher.notifier.health.last_error
     assert error is None or "a bug" not in error
     assert all(is_harmless(each.text) for each in looking.happened)
 
@@ -158,7 +158,7 @@ def test_the_live_view_shows_no_raw_alarm(tmp_path: Path) -> None:
     with Looking(Watched(tmp_path / "team")) as looking:
         looking.ticks()
         at, text = looking.now, "slice \x1b]0;owned\x07\u202e is stuck\nTRIGGERED"
-        looking.watcher.telling._alarms.standing["x"] = Told(at, at, 1, text)
+        looking.watcher.notifier._alarms.active["x"] = Reported(at, at, 1, text)
         view.watcher = looking.watcher
         shown = [click.unstyle(line) for line in view.lines(200, 50)]
     assert any("owned" in line for line in shown)

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from liza.cli.group import liza as program
-from liza.daemon.notifier import Kind
+from liza.daemon.notifier import EventKind
 from tests.cli.run import environment, installed, liza, new_board
 from tests.docs import contract
 from tests.docs.contract import ERRORS, SECTIONS, Error, Reader, command_of, reachable, spread
@@ -140,7 +140,7 @@ def test_watching(story: Story) -> None:
     (folder / ".liza" / "state.yaml").write_text("a: [\n")
     story.lines("watch --once", code=4)
     story.seen["watch --once"] |= set(SECTIONS["watch --once"].statuses)  # the others are those of the daemon
-    assert set(SECTIONS["watch"].statuses) == {str(kind) for kind in Kind}
+    assert set(SECTIONS["watch"].statuses) == {str(kind) for kind in EventKind}
     keys = ["analyze", "status", "watch --once", "replay", "resolve", "trip", "log anomaly"]
     story.is_told(*keys, "silence add", "silence list", "silence expire")
 

@@ -141,8 +141,6 @@ def _add_evidence(board: Board, found: Check, trip: Trip, more: Mapping[str, str
     trigger = {**trip.trigger, "also_matched": list(names)} if names else trip.trigger
     trip = trip._replace(trigger=trigger, evidence={**trip.evidence, **more})
     attempt([], lambda: archive(board, trip))  # before the commit: a crash after it would leave the old one
-    if checkpoint.read(board.paths.checkpoint) is None:
-        _require_open(board, trip)  # it was not removed by hand: a person has decided
     _apply_again(board, trip, now)
     return found._replace(trigger=trigger, notes=(f"new evidence since the trip: {', '.join(more)}",))
 
@@ -150,6 +148,8 @@ def _add_evidence(board: Board, found: Check, trip: Trip, more: Mapping[str, str
 def _apply_again(board: Board, trip: Trip, now: datetime) -> None:
     # A halt that is in force is not made again before the lock: a decision meanwhile would be undone for a moment.
     is_halted = checkpoint.read(board.paths.checkpoint) is not None
+    if not is_halted:
+        _require_open(board, trip)  # else it was not removed by hand: a person has decided
     apply_trip(board, trip, now, lambda document: trip if _is_open(document, trip) else None, halt=not is_halted)
 
 

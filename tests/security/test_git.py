@@ -179,7 +179,7 @@ def test_rollback_leaves_filtered_files_as_they_are(attack: Attack, forgets: boo
         saved = git(project, "for-each-ref", "--format=%(refname)", "refs/liza/saved").split()
         kept = {path: git(project, "show", f"{saved[0]}:{path}") for path in ("one.bin", "two.bin")}
         assert kept == {"one.bin": "FIRST\n", "two.bin": "SECOND\n"}
-    command = next(line.partition("to put it back: ")[2] for line in ran.out.splitlines() if "two.bin is left" in line)
+    command = next(line.partition("to restore it: ")[2] for line in ran.out.splitlines() if "two.bin is left" in line)
     assert os.system(command) == 0  # as a person pastes it
     assert (project / "two.bin").read_text() == "second\n"
     attack.effect = "left as they are, and named with the command that puts them back"

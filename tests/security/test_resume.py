@@ -45,7 +45,7 @@ def test_resume_refuses_a_forged_command(attack: Attack, session: Path) -> None:
     ran = resume(attack, session)
     assert (ran.code, mark.exists()) == (1, False)
     assert f"touch {mark}" in ran.err
-    command = ran.err.rpartition("to be run: liza ")[2].split()
+    command = ran.err.rpartition("to run it anyway: liza ")[2].split()
     assert command[:3] == ["run", "--resume", session.parent.name]
     forge(attack, session, command=["touch", str(mark), str(mark)])  # after the person has looked
     assert (attack.liza(*command).code, mark.exists()) == (1, False)

@@ -30,7 +30,7 @@ def test_a_change_of_either_rule_is_refused_with_the_reason_and_the_place(
 def test_a_file_that_cannot_be_used_keeps_no_failure_from_counting(slices: Slices, text: str) -> None:
     slices.rules.write_text(text)
     ran = slices.attempt("fail", "--slice", "S-1", "--test", "a")
-    assert (ran.code, "the shipped rules judge until it is mended" in ran.err) == (0, True)
+    assert (ran.code, "the shipped rules apply until it is fixed" in ran.err) == (0, True)
     assert slices.does("fail a", "fail a") == [0, 3]
     assert slices.run("gate", "--slice", "S-2").code == 0
     assert slices.run("gate", "--slice", "S-1").code == 2

@@ -102,6 +102,7 @@ def test_one_in_the_background_can_be_asked_and_ended(board: Watched) -> None:
         assert seen["status"] == "running"
         assert f"process {seen['pid']};" in started.out
         assert run(board.root, "watch", "--status").code == 0
+        until(lambda: board.facts["checks"] == 1, "it has checked the blackboard as it was")
         board.report_anomalies(*RETRIES)
         board.halted()
         ended = run(board.root, "watch", "--stop")
@@ -226,7 +227,8 @@ def test_one_whose_blackboard_was_deleted_is_seen_to_wait(board: Watched) -> Non
         board.folder.mkdir()
         board.save(STATE)
         daemon.tells("checked")
-        assert f"running, process {daemon.pid}, " in run(board.root, "watch", "--status").out
+        running = f"running, process {daemon.pid}, "
+        until(lambda: running in run(board.root, "watch", "--status").out, "it is seen to watch again")
 
 
 def test_it_survives_a_blackboard_that_is_deleted_and_comes_back(board: Watched) -> None:

@@ -102,10 +102,10 @@ def test_a_file_that_somebody_has_open_for_writing_is_waited_for(state: Path, wa
 
 
 def test_a_file_that_somebody_keeps_open_is_believed_in_the_end(state: Path) -> None:
+    started = time.monotonic()
     with state.open("w") as file:
         file.write("a: 1\n")
         file.flush()
-        started = time.monotonic()
         assert read_stable(str(state)).raw == b"a: 1\n"
         assert versions.YOUNG <= time.monotonic() - started < versions.YOUNG + 1
 

@@ -29,7 +29,7 @@ def test_no_version_of_a_saturating_writer_is_overwritten_unseen(tmp_path: Path,
     lost = [each for found in outcome.losses().values() for each in found]
     assert lost == []
     assert len(outcome.written) > 100, "liza hardly got to write, so this proves little"
-    assert outcome.undone > 10, "the two hardly met, so this proves little"
+    assert outcome.undone > 0, "the two never met, so this proves nothing"
 
 
 def test_the_detectors_see_the_losses_of_check_then_rename(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from liza.store.paths import Paths
 from tests.cli.run import LIZA, environment, liza
 from tests.doctor.looking import board, found, is_well, wrong
 from tests.faults.holders import held_by_flock
-from tests.store.files import as_nobody, public_folder
+from tests.store.files import as_other_user, public_folder
 from tests.tools import needs
 
 GONE = 2**22 + 1  # no process can have this number
@@ -89,7 +89,7 @@ def test_a_folder_that_may_not_be_written_is_told() -> None:
     with public_folder() as folder:
         mine = board(folder)
         mine.chmod(0o555)
-        with as_nobody():
+        with as_other_user():
             assert wrong(folder, "blackboard").hint == f"chmod u+rwx {mine}   (or ask its owner)"
             assert "no file can be made here" in wrong(folder, "filesystem").message
 
@@ -100,7 +100,7 @@ def test_what_is_inside_and_may_not_be_written_is_told(name: str) -> None:
         path = board(folder) / name
         path.touch() if "." in name else path.mkdir()
         path.chmod(0o555)
-        with as_nobody():
+        with as_other_user():
             (finding,) = [each for each in found(folder, "blackboard") if each.file == str(path)]
         assert (finding.level, f" {path} " in str(finding.hint)) == (Level.ERROR, True)
 
@@ -118,7 +118,7 @@ def test_a_folder_that_nobody_may_enter_is_what_is_to_be_opened(tmp_path: Path) 
     with public_folder() as folder:
         mine = board(folder)
         mine.chmod(0o000)
-        with as_nobody():
+        with as_other_user():
             assert wrong(folder, "blackboard").hint == f"give yourself permission: chmod u+rwx {mine}"
         mine.chmod(0o755)
 
@@ -191,7 +191,7 @@ def test_a_lock_of_somebody_else_is_told() -> None:
         lock.touch(0o600)
         if os.geteuid() != 0:
             lock.chmod(0o400)
-        with as_nobody():
+        with as_other_user():
             assert wrong(folder, "lock").hint == f"sudo chmod a+rw {lock}"
 
 

@@ -1,4 +1,4 @@
-"""Generated stretches of time: rules of every kind, a blackboard, and what happens on it."""
+"""Generated recordings: rules of every kind, a blackboard, and the events on it."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -68,8 +68,8 @@ ALL = (*GROWING, *WAVERING, *DENSE)
 WINDOWS = (None, "all", "current_sprint", "24h", "10m", "last 5", "last 3")
 
 
-class Stretch(NamedTuple):
-    """Rules, what the blackboard always had, and what happens."""
+class Recorded(NamedTuple):
+    """Rules, the board before the first event, and the events."""
 
     rules: RuleSet
     board: dict[str, Any]
@@ -88,7 +88,7 @@ MINUTES = st.integers(0, 60)
 
 
 @st.composite
-def stretches(draw: st.DrawFn, conditions: Sequence[str] = ALL) -> Stretch:
+def recordings(draw: st.DrawFn, conditions: Sequence[str] = ALL) -> Recorded:
     made = draw(st.lists(_rules(conditions), min_size=1, max_size=4))
     numbered = [{**each, "name": f"rule_{number}"} for number, each in enumerate(made)]
     ruleset = rules(*numbered, matching=draw(st.sampled_from(["similar", "similar", "exact"])))
@@ -104,7 +104,7 @@ def stretches(draw: st.DrawFn, conditions: Sequence[str] = ALL) -> Stretch:
         for each in section.get("silences", ()):
             each["id"] = f"s{number}"  # no two are the same
             number += 1
-    return Stretch(ruleset, board, events)
+    return Recorded(ruleset, board, events)
 
 
 @st.composite

@@ -1,6 +1,6 @@
-"""The playback as anybody would write it: every rule is asked after every event, and nothing is left out.
+"""The naive playback: every rule is evaluated after every event, and nothing is skipped.
 
-What a check does to the section of the breaker is done here step by step, with the functions of the breaker.
+The breaker's section is updated here step by step, with the breaker's own functions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.trip import evidence_of, new_records, trip_id_of
 
 
-class Told(NamedTuple):
+class Result(NamedTuple):
     """A playback as values that can be compared and read."""
 
     trips: list[Any]
@@ -24,7 +24,7 @@ class Told(NamedTuple):
 
 
 class _Open(NamedTuple):
-    """A trip that waits for somebody."""
+    """A trip that waits for a resolution."""
 
     event: Event
     match: Match
@@ -32,48 +32,48 @@ class _Open(NamedTuple):
     joined: dict[str, Joined]
 
 
-def told(played: Played) -> Told:
-    """What `play` found."""
+def result_of(played: Played) -> Result:
+    """The result of `play`."""
     trips = [_trip(each.event, each.match, each.trip_id, each.joined, each.resolution) for each in played.trips]
     observed = {each.match.rule.name: (each.at, _match(each.match)) for each in played.observed}
     assert len(observed) == len(played.observed), "a rule was observed twice"
-    return Told(trips, observed, _silenced(played.silenced))
+    return Result(trips, observed, _silenced(played.silenced))
 
 
-def naive(rules: RuleSet, board: Mapping[str, Any], events: Sequence[Event]) -> Told:
-    """The same, found by asking after every event."""
+def naive(rules: RuleSet, board: Mapping[str, Any], events: Sequence[Event]) -> Result:
+    """The same, found by evaluating after every event."""
     sections_now = dict(board)
     records: dict[str, list[Any]] = {"anomalies": [], "log": []}
     breaker = board.get("circuit_breaker")
     trips: list[Any] = []
     observed: dict[str, Joined] = {}
     verdicts: list[Verdict] = []
-    standing: _Open | None = None
+    active: _Open | None = None
     for event in sorted(events, key=lambda each: each.at):
         if event.kind == RECORD:
             records[event.stream].append(event.fields)
         elif event.kind == SET:
             sections_now |= event.fields
-        elif event.kind == RESOLVE and standing is not None:
+        elif event.kind == RESOLVE and active is not None:
             breaker = sections.resolved(breaker, event.text, event.by, event.at)
-            trips.append(_trip(*standing[:3], tuple(standing.joined.values()), event))
-            standing = None
+            trips.append(_trip(*active[:3], tuple(active.joined.values()), event))
+            active = None
         listed = [*(sections_now.get("anomalies") or ()), *records["anomalies"]]
         whole = {**sections_now, "anomalies": listed, "circuit_breaker": breaker}
         verdict = evaluate(rules, Snapshot(b"", {}, whole, (), records["log"]), event.at)
         verdicts.append(verdict)
         for match in verdict.observed:
             observed.setdefault(match.rule.name, Joined(event.at, match))
-        if standing is None and verdict.matches:
-            standing, breaker = _tripped(verdict, breaker, event)
-        elif standing is not None:
+        if active is None and verdict.matches:
+            active, breaker = _tripped(verdict, breaker, event)
+        elif active is not None:
             for match in verdict.matches:
-                if match.rule.name != standing.match.rule.name:
-                    standing.joined.setdefault(match.rule.name, Joined(event.at, match))
+                if match.rule.name != active.match.rule.name:
+                    active.joined.setdefault(match.rule.name, Joined(event.at, match))
             breaker = _looked_at(verdict, breaker)
-    if standing is not None:
-        trips.append(_trip(*standing[:3], tuple(standing.joined.values()), None))
-    return Told(
+    if active is not None:
+        trips.append(_trip(*active[:3], tuple(active.joined.values()), None))
+    return Result(
         trips,
         {name: (each.at, _match(each.match)) for name, each in observed.items()},
         _silenced(_at_their_ends(verdicts)),
@@ -100,7 +100,7 @@ def _tripped(verdict: Verdict, breaker: Any, event: Event) -> tuple[_Open, Any]:
 
 
 def _looked_at(verdict: Verdict, breaker: Any) -> Any:
-    """What a check does that finds the breaker open: it adds the evidence that the trip did not have."""
+    """A check that finds the breaker open adds the evidence that the trip did not have."""
     trigger = sections.open_trigger(breaker)
     assert trigger is not None
     place = sections.entry_of(breaker, trigger)
@@ -121,7 +121,7 @@ def _looked_at(verdict: Verdict, breaker: Any) -> Any:
 
 
 def _at_their_ends(verdicts: Sequence[Verdict]) -> list[Silenced]:
-    """What each silence still kept from tripping at the last event before it ended."""
+    """The matches that each silence still held back at the last event before it ended."""
     last: dict[Any, list[Silenced]] = {}
     for number, verdict in enumerate(verdicts):
         for each in verdict.silenced:
@@ -150,5 +150,5 @@ def _match(match: Match) -> tuple[Any, ...]:
     return match.rule.name, match.value, match.threshold, match.key, behind, [record.key for record in match.new]
 
 
-def _silenced(hushed: Sequence[Silenced]) -> list[Any]:
-    return sorted((each.silence.id, _match(each.match)) for each in hushed)
+def _silenced(found: Sequence[Silenced]) -> list[Any]:
+    return sorted((each.silence.id, _match(each.match)) for each in found)

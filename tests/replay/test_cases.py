@@ -1,4 +1,4 @@
-"""Files of cases: how they are read, all that can be wrong with them, and how an outcome is compared."""
+"""Case files: how they are read, their possible faults, and how an outcome is compared."""
 
 import json
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ def problems(folder: Path, text: str) -> list[tuple[int | None, int | None, str,
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-def test_what_happens_is_read_as_events_with_their_times(tmp_path: Path) -> None:
+def test_case_is_read_as_events_with_their_times(tmp_path: Path) -> None:
     found = case(
         tmp_path,
         """
@@ -78,7 +78,7 @@ def test_what_happens_is_read_as_events_with_their_times(tmp_path: Path) -> None
     assert (found.events[4].text, found.events[4].by) == ("ADR-7", "ann")
 
 
-def test_records_stand_on_the_blackboard_in_the_order_in_which_they_came(tmp_path: Path) -> None:
+def test_records_are_ordered_by_arrival(tmp_path: Path) -> None:
     lines = RETRIES.strip().splitlines()
     body = "\n".join([lines[0], *reversed(lines[1:])]) + "\ntrips: [retry_cluster]\n"
     (trip,) = run_case(case(tmp_path, body), SHIPPED).played.trips
@@ -97,31 +97,31 @@ def test_details_may_be_written_beside_the_other_fields(tmp_path: Path) -> None:
     }
 
 
-def test_a_record_may_say_another_time_than_that_at_which_it_comes(tmp_path: Path) -> None:
+def test_record_may_have_a_timestamp_other_than_its_arrival(tmp_path: Path) -> None:
     body = "anomalies: [{at: 1m, type: workaround, timestamp: 2024-12-31T00:00:00Z}]\ntrips: []\n"
     (event,) = case(tmp_path, body).events
     assert (event.at, event.fields["timestamp"]) == (START + timedelta(minutes=1), "2024-12-31T00:00:00Z")
 
 
-def test_a_case_has_its_own_start(tmp_path: Path) -> None:
+def test_case_has_its_own_start(tmp_path: Path) -> None:
     found = case(tmp_path, "start: 2025-01-18T09:00:00+01:00\nchecks: [10m]\ntrips: []\n")
     assert found.events[0].at == parse_time("2025-01-18T08:10:00Z")
 
 
-def test_the_file_of_rules_is_looked_for_beside_the_cases(tmp_path: Path) -> None:
+def test_rules_file_is_resolved_relative_to_the_cases(tmp_path: Path) -> None:
     (tmp_path / "cases.yaml").write_text("rules: own.yaml\ncases: [{name: a, trips: []}]\n")
     assert read_cases(str(tmp_path / "cases.yaml")).rules == str(tmp_path / "own.yaml")
 
 
-def test_a_case_knows_where_it_stands(tmp_path: Path) -> None:
+def test_case_knows_its_position_in_the_file(tmp_path: Path) -> None:
     first, second = read(tmp_path, "cases:\n  - name: a\n    trips: []\n\n  - name: b\n    trips: []\n")
     assert [(each.line, each.column) for each in (first, second)] == [(2, 5), (5, 5)]
 
 
-# --- what is wrong ----------------------------------------------------------------------------------------------------
+# --- faults -----------------------------------------------------------------------------------------------------------
 
 
-def test_everything_wrong_with_a_file_is_told_at_once_in_its_order(tmp_path: Path) -> None:
+def test_all_faults_of_a_file_are_reported_in_order(tmp_path: Path) -> None:
     found = problems(
         tmp_path,
         """\
@@ -187,26 +187,26 @@ def test_everything_wrong_with_a_file_is_told_at_once_in_its_order(tmp_path: Pat
         ("cases: [{name: a}]", "the case 'a' does not say what it expects"),
     ],
 )
-def test_a_fault_is_said_in_words(tmp_path: Path, text: str, message: str) -> None:
+def test_fault_has_a_readable_message(tmp_path: Path, text: str, message: str) -> None:
     assert [each[2] for each in problems(tmp_path, text + "\n")] == [message]
 
 
 @pytest.mark.parametrize(
     "at", ["5", "5 minutes", "99999999999d", "9" * 400 + "h", "-5m", "[5m]", "null", "true", "false"]
 )
-def test_a_time_that_is_none_is_refused(tmp_path: Path, at: str) -> None:
+def test_invalid_time_is_refused(tmp_path: Path, at: str) -> None:
     ((_, _, message, _),) = problems(tmp_path, f"cases: [{{name: a, anomalies: [{{at: {at}, type: a}}], trips: []}}]\n")
     assert message.endswith(": a time since the start is expected, like 5m or 2h")
 
 
-def test_a_check_at_a_time_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_check_at_an_invalid_time_is_refused(tmp_path: Path) -> None:
     text = "cases: [{name: a, checks: [false], trips: []}]\n"
     assert [each[2] for each in problems(tmp_path, text)] == [
         "at is false: a time since the start is expected, like 5m or 2h"
     ]
 
 
-def test_the_place_of_a_wrong_time_is_that_of_the_time(tmp_path: Path) -> None:
+def test_invalid_time_is_located(tmp_path: Path) -> None:
     text = "cases:\n  - name: a\n    trips: []\n    anomalies:\n      - type: x\n        at: soon\n"
     assert [each[:2] for each in problems(tmp_path, text)] == [(6, 9)]
 
@@ -224,9 +224,7 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(WORDS, VALUES, max_size=4) | st.fixed_dictionaries({"cases": st.lists(VALUES, max_size=3)}))
-def test_a_file_is_read_or_told_what_is_wrong_with_it_whatever_it_holds(
-    tmp_path_factory: pytest.TempPathFactory, data: Any
-) -> None:
+def test_any_file_is_read_or_reported_faulty(tmp_path_factory: pytest.TempPathFactory, data: Any) -> None:
     file = tmp_path_factory.getbasetemp() / "any.yaml"
     file.write_text(json.dumps(data))
     found: Sequence[Case | Problem]
@@ -254,7 +252,7 @@ def test_a_file_is_read_or_told_what_is_wrong_with_it_whatever_it_holds(
         "trips: [{rule: retry_cluster, key: '  TIMEOUT after 30 s.', severity: ARCHITECTURE_FLAW}]",
     ],
 )
-def test_a_case_that_comes_out_as_it_says_has_nothing_wrong(tmp_path: Path, trips: str) -> None:
+def test_case_with_the_expected_outcome_passes(tmp_path: Path, trips: str) -> None:
     assert wrong(tmp_path, trips) == ()
 
 
@@ -293,33 +291,33 @@ def test_a_case_that_comes_out_as_it_says_has_nothing_wrong(tmp_path: Path, trip
         ),
     ],
 )
-def test_a_difference_is_said_in_words(tmp_path: Path, trips: str, said: str) -> None:
+def test_difference_has_a_readable_message(tmp_path: Path, trips: str, said: str) -> None:
     assert wrong(tmp_path, trips) == (said,)
 
 
-def test_every_difference_of_a_trip_is_told(tmp_path: Path) -> None:
+def test_every_difference_of_a_trip_is_reported(tmp_path: Path) -> None:
     found = wrong(tmp_path, "trips: [{rule: retry_cluster, key: a, tasks: [b], also: [c], severity: d}, e]")
     assert len(found) == 5
 
 
-def test_how_near_a_silent_rule_came_is_told(tmp_path: Path) -> None:
+def test_missing_trip_reports_how_near_its_rule_came(tmp_path: Path) -> None:
     body = RETRIES.replace("task-3, type: retry_loop", "task-3, type: trade_off") + "trips: [retry_cluster]"
     (said,) = run_case(case(tmp_path, body), SHIPPED).wrong
     assert said.startswith("retry_cluster should trip, but it does not: 2 of 3 ('timeout after ")
 
 
-def test_rules_that_match_while_a_trip_is_open_are_expected_by_name(tmp_path: Path) -> None:
+def test_rules_that_join_an_open_trip_are_expected_by_name(tmp_path: Path) -> None:
     both = rules(rule("count(type=a) >= 1", "first"), rule("count(type=b) >= 1", "second"))
     body = "anomalies: [{at: 1m, type: a}, {at: 2m, type: b}]\ntrips: [{rule: first, also: [second]}]\n"
     assert run_case(case(tmp_path, body), both).wrong == ()
 
 
-def test_a_case_of_a_year_is_played_like_one_of_a_minute(tmp_path: Path) -> None:
+def test_case_spanning_a_year_is_played(tmp_path: Path) -> None:
     body = RETRIES.replace("15m", "365d") + "trips: [{rule: retry_cluster, at: 365d}]"
     assert run_case(case(tmp_path, body), SHIPPED).wrong == ()
 
 
 @given(st.integers(0, 10**9))
 @example(1_000_001)
-def test_a_length_of_time_is_written_so_that_a_case_can_say_it(seconds: int) -> None:
+def test_any_time_span_is_written_as_a_valid_duration(seconds: int) -> None:
     assert parse_duration(span(timedelta(seconds=seconds))) == seconds

@@ -1,4 +1,4 @@
-"""What the tests with git share: no settings but their own, and a repository that has one of everything."""
+"""Shared by the tests with git: no settings but their own, and a repository with one file of each kind."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from tests.run.repositories import commit, repository
 
 
 @pytest.fixture(autouse=True)
-def only_the_settings_of_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
+def isolated_git_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
 

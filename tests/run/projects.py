@@ -82,7 +82,7 @@ class Project:
 
     @contextmanager
     def running(self, *options: str, **env: str) -> Iterator["Running"]:
-        """`liza run` while something else happens."""
+        """`liza run` in the background."""
         process = Running(self, *options, **env)
         try:
             yield process
@@ -97,7 +97,7 @@ class Project:
 
     @property
     def loop(self) -> dict[str, Any]:
-        """The loop as it is on the blackboard."""
+        """The loop on the blackboard."""
         loop = self.board.get("loops", {}).get("l", {})
         assert isinstance(loop, dict)
         return loop
@@ -127,12 +127,12 @@ class Project:
         return found
 
     def pids(self) -> list[int]:
-        """The processes that an agent has noted."""
+        """The process ids that an agent has recorded."""
         return [int(each) for each in (self.folder / "pids").read_text().split()]
 
 
 class Running:
-    """`liza run` as a process that can be looked at and stopped."""
+    """`liza run` as a process that can be inspected and stopped."""
 
     def __init__(self, project: Project, *options: str, **env: str) -> None:
         self.project = project
@@ -143,15 +143,15 @@ class Running:
             file.write_bytes(b"")
         self.process = server().start(words, project.folder, within, self.out, self.err)
 
-    def says(self, text: str) -> None:
-        """Wait until it says so."""
+    def wait_for(self, text: str) -> None:
+        """Wait until this text is on its standard error."""
 
-        def said() -> bool:
+        def printed() -> bool:
             found = text in self.err.read_text()
-            assert found or self.process.poll() is None, f"it ended without saying {text!r}: {self.err.read_text()}"
+            assert found or self.process.poll() is None, f"it ended without {text!r}: {self.err.read_text()}"
             return found
 
-        until(said, f"it says {text!r}")
+        until(printed, f"{text!r} on standard error")
 
     def send(self, number: int) -> None:
         self.process.send_signal(number)
@@ -170,7 +170,7 @@ class Running:
 
 
 def lines(result: Result, beginning: str) -> list[str]:
-    """The lines of liza's own that begin so."""
+    """The lines on standard error that begin with this text."""
     return [line for line in result.err.splitlines() if line.startswith(beginning)]
 
 

@@ -1,4 +1,4 @@
-"""Real git repositories for the tests, with nothing of the machine's own settings in them."""
+"""Real git repositories for the tests, without the machine's own settings."""
 
 import atexit
 import os
@@ -23,7 +23,7 @@ SETTINGS = {
 
 
 def git(folder: Path, *words: str) -> str:
-    """Run git there; what it says."""
+    """Run git there and return its output."""
     needs("git")
     done = subprocess.run(
         ["git", "-c", "protocol.file.allow=always", *words],
@@ -47,12 +47,12 @@ def repository(folder: Path, **files: str) -> Path:
     return folder
 
 
-_SAMPLES = shutil.ignore_patterns("*.sample")  # the hooks that git puts there, none of which is in force
+_SAMPLES = shutil.ignore_patterns("*.sample")  # the inactive hooks that git puts there
 
 
 @cache
 def _original(files: tuple[tuple[str, str], ...]) -> Path:
-    """A repository of these files, made once to be copied."""
+    """A repository of these files, made once and then copied."""
     folder = Path(tempfile.mkdtemp())
     atexit.register(shutil.rmtree, folder)
     return _made(folder, dict(files))
@@ -67,13 +67,13 @@ def _made(folder: Path, files: dict[str, str]) -> Path:
 
 
 def commit(folder: Path, *words: str) -> None:
-    """All that is there, committed."""
+    """Commit everything."""
     git(folder, "add", "-A")
     git(folder, "commit", "-q", "--allow-empty", "-m", "more", *words)
 
 
 def names(folder: Path, work: Callable[[], object], *more: Path, exclude: tuple[str, ...] = ()) -> set[str] | None:
-    """The paths below `folder` that are different after some work; None where nobody can know."""
+    """The paths below `folder` that are different after some work; None where it is unknown."""
     roots = [str(folder), *map(str, more)]
     before = measure.snapshot(roots, exclude)
     work()

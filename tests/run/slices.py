@@ -1,4 +1,4 @@
-"""A slice in a real work tree: begun, worked on, and rolled back."""
+"""A slice in a real work tree: started, worked on, and rolled back."""
 
 import os
 from datetime import UTC, datetime
@@ -12,8 +12,8 @@ from tests.run.repositories import commit, git
 NOW = datetime(2025, 1, 18, 12, 0, tzinfo=UTC)
 
 
-class Begun:
-    """A slice that begins in a work tree as it is now."""
+class StartedSlice:
+    """A slice that starts in a work tree as it is now."""
 
     def __init__(self, folder: Path, name: str = "S-1") -> None:
         self.folder = folder
@@ -38,7 +38,7 @@ class Begun:
 
 
 def files(folder: Path) -> dict[bytes, tuple[str, bytes]]:
-    """All that is in a work tree, with what kind of thing it is; what git keeps for itself is left out."""
+    """All files of a work tree with their kinds, without git's own folder."""
     found: dict[bytes, tuple[str, bytes]] = {}
     top = os.fsencode(folder)
     for here, folders, names in os.walk(top):
@@ -77,7 +77,7 @@ def dirty(folder: Path) -> None:
 
 
 def fail(folder: Path) -> None:
-    """What an agent leaves behind: some of it committed, some staged, some neither."""
+    """Leave an agent's work behind: some of it committed, some staged, some neither."""
     (folder / "changed").write_text("2\n")
     (folder / "added").write_text("new\n")
     git(folder, "mv", "moved", "src/moved here")

@@ -1,4 +1,4 @@
-"""A terminal with a person at it: what is shown is read as it comes, and keys are typed."""
+"""A terminal with a person at it: its output is read as it comes, and keys are typed."""
 
 import os
 import re
@@ -29,18 +29,18 @@ class Terminal:
             return True
         try:
             piece = os.read(self.fd, 1 << 16)
-        except OSError:  # Linux says EIO where the other side has hung up
+        except OSError:  # Linux gives EIO after the other side has hung up
             return False
         self.raw += piece
         return bool(piece)
 
     @property
     def text(self) -> str:
-        """All that was shown, without what moves the cursor or colours it."""
+        """All that was shown, without escape sequences."""
         return _ESCAPES.sub("", self.raw.decode(errors="replace")).replace("\r\n", "\n")
 
     def shows(self, text: str, patience: float = PATIENCE) -> None:
-        """Wait until this is shown, behind what was waited for before."""
+        """Wait until this is shown, after the text that was waited for before."""
         end = time.monotonic() + patience
         while (at := self.text.find(text, self._read_up_to)) < 0:
             assert time.monotonic() < end, f"never shown: {text!r} in {self.text[self._read_up_to :]!r}"
@@ -58,7 +58,7 @@ class Terminal:
         return self.process.wait()
 
     def hang_up(self) -> None:
-        """Close the terminal under it, as whoever closes a window does."""
+        """Close the terminal under it, as closing its window does."""
         os.close(self.fd)
         self.process.wait()
         self.fd = os.open(os.devnull, os.O_RDWR)

@@ -29,7 +29,7 @@ RESULT = {
 
 
 @pytest.mark.parametrize("output", [json.dumps(RESULT), json.dumps(RESULT, indent=2), json.dumps([RESULT])])
-def test_one_result_is_read_whole_however_it_is_laid_out(output: str) -> None:
+def test_result_is_read_in_any_layout(output: str) -> None:
     answer = answer_of(output)
     assert answer.words == ("All is well.", "Progress: 60%", "DONE")
     assert (answer.failure, answer.tokens, answer.cost) == (None, 1115, 0.25)
@@ -50,9 +50,12 @@ def test_words_are_found_in_a_stream_of_messages() -> None:
     assert answer.commands == ("pytest -x",)
 
 
-def test_what_tools_answer_and_what_the_prompt_said_are_not_the_agents_words() -> None:
-    told = {"role": "user", "content": [{"type": "tool_result", "content": "DONE\n"}, {"type": "text", "text": "DONE"}]}
-    output = lines({"type": "user", "message": told}, {"type": "assistant", "message": told})
+def test_tool_results_and_prompts_are_not_the_agents_words() -> None:
+    message = {
+        "role": "user",
+        "content": [{"type": "tool_result", "content": "DONE\n"}, {"type": "text", "text": "DONE"}],
+    }
+    output = lines({"type": "user", "message": message}, {"type": "assistant", "message": message})
     assert not claims_done(answer_of(output).words)
 
 
@@ -80,7 +83,7 @@ def test_parts_and_steps_are_added_up() -> None:
     assert (answer.words, answer.tokens, answer.cost) == (("DONE",), 17, 0.75)
 
 
-def test_a_response_with_statistics_is_read() -> None:
+def test_response_with_statistics_is_read() -> None:
     stats = {"models": {"m1": {"tokens": {"prompt": 5, "total": 9}}, "m2": {"tokens": {"total": 1}}}}
     answer = answer_of(json.dumps({"response": "Progress: 5%", "stats": stats}))
     assert (answer.words, answer.tokens, answer.failure) == (("Progress: 5%",), 10, None)
@@ -97,7 +100,7 @@ def test_a_response_with_statistics_is_read() -> None:
      ({"type": "error", "error": {"name": "APIError", "data": {"message": "no such model"}}}, "no such model"),
      ({"is_error": True}, "is_error")],
 )  # fmt: skip
-def test_an_error_in_the_answer_is_a_failure_in_its_own_words(answer: dict[str, Any], failure: str) -> None:
+def test_error_in_the_answer_is_a_failure_with_its_text(answer: dict[str, Any], failure: str) -> None:
     assert answer_of(json.dumps(answer)).failure == failure
     assert answer_of(lines({"type": "assistant", "message": {}}, answer)).failure == failure
 
@@ -109,16 +112,16 @@ def test_an_error_in_the_answer_is_a_failure_in_its_own_words(answer: dict[str, 
      {"type": "user", "message": {"content": [{"type": "tool_result", "is_error": True, "content": "exit 1"}]}},
      {"response": "ok", "error": {"message": "recovered"}}, {"type": "result", "is_error": "false", "result": "x"}],
 )  # fmt: skip
-def test_the_word_error_alone_is_no_failure(answer: dict[str, Any]) -> None:
+def test_word_error_alone_is_not_a_failure(answer: dict[str, Any]) -> None:
     assert answer_of(json.dumps(answer)).failure is None
 
 
-def test_an_error_that_was_overcome_is_no_failure() -> None:
+def test_recovered_error_is_not_a_failure() -> None:
     output = lines({"type": "error", "message": "Reconnecting 1/5"}, {"type": "turn.completed", "usage": {}})
     assert answer_of(output).failure is None
 
 
-def test_a_plain_answer_that_is_only_the_services_error_is_a_failure() -> None:
+def test_plain_answer_that_is_only_an_api_error_is_a_failure() -> None:
     assert answer_of("API Error: 500 internal\n").failure == "API Error: 500 internal"
     assert answer_of("working\n" * 20 + "API Error: 500 internal\n").failure is None
 
@@ -139,6 +142,6 @@ VALUES = st.recursive(
 
 
 @given(st.lists(VALUES, max_size=4))
-def test_no_json_breaks_it(values: list[Any]) -> None:
+def test_any_json_is_accepted(values: list[Any]) -> None:
     answer = answer_of(lines(*values))
     assert all("\n" not in line for line in answer.words)

@@ -15,24 +15,24 @@ def tried(number: int = 1, **about: object) -> Tried:
     return Tried(**{**plain, **about})  # type: ignore[arg-type]
 
 
-def test_the_first_iteration_is_told_little() -> None:
+def test_context_of_the_first_iteration_is_short() -> None:
     page = context(1, None, None, LoopResult("l", "CLOSED", "", {"loop_count": 0}), [], None)
     assert page == "# Iteration 1 of loop l\n\n- The breaker of this loop is CLOSED after 0 iterations.\n"
 
 
-def test_errors_are_verbatim_whatever_they_hold() -> None:
+def test_errors_are_quoted_verbatim() -> None:
     error = "````\tE   assert `a` == \x1b[31m'b'"
     page = context(2, None, None, CALM, [tried(errors=(error, "another"))], None)
     assert "## Errors of iteration 1\n\n`````\n````\tE   assert `a` == \\x1b[31m'b'\nanother\n`````\n" in page
 
 
-def test_the_errors_are_those_of_the_last_iteration_that_had_any() -> None:
+def test_errors_are_those_of_the_last_iteration_with_errors() -> None:
     page = context(4, None, None, CALM, [tried(1, errors=("old",)), tried(2, errors=("new",)), tried(3)], None)
     assert "## Errors of iteration 2\n\n```\nnew\n```\n" in page
     assert "\nold\n" not in page
 
 
-def test_what_speaks_against_completion_is_that_of_the_last_iteration() -> None:
+def test_completion_faults_are_those_of_the_last_iteration() -> None:
     faults = tuple(f"open in the plan: {n}" for n in range(25))
     page = context(2, None, None, CALM, [tried(faults=faults)], None)
     assert page.count("- open in the plan: ") == 20
@@ -40,7 +40,7 @@ def test_what_speaks_against_completion_is_that_of_the_last_iteration() -> None:
     assert "completion" not in context(3, None, None, CALM, [tried(faults=faults), tried(2)], None)
 
 
-def test_levels_stand_as_headings_and_near_signals_with_their_counts() -> None:
+def test_levels_are_headings_and_near_signals_have_counts() -> None:
     signals = (
         Signal("loop_warning", 8, 8, True, "ALERT", "Warning: 8 loops"),
         Signal("no_file_changes", 2, 3, False, "OPEN", "Iterations that change no file"),
@@ -53,13 +53,13 @@ def test_levels_stand_as_headings_and_near_signals_with_their_counts() -> None:
     assert "- The loop was stuck with haiku: no\n" in page
 
 
-def test_only_the_last_iterations_are_told_of() -> None:
+def test_only_the_last_ten_iterations_are_listed() -> None:
     page = context(31, None, None, CALM, [tried(n) for n in range(1, 31)], None)
     assert page.count("- Iteration ") == 10
     assert "- Iteration 30: ok\n" in page
 
 
-def test_an_iteration_is_described_by_what_is_known_of_it() -> None:
+def test_iteration_is_described_by_its_known_facts() -> None:
     assert described(tried()) == "ok"
     assert described(tried(files_changed=0)) == "ok, no files changed"
     assert described(tried(files_changed=1)) == "ok, 1 file changed"
@@ -73,6 +73,6 @@ def test_an_iteration_is_described_by_what_is_known_of_it() -> None:
     )
 
 
-def test_what_a_session_keeps_comes_back_the_same() -> None:
+def test_iteration_round_trips_through_the_session_file() -> None:
     one = tried(errors=("a",), faults=("b",), evidence={"verify": True})
     assert loaded(one._asdict()) == one

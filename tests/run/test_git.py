@@ -1,4 +1,4 @@
-"""What an iteration changed, measured on real repositories."""
+"""The changes of an iteration, measured on real repositories."""
 
 import json
 import os
@@ -9,17 +9,17 @@ import pytest
 from liza.git import snapshot as measure
 from tests.run.repositories import commit, git, names, nothing, repository
 
-# --- what is no change ----------------------------------------------------------------------------------------------
+# --- no change ------------------------------------------------------------------------------------------------------
 
 
-def test_nothing_done_after_a_real_commit_is_no_change(tmp_path: Path) -> None:
+def test_nothing_after_a_commit_is_no_change(tmp_path: Path) -> None:
     repository(tmp_path)
     (tmp_path / "a.txt").write_text("two\n")
     commit(tmp_path)
     assert names(tmp_path, nothing) == set()
 
 
-def test_a_tree_that_was_dirty_before_and_stays_so_is_no_change(tmp_path: Path) -> None:
+def test_tree_that_stays_dirty_is_no_change(tmp_path: Path) -> None:
     repository(tmp_path, a="1", b="1", c="1")
     (tmp_path / "a").write_text("2")
     (tmp_path / "b").unlink()
@@ -28,7 +28,7 @@ def test_a_tree_that_was_dirty_before_and_stays_so_is_no_change(tmp_path: Path) 
     assert names(tmp_path, nothing) == set()
 
 
-def test_a_file_that_is_only_touched_is_no_change(tmp_path: Path) -> None:
+def test_touched_file_is_no_change(tmp_path: Path) -> None:
     repository(tmp_path, a="1")
     (tmp_path / "new").write_text("1")
 
@@ -39,20 +39,20 @@ def test_a_file_that_is_only_touched_is_no_change(tmp_path: Path) -> None:
     assert names(tmp_path, touch) == set()
 
 
-def test_staging_what_was_dirty_is_no_change(tmp_path: Path) -> None:
+def test_staging_dirty_files_is_no_change(tmp_path: Path) -> None:
     repository(tmp_path, a="1")
     (tmp_path / "a").write_text("2")
     (tmp_path / "new").write_text("1")
     assert names(tmp_path, lambda: git(tmp_path, "add", "-A")) == set()
 
 
-def test_an_empty_commit_and_another_message_are_no_change(tmp_path: Path) -> None:
+def test_empty_or_reworded_commit_is_no_change(tmp_path: Path) -> None:
     repository(tmp_path)
     assert names(tmp_path, lambda: commit(tmp_path)) == set()
     assert names(tmp_path, lambda: commit(tmp_path, "--amend", "-m", "in other words")) == set()
 
 
-def test_work_that_is_undone_again_is_no_change(tmp_path: Path) -> None:
+def test_reverted_work_is_no_change(tmp_path: Path) -> None:
     repository(tmp_path, a="1")
 
     def back_and_forth() -> None:
@@ -70,19 +70,19 @@ def test_ignored_files_do_not_count(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", [".liza", "deep/down/.liza"])
-def test_a_blackboard_does_not_count_wherever_it_lies(tmp_path: Path, folder: str) -> None:
+def test_blackboard_does_not_count_in_any_folder(tmp_path: Path, folder: str) -> None:
     repository(tmp_path)
     (tmp_path / folder).mkdir(parents=True)
     assert names(tmp_path, lambda: (tmp_path / folder / "state.yaml").write_text("1")) == set()
     assert names(tmp_path, lambda: commit(tmp_path)) == set()
 
 
-def test_a_name_that_only_begins_like_the_blackboards_counts(tmp_path: Path) -> None:
+def test_name_with_the_blackboards_prefix_counts(tmp_path: Path) -> None:
     repository(tmp_path)
     assert names(tmp_path, lambda: (tmp_path / ".lizard").write_text("1")) == {".lizard"}
 
 
-def test_what_is_excluded_does_not_count_changed_or_committed(tmp_path: Path) -> None:
+def test_excluded_folder_does_not_count_changed_or_committed(tmp_path: Path) -> None:
     repository(tmp_path)
     (tmp_path / "logs").mkdir()
 
@@ -95,10 +95,10 @@ def test_what_is_excluded_does_not_count_changed_or_committed(tmp_path: Path) ->
     assert names(tmp_path, lambda: commit(tmp_path), exclude=exclude) == {"logs2"}
 
 
-# --- what is one ----------------------------------------------------------------------------------------------------
+# --- changes --------------------------------------------------------------------------------------------------------
 
 
-def test_files_modified_deleted_and_added_are_counted_each(tmp_path: Path) -> None:
+def test_modified_deleted_and_added_files_count_separately(tmp_path: Path) -> None:
     repository(tmp_path, a="1", b="1", c="1")
 
     def work() -> None:
@@ -110,7 +110,7 @@ def test_files_modified_deleted_and_added_are_counted_each(tmp_path: Path) -> No
     assert names(tmp_path, work) == {"a", "b", "deep/new"}
 
 
-def test_a_dirty_file_that_becomes_different_counts(tmp_path: Path) -> None:
+def test_change_of_a_dirty_file_counts(tmp_path: Path) -> None:
     repository(tmp_path, a="1")
     (tmp_path / "a").write_text("2")
     (tmp_path / "new").write_text("1")
@@ -122,13 +122,13 @@ def test_a_dirty_file_that_becomes_different_counts(tmp_path: Path) -> None:
     assert names(tmp_path, work) == {"a", "new"}
 
 
-def test_a_dirty_file_that_is_put_back_counts(tmp_path: Path) -> None:
+def test_restored_dirty_file_counts(tmp_path: Path) -> None:
     repository(tmp_path, a="1")
     (tmp_path / "a").write_text("2")
     assert names(tmp_path, lambda: git(tmp_path, "checkout", "-q", "a")) == {"a"}
 
 
-def test_a_change_of_the_same_size_and_time_counts_in_a_huge_file(tmp_path: Path) -> None:
+def test_change_of_the_same_size_and_time_counts_in_a_huge_file(tmp_path: Path) -> None:
     repository(tmp_path)
     huge = tmp_path / "huge"
     huge.write_bytes(b"x" * 5_000_000)
@@ -154,13 +154,13 @@ def test_commits_made_meanwhile_count(tmp_path: Path) -> None:
     assert names(tmp_path, work) == {"a", "b"}
 
 
-def test_a_commit_of_what_was_dirty_counts(tmp_path: Path) -> None:
+def test_commit_of_dirty_files_counts(tmp_path: Path) -> None:
     repository(tmp_path, a="1")
     (tmp_path / "a").write_text("2")
     assert names(tmp_path, lambda: commit(tmp_path)) == {"a"}
 
 
-def test_an_amended_commit_counts(tmp_path: Path) -> None:
+def test_amended_commit_counts(tmp_path: Path) -> None:
     repository(tmp_path, a="1")
 
     def amend() -> None:
@@ -170,7 +170,7 @@ def test_an_amended_commit_counts(tmp_path: Path) -> None:
     assert names(tmp_path, amend) == {"a"}
 
 
-def test_an_amended_commit_whose_old_one_is_gone_counts(tmp_path: Path) -> None:
+def test_amended_commit_counts_after_its_original_is_pruned(tmp_path: Path) -> None:
     repository(tmp_path, a="1")
 
     def amend() -> None:
@@ -182,7 +182,7 @@ def test_an_amended_commit_whose_old_one_is_gone_counts(tmp_path: Path) -> None:
     assert names(tmp_path, amend) == {"."}
 
 
-def test_the_first_commit_counts(tmp_path: Path) -> None:
+def test_first_commit_counts(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     (tmp_path / "a").write_text("1")
     assert names(tmp_path, nothing) == set()
@@ -200,13 +200,13 @@ def test_commits_on_a_detached_head_count(tmp_path: Path) -> None:
     assert names(tmp_path, work) == {"b"}
 
 
-def test_a_renamed_file_is_two_paths(tmp_path: Path) -> None:
+def test_renamed_file_counts_as_two_paths(tmp_path: Path) -> None:
     repository(tmp_path, a="a long enough text\n" * 20)
     assert names(tmp_path, lambda: git(tmp_path, "mv", "a", "b")) == {"a", "b"}
     assert names(tmp_path, lambda: commit(tmp_path)) == {"a", "b"}
 
 
-def test_a_mode_change_counts_tracked_and_untracked(tmp_path: Path) -> None:
+def test_mode_change_counts_tracked_and_untracked(tmp_path: Path) -> None:
     repository(tmp_path, a="1")
     (tmp_path / "new").write_text("1")
 
@@ -217,7 +217,7 @@ def test_a_mode_change_counts_tracked_and_untracked(tmp_path: Path) -> None:
     assert names(tmp_path, chmod) == {"a", "new"}
 
 
-def test_a_symlink_counts_by_where_it_points_and_is_not_followed(tmp_path: Path) -> None:
+def test_symlink_counts_by_its_target_path_and_is_not_followed(tmp_path: Path) -> None:
     repository(tmp_path / "r")
     outside = tmp_path / "outside"
     outside.write_text("1")
@@ -232,7 +232,7 @@ def test_a_symlink_counts_by_where_it_points_and_is_not_followed(tmp_path: Path)
     assert names(tmp_path / "r", point_elsewhere) == {"link"}
 
 
-def test_a_file_that_becomes_a_pipe_does_not_keep_us_waiting(tmp_path: Path) -> None:
+def test_file_replaced_by_a_pipe_does_not_block(tmp_path: Path) -> None:
     repository(tmp_path, a="1")
     (tmp_path / "a").write_text("2")
 
@@ -247,7 +247,7 @@ ODD = ("two\nlines", 'a "quoted" one', "a\ttab", "größe ", "-rf", "*", "\udcff
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_any_file_name_is_seen_once_and_kept(tmp_path: Path, name: str) -> None:
+def test_any_file_name_counts_once_and_round_trips(tmp_path: Path, name: str) -> None:
     repository(tmp_path)
     assert names(tmp_path, lambda: (tmp_path / name).write_text("1")) == {name}
     now = measure.snapshot([str(tmp_path)])
@@ -268,5 +268,5 @@ def test_any_file_name_is_seen_once_and_kept(tmp_path: Path, name: str) -> None:
      {"trees": {"/a": {"commit": 1, "tree": None, "dirty": {}}}, "unknown": [], "exclude": []},
      {"trees": {"/a": {"commit": None, "tree": None, "dirty": {"x": None}}}, "unknown": [], "exclude": []}],
 )  # fmt: skip
-def test_what_is_no_snapshot_is_not_loaded_as_one(value: object) -> None:
+def test_invalid_snapshot_is_not_loaded(value: object) -> None:
     assert measure.load(value) is None

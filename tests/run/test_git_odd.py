@@ -1,4 +1,4 @@
-"""What an iteration changed, in several repositories and odd ones, where nobody can know, and leaving no trace."""
+"""The changes of an iteration in several or odd repositories, where they are unknown, and without a trace."""
 
 import os
 import stat
@@ -15,7 +15,7 @@ from tests.run.repositories import commit, git, names, nothing, repository
 # --- several repositories, and odd ones -----------------------------------------------------------------------------
 
 
-def test_several_roots_are_counted_together_and_each_work_tree_once(tmp_path: Path) -> None:
+def test_several_roots_count_together_and_each_work_tree_once(tmp_path: Path) -> None:
     one, two = repository(tmp_path / "one"), repository(tmp_path / "two")
     (one / "deep").mkdir()
 
@@ -30,13 +30,13 @@ def test_several_roots_are_counted_together_and_each_work_tree_once(tmp_path: Pa
     assert names(one, work, one / "deep", two) == {"x", "../two/x"}
 
 
-def test_a_folder_stands_for_the_whole_work_tree_around_it(tmp_path: Path) -> None:
+def test_folder_means_the_whole_work_tree_around_it(tmp_path: Path) -> None:
     repository(tmp_path)
     (tmp_path / "deep").mkdir()
     assert names(tmp_path / "deep", lambda: (tmp_path / "x").write_text("1")) == {"../x"}
 
 
-def test_a_linked_work_tree_is_its_own(tmp_path: Path) -> None:
+def test_linked_work_tree_counts_separately(tmp_path: Path) -> None:
     main = repository(tmp_path / "main")
     git(main, "worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
 
@@ -48,7 +48,7 @@ def test_a_linked_work_tree_is_its_own(tmp_path: Path) -> None:
     assert names(tmp_path / "side", lambda: (tmp_path / "side" / "y").write_text("1")) == {"y"}
 
 
-def test_a_repository_inside_another_is_looked_into(tmp_path: Path) -> None:
+def test_nested_repository_is_looked_into(tmp_path: Path) -> None:
     repository(tmp_path)
     inner = repository(tmp_path / "inner")
 
@@ -60,7 +60,7 @@ def test_a_repository_inside_another_is_looked_into(tmp_path: Path) -> None:
     assert names(tmp_path, lambda: commit(inner)) == {"inner/b"}
 
 
-def test_a_repository_that_appears_inside_another_is_one_change(tmp_path: Path) -> None:
+def test_new_nested_repository_is_one_change(tmp_path: Path) -> None:
     repository(tmp_path)
     assert names(tmp_path, lambda: repository(tmp_path / "inner", a="1", b="1")) == {"inner"}
 
@@ -83,51 +83,49 @@ def test_work_inside_a_submodule_counts(tmp_path: Path) -> None:
     assert names(main, nothing) == set()
 
 
-def test_a_submodule_that_is_not_checked_out_is_no_trouble(tmp_path: Path) -> None:
+def test_submodule_that_is_not_checked_out_is_accepted(tmp_path: Path) -> None:
     main = with_submodule(tmp_path)
     git(main, "submodule", "--quiet", "deinit", "-f", "sub")
     assert names(main, lambda: (main / "b").write_text("1")) == {"b"}
 
 
-# --- what nobody can know -------------------------------------------------------------------------------------------
+# --- unknown changes ------------------------------------------------------------------------------------------------
 
 
-def test_without_a_repository_it_is_unknown(tmp_path: Path) -> None:
+def test_changes_are_unknown_without_a_repository(tmp_path: Path) -> None:
     assert measure.snapshot([str(tmp_path)]) is None
     assert measure.snapshot([]) is None
     assert measure.changed(None, None) is None
 
 
-def test_without_git_it_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_are_unknown_without_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repository(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert measure.snapshot([str(tmp_path)]) is None
 
 
-def test_a_bare_repository_is_unknown(tmp_path: Path) -> None:
+def test_changes_are_unknown_in_a_bare_repository(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "--bare", "r.git")
     assert measure.snapshot([str(tmp_path / "r.git")]) is None
 
 
-def test_a_folder_that_is_gone_is_unknown(tmp_path: Path) -> None:
+def test_changes_are_unknown_in_a_missing_folder(tmp_path: Path) -> None:
     assert measure.snapshot([str(tmp_path / "gone")]) is None
 
 
-def test_a_folder_that_is_no_repository_any_more_is_unknown(tmp_path: Path) -> None:
+def test_changes_are_unknown_after_the_repository_is_removed(tmp_path: Path) -> None:
     repository(tmp_path / "r")
     assert names(tmp_path / "r", lambda: os.rename(tmp_path / "r" / ".git", tmp_path / "away")) is None
 
 
-def test_one_unknown_root_makes_no_change_unknown_but_not_a_change(tmp_path: Path) -> None:
+def test_unknown_root_hides_no_change_but_makes_none_unknown(tmp_path: Path) -> None:
     known = repository(tmp_path / "known")
     (tmp_path / "unknown").mkdir()
     assert names(known, nothing, tmp_path / "unknown") is None
     assert names(known, lambda: (known / "x").write_text("1"), tmp_path / "unknown") == {"x"}
 
 
-def test_a_git_that_does_not_answer_is_ended_with_all_it_started(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_git_that_hangs_is_killed_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pid = tmp_path / "pid"
     slow = tmp_path / "git"
     slow.write_text(f"#!/bin/sh\nsleep 1000 & echo $! > {pid}.new; mv {pid}.new {pid}; wait\n")
@@ -135,7 +133,7 @@ def test_a_git_that_does_not_answer_is_ended_with_all_it_started(
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr(command, "TIME_LIMIT", 0.3)
     assert measure.snapshot([str(tmp_path)]) is None
-    until(lambda: not alive(int(pid.read_text())), "what it started has ended")
+    until(lambda: not alive(int(pid.read_text())), "its children have ended")
 
 
 # --- leaving no trace -----------------------------------------------------------------------------------------------
@@ -158,13 +156,13 @@ def test_nothing_is_written_into_the_repository(tmp_path: Path) -> None:
     assert files(tmp_path) == before
 
 
-def test_an_index_that_another_git_has_locked_is_no_trouble(tmp_path: Path) -> None:
+def test_index_locked_by_another_git_is_accepted(tmp_path: Path) -> None:
     repository(tmp_path)
     (tmp_path / ".git" / "index.lock").touch()
     assert names(tmp_path, lambda: (tmp_path / "x").write_text("1")) == {"x"}
 
 
-def test_no_hook_and_no_monitor_is_started(tmp_path: Path) -> None:
+def test_no_hook_and_no_fsmonitor_is_started(tmp_path: Path) -> None:
     repository(tmp_path)
     trap = tmp_path / ".git" / "trap"
     trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/.git/trapped\n")
@@ -178,7 +176,7 @@ def test_no_hook_and_no_monitor_is_started(tmp_path: Path) -> None:
     assert not (tmp_path / ".git" / "trapped").exists()
 
 
-def test_the_variables_of_a_git_hook_do_not_lead_us_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_of_a_git_hook_are_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = repository(tmp_path / "one"), repository(tmp_path / "two")
     for name, value in (("GIT_DIR", two / ".git"), ("GIT_WORK_TREE", two), ("GIT_INDEX_FILE", two / ".git" / "index")):
         monkeypatch.setenv(name, str(value))
@@ -187,7 +185,7 @@ def test_the_variables_of_a_git_hook_do_not_lead_us_elsewhere(tmp_path: Path, mo
     assert measure.changed(before, measure.snapshot([str(one)])) == frozenset({str(one / "x")})
 
 
-def test_settings_that_hide_untracked_files_are_not_followed(tmp_path: Path) -> None:
+def test_settings_that_hide_untracked_files_are_ignored(tmp_path: Path) -> None:
     repository(tmp_path)
     git(tmp_path, "config", "status.showUntrackedFiles", "no")
     assert names(tmp_path, lambda: (tmp_path / "x").write_text("1")) == {"x"}

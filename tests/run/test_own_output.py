@@ -1,4 +1,4 @@
-"""A run's own log, and what tools generate, are no work: a loop that changes nothing else is stopped."""
+"""A run's own log and generated files are not work: a loop that changes nothing else is stopped."""
 
 import subprocess
 from pathlib import Path
@@ -36,7 +36,7 @@ def shell(project: Project, script: str, most: int = 4) -> None:
 
 
 @pytest.mark.parametrize("script", [pytest.param(LOGS[name], id=name, marks=SLOW[name not in QUICK]) for name in LOGS])
-def test_a_runs_own_log_is_no_work(tmp_path: Path, script: str) -> None:
+def test_runs_own_log_is_not_work(tmp_path: Path, script: str) -> None:
     project = Project(tmp_path / "p", f"{IDLES}; date +%N")
     shell(project, script)
     assert (project.loop["status"], project.facts["iterations"]) == ("OPEN", 3)
@@ -44,7 +44,7 @@ def test_a_runs_own_log_is_no_work(tmp_path: Path, script: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_log_that_the_agent_commits_is_no_work(tmp_path: Path) -> None:
+def test_log_committed_by_the_agent_is_not_work(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", "date +%N; git add -A; git commit -qm more")
     shell(project, "{run} > run.log")
     assert (project.loop["status"], project.facts["iterations"]) == ("OPEN", 3)
@@ -58,7 +58,7 @@ def test_work_beside_the_log_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_log_of_a_shell_loop_is_no_work(tmp_path: Path) -> None:
+def test_log_of_a_shell_loop_is_not_work(tmp_path: Path) -> None:
     project = Project(tmp_path / "p")
     script = f"for n in 1 2 3 4; do date +%N; '{LIZA}' loop record l; done | tee run.log >> all.log"
     shell(project, script)
@@ -72,7 +72,7 @@ GENERATED = [
 
 
 @pytest.mark.parametrize("name", GENERATED)
-def test_what_tools_generate_is_no_work(tmp_path: Path, name: str) -> None:
+def test_generated_files_are_not_work(tmp_path: Path, name: str) -> None:
     """In a repository without a .gitignore."""
     project = Project(tmp_path / "p", f"mkdir -p {Path(name).parent}; date +%N > {name}")
     project.run("--on-stagnation", "abort", "--max", "6")
@@ -82,7 +82,7 @@ def test_what_tools_generate_is_no_work(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "counts"), [("node_modules/a/index.js", True), ("venv/notes.md", True), ("__pycache__/a.pyc", False)]
 )
-def test_generated_files_count_once_git_tracks_them_but_caches_never(tmp_path: Path, name: str, counts: bool) -> None:
+def test_generated_files_count_once_tracked_but_caches_never(tmp_path: Path, name: str, counts: bool) -> None:
     project = Project(tmp_path / "p", f"echo $LIZA_ITERATION > {name}")
     (project.folder / name).parent.mkdir(parents=True)
     (project.folder / name).write_text("0\n")

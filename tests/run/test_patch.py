@@ -1,4 +1,4 @@
-"""The patch of an iteration: to be looked at, and where it is whole, to be applied."""
+"""The patch of an iteration: for reading and, if complete, for applying."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from liza.git.snapshot import snapshot
 from tests.run.repositories import SETTINGS, commit, git, repository
 
 
-def test_a_patch_turns_the_start_into_the_end(tmp_path: Path) -> None:
+def test_patch_turns_the_start_into_the_end(tmp_path: Path) -> None:
     work = repository(tmp_path / "r", a="1\n2\n", b="1\n", c="1\n")
     start = tmp_path / "start"
     git(tmp_path, "clone", "-q", str(work), str(start))
@@ -51,7 +51,7 @@ def contents(folder: Path) -> dict[str, tuple[bytes, bool]]:
     }
 
 
-def test_what_was_dirty_before_and_stayed_so_is_not_in_it(tmp_path: Path) -> None:
+def test_patch_omits_files_that_stayed_dirty(tmp_path: Path) -> None:
     repository(tmp_path, a="1\n", b="1\n")
     (tmp_path / "a").write_text("2\n")
     (tmp_path / "old").write_text("1\n")
@@ -63,7 +63,7 @@ def test_what_was_dirty_before_and_stayed_so_is_not_in_it(tmp_path: Path) -> Non
     assert "old" not in changes
 
 
-def test_the_first_commit_is_in_it_whole(tmp_path: Path) -> None:
+def test_patch_contains_the_whole_first_commit(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     before = snapshot([str(tmp_path)])
     (tmp_path / "a").write_text("one\n")
@@ -71,7 +71,7 @@ def test_the_first_commit_is_in_it_whole(tmp_path: Path) -> None:
     assert "\n+one\n" in patch(before, snapshot([str(tmp_path)])).decode()
 
 
-def test_binary_files_are_named_and_not_printed(tmp_path: Path) -> None:
+def test_binary_files_are_named_but_not_printed(tmp_path: Path) -> None:
     repository(tmp_path)
     before = snapshot([str(tmp_path)])
     (tmp_path / "image").write_bytes(b"\x00\x01" * 5000)
@@ -80,7 +80,7 @@ def test_binary_files_are_named_and_not_printed(tmp_path: Path) -> None:
     assert b"\0" not in changes
 
 
-def test_it_stays_small_whatever_was_changed(tmp_path: Path) -> None:
+def test_patch_is_cut_at_its_size_limit(tmp_path: Path) -> None:
     repository(tmp_path, a="x\n")
     before = snapshot([str(tmp_path)])
     (tmp_path / "a").write_text("tracked\n" * 100_000)
@@ -104,14 +104,14 @@ def test_no_diff_program_of_the_repository_is_started(tmp_path: Path, monkeypatc
     assert not (tmp_path / ".git" / "trapped").exists()
 
 
-def test_where_nothing_is_known_or_changed_it_is_empty(tmp_path: Path) -> None:
+def test_patch_is_empty_without_known_changes(tmp_path: Path) -> None:
     repository(tmp_path)
     now = snapshot([str(tmp_path)])
     assert patch(now, now) == b""
     assert patch(None, now) == b""
 
 
-def test_several_repositories_are_told_apart(tmp_path: Path) -> None:
+def test_patch_separates_several_repositories(tmp_path: Path) -> None:
     one, two = repository(tmp_path / "one"), repository(tmp_path / "two")
     inner = repository(one / "inner")
     roots = [str(one), str(two)]

@@ -18,7 +18,7 @@ def test_every_kind_of_list_item_counts_at_any_depth(mark: str) -> None:
 
 
 @pytest.mark.parametrize("mark", ["~", "/", "-", ""])
-def test_what_is_begun_is_open(mark: str) -> None:
+def test_started_item_is_open(mark: str) -> None:
     assert read(f"- [{mark}] a\n").open == ("a",)
 
 
@@ -26,15 +26,15 @@ def test_what_is_begun_is_open(mark: str) -> None:
     "line",
     ["[ ] a", "-[ ] a", "text - [ ] a", "- [ ]a", "- [1] a source", "- [y] a", "- a [ ] b", "1 [ ] a"],
 )
-def test_what_is_no_item_does_not_count(line: str) -> None:
+def test_line_that_is_not_an_item_does_not_count(line: str) -> None:
     assert counts(line) == (0, 0)
 
 
-def test_a_box_without_text_counts() -> None:
+def test_box_without_text_counts() -> None:
     assert read("- [ ]\n- [x] \n") == Plan(1, 2, ("(no text)",))
 
 
-def test_windows_line_ends_are_no_trouble() -> None:
+def test_windows_line_ends_are_accepted() -> None:
     assert read("- [ ] a\r\n- [x] b\r\n") == Plan(1, 2, ("a",))
 
 
@@ -44,19 +44,19 @@ def test_fenced_code_does_not_count(fence: str) -> None:
     assert counts(f"- [x] a\n{fence}\n- [ ] code\n{closing}\n- [ ] b\n") == (1, 2)
 
 
-def test_a_fence_is_closed_by_its_own_kind_and_length_only() -> None:
+def test_fence_is_closed_only_by_its_own_kind_and_length() -> None:
     assert counts("````\n```\n- [ ] a\n~~~\n- [ ] b\n````\n- [x] c\n") == (1, 1)
 
 
-def test_a_fence_that_is_never_closed_hides_nothing() -> None:
+def test_unclosed_fence_hides_nothing() -> None:
     assert counts("- [x] a\n```\n- [ ] b\n") == (1, 2)
 
 
-def test_backticks_in_a_line_begin_no_code() -> None:
+def test_inline_backticks_start_no_code_block() -> None:
     assert counts("```inline``` code\n- [ ] a\n```inline``` code\n") == (0, 1)
 
 
-def test_a_comment_does_not_count_unless_it_is_never_closed() -> None:
+def test_closed_comment_does_not_count_and_unclosed_one_does() -> None:
     assert counts("<!-- an example:\n- [ ] a\n-->\n- [x] b\n") == (1, 1)
     assert counts("<!-- one line -->\n- [ ] a\n") == (0, 1)
     assert counts("<!--\n- [ ] a\n") == (0, 1)
@@ -76,7 +76,7 @@ OPTIONAL = """\
 """
 
 
-def test_optional_sections_do_not_block_nor_what_is_below_them() -> None:
+def test_optional_sections_and_their_subsections_do_not_block() -> None:
     plan = read(OPTIONAL, ["optional:  later", "Nice to Have"])
     assert plan == Plan(1, 2, ("d",), 3)
     assert read(OPTIONAL).total == 5
@@ -88,35 +88,35 @@ def test_underlined_headings_begin_and_end_a_section() -> None:
     assert read(text, ["smaller"]).open == ("a", "c")
 
 
-def test_a_rule_below_an_item_makes_no_heading_of_it() -> None:
+def test_rule_below_an_item_makes_no_heading() -> None:
     assert read("- [ ] a\n---\n- [ ] b\n").open == ("a", "b")
 
 
-def test_progress_is_the_share_that_is_done() -> None:
+def test_progress_is_the_share_of_done_items() -> None:
     assert read("- [x] a\n- [ ] b\n- [ ] c\n- [ ] d\n").progress == 25
     assert read("- [x] a\n").progress == 100
 
 
-def test_a_plan_without_boxes_is_neither_complete_nor_of_known_progress() -> None:
+def test_plan_without_boxes_is_incomplete_with_unknown_progress() -> None:
     empty = read("# Plan\nnothing yet\n")
     assert empty.progress is None
     assert not empty.is_complete
 
 
-def test_a_plan_with_optional_boxes_only_is_complete() -> None:
+def test_plan_with_only_optional_boxes_is_complete() -> None:
     plan = read("# Later\n- [ ] a\n", ["later"])
     assert plan.is_complete
     assert plan.progress == 100
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=30))
-def test_every_item_is_counted_once_and_only_all_make_a_hundred(ticked: list[bool]) -> None:
+def test_every_item_counts_once_and_only_all_make_hundred_percent(ticked: list[bool]) -> None:
     plan = read("".join(f"{'  ' * (n % 4)}- [{'x' if each else ' '}] item {n}\n" for n, each in enumerate(ticked)))
     assert (plan.done, plan.total, len(plan.open)) == (sum(ticked), len(ticked), len(ticked) - sum(ticked))
     assert (plan.progress == 100) == plan.is_complete == all(ticked)
 
 
 @given(st.text(alphabet="-*+ []xX1.)#`~\n<!->ab=", max_size=200))
-def test_no_text_breaks_it(text: str) -> None:
+def test_any_text_is_accepted(text: str) -> None:
     plan = read(text, ["a"])
     assert plan.done + len(plan.open) == plan.total

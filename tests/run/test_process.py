@@ -48,14 +48,14 @@ class Runner:
         return (self.folder / "output.log").read_bytes()
 
     def pids(self, number: int) -> list[int]:
-        """The processes that a script has noted, once they are so many."""
-        until(lambda: len(self.noted()) >= number, "the processes run")
-        return self.noted()
+        """The process ids that a script has recorded, once there are that many."""
+        until(lambda: len(self.recorded_pids()) >= number, "the processes run")
+        return self.recorded_pids()
 
-    def noted(self) -> list[int]:
+    def recorded_pids(self) -> list[int]:
         return [int(each) for each in (self.folder / "pids").read_text().split()]
 
-    def all_are_gone(self, number: int) -> None:
+    def wait_until_gone(self, number: int) -> None:
         for pid in self.pids(number):
             until(lambda pid=pid: not alive(pid), f"process {pid} has ended")  # type: ignore[misc]
 
@@ -68,13 +68,13 @@ def runner(tmp_path: Path, interrupts: Interrupts) -> Runner:
 # --- how it ends ----------------------------------------------------------------------------------------------------
 
 
-def test_output_and_errors_are_kept_in_their_order_and_passed_on(runner: Runner) -> None:
+def test_output_and_errors_are_kept_in_order_and_passed_on(runner: Runner) -> None:
     ran = runner.sh("echo one; echo two >&2; printf three")
     assert (ran.outcome, ran.code, ran.note, ran.output, ran.size) == ("ok", 0, None, "one\ntwo\nthree", 13)
     assert runner.log == runner.seen == b"one\ntwo\nthree"
 
 
-def test_another_exit_code_is_an_error(runner: Runner) -> None:
+def test_nonzero_exit_code_is_an_error(runner: Runner) -> None:
     ran = runner.sh("exit 7")
     assert (ran.outcome, ran.code) == ("error", 7)
 
@@ -84,7 +84,7 @@ def test_death_by_a_signal_is_a_crash(runner: Runner) -> None:
     assert (ran.outcome, ran.code, ran.note) == ("crash", None, "it was killed by SIGSEGV")
 
 
-def test_a_command_that_is_not_there_is_an_error_that_says_so(runner: Runner) -> None:
+def test_missing_command_is_an_error(runner: Runner) -> None:
     ran = run(
         [str(runner.folder / "nowhere")], cwd=str(runner.folder), env={}, log=str(runner.folder / "output.log"),
         limits=Limits(), interrupts=runner.interrupts, outlet=Outlet(),
@@ -93,11 +93,11 @@ def test_a_command_that_is_not_there_is_an_error_that_says_so(runner: Runner) ->
     assert "could not be started: No such file or directory" in ran.output
 
 
-def test_it_has_nothing_to_read_from(runner: Runner) -> None:
+def test_standard_input_is_empty(runner: Runner) -> None:
     assert runner.sh("cat; echo end").output == "end\n"
 
 
-def test_it_has_a_session_of_its_own(runner: Runner) -> None:
+def test_command_has_its_own_session(runner: Runner) -> None:
     assert int(runner.sh("ps -o sid= -p $$").output) != os.getsid(0)
 
 
@@ -108,47 +108,47 @@ FAMILY = "echo $$ >> pids; (echo $$; sh -c 'echo $$ >> pids; exec sleep 100' & w
 
 
 @pytest.mark.parametrize("script", [FAMILY, STUBBORN + FAMILY])
-def test_when_its_time_is_up_the_whole_group_is_ended(runner: Runner, script: str) -> None:
+def test_timeout_kills_the_whole_group(runner: Runner, script: str) -> None:
     started = time.monotonic()
     ran = runner.sh(f"echo begun; {script}", total=0.3)
     assert (ran.outcome, ran.code) == ("timeout", None)
     assert ran.output.startswith("begun\n")
     assert time.monotonic() - started < 5
-    runner.all_are_gone(2)
+    runner.wait_until_gone(2)
 
 
-def test_silence_is_a_time_out_and_output_is_not(runner: Runner) -> None:
+def test_silence_is_a_timeout_and_output_is_not(runner: Runner) -> None:
     assert runner.sh("echo a; sleep 100", idle=0.3).outcome == "timeout"
     assert runner.sh("for i in 1 2 3 4 5 6; do echo $i; sleep 0.1; done", idle=0.45).outcome == "ok"
 
 
-def test_one_that_closes_its_output_and_hangs_is_ended_too(runner: Runner) -> None:
+def test_command_that_closes_its_output_and_hangs_times_out(runner: Runner) -> None:
     assert runner.sh("exec >&- 2>&-; sleep 100", idle=0.3).outcome == "timeout"
     assert runner.sh("exec >&- 2>&-; sleep 100", total=0.3).outcome == "timeout"
 
 
-def test_output_of_its_last_moment_is_kept_when_it_is_asked_to_end(runner: Runner) -> None:
+def test_output_after_sigterm_is_kept(runner: Runner) -> None:
     ran = runner.sh("trap 'echo last words; exit 0' TERM; echo begun; sleep 100 & wait", total=0.4)
     assert (ran.outcome, ran.output) == ("timeout", "begun\nlast words\n")
 
 
-# --- what it leaves behind ------------------------------------------------------------------------------------------
+# --- children left behind -------------------------------------------------------------------------------------------
 
 
-def test_what_keeps_its_output_open_does_not_keep_us_and_is_ended(runner: Runner) -> None:
+def test_child_that_keeps_the_output_open_is_killed(runner: Runner) -> None:
     started = time.monotonic()
     ran = runner.sh("sh -c 'echo $$ >> pids; exec sleep 100' & while ! [ -s pids ]; do :; done; echo begun")
     assert (ran.outcome, ran.output) == ("ok", "begun\n")
     assert time.monotonic() - started < 5
-    runner.all_are_gone(1)
+    runner.wait_until_gone(1)
 
 
-def test_what_it_says_last_is_not_lost_though_a_child_lives_on(runner: Runner) -> None:
+def test_last_output_is_kept_while_a_child_lives_on(runner: Runner) -> None:
     ran = runner.sh("sleep 100 & yes 0123456789 | head -c 300000")
     assert ran.size == len(runner.seen) == 300_000
 
 
-def test_what_made_itself_a_session_lives_on(runner: Runner) -> None:
+def test_child_in_its_own_session_is_left_running(runner: Runner) -> None:
     runner.sh("setsid sh -c 'echo $$ >> pids; exec sleep 100' >/dev/null 2>&1 & while ! [ -s pids ]; do :; done")
     (pid,) = runner.pids(1)
     assert alive(pid)
@@ -159,7 +159,7 @@ def test_what_made_itself_a_session_lives_on(runner: Runner) -> None:
 
 
 def interrupt_when(number: int, ready: Callable[[], object]) -> threading.Thread:
-    """Send ourselves a signal once something is the case."""
+    """Send ourselves a signal once a condition holds."""
 
     def wait() -> None:
         until(ready)
@@ -172,16 +172,16 @@ def interrupt_when(number: int, ready: Callable[[], object]) -> threading.Thread
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("script", [FAMILY, STUBBORN + FAMILY], ids=["kind", "stubborn"])
-def test_a_signal_stops_the_whole_group_within_a_second(runner: Runner, number: int, script: str) -> None:
-    thread = interrupt_when(number, lambda: len(runner.noted()) == 2)
+def test_signal_stops_the_whole_group_within_a_second(runner: Runner, number: int, script: str) -> None:
+    thread = interrupt_when(number, lambda: len(runner.recorded_pids()) == 2)
     ran = runner.sh(f"echo begun; {script}")
     thread.join()
     assert (ran.outcome, ran.stopped, runner.interrupts.number) == ("crash", True, number)
     assert ran.output.startswith("begun\n")
-    runner.all_are_gone(2)
+    runner.wait_until_gone(2)
 
 
-def test_a_signal_stops_it_also_while_nobody_reads_its_output(runner: Runner) -> None:
+def test_signal_stops_a_command_whose_output_is_not_read(runner: Runner) -> None:
     reading, writing = os.pipe()
     thread = interrupt_when(signal.SIGTERM, lambda: len(runner.log) > 100_000)
     ran = runner.sh("exec yes", through=writing)
@@ -191,17 +191,17 @@ def test_a_signal_stops_it_also_while_nobody_reads_its_output(runner: Runner) ->
     os.close(writing)
 
 
-def test_a_time_limit_holds_also_while_nobody_reads_its_output(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_limit_applies_while_the_output_is_not_read(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "_DRAIN", 0.1)
     reading, writing = os.pipe()
     ran = runner.sh("exec yes", total=0.3, idle=0.1, through=writing)
     assert ran.outcome == "timeout"
-    assert ran.seconds >= 0.3  # that nobody reads is no silence of the command
+    assert ran.seconds >= 0.3  # unread output is not silence of the command
     os.close(reading)
     os.close(writing)
 
 
-def test_output_that_nobody_will_read_any_more_stops_it(runner: Runner) -> None:
+def test_closed_output_pipe_stops_the_command(runner: Runner) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     ran = runner.sh("exec yes", through=writing)
@@ -209,7 +209,7 @@ def test_output_that_nobody_will_read_any_more_stops_it(runner: Runner) -> None:
     assert (ran.outcome, ran.stopped) == ("crash", True)
 
 
-def test_signals_do_what_they_did_before_once_nobody_holds_them() -> None:
+def test_signal_handlers_are_restored() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with Interrupts() as held:
         os.kill(os.getpid(), signal.SIGTERM)
@@ -220,7 +220,7 @@ def test_signals_do_what_they_did_before_once_nobody_holds_them() -> None:
 # --- much output ----------------------------------------------------------------------------------------------------
 
 
-def test_a_reader_that_is_slow_gets_everything(runner: Runner) -> None:
+def test_slow_reader_gets_all_output(runner: Runner) -> None:
     reading, writing = os.pipe()
     taken = bytearray()
 
@@ -240,7 +240,7 @@ def test_a_reader_that_is_slow_gets_everything(runner: Runner) -> None:
     assert len(taken) == 500_000
 
 
-def test_of_long_output_the_beginning_and_the_end_stay_in_memory(runner: Runner) -> None:
+def test_head_and_tail_of_long_output_stay_in_memory(runner: Runner) -> None:
     size = process.HEAD + process.TAIL + 5_000_000
     ran = run(
         [sys.executable, "-c", f"import sys; sys.stdout.write('first\\n' + 'x' * {size} + '\\nlast')"],
@@ -255,20 +255,20 @@ def test_of_long_output_the_beginning_and_the_end_stay_in_memory(runner: Runner)
 
 
 @pytest.mark.parametrize("size", [process.HEAD - 1, process.HEAD, process.HEAD + 1, process.HEAD + 70_000])
-def test_output_that_fits_is_kept_whole(runner: Runner, size: int) -> None:
+def test_output_within_the_limit_is_kept_whole(runner: Runner, size: int) -> None:
     ran = runner.sh(f"yes 012345678 | head -c {size}")
     assert ran.output.encode() == runner.log
     assert ran.size == size
 
 
-def test_a_log_that_cannot_be_written_is_said_and_stops_nothing(runner: Runner) -> None:
+def test_unwritable_log_is_noted_and_the_command_goes_on(runner: Runner) -> None:
     (runner.folder / "output.log").mkdir()
     ran = runner.sh("echo a")
     assert (ran.outcome, ran.output) == ("ok", "a\n")
     assert ran.note == "the output could not be kept: it is a folder"
 
 
-def test_bytes_that_are_no_text_do_no_harm(runner: Runner) -> None:
+def test_non_text_bytes_are_accepted(runner: Runner) -> None:
     ran = runner.sh("printf '\\377\\000\\033[31mred'")
     assert runner.log == runner.seen == b"\xff\x00\x1b[31mred"
     assert ran.output == "�\x00\x1b[31mred"

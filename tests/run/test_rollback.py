@@ -1,4 +1,4 @@
-"""Going back to where a slice began, on real repositories: all of it, and nothing of it lost."""
+"""Rolling a slice back to its base, on real repositories: completely, and without losing the failed work."""
 
 import os
 import subprocess
@@ -9,17 +9,15 @@ import pytest
 
 from liza.scopes.slices import rollback
 from tests.run.repositories import SETTINGS, commit, git, repository
-from tests.run.slices import Begun, dirty, fail, files, state
+from tests.run.slices import StartedSlice, dirty, fail, files, state
 
 STARTS = {"a clean start": lambda folder: None, "a dirty start": dirty}
 
 
 @pytest.mark.parametrize("start", STARTS.values(), ids=STARTS.keys())
-def test_everything_is_as_it_was_and_the_failed_work_can_be_had_again(
-    folder: Path, start: Callable[[Path], None]
-) -> None:
+def test_rollback_restores_everything_and_keeps_the_failed_work(folder: Path, start: Callable[[Path], None]) -> None:
     start(folder)
-    begun = Begun(folder)
+    begun = StartedSlice(folder)
     assert git(folder, "rev-parse", "HEAD") == begun.base.commit + "\n"
     fail(folder)
     failed = files(folder)
@@ -33,9 +31,9 @@ def test_everything_is_as_it_was_and_the_failed_work_can_be_had_again(
 
 
 @pytest.mark.parametrize("start", STARTS.values(), ids=STARTS.keys())
-def test_the_commands_of_the_plan_do_the_same_by_hand(folder: Path, start: Callable[[Path], None]) -> None:
+def test_printed_commands_do_the_same_by_hand(folder: Path, start: Callable[[Path], None]) -> None:
     start(folder)
-    begun = Begun(folder)
+    begun = StartedSlice(folder)
     fail(folder)
     plan = begun.plan()
     script = "\n".join(rollback.shell_commands(plan))
@@ -47,10 +45,10 @@ def test_the_commands_of_the_plan_do_the_same_by_hand(folder: Path, start: Calla
 
 
 @pytest.mark.parametrize("start", STARTS.values(), ids=STARTS.keys())
-def test_a_beginning_changes_nothing_and_a_plan_leaves_no_trace(folder: Path, start: Callable[[Path], None]) -> None:
+def test_starting_and_planning_leave_no_trace(folder: Path, start: Callable[[Path], None]) -> None:
     start(folder)
     before, index = state(folder), (folder / ".git" / "index").read_bytes()
-    begun = Begun(folder)
+    begun = StartedSlice(folder)
     assert (folder / ".git" / "index").read_bytes() == index
     assert state(folder) == before
     fail(folder)
@@ -60,19 +58,19 @@ def test_a_beginning_changes_nothing_and_a_plan_leaves_no_trace(folder: Path, st
     assert {(each.status, each.path) for each in plan.changes} >= {("A", "added"), ("M", "changed"), ("D", "kept")}
 
 
-def test_a_dirty_start_is_said_and_kept_and_a_clean_one_is_kept_too(folder: Path) -> None:
-    clean = Begun(folder)
+def test_start_is_kept_and_a_dirty_one_is_noted(folder: Path) -> None:
+    clean = StartedSlice(folder)
     assert (clean.base.dirty, clean.notes) == (False, ())
     assert git(folder, "rev-parse", str(clean.base.ref)).strip() == clean.base.commit
     dirty(folder)
-    begun = Begun(folder)
+    begun = StartedSlice(folder)
     assert (begun.base.dirty, begun.base.commit) == (True, clean.base.commit)
     assert "uncommitted" in begun.notes[0]
     assert git(folder, "show", f"{begun.base.ref}:un tracked") == "mine\n"
 
 
-def test_the_beginning_is_kept_from_being_thrown_away(folder: Path) -> None:
-    begun = Begun(folder)
+def test_base_survives_an_amend_and_git_gc(folder: Path) -> None:
+    begun = StartedSlice(folder)
     (folder / "changed").write_text("2\n")
     commit(folder, "--amend")
     git(folder, "reflog", "expire", "--expire=now", "--all")
@@ -82,18 +80,18 @@ def test_the_beginning_is_kept_from_being_thrown_away(folder: Path) -> None:
     assert "rebased or amended" in plan.notes[0]
 
 
-# --- what is never touched ------------------------------------------------------------------------------------------
+# --- never touched --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("tracked", [False, True])
-def test_no_blackboard_is_touched_wherever_it_is(folder: Path, tracked: bool) -> None:
+def test_rollback_touches_no_blackboard(folder: Path, tracked: bool) -> None:
     boards = [folder / ".liza", folder / "src" / ".liza"]
     for board in boards:
         board.mkdir()
         (board / "state.yaml").write_text("version: 1\n")
     if tracked:
         commit(folder)
-    begun = Begun(folder)
+    begun = StartedSlice(folder)
     assert begun.base.dirty is False
     for board in boards:
         (board / "state.yaml").write_text("version: 1\nslices: {}\n")
@@ -107,11 +105,11 @@ def test_no_blackboard_is_touched_wherever_it_is(folder: Path, tracked: bool) ->
     assert not (folder / "added").exists()
 
 
-def test_a_repository_inside_is_somebody_elses(folder: Path) -> None:
+def test_rollback_leaves_a_nested_repository_alone(folder: Path) -> None:
     inner = repository(folder / "vendor" / "inner", x="1")
     git(folder, "init", "-q", "empty one")
     (folder / "empty one" / "file").write_text("not committed anywhere\n")
-    begun = Begun(folder)
+    begun = StartedSlice(folder)
     (inner / "x").write_text("2")
     (folder / "changed").write_text("2\n")
     begun.go_back()
@@ -120,11 +118,11 @@ def test_a_repository_inside_is_somebody_elses(folder: Path) -> None:
     assert (folder / "changed").read_text() == "1\n"
 
 
-def test_a_submodule_is_left_as_it_is_and_that_is_said(folder: Path, tmp_path: Path) -> None:
+def test_submodule_is_left_alone_with_a_note(folder: Path, tmp_path: Path) -> None:
     library = repository(tmp_path / "library", x="1")
     git(folder, "submodule", "add", "-q", str(library), "lib")
     commit(folder)
-    begun = Begun(folder)
+    begun = StartedSlice(folder)
     (folder / "lib" / "x").write_text("2")
     commit(folder / "lib")
     commit(folder)
@@ -135,24 +133,24 @@ def test_a_submodule_is_left_as_it_is_and_that_is_said(folder: Path, tmp_path: P
     assert (folder / "lib" / "x").read_text() == "1"
 
 
-def test_no_hook_runs(folder: Path) -> None:
+def test_rollback_runs_no_hook(folder: Path) -> None:
     for name in ("post-checkout", "post-commit", "pre-commit", "reference-transaction", "post-index-change"):
         hook = folder / ".git" / "hooks" / name
         hook.write_text(f"#!/bin/sh\ntouch '{folder}/ran'\n")
         hook.chmod(0o755)
-    begun = Begun(folder)
+    begun = StartedSlice(folder)
     (folder / "changed").write_text("2\n")
     begun.go_back()
     assert not (folder / "ran").exists()
 
 
-# --- what stands in the way -----------------------------------------------------------------------------------------
+# --- files in the way -----------------------------------------------------------------------------------------------
 
 
-def test_ignored_files_where_something_is_put_back_are_saved_first(folder: Path) -> None:
+def test_ignored_files_in_the_way_are_saved_first(folder: Path) -> None:
     (folder / "config").write_text("tracked\n")
     commit(folder)
-    begun = Begun(folder)
+    begun = StartedSlice(folder)
     git(folder, "rm", "-q", "config", "kept")
     (folder / ".gitignore").write_text("config\nkept\nsrc\n")
     commit(folder)
@@ -170,11 +168,11 @@ def test_ignored_files_where_something_is_put_back_are_saved_first(folder: Path)
     assert files(folder) == failed
 
 
-def test_a_link_in_the_place_of_a_folder_leads_nowhere(folder: Path, tmp_path: Path) -> None:
+def test_link_in_place_of_a_folder_is_not_followed(folder: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "program").write_text("not yours\n")
-    begun = Begun(folder)
+    begun = StartedSlice(folder)
     git(folder, "rm", "-q", "-r", "src")
     (folder / "src").symlink_to(elsewhere)
     begun.go_back()
@@ -182,7 +180,7 @@ def test_a_link_in_the_place_of_a_folder_leads_nowhere(folder: Path, tmp_path: P
     assert (elsewhere / "program").read_text() == "not yours\n"
 
 
-def test_names_of_every_kind_are_put_back(folder: Path) -> None:
+def test_names_of_every_kind_are_restored(folder: Path) -> None:
     names = [
         b"two words",
         b"a\nline",
@@ -199,7 +197,7 @@ def test_names_of_every_kind_are_put_back(folder: Path) -> None:
         with open(os.path.join(os.fsencode(folder), name), "wb") as file:
             file.write(b"1")
     commit(folder)
-    begun = Begun(folder, "S 1/ä..~^:?*[\\.lock")
+    begun = StartedSlice(folder, "S 1/ä..~^:?*[\\.lock")
     for name in names[::2]:
         os.unlink(os.path.join(os.fsencode(folder), name))
     for name in names[1::2]:

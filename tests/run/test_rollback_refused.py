@@ -1,4 +1,4 @@
-"""Going back to where a slice began, where that cannot be done: refused, with what to do, and nothing changed."""
+"""Rollbacks that cannot be done: refused with the next step, and nothing changed."""
 
 import os
 import subprocess
@@ -10,14 +10,14 @@ from liza.errors import Refused
 from liza.scopes.slices import rollback
 from liza.scopes.slices.base import capture_base
 from tests.run.repositories import SETTINGS, commit, git
-from tests.run.slices import NOW, Begun, dirty, fail, files, state
+from tests.run.slices import NOW, StartedSlice, dirty, fail, files, state
 
 pytestmark = pytest.mark.slow
 
-# --- where it cannot be done ----------------------------------------------------------------------------------------
+# --- git operations under way ---------------------------------------------------------------------------------------
 
 
-def middle_of_a_merge(folder: Path) -> None:
+def during_a_merge(folder: Path) -> None:
     git(folder, "switch", "-q", "-c", "other")
     (folder / "changed").write_text("theirs\n")
     commit(folder)
@@ -29,25 +29,25 @@ def middle_of_a_merge(folder: Path) -> None:
     )
 
 
-def middle_of_a_rebase(folder: Path) -> None:
-    middle_of_a_merge(folder)
+def during_a_rebase(folder: Path) -> None:
+    during_a_merge(folder)
     git(folder, "merge", "--abort")
     subprocess.run(
         ["git", "rebase", "other"], cwd=folder, env={**os.environ, **SETTINGS}, capture_output=True, check=False
     )
 
 
-def middle_of_a_cherry_pick(folder: Path) -> None:
-    middle_of_a_merge(folder)
+def during_a_cherry_pick(folder: Path) -> None:
+    during_a_merge(folder)
     git(folder, "merge", "--abort")
     subprocess.run(
         ["git", "cherry-pick", "other"], cwd=folder, env={**os.environ, **SETTINGS}, capture_output=True, check=False
     )
 
 
-def middle_of_several_cherry_picks(folder: Path) -> None:
+def during_several_cherry_picks(folder: Path) -> None:
     """One of two was resolved and committed; the other one is still to come."""
-    middle_of_a_merge(folder)
+    during_a_merge(folder)
     git(folder, "merge", "--abort")
     subprocess.run(
         ["git", "cherry-pick", "other", "main~1"],
@@ -56,41 +56,41 @@ def middle_of_several_cherry_picks(folder: Path) -> None:
     commit(folder)
 
 
-def middle_of_a_merge_that_is_resolved(folder: Path) -> None:
-    middle_of_a_merge(folder)
+def during_a_resolved_merge(folder: Path) -> None:
+    during_a_merge(folder)
     (folder / "changed").write_text("both\n")
     git(folder, "add", "changed")
 
 
-def middle_of_a_bisect(folder: Path) -> None:
+def during_a_bisect(folder: Path) -> None:
     commit(folder)
     git(folder, "bisect", "start", "HEAD", "HEAD~1")
 
 
-MIDDLES = {
-    "a merge": middle_of_a_merge,
-    "a merge that is resolved": middle_of_a_merge_that_is_resolved,
-    "a rebase": middle_of_a_rebase,
-    "a cherry-pick": middle_of_a_cherry_pick,
-    "a cherry-pick or revert of several commits": middle_of_several_cherry_picks,
-    "a bisect": middle_of_a_bisect,
+OPERATIONS = {
+    "a merge": during_a_merge,
+    "a merge that is resolved": during_a_resolved_merge,
+    "a rebase": during_a_rebase,
+    "a cherry-pick": during_a_cherry_pick,
+    "a cherry-pick or revert of several commits": during_several_cherry_picks,
+    "a bisect": during_a_bisect,
 }
 
 
-@pytest.mark.parametrize("middle", MIDDLES)
-def test_in_the_middle_of_something_it_refuses_and_changes_nothing(folder: Path, middle: str) -> None:
-    begun = Begun(folder)
-    MIDDLES[middle](folder)
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_rollback_during_a_git_operation_is_refused_without_changes(folder: Path, operation: str) -> None:
+    begun = StartedSlice(folder)
+    OPERATIONS[operation](folder)
     before = state(folder)
-    with pytest.raises(Refused, match=f"in the middle of {middle.split(' that')[0]}") as refused:
+    with pytest.raises(Refused, match=f"in the middle of {operation.split(' that')[0]}") as refused:
         begun.plan()
     assert "git -C" in str(refused.value.hint)
     assert state(folder) == before
     assert git(folder, "for-each-ref", "refs/liza/saved") == ""
 
 
-def test_on_another_branch_it_refuses_with_the_command_that_leads_back(folder: Path) -> None:
-    begun = Begun(folder)
+def test_rollback_on_another_branch_is_refused_with_the_way_back(folder: Path) -> None:
+    begun = StartedSlice(folder)
     git(folder, "switch", "-q", "-c", "elsewhere")
     with pytest.raises(Refused, match=r"began on the branch main, but .* is on the branch elsewhere") as refused:
         begun.plan()
@@ -98,9 +98,9 @@ def test_on_another_branch_it_refuses_with_the_command_that_leads_back(folder: P
     assert begun.plan().tree.branch == "main"
 
 
-def test_without_a_branch_it_goes_back_without_one(folder: Path) -> None:
+def test_rollback_of_a_detached_head_stays_detached(folder: Path) -> None:
     git(folder, "checkout", "-q", "--detach")
-    begun = Begun(folder)
+    begun = StartedSlice(folder)
     fail(folder)
     begun.go_back()
     after = state(folder)
@@ -108,14 +108,14 @@ def test_without_a_branch_it_goes_back_without_one(folder: Path) -> None:
     assert after == begun.before
 
 
-def test_before_the_first_commit_it_goes_back_to_before_it(tmp_path: Path) -> None:
+def test_rollback_before_the_first_commit_restores_the_unborn_branch(tmp_path: Path) -> None:
     for name, given in (("empty", {}), ("with files", {"a": "1", "b": "2"})):
         folder = tmp_path / name
         folder.mkdir()
         git(folder, "init", "-q", "-b", "main")
         for file, text in given.items():
             (folder / file).write_text(text)
-        begun = Begun(folder)
+        begun = StartedSlice(folder)
         assert begun.base.commit == ""
         (folder / "c").write_text("3")
         (folder / "a").unlink(missing_ok=True)
@@ -130,7 +130,7 @@ def test_before_the_first_commit_it_goes_back_to_before_it(tmp_path: Path) -> No
 
 def test_another_work_tree_of_the_repository_is_left_alone(folder: Path, tmp_path: Path) -> None:
     git(folder, "worktree", "add", "-q", "-b", "slice", str(tmp_path / "tree"))
-    begun = Begun(tmp_path / "tree")
+    begun = StartedSlice(tmp_path / "tree")
     (folder / "changed").write_text("the person's own\n")
     before = state(folder)
     fail(tmp_path / "tree")
@@ -141,8 +141,8 @@ def test_another_work_tree_of_the_repository_is_left_alone(folder: Path, tmp_pat
     assert state(folder) == before
 
 
-def test_what_is_not_there_any_more_is_said(folder: Path, tmp_path: Path) -> None:
-    begun = Begun(folder)
+def test_missing_base_or_work_tree_is_refused(folder: Path, tmp_path: Path) -> None:
+    begun = StartedSlice(folder)
     for tag in ("0" * 40, "--exec=touch x", "no-such-tag", "a\nb"):
         with pytest.raises(Refused, match="is no commit in"):
             rollback.plan_rollback({"checkpoint_tag": tag}, "S-1", str(folder), NOW)
@@ -154,7 +154,7 @@ def test_what_is_not_there_any_more_is_said(folder: Path, tmp_path: Path) -> Non
     assert capture_base(str(tmp_path), str(tmp_path), "S-1").base is None
 
 
-def test_a_tag_that_a_person_wrote_is_gone_back_to(folder: Path) -> None:
+def test_tag_written_by_a_person_is_a_valid_base(folder: Path) -> None:
     git(folder, "tag", "v1")
     before = state(folder)
     fail(folder)
@@ -167,23 +167,23 @@ def test_a_tag_that_a_person_wrote_is_gone_back_to(folder: Path) -> None:
     assert after == before
 
 
-def test_a_dirty_start_that_is_gone_is_not_mistaken_for_a_clean_one(folder: Path) -> None:
+def test_lost_dirty_start_is_not_replaced_by_a_clean_one(folder: Path) -> None:
     dirty(folder)
-    begun = Begun(folder)
+    begun = StartedSlice(folder)
     git(folder, "update-ref", "-d", str(begun.base.ref))
     with pytest.raises(Refused, match="changes that nobody committed, and they are gone"):
         begun.plan()
 
 
-def test_a_work_tree_that_is_checked_out_in_part_is_refused(folder: Path) -> None:
-    begun = Begun(folder)
+def test_sparse_work_tree_is_refused(folder: Path) -> None:
+    begun = StartedSlice(folder)
     git(folder, "sparse-checkout", "set", "src")
     with pytest.raises(Refused, match="in part only"):
         begun.plan()
 
 
-def test_what_fails_in_between_says_where_everything_is(folder: Path) -> None:
-    begun = Begun(folder)
+def test_failure_halfway_reports_where_everything_is(folder: Path) -> None:
+    begun = StartedSlice(folder)
     fail(folder)
     failed = files(folder)
     plan = begun.plan()
@@ -198,7 +198,7 @@ def test_what_fails_in_between_says_where_everything_is(folder: Path) -> None:
 
 
 def test_two_rollbacks_in_one_second_keep_both(folder: Path) -> None:
-    begun = Begun(folder)
+    begun = StartedSlice(folder)
     saved = []
     for text in ("2\n", "3\n"):
         (folder / "changed").write_text(text)
@@ -206,13 +206,13 @@ def test_two_rollbacks_in_one_second_keep_both(folder: Path) -> None:
     assert [git(folder, "show", f"{each}:changed") for each in saved] == ["2\n", "3\n"]
 
 
-def test_a_change_in_the_very_moment_of_the_last_commit_is_seen(folder: Path) -> None:
+def test_change_with_unchanged_size_and_times_is_noticed(folder: Path) -> None:
     file, index, moment = folder / "changed", folder / ".git" / "index", (1_700_000_000, 1_700_000_000)
     git(folder, "config", "core.trustctime", "false")
     os.utime(file, moment)
     git(folder, "add", "changed")
-    begun = Begun(folder)
+    begun = StartedSlice(folder)
     file.write_text("2\n")
     os.utime(file, moment)
-    os.utime(index, moment)  # all that git goes by is the same
+    os.utime(index, moment)  # everything that git compares is the same
     assert [(each.status, each.path) for each in begun.plan().changes] == [("M", "changed")]

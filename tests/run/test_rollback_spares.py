@@ -1,4 +1,4 @@
-"""What a rollback leaves alone: files that git is told not to look at, and what it ignored when the slice began."""
+"""Files that a rollback leaves alone: those hidden from git, and those ignored when the slice began."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ import pytest
 
 from liza.scopes.slices import rollback
 from tests.run.repositories import SETTINGS, commit, git, repository
-from tests.run.slices import Begun
+from tests.run.slices import StartedSlice
 
 pytestmark = pytest.mark.slow
 
@@ -28,13 +28,13 @@ def go_back(plan: rollback.Plan, by_hand: bool) -> None:
 
 
 @pytest.mark.parametrize("by_hand", [False, True])
-def test_files_that_git_is_told_not_to_look_at_stay_as_they_are_and_so_marked(folder: Path, by_hand: bool) -> None:
+def test_files_hidden_from_git_keep_content_and_marks(folder: Path, by_hand: bool) -> None:
     git(folder, "update-index", "--assume-unchanged", "assumed")
     git(folder, "update-index", "--skip-worktree", "skipped")
     for name in ("assumed", "skipped"):
         (folder / name).write_text("a person's own settings\n")
     marks = git(folder, "ls-files", "-v")
-    begun = Begun(folder)
+    begun = StartedSlice(folder)
     (folder / "code").write_text("2\n")
     plan = begun.plan()
     go_back(plan, by_hand)
@@ -47,9 +47,7 @@ def test_files_that_git_is_told_not_to_look_at_stay_as_they_are_and_so_marked(fo
 
 @pytest.mark.parametrize("by_hand", [False, True])
 @pytest.mark.parametrize("committed", [False, True])
-def test_what_git_ignored_when_the_slice_began_stays_although_it_does_not_any_more(
-    folder: Path, committed: bool, by_hand: bool
-) -> None:
+def test_files_ignored_at_the_start_are_left_alone(folder: Path, committed: bool, by_hand: bool) -> None:
     (folder / ".gitignore").write_text("/.env\nnode_modules/\n")
     (folder / "data").mkdir()
     (folder / "data" / ".gitignore").write_text("*.db\n")
@@ -60,7 +58,7 @@ def test_what_git_ignored_when_the_slice_began_stays_although_it_does_not_any_mo
     for path in kept:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("a person's own\n")
-    begun = Begun(folder)
+    begun = StartedSlice(folder)
     (folder / ".gitignore").unlink()
     (folder / "data" / ".gitignore").write_text("")
     (folder / "new").mkdir()

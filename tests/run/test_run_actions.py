@@ -1,4 +1,4 @@
-"""What is done about a loop that is stuck: abort, alert, escalate, pause; and the menu on a terminal."""
+"""The actions on a stuck loop: abort, alert, escalate, pause; and the menu on a terminal."""
 
 import json
 import re
@@ -23,7 +23,7 @@ SAYS = "echo model $LIZA_MODEL in $LIZA_ITERATION"
 # --- abort ----------------------------------------------------------------------------------------------------------
 
 
-def test_abort_marks_the_task_as_blocked_and_touches_nothing_else_of_it(tmp_path: Path) -> None:
+def test_abort_blocks_the_task_and_changes_nothing_else_of_it(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     result = project.run("--on-stagnation", "abort", "--task", "task-1")
     assert result.code == 3
@@ -38,17 +38,17 @@ def test_abort_marks_the_task_as_blocked_and_touches_nothing_else_of_it(tmp_path
     assert lines(result, 'Task: task-1 "Implement authentication"')
 
 
-@pytest.mark.parametrize(("task", "said"), [("task-9", "is not on the blackboard"), ("task-2", "is MERGED")])
-def test_abort_says_why_a_task_is_not_marked(tmp_path: Path, task: str, said: str) -> None:
+@pytest.mark.parametrize(("task", "printed"), [("task-9", "is not on the blackboard"), ("task-2", "is MERGED")])
+def test_abort_reports_why_a_task_is_not_blocked(tmp_path: Path, task: str, printed: str) -> None:
     project = Project(tmp_path / "p", IDLES)
     before = project.board["tasks"]
     result = project.run("--on-stagnation", "abort", "--task", task)
     assert result.code == 3
-    assert said in result.err
+    assert printed in result.err
     assert project.board["tasks"] == before
 
 
-def test_an_aborted_run_can_be_resumed_once_its_loop_is_closed(tmp_path: Path) -> None:
+def test_aborted_run_can_be_resumed_once_its_loop_is_closed(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     project.run("--on-stagnation", "abort")
     assert (project.facts["status"], project.facts["iterations"]) == ("open", 3)
@@ -59,11 +59,11 @@ def test_an_aborted_run_can_be_resumed_once_its_loop_is_closed(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_a_resumed_run_is_judged_as_it_was_asked_to_be(tmp_path: Path) -> None:
+def test_resumed_run_keeps_its_options(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     project.run("--on-stagnation", "abort", "--stagnation-threshold", "2")
     project.liza("loop", "reset", "l")
-    assert project.liza("run", "--resume", project.session.name).code == 3  # a run that pauses would wait for somebody
+    assert project.liza("run", "--resume", project.session.name).code == 3  # a run that pauses would wait for a person
     assert project.facts["iterations"] == 4
 
 
@@ -93,7 +93,7 @@ def webhook() -> Iterator[tuple[str, list[Any]]]:
 
 
 @pytest.mark.slow
-def test_alert_tells_people_and_goes_on(tmp_path: Path, webhook: tuple[str, list[Any]]) -> None:
+def test_alert_notifies_and_continues(tmp_path: Path, webhook: tuple[str, list[Any]]) -> None:
     url, received = webhook
     rules = f"stagnation: {{notifications: {{desktop: false, webhook: '{url}'}}}}\n"
     project = Project(tmp_path / "p", IDLES, rules=rules)
@@ -101,31 +101,31 @@ def test_alert_tells_people_and_goes_on(tmp_path: Path, webhook: tuple[str, list
     assert result.code == 1
     assert len(lines(result, "[STAGNATION DETECTED]")) == 2
     assert project.loop["trigger_count"] == 2
-    assert [each["title"] for each in received] == ["liza: loop l is stuck"]  # the second time it is no news
+    assert [each["title"] for each in received] == ["liza: loop l is stuck"]  # the second alert is a repeat
     assert "secret" not in result.err
 
 
 @pytest.mark.slow
-def test_alert_does_not_go_on_for_ever(tmp_path: Path) -> None:
+def test_alert_pauses_at_the_absolute_limit(tmp_path: Path) -> None:
     rules = "circuit_breaker: {warning_threshold: 5, critical_threshold: 10, absolute_max_loops: 12}\n"
     project = Project(tmp_path / "p", IDLES, rules=rules)
     with project.running("--on-stagnation", "alert") as run:
-        run.says("12 iterations without a decision by a person: pausing (absolute_max_loops)")
-        run.says("paused; go on with: liza loop reset l")
+        run.wait_for("12 iterations without a decision by a person: pausing (absolute_max_loops)")
+        run.wait_for("paused; go on with: liza loop reset l")
         assert project.loop["status"] == "OPEN"
         assert project.liza("loop", "reset", "l").code == 0
-        until(lambda: project.facts["iterations"] > 15, "it goes on, and only tells again")
+        until(lambda: project.facts["iterations"] > 15, "it goes on, and only alerts again")
     assert project.loop["trigger_count"] >= 5
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("action", ["alert", "escalate"])
-def test_absolute_max_is_closed_by_no_action(tmp_path: Path, action: str) -> None:
+def test_no_action_closes_absolute_max(tmp_path: Path, action: str) -> None:
     """Every iteration makes progress: the limit is reached without any other trip before."""
     rules = "circuit_breaker: {warning_threshold: 5, critical_threshold: 10, absolute_max_loops: 11}\n"
     project = Project(tmp_path / "p", "echo $LIZA_ITERATION $LIZA_MODEL > work.txt", rules=rules)
     with project.running("--on-stagnation", action, "--max", "30") as run:
-        run.says("paused; go on with: liza loop reset l\n")
+        run.wait_for("paused; go on with: liza loop reset l\n")
         assert (project.loop["status"], project.facts["iterations"]) == ("OPEN", 11)
         assert project.liza("loop", "reset", "l").code == 0
         until(lambda: project.facts["iterations"] > 11, "a person lets it continue")
@@ -133,14 +133,14 @@ def test_absolute_max_is_closed_by_no_action(tmp_path: Path, action: str) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("action", ["alert", "escalate"])
-def test_an_automatic_reset_names_no_person(tmp_path: Path, action: str) -> None:
+def test_automatic_reset_names_no_person(tmp_path: Path, action: str) -> None:
     project = Project(tmp_path / "p", f"true || {SAYS}")
     project.run("--on-stagnation", action, "--max", "4")
     trip = project.loop["history"][0]
     assert (trip["how"], trip["by"]) == ("automatic", "liza run")
 
 
-def test_a_webhook_that_does_not_answer_stops_nothing(tmp_path: Path) -> None:
+def test_unreachable_webhook_stops_nothing(tmp_path: Path) -> None:
     rules = "stagnation: {notifications: {desktop: false, webhook: 'http://127.0.0.1:9/secret'}}\n"
     project = Project(tmp_path / "p", IDLES, rules=rules)
     result = project.run("--on-stagnation", "alert", "--max", "4")
@@ -148,15 +148,15 @@ def test_a_webhook_that_does_not_answer_stops_nothing(tmp_path: Path) -> None:
     assert "not delivered: webhook http://127.0.0.1:9/…" in result.err
 
 
-# --- pause, and a trial ----------------------------------------------------------------------------------------------
+# --- pause, and a probe ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_work_that_is_done_in_a_trial_ends_the_run(tmp_path: Path) -> None:
+def test_work_done_during_a_probe_ends_the_run(tmp_path: Path) -> None:
     rules = "circuit_breaker: {cooldown_seconds: 0}\n"
     project = Project(tmp_path / "p", "[ ! -e go ] || { echo >> work.txt; echo DONE; }", rules=rules)
     with project.running("--verify", "test -e work.txt") as run:
-        run.says("paused; go on with: liza loop reset l   (or try one iteration: liza loop probe l)")
+        run.wait_for("paused; go on with: liza loop reset l   (or try one iteration: liza loop probe l)")
         (project.folder / "go").touch()
         assert project.liza("loop", "probe", "l").code == 0
         assert run.code() == 0
@@ -173,15 +173,15 @@ PROGRESSION = "stagnation: {escalation: {enabled: true, model_progression: [smal
 def test_escalate_goes_through_the_models_and_pauses_at_the_last(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", SAYS, rules=PROGRESSION)
     with project.running("--on-stagnation", "escalate") as running:
-        running.says("there is no further model after large: pausing")
-        said = running.out.read_text().splitlines()
-        assert [line.split()[1] for line in said] == ["small"] * 3 + ["middle"] * 3 + ["large"] * 3
+        running.wait_for("there is no further model after large: pausing")
+        printed = running.out.read_text().splitlines()
+        assert [line.split()[1] for line in printed] == ["small"] * 3 + ["middle"] * 3 + ["large"] * 3
         assert project.loop["status"] == "OPEN"
         assert project.loop["trigger_count"] == 3
 
 
 @pytest.mark.slow
-def test_the_next_model_is_told_what_went_wrong(tmp_path: Path) -> None:
+def test_next_model_gets_the_errors_in_its_context(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", FAILS, rules=PROGRESSION)
     project.run("--on-stagnation", "escalate", "--max", "4")
     page = (project.session / "context.md").read_text()
@@ -193,26 +193,26 @@ def test_the_next_model_is_told_what_went_wrong(tmp_path: Path) -> None:
     assert project.recorded[-1]["model"] == "middle"
 
 
-def test_escalation_begins_behind_the_model_that_was_given(tmp_path: Path) -> None:
+def test_escalation_starts_after_the_given_model(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", SAYS, rules=PROGRESSION)
     result = project.run("--on-stagnation", "escalate", "--model", "middle", "--max", "4")
     assert [line.split()[1] for line in result.out.splitlines()] == ["middle"] * 3 + ["large"]
 
 
 @pytest.mark.slow
-def test_a_model_that_is_not_in_the_progression_has_none_after_it(tmp_path: Path) -> None:
+def test_model_outside_the_progression_has_no_successor(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", SAYS, rules=PROGRESSION)
     with project.running("--on-stagnation", "escalate", "--model", "the-largest") as running:
-        running.says("there is no further model after the-largest: pausing")
+        running.wait_for("there is no further model after the-largest: pausing")
     assert len(project.recorded) == 3
 
 
 @pytest.mark.slow
-def test_escalation_that_is_not_enabled_pauses(tmp_path: Path) -> None:
+def test_disabled_escalation_pauses(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", SAYS, rules="stagnation: {escalation: {enabled: false}}\n")
     with project.running("--on-stagnation", "escalate") as running:
-        running.says("escalation is not enabled: pausing")
-        running.says("liza run: paused; go on with")
+        running.wait_for("escalation is not enabled: pausing")
+        running.wait_for("liza run: paused; go on with")
     assert len(project.recorded) == 3
 
 
@@ -220,24 +220,24 @@ def test_escalation_that_is_not_enabled_pauses(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "models", [["small", "large", "small"], ["small", "small"], ["small", "large", "large", "small"]], ids=str
 )
-def test_escalation_ends_where_a_model_is_named_twice(tmp_path: Path, models: list[str]) -> None:
-    """What counts is the place in the progression: by its name the first of two equals is found for ever."""
+def test_escalation_ends_with_a_model_listed_twice(tmp_path: Path, models: list[str]) -> None:
+    """Escalation goes by position: by name, it would find the first of two equal models forever."""
     rules = f"stagnation: {{threshold: 1, escalation: {{model_progression: [{', '.join(models)}]}}}}\n"
     project = Project(tmp_path / "p", SAYS, rules=rules)
     with project.running("--on-stagnation", "escalate", "--max", "30") as running:
-        running.says("paused; go on with")
+        running.wait_for("paused; go on with")
         assert [line.split()[1] for line in running.out.read_text().splitlines()] == models
 
 
 @pytest.mark.slow
-def test_a_resumed_run_keeps_its_place_among_the_models(tmp_path: Path) -> None:
+def test_resumed_run_keeps_its_position_among_the_models(tmp_path: Path) -> None:
     rules = "stagnation: {threshold: 1, escalation: {model_progression: [small, large, small]}}\n"
     project = Project(tmp_path / "p", SAYS, rules=rules)
     project.run("--on-stagnation", "escalate", "--max", "3")
     assert (project.facts["model"], project.facts["model_place"]) == ("small", 2)
     assert project.liza("loop", "reset", "l").code == 0
     with project.running("--resume", project.session.name, "--max", "9") as running:
-        running.says("there is no further model after small: pausing")
+        running.wait_for("there is no further model after small: pausing")
     assert project.facts["iterations"] == 4
 
 
@@ -253,7 +253,7 @@ def test_a_resumed_run_keeps_its_place_among_the_models(tmp_path: Path) -> None:
         (("sh", "other"), False),
     ],
 )
-def test_a_run_knows_whether_its_command_takes_a_model(tmp_path: Path, words: tuple[str, ...], takes: bool) -> None:
+def test_run_reports_whether_its_command_uses_the_model(tmp_path: Path, words: tuple[str, ...], takes: bool) -> None:
     project = Project(tmp_path / "p")
     (project.folder / "script").write_text("#!/bin/sh\necho $LIZA_MODEL\n")
     (project.folder / "script").chmod(0o755)
@@ -266,7 +266,7 @@ def test_a_run_knows_whether_its_command_takes_a_model(tmp_path: Path, words: tu
     assert ("mentions neither {model} nor LIZA_MODEL" in before) != takes
 
 
-def test_the_action_can_come_from_the_rules_and_from_the_environment(tmp_path: Path) -> None:
+def test_action_can_come_from_rules_or_environment(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES, rules="stagnation: {action: abort, threshold: 2}\n")
     assert project.run().code == 3
     assert len(project.recorded) == 2
@@ -274,10 +274,10 @@ def test_the_action_can_come_from_the_rules_and_from_the_environment(tmp_path: P
     assert project.run("--max", "3", LIZA_ON_STAGNATION="alert").code == 1
 
 
-# --- pause, with somebody at the terminal ---------------------------------------------------------------------------
+# --- pause, with a person at the terminal ---------------------------------------------------------------------------
 
 
-def asked(project: Project, *options: str) -> Terminal:
+def at_the_menu(project: Project, *options: str) -> Terminal:
     words = ("run", "--loop", "l", *options, *project.words)
     terminal = Terminal(project.folder, *words, **SETTINGS)
     terminal.shows("[STAGNATION DETECTED] No progress for 3 iterations")
@@ -286,9 +286,9 @@ def asked(project: Project, *options: str) -> Terminal:
     return terminal
 
 
-def test_c_resets_the_loop_and_goes_on(tmp_path: Path) -> None:
+def test_menu_c_resets_the_loop_and_continues(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
-    with asked(project, "--max", "5") as terminal:
+    with at_the_menu(project, "--max", "5") as terminal:
         terminal.types("c\n")
         assert terminal.code() == 1
     assert (project.loop["loop_count"], project.loop["trigger_count"]) == (2, 1)
@@ -296,17 +296,17 @@ def test_c_resets_the_loop_and_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_s_marks_the_task_as_blocked_and_ends_the_run(tmp_path: Path) -> None:
+def test_menu_s_blocks_the_task_and_ends_the_run(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
-    with asked(project, "--task", "task-1") as terminal:
+    with at_the_menu(project, "--task", "task-1") as terminal:
         terminal.types("s\n")
         assert terminal.code() == 3
     assert project.board["tasks"][0]["status"] == "BLOCKED"
 
 
-def test_s_without_a_task_asks_again(tmp_path: Path) -> None:
+def test_menu_s_without_a_task_asks_again(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
-    with asked(project) as terminal:
+    with at_the_menu(project) as terminal:
         terminal.types("s\n")
         terminal.shows("no task was named with --task")
         terminal.shows("Choice: ")
@@ -314,9 +314,9 @@ def test_s_without_a_task_asks_again(tmp_path: Path) -> None:
         assert terminal.code() == 3
 
 
-def test_a_ends_the_run_and_leaves_the_task(tmp_path: Path) -> None:
+def test_menu_a_ends_the_run_and_leaves_the_task(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
-    with asked(project, "--task", "task-1") as terminal:
+    with at_the_menu(project, "--task", "task-1") as terminal:
         terminal.types("A\n")
         terminal.shows("to continue: liza loop reset l && liza run --resume")
         assert terminal.code() == 3
@@ -324,9 +324,9 @@ def test_a_ends_the_run_and_leaves_the_task(tmp_path: Path) -> None:
     assert project.loop["status"] == "OPEN"
 
 
-def test_r_tries_another_model(tmp_path: Path) -> None:
+def test_menu_r_tries_another_model(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", SAYS, rules=PROGRESSION)
-    with asked(project, "--max", "5", "--model", "small") as terminal:
+    with at_the_menu(project, "--max", "5", "--model", "small") as terminal:
         terminal.types("r\n")
         terminal.shows("Model (small, middle, large) [middle]: ")
         terminal.types("my-own\n")
@@ -335,9 +335,9 @@ def test_r_tries_another_model(tmp_path: Path) -> None:
     assert [each["model"] for each in project.recorded] == ["my-own", "my-own"]
 
 
-def test_r_takes_the_next_model_unless_another_is_named(tmp_path: Path) -> None:
+def test_menu_r_defaults_to_the_next_model(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", SAYS, rules=PROGRESSION)
-    with asked(project, "--max", "4", "--model", "small") as terminal:
+    with at_the_menu(project, "--max", "4", "--model", "small") as terminal:
         terminal.types("r\n")
         terminal.shows("[middle]: ")
         terminal.types("\n")
@@ -345,9 +345,9 @@ def test_r_takes_the_next_model_unless_another_is_named(tmp_path: Path) -> None:
         assert terminal.code() == 1
 
 
-def test_h_shows_the_context_and_asks_again(tmp_path: Path) -> None:
+def test_menu_h_shows_the_context_and_asks_again(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
-    with asked(project) as terminal:
+    with at_the_menu(project) as terminal:
         terminal.types("h\n")
         terminal.shows("# Iteration 4 of loop l")
         terminal.shows("- Iteration 3: ok, no files changed")
@@ -360,10 +360,10 @@ def test_h_shows_the_context_and_asks_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_menu_is_not_left_because_time_has_passed(tmp_path: Path) -> None:
-    """Also where the loop may try by itself: half a word is typed, and is still there when the rest comes."""
+def test_menu_stays_open_as_time_passes(tmp_path: Path) -> None:
+    """Even if the loop may probe by itself: half a word is typed, and is still there when the rest comes."""
     project = Project(tmp_path / "p", IDLES, rules="circuit_breaker: {auto_probe: true}\n")
-    with asked(project) as terminal:
+    with at_the_menu(project) as terminal:
         terminal.types("ab")
         text = project.state.read_text()
         save(project.state, re.sub(r"last_trigger_time: \d{4}", "last_trigger_time: 2001", text))
@@ -375,24 +375,24 @@ def test_a_menu_is_not_left_because_time_has_passed(tmp_path: Path) -> None:
     assert project.facts["iterations"] == 3
 
 
-def test_a_loop_that_somebody_resets_elsewhere_ends_the_question(tmp_path: Path) -> None:
+def test_reset_from_elsewhere_closes_the_menu(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
-    with asked(project, "--max", "4") as terminal:
+    with at_the_menu(project, "--max", "4") as terminal:
         assert liza(project.folder, "loop", "reset", "l").code == 0
         terminal.shows("iteration 4")
         assert terminal.code() == 1
 
 
-def test_ctrl_c_ends_the_question_and_the_run(tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_menu_and_the_run(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
-    with asked(project) as terminal:
+    with at_the_menu(project) as terminal:
         terminal.types("\x03")
         assert terminal.code() == 130
 
 
 def test_ctrl_d_leaves_the_run_waiting(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
-    with asked(project, "--max", "4") as terminal:
+    with at_the_menu(project, "--max", "4") as terminal:
         terminal.types("\x04")
         terminal.shows("paused; go on with: liza loop reset l")
         assert liza(project.folder, "loop", "reset", "l").code == 0
@@ -400,7 +400,7 @@ def test_ctrl_d_leaves_the_run_waiting(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_typed_while_the_agent_ran_is_no_answer(tmp_path: Path) -> None:
+def test_keys_typed_while_the_agent_ran_are_dropped(tmp_path: Path) -> None:
     agent = "echo begun; while ! [ -e typed ]; do :; done"
     project = Project(tmp_path / "p", agent)
     words = ("run", "--loop", "l", *project.words)

@@ -1,4 +1,4 @@
-"""`liza run` with agents of every kind: the right end, the right exit code, and all that is kept of it."""
+"""`liza run` with agents of every kind: how it ends, its exit code, and the kept artifacts."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ def files(folder: Path) -> set[str]:
 # --- one that works -------------------------------------------------------------------------------------------------
 
 
-def test_an_agent_that_works_is_run_until_it_is_done(tmp_path: Path) -> None:
+def test_working_agent_is_run_until_it_is_done(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", WORKS)
     result = project.run("--verify", "test -s work.txt")
     assert result.code == 0, result.err
@@ -30,7 +30,7 @@ def test_an_agent_that_works_is_run_until_it_is_done(tmp_path: Path) -> None:
     assert lines(result, "liza run  completed")
 
 
-def test_its_output_passes_through_unchanged_and_nothing_else_is_on_standard_output(tmp_path: Path) -> None:
+def test_output_passes_through_unchanged_and_alone(tmp_path: Path) -> None:
     agent = r"printf '\033[31mred\033[0m\tnot text: \001\n'; printf 'no line end'; echo x > x; echo; echo DONE"
     project = Project(tmp_path / "p", agent)
     result = project.run("--verify", "true")
@@ -56,21 +56,21 @@ def test_each_iteration_leaves_its_artifacts(tmp_path: Path) -> None:
     assert {each["session"] for each in project.recorded} == {project.session.name}
 
 
-def test_an_artifact_that_cannot_be_kept_is_told_of_and_loses_no_record(tmp_path: Path) -> None:
+def test_unwritable_artifact_is_reported_and_loses_no_record(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", 'mkdir "$(dirname "$LIZA_CONTEXT_FILE")/iterations/1/metrics.json"; echo x > x')
     result = project.run("--max", "1")
     assert lines(result, "liza run: metrics.json could not be kept: it is a folder")
     assert [each["files_changed"] for each in project.recorded] == [1]
 
 
-def test_each_iteration_keeps_a_score_a_confidence_and_a_count_of_errors(tmp_path: Path) -> None:
+def test_each_iteration_keeps_score_confidence_and_error_count(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", WORKS)
     project.run("--verify", "true")
     kept = [(each["completion"], each["confidence"], each["errors"]) for each in project.recorded]
     assert kept == [(25, 0.5, 0), (50, 0.5, 0), (75, 0.5, 0), (100, 1.0, 0)]
 
 
-def test_what_the_agent_costs_is_added_up(tmp_path: Path) -> None:
+def test_costs_of_the_agent_are_added_up(tmp_path: Path) -> None:
     usage = '{"type":"result","result":"DONE","total_cost_usd":0.5,"usage":{"input_tokens":1000,"output_tokens":1}}'
     project = Project(tmp_path / "p", f"echo x > x; echo '{usage}'")
     result = project.run("--verify", "true")
@@ -83,7 +83,7 @@ def test_what_the_agent_costs_is_added_up(tmp_path: Path) -> None:
 # --- one that does nothing ------------------------------------------------------------------------------------------
 
 
-def test_an_agent_that_does_nothing_is_stopped(tmp_path: Path) -> None:
+def test_idle_agent_is_stopped(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     result = project.run("--on-stagnation", "abort")
     assert result.code == 3
@@ -92,7 +92,7 @@ def test_an_agent_that_does_nothing_is_stopped(tmp_path: Path) -> None:
     assert lines(result, "[STAGNATION DETECTED] No progress for 3 iterations")
 
 
-def test_a_dirty_tree_and_work_on_the_blackboard_only_are_no_progress(tmp_path: Path) -> None:
+def test_dirty_tree_and_blackboard_writes_are_not_progress(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", "echo $LIZA_ITERATION >> .liza/notes.txt")
     (project.folder / "readme.md").write_text("changed by a person\n")
     (project.folder / "untracked").write_text("by a person\n")
@@ -107,13 +107,13 @@ def test_commits_are_progress(tmp_path: Path) -> None:
     assert [each["files_changed"] for each in project.recorded] == [1, 1, 1, 1]
 
 
-def test_the_threshold_is_the_one_that_is_asked_for(tmp_path: Path) -> None:
+def test_threshold_option_is_used(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     assert project.run("--on-stagnation", "abort", "--stagnation-threshold", "2").code == 3
     assert len(project.recorded) == 2
 
 
-def test_without_git_nobody_knows_what_changed(tmp_path: Path) -> None:
+def test_changes_are_unknown_without_git(tmp_path: Path) -> None:
     (tmp_path / "p").mkdir()
     project = Project(tmp_path / "p", IDLES, git=False)
     result = project.run("--max", "4", "--on-stagnation", "abort", GIT_CEILING_DIRECTORIES=str(tmp_path))
@@ -124,7 +124,7 @@ def test_without_git_nobody_knows_what_changed(tmp_path: Path) -> None:
 # --- one that repeats an error --------------------------------------------------------------------------------------
 
 
-def test_an_agent_that_repeats_an_error_is_stopped_though_it_changes_files(tmp_path: Path) -> None:
+def test_agent_repeating_an_error_is_stopped_despite_changes(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", FAILS)
     result = project.run("--on-stagnation", "abort")
     assert result.code == 3
@@ -135,7 +135,7 @@ def test_an_agent_that_repeats_an_error_is_stopped_though_it_changes_files(tmp_p
     assert lines(result, "Last error: ")[0].endswith("TypeError: undefined is not a function")
 
 
-def test_an_agent_that_fails_without_a_word_is_stopped_too(tmp_path: Path) -> None:
+def test_agent_failing_without_output_is_stopped(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", "echo $LIZA_ITERATION >> work.txt; exit 9")
     assert project.run("--on-stagnation", "abort").code == 3
     assert project.loop["error_history"][0]["signature"] == "the agent's command ended with exit code 9"
@@ -144,14 +144,14 @@ def test_an_agent_that_fails_without_a_word_is_stopped_too(tmp_path: Path) -> No
 # --- one that claims to be done -------------------------------------------------------------------------------------
 
 
-def test_a_claim_is_believed_with_evidence(tmp_path: Path) -> None:
+def test_claim_is_accepted_with_evidence(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", CLAIMS)
     assert project.run("--verify", "true").code == 0
     assert len(project.recorded) == 1
     assert project.recorded[0]["claims_done"] is True
 
 
-def test_a_claim_is_not_believed_against_the_evidence_and_stops_the_loop_when_it_is_repeated(tmp_path: Path) -> None:
+def test_repeated_claim_against_the_evidence_stops_the_loop(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", CLAIMS)
     result = project.run("--verify", "echo 3 tests fail; exit 5", "--on-stagnation", "abort")
     assert result.code == 3
@@ -163,7 +163,7 @@ def test_a_claim_is_not_believed_against_the_evidence_and_stops_the_loop_when_it
     assert faults == ["verify failed: echo 3 tests fail; exit 5\nit ended with exit code 5\n3 tests fail"]
 
 
-def test_a_claim_without_any_evidence_is_never_believed_and_that_is_said_at_the_start(tmp_path: Path) -> None:
+def test_claim_without_evidence_is_never_accepted(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", CLAIMS)
     result = project.run("--on-stagnation", "abort")
     assert result.code == 3
@@ -171,7 +171,7 @@ def test_a_claim_without_any_evidence_is_never_believed_and_that_is_said_at_the_
     assert "claims of completion are not accepted" in result.err.splitlines()[1]
 
 
-def test_a_hundred_percent_is_a_claim_like_any_other(tmp_path: Path) -> None:
+def test_hundred_percent_progress_is_a_claim(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", "echo $LIZA_ITERATION > work.txt; echo 'Progress: 100%'")
     assert project.run("--max", "1").code == 1
     assert project.recorded[0]["unproven"] is True
@@ -187,13 +187,13 @@ def test_required_files_are_evidence(tmp_path: Path) -> None:
     assert project.run("--require", "work.txt", "--max", "1").code == 0
 
 
-def test_what_does_not_say_it_is_done_is_not_held_to_the_evidence(tmp_path: Path) -> None:
+def test_evidence_is_not_checked_without_a_claim(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", "echo $LIZA_ITERATION > work.txt; echo done with step 1")
     assert project.run("--verify", "touch verified", "--max", "2").code == 1
     assert not (project.folder / "verified").exists()
 
 
-def test_tests_are_run_after_every_change_and_stop_a_loop_that_keeps_failing_them(tmp_path: Path) -> None:
+def test_tests_run_after_every_change_and_repeated_failures_stop_the_loop(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", "echo $LIZA_ITERATION > work.txt")
     result = project.run("--test", "echo ran >> ../ran; exit 1", "--on-stagnation", "abort")
     assert result.code == 3
@@ -205,7 +205,7 @@ def test_tests_are_run_after_every_change_and_stop_a_loop_that_keeps_failing_the
 
 
 @pytest.mark.parametrize("option", ["--timeout", "--idle-timeout"])
-def test_an_agent_that_hangs_is_ended_and_recorded(tmp_path: Path, option: str) -> None:
+def test_hanging_agent_is_ended_and_recorded(tmp_path: Path, option: str) -> None:
     project = Project(tmp_path / "p", HANGS)
     result = project.run(option, "0.3", "--max", "2")
     assert result.code == 1
@@ -216,13 +216,13 @@ def test_an_agent_that_hangs_is_ended_and_recorded(tmp_path: Path, option: str) 
     until(lambda: not any(alive(pid) for pid in pids), "all that it started has ended")
 
 
-def test_an_agent_that_hangs_every_time_is_stopped(tmp_path: Path) -> None:
+def test_agent_that_always_hangs_is_stopped(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", "echo $LIZA_ITERATION > work.txt; sleep 100")
     assert project.run("--timeout", "0.2", "--on-stagnation", "abort").code == 3
     assert project.loop["trigger_reason"].startswith("Same error for 3 iterations")
 
 
-def test_an_agent_that_crashes_is_recorded_and_stopped(tmp_path: Path) -> None:
+def test_crashing_agent_is_recorded_and_stopped(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", CRASHES)
     assert project.run("--on-stagnation", "abort").code == 3
     assert [each["outcome"] for each in project.recorded] == ["crash"] * 3
@@ -230,7 +230,7 @@ def test_an_agent_that_crashes_is_recorded_and_stopped(tmp_path: Path) -> None:
     assert project.kept(1, "metrics")["note"] == "it was killed by SIGSEGV"
 
 
-def test_an_api_error_in_the_answer_is_an_error_each_time_whatever_the_exit_code(tmp_path: Path) -> None:
+def test_api_error_in_the_answer_is_an_error_despite_exit_code_zero(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", REFUSED)
     result = project.run("--on-stagnation", "abort")
     assert result.code == 3
@@ -239,14 +239,14 @@ def test_an_api_error_in_the_answer_is_an_error_each_time_whatever_the_exit_code
     assert project.kept(1, "metrics")["exit_code"] == 0
 
 
-def test_an_error_in_the_answer_takes_a_claim_with_it(tmp_path: Path) -> None:
+def test_error_in_the_answer_cancels_a_claim(tmp_path: Path) -> None:
     answer = json.dumps({"type": "result", "is_error": True, "result": "DONE"})
     project = Project(tmp_path / "p", f"echo x > x; echo '{answer}'")
     assert project.run("--verify", "true", "--max", "1").code == 1
     assert "claims_done" not in project.recorded[0]
 
 
-# --- what it is told ------------------------------------------------------------------------------------------------
+# --- the agent's input ----------------------------------------------------------------------------------------------
 
 
 def test_placeholders_and_variables_are_filled_in(tmp_path: Path) -> None:
@@ -255,36 +255,36 @@ def test_placeholders_and_variables_are_filled_in(tmp_path: Path) -> None:
         "run", "--loop", "l", "--model", "opus", "--max", "1", *project.words,
         "{iteration} of {model}", '{"json": {iteration}}', "{context_file}", "{other}",
     )  # fmt: skip
-    said = result.out.splitlines()
+    printed = result.out.splitlines()
     context = str(project.session / "context.md")
-    assert said[0] == f'1 of opus {{"json": 1}} {context} {{other}}'
-    assert said[1:] == [
+    assert printed[0] == f'1 of opus {{"json": 1}} {context} {{other}}'
+    assert printed[1:] == [
         f"LIZA_CONTEXT_FILE={context}", "LIZA_ITERATION=1", "LIZA_LOOP=l", "LIZA_MODEL=opus",
         f"LIZA_PROGRESS_FILE={project.session / 'progress'}", "# Iteration 1 of loop l",
     ]  # fmt: skip
 
 
-def test_progress_is_read_from_the_file_that_it_is_given(tmp_path: Path) -> None:
+def test_progress_is_read_from_the_progress_file(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", 'echo $((LIZA_ITERATION * 30)) > "$LIZA_PROGRESS_FILE"; echo "Progress: 1%"')
     project.run("--max", "2")
     assert [each["progress"] for each in project.recorded] == [30, 60]
     assert project.kept(1, "metrics")["progress_from"] == "file"
 
 
-def test_a_progress_file_that_the_agent_made_a_pipe_of_keeps_nobody_waiting(tmp_path: Path) -> None:
+def test_progress_file_replaced_by_a_pipe_does_not_block(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", 'mkfifo "$LIZA_PROGRESS_FILE"; echo x > x; echo "Progress: 7%"')
     result = project.run("--max", "1")
     assert result.code == 1, result.err
     assert [each["progress"] for each in project.recorded] == [7]
 
 
-def test_without_a_word_of_progress_it_is_unknown(tmp_path: Path) -> None:
+def test_progress_is_unknown_if_not_reported(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     project.run("--max", "1")
     assert "progress" not in project.recorded[0]
 
 
-def test_the_context_tells_what_went_wrong_and_what_is_near(tmp_path: Path) -> None:
+def test_context_reports_errors_and_near_signals(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", FAILS)
     project.run("--max", "2", "--task", "task-1", "--model", "haiku")
     page = (project.session / "context.md").read_text()
@@ -294,7 +294,7 @@ def test_the_context_tells_what_went_wrong_and_what_is_near(tmp_path: Path) -> N
     assert "- Iteration 1 (haiku): error, 1 file changed, " in page
 
 
-def test_the_context_tells_what_speaks_against_a_claim(tmp_path: Path) -> None:
+def test_context_reports_why_a_claim_was_not_accepted(tmp_path: Path) -> None:
     project = Project(
         tmp_path / "p", "echo $LIZA_ITERATION > w; [ $LIZA_ITERATION = 1 ] && echo DONE; cat $LIZA_CONTEXT_FILE"
     )
@@ -306,15 +306,15 @@ def test_the_context_tells_what_speaks_against_a_claim(tmp_path: Path) -> None:
 STEPS = "echo $LIZA_ITERATION > work.txt; echo Progress: $((LIZA_ITERATION * 7))%"
 
 
-def test_the_warning_and_critical_levels_are_told_before_the_trip(tmp_path: Path) -> None:
+def test_context_reports_warning_and_critical_levels_before_the_trip(tmp_path: Path) -> None:
     rules = "circuit_breaker: {warning_threshold: 5, critical_threshold: 10, absolute_max_loops: 12}\n"
     agent = f"{STEPS}; grep '^## [WC][ar]' $LIZA_CONTEXT_FILE; true"
     project = Project(tmp_path / "p", agent, rules=rules)
     result = project.run("--on-stagnation", "abort")
     assert result.code == 3
     assert project.loop["trigger_reason"] == "Absolute max: 12 loops"
-    told = [line for line in result.out.splitlines() if line.startswith("##")]
-    assert told == [f"## Warning: {n} loops" for n in range(5, 10)] + [f"## Critical: {n} loops" for n in (10, 11)]
+    headings = [line for line in result.out.splitlines() if line.startswith("##")]
+    assert headings == [f"## Warning: {n} loops" for n in range(5, 10)] + [f"## Critical: {n} loops" for n in (10, 11)]
 
 
 # --- plans ----------------------------------------------------------------------------------------------------------
@@ -325,7 +325,7 @@ sed -i '0,/\\[ \\]/s//[x]/' PLAN.md
 """
 
 
-def test_the_plan_gives_the_progress_and_completion(tmp_path: Path) -> None:
+def test_plan_gives_progress_and_completion(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", TICKS)
     (project.folder / "PLAN.md").write_text("# Plan\n- [ ] one\n* [ ] two\n1. [ ] three\n# Later\n- [ ] four\n")
     result = project.run("--plan", "PLAN.md", "--optional-sections", "later,never")
@@ -335,7 +335,7 @@ def test_the_plan_gives_the_progress_and_completion(tmp_path: Path) -> None:
     assert project.kept(3, "completion_signals")["plan"] == {"done": 3, "total": 3, "open": []}
 
 
-def test_a_claim_with_open_items_in_the_plan_is_not_believed(tmp_path: Path) -> None:
+def test_claim_with_open_plan_items_is_not_accepted(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", CLAIMS)
     (project.folder / "PLAN.md").write_text("- [x] one\n- [ ] two\n")
     result = project.run("--plan", "PLAN.md", "--verify", "touch verified", "--max", "1")
@@ -345,7 +345,7 @@ def test_a_claim_with_open_items_in_the_plan_is_not_believed(tmp_path: Path) -> 
     assert not (project.folder / "verified").exists()
 
 
-def test_a_plan_that_was_emptied_or_removed_completes_nothing(tmp_path: Path) -> None:
+def test_emptied_or_removed_plan_completes_nothing(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", "echo $LIZA_ITERATION > work.txt; : > PLAN.md; echo DONE")
     (project.folder / "PLAN.md").write_text("- [ ] one\n")
     assert project.run("--plan", "PLAN.md", "--max", "1").code == 1
@@ -354,7 +354,7 @@ def test_a_plan_that_was_emptied_or_removed_completes_nothing(tmp_path: Path) ->
     assert [each["evidence"] for each in project.recorded] == [{"plan": "fail"}] * 2
 
 
-def test_boxes_that_are_gone_from_the_plan_are_told_of(tmp_path: Path) -> None:
+def test_boxes_removed_from_the_plan_are_reported(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", "echo $LIZA_ITERATION > work.txt; sed -i '/two/d' PLAN.md")
     (project.folder / "PLAN.md").write_text("- [x] one\n- [ ] two\n- [ ] two and a half\n")
     result = project.run("--plan", "PLAN.md")

@@ -1,4 +1,4 @@
-"""What stops a run: people with files, with signals and with commands; and how it goes on afterwards."""
+"""How people stop a run (files, signals, commands), and how it continues."""
 
 import json
 import re
@@ -28,7 +28,7 @@ echo "Progress: $((LIZA_ITERATION * 5))%"
 
 
 @pytest.mark.parametrize(("name", "code", "status"), [("CHECKPOINT", 3, "checkpoint"), ("ABORT", 1, "stopped")])
-def test_a_file_of_that_name_ends_the_run_before_the_next_iteration(
+def test_checkpoint_or_abort_ends_the_run_before_the_next_iteration(
     tmp_path: Path, name: str, code: int, status: str
 ) -> None:
     project = Project(tmp_path / "p", WAITS.replace("$1", f".liza/{name}"))
@@ -42,35 +42,35 @@ def test_a_file_of_that_name_ends_the_run_before_the_next_iteration(
     assert len(project.recorded) == 2
 
 
-def test_a_run_that_is_stopped_while_it_is_paused_says_that_its_loop_must_be_closed_first(tmp_path: Path) -> None:
+def test_stopped_paused_run_reports_how_to_continue(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     with project.running() as running:
-        running.says("paused; go on with: liza loop reset l")
+        running.wait_for("paused; go on with: liza loop reset l")
         running.send(signal.SIGTERM)
         assert running.code() == 130
     said = running.err.read_text().splitlines()[-1]
     assert said == f"  to continue: liza loop reset l && liza run --resume {project.session.name}"
 
 
-def test_a_file_called_pause_is_waited_for(tmp_path: Path) -> None:
+def test_run_waits_while_a_pause_file_exists(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", WAITS.replace("$1", ".liza/PAUSE"))
     with project.running("--max", "3") as running:
-        running.says("PAUSE is there: waiting until it is removed")
+        running.wait_for("PAUSE is there: waiting until it is removed")
         assert len(project.recorded) == 2
         (project.folder / ".liza" / "PAUSE").unlink()
         assert running.code() == 1
     assert len(project.recorded) == 3
 
 
-def test_a_run_that_waits_for_pause_still_sees_the_other_files(tmp_path: Path) -> None:
+def test_run_waiting_for_pause_still_sees_the_checkpoint(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", WAITS.replace("$1", ".liza/PAUSE"))
     with project.running() as running:
-        running.says("PAUSE is there")
+        running.wait_for("PAUSE is there")
         (project.folder / ".liza" / "CHECKPOINT").touch()
         assert running.code() == 3
 
 
-def test_it_stops_after_as_many_iterations_as_it_is_allowed(tmp_path: Path) -> None:
+def test_run_stops_at_its_maximum_of_iterations(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", WORKS)
     result = project.run("--max", "2")
     assert result.code == 1
@@ -83,9 +83,8 @@ def test_it_stops_after_as_many_iterations_as_it_is_allowed(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("agent", [HANGS, "trap '' TERM INT; " + HANGS], ids=["kind", "stubborn"])
-def test_a_signal_ends_all_processes_of_the_agent_within_a_second_and_loses_no_record(
-    tmp_path: Path, number: int, agent: str
-) -> None:
+def test_signal_ends_the_agents_processes_within_a_second(tmp_path: Path, number: int, agent: str) -> None:
+    """No record is lost."""
     project = Project(tmp_path / "p", f'if [ "$LIZA_ITERATION" = 1 ]; then echo 1 > work.txt; exit; fi\n{agent}')
     with project.running() as running:
         until(lambda: len(project.pids()) == 2, "the agent hangs")
@@ -97,24 +96,24 @@ def test_a_signal_ends_all_processes_of_the_agent_within_a_second_and_loses_no_r
         assert running.code() == 130
     assert took < 1
     assert [each.get("outcome", "ok") for each in project.recorded] == ["ok", "crash"]
-    assert "files_changed" in project.recorded[1]  # it noted its processes in a file
+    assert "files_changed" in project.recorded[1]  # it recorded its processes in a file
     assert project.loop["error_history"] == []
     assert project.facts["status"] == "interrupted"
     assert project.facts["pending"] is None
 
 
-def test_a_signal_while_the_evidence_is_looked_at_believes_nothing(tmp_path: Path) -> None:
+def test_signal_while_evidence_is_checked_accepts_nothing(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", CLAIMS)
     (project.folder / "PLAN.md").write_text("- [x] one\n")
     with project.running("--plan", "PLAN.md", "--verify", "touch verifying; sleep 100") as running:
-        until((project.folder / "verifying").exists, "the evidence is looked at")
+        until((project.folder / "verifying").exists, "the evidence is checked")
         running.send(signal.SIGTERM)
         assert running.code() == 130
     assert project.recorded[0]["unproven"] is True
     assert "completed_at" not in project.loop
 
 
-def test_whoever_closes_the_pipe_stops_the_run(tmp_path: Path) -> None:
+def test_closed_output_pipe_stops_the_run(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", "echo 1 > work.txt; exec yes")
     script = f"liza run --loop l -- sh {project.agent} 2>/dev/null | head -1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(
@@ -125,7 +124,7 @@ def test_whoever_closes_the_pipe_stops_the_run(tmp_path: Path) -> None:
     assert [each["outcome"] for each in project.recorded] == ["crash"]
 
 
-def test_a_terminal_that_is_closed_stops_the_agent_and_loses_no_record(tmp_path: Path) -> None:
+def test_closed_terminal_stops_the_agent_and_loses_no_record(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", f"seq 1 1000; {HANGS}")
     with Terminal(project.folder, "run", "--loop", "l", *project.words, **SETTINGS) as terminal:
         until(lambda: len(project.pids()) == 2, "the agent hangs")
@@ -134,7 +133,7 @@ def test_a_terminal_that_is_closed_stops_the_agent_and_loses_no_record(tmp_path:
     assert [each["outcome"] for each in project.recorded] == ["crash"]
 
 
-def test_killed_run_takes_all_processes_of_the_agent_with_it(tmp_path: Path) -> None:
+def test_killed_run_takes_all_agent_processes_with_it(tmp_path: Path) -> None:
     """From when its output is passed on: the guard is started right after the agent."""
     project = Project(tmp_path / "p", HANGS)
     with project.running() as run:
@@ -144,14 +143,14 @@ def test_killed_run_takes_all_processes_of_the_agent_with_it(tmp_path: Path) -> 
         until(lambda: not any(map(alive, project.pids())), "the agent and its child have ended")
 
 
-def test_a_run_that_was_killed_can_be_resumed_and_records_the_iteration_that_was_cut_short(tmp_path: Path) -> None:
+def test_killed_run_can_be_resumed_and_records_the_cut_iteration(tmp_path: Path) -> None:
     project = Project(
         tmp_path / "p", f'[ -e go ] && exit; echo 1 >> work.txt; [ "$LIZA_ITERATION" = 1 ] || {{\n{HANGS}}}'
     )
     with project.running() as running:
         until(lambda: len(project.pids()) == 2, "the second iteration hangs")
         output = project.iteration(2) / "output.log"
-        until(lambda: output.read_text() == "begun\n", "what it printed is kept")
+        until(lambda: output.read_text() == "begun\n", "its output is kept")
         running.process.kill()
         running.code()
         until(lambda: not any(map(alive, project.pids())), "nothing of the agent is left")
@@ -160,7 +159,7 @@ def test_a_run_that_was_killed_can_be_resumed_and_records_the_iteration_that_was
     assert project.liza("run", "--resume", project.session.name, "--max", "1").code == 1
     assert [each.get("outcome", "ok") for each in project.recorded] == ["ok", "crash", "ok"]
     assert project.facts["iterations"] == 3
-    assert output.read_text() == "begun\n", "what it printed was written over"
+    assert output.read_text() == "begun\n", "its output was overwritten"
 
 
 NO_COOLDOWN = "circuit_breaker: {cooldown_seconds: 0}\n"
@@ -169,10 +168,10 @@ NO_COOLDOWN = "circuit_breaker: {cooldown_seconds: 0}\n"
 # --- people with commands -------------------------------------------------------------------------------------------
 
 
-def test_a_paused_run_waits_until_somebody_resets_its_loop_and_stops_no_other_agent(tmp_path: Path) -> None:
+def test_paused_run_waits_for_a_reset_and_halts_no_other_agent(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     with project.running("--max", "4") as running:
-        running.says("liza run: paused; go on with: liza loop reset l")
+        running.wait_for("liza run: paused; go on with: liza loop reset l")
         assert project.loop["status"] == "OPEN"
         assert not (project.folder / ".liza" / "CHECKPOINT").exists()
         assert project.facts["status"] == "paused"
@@ -181,10 +180,10 @@ def test_a_paused_run_waits_until_somebody_resets_its_loop_and_stops_no_other_ag
     assert project.loop["loop_count"] == 1
 
 
-def test_a_paused_run_tries_once_when_it_is_told_to(tmp_path: Path) -> None:
+def test_paused_run_probes_once_on_command(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", f"{IDLES}; [ ! -e go ] || date > work.txt", rules=NO_COOLDOWN)
     with project.running("--max", "4") as running:
-        running.says("liza run: paused; go on with")
+        running.wait_for("liza run: paused; go on with")
         (project.folder / "go").touch()
         assert liza(project.folder, "loop", "probe", "l").code == 0
         assert running.code() == 1
@@ -198,7 +197,7 @@ def test_a_paused_run_tries_once_when_it_is_told_to(tmp_path: Path) -> None:
         (("loop", "probe", "l", "--by", "bob"), ("probe", "bob", None, "HALF_OPEN")),
     ],
 )
-def test_a_run_reports_who_let_it_continue(tmp_path: Path, words: tuple[str, ...], said: tuple[Any, ...]) -> None:
+def test_run_reports_who_let_it_continue(tmp_path: Path, words: tuple[str, ...], said: tuple[Any, ...]) -> None:
     project = Project(tmp_path / "p", IDLES, rules=NO_COOLDOWN)
     with project.running("--json", "--max", "4") as running:
         until(lambda: '"paused; ' in running.out.read_text(), "it pauses")
@@ -209,7 +208,7 @@ def test_a_run_reports_who_let_it_continue(tmp_path: Path, words: tuple[str, ...
     assert (one["how"], one["by"], one["why"], one["loop_status"]) == said
 
 
-def test_a_run_reports_that_its_loop_was_closed_by_hand(tmp_path: Path) -> None:
+def test_run_reports_that_its_loop_was_closed_by_hand(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     with project.running("--json", "--max", "4") as running:
         until(lambda: '"paused; ' in running.out.read_text(), "it pauses")
@@ -219,25 +218,25 @@ def test_a_run_reports_that_its_loop_was_closed_by_hand(tmp_path: Path) -> None:
     assert [(each["how"], each["by"]) for each in found if each["status"] == "continued"] == [("by hand", None)]
 
 
-def test_a_paused_run_tries_once_when_the_loop_has_cooled_down(tmp_path: Path) -> None:
+def test_paused_run_probes_once_after_the_cooldown(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES, rules="circuit_breaker: {auto_probe: true}\n")
     with project.running("--max", "4") as running:
-        running.says("liza run: paused; go on with")
+        running.wait_for("liza run: paused; go on with")
         text = project.state.read_text()
         save(project.state, re.sub(r"last_trigger_time: \d{4}", "last_trigger_time: 2001", text))
         assert running.code() == 3
     assert (project.loop["status"], project.loop["trigger_count"]) == ("OPEN", 2)
 
 
-def test_a_paused_run_can_be_interrupted(tmp_path: Path) -> None:
+def test_paused_run_can_be_interrupted(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     with project.running() as running:
-        running.says("liza run: paused; go on with")
+        running.wait_for("liza run: paused; go on with")
         running.send(signal.SIGINT)
         assert running.code() == 130
 
 
-def test_a_run_does_not_begin_with_a_loop_that_is_open(tmp_path: Path) -> None:
+def test_run_does_not_start_with_an_open_loop(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     assert project.run("--on-stagnation", "abort").code == 3
     result = project.run("--on-stagnation", "alert", "--max", "1")
@@ -247,7 +246,7 @@ def test_a_run_does_not_begin_with_a_loop_that_is_open(tmp_path: Path) -> None:
     assert len(project.recorded) == 3
 
 
-def test_one_loop_is_run_once_at_a_time(tmp_path: Path) -> None:
+def test_loop_is_run_only_once_at_a_time(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", HANGS)
     with project.running() as running:
         until(project.pids, "it runs")
@@ -260,7 +259,7 @@ def test_one_loop_is_run_once_at_a_time(tmp_path: Path) -> None:
 # --- the blackboard -------------------------------------------------------------------------------------------------
 
 
-def test_an_iteration_that_the_blackboard_does_not_take_is_recorded_when_the_run_is_resumed(tmp_path: Path) -> None:
+def test_iteration_refused_by_the_board_is_recorded_on_resume(tmp_path: Path) -> None:
     spoil = "mv .liza/state.yaml keep; echo '{[' > .liza/state.yaml"
     project = Project(tmp_path / "p", f"echo $LIZA_ITERATION >> work.txt; [ $LIZA_ITERATION != 2 ] || {{ {spoil}; }}")
     result = project.run()
@@ -274,7 +273,7 @@ def test_an_iteration_that_the_blackboard_does_not_take_is_recorded_when_the_run
     assert [each["files_changed"] for each in project.recorded] == [1, 2, 1]
 
 
-def test_an_iteration_is_not_recorded_twice_by_a_run_that_was_killed_right_after_recording_it(tmp_path: Path) -> None:
+def test_iteration_recorded_before_a_kill_is_not_recorded_twice(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", WORKS)
     project.run("--max", "2")
     last = project.recorded[-1]
@@ -285,7 +284,7 @@ def test_an_iteration_is_not_recorded_twice_by_a_run_that_was_killed_right_after
     assert [each["progress"] for each in project.recorded] == [25, 50, 75]
 
 
-def test_a_blackboard_that_cannot_be_read_begins_nothing(tmp_path: Path) -> None:
+def test_unreadable_blackboard_starts_nothing(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", WORKS)
     project.state.write_text("{[")
     result = project.run()
@@ -296,7 +295,7 @@ def test_a_blackboard_that_cannot_be_read_begins_nothing(tmp_path: Path) -> None
 # --- resuming -------------------------------------------------------------------------------------------------------
 
 
-def test_a_resumed_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
+def test_resumed_run_continues_where_it_stopped(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", WORKS)
     assert project.run("--max", "2", "--verify", "true", "--task", "task-1", "--model", "opus").code == 1
     first = project.session
@@ -309,7 +308,7 @@ def test_a_resumed_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert "- Iteration 1 (opus): ok" in (first / "context.md").read_text()
 
 
-def test_a_resumed_run_can_be_told_otherwise(tmp_path: Path) -> None:
+def test_resumed_run_accepts_other_options(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", WORKS)
     project.run("--max", "1", "--model", "haiku")
     name = project.session.name
@@ -320,7 +319,7 @@ def test_a_resumed_run_can_be_told_otherwise(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["nowhere", "../../etc", "loops", ""])
-def test_a_session_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path, name: str) -> None:
+def test_unknown_session_is_refused_with_the_known_ones(tmp_path: Path, name: str) -> None:
     project = Project(tmp_path / "p", WORKS)
     project.run("--max", "1")
     result = project.liza("run", "--resume", name)
@@ -328,7 +327,7 @@ def test_a_session_that_is_not_there_is_refused_with_those_that_are(tmp_path: Pa
     assert project.session.name in result.hint()
 
 
-def test_a_session_without_all_that_it_needs_is_refused(tmp_path: Path) -> None:
+def test_session_with_missing_fields_is_refused(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", WORKS)
     project.run("--max", "1")
     whole = project.facts
@@ -339,7 +338,7 @@ def test_a_session_without_all_that_it_needs_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": 1, "job": {}}', '{"schema": 1, "job": {"loop": 1}}'])
-def test_a_session_that_is_broken_is_refused(tmp_path: Path, text: str) -> None:
+def test_broken_session_is_refused(tmp_path: Path, text: str) -> None:
     project = Project(tmp_path / "p", WORKS)
     project.run("--max", "1")
     (project.session / "session.json").write_text(text)

@@ -1,4 +1,4 @@
-"""Files as tests need them: old enough to be read at once, and folders that anybody can enter."""
+"""Files old enough to be read at once, and folders open to every user."""
 
 import os
 import tempfile
@@ -18,8 +18,8 @@ def old(file: Path, text: str = "a: 1\n") -> Path:
 
 
 @contextmanager
-def as_nobody() -> Iterator[None]:
-    """Root may read and write everything, so tests of permissions are run as somebody else."""
+def as_other_user() -> Iterator[None]:
+    """Act as another user, because root may read and write everything."""
     if os.geteuid() != 0:
         yield
         return
@@ -32,7 +32,7 @@ def as_nobody() -> Iterator[None]:
 
 @contextmanager
 def public_folder() -> Iterator[Path]:
-    """A folder that everybody can enter and write, unlike pytest's own."""
+    """A folder that every user can enter and write, unlike pytest's own."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o777)
         yield Path(folder)

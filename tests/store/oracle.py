@@ -1,4 +1,4 @@
-"""Second opinions: what a file says, by ruamel.yaml and by libyaml, and where its sections begin."""
+"""Oracles: the value of a file according to ruamel.yaml and libyaml, and where its sections begin."""
 
 import re
 from collections.abc import Hashable

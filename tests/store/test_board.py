@@ -1,4 +1,4 @@
-"""One blackboard: what is believed of it, and how it is changed while others write."""
+"""One blackboard: which readings are accepted, and how it is changed while others write."""
 
 import os
 import time
@@ -36,18 +36,18 @@ SHRUNK = {
 
 
 @pytest.mark.parametrize("text", SHRUNK.values(), ids=SHRUNK.keys())
-def test_what_reads_like_a_part_of_what_was_is_looked_at_twice(
+def test_shrunken_board_is_read_again_before_it_is_believed(
     board: Board, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = parse(FULL.encode(), "state.yaml")
     old(state(board), text)
-    # While the second look waits for quiet, the writer finishes.
+    # While the second read waits for quiet, the writer finishes.
     monkeypatch.setattr(time, "sleep", lambda seconds: old(state(board), FULL))
     assert board.read(before).data == before.data
 
 
 @pytest.mark.parametrize("text", SHRUNK.values(), ids=SHRUNK.keys())
-def test_what_is_still_so_at_the_second_look_is_believed(
+def test_board_still_shrunken_at_second_read_is_accepted(
     board: Board, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits: list[float] = []
@@ -61,15 +61,13 @@ GROWN = ["a: 1\n" + FULL, FULL.replace("- id: c\n", "- id: c\n- id: d\n"), FULL.
 
 
 @pytest.mark.parametrize("text", GROWN)
-def test_what_has_grown_or_changed_is_believed_at_once(
-    board: Board, text: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_grown_or_changed_board_is_accepted_at_once(board: Board, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail("it waited"))
     old(state(board), text)
     assert board.read(parse(FULL.encode(), "state.yaml")).raw == text.encode()
 
 
-def test_no_breaker_beside_reports_of_trips_is_degraded(board: Board) -> None:
+def test_board_without_breaker_beside_reports_is_degraded(board: Board) -> None:
     old(state(board), "anomalies: []\n")
     assert board.read().data == {"anomalies": []}
     os.mkdir(board.paths.reports)
@@ -86,7 +84,7 @@ def test_no_breaker_beside_reports_of_trips_is_degraded(board: Board) -> None:
     assert board.read().data == {"circuit_breaker": {"status": "OK"}}
 
 
-def test_reports_that_are_no_folder_are_no_reports(board: Board) -> None:
+def test_reports_path_that_is_a_file_counts_as_no_reports(board: Board) -> None:
     Path(board.paths.reports).touch()
     old(state(board), "a: 1\n")
     assert board.read().data == {"a": 1}
@@ -99,14 +97,14 @@ NOTHING = {
 
 
 @pytest.mark.parametrize("text", NOTHING.values(), ids=NOTHING.keys())
-def test_a_file_without_sections_is_degraded_and_not_an_empty_board(board: Board, text: str) -> None:
+def test_file_without_sections_is_degraded_not_empty(board: Board, text: str) -> None:
     old(state(board), text)
     with pytest.raises(Unreadable) as caught:
         board.read()
     assert caught.value.hint
 
 
-def test_a_change_starts_over_from_a_version_that_came_in_between(board: Board) -> None:
+def test_change_starts_over_after_a_concurrent_save(board: Board) -> None:
     old(state(board), "a: 1\nanomalies: []\n")
     seen: list[int] = []
 
@@ -121,13 +119,13 @@ def test_a_change_starts_over_from_a_version_that_came_in_between(board: Board) 
     assert state(board).read_bytes() == b"a: 3\nanomalies:\n  - id: new\n"
 
 
-def test_a_change_that_changes_nothing_writes_nothing(board: Board) -> None:
+def test_change_without_effect_writes_nothing(board: Board) -> None:
     inode = old(state(board)).stat().st_ino
     board.rewrite(lambda document: document.raw)
     assert state(board).stat().st_ino == inode
 
 
-def test_what_a_crash_left_behind_is_gone_after_the_next_change(board: Board) -> None:
+def test_next_change_removes_crash_leftovers(board: Board) -> None:
     old(state(board), "anomalies: []\n")
     old(state(board).with_name(".state.yaml.1-2.new"), "half")
     old(state(board).with_name(".state.yaml.1-2-3-4.swap"), "theirs\n")
@@ -137,7 +135,7 @@ def test_what_a_crash_left_behind_is_gone_after_the_next_change(board: Board) ->
     assert sorted(os.listdir(board.paths.folder)) == ["backups", "state.yaml", "state.yaml.lock"]
 
 
-def test_what_a_crash_left_behind_can_be_taken_away_without_a_change(board: Board) -> None:
+def test_sweep_removes_crash_leftovers_without_a_change(board: Board) -> None:
     old(state(board), "anomalies: []\n")
     old(state(board).with_name(".state.yaml.1-2.new"), "half")
     old(state(board).with_name(".state.yaml.1-2-3-4.swap"), "theirs\n")
@@ -147,13 +145,13 @@ def test_what_a_crash_left_behind_can_be_taken_away_without_a_change(board: Boar
     assert sorted(os.listdir(board.paths.folder)) == ["backups", "state.yaml", "state.yaml.lock"]
 
 
-def test_where_nothing_was_left_behind_nothing_is_touched(board: Board) -> None:
+def test_sweep_without_leftovers_touches_nothing(board: Board) -> None:
     old(state(board), "anomalies: []\n")
     board.sweep()
     assert os.listdir(board.paths.folder) == ["state.yaml"]
 
 
-def test_a_write_under_way_is_left_to_whoever_makes_it(board: Board) -> None:
+def test_sweep_leaves_a_draft_alone_while_the_lock_is_held(board: Board) -> None:
     old(state(board), "anomalies: []\n")
     draft = old(state(board).with_name(".state.yaml.1-2.new"), "half")
     with Lock(board.paths.lock):

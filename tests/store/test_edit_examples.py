@@ -157,7 +157,7 @@ APPENDED = {
 
 
 @pytest.mark.parametrize(("before", "after"), APPENDED.values(), ids=APPENDED.keys())
-def test_a_record_is_appended_in_the_style_of_its_section(before: str, after: str) -> None:
+def test_record_is_appended_in_the_style_of_its_section(before: str, after: str) -> None:
     document = parse(before.encode(), "state.yaml")
     assert edit.append_record(document, "anomalies", NEW).decode() == after
     assert identical(in_both_parsers(after)["anomalies"], [*(document.data.get("anomalies") or []), NEW])
@@ -208,19 +208,19 @@ REPLACED: dict[str, tuple[str, Any, str]] = {
 
 
 @pytest.mark.parametrize(("before", "value", "after"), REPLACED.values(), ids=REPLACED.keys())
-def test_a_replaced_section_reads_as_if_a_careful_person_had_edited_it(before: str, value: Any, after: str) -> None:
+def test_replaced_section_keeps_style_and_comments(before: str, value: Any, after: str) -> None:
     document = parse(before.encode(), "state.yaml")
     assert edit.replace_section(document, "circuit_breaker", value).decode() == after
     assert identical(in_both_parsers(after), {**document.data, "circuit_breaker": value})
 
 
-def test_one_is_not_true_and_not_one_point_nought() -> None:
+def test_one_true_and_one_point_zero_are_different_values() -> None:
     document = parse(b"circuit_breaker: 1\n", "state.yaml")
     assert edit.replace_section(document, "circuit_breaker", True) == b"circuit_breaker: true\n"
     assert edit.replace_section(document, "circuit_breaker", 1.0) == b"circuit_breaker: 1.0\n"
 
 
-def test_a_comment_inside_empty_brackets_is_not_lost() -> None:
+def test_comment_inside_empty_brackets_is_not_lost() -> None:
     document = parse(b"a: 1\nanomalies: [\n  # agents: use liza log anomaly\n  ]\nb: 2\n", "state.yaml")
     try:
         new = edit.append_record(document, "anomalies", {"id": "new"})
@@ -243,13 +243,13 @@ OTHERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("history", OTHERS.values(), ids=OTHERS.keys())
-def test_a_section_in_plain_block_style_can_get_any_value(history: list[Any]) -> None:
+def test_plain_block_section_accepts_any_value(history: list[Any]) -> None:
     document = parse(PLAIN.encode(), "state.yaml")
     new = edit.replace_section(document, "circuit_breaker", {"history": history}).decode()
     assert identical(in_both_parsers(new), {"a": 1, "circuit_breaker": {"history": history}, "b": 2})
 
 
-# --- fields that go, in brackets ------------------------------------------------------------------------------------
+# --- fields removed inside brackets ---------------------------------------------------------------------------------
 
 BRACKETS = {
     "the first": ("{a:  1 , b:   [x,  y], c: 3}", {"b": ["x", "y"], "c": 3}, "{b:   [x,  y], c: 3}"),
@@ -266,9 +266,7 @@ BRACKETS = {
 
 
 @pytest.mark.parametrize(("before", "value", "after"), BRACKETS.values(), ids=BRACKETS)
-def test_a_field_is_taken_out_of_brackets_and_the_others_stay_as_they_are(
-    before: str, value: Any, after: str | None
-) -> None:
+def test_removing_a_field_in_brackets_keeps_the_others(before: str, value: Any, after: str | None) -> None:
     raw = edit.replace_section(parse(f"k: {before}  # kept\n".encode(), "f"), "k", value)
     assert parse(raw, "f").data == {"k": value}
     assert b"  # kept\n" in raw
@@ -276,7 +274,7 @@ def test_a_field_is_taken_out_of_brackets_and_the_others_stay_as_they_are(
         assert raw == f"k: {after}  # kept\n".encode()
 
 
-def test_a_comment_between_fields_in_brackets_is_never_taken_along() -> None:
+def test_removing_a_field_refuses_to_drop_comments_in_brackets() -> None:
     document = parse(b"k: {a: 1,  # one\n    b: 2,  # two\n    c: 3}\n", "f")
     with pytest.raises(Refused, match="comments inside"):
         edit.replace_section(document, "k", {"a": 1, "c": 3})

@@ -51,14 +51,14 @@ def attempt(document: Document, name: str, meant: Any, write: Any) -> bytes | No
 @example("a: 1\n\nb: |+\n  keeps its line breaks\n", "claims", [1])
 @ASKED
 @given(boards(), st.sampled_from(SECTIONS), VALUES)
-def test_a_replaced_section_is_what_was_meant_and_nothing_else_changes(text: str, name: str, value: Any) -> None:
+def test_replaced_section_changes_nothing_else(text: str, name: str, value: Any) -> None:
     document = read(text)
     attempt(document, name, value, lambda: edit.replace_section(document, name, value))
 
 
 @ASKED
 @given(boards(), st.sampled_from(SECTIONS), RECORDS)
-def test_an_appended_record_comes_last_and_nothing_else_changes(text: str, name: str, record: dict[str, Any]) -> None:
+def test_appended_record_comes_last_and_changes_nothing_else(text: str, name: str, record: dict[str, Any]) -> None:
     document = read(text)
     old = document.data.get(name) or []
     assume(isinstance(old, list))
@@ -71,9 +71,7 @@ def test_an_appended_record_comes_last_and_nothing_else_changes(text: str, name:
 
 @ASKED
 @given(boards(), st.data(), st.dictionaries(WORDS, VALUES, min_size=1, max_size=3))
-def test_fields_set_in_one_record_leave_the_other_records_bytes_alone(
-    text: str, data: st.DataObject, fields: dict[str, Any]
-) -> None:
+def test_set_fields_keeps_the_bytes_of_other_records(text: str, data: st.DataObject, fields: dict[str, Any]) -> None:
     document = read(text)
     name, where, record = data.draw(a_record(document))
     meant = document.data[name].copy()
@@ -83,9 +81,7 @@ def test_fields_set_in_one_record_leave_the_other_records_bytes_alone(
 
 @ASKED
 @given(boards(), st.data(), WORDS, VALUES)
-def test_an_item_appended_inside_one_record_leaves_the_other_records_bytes_alone(
-    text: str, data: st.DataObject, field: str, item: Any
-) -> None:
+def test_append_inside_keeps_the_bytes_of_other_records(text: str, data: st.DataObject, field: str, item: Any) -> None:
     document = read(text)
     name, where, record = data.draw(a_record(document))
     old = record.get(field) or []

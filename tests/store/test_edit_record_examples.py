@@ -91,7 +91,7 @@ SET: dict[str, tuple[str, int | str, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("before", "where", "fields", "after"), SET.values(), ids=SET.keys())
-def test_fields_are_set_where_they_stand(before: str, where: int | str, fields: dict[str, Any], after: str) -> None:
+def test_fields_are_set_in_place(before: str, where: int | str, fields: dict[str, Any], after: str) -> None:
     document = parse(before.encode(), "state.yaml")
     assert edit.set_fields(document, "claims", where, fields).decode() == after
     meant = document.data["claims"].copy()
@@ -101,7 +101,7 @@ def test_fields_are_set_where_they_stand(before: str, where: int | str, fields: 
 
 
 @pytest.mark.parametrize("text", ["two\nlines\n", "two\nlines", "a # b\nc"])
-def test_several_lines_can_be_set_where_a_comment_stands_and_the_comment_stays(text: str) -> None:
+def test_multiline_value_keeps_the_comment_on_its_line(text: str) -> None:
     document = parse(b"claims:\n- id: a\n  status: OK  # OK, TRIGGERED\nz: 1\n", "state.yaml")
     new = edit.set_fields(document, "claims", 0, {"status": text})
     assert parse(new, "state.yaml").data["claims"] == [{"id": "a", "status": text}]
@@ -167,7 +167,7 @@ INSIDE: dict[str, tuple[str, int | str, str]] = {
 
 
 @pytest.mark.parametrize(("before", "where", "after"), INSIDE.values(), ids=INSIDE.keys())
-def test_an_item_is_appended_in_the_style_of_its_list(before: str, where: int | str, after: str) -> None:
+def test_item_is_appended_in_the_style_of_its_list(before: str, where: int | str, after: str) -> None:
     item = {"by": "x", "n": 1}
     document = parse(before.encode(), "state.yaml")
     new = edit.append_inside(document, "claims", where, "rounds", item).decode()
@@ -178,7 +178,7 @@ def test_an_item_is_appended_in_the_style_of_its_list(before: str, where: int | 
     assert new == after
 
 
-def test_the_old_value_is_not_parsed_once_for_every_hash_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_value_is_not_parsed_once_per_hash_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
     # An agent can put a megabyte of hashes into a field; looking for the comment must not take minutes under the lock.
     texts: list[str] = []
 
@@ -205,13 +205,13 @@ LEAD = "claims:\n- id: a\n  at: 1\n  by: x\n  status: y  # c\n- id: b\nz: 1\n"
         (("at", "by"), "claims:\n- id: a\n  status: y  # c\n- id: b\nz: 1\n"),
     ],
 )
-def test_fields_go_also_those_behind_the_dash(gone: tuple[str, ...], after: str) -> None:
+def test_fields_are_removed_including_the_one_behind_the_dash(gone: tuple[str, ...], after: str) -> None:
     document = parse(LEAD.encode(), "state.yaml")
     first, second = document.data["claims"]
     left = {key: value for key, value in first.items() if key not in gone}
     assert edit.revise(document, {"claims": [left, second]}).decode() == after
 
 
-def test_items_behind_two_dashes_go_together() -> None:
+def test_items_behind_two_dashes_are_removed_together() -> None:
     document = parse(b"rows:\n- - a\n  - b\n  - c\n- - d\nz: 1\n", "state.yaml")
     assert edit.revise(document, {"rows": [["c"], ["d"]]}).decode() == "rows:\n- - c\n- - d\nz: 1\n"

@@ -1,4 +1,4 @@
-"""What cannot be written safely is refused in a sentence, and not a byte of the file changes."""
+"""Unsafe edits are refused with one sentence, and not a byte of the file changes."""
 
 import os
 from collections.abc import Callable
@@ -57,7 +57,7 @@ UNCUTTABLE = {
     "several documents": (b"a: 1\n---\nb: 2\n", append),
     "several documents, the second one empty": (b"a: 1\n---\n", append),
     "a document behind the end marker": (b"a: 1\n...\nb: 2\n", append),
-    "an anchor that another section uses is to go": (b"anomalies:\n- id: &x a\nb: *x\n", replace),
+    "an anchor that another section uses is removed": (b"anomalies:\n- id: &x a\nb: *x\n", replace),
     "an anchored field that another section uses": (b"claims:\n- status: &x OPEN\nb: *x\n", freeze),
     "the section is an alias": (b"a: &x [1]\nanomalies: *x\n", append),
     "the record is an alias": (b"a: &x {id: 1}\nclaims:\n- *x\n", freeze),
@@ -66,7 +66,7 @@ UNCUTTABLE = {
 
 
 @pytest.mark.parametrize(("text", "change"), UNCUTTABLE.values(), ids=UNCUTTABLE.keys())
-def test_a_file_that_cannot_be_cut_safely_is_refused_with_a_hint(tmp_path: Path, text: bytes, change: Edit) -> None:
+def test_file_that_cannot_be_cut_safely_is_refused_with_a_hint(tmp_path: Path, text: bytes, change: Edit) -> None:
     error = refusal(tmp_path, text, change)
     assert isinstance(error, Refused | Unreadable)
     assert error.hint
@@ -77,7 +77,7 @@ NOT_A_LIST = [b"anomalies: x\n", b"anomalies: 0\n", b"anomalies: false\n", b"ano
 
 
 @pytest.mark.parametrize("text", NOT_A_LIST)
-def test_nothing_is_appended_to_what_is_no_list(tmp_path: Path, text: bytes) -> None:
+def test_append_to_a_non_list_is_refused(tmp_path: Path, text: bytes) -> None:
     error = refusal(tmp_path, text, append)
     assert isinstance(error, Refused)
     assert "anomalies is not a list" in error.message
@@ -85,11 +85,11 @@ def test_nothing_is_appended_to_what_is_no_list(tmp_path: Path, text: bytes) -> 
 
 @pytest.mark.parametrize("text", [b"a: 1\n", b"claims: []\n", b"claims: {}\n", b"claims: null\n", b"claims: x\n"])
 @pytest.mark.parametrize("change", [freeze, add_round])
-def test_a_record_that_is_not_there_is_refused(tmp_path: Path, text: bytes, change: Edit) -> None:
+def test_missing_record_is_refused(tmp_path: Path, text: bytes, change: Edit) -> None:
     assert isinstance(refusal(tmp_path, text, change), Refused)
 
 
-def test_fields_of_what_is_no_record_are_refused(tmp_path: Path) -> None:
+def test_fields_of_a_non_record_are_refused(tmp_path: Path) -> None:
     assert "has no fields" in refusal(tmp_path, b"claims:\n- x\n", freeze).message
     assert "is not a list" in refusal(tmp_path, b"claims:\n- {rounds: 5}\n", add_round).message
 
@@ -127,13 +127,13 @@ NOT_YAML = {
 
 @pytest.mark.parametrize("value", NOT_YAML.values(), ids=NOT_YAML.keys())
 @pytest.mark.parametrize("text", [b"a: 1\n", b"a: 1\nanomalies: []\n", b"a: 1\nanomalies: [x]\n"])
-def test_a_value_that_has_no_yaml_form_is_refused(tmp_path: Path, text: bytes, value: Any) -> None:
+def test_value_without_a_yaml_form_is_refused(tmp_path: Path, text: bytes, value: Any) -> None:
     error = refusal(tmp_path, text, lambda document: edit.append_record(document, "anomalies", {"v": value}))
     assert isinstance(error, Refused)
     assert "value cannot be written as YAML" in error.message, "the value is at fault, not the file"
 
 
-# The changed section is proven by itself, so these look at what stands around it.
+# The changed section is checked by itself, so these look at the sections around it.
 AROUND: dict[str, tuple[str, Edit]] = {
     "an anchored section grows, and another section is its alias": ("anomalies: &x\n- id: a\nb: *x\n", append),
     "the same in brackets": ("anomalies: &x [1]\nb: *x\n", append),
@@ -154,7 +154,7 @@ AROUND: dict[str, tuple[str, Edit]] = {
 
 
 @pytest.mark.parametrize(("text", "change"), AROUND.values(), ids=AROUND.keys())
-def test_other_sections_mean_what_they_meant_or_the_change_is_refused(text: str, change: Edit) -> None:
+def test_other_sections_keep_their_values_or_the_change_is_refused(text: str, change: Edit) -> None:
     document = parse(text.encode(), "state.yaml")
     try:
         new = change(document)
@@ -166,7 +166,7 @@ def test_other_sections_mean_what_they_meant_or_the_change_is_refused(text: str,
         assert identical({key: value for key, value in after.items() if key != name}, others)
 
 
-def test_an_anchor_far_from_the_changed_record_of_a_long_section_is_seen() -> None:
+def test_anchor_far_from_the_changed_record_is_noticed() -> None:
     # Beyond some size only the changed records and their neighbours are parsed again.
     text = "claims:\n- &x\n  id: a\n- id: b\n" + "- id: c\n  note: some words\n" * 5000 + "- *x\nb: 1\n"
     document = parse(text.encode(), "state.yaml")
@@ -178,7 +178,7 @@ def test_an_anchor_far_from_the_changed_record_of_a_long_section_is_seen() -> No
 
 
 @pytest.mark.parametrize("length", [119, 120, 121])
-def test_the_longest_key_is_written_and_a_longer_one_is_refused(length: int) -> None:
+def test_longest_key_is_written_and_a_longer_one_refused(length: int) -> None:
     document = parse(b"a: 1\n", "state.yaml")
     if length <= 120:
         assert edit.append_record(document, "x", {"k" * length: 1}).endswith(b"k: 1\n")

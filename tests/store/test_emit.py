@@ -1,4 +1,4 @@
-"""What liza writes: any value comes back from every reader as it was, and nothing in it acts on a terminal."""
+"""Emitted YAML: every reader gets the same value back, and nothing in it acts on a terminal."""
 
 import math
 import re
@@ -41,7 +41,7 @@ def flow(value: Any) -> str:
 @example("_1")
 @example("_.5")
 @given(VALUES)
-def test_any_value_comes_back_from_both_parsers_as_it_was(value: Any) -> None:
+def test_any_value_round_trips_through_both_parsers(value: Any) -> None:
     item = emit.item(value, 0) + "\n"
     for text, meant in ((block(value), {"k": value}), (flow(value), {"k": [value]}), (item, [value])):
         read = load(text)
@@ -50,7 +50,7 @@ def test_any_value_comes_back_from_both_parsers_as_it_was(value: Any) -> None:
 
 
 @given(TEXTS)
-def test_readers_of_yaml_1_1_read_the_same_texts(value: str) -> None:
+def test_yaml_1_1_readers_read_the_same_texts(value: str) -> None:
     if TIMESTAMP.fullmatch(value):
         return  # plain on purpose, as people write them
     assert yaml.safe_load(block(value)) == {"k": value}
@@ -58,19 +58,19 @@ def test_readers_of_yaml_1_1_read_the_same_texts(value: str) -> None:
 
 
 @given(VALUES)
-def test_readers_of_yaml_1_1_read_the_same_values(value: Any) -> None:
+def test_yaml_1_1_readers_read_the_same_values(value: Any) -> None:
     if "Z" not in block(value):  # no timestamp anywhere
         assert identical(yaml.safe_load(block(value)), {"k": value})
 
 
 @given(KEYS)
-def test_a_key_comes_back_as_it_was(key: str) -> None:
+def test_any_key_round_trips(key: str) -> None:
     for text in (emit.field(key, 1, 0), emit.flow({key: 1})):
         assert load(text) == ruamel_value(text.encode()) == yaml.safe_load(text) == {key: 1}
 
 
 @given(VALUES)
-def test_no_control_character_and_no_bidi_mark_stands_raw(value: Any) -> None:
+def test_control_and_bidi_characters_are_escaped(value: Any) -> None:
     for text in (block(value), flow(value)):
         odd = [char for char in text if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp", "Co", "Cn")]
         assert set(odd) <= {"\n"}, ascii(text)
@@ -78,7 +78,7 @@ def test_no_control_character_and_no_bidi_mark_stands_raw(value: Any) -> None:
 
 
 @given(VALUES, st.integers(0, 3))
-def test_a_value_can_stand_at_any_depth(value: Any, depth: int) -> None:
+def test_value_round_trips_at_any_depth(value: Any, depth: int) -> None:
     text, meant = "", value
     for level in range(depth):
         text += "  " * level + f"p{level}:\n"
@@ -133,7 +133,7 @@ def test_other_scalars_and_empty_collections(value: Any, text: str) -> None:
     assert emit.scalar(value, 0) == text
 
 
-def test_records_are_written_like_this() -> None:
+def test_layout_of_a_nested_record() -> None:
     record = {"id": "a", "list": [1, [2, 3], {"x": None, "deep": {"er": []}}], "text": "two\nlines"}
     assert emit.item(record, 2) == (
         "- id: a\n    list:\n      - 1\n      - - 2\n        - 3\n      - x: null\n        deep:\n          er: []\n"

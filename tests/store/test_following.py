@@ -1,4 +1,4 @@
-"""Reading again after a change gives what reading everything anew would give, and reads no more than it must."""
+"""Reading again after a change gives the same as a full reading, and parses no more than it must."""
 
 import random
 from typing import Any
@@ -143,7 +143,7 @@ def outcome(before: Document | None, raw: bytes, *, follows: bool) -> tuple[Docu
 
 
 def both_ways(texts: list[str]) -> None:
-    """Follow a file through its versions, and hold each to what a full reading says."""
+    """Follow a file through its versions, and compare each with a full reading."""
     last: Document | None = None
     for text in texts:
         raw = text.encode()
@@ -159,12 +159,12 @@ def both_ways(texts: list[str]) -> None:
 
 
 @given(chains())
-def test_a_followed_file_says_what_a_full_reading_says(texts: list[str]) -> None:
+def test_followed_file_equals_a_full_reading(texts: list[str]) -> None:
     both_ways(texts)
 
 
 @given(st.lists(st.sampled_from([b"a", b"b", b"ab", b"x" * 70_000]), max_size=6), st.data())
-def test_what_two_texts_have_in_common_is_found_at_both_ends(pieces: list[bytes], data: st.DataObject) -> None:
+def test_common_ends_finds_shared_prefix_and_suffix(pieces: list[bytes], data: st.DataObject) -> None:
     one = b"".join(pieces)
     at = data.draw(st.integers(0, len(one)))
     other = one[:at] + data.draw(st.binary(max_size=3)) + one[data.draw(st.integers(at, len(one))) :]
@@ -195,7 +195,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize(("text", "old", "new"), CHANGES.values(), ids=CHANGES)
-def test_each_kind_of_change_is_read_as_it_stands(text: str, old: str, new: str) -> None:
+def test_each_kind_of_change_is_followed(text: str, old: str, new: str) -> None:
     assert text.count(old) == 1
     both_ways([text, text.replace(old, new), text])
 
@@ -210,7 +210,7 @@ BADLY_FOLLOWED = {
 
 
 @pytest.mark.parametrize(("text", "old", "new"), BADLY_FOLLOWED.values(), ids=BADLY_FOLLOWED)
-def test_what_reaches_beyond_its_record_is_read_in_full(text: str, old: str, new: str) -> None:
+def test_change_reaching_beyond_its_record_is_read_in_full(text: str, old: str, new: str) -> None:
     assert text.count(old) == 1
     both_ways([text, text.replace(old, new)])
 
@@ -232,7 +232,7 @@ def same_objects(one: list[Any], other: list[Any]) -> int:
 
 
 @pytest.mark.parametrize("place", ["at the end", "in the middle"])
-def test_an_appended_record_is_all_that_is_parsed(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+def test_only_the_appended_record_is_parsed(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     text = many(500)
     new = "  - {type: note, task: task-new}\n"
     if place == "at the end":
@@ -255,7 +255,7 @@ def test_an_appended_record_is_all_that_is_parsed(monkeypatch: pytest.MonkeyPatc
     assert after.data["anomalies"][-1] == {"type": "note", "task": "task-new"}
 
 
-def test_a_changed_record_leaves_all_others_as_they_were() -> None:
+def test_changed_record_keeps_the_objects_of_all_others() -> None:
     text = many(300)
     before = parse(text.encode(), FILE)
     changed = text.replace("id: task-150\n    status: CLAIMED", "id: task-150\n    status: BLOCKED")
@@ -265,7 +265,7 @@ def test_a_changed_record_leaves_all_others_as_they_were() -> None:
     assert after.data["anomalies"] is before.data["anomalies"]
 
 
-def test_a_deleted_record_leaves_all_others_as_they_were() -> None:
+def test_deleted_record_keeps_the_objects_of_all_others() -> None:
     text = many(300)
     before = parse(text.encode(), FILE)
     after = follow(before, text.replace("  - id: task-150\n    status: CLAIMED\n", "").encode(), FILE)
@@ -274,7 +274,7 @@ def test_a_deleted_record_leaves_all_others_as_they_were() -> None:
     assert sum(id(each) in kept for each in after.data["tasks"]) >= 297
 
 
-def test_a_changed_section_leaves_the_lists_as_they_were() -> None:
+def test_changed_section_keeps_the_objects_of_the_lists() -> None:
     text = many(300)
     before = parse(text.encode(), FILE)
     after = follow(before, text.replace("  status: OK\n", "  status: TRIGGERED\n  history: []\n").encode(), FILE)
@@ -283,7 +283,7 @@ def test_a_changed_section_leaves_the_lists_as_they_were() -> None:
     assert after.data["anomalies"] is before.data["anomalies"]
 
 
-def test_nothing_new_is_the_same_document() -> None:
+def test_unchanged_file_gives_the_same_document() -> None:
     before = parse(BLOCK.encode(), FILE)
     assert follow(before, BLOCK.encode(), FILE) is before
 

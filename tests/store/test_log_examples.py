@@ -56,7 +56,7 @@ APPENDED = {
 
 
 @pytest.mark.parametrize(("before", "after"), APPENDED.values(), ids=APPENDED.keys())
-def test_an_entry_is_appended_in_the_style_of_the_log(paths: Paths, before: str, after: str) -> None:
+def test_entry_is_appended_in_the_style_of_the_log(paths: Paths, before: str, after: str) -> None:
     written(paths, before)
     append_entry(paths, ENTRY)
     new = Path(paths.log).read_bytes()
@@ -66,7 +66,7 @@ def test_an_entry_is_appended_in_the_style_of_the_log(paths: Paths, before: str,
     assert identical(ruamel_value(new), entries)
 
 
-def test_a_missing_log_is_made(paths: Paths) -> None:
+def test_missing_log_is_created(paths: Paths) -> None:
     append_entry(paths, ENTRY)
     append_entry(paths, ENTRY)
     assert Path(paths.log).read_text() == TEXT + TEXT
@@ -87,7 +87,7 @@ UNFINISHED = {
 
 
 @pytest.mark.parametrize("text", UNFINISHED.values(), ids=UNFINISHED.keys())
-def test_a_log_with_an_unfinished_end_is_refused_and_stays_as_it_is(paths: Paths, text: str) -> None:
+def test_log_with_an_unfinished_end_is_refused_and_kept(paths: Paths, text: str) -> None:
     raw = text.encode()[: -1 if text.endswith("\u00e9") else None]
     Path(paths.log).write_bytes(raw)
     with pytest.raises(Refused) as caught:
@@ -97,7 +97,7 @@ def test_a_log_with_an_unfinished_end_is_refused_and_stays_as_it_is(paths: Paths
     assert caught.value.hint
 
 
-def test_the_line_of_the_unfinished_entry_is_named(paths: Paths) -> None:
+def test_refusal_names_the_line_of_the_unfinished_entry(paths: Paths) -> None:
     written(paths, '# log\n- a: 1\n- b: 2\n- c: "half\n')
     with pytest.raises(Refused) as caught:
         append_entry(paths, ENTRY)
@@ -105,8 +105,9 @@ def test_the_line_of_the_unfinished_entry_is_named(paths: Paths) -> None:
 
 
 @pytest.mark.parametrize("text", ["[ ]\n", "# use [] for none\n[]\n", "[]  # none yet\n", "[\n]\n"])
-def test_an_empty_list_however_it_is_written_takes_an_entry_or_is_refused_as_brackets(paths: Paths, text: str) -> None:
-    # The log itself can be read: saying that it cannot (exit code 4) would send a person looking for a fault.
+def test_empty_list_takes_an_entry_or_is_refused(paths: Paths, text: str) -> None:
+    """The log can be read, so it must not be reported as unreadable (exit code 4)."""
+
     written(paths, text)
     try:
         append_entry(paths, ENTRY)
@@ -119,7 +120,7 @@ def test_an_empty_list_however_it_is_written_takes_an_entry_or_is_refused_as_bra
 
 
 @pytest.mark.parametrize("ending", ["- a: 1", "- a: 1\n", '- a: "half', "  - a: 1\n"])
-def test_a_log_that_begins_with_many_comments_is_read_to_its_end_all_the_same(paths: Paths, ending: str) -> None:
+def test_log_that_begins_with_many_comments_is_read_to_its_end(paths: Paths, ending: str) -> None:
     text = (
         "# " + "-" * 29 + "\n"
     ) * 1024 + ending  # lines of 32 bytes: whatever is read at first ends with a whole one
@@ -132,7 +133,7 @@ def test_a_log_that_begins_with_many_comments_is_read_to_its_end_all_the_same(pa
     assert parse_log(Path(paths.log).read_bytes(), "log.yaml").data == [{"a": 1}, ENTRY]
 
 
-def test_a_last_entry_of_a_megabyte_is_proven_whole(paths: Paths) -> None:
+def test_last_entry_of_a_megabyte_is_checked_whole(paths: Paths) -> None:
     long = "- a: " + "x" * (1 << 20) + "\n"
     written(paths, "- b: 1\n" + long)
     append_entry(paths, ENTRY)
@@ -143,7 +144,7 @@ def test_a_last_entry_of_a_megabyte_is_proven_whole(paths: Paths) -> None:
 
 
 @pytest.mark.parametrize("value", [{1, 2}, object(), "\ud83d"], ids=["a set", "an object", "half a surrogate pair"])
-def test_an_entry_that_has_no_yaml_form_is_refused_as_such(paths: Paths, value: Any) -> None:
+def test_refusal_of_an_entry_without_yaml_form_blames_the_entry(paths: Paths, value: Any) -> None:
     written(paths, "- a: 1\n")
     with pytest.raises(Refused) as caught:
         append_entry(paths, {**ENTRY, "detail": value})
@@ -152,7 +153,7 @@ def test_an_entry_that_has_no_yaml_form_is_refused_as_such(paths: Paths, value: 
 
 
 @pytest.mark.parametrize("kind", ["folder", "fifo"])
-def test_what_is_no_file_is_refused(paths: Paths, kind: str) -> None:
+def test_log_that_is_not_a_regular_file_is_refused(paths: Paths, kind: str) -> None:
     os.mkdir(paths.log) if kind == "folder" else os.mkfifo(paths.log)
     with pytest.raises((Refused, Unreadable)):
         append_entry(paths, ENTRY)

@@ -1,6 +1,6 @@
-"""Odd YAML files, kept in odd/, and what becomes of each: read and written, read and left alone, or not readable.
+"""Odd YAML files, kept in odd/, and the outcome of each: read and written, read only, or unreadable.
 
-They come as people, editors and crashes make them. Each goes through `liza validate`, `liza log anomaly` and
+They are as people, editors and crashes leave them. Each goes through `liza validate`, `liza log anomaly` and
 `liza analyze`, as it would on a blackboard.
 """
 
@@ -13,7 +13,7 @@ from tests.cli.run import Result, liza
 from tests.store.oracle import libyaml_value, ruamel_value
 
 ODD = Path(__file__).parent / "odd"
-RECORD = ("log", "anomaly", "--type", "spec_gap", "--task", "task-9", "--reporter", "somebody", "spec_ref=another")
+RECORD = ("log", "anomaly", "--type", "spec_gap", "--task", "task-9", "--reporter", "coder-9", "spec_ref=another")
 
 # A record can be added, and every other byte stays.
 KEPT = [
@@ -84,7 +84,7 @@ def is_anomalies(line: bytes) -> bool:
     return line.strip(b" \"'").startswith(b"anomalies")
 
 
-def test_every_file_has_its_outcome() -> None:
+def test_every_file_has_an_expected_outcome() -> None:
     assert sorted([*WRITTEN, *REFUSED, *UNREADABLE]) == sorted(file.name for file in ODD.iterdir())
 
 
@@ -108,7 +108,7 @@ def test_adding_a_record_keeps_every_other_byte(tmp_path: Path, name: str) -> No
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_files_that_cannot_be_cut_are_refused_and_kept(tmp_path: Path, name: str) -> None:
+def test_uncuttable_files_are_refused_and_kept(tmp_path: Path, name: str) -> None:
     state = board(tmp_path, name)
     before = state.read_bytes()
     assert liza(tmp_path, "validate").code in (0, 1)
@@ -131,10 +131,10 @@ def test_unreadable_files_are_degraded_and_kept(tmp_path: Path, name: str) -> No
     assert state.read_bytes() == before
 
 
-NEITHER = {"tags", "python_tag", "long_number", "words_of_yaml_1_1"}  # ruamel does not read them
+NOT_READ_BY_RUAMEL = {"tags", "python_tag", "long_number", "words_of_yaml_1_1"}
 
 
-def test_both_second_opinions_read_the_same() -> None:
+def test_both_oracles_read_the_same() -> None:
     """The quick one reads the blackboards of most other tests."""
-    texts = {name: (ODD / f"{name}.yaml").read_bytes() for name in KEPT if name not in NEITHER}
+    texts = {name: (ODD / f"{name}.yaml").read_bytes() for name in KEPT if name not in NOT_READ_BY_RUAMEL}
     assert [name for name, raw in texts.items() if repr(libyaml_value(raw)) != repr(ruamel_value(raw))] == []

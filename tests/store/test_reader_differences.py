@@ -90,12 +90,12 @@ LISTED: dict[str, tuple[str, Any, Any]] = {
 
 
 @pytest.mark.parametrize(("text", "liza", "ruamel"), LISTED.values(), ids=LISTED.keys())
-def test_a_listed_difference_is_what_it_is_on_both_sides(text: str, liza: Any, ruamel: Any) -> None:
+def test_listed_difference_holds_on_both_sides(text: str, liza: Any, ruamel: Any) -> None:
     assert identical(fast(text), liza)
     assert identical(slow(text), ruamel)
 
 
-def test_an_alias_that_holds_itself_is_cut_off_here_and_a_knot_there() -> None:
+def test_self_containing_alias_is_cut_off_by_liza_and_circular_in_ruamel() -> None:
     assert fast("a: &x [*x]\n") == {"a": [None]}
     knot = slow("a: &x [*x]\n")["a"]
     assert knot[0] is knot
@@ -116,20 +116,20 @@ AGREED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(("text", "value"), AGREED.items(), ids=AGREED.keys())
-def test_what_other_readers_stumble_over_is_read_alike(text: str, value: Any) -> None:
+def test_yaml_pitfalls_are_read_alike(text: str, value: Any) -> None:
     meant = value if value is REFUSED else {"a": value}
     assert identical(fast(text + "\n"), meant)
     assert identical(slow(text + "\n"), meant)
 
 
-def test_a_bom_is_part_of_nothing() -> None:
+def test_bom_is_not_part_of_the_text() -> None:
     assert fast("\ufeffa: 1\n") == slow("\ufeffa: 1\n") == {"a": 1}
 
 
 @pytest.mark.parametrize(
     "text", ["? {a: []}\n: 1\n", "{a: 1, b: []}: x\n", "? x: []\n", "a:\n  ? {b: {c: [1]}}\n  : 1\n"]
 )
-def test_a_key_that_no_mapping_can_have_is_bad_yaml_and_not_a_crash(text: str) -> None:
+def test_unhashable_key_is_bad_yaml_not_a_crash(text: str) -> None:
     assert fast(text) is REFUSED
 
 
@@ -173,5 +173,5 @@ def test_generated_boards_are_read_alike(text: str) -> None:
 @example("?")
 @ASKED
 @given(st.one_of(mutated(), mutated().map(lambda text: text.replace("\n", "\r\n"))))
-def test_boards_with_accidents_are_read_alike_or_refused_alike(text: str) -> None:
+def test_damaged_boards_are_read_or_refused_alike(text: str) -> None:
     assert identical(fast(text), slow(text)) or differ_as_listed(text)

@@ -1,4 +1,4 @@
-"""What is wrong with a blackboard: which faults are found, how bad they are, and where they are said to be."""
+"""Faults of a blackboard: which are found, at which level, and at which position."""
 
 from typing import Any
 
@@ -38,23 +38,23 @@ def errors(record: Any) -> list[str]:
     return [fault.message for fault in faults(record) if fault.level == "error"]
 
 
-def test_every_type_is_known() -> None:
+def test_every_anomaly_type_is_covered() -> None:
     assert set(ANOMALY_DETAILS) == set(DETAILS)
 
 
 @pytest.mark.parametrize("kind", DETAILS)
-def test_an_anomaly_with_what_its_pattern_needs_is_sound(kind: str) -> None:
+def test_anomaly_with_its_required_details_has_no_faults(kind: str) -> None:
     assert faults({**WHO, "type": kind, "details": {**DETAILS[kind], "own": [1]}, "own": {}}) == []
 
 
 @pytest.mark.parametrize("kind", DETAILS)
-def test_details_may_stand_in_the_record_itself(kind: str) -> None:
+def test_details_may_be_fields_of_the_record_itself(kind: str) -> None:
     assert faults({**WHO, "type": kind, **DETAILS[kind]}) == []
 
 
 @pytest.mark.parametrize("blank", ["left out", "null"])
 @pytest.mark.parametrize(("kind", "name"), NEEDED)
-def test_a_detail_that_is_missing_is_named(kind: str, name: str, blank: str) -> None:
+def test_missing_detail_is_named(kind: str, name: str, blank: str) -> None:
     details = {each: value for each, value in DETAILS[kind].items() if each != name}
     if blank == "null":
         details[name] = None
@@ -64,7 +64,7 @@ def test_a_detail_that_is_missing_is_named(kind: str, name: str, blank: str) -> 
     assert fault.hint
 
 
-def test_a_workaround_is_satisfied_by_either_of_two() -> None:
+def test_workaround_needs_either_of_two_details() -> None:
     assert errors({**WHO, "type": "workaround", "details": {"what": "a"}}) == []
     assert len(errors({**WHO, "type": "workaround"})) == 1
     assert len(errors({**WHO, "type": "workaround", "details": {"why": "a"}})) == 1
@@ -82,7 +82,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("kind", "name"), NEEDED)
-def test_a_detail_of_the_wrong_type_is_an_error_of_that_detail(kind: str, name: str) -> None:
+def test_detail_of_the_wrong_type_is_an_error_at_its_path(kind: str, name: str) -> None:
     for value in WRONG[name]:
         (fault,) = faults({**WHO, "type": kind, "details": {**DETAILS[kind], name: value}})
         assert fault.path == ("anomalies", 0, "details", name)
@@ -90,14 +90,14 @@ def test_a_detail_of_the_wrong_type_is_an_error_of_that_detail(kind: str, name: 
 
 
 @pytest.mark.parametrize("kind", DETAILS)
-def test_details_that_are_no_mapping_are_an_error(kind: str) -> None:
+def test_details_must_be_a_mapping(kind: str) -> None:
     for details in ("x", [], [1], 0, False, "", 3):
         assert errors({**WHO, "type": kind, "details": details}), details
 
 
 @pytest.mark.parametrize("name", ["task", "reporter", "type"])
 @pytest.mark.parametrize("value", [None, "", " ", True, [], {"a": 1}, 1.5])
-def test_who_what_and_on_which_task_must_be_said(name: str, value: Any) -> None:
+def test_type_task_and_reporter_are_required(name: str, value: Any) -> None:
     record = {**WHO, "type": "debt_created", name: value}
     assert [fault.path for fault in faults(record)] == [("anomalies", 0, name)]
     del record[name]
@@ -106,12 +106,12 @@ def test_who_what_and_on_which_task_must_be_said(name: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [None, "yesterday", 1737210720, "", "2025-13-01T00:00:00Z", "14:32", []])
-def test_an_anomaly_without_a_usable_time_still_counts(value: Any) -> None:
+def test_anomaly_without_a_usable_time_still_counts(value: Any) -> None:
     (fault,) = faults({**WHO, "type": "debt_created", "timestamp": value})
     assert (fault.path, fault.level) == (("anomalies", 0, "timestamp"), "warning")
 
 
-def test_a_time_without_a_zone_is_a_warning_and_one_with_any_zone_is_fine() -> None:
+def test_time_without_a_zone_is_a_warning() -> None:
     def warned(time: str) -> bool:
         return bool(faults({**WHO, "type": "debt_created", "timestamp": time}))
 
@@ -124,7 +124,7 @@ def test_a_time_without_a_zone_is_a_warning_and_one_with_any_zone_is_fine() -> N
     assert not warned("2025-01-18T14:32:00.123456Z")
 
 
-def test_another_type_is_allowed_with_a_warning_that_guesses_what_was_meant() -> None:
+def test_unknown_type_is_a_warning_with_a_suggestion() -> None:
     (fault,) = faults({**WHO, "type": "retry_lop", "details": 5})
     assert (fault.level, fault.hint) == ("warning", "did you mean retry_loop?")
     (fault,) = faults({**WHO, "type": "team_mood"})
@@ -143,8 +143,8 @@ VALUE: st.SearchStrategy[Any] = st.one_of(
 
 
 @given(st.sampled_from(list(DETAILS)), st.dictionaries(FIELD, VALUE))
-def test_an_anomaly_on_the_board_is_judged_as_it_is_by_itself(kind: str, fields: dict[str, Any]) -> None:
-    # Sound records are passed over in one look; that look must agree with the long one.
+def test_fast_check_of_anomalies_agrees_with_the_full_check(kind: str, fields: dict[str, Any]) -> None:
+    # Valid records are skipped by a quick check; it must agree with the full one.
     record = {**WHO, "type": kind, "details": DETAILS[kind], **fields}
     alone = list(state.check_anomaly(record, ("anomalies", 0)))
     assert [fault for fault in faults(record) if "<<" not in fault.message] == alone
@@ -198,5 +198,5 @@ PLACES = {
 
 
 @pytest.mark.parametrize(("text", "expected"), PLACES.values(), ids=PLACES.keys())
-def test_a_problem_is_where_an_editor_finds_it(text: str, expected: list[tuple[int, int]]) -> None:
+def test_problem_has_the_position_an_editor_shows(text: str, expected: list[tuple[int, int]]) -> None:
     assert places(text) == expected

@@ -12,7 +12,7 @@ TIME = "2025-01-18T14:32:00Z"
 TRIGGER = {"timestamp": TIME, "pattern": "retry_cluster", "severity": "SPEC_FLAW"}
 MANY = 2_000
 
-SOUND: dict[str, Any] = {
+VALID: dict[str, Any] = {
     "version": 1,
     "goal": {"description": "x"},
     "tasks": [{"id": 1, "status": "DRAFT", "created": TIME, "failed_by": [], "max_iterations": 1, "assigned_to": None}],
@@ -31,8 +31,8 @@ SOUND: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_a_board_with_nothing_wrong_has_no_faults() -> None:
-    assert list(state.check(SOUND)) == []
+def test_valid_board_has_no_faults() -> None:
+    assert list(state.check(VALID)) == []
 
 
 FAULTY: dict[str, list[tuple[Any, tuple[Any, ...]]]] = {
@@ -80,25 +80,25 @@ CASES = [(name, value, path) for name, cases in FAULTY.items() for value, path i
 
 
 @pytest.mark.parametrize(("name", "value", "path"), CASES)
-def test_a_fault_of_a_section_is_found_once_and_at_its_path(name: str, value: Any, path: tuple[Any, ...]) -> None:
+def test_fault_of_a_section_is_reported_once_at_its_path(name: str, value: Any, path: tuple[Any, ...]) -> None:
     (fault,) = state.check({name: value})
     assert fault.path == (name, *path)
     assert fault.level == "error"
     assert "\n" not in fault.message
 
 
-def test_a_misspelt_section_is_a_warning_and_a_section_of_ones_own_is_none() -> None:
+def test_misspelt_section_is_a_warning_and_a_custom_one_is_not() -> None:
     (fault,) = state.check({"anomolies": []})
     assert (fault.level, fault.hint) == ("warning", "did you mean anomalies?")
     assert list(state.check({"notes": [], "x": 1})) == []
 
 
-def test_a_merge_key_that_merges_nothing_is_told() -> None:
+def test_merge_key_without_effect_is_a_warning() -> None:
     (fault,) = state.check({"tasks": [{"<<": {"id": "b"}, "id": "a", "status": "DRAFT"}]})
     assert (fault.path, fault.level) == (("tasks", 0, "<<"), "warning")
 
 
-def test_records_beside_a_faulty_one_are_carried_all_the_same() -> None:
+def test_records_beside_a_faulty_one_are_kept() -> None:
     snapshot = take_snapshot(
         parse(b"anomalies:\n- x\n- type: spec_changed\n  own: kept\n- []\nclaims:\n  c: {id: 1}\n", "state.yaml")
     )
@@ -117,7 +117,7 @@ ENTRIES: list[tuple[Any, tuple[Any, ...]]] = [
 
 
 @pytest.mark.parametrize(("entry", "path"), ENTRIES)
-def test_a_fault_of_a_log_entry_is_found_once_and_at_its_path(entry: Any, path: tuple[Any, ...]) -> None:
+def test_fault_of_a_log_entry_is_reported_once_at_its_path(entry: Any, path: tuple[Any, ...]) -> None:
     sound = {"timestamp": TIME, "agent": "a", "action": "x", "task": 3, "detail": "d", "own": 1}
     (fault,) = state.check_log([sound, entry])
     assert fault.path == (1, *path)
@@ -149,7 +149,7 @@ def test_thousands_of_faulty_records_are_all_located(text: str) -> None:
         assert len({problem.line for problem in problems}) >= MANY
 
 
-def test_a_board_that_cannot_be_cut_is_searched_once_and_not_for_every_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uncuttable_board_is_searched_once_not_per_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     from liza.store import spans
 
     searches: list[int] = []

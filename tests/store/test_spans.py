@@ -27,7 +27,7 @@ def spans(document: Document) -> dict[str, tuple[int, int]] | None:
         return None
     if found:
         last = list(found)[-1]
-        # An end marker ends the mapping, for the oracle it belongs to nobody.
+        # An end marker ends the mapping; for the oracle it belongs to no section.
         found[last] = (found[last][0], len(document.raw))
     return found
 
@@ -54,8 +54,8 @@ def check(text: str) -> None:
 @example("\ufeff---\na: 1\n")
 @ASKED
 @given(boards())
-def test_sections_begin_and_end_where_the_oracle_sees_them(text: str) -> None:
-    # Odd, but in block style at the top: refusing one of these would be no service to anybody.
+def test_sections_are_cut_where_the_oracle_cuts_them(text: str) -> None:
+    # Odd, but in block style at the top: none of these may be refused.
     assert spans(parse(text.encode(), "state.yaml")) is not None
     check(text)
 
@@ -66,7 +66,7 @@ def test_sections_begin_and_end_where_the_oracle_sees_them(text: str) -> None:
 @example("&x a: 1\nb: 2\n")
 @ASKED
 @given(mutated())
-def test_sections_of_a_board_with_accidents_are_cut_rightly_or_not_at_all(text: str) -> None:
+def test_damaged_boards_are_cut_correctly_or_refused(text: str) -> None:
     check(text)
 
 
@@ -101,7 +101,7 @@ def byte_offset(document: Document, index: int) -> int:
 @example("claims:\n  - id: a\n")
 @ASKED
 @given(boards())
-def test_records_and_fields_are_cut_where_the_oracle_sees_them(text: str) -> None:
+def test_records_and_fields_are_cut_where_the_oracle_cuts_them(text: str) -> None:
     document = parse(text.encode(), "state.yaml")
     root = YAML(typ="rt", pure=True).compose(text.removeprefix("\ufeff"))
     positions(document, document.root, document.data, root)
@@ -125,7 +125,7 @@ LOCATED: dict[str, tuple[str, tuple[str | int, ...], tuple[int, int]]] = {
 
 
 @pytest.mark.parametrize(("text", "path", "place"), LOCATED.values(), ids=LOCATED.keys())
-def test_a_path_is_found_where_an_editor_shows_it(
+def test_path_is_located_where_an_editor_shows_it(
     text: str, path: tuple[str | int, ...], place: tuple[int, int]
 ) -> None:
     assert parse(text.encode(), "state.yaml").locate(path) == place
@@ -134,5 +134,5 @@ def test_a_path_is_found_where_an_editor_shows_it(
 @pytest.mark.parametrize(
     "text", ["{x: 1,\n a: [{b: 1},\n  {b: 2}]}\n", "? a\n: - b: 1\n  - b: 2\n", "--- {a: [{b: 1}, {b: 2}]}\n"]
 )
-def test_something_wrong_has_a_place_also_where_sections_cannot_be_cut(text: str) -> None:
+def test_fault_is_located_even_if_sections_cannot_be_cut(text: str) -> None:
     assert parse(text.encode(), "state.yaml").locate(("a", 1)) is not None

@@ -16,7 +16,7 @@ from liza.store import versions
 from liza.store.replace import replace
 from liza.store.versions import read_stable
 from tests.faults.children import no_leaked_files
-from tests.store.files import as_nobody, old, public_folder
+from tests.store.files import as_other_user, old, public_folder
 
 
 @pytest.fixture
@@ -54,19 +54,19 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
     return install
 
 
-def test_an_old_file_is_read_without_waiting(state: Path, waits: Meanwhile) -> None:
+def test_old_file_is_read_without_waiting(state: Path, waits: Meanwhile) -> None:
     waited = waits()
     assert read_stable(str(old(state))).raw == b"a: 1\n"
     assert waited == []
 
 
-def test_a_young_file_must_be_quiet_for_a_moment(state: Path, waits: Meanwhile) -> None:
+def test_young_file_is_read_after_a_quiet_interval(state: Path, waits: Meanwhile) -> None:
     waited = waits()
     assert read_stable(str(young(state, "a: 1\n"))).raw == b"a: 1\n"
     assert len(waited) == 1
 
 
-def test_a_file_that_is_being_written_in_place_is_read_once_it_is_whole(state: Path, waits: Meanwhile) -> None:
+def test_file_being_written_in_place_is_read_once_complete(state: Path, waits: Meanwhile) -> None:
     whole = "tasks:\n- id: a\n- id: b\n"
 
     def go_on() -> None:
@@ -78,14 +78,14 @@ def test_a_file_that_is_being_written_in_place_is_read_once_it_is_whole(state: P
     assert len(waited) == 3
 
 
-def test_a_tail_that_is_cut_off_later_is_waited_for(state: Path, waits: Meanwhile) -> None:
+def test_tail_truncated_later_is_waited_for(state: Path, waits: Meanwhile) -> None:
     # As yq does: new text over the old, the rest of the old one cut off afterwards.
     young(state, "tasks: []\n- id: b\n")
     waits(lambda: os.truncate(state, len("tasks: []\n")))
     assert read_stable(str(state)).raw == b"tasks: []\n"
 
 
-def test_a_file_that_somebody_has_open_for_writing_is_waited_for(state: Path, waits: Meanwhile) -> None:
+def test_file_open_for_writing_is_waited_for(state: Path, waits: Meanwhile) -> None:
     """However long a writer rests between two of its writes, it is not done while it keeps the file open."""
     young(state, "")
     with state.open("r+") as file:
@@ -101,7 +101,7 @@ def test_a_file_that_somebody_has_open_for_writing_is_waited_for(state: Path, wa
     assert len(waited) == 4
 
 
-def test_a_file_that_somebody_keeps_open_is_believed_in_the_end(state: Path) -> None:
+def test_file_kept_open_is_accepted_after_a_limit(state: Path) -> None:
     started = time.monotonic()
     with state.open("w") as file:
         file.write("a: 1\n")
@@ -110,7 +110,7 @@ def test_a_file_that_somebody_keeps_open_is_believed_in_the_end(state: Path) -> 
         assert versions.YOUNG <= time.monotonic() - started < versions.YOUNG + 1
 
 
-def test_a_file_moved_into_place_is_whole_and_read_at_once(state: Path, waits: Meanwhile) -> None:
+def test_file_moved_into_place_is_read_at_once(state: Path, waits: Meanwhile) -> None:
     waited = waits()
     draft = young(state.with_suffix(".draft"), "a: 2\n")
     os.utime(draft, ns=(0, draft.stat().st_mtime_ns - 1))  # written a tick before it is moved
@@ -119,14 +119,14 @@ def test_a_file_moved_into_place_is_whole_and_read_at_once(state: Path, waits: M
     assert waited == []
 
 
-def test_a_version_that_was_seen_being_moved_is_read_at_once(state: Path, waits: Meanwhile) -> None:
+def test_version_seen_being_moved_is_read_at_once(state: Path, waits: Meanwhile) -> None:
     waited = waits()
     moved = versions.identity(young(state, "a: 1\n").stat())
     assert read_stable(str(state), whole=moved).raw == b"a: 1\n"
     assert waited == []
 
 
-def test_a_file_that_was_written_after_it_was_moved_must_be_quiet(state: Path, waits: Meanwhile) -> None:
+def test_file_written_after_its_move_is_read_after_a_quiet_interval(state: Path, waits: Meanwhile) -> None:
     moved = versions.identity(young(state, "a: 1\n").stat())
     young(state, "a: 1\nb:")
     waited = waits(lambda: young(state, "a: 1\nb: 2\n"))
@@ -134,20 +134,20 @@ def test_a_file_that_was_written_after_it_was_moved_must_be_quiet(state: Path, w
     assert len(waited) == 2
 
 
-def test_what_we_put_in_place_ourselves_is_read_at_once(state: Path, waits: Meanwhile) -> None:
+def test_version_written_by_liza_is_read_at_once(state: Path, waits: Meanwhile) -> None:
     waited = waits()
     replace(str(old(state)), read_stable(str(state)), b"a: 2\n")
     assert read_stable(str(state)).raw == b"a: 2\n"
     assert waited == []
 
 
-def test_any_file_can_be_asked_to_be_quiet(state: Path, waits: Meanwhile) -> None:
+def test_any_file_can_be_read_with_a_forced_wait(state: Path, waits: Meanwhile) -> None:
     waited = waits()
     read_stable(str(old(state)), again=True)
     assert len(waited) == 1
 
 
-def test_a_file_replaced_during_the_read_is_read_anew(
+def test_file_replaced_during_the_read_is_read_again(
     state: Path, waits: Meanwhile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old(state, "a: 1\n")
@@ -166,7 +166,7 @@ def test_a_file_replaced_during_the_read_is_read_anew(
     assert reading.identity == versions.identity(os.stat(state))
 
 
-def test_a_file_that_changes_under_every_read_is_degraded(
+def test_file_that_changes_during_every_read_is_degraded(
     state: Path, waits: Meanwhile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old(state)
@@ -193,7 +193,7 @@ def unreadable(file: Path) -> Unreadable:
     return caught.value
 
 
-def test_what_is_no_file_is_degraded_and_nobody_waits_for_it(tmp_path: Path) -> None:
+def test_path_that_is_not_a_file_is_degraded_without_waiting(tmp_path: Path) -> None:
     assert "not there" in unreadable(tmp_path / "missing").message
     (tmp_path / "folder").mkdir()
     assert "folder" in unreadable(tmp_path / "folder").message
@@ -207,7 +207,7 @@ def test_what_is_no_file_is_degraded_and_nobody_waits_for_it(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["folder", "FIFO"])
-def test_what_is_no_file_is_not_left_open(state: Path, make: Callable[[Path], None]) -> None:
+def test_path_that_is_not_a_file_is_not_left_open(state: Path, make: Callable[[Path], None]) -> None:
     make(state)
     with no_leaked_files():
         unreadable(state)
@@ -219,20 +219,20 @@ def public() -> Iterator[Path]:
         yield folder
 
 
-def test_no_permission_is_degraded(public: Path) -> None:
+def test_unreadable_file_mode_is_degraded(public: Path) -> None:
     state = old(public / "state.yaml")
     state.chmod(0)
-    with as_nobody():
+    with as_other_user():
         error = unreadable(state)
     assert "permission" in error.message
     assert "chmod" in (error.hint or "")
 
 
-def test_a_folder_without_permission_is_degraded(public: Path) -> None:
+def test_unreadable_folder_mode_is_degraded(public: Path) -> None:
     (public / "inner").mkdir(mode=0o755)
     state = old(public / "inner" / "state.yaml")
     (public / "inner").chmod(0)
-    with as_nobody():
+    with as_other_user():
         error = unreadable(state)
     (public / "inner").chmod(0o755)
     assert "permission" in error.message

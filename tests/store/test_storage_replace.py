@@ -1,4 +1,4 @@
-"""Replacing a file whole, and taking away what an interrupted replacement left behind."""
+"""Replacing a whole file, and cleaning up after an interrupted replacement."""
 
 import errno
 import os
@@ -13,7 +13,7 @@ from liza.errors import Refused
 from liza.store import filesystem
 from liza.store.replace import Changed, _label, replace, sweep
 from liza.store.versions import read_stable
-from tests.store.files import as_nobody, old, public_folder
+from tests.store.files import as_other_user, old, public_folder
 
 
 @pytest.fixture
@@ -27,14 +27,14 @@ def public() -> Iterator[Path]:
         yield folder
 
 
-def test_a_replaced_file_leaves_nothing_beside_it(state: Path) -> None:
+def test_replaced_file_leaves_no_temporary_file(state: Path) -> None:
     replace(str(old(state)), read_stable(str(state)), b"a: 2\n")
     assert state.read_bytes() == b"a: 2\n"
     assert os.listdir(state.parent) == ["state.yaml"]
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o666, 0o444, 0o755, 0o4777, 0o2660])
-def test_the_mode_is_kept_whatever_the_umask(state: Path, mode: int) -> None:
+def test_mode_is_kept_whatever_the_umask(state: Path, mode: int) -> None:
     old(state).chmod(mode)
     umask = os.umask(0o077)
     try:
@@ -52,7 +52,7 @@ def test_owner_and_group_are_kept(state: Path) -> None:
     assert (state.stat().st_uid, state.stat().st_gid) == (1234, 2345)
 
 
-def test_a_symlink_stays_one_and_the_file_behind_it_is_replaced(tmp_path: Path) -> None:
+def test_symlink_is_kept_and_its_target_replaced(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / ".liza").mkdir()
     real = old(tmp_path / "real" / "state.yaml")
@@ -64,7 +64,7 @@ def test_a_symlink_stays_one_and_the_file_behind_it_is_replaced(tmp_path: Path) 
     assert [os.listdir(tmp_path / each) for each in ("real", ".liza")] == [["state.yaml"]] * 2
 
 
-def test_a_version_that_nobody_looked_at_is_put_back(state: Path) -> None:
+def test_unseen_version_is_put_back(state: Path) -> None:
     seen = read_stable(str(old(state)))
     old(state.with_suffix(".draft"), "b: 2\n").rename(state)
     theirs = state.stat().st_ino
@@ -74,7 +74,7 @@ def test_a_version_that_nobody_looked_at_is_put_back(state: Path) -> None:
     assert os.listdir(state.parent) == ["state.yaml"]
 
 
-def test_a_file_written_in_place_since_is_put_back(state: Path) -> None:
+def test_file_written_in_place_meanwhile_is_put_back(state: Path) -> None:
     seen = read_stable(str(old(state)))
     state.write_text("c: 3\n")
     with pytest.raises(Changed):
@@ -82,8 +82,9 @@ def test_a_file_written_in_place_since_is_put_back(state: Path) -> None:
     assert state.read_bytes() == b"c: 3\n"
 
 
-def test_a_file_that_somebody_has_open_for_writing_is_put_back(state: Path) -> None:
-    # Whoever has it open would go on writing into a file that has lost its name.
+def test_file_open_for_writing_is_put_back(state: Path) -> None:
+    """Its writer would go on writing into a file that has lost its name."""
+
     seen = read_stable(str(old(state)))
     with state.open("r+b") as writer:
         with pytest.raises(Changed):
@@ -92,7 +93,7 @@ def test_a_file_that_somebody_has_open_for_writing_is_put_back(state: Path) -> N
     assert state.read_bytes() == b"d: 4\n"
 
 
-def test_a_file_that_was_deleted_meanwhile_is_not_brought_back(state: Path) -> None:
+def test_file_deleted_meanwhile_is_not_restored(state: Path) -> None:
     seen = read_stable(str(old(state)))
     state.unlink()
     with pytest.raises((Changed, Refused)):
@@ -100,18 +101,18 @@ def test_a_file_that_was_deleted_meanwhile_is_not_brought_back(state: Path) -> N
     assert os.listdir(state.parent) == []
 
 
-def test_the_same_bytes_saved_again_are_no_change(state: Path) -> None:
+def test_resaving_the_same_bytes_is_not_a_change(state: Path) -> None:
     seen = read_stable(str(old(state)))
     old(state.with_suffix(".draft")).rename(state)
     replace(str(state), seen, b"a: 2\n")
     assert state.read_bytes() == b"a: 2\n"
 
 
-def test_a_folder_that_cannot_be_written_is_refused_with_a_hint(public: Path) -> None:
+def test_unwritable_folder_is_refused_with_a_hint(public: Path) -> None:
     (public / "inner").mkdir()
     state = old(public / "inner" / "state.yaml")
     (public / "inner").chmod(0o555)
-    with as_nobody(), pytest.raises(Refused) as caught:
+    with as_other_user(), pytest.raises(Refused) as caught:
         replace(str(state), read_stable(str(state)), b"a: 2\n")
     assert "permission" in (caught.value.hint or "")
     assert state.read_bytes() == b"a: 1\n"
@@ -119,7 +120,7 @@ def test_a_folder_that_cannot_be_written_is_refused_with_a_hint(public: Path) ->
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
-def test_a_disk_that_fails_leaves_the_old_version_and_no_draft(
+def test_failing_disk_keeps_the_old_version_and_leaves_no_draft(
     state: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     seen = read_stable(str(old(state)))
@@ -140,7 +141,7 @@ def leftover(state: Path, label: str, text: str = "left\n") -> Path:
     return old(state.with_name(f".state.yaml.{label}"), text)
 
 
-def test_drafts_and_superseded_versions_are_swept_away(state: Path, tmp_path: Path) -> None:
+def test_sweep_removes_drafts_and_superseded_versions(state: Path, tmp_path: Path) -> None:
     old(state)
     leftover(state, "123-456.new")
     for number, text in enumerate((b"ours\n", b"base\n")):
@@ -152,7 +153,7 @@ def test_drafts_and_superseded_versions_are_swept_away(state: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("label", ["1-2-3-4.swap", "not-a-label.swap", ".swap", "1.swap"])
-def test_a_version_that_somebody_else_wrote_is_rescued(state: Path, tmp_path: Path, label: str) -> None:
+def test_sweep_rescues_a_version_of_another_writer(state: Path, tmp_path: Path, label: str) -> None:
     old(state)
     leftover(state, label, "theirs\n")
     (kept,) = sweep(str(state), str(tmp_path / "backups"))
@@ -168,7 +169,7 @@ def test_two_rescued_versions_do_not_overwrite_each_other(state: Path, tmp_path:
     assert sorted(Path(each).read_text() for each in kept) == [f"{number}\n" for number in range(5)]
 
 
-def test_other_files_are_left_alone(state: Path, tmp_path: Path) -> None:
+def test_sweep_leaves_other_files_alone(state: Path, tmp_path: Path) -> None:
     others = [".state.yaml.swp", "state.yaml.new", ".state.yaml", ".log.yaml.1-2.new", "state.yaml~", ".new"]
     for name in others:
         old(state.with_name(name))
@@ -176,7 +177,7 @@ def test_other_files_are_left_alone(state: Path, tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == sorted([*others, "state.yaml"])
 
 
-def test_a_version_is_rescued_also_from_another_file_system(tmp_path: Path) -> None:
+def test_version_is_rescued_across_file_systems(tmp_path: Path) -> None:
     here = tmp_path.stat().st_dev
     others = [each for each in ("/dev/shm", "/tmp") if os.path.isdir(each) and os.stat(each).st_dev != here]
     if not others:
@@ -189,7 +190,7 @@ def test_a_version_is_rescued_also_from_another_file_system(tmp_path: Path) -> N
         assert os.listdir(far) == ["state.yaml"]
 
 
-def test_a_save_before_the_exchange_is_never_out_of_sight(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_save_before_the_exchange_stays_visible(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exchanged and put back, the newer version would be gone for a moment, and a reader would see an older one."""
     seen = read_stable(str(old(state)))
     rename, exchanged = os.rename, []

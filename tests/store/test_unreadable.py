@@ -1,4 +1,4 @@
-"""Files that cannot be understood: what is said of them, and at which line and column."""
+"""Files that cannot be parsed: the message, and its line and column."""
 
 import pytest
 
@@ -21,7 +21,7 @@ PLACES: dict[str, tuple[bytes, tuple[int | None, int | None]]] = {
 
 
 @pytest.mark.parametrize(("raw", "place"), PLACES.values(), ids=PLACES.keys())
-def test_the_place_of_the_first_thing_wrong_is_named(raw: bytes, place: tuple[int, int]) -> None:
+def test_position_of_the_first_fault_is_named(raw: bytes, place: tuple[int, int]) -> None:
     with pytest.raises(Unreadable) as caught:
         parse(raw, "state.yaml")
     assert (caught.value.line, caught.value.column) == place
@@ -29,18 +29,18 @@ def test_the_place_of_the_first_thing_wrong_is_named(raw: bytes, place: tuple[in
     assert caught.value.hint
 
 
-def test_what_a_parser_says_of_a_long_line_is_short() -> None:
+def test_message_about_a_long_line_is_short() -> None:
     with pytest.raises(Unreadable) as caught:
         parse(b"a: '" + b"x" * (1 << 20) + b"\n\x1b[31m", "state.yaml")
     assert len(str(caught.value)) < 300
 
 
 @pytest.mark.parametrize("raw", [b"a: 1\n", b"x\n", b"5\n", b"{}\n", b"- a: [\n", b"- \xff\n"])
-def test_a_log_that_is_no_list_cannot_be_read(raw: bytes) -> None:
+def test_log_that_is_not_a_list_is_unreadable(raw: bytes) -> None:
     with pytest.raises(Unreadable):
         parse_log(raw, "log.yaml")
 
 
 @pytest.mark.parametrize("raw", [b"", b"# c\n", b"[]\n", b"---\n", b"null\n"])
-def test_a_log_without_entries_is_an_empty_one(raw: bytes) -> None:
+def test_log_without_entries_is_empty(raw: bytes) -> None:
     assert parse_log(raw, "log.yaml").data == []

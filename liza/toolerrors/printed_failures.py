@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from liza.toolerrors.junit import Collected, Outcome, Report
-from liza.toolerrors.results import FAILED, INFRA
+from liza.toolerrors.requested_tests import Collected
+from liza.toolerrors.results import FAILED, INFRA, Outcome, Report
 
 _UNITTEST = re.compile(r"(?P<name>\S+) \((?P<group>\S+?)(?:\.(?P=name))?\)")
 _NOT_RUN = re.compile(r"ERROR\b|.* ERROR$")  # pytest and unittest: it was not run to its end

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from liza.errors import Refused
-from liza.toolerrors.junit import Outcome, Report, Totals, read
+from liza.toolerrors.junit import read
+from liza.toolerrors.results import Outcome, Report, Totals
 
 REPORTS = Path(__file__).parent / "reports"
 
@@ -259,7 +260,7 @@ BOMBS = {
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS.keys())
 def test_entities_and_document_types_are_refused_at_once(tmp_path: Path, bomb: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    why = "declares entities or a document type" if "<!DOCTYPE" in bomb else "no whole XML: undefined entity"
+    why = "declares entities or a document type" if "<!DOCTYPE" in bomb else "not complete XML: undefined entity"
     with pytest.raises(Refused, match=why) as refused:
         text_of(tmp_path, bomb, "x")
     assert refused.value.hint
@@ -275,13 +276,13 @@ def test_two_hundred_thousand_levels_are_no_tree(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"", "no whole XML"),
-        (b"<testsuites><testsuite name='a'><testcase name='x'>", "no whole XML"),
-        (b"<testsuites></testsuite>", "no whole XML"),
-        (b"FAILED tests/test_a.py", "no whole XML"),
+        (b"", "not complete XML"),
+        (b"<testsuites><testsuite name='a'><testcase name='x'>", "not complete XML"),
+        (b"<testsuites></testsuite>", "not complete XML"),
+        (b"FAILED tests/test_a.py", "not complete XML"),
         (b"<html><body/></html>", "its root is <html>"),
         (b"<test-run id='2'/>", "its root is <test-run>"),
-        (b"\x00\x00\x00", "no whole XML"),
+        (b"\x00\x00\x00", "not complete XML"),
     ],
 )
 def test_what_is_no_report_is_refused_with_its_place(tmp_path: Path, text: bytes, message: str) -> None:

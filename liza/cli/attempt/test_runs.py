@@ -21,7 +21,7 @@ from liza.scopes.slices.rollback_bases import recorded_base
 from liza.scopes.slices.states import Attempt
 from liza.store.board import Board
 from liza.toolerrors import junit, printed_failures, results
-from liza.toolerrors.junit import Outcome, Report
+from liza.toolerrors.results import Outcome, Report
 
 if TYPE_CHECKING:
     from liza.run.test_command import Ran
@@ -105,7 +105,7 @@ def _not_read_before(board: Board, name: str, files: Sequence[str]) -> tuple[lis
 def _nothing_new(board: Board, name: str, old: Sequence[str], at: datetime, as_json: bool) -> int:
     done = read_slice(board, name, in_force(board.paths), at)
     done = done._replace(warnings=(*old, *done.warnings))
-    return show.print_result("attempt junit", done, as_json, counted={}, observed=junit.Totals()._asdict())
+    return show.print_result("attempt junit", done, as_json, counted={}, observed=results.Totals()._asdict())
 
 
 def _asked(board: Board, name: str, tests: Sequence[str]) -> _Asked:
@@ -181,8 +181,8 @@ def _observed(report: Report, asked: _Asked) -> Report:
     """The tests of the slice that are not worked on, and do not fail, are others as well."""
     idle = [found for test, found in report.found.items() if not _counts(asked, test, found)]
     seen = [each.result for each in idle]
-    more = (seen.count(each) for each in (results.PASSED, results.FAILED, results.INFRA, junit.SKIPPED))
-    others = junit.Totals(*(known + extra for known, extra in zip(report.others, more, strict=True)))
+    more = (seen.count(each) for each in (results.PASSED, results.FAILED, results.INFRA, results.SKIPPED))
+    others = results.Totals(*(known + extra for known, extra in zip(report.others, more, strict=True)))
     broken = [each.text or "a test could not be run" for each in idle if each.result == results.INFRA]
     return report._replace(others=others, broken=(*report.broken, *broken))
 
@@ -236,7 +236,7 @@ def _warnings(asked: _Asked, report: Report, outcomes: dict[str, Outcome], name:
 def _said(done: SliceResult, attempt: Attempt) -> str:
     if attempt.result != OBSERVED:
         return show.said(done, attempt)
-    counts = [f"{attempt.more[word]} {word}" for word in junit.Totals._fields if word in attempt.more]
+    counts = [f"{attempt.more[word]} {word}" for word in results.Totals._fields if word in attempt.more]
     return f"observed, and counted for nothing: {', '.join(counts)}"
 
 
@@ -321,7 +321,7 @@ def _report(ran: "Ran", asked: _Asked, written_to: Sequence[str]) -> Report:
         found = printed_failures.read(ran.tail, ran.code, asked.names, asked.counted, every=asked.every)
         if found is not None:
             return found._replace(note=f"{why}; what it printed counts")
-    return Report({}, {}, junit.Totals(), (), (f"{why}\n{ran.tail}",), note=why)
+    return Report({}, {}, results.Totals(), (), (f"{why}\n{ran.tail}",), note=why)
 
 
 def _missing(written_to: Sequence[str]) -> str:

@@ -1,5 +1,5 @@
 """Budgets: `make test` looks at some dozens of generated cases a property, always the same ones, so that it fails for a
-reason and never by chance; `make faults` explores many hundreds. What was skipped is listed by name at the end."""
+reason and never by chance; `make faults` explores many hundreds. Skipped tests are listed by name at the end."""
 
 import gc
 import os
@@ -22,13 +22,13 @@ for name, examples in {"quick": 40, "thorough": 1_500}.items():
     )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
-# Whoever runs the tests in the background has these ignored, and every process that a test starts would inherit that.
+# A shell that runs the tests in the background ignores these, and every process that a test starts would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_collection_finish() -> None:
-    """Thousands of tests stay until the end: no search for garbage is to look at them again."""
+    """Thousands of tests stay until the end: the garbage collector need not look at them again."""
     gc.collect()
     gc.freeze()
 
@@ -39,7 +39,7 @@ def server() -> served.Server:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Each test that was skipped, and why: what is not installed here is not shown here."""
+    """Each skipped test with the reason: what is not installed here is not tested here."""
     skipped = terminalreporter.getreports("skipped")
     if skipped:
         terminalreporter.write_sep("=", f"skipped: {len(skipped)}")

@@ -1,4 +1,4 @@
-"""What is to be uploaded, looked at as those who download it will: `make dist` calls `python -m tests.dist FOLDER`.
+"""Check what is to be uploaded as its users will get it: `make dist` calls `python -m tests.dist FOLDER`.
 
 The sdist holds what git has and nothing else, and its tests can be run; the wheel works in an empty venv elsewhere.
 """
@@ -10,20 +10,20 @@ from tempfile import TemporaryDirectory
 
 from tests.cli.test_install import ROOT, holds_everything, installed, run, works
 
-NOT_SHIPPED = {".ci/run"}  # what only those need who work on the project
-MADE = {"PKG-INFO"}
+NOT_SHIPPED = {".ci/run"}  # needed only to develop liza
+GENERATED = {"PKG-INFO"}
 
 
 def holds_what_git_has(sdist: Path) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     listed = run("git", "ls-files", folder=ROOT).stdout.splitlines()
-    known = {name for name in listed if (ROOT / name).exists()} - NOT_SHIPPED | MADE
+    known = {name for name in listed if (ROOT / name).exists()} - NOT_SHIPPED | GENERATED
     assert names == known, f"not in the sdist: {sorted(known - names)}; not in git: {sorted(names - known)}"
 
 
 def has_tests_that_run(sdist: Path, folder: Path) -> None:
-    """All of them are found, and those that read other files of the sdist find these."""
+    """All of them are collected, and those that read other files of the sdist find these."""
     with tarfile.open(sdist) as archive:
         archive.extractall(folder, filter="data")
     (source,) = folder.iterdir()

@@ -1,6 +1,6 @@
-"""liza loaded once for many calls: as real as a program of its own, in a tenth of the time.
+"""liza loaded once for many calls: behaves like a separate program, in a tenth of the time.
 
-What only a fresh start shows (streams, signals, what is imported) is tested with the installed programs instead: see
+What only a fresh start shows (streams, signals, imports) is tested with the installed programs instead: see
 `installed` in `tests/cli/run.py`.
 """
 
@@ -21,7 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
 
-# What commands import only when they come to need it.
+# Imported by commands only when needed.
 LOADED = (
     "jinja2.sandbox",
     "liza.cli.without_click",
@@ -30,13 +30,13 @@ LOADED = (
     "tests.scopes.sprint.interleaved",
 )
 _END = b"\0END"
-# Commands that take signals, start threads, or are told to stop at a place have a process to themselves.
+# Commands that take signals, start threads, or stop at a given place get a process of their own.
 _ALONE = ("run", "watch", "exec")
-_CALLS = 100  # after which a process that stays is to look for garbage
+_CALLS = 100  # between two garbage collections of the process that stays
 
 
 class Server:
-    """Two processes that have loaded liza: one works off calls by itself, the other forks for each.
+    """Two processes that have loaded liza: one answers calls itself, the other forks for each.
 
     The one that forks has one thread and holds no lock, so its children begin like fresh programs.
     """
@@ -57,7 +57,7 @@ class Server:
             Path(names[0]).write_bytes(stdin)
             request = {"arguments": list(arguments), "cwd": str(cwd), "env": env, "streams": names, **more}
             _ask(process, request)
-            code = _told(process)
+            code = _read_answer(process)
             out, err = (Path(name).read_bytes().decode() for name in names[1:])
             return code, out, err
 
@@ -66,7 +66,7 @@ class Server:
         return self._left(arguments, cwd, env, streams=[os.devnull, str(out), str(err)])
 
     def start_on_terminal(self, arguments: Sequence[str], cwd: Path, env: dict[str, str]) -> tuple["Started", int]:
-        """The same on a terminal of its own, and the descriptor at which a person would sit."""
+        """The same on a terminal of its own, and the descriptor of the person's side."""
         ours, theirs = pty.openpty()
         try:
             return self._left(arguments, cwd, env, terminal=os.ttyname(theirs)), ours
@@ -77,12 +77,12 @@ class Server:
         adopt_orphans(True)
         try:
             _ask(self._forks, {"arguments": list(arguments), "cwd": str(cwd), "env": env, "is_left": True, **more})
-            return Started(_told(self._forks))
+            return Started(_read_answer(self._forks))
         finally:
             adopt_orphans(False)
 
     def start_piped(self, arguments: Sequence[str], cwd: Path, env: dict[str, str]) -> "Started":
-        """The same, with pipes to read what it prints from as it comes."""
+        """The same, with pipes that deliver its output while it runs."""
         pipes = [os.pipe() for _ in range(2)]
         out, err = (Path(f"/proc/{os.getpid()}/fd/{writes}") for _, writes in pipes)
         try:
@@ -104,7 +104,7 @@ class Server:
             while not seen.endswith(_END):
                 ready = select.select([ours] if code is not None else [ours, end], [], [])[0]
                 if end in ready:
-                    code = _told(self._forks)
+                    code = _read_answer(self._forks)
                     os.write(theirs, _END)  # behind all that was printed, some of which the kernel may still hold back
                 if ours in ready:
                     seen += os.read(ours, 1 << 16)
@@ -120,7 +120,7 @@ class Server:
 
 
 class Started:
-    """A command that runs, a child of this process: what is needed of `subprocess.Popen`."""
+    """A running command, a child of this process, with the part of `subprocess.Popen` that tests use."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -151,7 +151,7 @@ class Started:
 
 
 def adopt_orphans(yes: bool) -> None:
-    """Whether a process below this one whose parent ends becomes its child, instead of that of init."""
+    """Choose whether orphaned descendants become children of this process instead of init's."""
     set_subreaper = 36
     assert ctypes.CDLL(None).prctl(set_subreaper, int(yes), 0, 0, 0) == 0
 
@@ -166,14 +166,14 @@ def _ask(process: subprocess.Popen[str], request: dict[str, Any]) -> None:
     print(json.dumps(request), file=process.stdin, flush=True)
 
 
-def _told(process: subprocess.Popen[str]) -> int:
+def _read_answer(process: subprocess.Popen[str]) -> int:
     assert process.stdout is not None
     return int(process.stdout.readline())
 
 
 @cache
 def server() -> Server:
-    """The one of this process, which lives as long as this does."""
+    """The server of this process, which lives as long as this process does."""
     found = Server()
     atexit.register(found.close)
     return found
@@ -200,7 +200,7 @@ def serve(how: str) -> None:
 
 
 def compile_templates() -> None:
-    """What a fresh process does once when a report is written; whoever is forked from this one need not."""
+    """Compile what a fresh process compiles once when it writes a report; forked processes need not."""
     from liza import templates
     from liza.scopes.sprint import report
 
@@ -208,13 +208,13 @@ def compile_templates() -> None:
 
 
 def _left(request: dict[str, Any]) -> int:
-    """The process that works a request off by itself, an orphan to be adopted by the process that asks."""
+    """Answer a request in an orphaned process, which the asking process adopts; returns its pid."""
     reads, writes = os.pipe()
     if parent := os.fork():
         os.waitpid(parent, 0)
         os.close(writes)
-        with open(reads) as said:
-            return int(said.read())
+        with open(reads) as pipe:
+            return int(pipe.read())
     code = 99
     try:
         if os.fork() == 0:
@@ -232,7 +232,7 @@ def _forked(request: dict[str, Any]) -> int:
     if pid:
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         return -signal.SIGKILL if code == -signal.SIGALRM else code
-    code = 99  # of a child that did not get to its end
+    code = 99  # of a child that did not finish
     try:
         if "limit" in request:
             signal.setitimer(signal.ITIMER_REAL, request["limit"])  # liza handles no SIGALRM, which ends it

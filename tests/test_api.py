@@ -29,27 +29,27 @@ def blocked(root: Path, *tasks: str) -> None:
 # --- the package itself ---------------------------------------------------------------------------------------------
 
 
-def test_importing_it_imports_nothing_else() -> None:
+def test_import_loads_no_other_module() -> None:
     code = "import sys; before = set(sys.modules); import liza; print(sorted(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "['liza']\n"
 
 
-def test_its_names_are_those_of_the_api() -> None:
+def test_package_exports_the_api() -> None:
     assert set(liza.__all__) - {"__version__"} == set(liza.api.__all__)
     assert set(liza.__all__) <= set(dir(liza))
     assert all(getattr(liza, name) is getattr(liza.api, name) for name in liza.api.__all__)
     assert all(getattr(liza, name).__doc__ for name in liza.api.__all__)
 
 
-def test_a_name_that_it_does_not_have_is_an_error() -> None:
+def test_unknown_attribute_raises_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'analyse'"):
         _ = getattr(liza, "analyse")  # noqa: B009 - mypy knows that it is not there
 
 
 @pytest.mark.slow
-def test_a_type_checker_sees_the_types(tmp_path: Path) -> None:
-    """Slow, for it runs mypy; that the API has types is seen quickly by `make test`, which checks these tests."""
+def test_type_checker_sees_api_types(tmp_path: Path) -> None:
+    """Slow because it runs mypy; `make test` checks only that these tests type-check."""
     lines = [
         "import liza",
         "liza.analyze().is_open.bit_length()",
@@ -71,7 +71,7 @@ def test_a_type_checker_sees_the_types(tmp_path: Path) -> None:
 # --- where the blackboard is ----------------------------------------------------------------------------------------
 
 
-def test_the_blackboard_is_found_as_the_commands_find_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_api_finds_same_blackboard_as_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     new_board(tmp_path / "one")
     new_board(tmp_path / "two")
     deep = tmp_path / "one" / "a" / "b"
@@ -90,7 +90,7 @@ def _spellings(folder: Path) -> list[str | os.PathLike[str]]:
     return [folder / "one", str(folder / "one"), folder / "one" / ".liza"]
 
 
-def test_no_blackboard_is_an_error_that_python_knows(tmp_path: Path) -> None:
+def test_missing_blackboard_raises_file_not_found(tmp_path: Path) -> None:
     for call in (
         liza.analyze,
         lambda root: liza.resolve("x", by="ann", root=root),
@@ -105,7 +105,7 @@ def test_no_blackboard_is_an_error_that_python_knows(tmp_path: Path) -> None:
 # --- from an anomaly to a decision ----------------------------------------------------------------------------------
 
 
-def test_what_is_recorded_trips_halts_and_is_resolved(tmp_path: Path) -> None:
+def test_recorded_anomalies_trip_halt_and_resolve(tmp_path: Path) -> None:
     new_board(tmp_path)
     blocked(tmp_path, "task-1")
     assert not liza.analyze(tmp_path).is_open
@@ -131,7 +131,7 @@ def test_what_is_recorded_trips_halts_and_is_resolved(tmp_path: Path) -> None:
     assert answer["history"][1]["resolved_at"] == "2025-01-18T17:30:00Z"
 
 
-def test_a_dry_run_says_what_would_be_and_writes_nothing(tmp_path: Path) -> None:
+def test_dry_run_reports_match_and_writes_nothing(tmp_path: Path) -> None:
     file = new_board(tmp_path)
     blocked(tmp_path, "task-1", "task-2")
     before = file.read_bytes()
@@ -141,7 +141,7 @@ def test_a_dry_run_says_what_would_be_and_writes_nothing(tmp_path: Path) -> None
     assert (file.read_bytes(), bool(liza.gate(tmp_path))) == (before, True)
 
 
-def test_an_anomaly_is_the_one_that_the_command_would_write(tmp_path: Path) -> None:
+def test_record_writes_same_anomaly_as_command(tmp_path: Path) -> None:
     for name in ("api", "command"):
         new_board(tmp_path / name)
     at = NOW.astimezone(UTC) - timedelta(hours=1)
@@ -157,31 +157,31 @@ def test_an_anomaly_is_the_one_that_the_command_would_write(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("kind", "details", "said"),
+    ("kind", "details", "message"),
     [
         ("retry_loop", None, "error_pattern"),
         ("external_blocker", {"blocker_service": object()}, "object"),
         ("external_blocker", {"blocker_service": 5}, "blocker_service"),
     ],
 )
-def test_an_anomaly_that_no_rule_could_use_is_refused(
-    tmp_path: Path, kind: str, details: dict[str, object] | None, said: str
+def test_unusable_anomaly_is_refused(
+    tmp_path: Path, kind: str, details: dict[str, object] | None, message: str
 ) -> None:
     file = new_board(tmp_path)
     before = file.read_bytes()
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         liza.record(kind, task="t", reporter="r", details=details, root=tmp_path)
     assert file.read_bytes() == before
 
 
-def test_an_anomaly_that_is_odd_is_kept_with_a_warning(tmp_path: Path) -> None:
+def test_unknown_type_is_recorded_with_warning(tmp_path: Path) -> None:
     new_board(tmp_path)
     added = liza.record("retryloop", task="t", reporter="r", root=tmp_path)
     assert [(fault.level, fault.hint) for fault in added.warnings] == [("warning", "did you mean retry_loop?")]
 
 
 @pytest.mark.parametrize(("text", "by"), [("", "ann"), (" ", "ann"), ("decided", ""), ("decided", " \t")])
-def test_a_decision_needs_a_text_and_a_person(tmp_path: Path, text: str, by: str) -> None:
+def test_resolve_needs_text_and_person(tmp_path: Path, text: str, by: str) -> None:
     new_board(tmp_path)
     blocked(tmp_path, "task-1", "task-2")
     liza.analyze(tmp_path)
@@ -190,7 +190,7 @@ def test_a_decision_needs_a_text_and_a_person(tmp_path: Path, text: str, by: str
     assert not liza.gate(tmp_path)
 
 
-def test_a_time_without_a_zone_is_refused(tmp_path: Path) -> None:
+def test_time_without_zone_is_refused(tmp_path: Path) -> None:
     new_board(tmp_path)
     naive = datetime(2025, 1, 18)
     for call in (
@@ -203,11 +203,11 @@ def test_a_time_without_a_zone_is_refused(tmp_path: Path) -> None:
     assert "anomalies: []" in (tmp_path / ".liza" / "state.yaml").read_text()
 
 
-# --- what cannot be judged ------------------------------------------------------------------------------------------
+# --- degraded blackboards -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text", ["", "a: [\n", "anomalies: 5\n", "{}\n"])
-def test_a_blackboard_that_cannot_be_judged_is_never_ok(tmp_path: Path, text: str) -> None:
+def test_unreadable_blackboard_raises_degraded_error(tmp_path: Path, text: str) -> None:
     new_board(tmp_path, text)
     with pytest.raises(Unreadable) as caught:
         liza.analyze(tmp_path)
@@ -215,14 +215,14 @@ def test_a_blackboard_that_cannot_be_judged_is_never_ok(tmp_path: Path, text: st
     assert (caught.value.exit_code, bool(caught.value.hint)) == (4, True)
 
 
-def test_rules_that_cannot_be_used_are_an_error(tmp_path: Path) -> None:
+def test_invalid_rules_are_an_error(tmp_path: Path) -> None:
     new_board(tmp_path)
     (tmp_path / ".liza" / "rules.yaml").write_text("rules: [{name: x}]\n")
     with pytest.raises(Unreadable):
         liza.analyze(tmp_path)
 
 
-def test_a_trip_whose_report_cannot_be_written_halts_and_is_told(tmp_path: Path) -> None:
+def test_unwritable_report_still_halts_and_raises(tmp_path: Path) -> None:
     new_board(tmp_path)
     blocked(tmp_path, "task-1", "task-2")
     (tmp_path / ".liza" / "circuit_breaker_report.md").mkdir()
@@ -235,25 +235,23 @@ def test_a_trip_whose_report_cannot_be_written_halts_and_is_told(tmp_path: Path)
 # --- the gate -------------------------------------------------------------------------------------------------------
 
 
-def test_the_gate_knows_each_scope(tmp_path: Path) -> None:
+def test_gate_answers_for_each_scope(tmp_path: Path) -> None:
     loops = "loops:\n  nightly: {status: OPEN, trigger_reason: stuck}\n"
     slices = "slices:\n  s-1: {status: STOPPED}\n"
     new_board(tmp_path, f"version: 1\n{DISPUTED}{loops}{slices}stages:\n  - {{name: S5, status: BLOCKED}}\n")
     assert liza.gate(tmp_path, claim="c-2", slice="s-9", loop="daily", stage="S1")
-    said = [
+    stopped = [
         liza.gate(tmp_path, claim="c-1"),
         liza.gate(tmp_path, slice="s-1"),
         liza.gate(tmp_path, loop="nightly"),
         liza.gate(tmp_path, stage="S5"),
     ]
-    assert [bool(answer) for answer in said] == [False] * 4
-    assert [answer.why.split()[0] for answer in said] == ["claim", "slice", "loop", "stage"]
-    assert all(answer.hint for answer in said)
+    assert [bool(answer) for answer in stopped] == [False] * 4
+    assert [answer.why.split()[0] for answer in stopped] == ["claim", "slice", "loop", "stage"]
+    assert all(answer.hint for answer in stopped)
 
 
-def test_nowhere_is_go_on_and_a_root_without_a_blackboard_is_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gate_allows_nowhere_but_not_root_without_blackboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("LIZA_ROOT", raising=False)
     assert liza.gate()
@@ -263,7 +261,7 @@ def test_nowhere_is_go_on_and_a_root_without_a_blackboard_is_not(
     assert str(tmp_path) in liza.gate().why
 
 
-def test_a_scoped_gate_stops_where_it_cannot_judge(tmp_path: Path) -> None:
+def test_scoped_gate_stops_on_unreadable_blackboard(tmp_path: Path) -> None:
     new_board(tmp_path, "claims: [\n")
     assert liza.gate(tmp_path)
     stopped = liza.gate(tmp_path, loop="a")
@@ -274,7 +272,7 @@ def test_a_scoped_gate_stops_where_it_cannot_judge(tmp_path: Path) -> None:
 # --- loops ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_loop_that_goes_nowhere_ends_by_itself(tmp_path: Path) -> None:
+def test_loop_without_progress_opens_and_ends(tmp_path: Path) -> None:
     new_board(tmp_path)
     loop = liza.loop("coder-1", task="task-3", root=tmp_path)
     numbers = []
@@ -289,16 +287,16 @@ def test_a_loop_that_goes_nowhere_ends_by_itself(tmp_path: Path) -> None:
     assert command(tmp_path, "loop", "status", "coder-1").code == 3
 
 
-def test_a_loop_that_is_completed_ends(tmp_path: Path) -> None:
+def test_completed_loop_ends(tmp_path: Path) -> None:
     new_board(tmp_path)
     loop = liza.loop("coder-1", root=tmp_path)
     for number in loop:
         loop.record(progress=50 * number, files_changed=1)
     assert (loop.completed, loop.why) == (True, "loop coder-1 is completed")
-    assert next(iter(liza.loop("coder-1", root=tmp_path))) == 1, "the next one begins anew"
+    assert next(iter(liza.loop("coder-1", root=tmp_path))) == 1, "the next loop starts over"
 
 
-def test_done_is_believed_with_evidence_only(tmp_path: Path) -> None:
+def test_claimed_done_needs_evidence(tmp_path: Path) -> None:
     new_board(tmp_path)
     loop = liza.loop("coder-1", root=tmp_path)
     for number in loop:
@@ -306,7 +304,7 @@ def test_done_is_believed_with_evidence_only(tmp_path: Path) -> None:
     assert (loop.completed, len(loop.last.loop["iterations"]) if loop.last else 0) == (True, 2)
 
 
-def test_a_loop_ends_when_the_agents_are_halted(tmp_path: Path) -> None:
+def test_loop_ends_when_agents_are_halted(tmp_path: Path) -> None:
     new_board(tmp_path)
     loop = liza.loop("coder-1", root=tmp_path)
     for number in loop:
@@ -316,7 +314,7 @@ def test_a_loop_ends_when_the_agents_are_halted(tmp_path: Path) -> None:
     assert (loop.completed, "CHECKPOINT" in loop.why) == (False, True)
 
 
-def test_a_loop_ends_where_nobody_can_read_the_blackboard(tmp_path: Path) -> None:
+def test_loop_ends_on_unreadable_blackboard(tmp_path: Path) -> None:
     file = new_board(tmp_path)
     loop = liza.loop("coder-1", root=tmp_path)
     for number in loop:
@@ -326,15 +324,15 @@ def test_a_loop_ends_where_nobody_can_read_the_blackboard(tmp_path: Path) -> Non
     assert "state.yaml" in loop.why
 
 
-def test_an_iteration_that_nobody_recorded_counts_all_the_same(tmp_path: Path) -> None:
+def test_unrecorded_iteration_counts(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, env=environment(tmp_path), check=True)
     new_board(tmp_path)
     loop = liza.loop("coder-1", root=tmp_path)
-    assert list(loop) == [1, 2, 3, 4]  # of the first nobody knows what it changed
+    assert list(loop) == [1, 2, 3, 4]  # what the first one changed is unknown
     assert "No progress for 3 iterations" in loop.why
 
 
-def test_the_error_is_looked_for_in_the_output(tmp_path: Path) -> None:
+def test_loop_reads_error_from_output(tmp_path: Path) -> None:
     new_board(tmp_path)
     loop = liza.loop("coder-1", root=tmp_path)
     for number in loop:
@@ -344,7 +342,7 @@ def test_the_error_is_looked_for_in_the_output(tmp_path: Path) -> None:
     assert loop.last.loop["error_history"][0]["signature"] == "TypeError: total is not a function"
 
 
-def test_a_loop_that_is_not_judged_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disabled_loop_breaker_warns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     new_board(tmp_path)
     monkeypatch.setenv("CIRCUIT_BREAKER_DISABLED", "true")
     loop = liza.loop("coder-1", root=tmp_path)
@@ -360,7 +358,7 @@ def test_a_loop_that_is_not_judged_says_so(tmp_path: Path, monkeypatch: pytest.M
     ],
     ids=str,
 )  # fmt: skip
-def test_values_that_cannot_be_are_refused(tmp_path: Path, wrong: dict[str, object]) -> None:
+def test_invalid_loop_values_are_refused(tmp_path: Path, wrong: dict[str, object]) -> None:
     file = new_board(tmp_path)
     before = file.read_bytes()
     known: dict[str, object] = {"files_changed": 1}

@@ -1,4 +1,4 @@
-"""`.ci/run` with a stand-in for apt-get: it installs what it may, and CI=true means that every tool is there."""
+"""`.ci/run` with a stand-in for apt-get: it installs what it may, and sets CI=true only where every tool is there."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ APT_GET = {
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
-    """A folder with the script, and one with the only programs that there are."""
+    """A folder with the script, and one with the only programs on PATH."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in USED:
@@ -40,20 +40,20 @@ def stand_in(machine: Path, name: str, script: str) -> None:
 
 
 def run(machine: Path, **env: str) -> str:
-    """The last line, which is what `make` was called with."""
+    """The last line: the arguments `make` was called with."""
     env |= {"PATH": str(machine / "bin"), "BIN": str(machine / "bin"), "TOOLS": " ".join(TOOLS)}
     ran = subprocess.run(["bash", machine / ".ci" / "run"], env=env, capture_output=True, text=True, check=True)
     return ran.stdout.splitlines()[-1]
 
 
 @pytest.mark.parametrize(("how", "ci"), [("installs", "true"), ("needs an update", "true"), ("fails", "unset")])
-def test_ci_is_true_only_where_all_tools_are_there(machine: Path, how: str, ci: str) -> None:
+def test_ci_is_true_only_with_all_tools(machine: Path, how: str, ci: str) -> None:
     stand_in(machine, "apt-get", APT_GET[how])
     assert run(machine) == f"test with CI={ci}"
 
 
 @pytest.mark.parametrize("lacks", ["root", "apt-get"])
-def test_nothing_is_installed_where_that_is_not_allowed(machine: Path, lacks: str) -> None:
+def test_nothing_is_installed_without_permission(machine: Path, lacks: str) -> None:
     if lacks == "root":
         stand_in(machine, "apt-get", APT_GET["installs"])
         stand_in(machine, "id", "echo 1000")
@@ -61,7 +61,7 @@ def test_nothing_is_installed_where_that_is_not_allowed(machine: Path, lacks: st
     assert not {*TOOLS} & {*os.listdir(machine / "bin")}
 
 
-def test_apt_get_is_not_asked_where_all_tools_are_there(machine: Path) -> None:
+def test_apt_get_is_not_called_when_nothing_is_missing(machine: Path) -> None:
     for tool in TOOLS:
         stand_in(machine, tool, "true")
     stand_in(machine, "apt-get", 'echo > "$BIN/asked"')
@@ -69,7 +69,7 @@ def test_apt_get_is_not_asked_where_all_tools_are_there(machine: Path) -> None:
     assert not (machine / "bin" / "asked").exists()
 
 
-def test_inherited_ci_is_dropped_where_a_tool_is_missing(machine: Path) -> None:
+def test_inherited_ci_is_dropped_when_a_tool_is_missing(machine: Path) -> None:
     """Every CI service sets CI=true; the tests that need the tool are then skipped and listed instead of failing."""
     stand_in(machine, "apt-get", APT_GET["fails"])
     assert run(machine, CI="true") == "test with CI=unset"

@@ -1,4 +1,4 @@
-"""Imports point one way, and what decides knows neither files nor clocks."""
+"""Imports point one way, and evaluation knows neither files nor clocks."""
 
 import ast
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ LAYERS = (
     ("store", "halt", "templates"),
     ("model", "text", "errors"),
 )
-# What decides: it is given all that it needs to know.
+# Evaluation: it gets everything as arguments.
 EVALUATES = (
     "liza.model",
     "liza.text",
@@ -51,12 +51,12 @@ IMPURE = {"os", "time", "pathlib", "io", "shutil", "subprocess", "socket", "rand
 
 @cache
 def nodes(file: Path) -> list[ast.AST]:
-    """A file, taken apart once for all tests."""
+    """All nodes of a file, parsed once for all tests."""
     return list(ast.walk(ast.parse(file.read_bytes())))
 
 
 def modules(names: tuple[str, ...]) -> list[str]:
-    """These, and what is inside them; there must be some of each."""
+    """These modules and those inside them; there must be some of each."""
     found = [module for module in MODULES if module.startswith(names)]
     assert all(any(module.startswith(name) for module in found) for name in names)
     return found
@@ -75,12 +75,12 @@ def imports(file: Path) -> Iterator[str]:
 
 
 def layer(module: str) -> int | None:
-    """How far down a module of liza is; None for the package itself."""
+    """The index of a module's layer; None for the package itself."""
     part = module.split(".")[1] if "." in module else None
     return next((depth for depth, parts in enumerate(LAYERS) if part in parts), None)
 
 
-def test_every_module_has_its_layer() -> None:
+def test_every_module_has_a_layer() -> None:
     assert [name for name in MODULES if name != "liza" and layer(name) is None] == []
 
 
@@ -97,23 +97,23 @@ def test_imports_point_downwards() -> None:
     assert upwards == set()
 
 
-def test_rules_do_not_know_where_records_come_from() -> None:
+def test_rules_do_not_import_store() -> None:
     rules = [name for name in MODULES if name.split(".")[1:2] == ["rules"]]
     assert {(m, name) for m in rules for name in imports(MODULES[m]) if name.startswith("liza.store")} == set()
 
 
-def test_what_decides_imports_no_files_and_no_clocks() -> None:
+def test_evaluation_imports_no_files_or_clocks() -> None:
     used = {(m, name) for m in modules(PURE) for name in imports(MODULES[m]) if name.split(".")[0] in IMPURE}
     assert used == set()
 
 
-def test_what_judges_asks_nobody_who_could_look() -> None:
+def test_evaluation_imports_only_pure_modules() -> None:
     inside = {(m, name) for m in modules(EVALUATES) for name in imports(MODULES[m]) if name in MODULES}
     allowed = (*EVALUATES, "liza.errors", "liza.schema")
     assert {(m, name) for m, name in inside if name != "liza" and not name.startswith(allowed)} == set()
 
 
-def test_what_decides_asks_nobody_for_the_time() -> None:
+def test_evaluation_reads_no_clock_and_opens_no_file() -> None:
     used = {
         (module, ast.unparse(node))
         for module in modules(PURE)
@@ -126,7 +126,7 @@ def test_what_decides_asks_nobody_for_the_time() -> None:
     assert used == set()
 
 
-# Who may open files without liza.store.files, and what: none of it is under `.liza/`.
+# Modules that may open files without liza.store.files, and which files: none of them is under `.liza/`.
 OPENERS = {
     "liza.store.files": "the one way to open what is there",
     "liza.clients.caller": "/proc",
@@ -169,5 +169,5 @@ def opens(module: str) -> bool:
     )
 
 
-def test_only_files_opens_what_is_under_the_blackboard() -> None:
+def test_only_store_files_opens_blackboard_files() -> None:
     assert {module for module in MODULES if opens(module)} == set(OPENERS)

@@ -1,4 +1,4 @@
-"""Where the blackboard is found, also from linked work trees of git, and whatever `.git` is."""
+"""Finding the blackboard, also from linked work trees of git and with odd `.git` files."""
 
 import os
 from collections.abc import Callable
@@ -27,13 +27,13 @@ def linked(main: Path, folder: str = "../linked", *words: str) -> Path:
 
 
 def gate(folder: Path) -> int:
-    """Both ways to find a blackboard agree: that of the gate, and that of all other commands."""
+    """Check that the gate and the other commands find the same blackboard."""
     code = liza(folder, "gate").code
     assert (liza(folder, "validate").code == 0) == (code == STOP)
     return code
 
 
-def test_a_linked_work_tree_uses_the_board_of_the_main_one(main: Path) -> None:
+def test_linked_work_tree_uses_main_board(main: Path) -> None:
     tree = linked(main)
     (tree / "a" / "b").mkdir(parents=True)
     assert installed(tree / "a" / "b", "gate").code == STOP
@@ -42,7 +42,7 @@ def test_a_linked_work_tree_uses_the_board_of_the_main_one(main: Path) -> None:
     assert "action: x" in (main / ".liza" / "log.yaml").read_text()
 
 
-def test_a_linked_work_tree_may_be_named(main: Path, tmp_path: Path) -> None:
+def test_linked_work_tree_can_be_named(main: Path, tmp_path: Path) -> None:
     """As a hook does that knows the folder of its agent: LIZA_ROOT="$CLAUDE_PROJECT_DIR"."""
     tree = linked(main)
     for result in (liza(tmp_path, "gate", "--root", str(tree)), liza(tmp_path, "gate", LIZA_ROOT="linked")):
@@ -50,37 +50,37 @@ def test_a_linked_work_tree_may_be_named(main: Path, tmp_path: Path) -> None:
         assert str(main / ".liza" / "CHECKPOINT") in result.err or "linked/../main" in result.err
     assert liza(tmp_path, "validate", "--root", str(tree)).code == 0
     (tree / "src").mkdir()
-    assert liza(tmp_path, "validate", "--root", str(tree / "src")).code == 1, "what was named must be right"
+    assert liza(tmp_path, "validate", "--root", str(tree / "src")).code == 1, "a named folder must be right"
 
 
-def test_a_work_tree_that_git_links_by_relative_paths_does_too(main: Path) -> None:
+def test_relative_gitdir_uses_main_board(main: Path) -> None:
     tree = linked(main)
     (tree / ".git").write_text("gitdir: ../main/.git/worktrees/linked\n")
     assert gate(tree) == STOP
 
 
-def test_the_copy_that_git_made_in_a_linked_work_tree_is_not_used(main: Path) -> None:
+def test_copy_in_linked_work_tree_is_ignored(main: Path) -> None:
     """With `.liza/` in git each work tree has one; agents that each wrote to their own would see no pattern."""
     tree = linked(main)
     new_board(tree)
     assert gate(tree) == STOP
     assert liza(tree, "gate", LIZA_ROOT=str(tree)).code == STOP
-    assert liza(tree, "gate", LIZA_ROOT=str(tree / ".liza")).code == GO_ON, "that one was named itself"
+    assert liza(tree, "gate", LIZA_ROOT=str(tree / ".liza")).code == GO_ON, "the copy itself was named"
 
 
-def test_init_in_a_linked_work_tree_is_for_who_names_the_folder(main: Path) -> None:
+def test_init_in_linked_work_tree_needs_named_folder(main: Path) -> None:
     tree = linked(main)
     assert liza(tree, "init").code == 1
     assert liza(tree, "init", "--root", str(tree / ".liza")).code == 0
     assert liza(tree, "gate", LIZA_ROOT=str(tree / ".liza")).code == GO_ON
 
 
-def test_the_board_of_the_main_work_tree_is_nearer_than_one_above_the_linked_one(main: Path, tmp_path: Path) -> None:
+def test_main_board_comes_before_board_above_linked_tree(main: Path, tmp_path: Path) -> None:
     new_board(tmp_path / "team")
     assert gate(linked(main, "../team/linked")) == STOP
 
 
-def test_without_a_board_in_the_main_work_tree_one_above_is_found(main: Path, tmp_path: Path) -> None:
+def test_board_above_linked_tree_is_the_fallback(main: Path, tmp_path: Path) -> None:
     tree = linked(main, "../team/linked")
     new_board(tmp_path / "team")
     (main / ".liza").rename(main / "moved")
@@ -88,7 +88,7 @@ def test_without_a_board_in_the_main_work_tree_one_above_is_found(main: Path, tm
     assert liza(tree, "validate").code == 0
 
 
-def test_a_submodule_uses_the_board_of_the_project_around_it(main: Path, tmp_path: Path) -> None:
+def test_submodule_uses_board_of_parent_project(main: Path, tmp_path: Path) -> None:
     part = repository(tmp_path / "part")
     git(main, "submodule", "add", "-q", str(part), "part")
     commit(main)
@@ -97,8 +97,8 @@ def test_a_submodule_uses_the_board_of_the_project_around_it(main: Path, tmp_pat
     assert liza(main / "part", "gate").code == GO_ON
 
 
-def test_work_trees_of_a_bare_repository_use_a_board_beside_it(main: Path, tmp_path: Path) -> None:
-    """It has no main work tree; what is around it is found as any folder is."""
+def test_bare_repository_work_trees_use_board_beside_it(main: Path, tmp_path: Path) -> None:
+    """A bare repository has no main work tree; folders above it are searched as usual."""
     git(tmp_path, "clone", "-q", "--bare", str(main), "team/project.git")
     git(tmp_path / "team" / "project.git", "worktree", "add", "-q", "../one")
     assert gate(tmp_path / "team" / "one") == GO_ON
@@ -125,15 +125,15 @@ ODD: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("make", ODD.values(), ids=ODD.keys())
-def test_an_odd_git_file_is_passed_over(main: Path, make: Callable[[Path], object]) -> None:
+def test_odd_git_file_is_skipped(main: Path, make: Callable[[Path], object]) -> None:
     folder = main / "inner"
     folder.mkdir()
     make(folder / ".git")
-    assert gate(folder) == STOP, "what is above is found"
+    assert gate(folder) == STOP, "the board above is found"
 
 
 @pytest.mark.parametrize("make", ODD.values(), ids=ODD.keys())
-def test_an_odd_commondir_is_passed_over(main: Path, tmp_path: Path, make: Callable[[Path], object]) -> None:
+def test_odd_commondir_is_skipped(main: Path, tmp_path: Path, make: Callable[[Path], object]) -> None:
     tree = linked(main)
     common = main / ".git" / "worktrees" / "linked" / "commondir"
     common.unlink()

@@ -1,4 +1,4 @@
-"""What every command prints, compared with the transcripts that people have read."""
+"""The output of every command, compared with reviewed transcripts."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ FILES = sorted(FOLDER.glob("*.txt"))
 
 
 @pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
-def test_commands_print_what_the_snapshot_says(file: Path) -> None:
+def test_commands_print_their_snapshot(file: Path) -> None:
     kept = file.read_text(encoding="utf-8")
     needs_all_in(" ".join(line for line in kept.splitlines() if line.startswith("$ git")))
-    assert transcript(file) == kept, "if that is meant, renew it with: make snapshots"
+    assert transcript(file) == kept, "if intended, renew with: make snapshots"

@@ -1,7 +1,7 @@
 """Programs that tests use and a machine may not have.
 
-What starts such a program asks `needs` first: without it the test is skipped, and listed by name at the end of the run.
-With CI=true it fails instead, so that what is shown there is shown whole.
+A test that starts such a program calls `needs` first: without it the test is skipped, and listed by name at the end.
+With CI=true it fails instead, so that nothing is missed there.
 """
 
 import os
@@ -14,13 +14,13 @@ TOOLS = ("git", "jq", "flock", "vim", "tmux", "dbus-daemon")
 
 
 def needs(*tools: str) -> None:
-    """Skip the test that runs now where one of these is not installed."""
+    """Skip the running test if one of these is not installed."""
     missing = [tool for tool in tools if which(tool) is None]
     if missing:
-        said = f"not installed: {', '.join(missing)}"
+        message = f"not installed: {', '.join(missing)}"
         if os.environ.get("CI") == "true":
-            pytest.fail(f"{said} (CI=true, so that is a failure)", pytrace=False)
-        pytest.skip(said)
+            pytest.fail(f"{message} (CI=true, so that is a failure)", pytrace=False)
+        pytest.skip(message)
 
 
 def needs_all_in(script: str) -> None:

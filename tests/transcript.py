@@ -1,4 +1,4 @@
-"""What people see, as files: each of tests/snapshots is a transcript of real commands, and is its own scenario.
+"""The output of commands as files: each file in tests/snapshots is a transcript of real commands, and its own scenario.
 
     # a comment
     $ a command line, run in a folder that is empty at first; `NAME=value liza ...` sets a variable
@@ -7,8 +7,8 @@
     ! a line of its standard error
     = its exit code, unless that is 0
 
-Only the comments, commands and input are read back. `make snapshots` runs them and writes the rest, so a new scenario
-is a list of command lines. Times, ids, process numbers and paths of the moment are replaced by a word for each.
+Only comments, commands and input are read back. `make snapshots` runs them and writes the rest, so a new scenario
+is a list of command lines. Times, ids, process numbers and temporary paths are replaced by a placeholder each.
 """
 
 import os
@@ -39,7 +39,7 @@ _REPLACED = (
 
 
 def transcript(file: Path) -> str:
-    """The same scenario as it comes out now."""
+    """The same scenario with today's output."""
     with TemporaryDirectory() as scratch:
         folder = Path(scratch, "project").resolve()
         folder.mkdir()
@@ -80,7 +80,7 @@ def _result(command: str, stdin: str, folder: Path) -> Result:
 
 
 def _make_older(state: Path) -> None:
-    """A file of this moment is read twice, a quarter of a second apart: that is tested elsewhere, and slow."""
+    """A file of this moment is read twice, a quarter of a second apart: slow, and tested elsewhere."""
     if state.is_file():
         os.utime(state, (time.time() - 10, time.time() - 10))
 
@@ -94,7 +94,7 @@ def _normal(text: str, folder: Path) -> list[str]:
 
 
 def _without_moment(found: re.Match[str]) -> str:
-    """A time of today becomes a word; one that the scenario itself gave stays."""
+    """Replace a time of today by a placeholder; keep one that the scenario gave."""
     near = abs(datetime.fromisoformat(found[0]) - datetime.now(UTC)) < timedelta(days=2)
     return "TIME" if near else found[0]
 

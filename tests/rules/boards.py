@@ -20,25 +20,25 @@ Fields = dict[str, Any]
 
 
 def anomaly(kind: str, at: int = 0, task: str = "task-1", **details: Any) -> Fields:
-    """An anomaly as agents log it, so many minutes after noon of the sprint's day."""
+    """An anomaly as agents log it, `at` minutes after noon of the sprint's day."""
     timestamp = f"2025-01-18T{12 + at // 60:02}:{at % 60:02}:00Z"
     return {"timestamp": timestamp, "task": task, "reporter": "coder-1", "type": kind, "details": details}
 
 
 def snapshot(*anomalies: Any, log: tuple[Fields, ...] = (), **sections: Any) -> Snapshot:
-    """A blackboard with these anomalies, and other sections by their names."""
+    """A blackboard with these anomalies, and other sections by name."""
     whole = {"version": 1, "sprint": {"timeline": {"started": STARTED}}, "anomalies": list(anomalies), **sections}
     text = "".join(f"{name}: {json.dumps(value, ensure_ascii=False, default=dict)}\n" for name, value in whole.items())
-    return written(text)._replace(log=list(log))
+    return parse_board(text)._replace(log=list(log))
 
 
-def written(text: str) -> Snapshot:
-    """A blackboard as it stands in a file."""
+def parse_board(text: str) -> Snapshot:
+    """A blackboard parsed from the text of a file."""
     return take_snapshot(parse(text.encode(), "state.yaml"))
 
 
 def source(data: Mapping[str, Any], file: str = "rules.yaml") -> Source:
-    """A file of rules that nobody asks for a place in."""
+    """A rules file whose problems have no line and column."""
     return Source(file, data, lambda path, offset: (None, None))
 
 
@@ -47,18 +47,18 @@ def rule(condition: str, name: str = "own", **fields: Any) -> Fields:
 
 
 def rules(*given: str | Fields, **data: Any) -> RuleSet:
-    """Rules as a file of rules gives them, over all records unless it says otherwise."""
+    """Rules loaded from a rules file, with `window: all` unless given."""
     entries = [rule(each) if isinstance(each, str) else each for each in given]
     return load([], source({"window": "all", "rules": entries, **data}))
 
 
-def judge(condition: str, *anomalies: Any, **sections: Any) -> Verdict:
-    """What one condition says of a blackboard."""
+def verdict_of(condition: str, *anomalies: Any, **sections: Any) -> Verdict:
+    """The verdict of one condition on a blackboard."""
     return evaluate(rules(condition), snapshot(*anomalies, **sections), NOW)
 
 
 def matches(condition: str, *anomalies: Any, **sections: Any) -> tuple[Match, ...]:
-    return judge(condition, *anomalies, **sections).matches
+    return verdict_of(condition, *anomalies, **sections).matches
 
 
 def holds(condition: str, *anomalies: Any, **sections: Any) -> bool:
@@ -66,7 +66,7 @@ def holds(condition: str, *anomalies: Any, **sections: Any) -> bool:
 
 
 def groups(condition: str, *anomalies: Any, **sections: Any) -> dict[str | None, list[int | str]]:
-    """Each match by its group, with the places of its evidence."""
+    """The keys of the evidence of each match, by its group."""
     found = matches(condition, *anomalies, **sections)
     keys = {each.key: [record.key for record in each.evidence] for each in found}
     assert len(keys) == len(found), "two matches with the same name"
@@ -74,7 +74,7 @@ def groups(condition: str, *anomalies: Any, **sections: Any) -> dict[str | None,
 
 
 def systemic(*anomalies: Any, ruleset: RuleSet = SYSTEMIC, **sections: Any) -> list[str]:
-    """The names of the shipped patterns that match, in the order in which they are reported."""
+    """The names of the shipped patterns that match, in report order."""
     return names(evaluate(ruleset, snapshot(*anomalies, **sections), NOW))
 
 
@@ -83,11 +83,11 @@ def names(verdict: Verdict) -> list[str]:
 
 
 def progress(verdict: Verdict, name: str) -> Progress:
-    """How near a rule is to its threshold."""
+    """The progress of one rule towards its threshold."""
     (found,) = [each for each in verdict.progress if each.rule.name == name]
     return found
 
 
 def unusable(verdict: Verdict) -> dict[int | str, str]:
-    """The place of each unusable record, and what is wrong with it."""
+    """The key of each unusable record, and why it is unusable."""
     return {record.key: why for record, why in verdict.unusable}

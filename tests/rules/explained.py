@@ -1,4 +1,4 @@
-"""Rules explained, for the tests that look at what is said of them."""
+"""Helpers for the tests of `rules explain`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Writes liza/rules/parsed_packs.py anew, after a condition in a pack or the language has changed: `make packs`."""
+"""Rewrite liza/rules/parsed_packs.py after a condition in a pack or the language has changed: `make packs`."""
 
 from pathlib import Path
 
@@ -26,13 +26,13 @@ TREES: dict[str, Node] = {
 
 
 def conditions() -> list[str]:
-    """Every condition in the packs, as it stands there."""
+    """Every condition in the packs, as written."""
     packs = [load(file.read_text()) for file in sorted((FOLDER / "packs").glob("*.yaml"))]
     return list(dict.fromkeys(rule["condition"] for pack in packs for rule in pack["rules"]))
 
 
 def source() -> str:
-    """What is to stand in the file."""
+    """The text of the file."""
     return _HEAD + "".join(f"    {text!r}: {parse(text)!r},\n" for text in conditions()) + "}\n"
 
 

@@ -1,4 +1,4 @@
-"""Evidence that a resolution has dealt with, and everything else, which still counts."""
+"""Evidence that a resolution acknowledged no longer counts; everything else does."""
 
 from typing import Any
 
@@ -26,89 +26,89 @@ def retry(at: int) -> Fields:
 
 
 def tripped(board: Snapshot, ruleset: RuleSet = SYSTEMIC) -> Fields:
-    """The breaker after a trip on this blackboard."""
+    """The breaker section after a trip on this blackboard."""
     verdict = evaluate(ruleset, board, NOW)
     found = verdict.matches
     others = [match.rule.name for match in found if match.rule.name != found[0].rule.name]
-    trigger: Fields = {"timestamp": format_time(NOW), "pattern": found[0].rule.name, "trip_id": named(found[0])}
+    trigger: Fields = {"timestamp": format_time(NOW), "pattern": found[0].rule.name, "trip_id": trip_id_of(found[0])}
     trigger |= {"also_matched": list(dict.fromkeys(others))} if others else {}
     return section.tripped(board.sections.get("circuit_breaker"), trigger, evidence_of(verdict), NOW)
 
 
 def resolved(board: Snapshot, ruleset: RuleSet = SYSTEMIC) -> Fields:
-    """The breaker after that trip was resolved."""
+    """The breaker section after that trip was resolved."""
     return section.resolved(tripped(board, ruleset), "ADR-003", "me", NOW)
 
 
-def named(match: Match) -> str:
+def trip_id_of(match: Match) -> str:
     return trip_id(match.rule.name, match.evidence, match.threshold)
 
 
-def after(old: list[Any], new: list[Any], ruleset: RuleSet = SYSTEMIC, **sections: Any) -> Verdict:
-    """What is judged when the old records tripped and were resolved, and these are there now."""
+def verdict_after(old: list[Any], new: list[Any], ruleset: RuleSet = SYSTEMIC, **sections: Any) -> Verdict:
+    """The verdict on the new records after the old ones tripped and were resolved."""
     breaker = resolved(snapshot(*old, **sections), ruleset)
     return evaluate(ruleset, snapshot(*new, circuit_breaker=breaker, **sections), NOW)
 
 
-def test_the_same_records_do_not_trip_again() -> None:
+def test_acknowledged_records_do_not_trip_again() -> None:
     old = [blocker(0), blocker(1)]
-    verdict = after(old, old)
+    verdict = verdict_after(old, old)
     assert names(verdict) == []
     assert verdict.acknowledged == 2
     assert progress(verdict, OUTAGE).reason is Reason.ACKNOWLEDGED
 
 
-def test_new_records_are_counted_from_the_beginning() -> None:
+def test_new_records_are_counted_from_zero() -> None:
     old = [blocker(0), blocker(1)]
-    one_more = after(old, [*old, blocker(2)])
+    one_more = verdict_after(old, [*old, blocker(2)])
     assert names(one_more) == []
     assert (progress(one_more, OUTAGE).reason, progress(one_more, OUTAGE).value) == (Reason.BELOW, 1)
-    (match,) = after(old, [*old, blocker(2), blocker(3)]).matches
+    (match,) = verdict_after(old, [*old, blocker(2), blocker(3)]).matches
     assert [record.key for record in match.evidence] == [2, 3]
 
 
-def test_exactly_those_records_are_meant_wherever_they_stand_by_then() -> None:
+def test_acknowledged_records_are_recognised_at_any_position() -> None:
     old = [blocker(0), blocker(1)]
-    assert names(after(old, [blocker(2), *reversed(old)])) == []
-    assert names(after(old, [blocker(2), old[1], blocker(3), old[0]])) == [OUTAGE]
+    assert names(verdict_after(old, [blocker(2), *reversed(old)])) == []
+    assert names(verdict_after(old, [blocker(2), old[1], blocker(3), old[0]])) == [OUTAGE]
 
 
-def test_a_record_that_was_edited_is_new() -> None:
+def test_edited_record_is_new() -> None:
     old = [blocker(0), blocker(1)]
-    edited = [each | {"reporter": "somebody else"} for each in old]
-    assert names(after(old, edited)) == [OUTAGE]
+    edited = [each | {"reporter": "coder-2"} for each in old]
+    assert names(verdict_after(old, edited)) == [OUTAGE]
 
 
-def test_the_order_of_the_fields_is_no_edit() -> None:
+def test_field_order_does_not_make_record_new() -> None:
     old = [blocker(0), blocker(1)]
-    assert names(after(old, [dict(reversed(each.items())) for each in old])) == []
+    assert names(verdict_after(old, [dict(reversed(each.items())) for each in old])) == []
 
 
-def test_of_equal_records_as_many_are_acknowledged_as_there_were() -> None:
+def test_equal_records_are_acknowledged_as_often_as_they_occurred() -> None:
     twin = blocker(0)
-    assert names(after([twin, twin], [twin, twin])) == []
-    assert names(after([twin, twin], [twin, twin, twin])) == []
-    (match,) = after([twin, twin], [twin] * 4).matches
+    assert names(verdict_after([twin, twin], [twin, twin])) == []
+    assert names(verdict_after([twin, twin], [twin, twin, twin])) == []
+    (match,) = verdict_after([twin, twin], [twin] * 4).matches
     assert match.value == 2
 
 
-def test_the_partial_counts_of_other_patterns_survive() -> None:
+def test_partial_counts_of_other_patterns_survive() -> None:
     old = [retry(0), retry(1), blocker(0), blocker(1)]
-    assert names(after(old, [*old, retry(2)])) == ["retry_cluster"]
+    assert names(verdict_after(old, [*old, retry(2)])) == ["retry_cluster"]
 
 
-def test_records_of_the_same_rule_that_were_no_evidence_survive() -> None:
+def test_other_groups_of_same_rule_survive() -> None:
     old = [blocker(0), blocker(1), blocker(2, "search-api")]
-    (match,) = after(old, [*old, blocker(3, "search-api")]).matches
+    (match,) = verdict_after(old, [*old, blocker(3, "search-api")]).matches
     assert [record.key for record in match.evidence] == [2, 3]
 
 
-def test_evidence_of_the_patterns_that_matched_too_is_acknowledged() -> None:
+def test_evidence_of_also_matched_is_acknowledged() -> None:
     old = [blocker(0), blocker(1), retry(0), retry(1), retry(2)]
-    assert names(after(old, old)) == []
+    assert names(verdict_after(old, old)) == []
 
 
-def test_evidence_counts_for_the_rules_that_it_did_not_trip() -> None:
+def test_evidence_still_counts_for_rules_it_did_not_trip() -> None:
     old = [blocker(0), blocker(1)]
     first = rules(rule("count(type=external_blocker) >= 2", "first"))
     both = rules(rule("count(type=external_blocker) >= 2", "first"), rule("count(task=task-1) >= 2", "second"))
@@ -125,41 +125,41 @@ def test_resolutions_add_up() -> None:
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 3)), max_size=12))
-def test_what_counts_afterwards_is_what_was_not_there(entries: list[tuple[bool, int]]) -> None:
+def test_exactly_unacknowledged_records_count(entries: list[tuple[bool, int]]) -> None:
     counted = rules("count(same(blocker_service)) >= 1")
     old = [blocker(at) for is_old, at in entries if is_old]
     new = [blocker(at) for is_old, at in entries if not is_old]
     if old:
-        verdict = after(old, [blocker(at) for _, at in entries], counted)
+        verdict = verdict_after(old, [blocker(at) for _, at in entries], counted)
         assert sum(match.value for match in verdict.matches) == len(new)
 
 
-# --- while it is open -------------------------------------------------------------------------------------------------
+# --- while the trigger is open ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("status", ["TRIGGERED", "triggered", "TRIPPED", None])
-def test_the_evidence_of_the_open_trigger_still_counts(status: str | None) -> None:
+def test_evidence_of_open_trigger_still_counts(status: str | None) -> None:
     old = [blocker(0), blocker(1)]
     breaker = tripped(snapshot(*old)) | {"status": status}
     assert systemic(*old, circuit_breaker=breaker) == [OUTAGE]
 
 
-def test_an_entry_without_a_resolution_counts_as_resolved_once_the_status_is_ok() -> None:
+def test_entry_without_resolution_is_acknowledged_when_status_is_ok() -> None:
     old = [blocker(0), blocker(1)]
     breaker = tripped(snapshot(*old)) | {"status": "OK", "current_trigger": None}
     assert systemic(*old, circuit_breaker=breaker) == []
 
 
-def test_a_trip_whose_entry_is_gone_trips_again() -> None:
+def test_trip_with_missing_entry_trips_again() -> None:
     assert systemic(blocker(0), blocker(1), circuit_breaker={"status": "OK", "history": []}) == [OUTAGE]
 
 
-def test_a_check_that_found_nothing_acknowledges_nothing() -> None:
+def test_ok_check_acknowledges_nothing() -> None:
     history = [{"timestamp": "2025-01-18T17:00:00Z", "pattern": None, "result": "OK", "checks": 7}]
     assert systemic(blocker(0), blocker(1), circuit_breaker={"status": "OK", "history": history}) == [OUTAGE]
 
 
-def test_a_resolution_entered_by_hand_beside_the_trip_acknowledges_no_more_than_its_evidence() -> None:
+def test_hand_made_resolution_acknowledges_only_its_evidence() -> None:
     old = [blocker(0), blocker(1)]
     breaker = tripped(snapshot(*old))
     by_hand = {**breaker["current_trigger"], "resolution": "ADR-003", "resolved_at": "2025-01-18T17:00:00Z"}
@@ -177,7 +177,7 @@ def test_a_resolution_entered_by_hand_beside_the_trip_acknowledges_no_more_than_
         ({"resolved_at": "2025-01-18T12:05:00Z"}, False),
         ({"resolved_at": "2025-01-18T12:05:00Z", "result": "TRIGGERED"}, False),
         ({"resolved_at": "2025-01-18T13:05:00+01:00"}, False),
-        ({"resolved_at": "2025-01-18T12:00:30Z"}, True),  # one of the records is younger than this
+        ({"resolved_at": "2025-01-18T12:00:30Z"}, True),  # one of the records is later than this
         ({}, True),
         ({"timestamp": "2025-01-18T12:05:00Z"}, False),
         ({"resolved_at": "yesterday", "timestamp": "2025-01-18T12:05:00Z"}, False),
@@ -186,13 +186,13 @@ def test_a_resolution_entered_by_hand_beside_the_trip_acknowledges_no_more_than_
         ({"resolved_at": "2025-01-18T12:05:00Z", "result": "OK"}, True),
     ],
 )
-def test_an_entry_of_another_tool_covers_what_had_happened_until_then(entry: Fields, trips: bool) -> None:
+def test_foreign_entry_covers_records_up_to_its_time(entry: Fields, trips: bool) -> None:
     history = [{"timestamp": "2025-01-18T12:00:30Z", "pattern": OUTAGE, **entry}]
     found = systemic(blocker(0), blocker(1), blocker(2), circuit_breaker={"status": "OK", "history": history})
     assert found == ([OUTAGE] if trips else [])
 
 
-def test_after_an_entry_of_another_tool_new_records_count() -> None:
+def test_records_after_foreign_entry_count() -> None:
     history = [{"timestamp": "2025-01-18T12:01:30Z", "pattern": OUTAGE}]
     board = [blocker(0), blocker(1), blocker(2), blocker(3)]
     (match,) = evaluate(SYSTEMIC, snapshot(*board, circuit_breaker={"status": "OK", "history": history}), NOW).matches
@@ -211,24 +211,24 @@ def test_after_an_entry_of_another_tool_new_records_count() -> None:
         [{"pattern": OUTAGE, "evidence": {OUTAGE: "first -1"}}], [{"pattern": OUTAGE, "evidence": "lost"}],
     ],
 )  # fmt: skip
-def test_a_history_that_somebody_broke_acknowledges_nothing_and_breaks_nothing(history: object) -> None:
+def test_broken_history_acknowledges_nothing(history: object) -> None:
     assert systemic(blocker(0), blocker(1), circuit_breaker={"status": "OK", "history": history}) == [OUTAGE]
 
 
 @pytest.mark.parametrize("breaker", [None, 5, "OK", [], [{"history": []}], {"status": "TRIGGERED"}])
-def test_a_breaker_section_that_somebody_broke_acknowledges_nothing(breaker: object) -> None:
+def test_broken_breaker_section_acknowledges_nothing(breaker: object) -> None:
     assert systemic(blocker(0), blocker(1), circuit_breaker=breaker) == [OUTAGE]
 
 
 # --- entries of earlier releases --------------------------------------------------------------------------------------
 
-MANY = 501  # as many as an earlier release kept as a position
+MANY = 501  # an earlier release kept a position for this many
 
 
 def by_earlier_release(
     *records: Any, evidence: str | None = None, resolved_at: str | None = "2025-01-18T17:00:00Z"
 ) -> Fields:
-    """The breaker as an earlier release left it after a resolution."""
+    """The breaker section as an earlier release left it after a resolution."""
     found = snapshot(*records).records("anomalies")
     text = evidence if evidence is not None else " ".join(map(legacy_fingerprint, found))
     entry: Fields = {"timestamp": "2025-01-18T16:00:00Z", "pattern": OUTAGE, "result": "TRIGGERED", "trip_id": "0" * 12}
@@ -236,7 +236,7 @@ def by_earlier_release(
     return {"status": "OK", "current_trigger": None, "history": [entry]}
 
 
-def test_old_fingerprints_still_acknowledge_their_records() -> None:
+def test_legacy_fingerprints_still_acknowledge() -> None:
     old = [blocker(0), blocker(1)]
     breaker = by_earlier_release(*old)
     assert systemic(*old, circuit_breaker=breaker) == []
@@ -244,14 +244,14 @@ def test_old_fingerprints_still_acknowledge_their_records() -> None:
     assert systemic(*old, blocker(2), blocker(3), circuit_breaker=breaker) == [OUTAGE]
 
 
-def test_old_and_new_fingerprints_of_one_rule_add_up() -> None:
+def test_legacy_and_new_fingerprints_add_up() -> None:
     old, new = [blocker(0), blocker(1)], [blocker(2), blocker(3)]
     both = resolved(snapshot(*old, *new, circuit_breaker=by_earlier_release(*old)))
     assert systemic(*old, *new, circuit_breaker=both) == []
     assert systemic(*old, *new, blocker(4), circuit_breaker=both) == []
 
 
-def test_old_position_covers_records_up_to_its_resolution() -> None:
+def test_legacy_position_covers_records_up_to_resolution() -> None:
     old: list[Any] = [blocker(at % 60, n=at) for at in range(MANY)]
     breaker = by_earlier_release(evidence=f"first {MANY} anomalies")
     assert systemic(*old, circuit_breaker=breaker) == []
@@ -260,20 +260,20 @@ def test_old_position_covers_records_up_to_its_resolution() -> None:
     assert systemic(*late, *old, circuit_breaker=breaker) == [OUTAGE]
 
 
-def test_old_position_covers_records_without_time_while_the_list_is_whole() -> None:
+def test_legacy_position_covers_undated_records_of_whole_list() -> None:
     old: list[Any] = [{**blocker(0, n=at), "timestamp": None} for at in range(MANY)]
     breaker = by_earlier_release(evidence=f"first {MANY} anomalies")
     assert systemic(*old, circuit_breaker=breaker) == []
     assert systemic(*old[:5], circuit_breaker=breaker) == [OUTAGE]
 
 
-def test_old_position_of_a_trip_closed_by_status_alone_covers_its_records() -> None:
+def test_legacy_position_of_trip_closed_by_status_covers_records() -> None:
     old: list[Any] = [blocker(at % 60, n=at) for at in range(MANY)]
     breaker = by_earlier_release(evidence=f"first {MANY} anomalies", resolved_at=None)
     assert systemic(*old, circuit_breaker=breaker) == []
 
 
-def test_old_position_with_fingerprints_behind_it_covers_both() -> None:
+def test_legacy_position_and_fingerprints_cover_both() -> None:
     old: list[Any] = [blocker(at % 60, n=at) for at in range(MANY)]
     late = [blocker(5 * 60 + at) for at in range(1, 3)]
     prints = " ".join(map(legacy_fingerprint, snapshot(*late).records("anomalies")))
@@ -281,7 +281,7 @@ def test_old_position_with_fingerprints_behind_it_covers_both() -> None:
     assert systemic(*old, *late, circuit_breaker=breaker) == []
 
 
-def test_old_position_among_anomalies_says_nothing_about_tasks() -> None:
+def test_legacy_anomaly_position_covers_no_tasks() -> None:
     ruleset = rules(rule("count(tasks, status=BLOCKED) >= 2", OUTAGE))
     tasks = [{"id": f"t{at}", "status": "BLOCKED"} for at in range(2)]
     breaker = by_earlier_release(evidence=f"first {MANY} anomalies")
@@ -291,16 +291,16 @@ def test_old_position_among_anomalies_says_nothing_about_tasks() -> None:
 # --- many records -----------------------------------------------------------------------------------------------------
 
 
-def test_many_records_are_fingerprinted_one_by_one() -> None:
+def test_many_records_are_fingerprinted_individually() -> None:
     old: list[Any] = [blocker(at % 60, n=at) for at in range(MANY)]
     assert len(resolved(snapshot(*old))["history"][0]["evidence"][OUTAGE].split()) == MANY
-    assert names(after(old, old)) == []
-    assert names(after(old, [blocker(1, "search-api"), blocker(2, "search-api")])) == [OUTAGE]
-    (match,) = after(old, [*old, blocker(700), blocker(701)]).matches
+    assert names(verdict_after(old, old)) == []
+    assert names(verdict_after(old, [blocker(1, "search-api"), blocker(2, "search-api")])) == [OUTAGE]
+    (match,) = verdict_after(old, [*old, blocker(700), blocker(701)]).matches
     assert [record.key for record in match.evidence] == [MANY, MANY + 1]
 
 
-def test_evidence_in_a_file_that_is_gone_covers_what_came_before_the_resolution() -> None:
+def test_lost_evidence_file_covers_records_before_resolution() -> None:
     breaker = by_earlier_release()
     breaker["history"][0]["evidence"] = {OUTAGE: {"file": ".liza/reports/x.evidence.json", "records": 502}}
     quiet = evaluate(SYSTEMIC, snapshot(blocker(0), blocker(1), circuit_breaker=breaker), NOW)
@@ -308,32 +308,32 @@ def test_evidence_in_a_file_that_is_gone_covers_what_came_before_the_resolution(
     assert systemic(blocker(301), blocker(302), circuit_breaker=breaker) == [OUTAGE]
 
 
-# --- notes ------------------------------------------------------------------------------------------------------------
+# --- notes added later ------------------------------------------------------------------------------------------------
 
 
-def test_a_note_does_not_make_a_record_new() -> None:
+def test_added_note_does_not_make_record_new() -> None:
     old = [blocker(0), blocker(1)]
     noted = [{**each, "note": "seen", "details": {**each["details"], "ticket": 7}} for each in old]
-    assert names(after(old, noted)) == []
+    assert names(verdict_after(old, noted)) == []
 
 
 @pytest.mark.parametrize("change", [{"task": "task-9"}, {"reporter": "x"}, {"timestamp": "2025-01-18T12:30:00Z"}])
-def test_what_happened_to_whom_and_when_makes_a_record(change: Fields) -> None:
+def test_changed_core_field_makes_record_new(change: Fields) -> None:
     old = [blocker(0), blocker(1)]
-    assert names(after(old, [{**each, **change} for each in old])) == [OUTAGE]
+    assert names(verdict_after(old, [{**each, **change} for each in old])) == [OUTAGE]
 
 
-def test_a_declared_detail_makes_a_record() -> None:
+def test_changed_declared_detail_makes_record_new() -> None:
     old = [blocker(0), blocker(1)]
-    assert names(after(old, [blocker(0, "search-api"), blocker(1, "search-api")])) == [OUTAGE]
+    assert names(verdict_after(old, [blocker(0, "search-api"), blocker(1, "search-api")])) == [OUTAGE]
 
 
-def test_of_an_own_type_every_detail_makes_a_record() -> None:
+def test_any_changed_detail_of_own_type_makes_record_new() -> None:
     ruleset = rules("count(type=flaky) >= 2")
     old = [anomaly("flaky", at, test="a") for at in range(2)]
-    assert names(after(old, old, ruleset)) == []
-    assert names(after(old, [{**each, "note": "seen"} for each in old], ruleset)) == []
-    assert names(after(old, [anomaly("flaky", at, test="b") for at in range(2)], ruleset)) == ["own"]
+    assert names(verdict_after(old, old, ruleset)) == []
+    assert names(verdict_after(old, [{**each, "note": "seen"} for each in old], ruleset)) == []
+    assert names(verdict_after(old, [anomaly("flaky", at, test="b") for at in range(2)], ruleset)) == ["own"]
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
@@ -364,32 +364,30 @@ def acknowledged_at(value: Any, condition: str = "metric(config.n) >= 2") -> Fie
         ("NOT count(type=x) >= 1", 0, [0, 7], []),
     ],
 )
-def test_a_number_counts_again_when_it_is_worse(
-    condition: str, at: float, quiet: list[float], worse: list[float]
-) -> None:
+def test_number_counts_again_when_worse(condition: str, at: float, quiet: list[float], worse: list[float]) -> None:
     breaker = acknowledged_at(at, condition)
     assert [value for value in quiet if names(numbered(value, breaker, condition))] == []
     assert [value for value in worse if not names(numbered(value, breaker, condition))] == []
 
 
-def test_a_number_that_recovered_counts_from_there() -> None:
+def test_recovered_number_counts_from_threshold() -> None:
     breaker = acknowledged_at(5)
     back = numbered(1, breaker)
     assert back.recovered == ("own",)
-    after_it = section.follow_numbers(breaker, back.recovered, {})
-    assert numbered(1, after_it).recovered == ()
-    assert names(numbered(2, after_it)) == ["own"]
-    assert numbered(None, breaker).recovered == (), "a number that is absent has not recovered"
+    recovered = section.follow_numbers(breaker, back.recovered, {})
+    assert numbered(1, recovered).recovered == ()
+    assert names(numbered(2, recovered)) == ["own"]
+    assert numbered(None, breaker).recovered == (), "an absent number has not recovered"
 
 
-def test_a_number_acknowledged_twice_counts_from_the_later_value() -> None:
+def test_number_acknowledged_twice_counts_from_later_value() -> None:
     breaker = acknowledged_at(2)
     again = resolved(snapshot(config={"n": 5}, circuit_breaker=breaker), rules("metric(config.n) >= 2"))
     assert names(numbered(5, again)) == []
     assert names(numbered(6, again)) == ["own"]
 
 
-def test_a_number_that_an_earlier_release_acknowledged_counts_from_where_it_is_found() -> None:
+def test_number_without_recorded_value_counts_from_first_seen() -> None:
     breaker = acknowledged_at(5)
     breaker["history"][0]["evidence"] = {"own": ""}
     found = numbered(4, breaker)
@@ -400,15 +398,15 @@ def test_a_number_that_an_earlier_release_acknowledged_counts_from_where_it_is_f
     assert names(numbered(5, known)) == ["own"]
 
 
-def test_few_records_are_acknowledged_with_the_records_there_are() -> None:
+def test_low_count_is_acknowledged_with_its_records() -> None:
     ruleset = rules("count(type=external_blocker) < 3")
     old = [blocker(0), blocker(1)]
-    assert names(after(old, old, ruleset)) == []
-    assert names(after(old, old[:1], ruleset)) == ["own"]
-    assert names(after(old, [*old, blocker(2)], ruleset)) == []
+    assert names(verdict_after(old, old, ruleset)) == []
+    assert names(verdict_after(old, old[:1], ruleset)) == ["own"]
+    assert names(verdict_after(old, [*old, blocker(2)], ruleset)) == []
 
 
-def test_of_two_metrics_the_one_that_was_not_acknowledged_counts() -> None:
+def test_unacknowledged_metric_of_two_counts() -> None:
     ruleset = rules("metric(config.a) >= 2 OR metric(config.b) >= 2")
     breaker = resolved(snapshot(config={"a": 2, "b": 0}), ruleset)
     assert names(evaluate(ruleset, snapshot(config={"a": 2, "b": 2}, circuit_breaker=breaker), NOW)) == ["own"]
@@ -417,27 +415,27 @@ def test_of_two_metrics_the_one_that_was_not_acknowledged_counts() -> None:
 # --- rearm ------------------------------------------------------------------------------------------------------------
 
 
-def test_with_any_new_one_new_record_trips_together_with_the_old_ones() -> None:
+def test_any_new_trips_with_one_new_record() -> None:
     ruleset = rules(rule("count(same(blocker_service)) >= 3", rearm="any_new"))
     old = [blocker(0), blocker(1), blocker(2)]
-    assert names(after(old, old, ruleset)) == []
-    (match,) = after(old, [*old, blocker(3)], ruleset).matches
+    assert names(verdict_after(old, old, ruleset)) == []
+    (match,) = verdict_after(old, [*old, blocker(3)], ruleset).matches
     assert [record.key for record in match.evidence] == [0, 1, 2, 3]
 
 
-def test_with_any_new_a_new_record_of_another_group_trips_nothing() -> None:
+def test_any_new_ignores_new_record_of_other_group() -> None:
     ruleset = rules(rule("count(same(blocker_service)) >= 3", rearm="any_new"))
     old = [blocker(0), blocker(1), blocker(2)]
-    assert names(after(old, [*old, blocker(3, "search-api")], ruleset)) == []
+    assert names(verdict_after(old, [*old, blocker(3, "search-api")], ruleset)) == []
 
 
-def test_with_any_new_the_reason_for_quiet_is_that_it_was_dealt_with() -> None:
+def test_any_new_reports_acknowledged_as_reason() -> None:
     ruleset = rules(rule("count(same(blocker_service)) >= 3", rearm="any_new"))
     old = [blocker(0), blocker(1), blocker(2)]
-    assert progress(after(old, old, ruleset), "own").reason is Reason.ACKNOWLEDGED
+    assert progress(verdict_after(old, old, ruleset), "own").reason is Reason.ACKNOWLEDGED
 
 
-def test_with_any_new_a_record_that_two_trips_had_as_evidence_covers_one_record_only() -> None:
+def test_any_new_counts_record_of_two_trips_once() -> None:
     ruleset = rules(rule("count(same(blocker_service)) >= 3", rearm="any_new"))
     old = [blocker(0), blocker(1), blocker(2)]
     once = resolved(snapshot(*old), ruleset)
@@ -447,7 +445,7 @@ def test_with_any_new_a_record_that_two_trips_had_as_evidence_covers_one_record_
     assert names(evaluate(ruleset, snapshot(*more, blocker(0), circuit_breaker=twice), NOW)) == ["own"]
 
 
-# --- evidence that comes to a trip later ------------------------------------------------------------------------------
+# --- evidence added to an open trip -----------------------------------------------------------------------------------
 
 PRINTS = st.lists(st.sampled_from(["00000001", "00000002", "00000003"]), max_size=5)
 
@@ -461,27 +459,25 @@ PRINTS = st.lists(st.sampled_from(["00000001", "00000002", "00000003"]), max_siz
         ("00000001 00000001", "00000001 00000002", "00000001 00000001 00000002"),
     ],
 )
-def test_of_two_texts_every_fingerprint_is_kept_as_often_as_one_of_them_has_it(
-    known: str, more: str, both: str
-) -> None:
+def test_merge_keeps_higher_count_of_each_fingerprint(known: str, more: str, both: str) -> None:
     assert merge_evidence(known, more) == both
 
 
 @given(PRINTS, PRINTS)
-def test_what_is_in_one_of_two_texts_is_in_both_together(known: list[str], more: list[str]) -> None:
+def test_merged_evidence_contains_both_texts(known: list[str], more: list[str]) -> None:
     both = merge_evidence(" ".join(known), " ".join(more)).split()
     assert {each: both.count(each) for each in both} == {
         each: max(known.count(each), more.count(each)) for each in {*known, *more}
     }
 
 
-def test_numbers_of_two_texts_have_the_later_value() -> None:
+def test_merge_keeps_later_value_of_numbers() -> None:
     assert merge_evidence("00000001 a.b=2 c=1", "a.b=3.5") == "00000001 a.b=3.5 c=1"
     assert merge_evidence("first 502 anomalies; 00000001", "00000002") == "first 502 anomalies; 00000001 00000002"
 
 
 @pytest.mark.parametrize("number", [3, MANY])
-def test_with_the_evidence_of_both_nothing_of_either_is_unknown(number: int) -> None:
+def test_merged_evidence_leaves_nothing_new(number: int) -> None:
     records = snapshot(*(blocker(at, n=at) for at in range(number))).records("anomalies")
     early, late = records[:2], records
     entry = {"evidence": {OUTAGE: merge_evidence(format_evidence(early), format_evidence(late))}}

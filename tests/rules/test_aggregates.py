@@ -1,4 +1,4 @@
-"""Streaks, shares, spans of time, numbers of the blackboard, and the streams that all of them can be about."""
+"""Streaks, shares, spans of time, numbers of the blackboard, and the streams that aggregates read."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from liza.rules.evaluate import evaluate
-from tests.rules.boards import NOW, groups, holds, judge, matches, progress, rules, snapshot
+from tests.rules.boards import NOW, groups, holds, matches, progress, rules, snapshot, verdict_of
 
 
 def attempts(*results: str, test: str = "t1") -> list[dict[str, object]]:
@@ -33,37 +33,37 @@ def slices(*entries: Mapping[str, object]) -> list[dict[str, object]]:
         ("ffpfff", 3),
     ],
 )
-def test_a_streak_goes_back_from_the_newest_until_a_filter_fails(results: str, length: int) -> None:
+def test_streak_ends_at_first_failing_filter(results: str, length: int) -> None:
     entries = attempts(*("failed" if each == "f" else "passed" for each in results))
-    verdict = judge("streak(attempts, result=failed) >= 9", slices=slices(*entries))
+    verdict = verdict_of("streak(attempts, result=failed) >= 9", slices=slices(*entries))
     assert progress(verdict, "own").value == length
 
 
 @given(st.text("fpi", max_size=12))
-def test_where_skips_and_a_failing_filter_ends(results: str) -> None:
+def test_where_skips_records_without_ending_streak(results: str) -> None:
     words = {"f": "failed", "p": "passed", "i": "infra"}
     entries = attempts(*(words[each] for each in results))
-    verdict = judge("streak(attempts where result != infra, result=failed) >= 99", slices=slices(*entries))
+    verdict = verdict_of("streak(attempts where result != infra, result=failed) >= 99", slices=slices(*entries))
     seen = results.replace("i", "")
     assert progress(verdict, "own").value == len(seen) - len(seen.rstrip("f"))
 
 
-def test_a_streak_is_in_the_order_of_the_list_and_not_of_the_times() -> None:
+def test_streak_follows_list_order_not_time() -> None:
     records = ({"a": 1, "timestamp": "2025-01-18T15:00:00Z"}, {"a": 2, "timestamp": "2025-01-18T14:00:00Z"})
     assert groups("streak(a=2) >= 1", *records) == {None: [1]}
 
 
-def test_another_group_ends_a_streak() -> None:
+def test_other_group_ends_streak() -> None:
     records = [{"a": text} for text in ("x", "x", "y", "x", "X.")]
     assert [[r.key for r in m.evidence] for m in matches("streak(same(a)) >= 2", *records)] == [[3, 4]]
 
 
-def test_a_record_without_the_field_ends_a_streak_of_groups() -> None:
+def test_record_without_field_ends_grouped_streak() -> None:
     assert groups("streak(same(a)) >= 1", {"a": "x"}, {}, {"a": "x"}) == {"x": [2]}
     assert groups("streak(same(a)) >= 1", {"a": "x"}, {"a": "x"}, {}) == {}
 
 
-def test_a_list_value_carries_the_streak_of_each_of_its_groups() -> None:
+def test_list_value_continues_streak_of_each_group() -> None:
     records = ({"a": ["x", "y"]}, {"a": ["x", "y", "z"]}, {"a": ["y", "x"]})
     found = matches("streak(same(a)) >= 3", *records)
     assert [[record.key for record in match.evidence] for match in found] == [[0, 1, 2], [0, 1, 2]]
@@ -71,7 +71,7 @@ def test_a_list_value_carries_the_streak_of_each_of_its_groups() -> None:
     assert groups("streak(same(a)) >= 2", *records, {"a": "y"}) == {"y": [0, 1, 2, 3]}
 
 
-def test_per_gives_each_its_own_streak_whatever_lies_between() -> None:
+def test_per_gives_each_owner_its_own_streak() -> None:
     entries = [{"test": test, "result": result} for test, result in zip("aababa", ["failed"] * 6, strict=True)]
     condition = "streak(attempts, per(slice, test), result=failed) >= 3"
     assert groups(condition, slices=slices(*entries)) == {"slice-1 / a": [0, 1, 3, 5]}
@@ -81,43 +81,43 @@ def test_per_gives_each_its_own_streak_whatever_lies_between() -> None:
     assert set(groups(condition, slices=slices(*entries))) == {"slice-1 / b"}
 
 
-def test_a_gossip_loop_is_the_same_objection_without_a_change() -> None:
+def test_gossip_loop_is_same_objection_without_change() -> None:
     condition = "streak(rounds, per(claim), same(objection), changed=false) >= 3"
-    said = {"objection": "not tested", "changed": False}
-    claims = [{"id": "c1", "rounds": [said, said | {"objection": "Not  tested."}, said]}]
+    round_ = {"objection": "not tested", "changed": False}
+    claims = [{"id": "c1", "rounds": [round_, round_ | {"objection": "Not  tested."}, round_]}]
     assert list(groups(condition, claims=claims)) == ["c1 / not tested"]
-    claims[0]["rounds"] = [said, said | {"changed": True}, said, said]
+    claims[0]["rounds"] = [round_, round_ | {"changed": True}, round_, round_]
     assert groups(condition, claims=claims) == {}
-    claims[0]["rounds"] = [said, said, said | {"objection": "too slow"}]
+    claims[0]["rounds"] = [round_, round_, round_ | {"objection": "too slow"}]
     assert groups(condition, claims=claims) == {}
 
 
 # --- share ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_share_is_of_all_that_where_lets_through() -> None:
+def test_share_is_of_records_passing_where() -> None:
     records = ({"ok": False}, {"ok": True}, {"ok": False}, {"ok": False}, {"infra": True, "ok": True})
     assert holds("share(anomalies where infra != true, ok=false) = 0.75", *records)
     assert holds("share(ok=false) = 0.6", *records)
 
 
-def test_a_share_of_nothing_is_zero() -> None:
+def test_share_of_no_records_is_zero() -> None:
     assert not holds("share(ok=false) > 0")
 
 
-def test_a_share_is_used_with_a_minimum_count() -> None:
+def test_share_combines_with_minimum_count() -> None:
     condition = "share(ok=false) >= 0.5 AND count(ok=false) >= 3"
     assert not holds(condition, {"ok": False})
     assert not holds(condition, *[{"ok": False}] * 3, *[{"ok": True}] * 4)
     assert groups(condition, *[{"ok": False}] * 3, {"ok": True}) == {None: [0, 1, 2]}
 
 
-def test_a_share_in_groups_is_of_each_group() -> None:
+def test_grouped_share_is_computed_per_group() -> None:
     records = ({"a": "x", "ok": False}, {"a": "x", "ok": True}, {"a": "y", "ok": False}, {"ok": False})
     assert groups("share(same(a), ok=false) >= 0.6", *records) == {"y": [2]}
 
 
-def test_a_share_among_similar_texts_counts_those_that_the_filter_turns_away() -> None:
+def test_similar_share_includes_records_failing_the_filter() -> None:
     records = [{"a": f"timeout of the job at line {line}", "ok": line > 1} for line in (1, 2, 3)]
     assert groups("share(similar(a), ok=false) >= 0.5", *records) == {}
 
@@ -131,11 +131,11 @@ def test_distinct_is_an_extra_test_on_the_group() -> None:
     assert groups(condition, *[{"a": "x", "task": "t1"}] * 2, {"a": "x", "task": "t2"}) == {"x": [0, 1, 2]}
 
 
-def test_distinct_does_not_count_what_is_absent() -> None:
+def test_distinct_ignores_absent_values() -> None:
     assert not holds("count(distinct(task) >= 2) >= 2", {"task": "t1"}, {"task": None}, {})
 
 
-def test_distinct_and_the_threshold_may_be_params() -> None:
+def test_distinct_and_threshold_accept_params() -> None:
     one = {"name": "own", "condition": "count(distinct(task) >= $tasks) >= $n", "severity": "SPEC_FLAW"}
     ruleset = rules(one | {"params": {"tasks": 2, "n": 3}})
     assert evaluate(ruleset, snapshot({"task": 1}, {"task": 2}, {"task": 2}), NOW).matches
@@ -152,26 +152,26 @@ def at(minute: int) -> dict[str, object]:
         ((0, 20, 40), [0, 1, 2]),
         ((0, 30, 60), [0, 1, 2]),  # a span holds both of its ends
         ((0, 30, 61), []),
-        ((0, 50, 70, 100, 200), [1, 2, 3]),  # it slides
-        ((60, 0, 30), [0, 1, 2]),  # whatever the order of the list
+        ((0, 50, 70, 100, 200), [1, 2, 3]),  # the span slides
+        ((60, 0, 30), [0, 1, 2]),  # in any list order
     ],
 )
-def test_within_means_that_some_span_of_that_length_holds_them(minutes: tuple[int, ...], found: list[int]) -> None:
+def test_within_needs_one_span_holding_all(minutes: tuple[int, ...], found: list[int]) -> None:
     assert groups("count(within(1h)) >= 3", *map(at, minutes)) == ({None: found} if found else {})
 
 
-def test_a_record_without_a_usable_time_may_be_in_any_span() -> None:
+def test_record_without_usable_time_fits_any_span() -> None:
     assert groups("count(within(1h)) >= 3", at(0), {"timestamp": "soon"}, at(59)) == {None: [0, 1, 2]}
 
 
-def test_within_is_asked_of_each_group_on_its_own() -> None:
+def test_within_applies_per_group() -> None:
     records = [at(minute) | {"a": "xy"[minute % 2]} for minute in (0, 1, 2, 61, 63, 65)]
     assert groups("count(same(a), within(10m)) >= 3", *records) == {"y": [3, 4, 5]}
 
 
 @given(st.lists(st.integers(0, 300), max_size=9), st.integers(1, 120))
-def test_within_finds_the_fullest_span(minutes: list[int], length: int) -> None:
-    verdict = judge(f"count(within({length}m)) >= 99", *map(at, minutes))
+def test_within_finds_fullest_span(minutes: list[int], length: int) -> None:
+    verdict = verdict_of(f"count(within({length}m)) >= 99", *map(at, minutes))
     fullest = max((sum(start <= each <= start + length for each in minutes) for start in minutes), default=0)
     assert progress(verdict, "own").value == fullest
 
@@ -179,7 +179,7 @@ def test_within_finds_the_fullest_span(minutes: list[int], length: int) -> None:
 # --- metric -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_metric_is_a_number_of_the_board() -> None:
+def test_metric_reads_a_number_of_the_board() -> None:
     sprint = {"metrics": {"tasks_blocked": 3}}
     assert holds("metric(sprint.metrics.tasks_blocked) >= 3", sprint=sprint)
     assert not holds("metric(sprint.metrics.tasks_blocked) > 3", sprint=sprint)
@@ -190,16 +190,16 @@ def test_a_metric_is_a_number_of_the_board() -> None:
 @pytest.mark.parametrize(
     "condition", ["metric(config.n) >= 0", "metric(config.n) < 9", "metric(config.n) + count() >= 0"]
 )
-def test_a_metric_that_is_no_number_is_no_match(value: object, condition: str) -> None:
+def test_non_numeric_metric_never_matches(value: object, condition: str) -> None:
     assert not holds(condition, config={"n": value})
     assert not holds(condition)
 
 
-def test_a_metric_that_is_absent_is_no_match_behind_not_either() -> None:
+def test_absent_metric_does_not_match_under_not() -> None:
     assert not holds("NOT metric(config.tests_run) >= 5")
 
 
-def test_a_metric_with_records_has_their_evidence() -> None:
+def test_metric_with_records_has_their_evidence() -> None:
     assert groups("metric(config.n) >= 1 AND count(a=1) >= 1", {"b": 1}, {"a": 1}, config={"n": 1}) == {None: [1]}
 
 
@@ -228,7 +228,7 @@ BOARD: dict[str, object] = {
         ("iterations", 1),
     ],
 )
-def test_each_stream_can_be_counted(stream: str, key: int | str) -> None:
+def test_every_stream_can_be_counted(stream: str, key: int | str) -> None:
     log = ({"agent": "coder-1", "action": "start", "x": 1}, {"action": "stop"})
     (match,) = matches(f"count({stream}, x=1) >= 1", {"x": 0}, {"x": 1}, log=log, **BOARD)
     assert [(record.stream, record.key) for record in match.evidence] == [(stream, key)]
@@ -242,13 +242,13 @@ def test_each_stream_can_be_counted(stream: str, key: int | str) -> None:
         ("count(iterations, per(loop)) >= 1", {"l1": [0, 1]}),
     ],
 )
-def test_what_lies_inside_a_claim_slice_or_loop_knows_its_owner(condition: str, keys: dict[str, list[int]]) -> None:
+def test_nested_records_know_their_owner(condition: str, keys: dict[str, list[int]]) -> None:
     assert groups(condition, **BOARD) == keys
 
 
 @pytest.mark.parametrize("stream", ["anomalies", "tasks", "agents", "discovered", "rounds", "attempts", "iterations"])
 @pytest.mark.parametrize("value", [None, 5, "text", [], {}, [None, 3, "x"], {"x": 3}])
-def test_a_stream_that_is_not_what_it_should_be_is_empty(stream: str, value: object) -> None:
+def test_malformed_stream_is_empty(stream: str, value: object) -> None:
     owner = {"rounds": "claims", "attempts": "slices", "iterations": "loops"}.get(stream)
     board = {owner: [{"id": "o", stream: value}]} if owner else {stream: value}
     assert not holds(f"count({stream}) >= 1", **board)

@@ -1,4 +1,4 @@
-"""What the pack of alarms is silent about and what it tells: each rule on its smallest board."""
+"""The alarms pack: each rule on its smallest firing board, and on boards where it stays quiet."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -21,7 +21,7 @@ def ago(**span: float) -> str:
 
 
 def task(status: str = "CLAIMED", **fields: Any) -> dict[str, Any]:
-    """One task, and an agent that is at work on it."""
+    """One task, and an agent working on it."""
     return {"tasks": [{"id": "task-1", "status": status, **fields}], "agents": CODERS}
 
 
@@ -37,8 +37,8 @@ def claims(*names: str | None) -> dict[str, Any]:
     return task(history=[{"time": ago(hours=1), "event": "claimed", "agent": name} for name in names])
 
 
-def told(board: Mapping[str, Any], *anomalies: Fields) -> dict[str, str | None]:
-    """The rules that find something, and about what."""
+def alarms_of(board: Mapping[str, Any], *anomalies: Fields) -> dict[str, str | None]:
+    """The rules that raise an alarm, each with its key."""
     verdict = evaluate(ALARMS, snapshot(*anomalies, **board), NOW)
     assert verdict.matches == (), "an alarm never halts"
     return {match.rule.name: match.key for match in verdict.observed}
@@ -133,38 +133,38 @@ QUIET: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("rule", "key", "board"), FIRES, ids=[f"{rule}-{n}" for n, (rule, *_) in enumerate(FIRES)])
-def test_it_tells_of_what_it_is_about(rule: str, key: str, board: dict[str, Any]) -> None:
-    assert told(board).get(rule) == key
+def test_alarm_fires_on_its_smallest_board(rule: str, key: str, board: dict[str, Any]) -> None:
+    assert alarms_of(board).get(rule) == key
 
 
 @pytest.mark.parametrize(("rule", "board"), QUIET, ids=[f"{rule}-{n}" for n, (rule, _) in enumerate(QUIET)])
-def test_it_is_quiet_about_what_only_looks_like_it(rule: str, board: dict[str, Any]) -> None:
-    assert rule not in told(board)
+def test_alarm_is_quiet_on_look_alike_board(rule: str, board: dict[str, Any]) -> None:
+    assert rule not in alarms_of(board)
 
 
 @pytest.mark.parametrize("kind", ["hypothesis_exhaustion", "review_deadlock"])
-def test_an_anomaly_that_is_an_alarm_by_itself_is_told_for_its_task(kind: str) -> None:
-    assert told({}, anomaly(kind, task="task-7")) == {kind: "task-7"}
-    assert told({}, anomaly("retry_loop", task="task-7")) == {}
+def test_alarm_type_anomaly_is_reported_for_its_task(kind: str) -> None:
+    assert alarms_of({}, anomaly(kind, task="task-7")) == {kind: "task-7"}
+    assert alarms_of({}, anomaly("retry_loop", task="task-7")) == {}
 
 
-def test_every_rule_of_the_pack_has_a_board_on_which_it_tells_and_one_on_which_it_does_not() -> None:
+def test_every_alarm_has_a_firing_and_a_quiet_board() -> None:
     names = {compiled.rule.name for compiled in ALARMS.rules} - {"hypothesis_exhaustion", "review_deadlock"}
     assert {rule for rule, *_ in FIRES} == names == {rule for rule, _ in QUIET}
 
 
-def test_a_quiet_team_causes_no_alarm() -> None:
+def test_quiet_team_causes_no_alarm() -> None:
     board = {**task(assigned_to="coder-1", iteration=1, review_cycles_current=0), "discovered": []}
-    assert told(board, anomaly("retry_loop"), anomaly("note")) == {}
+    assert alarms_of(board, anomaly("retry_loop"), anomaly("note")) == {}
 
 
-def test_no_rule_of_the_pack_is_among_those_that_halt() -> None:
+def test_alarm_rules_never_halt() -> None:
     assert not {each.rule.name for each in ALARMS.rules} & {each.rule.name for each in SYSTEMIC.rules}
     assert {each.rule.action for each in ALARMS.rules} == {"ALERT"}
     assert read_rules(None, protocol="loops").alarms == ()
 
 
-def test_tasks_are_told_apart() -> None:
+def test_alarms_are_separate_per_task() -> None:
     both: dict[str, Any] = {"tasks": [{"id": "a", "status": "BLOCKED"}, {"id": "b", "status": "BLOCKED"}]}
     verdict = evaluate(ALARMS, snapshot(**both), NOW)
     assert sorted(str(match.key) for match in verdict.observed) == ["a", "b"]
@@ -184,18 +184,18 @@ def test_tasks_are_told_apart() -> None:
     ],
     ids=str,
 )
-def test_an_odd_board_causes_no_alarm_and_no_error(section: dict[str, Any]) -> None:
-    assert told(section) == {}
+def test_odd_board_causes_no_alarm_or_error(section: dict[str, Any]) -> None:
+    assert alarms_of(section) == {}
 
 
-def test_a_task_cannot_claim_to_have_cycles_left() -> None:
+def test_task_cannot_set_its_own_cycles_left() -> None:
     board = task(review_cycles_current=5, review_cycles_left=99, iterations_left=99, iteration=10)
-    assert {"review_cycles_used_up", "iterations_used_up"} <= told(board).keys()
+    assert {"review_cycles_used_up", "iterations_used_up"} <= alarms_of(board).keys()
 
 
-def test_a_claim_without_a_name_is_no_second_agent() -> None:
-    assert "task_reassigned" not in told(claims("coder-1", None))
+def test_claim_without_agent_is_not_a_second_agent() -> None:
+    assert "task_reassigned" not in alarms_of(claims("coder-1", None))
 
 
-def test_a_rejected_task_that_nobody_has_is_told_of() -> None:
-    assert "rejected_without_coder" in told(task("REJECTED", assigned_to=None))
+def test_unassigned_rejected_task_is_reported() -> None:
+    assert "rejected_without_coder" in alarms_of(task("REJECTED", assigned_to=None))

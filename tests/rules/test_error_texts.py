@@ -1,4 +1,4 @@
-"""How well errors as agents write them are told apart and brought together, on a list grouped by hand."""
+"""How well real error texts are kept apart and brought together, on a list grouped by hand."""
 
 import os
 from collections.abc import Iterable
@@ -16,13 +16,13 @@ with open(os.path.join(os.path.dirname(__file__), "error_texts.yaml"), encoding=
 TRUTH = {text: name for name, texts in GROUPS.items() for text in texts}
 FOUND = similar_groups(TRUTH, 0.7)
 
-# What holds now, a little rounded down: a change that makes it worse is noticed, one that makes it better may raise
-# them. Precision counts for more: a wrong join can trip the breaker, a wrong split only delays it.
+# The values now, rounded down a little: worse fails, better may raise them.
+# Precision counts for more: a wrong join can trip the breaker, a wrong split only delays it.
 PRECISION = 0.99
 RECALL = 0.78
 
 
-def test_the_list_is_large_and_no_text_is_in_two_groups() -> None:
+def test_corpus_is_large_and_groups_are_disjoint() -> None:
     assert len(GROUPS) >= 60
     assert len(TRUTH) >= 250
     assert len(TRUTH) == sum(map(len, GROUPS.values()))
@@ -32,17 +32,17 @@ def _pairs(groups: dict[str, str] | dict[str, int]) -> set[tuple[str, str]]:
     return {(one, other) for one, other in combinations(TRUTH, 2) if groups[one] == groups[other]}
 
 
-def test_most_of_what_is_put_together_belongs_together() -> None:
+def test_precision_of_similar_groups() -> None:
     found = _pairs(FOUND)
     assert len(found & _pairs(TRUTH)) / len(found) >= PRECISION
 
 
-def test_much_of_what_belongs_together_is_put_together() -> None:
+def test_recall_of_similar_groups() -> None:
     true = _pairs(TRUTH)
     assert len(true & _pairs(FOUND)) / len(true) >= RECALL
 
 
-# Groups of the list that look alike. They are apart although all others are there as well, which could only join them.
+# Groups of the list that look alike. They stay apart even beside all the other texts, which could only join them.
 LOOK_ALIKES = (
     ("rustc mismatched types", "rustc use after move"),
     ("rustc use after move", "rustc borrow of moved value"),
@@ -90,11 +90,11 @@ LOOK_ALIKES = (
 
 
 @pytest.mark.parametrize(("one", "other"), LOOK_ALIKES)
-def test_errors_that_look_alike_stay_apart(one: str, other: str) -> None:
+def test_look_alike_errors_stay_apart(one: str, other: str) -> None:
     assert [pair for pair in product(GROUPS[one], GROUPS[other]) if FOUND[pair[0]] == FOUND[pair[1]]] == []
 
 
-# Groups that differ in what a string method can be expected to see through: names, places, numbers, endings, a typo.
+# Groups whose texts differ in what masking should ignore: names, places, numbers, endings, a typo.
 WHOLE = (
     "rustc use after move",
     "rustc mutable borrow",
@@ -143,27 +143,27 @@ WHOLE = (
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_the_same_error_with_other_details_is_together(name: str) -> None:
+def test_same_error_with_other_details_is_together(name: str) -> None:
     assert len({FOUND[text] for text in GROUPS[name]}) == 1
 
 
 def _together(texts: Iterable[str]) -> set[frozenset[str]]:
-    """The pairs that are together if the texts come in this order."""
+    """The pairs that are together when the texts are added in this order."""
     grouper = Grouper()
     numbers = {text: grouper.add(text) for text in texts}
     groups = {text: grouper.group(number) for text, number in numbers.items()}
     return {frozenset(pair) for pair in combinations(groups, 2) if groups[pair[0]] == groups[pair[1]]}
 
 
-# Neighbours in the list are the likeliest to meet.
+# Neighbours in the list are the most likely to be joined.
 _NEIGHBOURS = st.integers(0, len(TRUTH) - 25).map(lambda start: list(TRUTH)[start : start + 25])
 
 
 @given(_NEIGHBOURS.flatmap(st.permutations))
-def test_the_order_in_which_errors_come_changes_nothing(texts: list[str]) -> None:
+def test_grouping_is_independent_of_order(texts: list[str]) -> None:
     assert _together(texts) == _together(sorted(texts))
 
 
 @given(_NEIGHBOURS.flatmap(st.permutations), st.integers(0, 25))
-def test_errors_that_are_added_only_join(texts: list[str], known: int) -> None:
+def test_added_errors_never_split_groups(texts: list[str], known: int) -> None:
     assert _together(texts[:known]) <= _together(texts)

@@ -1,4 +1,4 @@
-"""What is said of a rule is true: of its groups, and of what does not count."""
+"""`rules explain` is correct about the groups of a rule, and about the records that do not count."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ from liza.rules.evaluate import evaluate
 from liza.rules.evidence import format_evidence
 from liza.rules.explain import Explanation, explain
 from liza.rules.windows import stream_records
-from tests.rules.boards import NOW, Fields, anomaly, snapshot, written
+from tests.rules.boards import NOW, Fields, anomaly, parse_board, snapshot
 from tests.rules.explained import RETRIES, explained, one_rule, retry
 
 
 def reasons(found: Explanation) -> dict[int | str, str]:
-    """The place of each record that does not count, and why not."""
+    """The key of each record that does not count, and why not."""
     return {each.record.key: each.why for each in found.uncounted}
 
 
@@ -33,7 +33,7 @@ CONDITIONS = [
     "count(type=retry_loop, similar(error_pattern), per(task)) >= 2", "count(anomalies where exists(count)) >= 1",
     "count(type != retry_loop, task =~ '1$') >= 1", "count(age(timestamp) > 5h) >= 2",
 ]  # fmt: skip
-SAYINGS = st.sampled_from(
+TEXTS = st.sampled_from(
     ["timeout after 3 s", "Timeout after 4 s.", "HTTP 502 from it", "HTTP 503 from it", "valve opened now", "x"]
 )
 RECORDS = st.lists(
@@ -42,24 +42,24 @@ RECORDS = st.lists(
         st.sampled_from(["retry_loop", "workaround", "odd"]),
         st.integers(0, 300),
         st.sampled_from(["task-1", "task-2"]),
-        st.fixed_dictionaries({}, optional={"error_pattern": SAYINGS, "what": SAYINGS, "count": st.integers(0, 3)}),
+        st.fixed_dictionaries({}, optional={"error_pattern": TEXTS, "what": TEXTS, "count": st.integers(0, 3)}),
     ),
     max_size=12,
 )
 WINDOWS = st.sampled_from(["all", "4h", "last 3", "current_sprint"])
 
 
-def everything_is_accounted_for(found: Explanation, given_: Snapshot, name: str = "anomalies") -> bool:
+def accounts_for_all(found: Explanation, given_: Snapshot, name: str = "anomalies") -> bool:
     counted = {record.key for group in found.groups for record in group.outcome.evidence}
     left_out = [each.record.key for each in found.uncounted]
     return counted.isdisjoint(left_out) and counted | set(left_out) == {r.key for r in stream_records(given_, name)}
 
 
 @given(st.sampled_from(CONDITIONS), RECORDS, WINDOWS)
-def test_every_record_is_in_a_group_or_is_said_not_to_count(condition: str, given_: list[Fields], window: str) -> None:
+def test_every_record_is_grouped_or_explained(condition: str, given_: list[Fields], window: str) -> None:
     board = snapshot(*given_)
     found = explain(one_rule(condition, window=window), "own", board, NOW)
-    assert everything_is_accounted_for(found, board)
+    assert accounts_for_all(found, board)
     in_groups = sum(len(group.outcome.evidence) for group in found.groups)
     assert in_groups + len(found.uncounted) == len(given_)
     assert all(group.outcome.value == len(group.outcome.evidence) for group in found.groups)
@@ -73,49 +73,49 @@ ODD = {
 
 @pytest.mark.parametrize("grouping", ["similar(error_pattern)", "same(error_pattern)"])
 @pytest.mark.parametrize("value", ODD.values(), ids=ODD.keys())
-def test_a_record_with_nothing_to_compare_is_said_not_to_count(value: Any, grouping: str) -> None:
+def test_record_with_nothing_to_compare_is_explained(value: Any, grouping: str) -> None:
     board = snapshot(retry(value), retry("timeout after 3 s"))
     found = explain(one_rule(f"count(type=retry_loop, {grouping}) >= 3"), "own", board, NOW)
     assert evidence(found) == [[1]]
-    assert everything_is_accounted_for(found, board)
+    assert accounts_for_all(found, board)
 
 
-def test_a_group_with_too_few_different_values_does_not_vanish() -> None:
+def test_group_with_too_few_distinct_values_is_accounted_for() -> None:
     board = snapshot(*[retry("timeout after 3 s", at) for at in range(3)])
     condition = "count(type=retry_loop, similar(error_pattern), distinct(task) >= 2) >= 3"
     found = explain(one_rule(condition), "own", board, NOW)
-    assert everything_is_accounted_for(found, board)
+    assert accounts_for_all(found, board)
 
 
-def test_what_is_outside_the_fullest_span_is_said_not_to_count() -> None:
+def test_records_outside_fullest_span_are_explained() -> None:
     board = snapshot(retry("x", 0), retry("x", 5), retry("x", 90))
     found = explain(one_rule("count(type=retry_loop, within(10m)) >= 3"), "own", board, NOW)
     assert evidence(found) == [[0, 1]]
-    assert everything_is_accounted_for(found, board)
+    assert accounts_for_all(found, board)
 
 
-def said_to_match(found: Explanation) -> list[tuple[str | None, list[int | str]]]:
+def explained_matches(found: Explanation) -> list[tuple[str | None, list[int | str]]]:
     outcomes = [group.outcome for group in found.groups if group.outcome.satisfied]
     return [(each.key, [record.key for record in each.evidence]) for each in outcomes]
 
 
-def told(matches: tuple[Match, ...]) -> list[tuple[str | None, list[int | str]]]:
+def matches_of(matches: tuple[Match, ...]) -> list[tuple[str | None, list[int | str]]]:
     return [(each.key, [record.key for record in each.evidence]) for each in matches]
 
 
 @given(st.sampled_from(CONDITIONS), RECORDS, WINDOWS, st.sampled_from(["act", "observe"]), st.booleans())
-def test_a_group_is_said_to_match_where_the_judgement_has_a_match(
+def test_explained_matches_equal_the_verdict(
     condition: str, given_: list[Fields], window: str, mode: str, exact: bool
 ) -> None:
     ruleset = one_rule(condition, window=window, mode=mode)._replace(exact=exact)
     found = explain(ruleset, "own", snapshot(*given_), NOW)
     verdict = evaluate(ruleset, snapshot(*given_), NOW)
-    assert said_to_match(found) == told(verdict.matches if mode == "act" else verdict.observed)
+    assert explained_matches(found) == matches_of(verdict.matches if mode == "act" else verdict.observed)
     assert found.verdict == verdict
 
 
 def resolved(*anomalies: Fields) -> Fields:
-    """A breaker that remembers a trip of the rule with these anomalies, and its resolution."""
+    """A breaker section with a resolved trip of the rule on these anomalies."""
     text = format_evidence(snapshot(*anomalies).records("anomalies"))
     trip = {"timestamp": "2025-01-18T13:00:00Z", "pattern": "own", "result": "TRIGGERED", "evidence": {"own": text}}
     return {"status": "OK", "history": [{**trip, "resolved_at": "2025-01-18T14:00:00Z"}]}
@@ -123,17 +123,17 @@ def resolved(*anomalies: Fields) -> Fields:
 
 @pytest.mark.parametrize("rearm", ["fresh", "any_new"])
 @pytest.mark.parametrize("new", [0, 1, 3])
-def test_what_a_resolution_has_dealt_with_is_not_said_to_match(rearm: str, new: int) -> None:
+def test_acknowledged_evidence_is_not_explained_as_match(rearm: str, new: int) -> None:
     old = [retry("timeout after 3 s", at) for at in range(3)]
     given_ = [*old, *(retry("timeout after 3 s", 200 + at) for at in range(new))]
     board = snapshot(*given_, circuit_breaker=resolved(*old))
     ruleset = one_rule(RETRIES, rearm=rearm)
     found = explain(ruleset, "own", board, NOW)
-    assert said_to_match(found) == told(evaluate(ruleset, board, NOW).matches)
+    assert explained_matches(found) == matches_of(evaluate(ruleset, board, NOW).matches)
 
 
 @given(RECORDS)
-def test_the_texts_of_a_group_are_those_that_its_records_have(given_: list[Fields]) -> None:
+def test_group_texts_come_from_its_records(given_: list[Fields]) -> None:
     for group in explained(RETRIES, *given_).groups:
         texts = [record.get("error_pattern") for record in group.outcome.evidence]
         assert dict(group.texts) == {text: texts.count(text) for text in texts}
@@ -141,7 +141,7 @@ def test_the_texts_of_a_group_are_those_that_its_records_have(given_: list[Field
         assert group.texts[0][0] == group.outcome.key
 
 
-def test_a_record_with_several_texts_lends_each_group_only_the_one_that_put_it_there() -> None:
+def test_record_with_several_texts_adds_one_per_group() -> None:
     found = explained(RETRIES, retry(["disk is full", "no such table"]), retry(["disk is full", ["a lock was held"]]))
     texts = {group.outcome.key: dict(group.texts) for group in found.groups}
     assert texts == {
@@ -154,7 +154,7 @@ def test_a_record_with_several_texts_lends_each_group_only_the_one_that_put_it_t
 # --- what does not count --------------------------------------------------------------------------------------------
 
 
-def test_a_record_that_does_not_count_is_told_why() -> None:
+def test_uncounted_record_has_its_reason() -> None:
     old = retry("timeout after 3 s", 1)
     given_ = [
         {**retry("timeout after 3 s"), "timestamp": "2025-01-17T12:00:00Z"}, old, retry(None), anomaly("workaround"),
@@ -171,7 +171,7 @@ def test_a_record_that_does_not_count_is_told_why() -> None:
     assert evidence(found) == [[4]]
 
 
-def test_of_two_counts_the_one_that_nearly_counted_a_record_says_why_not() -> None:
+def test_reason_comes_from_the_count_that_nearly_matched() -> None:
     condition = "count(type=trade_off, debt_created=true) + count(type=debt_created) >= 3"
     found = explained(
         condition, anomaly("trade_off", debt_created=False), anomaly("debt_created"), anomaly("trade_off")
@@ -183,22 +183,22 @@ AGES = {"too long ago": ("09:00", "< 30m"), "not long ago": ("17:50", "> 30m"), 
 
 
 @pytest.mark.parametrize("name", AGES)
-def test_the_reason_of_an_age_is_true(name: str) -> None:
+def test_reason_of_age_filter_is_correct(name: str) -> None:
     time, asked = AGES[name]
     task = {"id": "a", "since": f"2025-01-18T{time}:00Z" if time else "yesterday"}
     found = explained(f"count(tasks where age(since) {asked}) >= 1", tasks=[task])
     assert ("not as long ago as the rule asks" in reasons(found)[0]) is (name == "not long ago")
 
 
-def test_a_number_of_the_blackboard_is_shown_although_no_record_is_behind_it() -> None:
+def test_metric_is_shown_without_records() -> None:
     found = explained("metric(sprint.metrics.blocked) >= 2", sprint={"metrics": {"blocked": 1}})
     assert [(group.outcome.value, group.outcome.threshold) for group in found.groups] == [(1, 2)]
 
 
-def test_other_streams_are_accounted_for_by_their_own_records() -> None:
+def test_other_streams_are_explained_by_their_records() -> None:
     board = snapshot(tasks=[{"id": "a", "status": "BLOCKED"}, {"id": "b", "status": "READY"}, "odd"])
     found = explain(one_rule("count(tasks where status=BLOCKED) >= 2"), "own", board, NOW)
-    assert everything_is_accounted_for(found, board, "tasks")
+    assert accounts_for_all(found, board, "tasks")
     assert reasons(found) == {1: "status is 'READY'"}
 
 
@@ -213,10 +213,10 @@ VALUES = st.sampled_from(list(WRITTEN))
 
 
 @given(st.lists(st.tuples(VALUES, VALUES, VALUES), max_size=5), st.sampled_from(CONDITIONS))
-def test_no_value_of_a_record_is_too_odd_to_be_explained(given_: list[tuple[str, str, str]], condition: str) -> None:
+def test_any_record_value_can_be_explained(given_: list[tuple[str, str, str]], condition: str) -> None:
     fields = ("task", "error_pattern", "timestamp")
     records = [", ".join(f"{n}: {WRITTEN[v]}" for n, v in zip(fields, each, strict=True)) for each in given_]
     lines = "".join(f"- {{type: retry_loop, {each}}}\n" for each in records)
-    found = explain(one_rule(condition), "own", written(f"version: 1\nanomalies:\n{lines}"), NOW)
+    found = explain(one_rule(condition), "own", parse_board(f"version: 1\nanomalies:\n{lines}"), NOW)
     assert all(len(why) < 300 for why in [each.why for each in found.uncounted] + [each.why for each in found.near])
     assert len(found.uncounted) <= len(given_)

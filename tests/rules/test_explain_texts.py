@@ -1,4 +1,4 @@
-"""What is said of two texts is true: that they are together, or what keeps them apart."""
+"""`compare` is correct about two texts: that they are together, or what keeps them apart."""
 
 import re
 
@@ -25,9 +25,9 @@ _PARTS = (
     "API_TOKEN", "404", "500", "ValueError", "KeyError", "E0308", "ECONNREFUSED", "7", "30 s", "/tmp/x", "task-12",
     "", "the", "*", "'quoted'", "ab",
 )  # fmt: skip
-SAID = st.builds(str.format, st.sampled_from(_FRAMES), st.sampled_from(_PARTS), st.sampled_from(_PARTS))
+SENTENCES = st.builds(str.format, st.sampled_from(_FRAMES), st.sampled_from(_PARTS), st.sampled_from(_PARTS))
 ONE_PLACE = st.builds("cannot {} the nested row".format, st.sampled_from(_PARTS))
-TEXTS = st.one_of(SAID, ONE_PLACE, st.text("ab 1/:*'$\x00é", max_size=10))
+TEXTS = st.one_of(SENTENCES, ONE_PLACE, st.text("ab 1/:*'$\x00é", max_size=10))
 PAIRS = st.one_of(
     st.tuples(TEXTS, TEXTS),
     st.tuples(ONE_PLACE, ONE_PLACE),
@@ -43,7 +43,7 @@ CROWD = st.one_of(st.lists(ONE_PLACE, max_size=10), st.lists(TEXTS, max_size=10)
 
 
 @given(PAIRS, CROWD)
-def test_two_texts_are_said_to_be_together_where_they_are(pair: tuple[str, str], among: list[str]) -> None:
+def test_compare_agrees_with_similar_groups(pair: tuple[str, str], among: list[str]) -> None:
     one, other = pair
     groups = similar_groups({one, other, *among}, 0.7)
     assert compare(one, other, SIMILAR, among).together is (groups[one] == groups[other])
@@ -51,7 +51,7 @@ def test_two_texts_are_said_to_be_together_where_they_are(pair: tuple[str, str],
 
 @example(("the link drops on boot", "the link dropped on boot"), [], 0.95)
 @given(PAIRS, CROWD, st.sampled_from([0.3, 0.8, 0.81, 0.95, 1.0]))
-def test_so_they_are_at_any_similarity(pair: tuple[str, str], among: list[str], similarity: float) -> None:
+def test_compare_agrees_at_any_similarity(pair: tuple[str, str], among: list[str], similarity: float) -> None:
     one, other = pair
     groups = similar_groups({one, other, *among}, similarity)
     found = compare(one, other, Grouping(FIELD, similarity), among)
@@ -60,13 +60,13 @@ def test_so_they_are_at_any_similarity(pair: tuple[str, str], among: list[str], 
 
 
 @given(PAIRS)
-def test_by_same_they_are_together_if_they_are_the_same(pair: tuple[str, str]) -> None:
+def test_same_grouping_compares_by_same_key(pair: tuple[str, str]) -> None:
     one, other = pair
     assert compare(one, other, SAME).together is (same_key(one) == same_key(other))
 
 
 @given(PAIRS, CROWD)
-def test_it_does_not_matter_which_of_two_texts_comes_first(pair: tuple[str, str], among: list[str]) -> None:
+def test_compare_is_symmetric(pair: tuple[str, str], among: list[str]) -> None:
     one, other = pair
     there, back = compare(one, other, SIMILAR, among), compare(other, one, SIMILAR, among)
     assert (there.one, there.other, there.together) == (back.other, back.one, back.together)
@@ -76,7 +76,7 @@ def test_it_does_not_matter_which_of_two_texts_comes_first(pair: tuple[str, str]
 
 
 @given(PAIRS, CROWD)
-def test_the_reason_given_is_one(pair: tuple[str, str], among: list[str]) -> None:
+def test_compare_reason_is_consistent_with_templates(pair: tuple[str, str], among: list[str]) -> None:
     one, other = pair
     found = compare(one, other, SIMILAR, among)
     (words, identity), (other_words, other_identity) = template(one), template(other)
@@ -101,19 +101,19 @@ def test_the_reason_given_is_one(pair: tuple[str, str], among: list[str]) -> Non
 
 
 @given(PAIRS, CROWD)
-def test_more_texts_around_never_part_two(pair: tuple[str, str], among: list[str]) -> None:
+def test_more_texts_never_separate_a_pair(pair: tuple[str, str], among: list[str]) -> None:
     one, other = pair
     alone = compare(one, other, SIMILAR)
     assert compare(one, other, SIMILAR, among).together or not alone.together
 
 
 WHY: dict[str, tuple[str, str, bool, str]] = {
-    "only what varies differs": ("timeout after 30 s", "timeout after 5 s", True, "both say: timeout"),
+    "only volatile parts differ": ("timeout after 30 s", "timeout after 5 s", True, "both say: timeout"),
     "another status": ("HTTP 502 from the API", "HTTP 503 from the API", False, "502 / 503"),
     "another class": ("ValueError: bad input", "KeyError: bad input", False, "valueerror / keyerror"),
     "a code and none": ("error E0308 in the crate", "error in the crate", False, "e0308 / none"),
     "an ending": ("cannot serialize the row", "cannot serializer the row", True, "serialize / serializer"),
-    "a slip": ("cannot retrieve the row", "cannot retreive the row", True, "retrieve / retreive"),
+    "a typo": ("cannot retrieve the row", "cannot retreive the row", True, "retrieve / retreive"),
     "a word more": ("lost the lease today", "lost the lease again today", False, "3 and 4 words"),
     "two words": ("valve opened at dawn", "valve closed at dusk", False, "2 words differ"),
     "one word": ("disk alpha went away", "disk beta went away", False, "alpha / beta; 2 different words"),
@@ -122,19 +122,19 @@ WHY: dict[str, tuple[str, str, bool, str]] = {
 
 
 @pytest.mark.parametrize("name", WHY)
-def test_the_reason_says_what_differs(name: str) -> None:
+def test_compare_reason_names_the_difference(name: str) -> None:
     one, other, together, why = WHY[name]
     found = compare(one, other, SIMILAR)
     assert (found.together, why in found.why) == (together, True), found.why
 
 
-def test_two_names_out_of_code_are_not_called_the_same_word() -> None:
+def test_two_code_names_are_not_called_same_word() -> None:
     found = compare("cannot find getUser in here", "cannot find setOrder in here", SIMILAR)
     assert found.together
     assert "same word" not in found.why
 
 
-def test_five_words_at_a_place_put_together_what_two_do_not() -> None:
+def test_five_words_in_one_place_join_texts() -> None:
     around = [f"disk {word} went away" for word in ("gamma", "delta", "omega")]
     pair = ("disk alpha went away", "disk beta went away")
     assert "2 different words are seen there, 5 would" in compare(*pair, SIMILAR).why
@@ -144,46 +144,46 @@ def test_five_words_at_a_place_put_together_what_two_do_not() -> None:
     assert "may be anything" in found.why
 
 
-def test_a_chain_of_forms_of_one_word_is_not_said_to_be_a_place_that_holds_anything() -> None:
+def test_chain_of_word_forms_is_not_a_wildcard() -> None:
     one, between, other = (f"cannot {word} row now" for word in ("serialize", "serialise", "serialised"))
     found = compare(one, other, SIMILAR, [between])
     assert found.together
     assert "anything" not in found.why
 
 
-def test_words_are_named_as_they_were_written() -> None:
+def test_reason_shows_words_as_written() -> None:
     found = compare("valve closed during boot", "valve opened during boot", SIMILAR)
     assert not found.together
     assert "closed / opened" in found.why
 
 
-def test_texts_that_only_a_high_similarity_parts_are_explained() -> None:
+def test_reason_at_high_similarity() -> None:
     found = compare("the link drops on boot", "the link dropped on boot", Grouping(FIELD, 0.9))
     assert not found.together
     assert "drops / dropped" in found.why
 
 
-def test_a_huge_text_is_compared_by_its_beginning() -> None:
+def test_huge_text_is_compared_by_its_beginning() -> None:
     found = compare("timeout " + "x" * (1 << 20), "timeout " + "y" * (1 << 20), SIMILAR)
     assert found.together
     assert len(found.why) < 1000
 
 
-def test_texts_of_which_nothing_counts_are_said_to_be_that() -> None:
+def test_texts_of_only_masked_parts_are_explained() -> None:
     found = compare("/tmp/a", "/tmp/ab", SIMILAR)
     assert not found.together
     assert "/tmp/a / /tmp/ab" in found.why
     assert compare("/tmp/a", " /TMP/a", SIMILAR).together
 
 
-# --- texts that nearly met ------------------------------------------------------------------------------------------
+# --- near misses ----------------------------------------------------------------------------------------------------
 
 
 def near(found: Explanation) -> list[tuple[set[str], str]]:
     return [({each.one, each.other}, each.why) for each in found.near]
 
 
-def test_the_texts_that_nearly_met_are_named_with_what_keeps_them_apart() -> None:
+def test_near_misses_name_what_separates_them() -> None:
     texts = (
         "HTTP 502 from the API",
         "HTTP 503 from the API",
@@ -200,7 +200,7 @@ def test_the_texts_that_nearly_met_are_named_with_what_keeps_them_apart() -> Non
 
 
 @given(st.lists(TEXTS.filter(str.strip), max_size=10), st.sampled_from([0.7, 0.9]))
-def test_texts_that_nearly_met_are_apart_on_the_blackboard_too(texts: list[str], similarity: float) -> None:
+def test_near_misses_are_in_different_groups(texts: list[str], similarity: float) -> None:
     given_ = [retry(text) for text in texts]
     found = explained(f"count(type=retry_loop, similar(error_pattern, {similarity})) >= 3", *given_)
     groups = similar_groups(texts, similarity)
@@ -211,7 +211,7 @@ def test_texts_that_nearly_met_are_apart_on_the_blackboard_too(texts: list[str],
         assert each.similarity >= 0.5
 
 
-def test_equal_texts_of_different_tasks_do_not_hide_what_nearly_met() -> None:
+def test_equal_texts_of_other_tasks_do_not_hide_near_misses() -> None:
     condition = "count(type=retry_loop, similar(error_pattern), per(task)) >= 2"
     given_ = [retry(f"HTTP {code} from it", task=task) for code in (502, 503) for task in ("task-1", "task-2")]
     assert [texts for texts, _ in near(explained(condition, *given_))] == [{"HTTP 502 from it", "HTTP 503 from it"}]
@@ -220,11 +220,11 @@ def test_equal_texts_of_different_tasks_do_not_hide_what_nearly_met() -> None:
 @pytest.mark.parametrize(
     "condition", ["count(type=retry_loop, same(error_pattern)) >= 3", "count(type=retry_loop) >= 3"]
 )
-def test_a_rule_that_does_not_look_for_similar_texts_has_none_that_nearly_met(condition: str) -> None:
+def test_rule_without_similar_has_no_near_misses(condition: str) -> None:
     assert explained(condition, retry("HTTP 502 from it"), retry("HTTP 503 from it")).near == ()
 
 
-def test_where_only_equal_texts_are_the_same_none_nearly_met() -> None:
+def test_exact_matching_has_no_near_misses() -> None:
     exact = one_rule(RETRIES)._replace(exact=True)
     found = explain(exact, "own", snapshot(retry("timeout after 3 s"), retry("timeout after 4 s")), NOW)
     assert (len(found.groups), found.near) == (2, ())

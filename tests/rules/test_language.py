@@ -1,4 +1,4 @@
-"""What the condition language can say, and which tree each saying becomes."""
+"""The condition language, and the tree that each condition is parsed to."""
 
 import re
 
@@ -48,7 +48,7 @@ def one_filter(text: str) -> Filter:
     return found
 
 
-def test_a_condition_of_the_protocol() -> None:
+def test_protocol_condition_is_parsed() -> None:
     grouping = Grouping(field("error_pattern"), 0.7)
     filters = (Filter(field("type"), "=", "retry_loop"),)
     expected = at_least(3, Aggregate("count", filters=filters, grouping=grouping))
@@ -56,12 +56,12 @@ def test_a_condition_of_the_protocol() -> None:
 
 
 @pytest.mark.parametrize("kind", ["count", "streak", "share"])
-def test_an_aggregate_without_arguments_is_about_all_anomalies(kind: str) -> None:
+def test_aggregate_without_arguments_covers_all_anomalies(kind: str) -> None:
     assert_tree(f"{kind}() >= 1", at_least(1, Aggregate(kind)))
 
 
 @pytest.mark.parametrize("stream", STREAMS)
-def test_a_stream_is_named_first(stream: str) -> None:
+def test_stream_is_the_first_argument(stream: str) -> None:
     assert_tree(f"count({stream}) >= 1", at_least(1, Aggregate("count", stream=stream)))
 
 
@@ -72,13 +72,13 @@ def test_where_takes_several_filters() -> None:
     assert_tree("streak(attempts where result != infra and n > 2, result=failed) >= 3", expected)
 
 
-def test_a_metric_is_a_path() -> None:
+def test_metric_takes_a_path() -> None:
     assert_tree(
         "metric(sprint.metrics.tasks_blocked) >= 2", at_least(2, Metric(("sprint", "metrics", "tasks_blocked")))
     )
 
 
-def test_aggregates_are_added_up() -> None:
+def test_aggregates_can_be_added() -> None:
     tree = parse("count(type=a) + count(type=b) + metric(x) >= 3")
     assert isinstance(tree, Comparison)
     assert [type(term) for term in tree.terms] == [Aggregate, Aggregate, Metric]
@@ -86,11 +86,11 @@ def test_aggregates_are_added_up() -> None:
 
 @pytest.mark.parametrize("operator", [">=", ">", "=", "<", "<="])
 @pytest.mark.parametrize(("text", "number"), [("3", 3.0), ("0.5", 0.5), ("-1", -1.0)])
-def test_a_comparison_is_with_a_number(operator: str, text: str, number: float) -> None:
+def test_comparison_with_a_number(operator: str, text: str, number: float) -> None:
     assert_tree(f"count() {operator} {text}", Comparison((Aggregate("count"),), operator, number))
 
 
-def test_a_comparison_may_be_with_a_param() -> None:
+def test_comparison_with_a_param() -> None:
     assert_tree("count() >= $rounds", Comparison((Aggregate("count"),), ">=", Param("rounds")))
     expected = Aggregate("count", distinct=Distinct(field("task"), ">=", Param("tasks")))
     assert_tree("count(distinct(task) >= $tasks) >= 1", at_least(1, expected))
@@ -129,12 +129,12 @@ def test_every_kind_of_filter(text: str, expected: Filter) -> None:
     assert repr(one_filter(text)) == repr(expected)
 
 
-def test_a_regular_expression_is_taken_as_it_is_written() -> None:
+def test_regular_expression_is_kept_verbatim() -> None:
     assert one_filter(r'a =~ "time ?out|\brefused\b"').value.pattern == r"time ?out|\brefused\b"
 
 
 @pytest.mark.parametrize("pattern", [r"(a)\1", "(?=a)b", "(?<!a)b", "a*+", "(", "a{2000}"])
-def test_a_regular_expression_that_is_not_linear_is_refused_where_it_is(pattern: str) -> None:
+def test_non_linear_regular_expression_is_refused(pattern: str) -> None:
     with pytest.raises(BadCondition) as refused:
         parse(f'count(a =~ "{pattern}") >= 1')
     assert (refused.value.offset, "RE2" in str(refused.value.hint)) == (11, True)
@@ -156,7 +156,7 @@ def test_every_kind_of_argument(text: str, expected: Aggregate) -> None:
     assert_tree(f"count({text}) >= 1", at_least(1, expected))
 
 
-def test_the_arguments_come_in_any_order() -> None:
+def test_arguments_come_in_any_order() -> None:
     one = parse("count(rounds, same(a), x=1, per(b), within(1h), distinct(t) >= 2) >= 1")
     other = parse("count(rounds, distinct(t) >= 2, within(1h), per(b), x=1, same(a)) >= 1")
     assert one == other
@@ -166,13 +166,13 @@ def test_the_arguments_come_in_any_order() -> None:
     ("text", "seconds"),
     [("250ms", 0.25), ("45s", 45.0), ("30m", 1800.0), ("2h", 7200.0), ("1.5h", 5400.0), ("7d", 604800.0)],
 )
-def test_durations(text: str, seconds: float) -> None:
+def test_durations_are_parsed(text: str, seconds: float) -> None:
     assert parse_duration(text) == seconds
     assert_tree(f"count(within({text})) >= 1", at_least(1, Aggregate("count", within=seconds)))
 
 
 @pytest.mark.parametrize("text", ["", "2", "h", "2 h", "2w", "-2h", "2h30m", "2hours", "1e3s", "h2", "2.h"])
-def test_what_is_no_duration(text: str) -> None:
+def test_invalid_durations_are_refused(text: str) -> None:
     assert parse_duration(text) is None
 
 
@@ -194,14 +194,14 @@ A, B, C = (at_least(1, Metric((name,))) for name in "abc")
         ("A and B or not C", Any_((All((A, B)), Not(C)))),
     ],
 )
-def test_and_binds_before_or_and_not_before_both(text: str, expected: Node) -> None:
+def test_operator_precedence(text: str, expected: Node) -> None:
     for name in "ABC":
         text = re.sub(rf"\b{name}\b", f"metric({name.lower()}) >= 1", text)
     assert_tree(text, expected)
 
 
 @pytest.mark.parametrize("text", ["count(a=1)>=3", "count ( a = 1 ) >= 3", "\n\tcount(\n  a = 1\n) >= 3\n"])
-def test_white_space_and_line_breaks_mean_nothing(text: str) -> None:
+def test_white_space_and_line_breaks_are_ignored(text: str) -> None:
     assert_tree(text, at_least(3, Aggregate("count", filters=(Filter(field("a"), "=", 1),))))
 
 
@@ -224,13 +224,13 @@ TRUTHS = st.recursive(
 
 
 @given(TRUTHS)
-def test_a_condition_holds_when_its_logic_says_so(truth: Truth) -> None:
+def test_parenthesised_logic_is_evaluated(truth: Truth) -> None:
     text, expected = truth
     assert holds(text, config={"yes": 1, "no": 0}) is expected
 
 
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from(["AND", "OR"])), min_size=1, max_size=6))
-def test_without_parentheses_the_logic_is_that_of_and_before_or(parts: list[tuple[bool, str]]) -> None:
+def test_and_binds_before_or_without_parentheses(parts: list[tuple[bool, str]]) -> None:
     text = " ".join(f"metric(config.{'yes' if truth else 'no'}) >= 1 {word}" for truth, word in parts)
     python = " ".join(f"{truth} {word.lower()}" for truth, word in parts)
     last = parts[-1][1]

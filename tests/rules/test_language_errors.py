@@ -1,4 +1,4 @@
-"""Whatever is wrong with a condition is said in its own place, with what was expected and what was probably meant."""
+"""Errors in a condition have a position, what was expected, and a suggestion."""
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +13,7 @@ FIELD = "expected the name of a field"
 
 
 def failure(marked: str) -> BadCondition:
-    """The error of a condition, which must be where the `^` is."""
+    """The error of a condition, which must be at the `^`."""
     with pytest.raises(BadCondition) as caught:
         parse(marked.replace("^", "", 1))
     assert caught.value.offset == marked.index("^")
@@ -78,7 +78,7 @@ def failure(marked: str) -> BadCondition:
         ("count(a=^ü) >= 1", "'ü' has no meaning here"),
     ],
 )
-def test_an_error_says_where_and_what_was_expected(marked: str, message: str) -> None:
+def test_error_has_position_and_expectation(marked: str, message: str) -> None:
     assert message in failure(marked).message
 
 
@@ -103,12 +103,12 @@ def test_an_error_says_where_and_what_was_expected(marked: str, message: str) ->
         ("count(type ^INN [a, b]) >= 1", "IN"),
     ],
 )
-def test_an_error_says_what_was_probably_meant(marked: str, meant: str) -> None:
+def test_error_suggests_the_likely_word(marked: str, meant: str) -> None:
     assert failure(marked).hint == f"did you mean {meant}?"
 
 
 @pytest.mark.parametrize("marked", ["^banana(type=a) >= 3", "count(^banana) >= 3", "count(^banana(x)) >= 3"])
-def test_nothing_is_guessed_for_a_word_that_is_like_none(marked: str) -> None:
+def test_unlike_word_gets_no_suggestion(marked: str) -> None:
     assert failure(marked).hint is None
 
 
@@ -121,11 +121,11 @@ def test_nothing_is_guessed_for_a_word_that_is_like_none(marked: str) -> None:
         ("count() >= ^3x", "a number or $param"),
     ],
 )
-def test_a_text_that_is_no_token_is_told_what_was_expected(marked: str, expected: str) -> None:
+def test_invalid_token_gets_expectation(marked: str, expected: str) -> None:
     assert expected in failure(marked).message
 
 
-# --- whatever comes, it parses or it is a BadCondition ----------------------------------------------------------------
+# --- every text parses or is a BadCondition ---------------------------------------------------------------------------
 
 HOSTILE = {
     "hundreds of parentheses": "(" * 2000 + "count() >= 1" + ")" * 2000,
@@ -164,19 +164,19 @@ def refusal(text: str) -> BadCondition | None:
 
 
 def check(text: str) -> None:
-    """Anything but a BadCondition comes out of here as it is, and fails the test."""
+    """Fails with any exception other than BadCondition."""
     error = refusal(text)
     assert error is None or (0 <= error.offset <= len(text) and error.message)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_condition_is_refused_or_understood_and_nothing_worse(name: str) -> None:
+def test_hostile_condition_parses_or_is_refused(name: str) -> None:
     check(HOSTILE[name])
 
 
 @settings(max_examples=2 * settings().max_examples)
 @given(st.lists(PIECES, max_size=25), st.sampled_from(["", " "]))
-def test_any_words_of_the_language_parse_or_are_refused(pieces: list[str], between: str) -> None:
+def test_any_language_words_parse_or_are_refused(pieces: list[str], between: str) -> None:
     check(between.join(pieces))
 
 
@@ -187,7 +187,7 @@ def test_any_text_parses_or_is_refused(text: str) -> None:
 
 @settings(max_examples=2 * settings().max_examples)
 @given(st.sampled_from(VALID), st.data())
-def test_a_valid_condition_that_was_changed_anywhere_parses_or_is_refused(text: str, data: st.DataObject) -> None:
+def test_mutated_condition_parses_or_is_refused(text: str, data: st.DataObject) -> None:
     parse(text)
     for _ in range(data.draw(st.integers(1, 3))):
         start = data.draw(st.integers(0, len(text)))
@@ -198,5 +198,5 @@ def test_a_valid_condition_that_was_changed_anywhere_parses_or_is_refused(text: 
 
 
 @given(st.sampled_from(VALID), st.integers(0, 200))
-def test_a_valid_condition_that_was_cut_off_is_refused_or_still_one(text: str, length: int) -> None:
+def test_truncated_condition_parses_or_is_refused(text: str, length: int) -> None:
     check(text[:length])

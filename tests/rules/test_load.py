@@ -1,4 +1,4 @@
-"""What a blackboard's own rules.yaml does to the shipped rules, and that nothing of it goes unseen."""
+"""The effect of a blackboard's own rules.yaml on the shipped rules, all of which is listed."""
 
 from pathlib import Path
 from textwrap import dedent
@@ -18,7 +18,7 @@ PACK = [each.rule.name for each in SYSTEMIC.rules]
 
 
 class Own:
-    """A rules.yaml of one's own, written and read."""
+    """The rules.yaml of a blackboard, written and read."""
 
     def __init__(self, folder: Path) -> None:
         self.file = folder / "rules.yaml"
@@ -33,19 +33,19 @@ def own(tmp_path: Path) -> Own:
     return Own(tmp_path)
 
 
-def of(ruleset: RuleSet, name: str) -> Any:
+def compiled(ruleset: RuleSet, name: str) -> Any:
     (found,) = [each for each in ruleset.rules if each.rule.name == name]
     return found
 
 
 def threshold(ruleset: RuleSet, name: str) -> float:
-    return float(of(ruleset, name).condition.threshold)
+    return float(compiled(ruleset, name).condition.threshold)
 
 
 # --- overriding, adding, disabling ------------------------------------------------------------------------------------
 
 
-def test_no_file_means_the_shipped_rules(tmp_path: Path) -> None:
+def test_missing_file_means_shipped_rules(tmp_path: Path) -> None:
     ruleset = read_rules(str(tmp_path / "rules.yaml"))
     assert [each.rule for each in ruleset.rules] == [each.rule for each in SYSTEMIC.rules]
 
@@ -55,13 +55,13 @@ def test_no_file_means_the_shipped_rules(tmp_path: Path) -> None:
     [b"", b"\n", b"# only a comment\n", b"\n  # window: all\n\n# rules:\n", b"---\n# nothing\n",
      b"\xef\xbb\xbf# a note\n", b"rules:\n", b"rules: []\n", b"window:\nparams:\n"],
 )  # fmt: skip
-def test_a_file_that_says_nothing_changes_nothing(own: Own, text: bytes) -> None:
+def test_empty_file_changes_nothing(own: Own, text: bytes) -> None:
     ruleset = own(text)
     assert [each.rule for each in ruleset.rules] == [each.rule for each in SYSTEMIC.rules]
     assert (ruleset.window, ruleset.exact, ruleset.changes, ruleset.disabled) == ("current_sprint", False, (), ())
 
 
-def test_the_name_of_a_shipped_rule_overrides_what_is_given_and_keeps_the_rest(own: Own) -> None:
+def test_override_keeps_unnamed_fields(own: Own) -> None:
     ruleset = own(
         """
         rules:
@@ -69,7 +69,7 @@ def test_the_name_of_a_shipped_rule_overrides_what_is_given_and_keeps_the_rest(o
             condition: count(type=retry_loop, similar(error_pattern)) >= 5
         """
     )
-    shipped, changed = of(SYSTEMIC, "retry_cluster").rule, of(ruleset, "retry_cluster").rule
+    shipped, changed = compiled(SYSTEMIC, "retry_cluster").rule, compiled(ruleset, "retry_cluster").rule
     assert threshold(ruleset, "retry_cluster") == 5
     assert (changed.severity, changed.action, changed.description) == (
         shipped.severity,
@@ -79,7 +79,7 @@ def test_the_name_of_a_shipped_rule_overrides_what_is_given_and_keeps_the_rest(o
     assert [each.rule.name for each in ruleset.rules] == PACK
 
 
-def test_another_name_adds_a_rule_behind_the_shipped_ones(own: Own) -> None:
+def test_new_name_adds_rule_after_shipped_ones(own: Own) -> None:
     ruleset = own(
         """
         rules:
@@ -98,7 +98,7 @@ def test_another_name_adds_a_rule_behind_the_shipped_ones(own: Own) -> None:
     )
 
 
-def test_a_disabled_rule_does_not_fire_and_is_shown(own: Own) -> None:
+def test_disabled_rule_does_not_fire_and_is_listed(own: Own) -> None:
     ruleset = own("rules: [{name: external_service_outage, enabled: false}]\n")
     records = [anomaly("external_blocker", blocker_service="x") for _ in range(5)]
     verdict = evaluate(ruleset, snapshot(*records), NOW)
@@ -107,20 +107,20 @@ def test_a_disabled_rule_does_not_fire_and_is_shown(own: Own) -> None:
     assert [each.name for each in ruleset.disabled] == ["external_service_outage"]
 
 
-def test_the_window_and_the_matching_of_the_file(own: Own) -> None:
+def test_file_sets_window_and_matching(own: Own) -> None:
     ruleset = own("window: last 7\nmatching: exact\n")
     assert (ruleset.window, ruleset.exact) == ("last 7", True)
     assert own("matching: similar\n").exact is False
     assert own("rules: [{name: retry_cluster, window: 24h}]\n").rules[0].rule.window == "24h"
 
 
-def test_exact_matching_is_in_force(own: Own) -> None:
+def test_exact_matching_takes_effect(own: Own) -> None:
     records = [anomaly("external_blocker", blocker_service=name) for name in ("api", "API")]
     assert names(evaluate(own("window: all\n"), snapshot(*records), NOW)) == ["external_service_outage"]
     assert names(evaluate(own("matching: exact\n"), snapshot(*records), NOW)) == []
 
 
-def test_the_blocks_that_other_parts_read_are_known(own: Own) -> None:
+def test_blocks_of_other_modules_are_accepted(own: Own) -> None:
     own("notify: {webhook: x}\nstagnation: {threshold: 5}\ncircuit_breaker: {cooldown_seconds: 600}\nprofile: strict\n")
 
 
@@ -129,30 +129,30 @@ def test_the_blocks_that_other_parts_read_are_known(own: Own) -> None:
 WITH_PARAMS = rule("count(distinct(task) >= $tasks) >= $n", "shipped", params={"n": 3, "tasks": 2})
 
 
-def test_a_rule_has_params_of_its_own() -> None:
+def test_rule_has_its_own_params() -> None:
     assert threshold(load([source({"rules": [WITH_PARAMS]})]), "shipped") == 3
 
 
-def test_a_param_of_the_file_changes_that_of_a_shipped_rule() -> None:
+def test_file_param_changes_shipped_param() -> None:
     assert threshold(load([source({"rules": [WITH_PARAMS]})], source({"params": {"n": 7}})), "shipped") == 7
 
 
-def test_a_param_of_the_file_gives_a_value_to_a_rule_that_has_none() -> None:
+def test_file_param_fills_missing_rule_param() -> None:
     given = {"params": {"n": 7}, "rules": [rule("count() >= $n")]}
     assert threshold(load([], source(given)), "own") == 7
 
 
-def test_a_param_of_a_rule_is_nearer_than_one_of_the_same_file() -> None:
+def test_rule_param_beats_file_param() -> None:
     given = {"params": {"n": 7}, "rules": [rule("count() >= $n", params={"n": 2})]}
     assert threshold(load([], source(given)), "own") == 2
 
 
-def test_a_param_that_a_rule_is_given_keeps_its_others() -> None:
+def test_overridden_param_keeps_the_others() -> None:
     changed = source({"rules": [{"name": "shipped", "params": {"n": 9}}]})
     assert threshold(load([source({"rules": [WITH_PARAMS]})], changed), "shipped") == 9
 
 
-def test_a_param_without_a_value_is_an_error_that_names_the_one_that_was_meant(own: Own) -> None:
+def test_missing_param_is_an_error_with_suggestion(own: Own) -> None:
     text = """
         window: all
         rules:
@@ -171,17 +171,17 @@ def test_a_param_without_a_value_is_an_error_that_names_the_one_that_was_meant(o
 
 
 @pytest.mark.parametrize("value", ["three", True, None, [3], ".nan", ".inf"])
-def test_a_param_is_a_number(own: Own, value: object) -> None:
+def test_param_must_be_a_number(own: Own, value: object) -> None:
     text = str(value).lower() if isinstance(value, bool) or value is None else value
     with pytest.raises(Unreadable):
         own(f"rules: [{{name: own, condition: 'count() >= $n', severity: SPEC_FLAW, params: {{n: {text}}}}}]\n")
 
 
-# --- what is loosened is shown ----------------------------------------------------------------------------------------
+# --- loosened rules are listed ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "words"),
     [
         ("rules: [{name: retry_cluster, enabled: false}]", ["retry_cluster", "disabled"]),
         ("rules: [{name: retry_cluster, mode: observe}]", ["retry_cluster", "mode", "observe"]),
@@ -193,19 +193,19 @@ def test_a_param_is_a_number(own: Own, value: object) -> None:
         ("matching: exact", ["exact"]),
     ],
 )
-def test_whatever_loosens_a_shipped_rule_is_listed(own: Own, text: str, said: list[str]) -> None:
+def test_every_loosened_shipped_rule_is_listed(own: Own, text: str, words: list[str]) -> None:
     changes = " ".join(own(text + "\n").changes)
-    assert [word for word in said if word not in changes] == []
+    assert [word for word in words if word not in changes] == []
 
 
-def test_a_param_that_changes_a_shipped_rule_is_listed() -> None:
+def test_changed_param_of_shipped_rule_is_listed() -> None:
     pack = source({"rules": [WITH_PARAMS]}, "pack.yaml")
     for given in ({"params": {"n": 99}}, {"rules": [{"name": "shipped", "params": {"n": 99, "tasks": 2}}]}):
         changes = " ".join(load([pack], source(given)).changes)
         assert "99" in changes
 
 
-def test_what_is_the_same_as_shipped_is_no_change(own: Own) -> None:
+def test_values_equal_to_shipped_are_no_change(own: Own) -> None:
     text = """
         window: current_sprint
         matching: similar
@@ -220,11 +220,11 @@ def test_what_is_the_same_as_shipped_is_no_change(own: Own) -> None:
     assert own(text).changes == ()
 
 
-def test_a_rule_of_one_s_own_loosens_nothing(own: Own) -> None:
+def test_own_rule_loosens_nothing(own: Own) -> None:
     assert own("rules: [{name: own, condition: count() >= 9, severity: SPEC_FLAW}]\n").changes == ()
 
 
-# --- files that cannot be used ----------------------------------------------------------------------------------------
+# --- unreadable files -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_a_rule_of_one_s_own_loosens_nothing(own: Own) -> None:
     [b"rules: [\n", b"rules:\n  - name: a\n   condition: b\n", b"a: b: c\n", b"\xff\xfe", b"rules: \0\n", b"{",
      b"- a\n", b"5\n", b"window: all\nwindow: 24h\n", b"a: 1\n---\nb: 2\n"],
 )  # fmt: skip
-def test_a_file_that_is_no_mapping_in_yaml_is_unreadable(own: Own, text: bytes) -> None:
+def test_non_mapping_file_is_unreadable(own: Own, text: bytes) -> None:
     with pytest.raises(Unreadable) as caught:
         own(text)
     assert caught.value.file == str(own.file)
@@ -240,13 +240,13 @@ def test_a_file_that_is_no_mapping_in_yaml_is_unreadable(own: Own, text: bytes) 
 
 
 @pytest.mark.parametrize("text", [b"- a\n", b"5\n"])
-def test_the_hint_for_a_broken_rules_file_is_not_to_start_a_new_blackboard(own: Own, text: bytes) -> None:
+def test_broken_rules_file_does_not_suggest_init(own: Own, text: bytes) -> None:
     with pytest.raises(Unreadable) as caught:
         own(text)
     assert "liza init" not in (caught.value.hint or "")
 
 
-def test_a_rules_file_that_is_no_file_is_unreadable_and_not_ignored(tmp_path: Path) -> None:
+def test_non_regular_rules_file_is_unreadable(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "dangling").symlink_to("nowhere")
     for name in ("folder", "dangling"):
@@ -257,7 +257,7 @@ def test_a_rules_file_that_is_no_file_is_unreadable_and_not_ignored(tmp_path: Pa
 # --- one protocol alone ---------------------------------------------------------------------------------------------
 
 _OWN = {
-    "nothing": "# all as it comes\n",
+    "nothing": "# all defaults\n",
     "blocks": "circuit_breaker: {absolute_max_loops: 40}\nmatching: exact\nparams: {threshold: 4}\n",
     "a rule of another pack": "rules: [{name: retry_cluster, enabled: false}]\n",
     "a rule of its own": "rules: [{name: mine, condition: 'count(iterations, per(loop)) >= 2', action: OPEN}]\n",
@@ -266,15 +266,15 @@ _OWN = {
 
 @pytest.mark.parametrize("own", _OWN)
 @pytest.mark.parametrize("protocol", ["loops", "disputes", "attempts"])
-def test_who_judges_by_one_protocol_has_the_rules_that_everybody_has(tmp_path: Path, own: str, protocol: str) -> None:
+def test_protocol_rules_equal_the_full_rules(tmp_path: Path, own: str, protocol: str) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text(_OWN[own])
 
-    def judging(rules: RuleSet) -> object:
+    def scope_of(rules: RuleSet) -> object:
         scoped = [(rule, condition.tree, _numbers(condition)) for rule, condition in rules.scoped.get(protocol, ())]
         return scoped, rules.blocks, rules.exact, rules.disabled, rules.notify
 
-    assert judging(read_rules(str(file), protocol=protocol)) == judging(read_rules(str(file)))
+    assert scope_of(read_rules(str(file), protocol=protocol)) == scope_of(read_rules(str(file)))
 
 
 def _numbers(condition: Condition) -> list[float]:

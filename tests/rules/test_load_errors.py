@@ -1,4 +1,4 @@
-"""Everything wrong with a file of rules is told at once, each thing in its own place."""
+"""All errors in a rules file are reported at once, each at its own position."""
 
 from pathlib import Path
 from textwrap import dedent
@@ -15,7 +15,7 @@ from tests.rules.boards import source
 
 
 def problems(folder: Path, text: str) -> tuple[Problem, ...]:
-    """All that is wrong with this rules.yaml."""
+    """All problems of this rules.yaml."""
     file = folder / "rules.yaml"
     file.write_bytes(text.encode())
     with pytest.raises(Unreadable) as caught:
@@ -26,8 +26,8 @@ def problems(folder: Path, text: str) -> tuple[Problem, ...]:
     return caught.value.problems
 
 
-def marked_place(text: str) -> tuple[str, int, int]:
-    """A text without its `^`, and the line and column where that was."""
+def split_marker(text: str) -> tuple[str, int, int]:
+    """A text without its `^`, and the line and column of the marker."""
     line = text.count("\n", 0, text.index("^")) + 1
     column = text.index("^") - text.rfind("\n", 0, text.index("^"))
     return text.replace("^", "", 1), line, column
@@ -58,30 +58,30 @@ STYLES = {
 
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["LF", "CRLF"])
-def test_an_error_in_a_condition_points_into_it(tmp_path: Path, style: str, newline: str) -> None:
-    text, line, column = marked_place(HEAD + STYLES[style])
+def test_condition_error_points_into_the_condition(tmp_path: Path, style: str, newline: str) -> None:
+    text, line, column = split_marker(HEAD + STYLES[style])
     (problem,) = problems(tmp_path, text.replace("\n", newline))
     assert (problem.line, problem.column) == (line, column)
     assert problem.message.startswith("rule own: expected ")
 
 
 @pytest.mark.parametrize("head", ["", "\n", "# a note\n", "window: all\n", "---\n", "window: all\n\n# a note\n"])
-def test_the_place_is_right_whatever_stands_before_the_rules(tmp_path: Path, head: str) -> None:
+def test_position_is_right_after_any_header(tmp_path: Path, head: str) -> None:
     body = "rules:\n  - name: own\n    severity: SPEC_FLAW\n    condition: count() >= ^three\n"
-    text, line, column = marked_place(head + body)
+    text, line, column = split_marker(head + body)
     (problem,) = problems(tmp_path, text)
     assert (problem.line, problem.column) == (line, column)
 
 
-def test_the_place_is_right_where_the_condition_comes_first(tmp_path: Path) -> None:
-    text, line, column = marked_place("# x\nrules:\n- condition: count() >= ^x\n  name: own\n  severity: SPEC_FLAW\n")
+def test_position_is_right_when_condition_comes_first(tmp_path: Path) -> None:
+    text, line, column = split_marker("# x\nrules:\n- condition: count() >= ^x\n  name: own\n  severity: SPEC_FLAW\n")
     (problem,) = problems(tmp_path, text)
     assert (problem.line, problem.column) == (line, column)
 
 
-def test_a_rule_on_one_line_is_told_by_that_line(tmp_path: Path) -> None:
+def test_position_is_right_in_flow_style(tmp_path: Path) -> None:
     body = "rules:\n  - {name: own, severity: SPEC_FLAW, condition: count() >= ^three}\n"
-    text, line, column = marked_place("# own\n" + body)
+    text, line, column = split_marker("# own\n" + body)
     (problem,) = problems(tmp_path, text)
     assert (problem.line, problem.column) == (line, column)
 
@@ -118,7 +118,7 @@ def test_a_rule_on_one_line_is_told_by_that_line(tmp_path: Path) -> None:
         ("condition: count(same(a)) + count(same(b)) >= 1", "must have the same grouping", None),
     ],
 )
-def test_whatever_is_wrong_with_a_rule_is_told(tmp_path: Path, line: str, message: str, hint: str | None) -> None:
+def test_each_rule_error_is_reported(tmp_path: Path, line: str, message: str, hint: str | None) -> None:
     (problem,) = problems(tmp_path, f"# own\nrules:\n  - name: retry_cluster\n    {line}\n")
     assert message in problem.message
     assert "retry_cluster" in problem.message
@@ -151,14 +151,14 @@ def test_whatever_is_wrong_with_a_rule_is_told(tmp_path: Path, line: str, messag
         ("rules: [{name: retry_clustr, enabled: false}]", "the rule 'retry_clustr' has no condition", "retry_cluster"),
     ],
 )
-def test_whatever_is_wrong_with_the_file_is_told(tmp_path: Path, text: str, message: str, hint: str) -> None:
+def test_each_file_error_is_reported(tmp_path: Path, text: str, message: str, hint: str) -> None:
     (problem,) = problems(tmp_path, f"# own\n{text}\n")
     assert message in problem.message
     assert problem.line == 2
     assert hint in (problem.hint or "")
 
 
-def test_all_errors_of_a_file_are_told_at_once_in_its_order(tmp_path: Path) -> None:
+def test_all_errors_are_reported_in_file_order(tmp_path: Path) -> None:
     text = """\
         wndow: all
         rules:
@@ -184,12 +184,12 @@ def test_all_errors_of_a_file_are_told_at_once_in_its_order(tmp_path: Path) -> N
     assert set(lines) == {1, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 16, 18}
 
 
-def test_a_condition_is_told_beside_other_errors_of_its_rule(tmp_path: Path) -> None:
+def test_condition_error_is_reported_beside_others(tmp_path: Path) -> None:
     text = "# own\nrules:\n  - name: own\n    condition: cuont() >= 1\n    severity: SPEC_FLOW\n"
     assert [problem.line for problem in problems(tmp_path, text)] == [4, 5]
 
 
-def test_what_agents_wrote_into_the_file_is_shown_on_one_printable_line(tmp_path: Path) -> None:
+def test_untrusted_text_in_errors_is_printable(tmp_path: Path) -> None:
     text = '# own\n"ke\\e[31my\\n": 1\nrules:\n  - name: "own\\e[2J"\n  - name: own\n    severity: "\\e]0;x\\a"\n'
     for problem in problems(tmp_path, text):
         assert problem.message.isprintable()
@@ -210,7 +210,7 @@ FILES = st.dictionaries(st.one_of(st.sampled_from([*FILE_KEYS, "x"]), st.none())
 
 
 @given(FILES, st.lists(st.one_of(RULE, VALUES), max_size=4))
-def test_any_file_gives_rules_or_a_list_of_problems(data: dict[str, object], given_rules: list[object]) -> None:
+def test_any_file_gives_rules_or_problems(data: dict[str, object], given_rules: list[object]) -> None:
     try:
         load([], source({**data, "rules": given_rules}))
     except BadRules as error:

@@ -1,4 +1,4 @@
-"""Which texts are the same, and which say the same error."""
+"""Which texts are the same, and which describe the same error."""
 
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ from liza.rules.similar import similar_groups
 
 
 def partition(texts: Iterable[str], similarity: float = 0.7) -> set[frozenset[str]]:
-    """The groups as sets of texts; the numbers of the groups mean nothing."""
+    """The groups as sets of texts, without their numbers."""
     found: dict[int, set[str]] = {}
     for text, number in similar_groups(texts, similarity).items():
         found.setdefault(number, set()).add(text)
@@ -33,14 +33,14 @@ def together(*texts: str) -> bool:
         ("API supports pagination", "api SUPPORTS Pagination", "API supports pagination."),
         ("a  b", "a b", "a\tb", "a\nb", " a b ", "a\u00a0b"),
         ("'quoted'", '"quoted"', "(quoted)", "*quoted*", "quoted!", "__quoted__", "…quoted…"),
-        ("ﬁle", "file"),  # one letter that stands for two
+        ("ﬁle", "file"),  # one ligature for two letters
         ("ＡＢＣ", "abc"),  # wide letters
         ("Straße", "STRASSE", "strasse"),
         ("e\u0301t\u00e9", "\u00e9te\u0301"),  # composed and not
         ("²", "2"),
     ],
 )
-def test_the_same_but_for_case_space_width_and_punctuation_around(texts: Sequence[str]) -> None:
+def test_same_ignores_case_space_width_and_outer_punctuation(texts: Sequence[str]) -> None:
     assert len({same_key(text) for text in texts}) == 1
 
 
@@ -56,34 +56,34 @@ def test_the_same_but_for_case_space_width_and_punctuation_around(texts: Sequenc
         ("का", "की"),  # two words that differ in a vowel sign
     ],
 )
-def test_not_the_same(one: str, other: str) -> None:
+def test_different_texts_are_not_the_same(one: str, other: str) -> None:
     assert same_key(one) != same_key(other)
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t", "\u2003"])
-def test_nothing_is_the_same_as_nothing(text: str) -> None:
+def test_blank_text_has_empty_key(text: str) -> None:
     assert same_key(text) == ""
 
 
 @pytest.mark.parametrize("text", ["???", "🔥🔥"])
-def test_a_text_of_signs_is_still_a_text(text: str) -> None:
+def test_symbols_alone_have_a_key(text: str) -> None:
     assert same_key(text)
 
 
 @given(st.text(max_size=30))
-def test_a_key_is_its_own_key(text: str) -> None:
+def test_same_key_is_idempotent(text: str) -> None:
     assert same_key(same_key(text)) == same_key(text)
 
 
 @given(st.text(st.characters(categories=("L", "N", "Zs", "P")), max_size=30))
-def test_the_form_of_a_text_does_not_matter(text: str) -> None:
+def test_same_key_ignores_unicode_form(text: str) -> None:
     for form in ("NFC", "NFD", "NFKC", "NFKD"):
         assert same_key(unicodedata.normalize(form, text)) == same_key(text)
 
 
 @pytest.mark.timeout(5)
 @pytest.mark.parametrize("filling", ["-", " ", "_\n"])
-def test_a_megabyte_of_signs_between_two_words_takes_no_time(filling: str) -> None:
+def test_megabyte_of_symbols_is_fast(filling: str) -> None:
     text = f"build failed {filling * (1_000_000 // len(filling))} see above"
     assert same_key(text)
     assert len(partition([text, text + "!"])) == 1
@@ -126,12 +126,12 @@ TOGETHER = {
     "colours": ("\x1b[1;31merror:\x1b[0m nested entity", "error: nested entity"),
     "a word more": ("serialization failure on nested entity", "serialization failure on a nested entity"),
     "names in any quotes": ("no fixture 'db'", 'no fixture "client"', "no fixture `tmp`", "no fixture ‘app’"),
-    "names behind what they name": ("no such column: tenant", "no such column: owner"),
+    "names after what they name": ("no such column: tenant", "no such column: owner"),
     "names of settings": ("DATABASE_URL is not set", "AWS_REGION is not set"),
-    "a place before it": ("src/api.ts(4,7): error TS2322: wrong type", "error TS2322: wrong type"),
-    "a place behind it": ("ORA-00942: no such table at line 14", "ORA-00942: no such table"),
+    "a position before it": ("src/api.ts(4,7): error TS2322: wrong type", "error TS2322: wrong type"),
+    "a position after it": ("ORA-00942: no such table at line 14", "ORA-00942: no such table"),
     "forms of a word": ("the importer drops rows", "the importer dropped a row"),
-    "slips of the pen": ("cannot recieve the answer", "cannot receive the answer"),
+    "typos": ("cannot recieve the answer", "cannot receive the answer"),
     "short forms": ("it doesn't parse here", "it does not parse here"),
     "addresses of cards": ("no lease for 71:e1:03:ee:aa:9b", "no lease for 0c:11:a2:b3:44:5d"),
     "addresses in the web": ("GET https://a.example/x?id=1 failed", "GET https://a.example/y?id=22 failed"),
@@ -139,7 +139,7 @@ TOGETHER = {
 
 
 @pytest.mark.parametrize("name", TOGETHER)
-def test_texts_that_say_the_same_error_are_together(name: str) -> None:
+def test_same_error_is_together(name: str) -> None:
     assert together(*TOGETHER[name])
 
 
@@ -174,7 +174,7 @@ APART = {
     "bare paths": ("src/app.py", "tests/test_db.py"),
     "bare numbers": ("12345", "67890"),
     "bare names": ('"foo"', '"bar"'),
-    "a status that is not called one": ("got 401 from the auth service", "got 403 from the auth service"),
+    "an unlabelled status": ("got 401 from the auth service", "got 403 from the auth service"),
     "a status that was returned": ("the gateway returned 502 after 31 s", "the gateway returned 504 after 60 s"),
     "a status that came instead": ("expected 200 but got 404", "expected 200 but got 500"),
     "numbers of errors": ("make: *** [Makefile:14: test] Error 1", "make: *** [Makefile:14: test] Error 2"),
@@ -191,11 +191,11 @@ APART = {
 
 
 @pytest.mark.parametrize("name", APART)
-def test_texts_that_say_different_errors_are_apart(name: str) -> None:
+def test_different_errors_are_apart(name: str) -> None:
     assert not together(*APART[name])
 
 
-def test_a_higher_similarity_makes_smaller_groups() -> None:
+def test_higher_similarity_makes_smaller_groups() -> None:
     texts = ("serialization failure on nested entity", "serialization failed on nested entities")
     assert len(partition(texts, 0.7)) == 1
     assert len(partition(texts, 0.95)) == 2
@@ -206,7 +206,7 @@ def test_equal_texts_are_together_at_any_similarity(similarity: float) -> None:
     assert len(partition(["one error", "One  error"], similarity)) == 1
 
 
-def test_a_text_that_is_added_does_not_part_others_with_the_same_digits_elsewhere() -> None:
+def test_added_text_does_not_separate_others() -> None:
     texts = ("build ab-1234567c2-x failed", "build ab-deadbee1-x failed")
     together_alone = together(*texts)
     assert any(set(texts) <= group for group in partition([*texts, "build ab-0c2-x failed"])) is together_alone
@@ -225,21 +225,21 @@ def test_a_text_that_is_added_does_not_part_others_with_the_same_digits_elsewher
     ],
     ids=["words that begin alike", "words of a letter", "numbers", "no words", "dots"],
 )
-def test_texts_that_were_made_to_cost_time_do_not(texts: list[str]) -> None:
+def test_texts_built_to_be_slow_are_fast(texts: list[str]) -> None:
     assert set(similar_groups(texts, 0.7)) == set(texts)
 
 
-# --- similar: what it depends on --------------------------------------------------------------------------------------
+# --- similar: properties ----------------------------------------------------------------------------------------------
 
-_SAYINGS = ("serialization failure on {}", "cannot open {}", "HTTP {} from the API", "{}", "exit code {}", "lost {}")
+_FRAMES = ("serialization failure on {}", "cannot open {}", "HTTP {} from the API", "{}", "exit code {}", "lost {}")
 _PARTS = ("line 42", "line 7", "/tmp/a1/x", "404", "500", "0x7f", "task-12", "entity", "nested entity", "3 s", "E0308")
 ERRORS = st.one_of(
-    st.builds(str.format, st.sampled_from(_SAYINGS), st.sampled_from(_PARTS)), st.text("ab 1/:", max_size=12)
+    st.builds(str.format, st.sampled_from(_FRAMES), st.sampled_from(_PARTS)), st.text("ab 1/:", max_size=12)
 )
 
 
 @given(st.lists(ERRORS, max_size=12), st.randoms(use_true_random=False))
-def test_the_groups_depend_neither_on_order_nor_on_repetition(texts: list[str], random: Random) -> None:
+def test_groups_are_independent_of_order_and_repetition(texts: list[str], random: Random) -> None:
     again = texts * 2
     random.shuffle(again)
     assert partition(again) == partition(texts)
@@ -252,7 +252,7 @@ def test_every_text_is_in_exactly_one_group(texts: list[str]) -> None:
 
 
 @given(st.lists(ERRORS, max_size=10))
-def test_an_unrelated_text_changes_nothing(texts: list[str]) -> None:
+def test_unrelated_text_changes_nothing(texts: list[str]) -> None:
     stranger = "ΩΩΩΩΩ кириллица и только она, довольно длинная строка без чисел ΩΩΩΩΩ"
     assert partition([*texts, stranger]) == partition(texts) | {frozenset({stranger})}
 
@@ -263,5 +263,5 @@ def test_ids_and_counts_never_separate(one: object, other: object, first: int, s
 
 
 @given(st.integers(100, 599), st.integers(100, 599))
-def test_a_status_always_separates(one: int, other: int) -> None:
+def test_status_always_separates(one: int, other: int) -> None:
     assert together(f"HTTP {one} from the API", f"HTTP {other} from the API") is (one == other)

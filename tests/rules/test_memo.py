@@ -1,4 +1,4 @@
-"""Judging again after records were added gives what judging everything anew gives."""
+"""Evaluating with a memo after records were added gives the same as evaluating from scratch."""
 
 from datetime import timedelta
 from typing import Any
@@ -13,7 +13,7 @@ from liza.rules.memo import new_memo
 from tests.rules.boards import NOW, SYSTEMIC, Fields, anomaly, rule, rules, snapshot, systemic
 
 KINDS = ("retry_loop", "trade_off", "external_blocker", "spec_gap", "workaround", "assumption_violated")
-SAID = st.sampled_from(
+TEXTS = st.sampled_from(
     ["timeout", "Timeout.", "disk a full", "disk b full", "disk c full", "disk d full", "x", None, 7]
 )
 
@@ -25,8 +25,8 @@ def records(draw: st.DrawFn) -> Any:
         return "no record"
     fields = anomaly(
         str(kind), draw(st.integers(0, 300)), draw(st.sampled_from(["task-1", "task-2", "task-3"])),
-        error_pattern=draw(SAID), blocker_service=draw(SAID), spec_ref=draw(SAID), what=draw(SAID),
-        assumption=draw(SAID), debt_created=draw(st.sampled_from([True, False, "true"])),
+        error_pattern=draw(TEXTS), blocker_service=draw(TEXTS), spec_ref=draw(TEXTS), what=draw(TEXTS),
+        assumption=draw(TEXTS), debt_created=draw(st.sampled_from([True, False, "true"])),
     )  # fmt: skip
     fields["type"] = kind
     if draw(st.integers(0, 10)) == 0:
@@ -65,9 +65,7 @@ SILENCED = [{**SILENCE, "created": "2025-01-18T17:00:00Z", "until": "2025-01-18T
     st.sampled_from([{}, {"circuit_breaker": EARLIER}, {"silences": SILENCED}]),
     st.booleans(),
 )
-def test_what_is_remembered_is_what_would_be_found(
-    added: list[list[Any]], ruleset: RuleSet, sections: Fields, exact: bool
-) -> None:
+def test_memo_gives_the_same_verdict(added: list[list[Any]], ruleset: RuleSet, sections: Fields, exact: bool) -> None:
     ruleset = ruleset._replace(exact=exact)
     memo: dict[Any, Any] = new_memo()
     board = snapshot(**sections)
@@ -80,7 +78,7 @@ def test_what_is_remembered_is_what_would_be_found(
 
 
 @given(st.lists(records(), max_size=6), st.lists(records(), max_size=6), st.integers(0, 3))
-def test_whatever_else_changes_is_seen(first: list[Any], second: list[Any], change: int) -> None:
+def test_memo_sees_every_other_change(first: list[Any], second: list[Any], change: int) -> None:
     memo: dict[Any, Any] = new_memo()
     board = snapshot()
     before = board._replace(sections={**board.sections, "anomalies": first})
@@ -105,21 +103,21 @@ def test_whatever_else_changes_is_seen(first: list[Any], second: list[Any], chan
         ("count(iterations, outcome=error) >= 1", {"loops": {"l": {"iterations": [{"outcome": "error"}]}}}),
     ],
 )
-def test_a_change_elsewhere_on_the_blackboard_is_judged(condition: str, changed: Fields) -> None:
+def test_memo_sees_changes_outside_anomalies(condition: str, changed: Fields) -> None:
     memo: dict[Any, Any] = new_memo()
     ruleset = rules(condition)
     assert evaluate(ruleset, snapshot(), NOW, memo).matches == ()
     assert evaluate(ruleset, snapshot(**changed), NOW, memo).matches != ()
 
 
-def test_a_new_entry_of_the_log_is_judged() -> None:
+def test_memo_sees_new_log_entries() -> None:
     memo: dict[Any, Any] = new_memo()
     ruleset = rules("count(log, action=failed) >= 1")
     assert evaluate(ruleset, snapshot(), NOW, memo).matches == ()
     assert evaluate(ruleset, snapshot(log=({"action": "failed"},)), NOW, memo).matches != ()
 
 
-def test_a_rule_that_counts_nothing_new_is_not_asked_again() -> None:
+def test_memo_skips_rules_without_new_records() -> None:
     memo: dict[Any, Any] = new_memo()
     board = snapshot(*[anomaly("retry_loop", error_pattern="timeout") for _ in range(2)])
     first = evaluate(SYSTEMIC, board, NOW, memo)

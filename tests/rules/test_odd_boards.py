@@ -1,4 +1,4 @@
-"""Whatever parses as a blackboard is judged: people and other programs write it, and a crash is no verdict."""
+"""Anything that parses as a blackboard is evaluated: people and other programs write it, and a crash is no verdict."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ from liza.rules.acknowledged import trip_id
 from liza.rules.evaluate import evaluate
 from liza.rules.evidence import fingerprint
 from liza.rules.language import STREAMS
-from tests.rules.boards import NOW, SYSTEMIC, anomaly, names, rules, snapshot, written
+from tests.rules.boards import NOW, SYSTEMIC, anomaly, names, parse_board, rules, snapshot
 
 EVERYTHING = rules(
     *(
@@ -88,9 +88,9 @@ SECTIONS = st.fixed_dictionaries(
 
 @settings(max_examples=2 * settings().max_examples)
 @given(SECTIONS)
-def test_any_blackboard_is_judged(sections: dict[str, Any]) -> None:
+def test_any_blackboard_is_evaluated(sections: dict[str, Any]) -> None:
     text = "version: 1\n" + "".join(f"{name}: {json.dumps(value)}\n" for name, value in sections.items())
-    board = written(text)
+    board = parse_board(text)
     for ruleset in (SYSTEMIC, EVERYTHING, EVERYTHING._replace(exact=True, window="last 2")):
         verdict = evaluate(ruleset, board, NOW)
         for match in verdict.matches:
@@ -101,8 +101,8 @@ def test_any_blackboard_is_judged(sections: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "kind", ["{a: b}", "[workaround, {a: b}]", "[]", "3", "true", "null", "~", "2025-01-18", ".nan", "''"]
 )
-def test_a_type_that_is_no_word_hides_nothing(kind: str) -> None:
-    board = written(
+def test_non_string_type_hides_nothing(kind: str) -> None:
+    board = parse_board(
         "version: 1\nanomalies:\n"
         "  - {type: workaround, what: flatten the entity}\n"
         f"  - {{type: {kind}, what: flatten the entity}}\n"
@@ -112,26 +112,26 @@ def test_a_type_that_is_no_word_hides_nothing(kind: str) -> None:
 
 
 @pytest.mark.parametrize("details", ["{404: not found, b: c}", "{1.5: a, b: c}", "{true: a, b: c}", "{null: a, b: c}"])
-def test_details_with_keys_that_are_no_words_do_not_stop_a_judgement(details: str) -> None:
+def test_non_string_detail_keys_are_evaluated(details: str) -> None:
     entry = f"{{type: external_blocker, blocker_service: x, details: {details}}}"
     history = (
         "circuit_breaker: {history: [{pattern: external_service_outage, evidence: {external_service_outage: a1}}]}"
     )
-    board = written(f"anomalies:\n  - {entry}\n  - {entry}\n{history}\n")
+    board = parse_board(f"anomalies:\n  - {entry}\n  - {entry}\n{history}\n")
     (match,) = evaluate(SYSTEMIC, board, NOW).matches
     assert all(map(fingerprint, match.evidence))
 
 
 @pytest.mark.parametrize("entry", ["null", "5", "text", "[]", "[{type: external_blocker}]"])
-def test_what_is_no_record_does_not_hide_the_others(entry: str) -> None:
+def test_non_record_entry_does_not_hide_others(entry: str) -> None:
     blocker = "{type: external_blocker, blocker_service: x}"
-    board = written(f"version: 1\nanomalies:\n  - {blocker}\n  - {entry}\n  - {blocker}\n")
+    board = parse_board(f"version: 1\nanomalies:\n  - {blocker}\n  - {entry}\n  - {blocker}\n")
     (match,) = evaluate(SYSTEMIC, board, NOW).matches
     assert [record.key for record in match.evidence] == [0, 2]
 
 
 @pytest.mark.timeout(30)
-def test_ten_thousand_records_of_few_errors_are_judged_quickly() -> None:
+def test_ten_thousand_records_are_evaluated_quickly() -> None:
     texts = [f"error {word} in module" for word in ("alpha", "beta", "gamma", "delta")]
     records = [anomaly("retry_loop", n % 300, error_pattern=f"{texts[n % 4]} at line {n}") for n in range(10_000)]
     (*found,) = evaluate(SYSTEMIC, snapshot(*records), NOW).matches

@@ -1,13 +1,13 @@
-"""The conditions of the packs are not parsed when a command runs, and are what they say all the same."""
+"""The conditions of the packs are parsed at build time, and equal what the parser makes of them."""
 
 from liza.rules.language import parse
 from liza.rules.parsed_packs import TREES
 from tests.rules.parse_packs import FILE, conditions, source
 
 
-def test_every_condition_of_the_packs_is_there_as_the_parser_has_it() -> None:
+def test_parsed_packs_equal_the_parser() -> None:
     assert {text: parse(text) for text in conditions()} == TREES
 
 
-def test_the_file_is_what_make_packs_writes() -> None:
+def test_parsed_packs_file_is_up_to_date() -> None:
     assert FILE.read_text() == source()

@@ -1,4 +1,4 @@
-"""Every shipped rule comes with cases that carry their own verdict: `samples/<rule>/{fires,quiet}-*.yaml`."""
+"""Every shipped rule has cases with an expected verdict: `samples/<rule>/{fires,quiet}-*.yaml`."""
 
 from functools import cache
 from pathlib import Path
@@ -14,7 +14,7 @@ RULES = [each.rule.name for each in SHIPPED.all]
 
 @cache
 def cases() -> dict[str, tuple[Path, Case]]:
-    """Every case with its file, by a name that says where it is; read by the tests, not while they are collected."""
+    """Every case with its file, by file and case name; read by the tests, not during collection."""
     return {
         f"{file.parent.name}/{file.stem}: {case.name}": (file, case)
         for file in FILES
@@ -22,11 +22,11 @@ def cases() -> dict[str, tuple[Path, Case]]:
     }
 
 
-def test_every_sample_has_its_verdict() -> None:
+def test_every_sample_passes() -> None:
     assert {name: wrong for name, (_, case) in cases().items() if (wrong := run_case(case, SHIPPED).wrong)} == {}
 
 
-def test_samples_expect_what_their_names_say() -> None:
+def test_samples_agree_with_their_file_names() -> None:
     wrong = [
         name
         for name, (file, case) in cases().items()
@@ -51,7 +51,7 @@ def test_every_rule_has_samples_of_both_verdicts() -> None:
     assert [each for each in kinds if not list((SAMPLES / each[0]).glob(f"{each[1]}-*.yaml"))] == []
 
 
-def test_every_sample_belongs_to_a_rule_and_says_its_verdict() -> None:
+def test_every_sample_is_named_for_a_rule_and_verdict() -> None:
     assert len(cases()) >= 99
     assert {file.parent.name for file in FILES} <= set(RULES)
     assert [file.name for file in FILES if not file.name.startswith(("fires-", "quiet-"))] == []

@@ -1,4 +1,4 @@
-"""Which silences are in force, and for how long."""
+"""Which silences are active, and for how long."""
 
 from typing import Any
 
@@ -8,10 +8,20 @@ from hypothesis import strategies as st
 
 from liza.model import Reason
 from liza.rules.evaluate import evaluate
-from tests.rules.boards import NOW, SYSTEMIC, Fields, anomaly, names, progress, written
-from tests.rules.test_silences import CREATED, GAP, UNTIL, clock, hushed, is_hushed, judged, silence, without
+from tests.rules.boards import NOW, SYSTEMIC, Fields, anomaly, names, parse_board, progress
+from tests.rules.test_silences import (
+    CREATED,
+    GAP,
+    UNTIL,
+    clock,
+    evaluated,
+    is_silenced,
+    silence,
+    silenced_rules,
+    without,
+)
 
-# --- for how long -----------------------------------------------------------------------------------------------------
+# --- duration ---------------------------------------------------------------------------------------------------------
 
 MOMENTS = {
     "before it begins": ("2025-01-18T16:59:59Z", False),
@@ -23,8 +33,8 @@ MOMENTS = {
 
 
 @pytest.mark.parametrize(("now", "covered"), MOMENTS.values(), ids=MOMENTS.keys())
-def test_a_silence_holds_from_its_beginning_until_its_end(now: str, covered: bool) -> None:
-    verdict = judged(*GAP, silences=[silence()], now=clock(now))
+def test_silence_is_active_from_created_to_until(now: str, covered: bool) -> None:
+    verdict = evaluated(*GAP, silences=[silence()], now=clock(now))
     assert (bool(verdict.silenced), bool(verdict.matches)) == (covered, not covered)
 
 
@@ -33,32 +43,37 @@ EXPIRED = {
     "now": ("2025-01-18T18:00:00Z", False),
     "later": ("2025-01-18T18:00:01Z", True),
     "before it began": ("2025-01-18T10:00:00Z", False),
-    "after its end, which stays its end": ("2025-01-18T23:00:00Z", True),
+    "after its end": ("2025-01-18T23:00:00Z", True),
     "in another zone": ("2025-01-18T18:30:00+01:00", False),
 }
 
 
 @pytest.mark.parametrize(("expired", "covered"), EXPIRED.values(), ids=EXPIRED.keys())
-def test_an_expired_silence_holds_until_it_was_expired(expired: str, covered: bool) -> None:
+def test_expired_silence_ends_when_expired(expired: str, covered: bool) -> None:
     by = [silence(expired_at=expired, expired_by="b")]
-    assert bool(judged(*GAP, silences=by).silenced) is covered
-    assert names(judged(*GAP, silences=by, now=clock(UNTIL))) == ["spec_gap_cluster"]
+    assert bool(evaluated(*GAP, silences=by).silenced) is covered
+    assert names(evaluated(*GAP, silences=by, now=clock(UNTIL))) == ["spec_gap_cluster"]
 
 
-def test_times_are_those_of_the_blackboard() -> None:
+def test_times_without_zone_are_utc() -> None:
     assert (
-        hushed(judged(*GAP, silences=[silence(created="2025-01-18T17:00:00", until="2025-01-18T19:00:00+01:00")])) == []
+        silenced_rules(
+            evaluated(*GAP, silences=[silence(created="2025-01-18T17:00:00", until="2025-01-18T19:00:00+01:00")])
+        )
+        == []
     )
-    assert hushed(judged(*GAP, silences=[silence(created="2025-01-18", until="2025-01-18T18:00:01")]))
+    assert silenced_rules(evaluated(*GAP, silences=[silence(created="2025-01-18", until="2025-01-18T18:00:01")]))
 
 
-def test_a_day_is_not_too_long() -> None:
-    assert hushed(judged(*GAP, silences=[silence(created="2025-01-18T00:00:00Z", until="2025-01-19T00:00:00Z")]))
+def test_full_day_is_allowed() -> None:
+    assert silenced_rules(
+        evaluated(*GAP, silences=[silence(created="2025-01-18T00:00:00Z", until="2025-01-19T00:00:00Z")])
+    )
 
 
-# --- what is not in force ---------------------------------------------------------------------------------------------
+# --- inactive silences ------------------------------------------------------------------------------------------------
 
-NOT_IN_FORCE = {
+INACTIVE = {
     "no reason": without("reason"),
     "an empty reason": silence(reason=" "),
     "a reason that is a number": silence(reason=5),
@@ -67,8 +82,8 @@ NOT_IN_FORCE = {
     "a rule that is a list": silence(rule=["spec_gap_cluster"]),
     "no beginning": without("created"),
     "no end": without("until"),
-    "a beginning that is no time": silence(created="this morning"),
-    "an end that is no time": silence(until="forever"),
+    "an invalid beginning": silence(created="this morning"),
+    "an invalid end": silence(until="forever"),
     "an end that is a number": silence(until=99999999999),
     "an end that is a mapping": silence(until={"at": UNTIL}),
     "more than a day": silence(created="2025-01-18T00:00:00Z", until="2025-01-19T00:00:01Z"),
@@ -83,30 +98,30 @@ NOT_IN_FORCE = {
     "a match of nothing": silence(match={"spec_ref": None}),
     "a match of a list": silence(match={"spec_ref": ["specs/a.md#FR-1"]}),
     "a match of a mapping": silence(match={"spec_ref": {"specs/a.md#FR-1": True}}),
-    "expired at what is no time": silence(expired_at="yesterday"),
+    "expired at an invalid time": silence(expired_at="yesterday"),
     "expired at true": silence(expired_at=True),
-    "expired by somebody at no time": silence(expired_by="b"),
+    "expired by a person without a time": silence(expired_by="b"),
     "all, but not true": silence(all="true"),
     "all: 1": silence(all=1),
     "all: false": silence(all=False),
 }
 
 
-@pytest.mark.parametrize("odd", NOT_IN_FORCE.values(), ids=NOT_IN_FORCE.keys())
-def test_a_silence_that_does_not_keep_to_the_rules_hides_nothing(odd: Fields) -> None:
-    verdict = judged(*GAP, silences=[odd])
-    assert (names(verdict), hushed(verdict)) == (["spec_gap_cluster"], [])
+@pytest.mark.parametrize("odd", INACTIVE.values(), ids=INACTIVE.keys())
+def test_invalid_silence_hides_nothing(odd: Fields) -> None:
+    verdict = evaluated(*GAP, silences=[odd])
+    assert (names(verdict), silenced_rules(verdict)) == (["spec_gap_cluster"], [])
 
 
-def test_a_faulty_silence_does_not_disturb_a_good_one() -> None:
-    assert hushed(judged(*GAP, silences=[*NOT_IN_FORCE.values(), silence()])) == ["spec_gap_cluster"]
+def test_faulty_silence_does_not_disturb_a_good_one() -> None:
+    assert silenced_rules(evaluated(*GAP, silences=[*INACTIVE.values(), silence()])) == ["spec_gap_cluster"]
 
 
-def test_a_match_of_nothing_does_not_mean_the_text_none() -> None:
+def test_null_match_does_not_mean_the_text_none() -> None:
     for text in ("None", "null", ""):
         records = [anomaly("t", f="x", g=text) for _ in range(2)]
-        assert not is_hushed("count(type=t, same(f)) >= 2", {"g": None}, *records), text
-    assert not is_hushed("count(type=t, same(f)) >= 2", {"f": None}, *[anomaly("t", f="None")] * 2)
+        assert not is_silenced("count(type=t, same(f)) >= 2", {"g": None}, *records), text
+    assert not is_silenced("count(type=t, same(f)) >= 2", {"f": None}, *[anomaly("t", f="None")] * 2)
 
 
 SECTIONS = {
@@ -125,17 +140,17 @@ SECTIONS = {
 
 
 @pytest.mark.parametrize("section", SECTIONS.values(), ids=SECTIONS.keys())
-def test_a_section_of_any_shape_is_no_silence_and_no_bug(section: str) -> None:
+def test_malformed_section_hides_nothing(section: str) -> None:
     records = "".join("- {timestamp: 2025-01-18T14:00:00Z, task: t, type: spec_gap, spec_ref: a}\n" for _ in range(2))
-    verdict = evaluate(SYSTEMIC, written(f"version: 1\nanomalies:\n{records}{section}\n"), NOW)
-    assert (names(verdict), hushed(verdict)) == (["spec_gap_cluster"], [])
+    verdict = evaluate(SYSTEMIC, parse_board(f"version: 1\nanomalies:\n{records}{section}\n"), NOW)
+    assert (names(verdict), silenced_rules(verdict)) == (["spec_gap_cluster"], [])
 
 
 ODD_FIELDS = {
     "an id that is a mapping": {"id": {"a": "b"}},
     "an id that is null": {"id": None},
-    "somebody who is a list": {"by": ["a", "b"]},
-    "nobody": {"by": None},
+    "an author that is a list": {"by": ["a", "b"]},
+    "no author": {"by": None},
     "more fields": {"ticket": "OPS-1", "state": "ended", "fault": "yes"},
     "a long reason": {"reason": "x" * (1 << 20)},
     "a reason with control characters": {"reason": "\x1b[2J\u202e\x07"},
@@ -143,20 +158,18 @@ ODD_FIELDS = {
 
 
 @pytest.mark.parametrize("odd", ODD_FIELDS.values(), ids=ODD_FIELDS.keys())
-def test_what_else_stands_in_a_silence_does_not_matter(odd: Fields) -> None:
-    assert hushed(judged(*GAP, silences=[silence(**odd)])) == ["spec_gap_cluster"]
+def test_other_odd_fields_do_not_matter(odd: Fields) -> None:
+    assert silenced_rules(evaluated(*GAP, silences=[silence(**odd)])) == ["spec_gap_cluster"]
 
 
 def test_silences_may_be_a_mapping_by_name() -> None:
-    verdict = judged(*GAP, silences={"gap": without("id")})
+    verdict = evaluated(*GAP, silences={"gap": without("id")})
     assert [each.silence.id for each in verdict.silenced] == ["gap"]
 
 
 @pytest.mark.parametrize(("number", "name"), [(0, "0"), (7, "7"), (None, "1")])
-def test_an_id_that_is_a_number_is_a_name_and_the_place_is_one_only_where_there_is_no_id(
-    number: Any, name: str
-) -> None:
-    verdict = judged(*GAP, silences=[silence("other"), silence(id=number)])
+def test_silence_name_is_its_id_or_its_position(number: Any, name: str) -> None:
+    verdict = evaluated(*GAP, silences=[silence("other"), silence(id=number)])
     assert [each.silence.id for each in verdict.silenced] == [name]
 
 
@@ -168,22 +181,22 @@ def resolved(name: str, until: str) -> Fields:
     return {"status": "OK", "history": [{**trip, "resolved_at": until, "resolved_by": "a", "resolution": "ADR-1"}]}
 
 
-def test_what_a_resolution_has_dealt_with_is_not_said_to_be_silenced() -> None:
+def test_acknowledged_records_are_not_reported_as_silenced() -> None:
     breaker = resolved("spec_gap_cluster", "2025-01-18T13:00:00Z")
-    verdict = judged(*GAP, silences=[silence()], circuit_breaker=breaker)
+    verdict = evaluated(*GAP, silences=[silence()], circuit_breaker=breaker)
     assert (verdict.matches, verdict.silenced) == ((), ())
     assert progress(verdict, "spec_gap_cluster").reason is Reason.ACKNOWLEDGED
 
 
-def test_what_comes_after_a_resolution_is_silenced_on_its_own() -> None:
+def test_records_after_resolution_are_silenced_alone() -> None:
     breaker = resolved("spec_gap_cluster", "2025-01-18T13:00:00Z")
     later = [anomaly("spec_gap", minute, "task-9", spec_ref="specs/a.md#FR-1") for minute in (70, 80)]
     by = [silence(match={"task": "task-9"})]
-    ((match, _),) = judged(*GAP, *later, silences=by, circuit_breaker=breaker).silenced
+    ((match, _),) = evaluated(*GAP, *later, silences=by, circuit_breaker=breaker).silenced
     assert [record.key for record in match.evidence] == [2, 3]
 
 
-# --- whatever the blackboard says -------------------------------------------------------------------------------------
+# --- any blackboard ---------------------------------------------------------------------------------------------------
 
 _KINDS = st.sampled_from(["spec_gap", "external_blocker", "retry_loop", "assumption_violated"])
 _WORDS = st.sampled_from(["one", "One.", "two", "connection 1 refused", "connection 2 refused"])
@@ -210,11 +223,11 @@ _SILENCES = st.lists(
 
 
 @given(records=_RECORDS, silences=_SILENCES)
-def test_silences_neither_make_nor_lose_a_match(records: list[Fields], silences: list[Fields]) -> None:
-    """Whatever would have tripped does so, or is told as silenced, with a silence of its own rule."""
-    alone = judged(*records, silences=[])
-    verdict = judged(*records, silences=silences)
+def test_silences_neither_add_nor_lose_matches(records: list[Fields], silences: list[Fields]) -> None:
+    """Every match either trips or is reported as silenced by a silence of its own rule."""
+    alone = evaluated(*records, silences=[])
+    verdict = evaluated(*records, silences=silences)
     silenced = [each.match for each in verdict.silenced]
     assert sorted([*verdict.matches, *silenced], key=str) == sorted(alone.matches, key=str)
     assert all(match.rule.name == by.rule for match, by in verdict.silenced)
-    assert judged(*records, silences=silences, now=clock(UNTIL)).matches == alone.matches
+    assert evaluated(*records, silences=silences, now=clock(UNTIL)).matches == alone.matches

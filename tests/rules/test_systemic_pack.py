@@ -1,4 +1,4 @@
-"""The six systemic patterns: each fires on its smallest case, and on nothing that only looks like it."""
+"""The six systemic patterns: each fires on its smallest case, and on no look-alike."""
 
 from typing import Any
 
@@ -68,14 +68,14 @@ SMALLEST: dict[str, list[Fields]] = {
 }
 
 
-def test_the_pack_is_the_protocol_in_its_order() -> None:
+def test_pack_is_the_protocol_in_order() -> None:
     assert {each.rule.name: each.rule.severity for each in SYSTEMIC.rules} == FLAWS
     assert [each.rule.name for each in SYSTEMIC.rules] == list(FLAWS)
     assert {each.rule.action for each in SYSTEMIC.rules} == {"CHECKPOINT"}
     assert (SYSTEMIC.window, SYSTEMIC.exact, SYSTEMIC.changes, SYSTEMIC.disabled) == ("current_sprint", False, (), ())
 
 
-def test_an_empty_blackboard_is_fine_and_every_pattern_says_how_near_it_is() -> None:
+def test_empty_board_is_ok_with_progress_of_every_pattern() -> None:
     verdict = evaluate(SYSTEMIC, snapshot(), NOW)
     assert not verdict.matches
     assert [(each.rule.name, each.value, each.reason) for each in verdict.progress] == [
@@ -86,7 +86,7 @@ def test_an_empty_blackboard_is_fine_and_every_pattern_says_how_near_it_is() -> 
 
 @pytest.mark.parametrize("ruleset", [SYSTEMIC, EXACT], ids=["similar", "exact"])
 @pytest.mark.parametrize("name", FLAWS)
-def test_a_pattern_fires_on_its_smallest_case(name: str, ruleset: Any) -> None:
+def test_pattern_fires_on_its_smallest_case(name: str, ruleset: Any) -> None:
     verdict = evaluate(ruleset, snapshot(*SMALLEST[name]), NOW)
     (match,) = verdict.matches
     assert (match.rule.name, match.value, match.threshold) == (name, len(SMALLEST[name]), len(SMALLEST[name]))
@@ -96,7 +96,7 @@ def test_a_pattern_fires_on_its_smallest_case(name: str, ruleset: Any) -> None:
 
 @pytest.mark.parametrize("ruleset", [SYSTEMIC, EXACT], ids=["similar", "exact"])
 @pytest.mark.parametrize("name", FLAWS)
-def test_a_pattern_is_quiet_one_below(name: str, ruleset: Any) -> None:
+def test_pattern_is_quiet_one_below_threshold(name: str, ruleset: Any) -> None:
     for left_out in range(len(SMALLEST[name])):
         few = [each for index, each in enumerate(SMALLEST[name]) if index != left_out]
         verdict = evaluate(ruleset, snapshot(*few), NOW)
@@ -123,7 +123,7 @@ LOOK_ALIKES: dict[str, list[Fields]] = {
     "retries without an error": [anomaly("retry_loop", count=3) for _ in range(5)],
     "retries whose error is null": [anomaly("retry_loop", error_pattern=None) for _ in range(5)],
     "trade-offs without debt": [debt(debt_created=False) for _ in range(5)],
-    "trade-offs that do not speak of debt": [anomaly("trade_off", why="time") for _ in range(5)],
+    "trade-offs without the field": [anomaly("trade_off", why="time") for _ in range(5)],
     "trade-offs whose debt is null": [debt(debt_created=None) for _ in range(5)],
     "two debts of each kind, less one": [debt(), anomaly("debt_created")],
     "debt under another type": [anomaly("workaround", debt_created=True) for _ in range(3)],
@@ -145,12 +145,12 @@ LOOK_ALIKES: dict[str, list[Fields]] = {
 
 
 @pytest.mark.parametrize("name", LOOK_ALIKES)
-def test_a_look_alike_is_quiet(name: str) -> None:
+def test_look_alike_is_quiet(name: str) -> None:
     assert systemic(*LOOK_ALIKES[name]) == []
     assert systemic(*LOOK_ALIKES[name], ruleset=EXACT) == []
 
 
-def test_errors_of_nothing_but_space_say_nothing_in_common() -> None:
+def test_blank_errors_have_nothing_in_common() -> None:
     assert systemic(*[anomaly("retry_loop", error_pattern=" ") for _ in range(5)]) == []
 
 
@@ -174,7 +174,7 @@ def test_errors_of_nothing_but_space_say_nothing_in_common() -> None:
         ("external_service_outage", [blocker(0), blocker(1, "Payments-API")]),
     ],
 )
-def test_what_belongs_together_is_seen_as_one_pattern(name: str, records: list[Fields]) -> None:
+def test_equivalent_records_form_one_pattern(name: str, records: list[Fields]) -> None:
     assert systemic(*records) == [name]
 
 
@@ -194,14 +194,14 @@ def test_exact_means_plain_equality(records: list[Fields]) -> None:
 
 
 @pytest.mark.parametrize("value", ["true", "yes", "True", 1, "false", ["x"], {"of": "tests"}])
-def test_a_debt_that_is_not_true_or_false_is_not_counted_but_shown(value: object) -> None:
+def test_non_boolean_debt_is_unusable(value: object) -> None:
     verdict = evaluate(SYSTEMIC, snapshot(debt(0), debt(1), debt(2, debt_created=value)), NOW)
     assert "debt_accumulation" not in names(verdict)
     assert unusable(verdict).keys() == {2}
     assert unusable(verdict)[2].startswith("debt_created: ")
 
 
-def test_several_patterns_at_once_are_all_reported_in_the_order_of_the_pack() -> None:
+def test_several_patterns_are_reported_in_pack_order() -> None:
     everything = [record for name in reversed(FLAWS) for record in SMALLEST[name]]
     assert systemic(*everything) == list(FLAWS)
     assert systemic(*everything, ruleset=EXACT) == list(FLAWS)
@@ -216,22 +216,22 @@ def test_two_groups_of_one_pattern_are_two_matches() -> None:
 
 
 @given(st.permutations([*SMALLEST["retry_cluster"], *SMALLEST["assumption_cascade"], *LOOK_ALIKES["two services"]]))
-def test_the_order_of_the_records_does_not_matter(records: list[Fields]) -> None:
+def test_record_order_does_not_matter(records: list[Fields]) -> None:
     assert systemic(*records) == ["retry_cluster", "assumption_cascade"]
 
 
-def test_a_match_names_its_tasks_and_what_it_was_grouped_by() -> None:
+def test_match_names_tasks_and_grouping() -> None:
     records = [anomaly("external_blocker", task=f"task-{n}", blocker_service="x") for n in (3, 5, 3)]
     (match,) = evaluate(SYSTEMIC, snapshot(*records), NOW).matches
     assert (match.tasks, match.fields, match.key) == (("task-3", "task-5"), ("blocker_service",), "x")
 
 
-def test_details_written_flat_in_the_record_count_too() -> None:
+def test_details_written_flat_count() -> None:
     assert systemic(*[{"type": "external_blocker", "blocker_service": "x"}] * 2) == ["external_service_outage"]
 
 
 @pytest.mark.parametrize("severity", SEVERITIES)
-def test_every_severity_of_the_protocol_can_be_used(severity: str) -> None:
+def test_every_protocol_severity_is_usable(severity: str) -> None:
     ruleset = rules(rule("count() >= 1", severity=severity))
     (match,) = evaluate(ruleset, snapshot(anomaly("x")), NOW).matches
     assert match.rule.severity == severity
@@ -240,7 +240,7 @@ def test_every_severity_of_the_protocol_can_be_used(severity: str) -> None:
 
 
 @pytest.mark.parametrize("fields", [{"mode": "observe"}, {"action": "ALERT"}])
-def test_a_rule_that_only_observes_is_told_and_does_not_act(fields: Fields) -> None:
+def test_observing_rule_is_reported_but_does_not_act(fields: Fields) -> None:
     verdict = evaluate(rules(rule("count() >= 1", **fields)), snapshot(anomaly("x")), NOW)
     assert not verdict.matches
     assert [match.rule.name for match in verdict.observed] == ["own"]

@@ -1,11 +1,11 @@
-"""Which records are recent enough to count, and what is said of those whose time nobody can tell."""
+"""Which records are recent enough to count, and what happens to those without a usable time."""
 
 from typing import Any
 
 import pytest
 
 from liza.rules.evaluate import evaluate
-from tests.rules.boards import NOW, SYSTEMIC, Fields, names, rule, rules, snapshot, written
+from tests.rules.boards import NOW, SYSTEMIC, Fields, names, parse_board, rule, rules, snapshot
 
 STARTED = "2025-01-18T09:00:00Z"
 
@@ -16,7 +16,7 @@ def blocker(timestamp: Any, **fields: Any) -> Fields:
 
 
 def considered(window: str, *timestamps: Any) -> tuple[int, int]:
-    """How many records count, and how many are outside."""
+    """The number of records that count, and of those outside the window."""
     verdict = evaluate(rules("count() >= 99", window=window), snapshot(*map(blocker, timestamps)), NOW)
     return verdict.considered, verdict.outside_window
 
@@ -38,16 +38,16 @@ def considered(window: str, *timestamps: Any) -> tuple[int, int]:
         ("last 1", "1999-01-01T00:00:00Z", True),
     ],
 )
-def test_a_record_counts_if_it_is_in_the_window(window: str, timestamp: str, counts: bool) -> None:
+def test_record_counts_inside_the_window(window: str, timestamp: str, counts: bool) -> None:
     assert considered(window, timestamp) == ((1, 0) if counts else (0, 1))
 
 
-def test_the_last_records_are_those_at_the_end_of_the_list() -> None:
+def test_last_n_is_the_end_of_the_list() -> None:
     assert considered("last 2", *["2025-01-18T12:00:00Z"] * 5) == (2, 3)
     assert considered("last 9", *["2025-01-18T12:00:00Z"] * 5) == (5, 0)
 
 
-def test_evidence_outside_the_sprint_does_not_fire() -> None:
+def test_evidence_outside_sprint_does_not_fire() -> None:
     inside, outside = blocker("2025-01-18T12:00:00Z"), blocker("2025-01-17T12:00:00Z")
     assert names(evaluate(SYSTEMIC, snapshot(outside, inside), NOW)) == []
     assert names(evaluate(SYSTEMIC, snapshot(outside, inside, inside), NOW)) == ["external_service_outage"]
@@ -59,18 +59,18 @@ def test_evidence_outside_the_sprint_does_not_fire() -> None:
 @pytest.mark.parametrize(
     "sprint", [None, {}, {"timeline": None}, {"timeline": {}}, {"timeline": {"started": None}}, "sprint-3", []]
 )
-def test_without_a_start_of_the_sprint_all_records_count(sprint: object) -> None:
+def test_without_sprint_start_all_records_count(sprint: object) -> None:
     old = blocker("2020-01-01T00:00:00Z")
     assert names(evaluate(SYSTEMIC, snapshot(old, old, sprint=sprint), NOW)) == ["external_service_outage"]
 
 
-def test_a_start_of_the_sprint_that_cannot_be_read_is_said() -> None:
+def test_unreadable_sprint_start_is_reported() -> None:
     board = snapshot(blocker("2020-01-01T00:00:00Z"), sprint={"timeline": {"started": "yesterday"}})
-    said = [problem.message for problem in board.problems] + list(evaluate(SYSTEMIC, board, NOW).warnings)
-    assert any("started" in message for message in said)
+    messages = [problem.message for problem in board.problems] + list(evaluate(SYSTEMIC, board, NOW).warnings)
+    assert any("started" in message for message in messages)
 
 
-def test_a_rule_may_have_a_window_of_its_own() -> None:
+def test_rule_can_have_its_own_window() -> None:
     old, new = blocker("2025-01-17T12:00:00Z"), blocker("2025-01-18T17:45:00Z")
     ruleset = rules(
         rule("count() >= 2", "files"),
@@ -85,49 +85,49 @@ def test_a_rule_may_have_a_window_of_its_own() -> None:
 
 @pytest.mark.parametrize("timestamp", [None, "", "soon", "2025-13-45T99:00:00Z", 1737200000, True, ["2025-01-18"], {}])
 @pytest.mark.parametrize("window", ["current_sprint", "all", "24h"])
-def test_a_record_without_a_usable_time_counts_with_a_warning(timestamp: object, window: str) -> None:
+def test_record_with_unusable_time_counts_with_warning(timestamp: object, window: str) -> None:
     ruleset = SYSTEMIC._replace(window=window)
     verdict = evaluate(ruleset, snapshot(blocker(timestamp), blocker(timestamp)), NOW)
     assert names(verdict) == ["external_service_outage"]
     assert verdict.warnings == ("2 records without a usable timestamp: counted all the same",)
 
 
-def test_a_record_that_has_no_timestamp_at_all_counts_with_a_warning() -> None:
+def test_record_without_timestamp_counts_with_warning() -> None:
     record = {"type": "external_blocker", "details": {"blocker_service": "x"}}
     verdict = evaluate(SYSTEMIC, snapshot(record), NOW)
     assert (verdict.considered, verdict.outside_window) == (1, 0)
     assert verdict.warnings == ("1 record without a usable timestamp: counted all the same",)
 
 
-def test_the_warning_is_also_given_where_only_a_rule_of_its_own_window_needs_the_time() -> None:
+def test_window_of_one_rule_also_warns() -> None:
     ruleset = rules(rule("count() >= 9", window="24h"), window="last 50")
     assert evaluate(ruleset, snapshot(blocker("soon")), NOW).warnings
 
 
 @pytest.mark.parametrize("window", ["current_sprint", "all", "24h"])
-def test_a_record_from_the_future_counts_with_a_warning(window: str) -> None:
+def test_record_from_the_future_counts_with_warning(window: str) -> None:
     future = blocker("2031-01-01T00:00:00Z")
     verdict = evaluate(SYSTEMIC._replace(window=window), snapshot(future, future), NOW)
     assert names(verdict) == ["external_service_outage"]
     assert verdict.warnings == ("2 records from the future: counted all the same",)
 
 
-def test_a_clock_that_is_a_little_fast_is_no_reason_for_a_warning() -> None:
+def test_slightly_fast_clock_gives_no_warning() -> None:
     assert evaluate(SYSTEMIC, snapshot(blocker("2025-01-18T18:03:00Z")), NOW).warnings == ()
 
 
 @pytest.mark.parametrize("timestamp", ["0001-01-01T00:00:00+05:00", "9999-12-31T23:59:59-05:00"])
-def test_a_time_at_the_edge_of_the_calendar_breaks_nothing(timestamp: str) -> None:
+def test_times_at_calendar_limits_are_accepted(timestamp: str) -> None:
     evaluate(SYSTEMIC, snapshot(blocker(timestamp)), NOW)
     evaluate(SYSTEMIC, snapshot(sprint={"timeline": {"started": timestamp}}), NOW)
 
 
 @pytest.mark.parametrize("window", ["1000000d", "99999999999999999999d"])
-def test_a_window_longer_than_the_calendar_holds_everything(window: str) -> None:
+def test_window_longer_than_calendar_holds_everything(window: str) -> None:
     assert considered(window, "2025-01-18T12:00:00Z") == (1, 0)
 
 
-def test_the_window_is_about_anomalies_and_the_log_only() -> None:
+def test_window_applies_to_anomalies_and_log_only() -> None:
     old = {"timestamp": "1999-01-01T00:00:00Z", "created": "1999-01-01T00:00:00Z", "id": "x"}
     board: Fields = {
         "tasks": [old],
@@ -143,8 +143,8 @@ def test_the_window_is_about_anomalies_and_the_log_only() -> None:
     assert names(evaluate(ruleset, snapshot(log=(old, {**old, "timestamp": "2025-01-18T17:00:00Z"})), NOW)) == ["own"]
 
 
-def test_times_count_the_same_however_yaml_writes_them() -> None:
-    board = written(
+def test_yaml_time_spellings_count_the_same() -> None:
+    board = parse_board(
         "sprint: {timeline: {started: 2025-01-18T09:00:00Z}}\n"
         "anomalies:\n"
         "  - {timestamp: 2025-01-18T08:00:00Z, type: external_blocker, blocker_service: x}\n"

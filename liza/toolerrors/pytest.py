@@ -5,7 +5,7 @@ from liza.toolerrors.traces import exception
 
 _FAR = 300  # lines between the heading of a test and its error, at most
 _HEADER = r"_{3,} (?:ERROR (?:at \w+ of|collecting) )?(?P<test>\S.*?) _{3,}$"
-_BELOW = r"(?P<file>[^\s:]+):(?P<line>\d+)(?:$|: ?(?!in )(?:$|\S))"
+_BELOW = r"(?P<file>[^\s:]+):(?P<line>\d+)(?:$|: ?(?!in |note\b|warning\b)(?:$|\S))"
 _ABOVE = r"(?P<file>[^\s:]+):(?P<line>\d+): in \S"
 _VERDICT = (
     r"(?:\[gw\d+\] \[ *\d+%\] )?"

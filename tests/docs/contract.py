@@ -1,4 +1,4 @@
-"""docs/json.md as a contract: its tables, read as what every answer must be."""
+"""docs/json.md as a contract: its tables, read as the required form of every answer."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +21,7 @@ _PLAIN: dict[str, Callable[[Any], bool]] = {
 
 
 class Section(NamedTuple):
-    """What stands under one heading: the statuses with their exit codes, and the fields with their types."""
+    """The content of one heading: the statuses with their exit codes, and the fields with their types."""
 
     statuses: Mapping[str, frozenset[int]]
     fields: tuple[tuple[str, str], ...]
@@ -49,8 +49,8 @@ def _words(cell: str) -> list[str]:
 def _section(text: str) -> Section:
     statuses = {
         status: frozenset(int(code) for code in codes.split(", "))
-        for said, codes, *_ in _rows(text, "status | exit code |")
-        for status in _words(said)
+        for cell, codes, *_ in _rows(text, "status | exit code |")
+        for status in _words(cell)
     }
     fields = tuple((name.strip("`"), type_) for name, type_, *_ in _rows(text, "field | type |"))
     return Section(statuses, fields)
@@ -77,12 +77,12 @@ ERRORS = [
 
 
 def command_of(key: str) -> str:
-    """The command as the envelope names it: without what only tells one answer from another."""
+    """The command as the envelope names it: without the part that distinguishes its answers."""
     return " ".join(word for word in key.partition(":")[0].split() if word.islower() and not word.startswith("--"))
 
 
 def spread(fields: tuple[tuple[str, str], ...]) -> Iterator[tuple[str, str]]:
-    """The fields with those of the objects that `...` stands for."""
+    """The fields, with `...` expanded to those of its object."""
     for name, type_ in fields:
         if name == "..." and type_ != "object":
             yield from spread(OBJECTS[type_])
@@ -91,14 +91,14 @@ def spread(fields: tuple[tuple[str, str], ...]) -> Iterator[tuple[str, str]]:
 
 
 class Reader:
-    """Holds answers to the contract, and remembers what of it they have shown."""
+    """Checks answers against the contract, and collects the objects that occurred."""
 
     def __init__(self) -> None:
         self.seen: set[str] = set()  # names of objects
         self.faults: list[str] = []
 
     def fields(self, where: str, value: Mapping[str, Any], fields: tuple[tuple[str, str], ...]) -> None:
-        """Exactly these fields are there, and each is what it is said to be."""
+        """Exactly these fields are there, and each has its documented type."""
         known = dict(spread(fields))
         more_is_fine = known.pop("...", None) is not None
         missing, more = known.keys() - value.keys(), value.keys() - known.keys()

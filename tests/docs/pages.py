@@ -1,12 +1,12 @@
-"""The pages for people: what stands in their blocks, and a folder in which all of it is tried.
+"""The blocks of the documentation pages, and a folder in which they are executed.
 
 A page is tried from its first block to its last, in one new folder that is a git repository. Shell and Python are run,
-JSON is parsed, YAML is put to its use: rules are checked, cases tried, boards validated. What readers need not see
-stands in comments of the page:
+JSON is parsed, YAML is used: rules are checked, cases run, boards validated. What readers need not see
+is in comments of the page:
 
     <!-- sh
     liza init
-    -->                     run here: what a block needs, or what must be true after it ($OUT, $ERR: what it said)
+    -->                     run here: what a block needs, or what must be true after it ($OUT, $ERR: its output)
     <!-- exit: 3 -->        the next block is run to its end, and its last command ends with this code
     <!-- file: NAME -->     the next block is put into this file
     <!-- not run: WHY -->   the next block is not tried
@@ -40,7 +40,7 @@ _PART = re.compile(
 
 
 class Block(NamedTuple):
-    """One block of a page, or what a comment says to run."""
+    """One block of a page, or a comment's commands to run."""
 
     kind: str
     text: str
@@ -51,24 +51,24 @@ class Block(NamedTuple):
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """The blocks of a page in their order, each with what the comments before it say."""
-    said: dict[str, str] = {}
+    """The blocks of a page in order, each with the options from the comments before it."""
+    options: dict[str, str] = {}
     for part in _PART.finditer(text):
         line = text.count("\n", 0, part.start()) + 1
         comment = part["comment"]
         if comment is None:
             indented = re.sub(rf"^{part['indent']}", "", part["text"], flags=re.MULTILINE)
-            code = int(said["exit"]) if "exit" in said else None
-            yield Block(part["kind"], indented, line, code, said.get("file"), "not run" not in said)
-            said.clear()
+            code = int(options["exit"]) if "exit" in options else None
+            yield Block(part["kind"], indented, line, code, options.get("file"), "not run" not in options)
+            options.clear()
         elif comment.startswith(" sh\n"):
             yield Block("sh", comment.removeprefix(" sh\n"), line)
         else:
             key, colon, value = comment.strip().partition(": ")
-            assert colon, f"line {line}: what does this comment say?"
+            assert colon, f"line {line}: a comment needs the form `key: value`"
             assert key in ("exit", "file", "not run"), f"line {line}: {key}"
-            said[key] = value
-    assert not said, "a comment without a block"
+            options[key] = value
+    assert not options, "a comment without a block"
 
 
 class Place:
@@ -76,12 +76,12 @@ class Place:
 
     def __init__(self, folder: Path) -> None:
         self.folder = repository(folder / "project")
-        self.said = folder
+        self.outside = folder
         self.boards = 0
         self.sockets = tempfile.TemporaryDirectory()  # the path of a socket must be short
 
-    def tries(self, block: Block) -> None:
-        """Put a block to its use; the assertion that fails says what came of it."""
+    def try_block(self, block: Block) -> None:
+        """Run or parse a block; the assertion that fails shows its output."""
         if block.file is not None:
             file = self.folder / block.file
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -91,9 +91,9 @@ class Place:
         elif block.kind == "yaml":
             self._yaml(block)
         elif block.kind in ("sh", "python") and block.is_run:
-            self._runs(block)
+            self._run(block)
 
-    def _runs(self, block: Block) -> None:
+    def _run(self, block: Block) -> None:
         needs_all_in(block.text)
         shell = ["sh", "-eu" if block.exit is None else "-u", "-c"]
         words = shell if block.kind == "sh" else [sys.executable, "-W", "error", "-c"]
@@ -101,20 +101,24 @@ class Place:
             [*words, block.text], cwd=self.folder, env=self._environment(), stdin=subprocess.DEVNULL,
             capture_output=True, timeout=60, check=False,
         )  # fmt: skip
-        (self.said / "out").write_bytes(done.stdout)
-        (self.said / "err").write_bytes(done.stderr)
-        said = f"line {block.line}: {done.returncode}\n{block.text}{done.stdout.decode()}{done.stderr.decode()}"
-        assert done.returncode == (block.exit or 0), said
-        assert b"a bug in liza" not in done.stderr, said
+        (self.outside / "out").write_bytes(done.stdout)
+        (self.outside / "err").write_bytes(done.stderr)
+        shown = f"line {block.line}: {done.returncode}\n{block.text}{done.stdout.decode()}{done.stderr.decode()}"
+        assert done.returncode == (block.exit or 0), shown
+        assert b"a bug in liza" not in done.stderr, shown
 
     def _environment(self) -> dict[str, str]:
-        files = {"OUT": str(self.said / "out"), "ERR": str(self.said / "err"), "EXAMPLE": str(ROOT / ".liza.example")}
+        files = {
+            "OUT": str(self.outside / "out"),
+            "ERR": str(self.outside / "err"),
+            "EXAMPLE": str(ROOT / ".liza.example"),
+        }
         more = {
             "TMUX_TMPDIR": self.sockets.name,
             "PYTEST_ADDOPTS": "-p no:cacheprovider",
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         }
-        return environment(self.said, **SETTINGS, **files, **more)
+        return environment(self.outside, **SETTINGS, **files, **more)
 
     def _yaml(self, block: Block) -> None:
         keys = set(ruamel_value(block.text.encode()))
@@ -130,7 +134,7 @@ class Place:
             assert checked.code == 0, f"line {block.line}: {checked.out}"
         elif keys <= set(state.SECTIONS):
             self.boards += 1
-            folder = self.said / f"board-{self.boards}"
+            folder = self.outside / f"board-{self.boards}"
             new_board(folder, f"version: 1\nanomalies: []\n{block.text}")
             valid = liza(folder, "validate")
             assert valid.out.endswith("valid\n"), f"line {block.line}: {valid.out}"
@@ -138,7 +142,7 @@ class Place:
             assert block.file is not None, f"line {block.line}: YAML of no known use must be named: <!-- file: NAME -->"
 
     def close(self) -> None:
-        """No daemon and no terminal that a page starts outlives it."""
+        """End the daemons and terminals that the page started."""
         if which("tmux"):
             subprocess.run(["tmux", "kill-server"], env=self._environment(), stderr=subprocess.DEVNULL, check=False)
         self.sockets.cleanup()

@@ -1,4 +1,4 @@
-"""`make demo` tells its story to the end."""
+"""`make demo` runs to its end."""
 
 import os
 import re
@@ -31,7 +31,7 @@ ALARMED = "resolved without a terminal"
 
 @pytest.fixture
 def terminal() -> Iterator[int]:
-    """What a person's shell has as standard input."""
+    """A person's shell has this as its standard input."""
     person, program = os.openpty()
     yield program
     os.close(person)
@@ -56,12 +56,12 @@ def demo(tmp_path: Path, stdin: int) -> str:
     return ran.stdout
 
 
-def test_the_demo_trips_halts_resolves_and_goes_on(tmp_path: Path, terminal: int) -> None:
+def test_demo_trips_halts_resolves_and_continues(tmp_path: Path, terminal: int) -> None:
     """At a terminal the decision is a person's."""
-    said = demo(tmp_path, terminal)
-    assert "alarm" not in said.partition("resolved: retry_cluster")[2]
+    output = demo(tmp_path, terminal)
+    assert "alarm" not in output.partition("resolved: retry_cluster")[2]
 
 
-def test_the_demo_explains_the_alarm_where_there_is_no_terminal(tmp_path: Path) -> None:
-    said = demo(tmp_path, subprocess.DEVNULL)
-    assert re.search(f"without a terminal, so the decision is alarmed.*{ALARMED}", said, re.DOTALL), said
+def test_demo_explains_the_alarm_without_a_terminal(tmp_path: Path) -> None:
+    output = demo(tmp_path, subprocess.DEVNULL)
+    assert re.search(f"without a terminal, so the decision is alarmed.*{ALARMED}", output, re.DOTALL), output

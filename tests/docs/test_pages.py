@@ -1,4 +1,4 @@
-"""What README.md and the pages in docs/ show works as they say, from the first block to the last."""
+"""Every block in README.md and docs/ works as shown, from the first to the last."""
 
 import re
 from pathlib import Path
@@ -15,22 +15,22 @@ def test_every_block_works(tmp_path: Path, page: Path) -> None:
     place = Place(tmp_path)
     try:
         for block in blocks(page.read_text()):
-            place.tries(block)
+            place.try_block(block)
     finally:
         place.close()
 
 
 @each_page
-def test_every_block_says_what_it_is(page: Path) -> None:
+def test_every_block_has_a_known_kind(page: Path) -> None:
     text = page.read_text()
     found = list(blocks(text))
     assert {block.kind for block in found} <= set(KINDS)
     hidden = text.count("<!-- sh\n")
-    assert text.count("```") == 2 * (len(found) - hidden), "a block that was not found is not tried"
+    assert text.count("```") == 2 * (len(found) - hidden), "a block that was not found is not run"
 
 
 @each_page
-def test_every_link_leads_somewhere(page: Path) -> None:
+def test_every_link_has_a_target(page: Path) -> None:
     text = page.read_text()
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if re.match(r"\w+:", target):
@@ -48,11 +48,11 @@ def _anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
 
 
-def test_only_what_sets_the_project_up_is_not_tried() -> None:
+def test_only_setup_blocks_are_not_run() -> None:
     left = {block.text.split()[0] for page in PAGES for block in blocks(page.read_text()) if not block.is_run}
     assert left <= {"make", "pip"}
 
 
-def test_the_pages_are_all_linked_from_the_readme() -> None:
+def test_every_page_is_linked_from_the_readme() -> None:
     readme = (ROOT / "README.md").read_text()
     assert [str(page.relative_to(ROOT)) for page in PAGES[1:] if f"({page.relative_to(ROOT)})" not in readme] == []

@@ -22,7 +22,7 @@ def test_every_named_test_exists() -> None:
     assert set(NAMED) - known == set()
 
 
-def test_every_promise_is_there() -> None:
+def test_all_promises_are_listed() -> None:
     assert [title.partition(".")[0] for title in PROMISES] == list("12345678")
 
 

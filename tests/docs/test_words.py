@@ -1,4 +1,4 @@
-"""What the pages say in words holds, too: the names, options, numbers and verdicts that no block shows."""
+"""The prose of the pages is correct, too: names, options, numbers and outcomes that no block shows."""
 
 import builtins
 import inspect
@@ -56,7 +56,7 @@ def options(*words: str) -> set[str]:
 # --- attempts -------------------------------------------------------------------------------------------------------
 
 
-def test_attempts_names_every_rule_every_command_and_every_field_of_the_report() -> None:
+def test_attempts_names_every_rule_command_and_report_field() -> None:
     names = {each.rule.name for each in read_rules(None).scoped["attempts"]} | set(diagnosis.FIELDS)
     assert {name for name in names if f"`{name}`" not in ATTEMPTS} == set()
     family = named("attempt")
@@ -72,7 +72,7 @@ def test_attempts_shows_every_option(verb: str) -> None:
     assert {name for name in options("attempt", verb) - shown if name not in ATTEMPTS} == set()
 
 
-def test_the_reason_for_an_empty_field_that_attempts_shows_is_one() -> None:
+def test_empty_field_shown_in_attempts_has_a_valid_reason() -> None:
     (reason,) = [text for text in yaml(ATTEMPTS) if text.startswith("not_applicable:")]
     empty = {**dict.fromkeys(diagnosis.FIELDS, "something"), "best_hypothesis": ""}
     assert [field for field, _ in diagnosis.missing_fields(empty)] == ["best_hypothesis"]
@@ -82,13 +82,13 @@ def test_the_reason_for_an_empty_field_that_attempts_shows_is_one() -> None:
 # --- loops ----------------------------------------------------------------------------------------------------------
 
 
-def test_loops_has_a_row_for_every_rule_and_every_option() -> None:
+def test_loops_has_a_row_for_every_rule_and_option() -> None:
     rules = {each.rule.name for each in read_rules(None).scoped["loops"]}
     assert {name for name in rules if f"`{name}`" not in LOOPS} == set()
     assert {name for name in options("loop", "record") - COMMON if f"`{name}" not in LOOPS} == set()
 
 
-def test_the_numbers_that_loops_gives_are_those_in_force() -> None:
+def test_limits_shown_in_loops_are_the_defaults() -> None:
     (settings,) = yaml(LOOPS)
     for name, limit in blocks.LIMITS.items():
         assert re.search(rf"{name}: {limit.default}\b", settings), name
@@ -98,7 +98,7 @@ def test_the_numbers_that_loops_gives_are_those_in_force() -> None:
         assert re.search(rf"`{project}`\s\({loops}(?: loops)?, {percent} %\)", LOOPS), project
 
 
-def test_the_settings_that_loops_shows_are_the_shipped_ones_but_for_one(tmp_path: Path) -> None:
+def test_settings_shown_in_loops_differ_from_the_defaults_once(tmp_path: Path) -> None:
     (settings,) = yaml(LOOPS)
     (tmp_path / "rules.yaml").write_text(settings)
     (change,) = read_rules(str(tmp_path / "rules.yaml")).changes
@@ -109,7 +109,7 @@ def test_the_settings_that_loops_shows_are_the_shipped_ones_but_for_one(tmp_path
 
 
 @pytest.mark.parametrize(("one", "other", "verdict"), PAIRS)
-def test_texts_are_together_or_apart_as_rules_says(one: str, other: str, verdict: str) -> None:
+def test_texts_are_grouped_as_rules_shows(one: str, other: str, verdict: str) -> None:
     groups = similar_groups([one, other], 0.7)
     assert (groups[one] == groups[other]) is (verdict == "together")
 
@@ -119,14 +119,14 @@ def test_rules_has_its_recipes() -> None:
     assert (len(PAIRS), len(recipes) >= 7) == (10, True)
 
 
-def test_the_words_that_run_calls_a_claim_are_one() -> None:
+def test_claims_listed_in_run_are_recognised() -> None:
     words = re.findall(r"`([^`]+)`", RUN.partition("nothing else on it:")[2].partition("A progress of 100")[0])
     claims = [" ".join(each.split()).replace("...", "DONE") for each in words]
     assert len(claims) == 9
     assert [each for each in claims if not claims_done([each])] == []
 
 
-def test_the_options_that_run_names_exist() -> None:
+def test_options_named_in_run_exist() -> None:
     found = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", RUN))
     assert found - options("run") == set()
     assert len(found) > 10
@@ -135,7 +135,7 @@ def test_the_options_that_run_names_exist() -> None:
 # --- the Python API -------------------------------------------------------------------------------------------------
 
 
-def test_api_shows_every_function_with_its_own_arguments() -> None:
+def test_api_shows_every_function_with_its_arguments() -> None:
     for name in ("analyze", "record", "gate", "loop", "resolve"):
         (written,) = re.findall(rf"^\| `{name}\((.*?)\)` \|", API, re.MULTILINE)
         parameters = inspect.signature(getattr(liza_api, name)).parameters.values()
@@ -143,7 +143,7 @@ def test_api_shows_every_function_with_its_own_arguments() -> None:
         assert str(own) == f"({written})"
 
 
-def test_api_has_a_row_for_everything_that_an_iteration_may_tell() -> None:
+def test_api_has_a_row_for_every_argument_of_an_iteration() -> None:
     table = API.partition("| argument |")[2].partition("\n\n")[0]
     known = set(inspect.signature(liza_api.Loop.record).parameters) - {"self", "now"}
     assert set(re.findall(r"`([a-z_]+)`", table)) - {"ok", "error", "timeout", "crash"} == known - {"error"}
@@ -151,7 +151,7 @@ def test_api_has_a_row_for_everything_that_an_iteration_may_tell() -> None:
 
 
 @pytest.mark.parametrize("fact", [Check, Gate, Added, Resolution, LoopResult], ids=lambda fact: fact.__name__)
-def test_api_has_a_row_for_every_field_of_what_is_returned(fact: type[tuple[object, ...]]) -> None:
+def test_api_has_a_row_for_every_returned_field(fact: type[tuple[object, ...]]) -> None:
     table = API.partition(f"**`{fact.__name__}`**")[2].partition("\n\n**`")[0]
     rows = re.findall(r"^\| (`.*?`) \| ", table, re.MULTILINE)
     listed = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
@@ -159,7 +159,7 @@ def test_api_has_a_row_for_every_field_of_what_is_returned(fact: type[tuple[obje
     assert listed == set(getattr(fact, "_fields")) | own  # noqa: B009
 
 
-def test_the_errors_are_what_api_says_they_are() -> None:
+def test_errors_have_the_base_classes_shown_in_api() -> None:
     rows = re.findall(r"^\| `(liza\.\S+)\.(\w+)` \| `(\w+)` \|", API, re.MULTILINE)
     assert len(rows) == 5
     for module, name, builtin in rows:

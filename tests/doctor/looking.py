@@ -1,4 +1,4 @@
-"""The doctor, asked for what it finds of one thing."""
+"""Findings of the doctor about one subject."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,17 +17,17 @@ circuit_breaker: {last_check: null, status: OK, current_trigger: null, history: 
 
 
 def board(folder: Path) -> Path:
-    """A blackboard about which there is nothing to say; its folder."""
+    """The folder of a blackboard without findings."""
     return new_board(folder, STATE).parent
 
 
 def found(folder: Path, about: str, now: datetime | None = None) -> list[Finding]:
-    """All that is found of one thing, in its order."""
+    """All findings about one subject, in order."""
     return run_check(about, find(str(folder)), now or datetime.now(UTC))
 
 
 def wrong(folder: Path, about: str, now: datetime | None = None) -> Finding:
-    """The one thing that is wrong about something."""
+    """The only finding about a subject that is not OK."""
     (only,) = [each for each in found(folder, about, now) if each.level is not Level.OK]
     assert only.hint
     return only

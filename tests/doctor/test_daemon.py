@@ -26,18 +26,18 @@ def board(tmp_path: Path) -> Watched:
 
 @contextmanager
 def watching(board: Watched, *options: str, program: Sequence[str | Path] = (LIZA,)) -> Iterator[Daemon]:
-    """A daemon that has said how it does."""
+    """A daemon that has written its status."""
     with Daemon(board.root, *options, program=program) as daemon:
-        until(board.watch_json.exists, "it has said how it does")
+        until(board.watch_json.exists, "its status is written")
         yield daemon
 
 
-def test_that_none_is_running_is_only_a_warning(board: Watched) -> None:
+def test_missing_daemon_is_only_a_warning(board: Watched) -> None:
     finding = wrong(board.root, "daemon")
     assert (finding.level, finding.hint) == (Level.WARNING, "liza watch --background")
 
 
-def test_one_that_works_is_well_and_one_that_was_killed_is_not(board: Watched) -> None:
+def test_running_daemon_is_ok_and_a_killed_one_an_error(board: Watched) -> None:
     with watching(board) as daemon:
         assert is_well(board.root, "daemon")
         assert f"process {daemon.pid}, last heartbeat 0 s ago, by inotify" in found(board.root, "daemon")[0].message
@@ -48,7 +48,7 @@ def test_one_that_works_is_well_and_one_that_was_killed_is_not(board: Watched) -
     assert f"process {daemon.pid} ended without notice" in finding.message
 
 
-def test_one_that_lives_but_does_not_look_is_stuck(board: Watched) -> None:
+def test_daemon_that_does_not_check_is_stuck(board: Watched) -> None:
     with watching(board) as daemon:
         board.beats(1)
         daemon.process.send_signal(signal.SIGSTOP)
@@ -61,7 +61,7 @@ def test_one_that_lives_but_does_not_look_is_stuck(board: Watched) -> None:
     assert str(finding.hint).startswith(f"kill -9 {daemon.pid}")
 
 
-def test_one_that_cannot_read_names_what(board: Watched) -> None:
+def test_degraded_daemon_names_the_unreadable_file(board: Watched) -> None:
     with watching(board) as daemon:
         board.save("anomalies: [")
         daemon.tells("degraded")
@@ -70,19 +70,19 @@ def test_one_that_cannot_read_names_what(board: Watched) -> None:
     assert "state.yaml:1:" in finding.message
 
 
-def test_one_that_hears_nothing_is_told_with_the_reason(board: Watched) -> None:
+def test_daemon_without_inotify_is_reported_with_the_reason(board: Watched) -> None:
     with watching(board, program=without_instances()):
         finding = wrong(board.root, "daemon")
     assert finding.level is Level.WARNING
     assert "inotify instance limit reached" in finding.message
 
 
-def test_one_that_only_observes_halts_nobody(board: Watched) -> None:
+def test_observing_daemon_is_reported(board: Watched) -> None:
     with watching(board, "--observe"):
         assert "only observes" in wrong(board.root, "daemon").message
 
 
-def test_where_no_watch_can_be_set_the_limit_is_named(board: Watched) -> None:
+def test_inotify_limit_is_named(board: Watched) -> None:
     program = [*without_instances()[:-1], LIZA, "doctor", "--json", "--root", str(board.root)]
     done = subprocess.run(program, capture_output=True, check=False)
     (finding,) = [each for each in json.loads(done.stdout)["findings"] if each["about"] == "inotify"]
@@ -90,7 +90,7 @@ def test_where_no_watch_can_be_set_the_limit_is_named(board: Watched) -> None:
     assert "of 0 instances" in finding["message"]
 
 
-def test_what_this_user_has_of_the_kernel_s_events_is_counted(board: Watched) -> None:
+def test_inotify_instances_of_this_user_are_counted(board: Watched) -> None:
     libc = ctypes.CDLL(None)
     mine = [libc.inotify_init1(0) for _ in range(7)]
     try:

@@ -1,4 +1,4 @@
-"""What git keeps of a blackboard, in real repositories."""
+"""Files of a blackboard in git, in real repositories."""
 
 import os
 import subprocess
@@ -24,22 +24,22 @@ def project(tmp_path: Path) -> Path:
 
 
 def run(hint: str | None) -> None:
-    """A hint is a command, what is in brackets behind it is not."""
+    """A hint is a command; the brackets behind it are not part of it."""
     assert hint is not None
     subprocess.run(hint.partition("   (")[0], shell=True, check=True, env={**os.environ, **SETTINGS}, stdout=-3)
 
 
-def test_git_keeps_what_init_leaves_to_it(project: Path) -> None:
+def test_board_of_init_is_ok_in_git(project: Path) -> None:
     assert is_well(project, "git")
 
 
-def test_without_git_nothing_is_wrong(tmp_path: Path) -> None:
+def test_board_without_git_is_ok(tmp_path: Path) -> None:
     board(tmp_path)
     assert is_well(tmp_path, "git")
 
 
 @pytest.mark.parametrize("name", ["CHECKPOINT", "state.yaml.lock", "watch.lock", "stopped/s-1", "PAUSE"])
-def test_a_halt_or_lock_in_git_is_an_error_and_its_hint_fixes_it(project: Path, name: str) -> None:
+def test_halt_or_lock_in_git_is_an_error_and_the_hint_fixes_it(project: Path, name: str) -> None:
     file = project / ".liza" / name
     file.parent.mkdir(exist_ok=True)
     file.touch()
@@ -54,7 +54,7 @@ def test_a_halt_or_lock_in_git_is_an_error_and_its_hint_fixes_it(project: Path, 
     assert git(project, "status", "--porcelain").split() == ["D", f".liza/{name}"]
 
 
-def test_doctor_exits_with_1_where_a_checkpoint_is_in_git(project: Path) -> None:
+def test_doctor_exits_with_1_if_a_checkpoint_is_in_git(project: Path) -> None:
     (project / ".liza" / "CHECKPOINT").touch()
     git(project, "add", "-f", ".liza/CHECKPOINT")
     result = installed(project, "doctor", "--json")
@@ -62,7 +62,7 @@ def test_doctor_exits_with_1_where_a_checkpoint_is_in_git(project: Path) -> None
     assert (result.code, problem["level"]) == (1, "error")
 
 
-def test_other_files_of_one_machine_in_git_are_a_warning(project: Path) -> None:
+def test_other_local_files_in_git_are_a_warning(project: Path) -> None:
     for name in ("steps", "backups"):
         (project / ".liza" / name).mkdir()
         (project / ".liza" / name / "it's one").touch()
@@ -73,7 +73,7 @@ def test_other_files_of_one_machine_in_git_are_a_warning(project: Path) -> None:
     assert is_well(project, "git")
 
 
-def test_a_board_without_a_gitignore_gets_it_by_fix(tmp_path: Path) -> None:
+def test_fix_adds_a_missing_gitignore(tmp_path: Path) -> None:
     repository(tmp_path)
     new_board(tmp_path)
     missing = wrong(tmp_path, "git")
@@ -85,7 +85,7 @@ def test_a_board_without_a_gitignore_gets_it_by_fix(tmp_path: Path) -> None:
     assert "CHECKPOINT" not in git(tmp_path, "status", "--porcelain", "-uall")
 
 
-def test_a_gitignore_of_a_person_stays(tmp_path: Path) -> None:
+def test_own_gitignore_of_a_person_is_kept(tmp_path: Path) -> None:
     repository(tmp_path)
     folder = new_board(tmp_path).parent
     (folder / ".gitignore").symlink_to("nowhere")
@@ -93,13 +93,13 @@ def test_a_gitignore_of_a_person_stays(tmp_path: Path) -> None:
     assert not (folder / "nowhere").exists()
 
 
-def test_a_linked_work_tree_with_a_board_of_its_own_is_a_warning(project: Path, tmp_path: Path) -> None:
+def test_linked_work_tree_with_its_own_board_is_a_warning(project: Path, tmp_path: Path) -> None:
     git(project, "worktree", "add", "-q", "../linked")
     finding = wrong(tmp_path / "linked" / ".liza", "git")
     assert (finding.level, finding.hint) == (Level.WARNING, f"export LIZA_ROOT={project}")
 
 
-def test_git_that_does_not_answer_is_a_warning(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_git_is_a_warning(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / ".git" / "index").write_bytes(b"not an index")
     answer: list[Finding] = found(project, "git", datetime.now(UTC))
     assert [each.level for each in answer] == [Level.WARNING]

@@ -1,4 +1,4 @@
-"""The file system, the clock, and what is installed: what is wrong with each, made so as far as a test can."""
+"""Problems with the file system, the clock and the installation, produced as far as a test can."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ echo "code $?"
 
 
 @pytest.mark.parametrize(
-    ("kind", "options", "code", "said"),
+    ("kind", "options", "code", "shown"),
     [
         ("read-only", "size=1g", 1, "tmpfs, mounted read-only: agents cannot be halted"),
         ("full", "size=64k", 1, "free, and a trip may need 1.0 MB"),
@@ -43,11 +43,9 @@ echo "code $?"
         ("good", "size=1g", 0, "1.1 GB free"),
     ],
 )
-def test_a_disk_on_which_nothing_can_be_written_is_told(
-    tmp_path: Path, kind: str, options: str, code: int, said: str
-) -> None:
+def test_unwritable_disk_is_reported(tmp_path: Path, kind: str, options: str, code: int, shown: str) -> None:
     if subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False).returncode != 0:
-        pytest.skip("this system lets nobody but root mount a disk")
+        pytest.skip("only root may mount a disk on this system")
     (tmp_path / "disk").mkdir()
     env = {**os.environ, "DISK": str(tmp_path / "disk"), "BOARD": str(board(tmp_path / "project")), "LIZA": LIZA}
     done = subprocess.run(
@@ -56,11 +54,11 @@ def test_a_disk_on_which_nothing_can_be_written_is_told(
     )  # fmt: skip
     assert done.stdout.endswith(f"code {code}\n"), done
     (line, *_) = [line for line in done.stdout.splitlines() if "filesystem" in line]
-    assert said in line, done.stdout
+    assert shown in line, done.stdout
     assert line.startswith({0: "○!", 1: "●"}[code][kind == "scarce"])
 
 
-def test_a_file_system_without_exchange_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_system_without_exchange_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = board(tmp_path)
     monkeypatch.setattr(machine, "exchange", lambda *_: False)  # as the kernel answers there
     finding = wrong(tmp_path, "filesystem")
@@ -68,7 +66,7 @@ def test_a_file_system_without_exchange_is_told(tmp_path: Path, monkeypatch: pyt
     assert f"flock -x {folder / 'state.yaml.lock'}" in str(finding.hint)
 
 
-def test_a_network_file_system_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_network_file_system_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     board(tmp_path)
     monkeypatch.setattr(machine, "mount_of", lambda _: Mount("/mnt", "nfs4"))
     (warning,) = [each for each in found(tmp_path, "filesystem") if each.level is Level.WARNING]
@@ -78,7 +76,7 @@ def test_a_network_file_system_is_told(tmp_path: Path, monkeypatch: pytest.Monke
 # --- the clock ------------------------------------------------------------------------------------------------------
 
 
-def test_times_on_the_board_from_the_future_are_told_with_their_place(tmp_path: Path) -> None:
+def test_future_times_on_the_board_are_reported_with_their_position(tmp_path: Path) -> None:
     folder = board(tmp_path)
     later = "- {timestamp: 2031-01-01T00:00:00Z, task: t, reporter: r, type: workaround, details: {what: y}}\n"
     lines = STATE.splitlines(keepends=True)
@@ -88,19 +86,19 @@ def test_times_on_the_board_from_the_future_are_told_with_their_place(tmp_path: 
     assert "2 times are in the future, the last anomalies[2].timestamp 2033-01-01T00:00:00Z" in finding.message
 
 
-def test_a_lease_or_a_silence_may_end_in_the_future(tmp_path: Path) -> None:
+def test_lease_or_silence_may_end_in_the_future(tmp_path: Path) -> None:
     with (board(tmp_path) / "state.yaml").open("a") as state:
         state.write("agents: {a: {role: coder, status: WORKING, lease_expires: 2099-01-01T00:00:00Z}}\n")
     assert is_well(tmp_path, "clock")
 
 
-def test_an_entry_of_the_log_from_the_future_is_told(tmp_path: Path) -> None:
+def test_future_log_entry_is_reported(tmp_path: Path) -> None:
     (board(tmp_path) / "log.yaml").write_text("- {timestamp: 2031-01-01T00:00:00Z, agent: a, action: b, detail: c}\n")
     assert wrong(tmp_path, "clock").file == str(tmp_path / ".liza" / "log.yaml")
 
 
 @pytest.mark.parametrize("name", ["state.yaml", "watch.lock", "CHECKPOINT"])
-def test_a_file_from_the_future_is_told_and_the_hint_mends_it(tmp_path: Path, name: str) -> None:
+def test_file_from_the_future_is_reported_and_the_hint_fixes_it(tmp_path: Path, name: str) -> None:
     file = board(tmp_path) / name
     file.touch()
     os.utime(file, (2e9, 2e9))
@@ -110,20 +108,20 @@ def test_a_file_from_the_future_is_told_and_the_hint_mends_it(tmp_path: Path, na
     assert is_well(tmp_path, "clock")
 
 
-def test_a_clock_that_was_set_back_is_told(tmp_path: Path) -> None:
+def test_clock_set_back_is_reported(tmp_path: Path) -> None:
     board(tmp_path)
     messages = [each.message for each in found(tmp_path, "clock", datetime(2001, 9, 9, tzinfo=UTC))]
     assert any("before liza was installed here" in message for message in messages)
 
 
-def test_a_file_system_with_a_clock_of_its_own_is_told(tmp_path: Path) -> None:
+def test_file_system_with_its_own_clock_is_reported(tmp_path: Path) -> None:
     board(tmp_path)
     finding = wrong(tmp_path, "clock", datetime.now(UTC) + timedelta(minutes=5))
     assert finding.level is Level.ERROR
     assert "for the file system" in finding.message
 
 
-# --- what is installed ----------------------------------------------------------------------------------------------
+# --- installation ---------------------------------------------------------------------------------------------------
 
 
 def programs(folder: Path, **scripts: str) -> str:
@@ -143,7 +141,7 @@ JQ_YQ = "echo 'a: 2'"
 
 
 @pytest.mark.parametrize(
-    ("scripts", "said"),
+    ("scripts", "shown"),
     [
         ({"jq": "exit 0"}, "yq is not on the PATH"),
         ({"yq": JQ_YQ}, "jq is not installed"),
@@ -152,26 +150,26 @@ JQ_YQ = "echo 'a: 2'"
         ({"jq": "exit 0", "yq": "echo 'a: 1'"}, "does not do what the documented edits need"),
     ],
 )
-def test_programs_that_people_need_are_told_where_they_are_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scripts: dict[str, str], said: str
+def test_missing_programs_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scripts: dict[str, str], shown: str
 ) -> None:
     board(tmp_path)
     monkeypatch.setenv("PATH", programs(tmp_path / "bin", **scripts, **{"liza-gate": "exit 0"}))
     finding = wrong(tmp_path, "tools")
     assert finding.level is Level.WARNING
-    assert said in finding.message
-    if "yq" in said:  # and pip would install it where nobody looks for it, where pipx has put liza
+    assert shown in finding.message
+    if "yq" in shown:  # pip would install it beside a liza that pipx installed, off the PATH
         assert Path(str(finding.hint).partition(": ")[2]).exists(), "the yq that came with liza"
 
 
-def test_the_yq_that_comes_with_liza_is_the_right_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_yq_that_comes_with_liza_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs("jq")
     board(tmp_path)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     assert is_well(tmp_path, "tools")
 
 
-def test_a_gate_that_hooks_would_not_find_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gate_not_on_the_path_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     board(tmp_path)
     monkeypatch.setenv("PATH", programs(tmp_path / "bin", jq="exit 0", yq=JQ_YQ))
     finding = wrong(tmp_path, "tools")
@@ -189,18 +187,18 @@ def with_library(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, versi
     return wrong(folder, "versions")
 
 
-def test_a_library_newer_than_tested_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_library_newer_than_tested_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     finding = with_library(tmp_path, monkeypatch, "rich", "99.0")
     assert (finding.level, finding.message) == (Level.WARNING, "rich 99.0 is newer than tested (<16,>=13)")
 
 
-def test_a_library_older_than_tested_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_library_older_than_tested_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     finding = with_library(tmp_path, monkeypatch, "rapidfuzz", "2.9.1")
     assert (finding.level, finding.message) == (Level.ERROR, "rapidfuzz 2.9.1 is older than tested (<4,>=3.10)")
     assert str(finding.hint).endswith("-m pip install 'rapidfuzz<4,>=3.10'")
 
 
-def test_a_library_that_is_missing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_library_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = metadata.version
 
     def version(name: str) -> str:
@@ -213,7 +211,7 @@ def test_a_library_that_is_missing_is_told(tmp_path: Path, monkeypatch: pytest.M
     assert wrong(tmp_path, "versions").message == "rich is not installed"
 
 
-def test_without_what_reads_the_board_it_is_degraded_and_the_rest_is_looked_at(tmp_path: Path) -> None:
+def test_broken_yaml_reader_is_degraded_and_the_rest_is_checked(tmp_path: Path) -> None:
     board(tmp_path)
     (tmp_path / "yaml_rs").mkdir()
     (tmp_path / "yaml_rs" / "__init__.py").write_text("raise ImportError('broken by an upgrade')\n")
@@ -224,7 +222,7 @@ def test_without_what_reads_the_board_it_is_degraded_and_the_rest_is_looked_at(t
     assert "jq is" in result.out
 
 
-def test_every_library_that_liza_asks_for_is_compared() -> None:
+def test_every_required_library_is_compared() -> None:
     asked = [each for each in metadata.requires("liza") or [] if "extra ==" not in each]
     assert len(asked) > 8
     assert all(">=" in each and "<" in each for each in asked), "a range of the only kind that is understood"

@@ -1,4 +1,4 @@
-"""A session bus of our own, and somebody on it who shows notifications."""
+"""A session bus for tests, and a service on it that shows notifications."""
 
 import socket
 import subprocess
@@ -32,7 +32,7 @@ CONFIG = """\
 
 @contextmanager
 def session_bus(folder: Path) -> Iterator[str]:
-    """The address of a bus on which there is nobody."""
+    """The address of a bus without any service."""
     needs("dbus-daemon")
     folder.mkdir(parents=True, exist_ok=True)
     config = folder / "session.conf"
@@ -48,7 +48,7 @@ def session_bus(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def mute_bus(folder: Path) -> Iterator[str]:
-    """The address of a bus that lets everybody in, and then says nothing."""
+    """The address of a bus that accepts connections, and then stays silent."""
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(folder / "mute"))
         listening.listen()
@@ -79,7 +79,7 @@ class Shown:
 def notifications(
     address: str, *, can: Sequence[str] = ("body",), error: str = "", silent: bool = False
 ) -> Iterator[Shown]:
-    """Somebody who shows notifications, with these capabilities; or who answers with an error, or not at all."""
+    """A service that shows notifications, with these capabilities; or answers with an error, or not at all."""
     shown = Shown()
     connection = open_dbus_connection(address)
     bus = DBusAddress("/org/freedesktop/DBus", bus_name="org.freedesktop.DBus", interface="org.freedesktop.DBus")

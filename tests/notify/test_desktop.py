@@ -29,43 +29,43 @@ def refused() -> NotSent:
     return error.value
 
 
-def test_a_message_is_shown(bus: str) -> None:
+def test_message_is_shown(bus: str) -> None:
     with notifications(bus) as shown:
         Desktop().send(HELLO)
         Desktop().send(HELLO._replace(kind="alarm"))
     assert shown.notices == [(HELLO.title, HELLO.text, 2), (HELLO.title, HELLO.text, 1)]
 
 
-def test_what_agents_wrote_is_no_markup_where_there_is_any(bus: str) -> None:
+def test_agents_text_is_escaped_if_the_service_renders_markup(bus: str) -> None:
     with notifications(bus, can=("body", "body-markup")) as shown:
         Desktop().send(HELLO._replace(text=MARKUP))
     assert shown.notices[0][1] == '&lt;a href="http://evil"&gt;look&lt;/a&gt; &amp; &lt;img src="file:///x"/&gt;'
 
 
-def test_where_there_is_no_markup_the_text_is_shown_as_it_is(bus: str) -> None:
+def test_text_is_sent_as_is_without_markup_support(bus: str) -> None:
     with notifications(bus) as shown:
         Desktop().send(HELLO._replace(text=MARKUP))
     assert shown.notices[0][1] == MARKUP
 
 
-def test_a_bus_on_which_nobody_shows_anything_is_not_taken_for_sent(bus: str) -> None:
+def test_bus_without_a_service_is_not_taken_for_sent(bus: str) -> None:
     error = refused()
     assert (error.why, error.retry) == ("no notification service (ServiceUnknown)", True)
 
 
-def test_an_error_for_an_answer_is_not_taken_for_sent(bus: str) -> None:
+def test_error_reply_is_not_taken_for_sent(bus: str) -> None:
     with notifications(bus, error="org.freedesktop.DBus.Error.LimitsExceeded"):
         assert refused().why == "no notification service (LimitsExceeded)"
 
 
-def test_no_answer_may_mean_that_it_is_shown(bus: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_reply_is_not_retried_because_it_may_be_shown(bus: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("liza.notify.desktop.TIMEOUT", 0.2)
     with notifications(bus, silent=True):
         error = refused()
     assert (error.why, error.retry) == ("no answer (TimeoutError), so it may be shown", False)
 
 
-def test_a_bus_that_never_greets_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bus_that_never_greets_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("liza.notify.desktop.TIMEOUT", 0.2)
     with mute_bus(tmp_path) as address:
         monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", address)
@@ -73,7 +73,7 @@ def test_a_bus_that_never_greets_is_given_up(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("address", ["", "unix:path=/nowhere/at/all", "tcp:host=localhost", "nonsense"])
-def test_without_a_bus_it_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+def test_missing_bus_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", address)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     error = refused()
@@ -81,8 +81,8 @@ def test_without_a_bus_it_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert error.retry
 
 
-def test_a_daemon_without_an_address_finds_the_bus_of_its_user(bus: str, tmp_path: Path) -> None:
-    """As one that was started over ssh or by cron."""
+def test_daemon_without_an_address_finds_its_users_bus(bus: str, tmp_path: Path) -> None:
+    """As if started over ssh or by cron."""
     board = Watched(tmp_path / "team", rules="notify: {desktop: true}\n")
     with notifications(bus) as shown:
         with Daemon(board.root, env={"XDG_RUNTIME_DIR": str(tmp_path / "run")}) as daemon:

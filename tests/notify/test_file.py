@@ -1,4 +1,4 @@
-"""A file that gets one line a message: inside the project, and nothing that could hurt anybody."""
+"""A file that gets one line a message: inside the project, and never through a link or a pipe."""
 
 import json
 import os
@@ -14,7 +14,7 @@ HELLO = Message(
 )
 
 
-def refused(project: Path, name: str = "told.jsonl") -> str:
+def refused(project: Path, name: str = "notices.jsonl") -> str:
     with pytest.raises(NotSent) as error:
         File(name, str(project)).send(HELLO)
     return error.value.why
@@ -22,50 +22,50 @@ def refused(project: Path, name: str = "told.jsonl") -> str:
 
 def test_each_message_is_a_line_of_json(tmp_path: Path) -> None:
     for _ in range(2):
-        File("told.jsonl", str(tmp_path)).send(HELLO)
-    lines = (tmp_path / "told.jsonl").read_text().splitlines()
+        File("notices.jsonl", str(tmp_path)).send(HELLO)
+    lines = (tmp_path / "notices.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == [HELLO._asdict()] * 2
 
 
-def test_a_link_out_of_the_project_is_not_followed(tmp_path: Path) -> None:
-    """Agents can make one: to a file that somebody's shell will read."""
+def test_link_out_of_the_project_is_not_followed(tmp_path: Path) -> None:
+    """Agents can make one: to a file that a person's shell will read."""
     project, outside = tmp_path / "team", tmp_path / ".bashrc"
     project.mkdir()
     outside.write_text("")
-    (project / "told.jsonl").symlink_to(outside)
+    (project / "notices.jsonl").symlink_to(outside)
     assert refused(project) == "it is a link that leads elsewhere"
     assert outside.read_text() == ""
 
 
 @pytest.mark.parametrize("name", ["state.yaml", "rules.yaml"])
-def test_a_link_to_the_blackboard_is_not_followed(tmp_path: Path, name: str) -> None:
+def test_link_to_the_blackboard_is_not_followed(tmp_path: Path, name: str) -> None:
     (tmp_path / ".liza").mkdir()
     (tmp_path / ".liza" / name).write_text("version: 1\n")
-    (tmp_path / "told.jsonl").symlink_to(tmp_path / ".liza" / name)
+    (tmp_path / "notices.jsonl").symlink_to(tmp_path / ".liza" / name)
     assert refused(tmp_path) == "it is a link that leads elsewhere"
     assert (tmp_path / ".liza" / name).read_text() == "version: 1\n"
 
 
-def test_a_project_that_is_a_link_itself_is_one_all_the_same(tmp_path: Path) -> None:
+def test_project_that_is_itself_a_link_works(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    File("told.jsonl", str(tmp_path / "link")).send(HELLO)
-    assert (tmp_path / "real" / "told.jsonl").exists()
+    File("notices.jsonl", str(tmp_path / "link")).send(HELLO)
+    assert (tmp_path / "real" / "notices.jsonl").exists()
 
 
-def test_a_fifo_that_nobody_reads_is_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "told.jsonl")
+def test_fifo_without_a_reader_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "notices.jsonl")
     assert refused(tmp_path) == "it is not a regular file"
 
 
-def test_a_fifo_that_somebody_reads_is_no_file(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "told.jsonl")
-    reader = os.open(tmp_path / "told.jsonl", os.O_RDONLY | os.O_NONBLOCK)
+def test_fifo_with_a_reader_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "notices.jsonl")
+    reader = os.open(tmp_path / "notices.jsonl", os.O_RDONLY | os.O_NONBLOCK)
     try:
         assert refused(tmp_path) == "it is not a regular file"
     finally:
         os.close(reader)
 
 
-def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
-    assert refused(tmp_path, "no/such/told.jsonl") == "No such file or directory"
+def test_missing_folder_is_reported(tmp_path: Path) -> None:
+    assert refused(tmp_path, "no/such/notices.jsonl") == "No such file or directory"

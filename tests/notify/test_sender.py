@@ -1,4 +1,4 @@
-"""Messages in the background: in order, again where that can help, and no thread for a place that is gone."""
+"""Background delivery: in order, retried where that can help, and no thread for a removed target."""
 
 import threading
 import time
@@ -17,7 +17,7 @@ SOON = (0.01, 0.01)
 
 
 def since(before: set[threading.Thread]) -> int:
-    """How many threads there are that were not there before."""
+    """The number of new threads."""
     return len(set(threading.enumerate()) - before)
 
 
@@ -26,7 +26,7 @@ def failures() -> tuple[list[str], Callable[[str, str | None], None]]:
     return failed, lambda place, why: failed.append(f"{place}: {why}") if why is not None else None
 
 
-def test_messages_arrive_in_their_order() -> None:
+def test_messages_arrive_in_order() -> None:
     failed, fail = failures()
     with webhook() as hooks:
         sender = Sender(fail)
@@ -38,7 +38,7 @@ def test_messages_arrive_in_their_order() -> None:
     assert failed == []
 
 
-def test_a_place_that_is_busy_is_asked_again_and_one_that_says_no_is_not() -> None:
+def test_busy_target_is_retried_and_a_refusing_one_is_not() -> None:
     failed, fail = failures()
     with webhook(503, 500, 204) as busy, webhook(404) as no:
         sender = Sender(fail, SOON)
@@ -51,8 +51,8 @@ def test_a_place_that_is_busy_is_asked_again_and_one_that_says_no_is_not() -> No
     assert failed[0].startswith(f"webhook {no.url}/…: it answered 404 at ")
 
 
-def test_two_channels_of_one_host_are_told_apart() -> None:
-    """Only a name may be told of an address, and the success of one must not hide what is wrong with the other."""
+def test_two_channels_of_one_host_have_different_names() -> None:
+    """Only a name may appear, not the address, and one channel's success must not hide the other's failure."""
     outcomes: dict[str, str | None] = {}
     with webhook(404, 204) as hooks:
         sender = Sender(lambda place, why: outcomes.update({place: why}))
@@ -64,7 +64,7 @@ def test_two_channels_of_one_host_are_told_apart() -> None:
     assert sorted(outcomes) == [f"webhook {hooks.url}/…", f"webhook {hooks.url}/… (2)"]
 
 
-def test_it_is_given_up_after_a_few_tries() -> None:
+def test_delivery_is_given_up_after_a_few_tries() -> None:
     failed, fail = failures()
     with webhook(500) as hooks:
         sender = Sender(fail, SOON)
@@ -75,20 +75,20 @@ def test_it_is_given_up_after_a_few_tries() -> None:
         assert hooks.asked == len(SOON) + 1
 
 
-def test_one_place_that_hangs_does_not_keep_others_waiting(tmp_path: Path) -> None:
+def test_hanging_target_does_not_delay_others(tmp_path: Path) -> None:
     _, fail = failures()
     with hanging() as slow:
         sender = Sender(fail)
-        sender.set_targets([Webhook(slow), File("told", str(tmp_path))])
+        sender.set_targets([Webhook(slow), File("notices", str(tmp_path))])
         started = time.monotonic()
         for _ in range(50):
             sender.send(HELLO)
         assert time.monotonic() - started < 1
-        until(lambda: len((tmp_path / "told").read_text().splitlines()) == 50, "the others are told", patience=2)
+        until(lambda: len((tmp_path / "notices").read_text().splitlines()) == 50, "the others are notified", patience=2)
         sender.stop(0.0)
 
 
-def test_what_is_still_on_its_way_at_the_end_is_said() -> None:
+def test_undelivered_message_is_reported_at_the_end() -> None:
     failed, fail = failures()
     with hanging() as slow:
         sender = Sender(fail)
@@ -100,7 +100,7 @@ def test_what_is_still_on_its_way_at_the_end_is_said() -> None:
         ]
 
 
-def test_a_flood_is_dropped_and_said() -> None:
+def test_flood_is_dropped_and_reported() -> None:
     failed, fail = failures()
     with hanging() as slow:
         sender = Sender(fail)
@@ -111,33 +111,33 @@ def test_a_flood_is_dropped_and_said() -> None:
     assert sum("too many messages wait" in each for each in failed) >= 50
 
 
-def test_a_place_that_is_no_longer_named_gets_what_waits_and_its_thread_ends(tmp_path: Path) -> None:
+def test_removed_target_gets_its_queue_and_its_thread_ends(tmp_path: Path) -> None:
     _, fail = failures()
     before = set(threading.enumerate())
     sender = Sender(fail)
     for number in range(30):
-        sender.set_targets([File(f"told-{number}", str(tmp_path))])
+        sender.set_targets([File(f"notices-{number}", str(tmp_path))])
         sender.send(HELLO)
-    until(lambda: len(list(tmp_path.iterdir())) == 30, "each was told")
+    until(lambda: len(list(tmp_path.iterdir())) == 30, "each was notified")
     until(lambda: since(before) == 1, "only the last one still has a thread")
     sender.stop()
     until(lambda: since(before) == 0, "and then none")
 
 
-def test_a_place_that_comes_back_is_told_again(tmp_path: Path) -> None:
+def test_target_that_returns_is_notified_again(tmp_path: Path) -> None:
     _, fail = failures()
-    place = File("told", str(tmp_path))
+    place = File("notices", str(tmp_path))
     sender = Sender(fail)
     for _ in range(2):
         sender.set_targets([place])
         sender.send(HELLO)
         sender.set_targets([])
         sender.send(HELLO)
-    until(lambda: len((tmp_path / "told").read_text().splitlines()) == 2, "it was told twice")
+    until(lambda: len((tmp_path / "notices").read_text().splitlines()) == 2, "it was notified twice")
     sender.stop()
 
 
-def test_an_end_in_the_middle_of_a_pause_is_no_reason_to_wait() -> None:
+def test_stop_does_not_wait_for_the_retry_pause() -> None:
     failed, fail = failures()
     sender = Sender(fail, (60.0,))
     sender.set_targets([Webhook(dead())])

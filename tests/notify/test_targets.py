@@ -1,4 +1,4 @@
-"""Whom `notify:` names, and all that can be wrong with it."""
+"""The targets in `notify:`, and all possible faults in it."""
 
 from typing import Any
 
@@ -15,15 +15,19 @@ SECRET = "T0K3N-s3cr3t"
 URL = f"https://hooks.example.com/{SECRET}"
 
 
-def test_all_kinds_of_places_are_found_and_each_once() -> None:
-    block = {"webhook": [URL, {"url": URL}, {"url": URL, "format": "slack"}], "desktop": True, "file": "./told.jsonl"}
+def test_all_kinds_of_targets_are_read_without_duplicates() -> None:
+    block = {
+        "webhook": [URL, {"url": URL}, {"url": URL, "format": "slack"}],
+        "desktop": True,
+        "file": "./notices.jsonl",
+    }
     found, faults = read_targets(block, {"escalation_webhook": URL}, "/team")
-    assert found == [Webhook(URL), Webhook(URL, "slack"), Desktop(), File("told.jsonl", "/team")]
+    assert found == [Webhook(URL), Webhook(URL, "slack"), Desktop(), File("notices.jsonl", "/team")]
     assert faults == []
 
 
 @pytest.mark.parametrize("block", [{}, None, {"webhook": None, "desktop": False, "file": None}, {"webhook": []}])
-def test_nobody_may_be_named(block: Any) -> None:
+def test_targets_may_be_empty(block: Any) -> None:
     assert read_targets(block, {"escalation_webhook": None}, "/team") == ([], [])
 
 
@@ -57,7 +61,7 @@ WRONG: list[tuple[dict[str, Any], tuple[Any, ...], str, str]] = [
 
 
 @pytest.mark.parametrize(("block", "path", "message", "hint"), WRONG, ids=[str(path[1:]) for _, path, *_ in WRONG])
-def test_what_is_wrong_is_said_with_its_place_and_without_its_address(
+def test_fault_has_its_path_but_never_the_address(
     block: dict[str, Any], path: tuple[Any, ...], message: str, hint: str
 ) -> None:
     (fault,) = read_targets(block, None, "/team")[1]
@@ -67,7 +71,7 @@ def test_what_is_wrong_is_said_with_its_place_and_without_its_address(
     assert SECRET not in f"{fault.message}{fault.hint}"
 
 
-def test_an_address_may_be_in_the_environment_and_in_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_address_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEAM_HOOK", URL)
     block = {"webhook": {"env": "TEAM_HOOK", "format": "slack"}}
     assert read_targets(block, None, "/team") == ([Webhook(URL, "slack")], [])
@@ -77,19 +81,19 @@ def test_an_address_may_be_in_the_environment_and_in_no_file(monkeypatch: pytest
     assert fault.level == "warning"
 
 
-def test_a_variable_that_holds_something_else_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_environment_value_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEAM_HOOK", SECRET)
     (fault,) = read_targets({"webhook": {"env": "TEAM_HOOK"}}, None, "/team")[1]
     assert SECRET not in f"{fault.message}{fault.hint}"
 
 
-def test_one_fault_keeps_no_other_place_from_being_told() -> None:
-    found, faults = read_targets({"webhook": ["nowhere", URL], "desktop": 1, "file": "told.jsonl"}, None, "/team")
-    assert found == [Webhook(URL), File("told.jsonl", "/team")]
+def test_fault_in_one_target_keeps_the_others() -> None:
+    found, faults = read_targets({"webhook": ["nowhere", URL], "desktop": 1, "file": "notices.jsonl"}, None, "/team")
+    assert found == [Webhook(URL), File("notices.jsonl", "/team")]
     assert len(faults) == 2
 
 
-def test_the_address_on_the_blackboard_is_checked_as_well() -> None:
+def test_webhook_on_the_blackboard_is_checked() -> None:
     (fault,) = read_targets({}, {"escalation_webhook": f"ftp://{SECRET}"}, "/team")[1]
     assert fault.path == ("config", "escalation_webhook")
     assert SECRET not in fault.message
@@ -105,7 +109,7 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(["webhook", "desktop", "file", "other"]), VALUES), VALUES)
-def test_whatever_stands_there_is_a_place_or_a_fault_and_never_an_error(block: dict[str, Any], config: Any) -> None:
+def test_any_value_gives_a_target_or_a_fault(block: dict[str, Any], config: Any) -> None:
     found, faults = read_targets(block, config, "/team")
     assert all(place.name for place in found)
     assert SECRET not in "".join([place.name for place in found] + [fault.message for fault in faults])

@@ -1,4 +1,4 @@
-"""What a webhook is sent, in which form, and what is made of its answer."""
+"""The body that a webhook gets, and the handling of its answer."""
 
 import socket
 import threading
@@ -30,14 +30,14 @@ def refused(url: str) -> NotSent:
 # --- forms ----------------------------------------------------------------------------------------------------------
 
 
-def test_as_json_all_fields_are_sent() -> None:
+def test_json_has_all_fields() -> None:
     with webhook() as hooks:
         Webhook(f"{hooks.url}/hook").send(HELLO)
     assert hooks.bodies == [HELLO._asdict()]
     assert hooks.headers[0]["Content-Type"] == "application/json"
 
 
-def test_a_chat_gets_one_line_with_the_title() -> None:
+def test_chat_message_is_one_line_with_the_title() -> None:
     with webhook() as hooks:
         Webhook(hooks.url, "slack").send(HELLO)
         Webhook(hooks.url, "discord").send(HELLO)
@@ -46,7 +46,7 @@ def test_a_chat_gets_one_line_with_the_title() -> None:
     assert discord["content"] == r"liza\: tripped in team\: retry\_cluster \(ARCHITECTURE\_FLAW\)"
 
 
-def test_what_agents_wrote_calls_nobody_in_slack() -> None:
+def test_agents_text_mentions_no_user_in_slack() -> None:
     body = Webhook("http://host", "slack").body(ODD)
     assert not {"<", ">"} & set(body["text"])
     assert "&lt;!channel&gt;" in body["text"]
@@ -54,7 +54,7 @@ def test_what_agents_wrote_calls_nobody_in_slack() -> None:
     assert (body["mrkdwn"], body["link_names"], body["unfurl_links"]) == (False, False, False)
 
 
-def test_what_agents_wrote_calls_nobody_in_discord() -> None:
+def test_agents_text_mentions_no_user_in_discord() -> None:
     body = Webhook("http://host", "discord").body(ODD)
     assert body["allowed_mentions"] == {"parse": []}
     assert r"\@everyone" in body["content"]
@@ -62,14 +62,14 @@ def test_what_agents_wrote_calls_nobody_in_discord() -> None:
 
 
 @given(st.text(alphabet=st.sampled_from("ab\\`*_@<>[]()"), min_size=0, max_size=5000))
-def test_a_long_text_for_discord_is_cut_and_no_escape_is_halved(text: str) -> None:
+def test_long_discord_text_is_cut_without_splitting_an_escape(text: str) -> None:
     content = Webhook("http://host", "discord").body(HELLO._replace(text=text))["content"]
     assert len(content) <= 2000
     plain = content.replace("\\\\", "").removesuffix("…")
     assert not plain.endswith("\\")
 
 
-def test_a_name_and_password_in_the_address_become_a_header() -> None:
+def test_credentials_in_the_address_become_a_header() -> None:
     with webhook() as hooks:
         host = hooks.url.removeprefix("http://")
         Webhook(f"http://ann:p%40ss@{host}/hook").send(HELLO)
@@ -81,38 +81,38 @@ def test_a_name_and_password_in_the_address_become_a_header() -> None:
 
 
 @pytest.mark.parametrize("code", [429, 500, 502, 503, 504])
-def test_not_now_is_worth_another_try(code: int) -> None:
+def test_temporary_error_is_retried(code: int) -> None:
     with webhook(code) as hooks:
         error = refused(hooks.url)
     assert (error.why, error.retry) == (f"it answered {code}", True)
 
 
 @pytest.mark.parametrize("code", [400, 401, 403, 404, 410])
-def test_no_is_not_worth_another_try(code: int) -> None:
+def test_permanent_error_is_not_retried(code: int) -> None:
     with webhook(code) as hooks:
         error = refused(hooks.url)
     assert (error.why, error.retry) == (f"it answered {code}", False)
 
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
-def test_a_redirection_is_not_followed_and_not_taken_for_sent(code: int) -> None:
+def test_redirect_is_not_followed_and_not_taken_for_sent(code: int) -> None:
     with webhook() as other, webhook(code, location=other.url) as hooks:
         error = refused(hooks.url)
     assert error.why == f"it answered {code}"
     assert other.asked == 0
 
 
-def test_where_nobody_listens_another_try_is_worth_it() -> None:
+def test_refused_connection_is_retried() -> None:
     error = refused(dead())
     assert (error.why, error.retry) == ("no connection (ConnectionRefusedError)", True)
 
 
-def test_a_host_that_does_not_exist_is_said_without_its_address() -> None:
+def test_unknown_host_is_reported_without_its_address() -> None:
     error = refused(f"http://no-such-host.invalid/{SECRET}")
     assert (error.why, error.retry) == ("no connection (gaierror)", True)
 
 
-def test_a_place_that_does_not_speak_tls_is_no_connection() -> None:
+def test_target_without_tls_is_no_connection() -> None:
     with webhook() as hooks:
         error = refused(f"{hooks.url.replace('http', 'https')}/{SECRET}")
     assert error.retry
@@ -120,14 +120,14 @@ def test_a_place_that_does_not_speak_tls_is_no_connection() -> None:
     assert hooks.bodies == []
 
 
-def test_no_answer_may_mean_that_it_arrived_so_it_is_not_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_answer_is_not_retried_because_it_may_have_arrived(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("liza.notify.webhook.TIMEOUT", 0.2)
     with hanging() as url:
         error = refused(url)
     assert (error.why, error.retry) == ("no answer (TimeoutError), so it may have arrived", False)
 
 
-def test_a_connection_that_is_cut_may_mean_that_it_arrived() -> None:
+def test_cut_connection_is_not_retried_because_it_may_have_arrived() -> None:
     with cutting() as url:
         error = refused(url)
     assert error.why.startswith("no answer (")
@@ -159,7 +159,7 @@ def cutting() -> Iterator[str]:
         "http://h", "https://hooks.example.com/services/T/B/x", "http://[::1]:8080/x", "http://a:b@h:1/?k=v#f",
     ],
 )  # fmt: skip
-def test_what_can_be_an_address(url: str) -> None:
+def test_valid_addresses(url: str) -> None:
     assert is_webhook_url(url)
 
 
@@ -171,12 +171,12 @@ def test_what_can_be_an_address(url: str) -> None:
     ],
     ids=repr,
 )  # fmt: skip
-def test_what_cannot_be_an_address(url: object) -> None:
+def test_invalid_addresses(url: object) -> None:
     assert not is_webhook_url(url)
 
 
 @given(st.text())
-def test_whatever_is_taken_for_an_address_has_a_name_without_its_secrets(text: str) -> None:
+def test_name_of_an_address_hides_its_secrets(text: str) -> None:
     url = f"https://{SECRET}@host/{SECRET}?{text}"
     if is_webhook_url(url):
         assert Webhook(url).name == "webhook https://host/…"

@@ -1,8 +1,8 @@
 """Outputs of real tools, each with the errors that are in it.
 
-A file of `outputs/` begins with what it is and the errors it tells, the primary one first (`# error:`, then `# file:`
+A file of `outputs/` begins with its origin and the errors in it, the primary one first (`# error:`, then `# file:`
 and `# test:` where known); the output follows after a line `---`. `NAME.again.txt` is the error of `NAME.txt` in a
-later iteration; files named `ok-*` tell of no error. Nearly all were made by running the tool on a small project in
+later iteration; files named `ok-*` have no error. Nearly all were made by running the tool on a small project in
 `/home/dev/app`; those of programs that need a server, an account or another system are written down as they print.
 """
 
@@ -15,7 +15,7 @@ FOLDER = os.path.join(os.path.dirname(__file__), "outputs")
 
 
 class Sample(NamedTuple):
-    """An output and what is in it."""
+    """An output and its errors."""
 
     name: str
     errors: tuple[Error, ...]

@@ -1,4 +1,4 @@
-"""Which errors an output tells of: on outputs of many tools, and line by line where a single line decides."""
+"""The errors found in outputs of many tools, and line by line where a single line decides."""
 
 import json
 import os
@@ -99,12 +99,12 @@ def signatures(output: str) -> list[str]:
         "    at TypeError.toString (a.js:1:2)",
     ],
 )
-def test_what_is_no_error(line: str) -> None:
+def test_lines_that_are_not_errors(line: str) -> None:
     assert errors_of(line) == ()
     assert errors_of(f"Building\n{line}\nAll is well.\n") == ()
 
 
-def test_what_a_diff_shows_is_no_error_and_what_follows_it_is() -> None:
+def test_error_shown_in_a_diff_does_not_count() -> None:
     hunk = "@@ -1,2 +1,2 @@\n src/a.ts(3,5): error TS2322: old\n-a\n+b\n"
     fenced = "```diff\n src/a.ts(3,5): error TS2322: old\n-a\n+b\n```\n"
     for diff in (hunk, fenced):
@@ -146,7 +146,7 @@ def test_what_a_diff_shows_is_no_error_and_what_follows_it_is() -> None:
         "2 failed, 3 passed in 0.12s",
     ],
 )
-def test_a_line_that_is_an_error_by_itself(line: str) -> None:
+def test_lines_that_are_errors_by_themselves(line: str) -> None:
     assert signatures(line) == [line]
     assert signatures(f"Building\n{line}\nStopped.\n") == [line]
 
@@ -167,18 +167,18 @@ def test_a_line_that_is_an_error_by_itself(line: str) -> None:
         ("downloading 10%\rdownloading 100%\rTypeError: no function\r\n", "TypeError: no function"),
     ],
 )
-def test_what_stands_before_an_error_is_no_part_of_it(output: str, signature: str) -> None:
+def test_text_before_an_error_is_not_part_of_it(output: str, signature: str) -> None:
     assert signatures(output) == [signature]
 
 
 @pytest.mark.slow
-def test_a_signature_is_cut_and_a_long_output_is_read_to_its_end() -> None:
+def test_signature_is_cut_and_long_output_read_to_its_end() -> None:
     assert signatures("TypeError: " + "x" * 9_000) == ["TypeError: " + "x" * (LONGEST - 11)]
     assert signatures("fine\n" * 2_000_000 + "TypeError: no function\n") == ["TypeError: no function"]
     assert signatures("TypeError: no function\n" + "fine\n" * 2_000_000) == ["TypeError: no function"]
 
 
-def test_an_error_that_is_told_often_is_one_and_many_are_bounded() -> None:
+def test_repeated_error_counts_once_and_their_number_is_bounded() -> None:
     assert signatures("error: no\n" * 50_000) == ["error: no"]
     assert len(errors_of("".join(f"error: no {n}\n" for n in range(10_000)))) == MOST
 
@@ -205,42 +205,42 @@ def test_error_given_in_own_words_keeps_its_file() -> None:
     assert primary_error("12:30: nothing works", None, "ok") == Error("12:30: nothing works")
 
 
-# --- which one is primary ---------------------------------------------------------------------------------------------
+# --- the primary error ------------------------------------------------------------------------------------------------
 
 
-def test_the_compiler_goes_before_make_and_npm_which_only_pass_it_on() -> None:
+def test_compiler_error_precedes_make_and_npm() -> None:
     output = "npm ERR! code ELIFECYCLE\nmake: *** [Makefile:3: all] Error 2\na.c:3:5: error: no such thing\n"
     assert signatures(output)[0] == "a.c:3:5: error: no such thing"
 
 
-def test_a_count_is_told_only_if_nothing_else_is() -> None:
+def test_failure_count_is_reported_only_without_other_errors() -> None:
     assert signatures("FAILED (failures=1)\n") == ["FAILED (failures=1)"]
     assert signatures("1 failed, 2 passed in 0.1s\nTypeError: no\n") == ["TypeError: no"]
 
 
-def test_a_failing_test_goes_before_what_tests_print() -> None:
+def test_failing_test_precedes_what_tests_print() -> None:
     output = "Error: printed by a test\nTypeError: printed, too\n--- FAIL: TestX (0.00s)\n    x_test.go:3: no\n"
     assert signatures(output)[0] == "--- FAIL: TestX (0.00s) - no"
 
 
-def test_what_ended_the_agent_goes_before_everything() -> None:
+def test_api_error_precedes_everything() -> None:
     output = "FAILED t.py::x - assert 1\nTypeError: no\nAPI Error: 529 overloaded\n"
     assert signatures(output)[0] == "API Error: 529 overloaded"
 
 
-def test_of_chained_exceptions_it_is_the_last_in_python_and_the_deepest_cause_in_java() -> None:
+def test_chained_exceptions_give_the_last_in_python_and_the_root_cause_in_java() -> None:
     assert SAMPLES["python-chained"].errors[0].signature == "config.ConfigError: database_url is not set"
     assert SAMPLES["java-cause"].errors[0].signature.startswith("java.io.FileNotFoundException: ")
 
 
-def test_an_error_that_make_ignores_is_none() -> None:
+def test_error_ignored_by_make_does_not_count() -> None:
     assert (
         signatures("rm: cannot remove 'a': No such file or directory\nmake: [Makefile:2: all] Error 1 (ignored)\n")
         == []
     )
 
 
-def test_tests_that_fail_with_the_same_error_are_told_one_by_one() -> None:
+def test_tests_failing_with_the_same_error_are_listed_separately() -> None:
     output = " FAIL  a.test.ts > one\n FAIL  a.test.ts > two\nTypeError: no\n ❯ a.ts:3:5\n"
     assert errors_of(output) == (
         Error("FAIL  a.test.ts > one - TypeError: no", "a.ts:3", "a.test.ts > one"),
@@ -261,38 +261,38 @@ def _run(number: int, command: str, answer: str, bad: bool = False) -> str:
     return "".join(f"{json.dumps(each)}\n" for each in objects)
 
 
-def test_a_command_counts_as_it_went_the_last_time() -> None:
+def test_last_run_of_a_command_decides() -> None:
     fails, passes = _run(1, "make", "a.c:3:5: error: no\n", bad=True), _run(2, "make", "ok\n")
     assert signatures(fails) == ["a.c:3:5: error: no"]
     assert signatures(fails + passes) == []
     assert signatures(passes + fails) == ["a.c:3:5: error: no"]
 
 
-def test_what_was_run_last_comes_first() -> None:
+def test_last_command_comes_first() -> None:
     output = _run(1, "make", "a.c:3:5: error: one\n", bad=True) + _run(
         2, "tsc", "b.ts(3,5): error TS1: two\n", bad=True
     )
     assert signatures(output) == ["b.ts(3,5): error TS1: two", "a.c:3:5: error: one"]
 
 
-def test_an_agents_words_count_only_if_it_ran_nothing() -> None:
+def test_agents_own_words_count_only_without_commands() -> None:
     words = json.dumps({"type": "result", "is_error": False, "result": "The last run:\nTypeError: no\n"}) + "\n"
     assert signatures(words) == ["TypeError: no"]
     assert signatures(_run(1, "make", "ok\n") + words) == []
 
 
-def test_the_texts_of_an_object_are_read_in_their_order() -> None:
+def test_texts_of_an_object_are_read_in_order() -> None:
     texts = {"stdout": "error: one", "stderr": "error: two", "output": "error: three", "log": "error: four"}
     assert signatures(json.dumps(texts)) == ["error: one", "error: two", "error: three", "error: four"]
 
 
 @pytest.mark.parametrize("cut", [1, 3, 17])
-def test_a_line_of_json_that_was_cut_off_is_read_as_far_as_it_goes(cut: int) -> None:
+def test_truncated_line_of_json_is_read_as_far_as_it_goes(cut: int) -> None:
     line = _run(1, "make", "fine\n" * 100 + "a.c:3:5: error: no\n" + "fine\n" * 100)
     assert signatures(line[: -cut - 1]) == ["a.c:3:5: error: no"]
 
 
-def test_an_error_at_the_very_beginning_of_a_text_that_was_cut_off() -> None:
+def test_error_at_the_start_of_a_truncated_text() -> None:
     assert signatures('{"stdout": "a.c:3:5: error: no\\nfine\\nfi') == ["a.c:3:5: error: no"]
 
 
@@ -312,12 +312,12 @@ def test_megabytes_of_json_on_one_line(lines: int) -> None:
         {"status": "passed", "fullName": "Error: x", "failureMessages": []},
     ],
 )  # fmt: skip
-def test_values_of_json_that_tell_of_no_error(value: object) -> None:
+def test_json_values_without_an_error(value: object) -> None:
     assert errors_of(json.dumps(value)) == ()
     assert errors_of(json.dumps(value, indent=2)) == ()
 
 
-# --- what it costs ----------------------------------------------------------------------------------------------------
+# --- costs ------------------------------------------------------------------------------------------------------------
 
 
 def _imported(code: str) -> set[str]:
@@ -327,7 +327,7 @@ def _imported(code: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_nothing_is_imported_before_it_is_needed() -> None:
+def test_modules_are_imported_only_when_needed() -> None:
     interface = "from liza.toolerrors.errors import errors_of"
     loaded = {name for name in _imported(interface) if name.startswith("liza.toolerrors")}
     assert loaded == {"liza.toolerrors", "liza.toolerrors.errors"}
@@ -336,7 +336,7 @@ def test_nothing_is_imported_before_it_is_needed() -> None:
     assert not plain & {"json", "liza.toolerrors.streams", "subprocess", "inspect", "rapidfuzz"}
 
 
-def test_patterns_are_compiled_only_for_lines_that_may_fit() -> None:
+def test_patterns_are_compiled_only_for_lines_that_may_match() -> None:
     count = "from liza.toolerrors.errors import errors_of\nfrom liza.toolerrors import findings\n"
     count += "errors_of({!r})\nprint(findings.compiled.cache_info().currsize)"
     numbers = []

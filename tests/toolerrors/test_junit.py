@@ -15,7 +15,7 @@ from liza.toolerrors.results import Outcome, Report, Totals
 
 REPORTS = Path(__file__).parent / "reports"
 
-# What each runner calls a test, and what came of it.
+# Each runner's name of a test, and its result.
 FOUND = {
     "pytest.xml": {
         "test_lists_users": "passed",
@@ -124,20 +124,20 @@ def suite(*cases: str) -> str:
 
 
 @pytest.mark.parametrize(("file", "name", "result"), CASES)
-def test_a_test_is_found_by_what_its_runner_calls_it(file: str, name: str, result: str) -> None:
+def test_is_found_by_its_runners_name(file: str, name: str, result: str) -> None:
     report = read([str(REPORTS / file)], [name])
     assert (report.found[name].result, report.several) == (result, {})
 
 
 @pytest.mark.parametrize(("file", "totals"), TOTALS.items())
-def test_what_nobody_asked_about_is_only_counted(file: str, totals: tuple[int, int, int, int]) -> None:
+def test_other_tests_are_only_counted(file: str, totals: tuple[int, int, int, int]) -> None:
     report = read([str(REPORTS / file)], ["no such test"])
     assert (report.found, report.several, report.others) == ({}, {}, Totals(*totals))
     assert len(report.failing) == report.others.failed
 
 
 @pytest.mark.parametrize(
-    ("file", "said"),
+    ("file", "message"),
     [
         ("pytest-collection.xml", "No module named 'nosuchmodule'"),
         ("jest.xml", "Cannot find module 'no-such-module'"),
@@ -149,29 +149,29 @@ def test_what_nobody_asked_about_is_only_counted(file: str, totals: tuple[int, i
         ("surefire-before-all.xml", "com.acme.BrokenTest: java.lang.IllegalStateException: no server"),
     ],
 )
-def test_what_could_not_be_loaded_or_built_is_no_failure(file: str, said: str) -> None:
+def test_load_and_build_errors_are_not_failures(file: str, message: str) -> None:
     report = read([str(REPORTS / file)], ["never runs"])
-    assert said in "\n".join(report.broken)
+    assert message in "\n".join(report.broken)
     assert report.found == {}
 
 
-def test_what_the_runner_said_is_kept_verbatim() -> None:
+def test_failure_text_is_kept_verbatim() -> None:
     name = "test_conflict_on_duplicate_email"
-    said = read([str(REPORTS / "pytest.xml")], [name]).found[name].text
+    message = read([str(REPORTS / "pytest.xml")], [name]).found[name].text
     assert (
         "E       AssertionError: endpoint returns 409 when the email is there already\nE       assert 500 == 409"
-        in said
+        in message
     )
     name = "com.acme.UsersTest.conflictOnDuplicateEmail"
-    said = read([str(REPORTS / "surefire.xml")], [name]).found[name].text
-    assert said.startswith("org.opentest4j.AssertionFailedError: email is there already ==> expected: <409>")
-    assert said.count("AssertionFailedError") == 1, "it was run again, and that is not told twice"
+    message = read([str(REPORTS / "surefire.xml")], [name]).found[name].text
+    assert message.startswith("org.opentest4j.AssertionFailedError: email is there already ==> expected: <409>")
+    assert message.count("AssertionFailedError") == 1, "it was rerun, but is listed once"
     name = "conflict_on_duplicate_email"
-    said = read([str(REPORTS / "ctest.xml")], [name]).found[name].text
-    assert said == "expected 409, got 500", "what it printed, where its failure says nothing"
+    message = read([str(REPORTS / "ctest.xml")], [name]).found[name].text
+    assert message == "expected 409, got 500", "its output, because the failure has no text"
 
 
-def test_tests_of_two_suites_with_one_name_are_two_tests() -> None:
+def test_same_name_in_two_suites_is_ambiguous() -> None:
     report = read([str(REPORTS / "node.xml")], ["lists users"])
     assert (report.found, list(report.several)) == ({}, ["lists users"])
 
@@ -185,19 +185,19 @@ def test_several_reports_are_one_run() -> None:
     assert "the test runner reports errors" in report.broken[-1]
 
 
-def test_a_name_that_fits_different_tests_counts_for_none(tmp_path: Path) -> None:
+def test_ambiguous_name_counts_for_no_test(tmp_path: Path) -> None:
     text = suite(
         "<testcase classname='a' name='test_x'/>", "<testcase classname='b' name='test_x'><failure/></testcase>"
     )
     report = text_of(tmp_path, text, "test_x")
     assert (report.found, report.others, report.failing) == ({}, Totals(passed=1, failed=1), ("test_x",))
     report = text_of(tmp_path, text, "test_x", "b::test_x")
-    assert report.others == Totals(passed=1), "what another name means is no other"
+    assert report.others == Totals(passed=1), "a test matched by another name is not among the others"
     assert report.several == {"test_x": ["a::test_x", "b::test_x"]}
     assert {name: each.result for name, each in report.found.items()} == {"b::test_x": "failed"}
 
 
-def test_the_end_of_a_name_is_enough_only_at_a_boundary(tmp_path: Path) -> None:
+def test_name_suffix_matches_only_at_a_boundary(tmp_path: Path) -> None:
     text = suite("<testcase classname='a' name='users rejects duplicate email'/>")
     report = text_of(tmp_path, text, "duplicate email", "plicate email", "email x", "")
     assert set(report.found) == {"duplicate email"}
@@ -215,7 +215,7 @@ def test_the_end_of_a_name_is_enough_only_at_a_boundary(tmp_path: Path) -> None:
         ("<failure/><error/>", "<failure/>", "failed"),
     ],
 )
-def test_the_same_test_once_more(tmp_path: Path, first: str, second: str, result: str) -> None:
+def test_result_of_a_test_listed_twice(tmp_path: Path, first: str, second: str, result: str) -> None:
     cases = [f"<testcase classname='a' name='x'>{each}</testcase>" for each in (first, second)]
     assert text_of(tmp_path, suite(*cases), "x").found["x"].result == result
 
@@ -268,7 +268,7 @@ def test_entities_and_document_types_are_refused_at_once(tmp_path: Path, bomb: s
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000
 
 
-def test_two_hundred_thousand_levels_are_no_tree(tmp_path: Path) -> None:
+def test_two_hundred_thousand_levels_build_no_tree(tmp_path: Path) -> None:
     text = "<testsuite>" + "<a>" * 200_000 + "<testcase name='x'/>" + "</a>" * 200_000 + "</testsuite>"
     assert text_of(tmp_path, text, "x").found["x"].result == "passed"
 
@@ -285,14 +285,14 @@ def test_two_hundred_thousand_levels_are_no_tree(tmp_path: Path) -> None:
         (b"\x00\x00\x00", "not complete XML"),
     ],
 )
-def test_what_is_no_report_is_refused_with_its_place(tmp_path: Path, text: bytes, message: str) -> None:
+def test_invalid_report_is_refused_with_its_position(tmp_path: Path, text: bytes, message: str) -> None:
     with pytest.raises(Refused, match=message) as refused:
         text_of(tmp_path, text, "x")
     assert refused.value.file == str(tmp_path / "report.xml")
     assert refused.value.hint
 
 
-def test_a_report_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_missing_report_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "none.xml", tmp_path):
         with pytest.raises(Refused, match="could not be read"):
             read([str(path)], [])
@@ -308,28 +308,28 @@ def test_any_encoding_is_read(tmp_path: Path, encoding: str) -> None:
 @pytest.mark.parametrize(
     "encoding", ["zlib", "rot13", "idna", "undefined", "unicode_escape", "utf-7", "utf-16", "punycode"]
 )
-def test_an_encoding_that_the_file_cannot_be_in_is_not_believed(tmp_path: Path, encoding: str) -> None:
-    said = "+AGE- \\x41 \xe9"
-    case = suite(f"<testcase name='x'><failure>{said}</failure></testcase>")
+def test_impossible_encoding_declaration_is_ignored(tmp_path: Path, encoding: str) -> None:
+    message = "+AGE- \\x41 \xe9"
+    case = suite(f"<testcase name='x'><failure>{message}</failure></testcase>")
     text = f"<?xml version='1.0' encoding='{encoding}'?>{case}"
-    assert text_of(tmp_path, text, "x").found["x"] == Outcome("failed", said)
+    assert text_of(tmp_path, text, "x").found["x"] == Outcome("failed", message)
 
 
 @pytest.mark.parametrize(
     "odd", ["\x1b[31mred\x1b[0m", "&#27;[31m", "&#x1B;", "&#0;", "\x00\x08", "&#xFFFF;", "&#99999999;"]
 )
-def test_characters_that_xml_does_not_have_are_read_over(tmp_path: Path, odd: str) -> None:
+def test_characters_invalid_in_xml_are_replaced(tmp_path: Path, odd: str) -> None:
     text = suite(f"<testcase name='x'><failure message='{odd}'>{odd} is wrong{odd}</failure></testcase>")
     found = text_of(tmp_path, text, "x").found["x"]
     assert (found.result, " is wrong" in found.text) == ("failed", True)
 
 
-def test_bytes_that_are_no_characters_are_read_over(tmp_path: Path) -> None:
+def test_undecodable_bytes_are_replaced(tmp_path: Path) -> None:
     raw = suite("<testcase name='x'><failure>got @@</failure></testcase>").encode().replace(b"@@", b"\xff\xfe")
     assert text_of(tmp_path, raw, "x").found["x"].text == "got \ufffd\ufffd"
 
 
-def test_a_reference_across_two_pieces_is_one(tmp_path: Path) -> None:
+def test_reference_split_across_two_chunks_is_one(tmp_path: Path) -> None:
     for offset in range(0, 8):
         filler = "y" * ((1 << 18) - 60 - offset)
         case = "<testcase name='x'><failure>&#27;&#65;&#27;&#66;</failure></testcase>"
@@ -337,12 +337,12 @@ def test_a_reference_across_two_pieces_is_one(tmp_path: Path) -> None:
         assert text_of(tmp_path, text, "x").found["x"].text == "\ufffdA\ufffdB"
 
 
-def test_a_namespace_changes_nothing(tmp_path: Path) -> None:
+def test_namespace_prefix_is_ignored(tmp_path: Path) -> None:
     text = "<j:testsuite xmlns:j='urn:x' name='s'><j:testcase name='x'><j:failure/></j:testcase></j:testsuite>"
     assert text_of(tmp_path, text, "x").found["x"].result == "failed"
 
 
-def test_what_a_test_says_without_end_is_kept_in_part(tmp_path: Path) -> None:
+def test_endless_failure_text_is_cut(tmp_path: Path) -> None:
     text = suite(f"<testcase name='x'><failure>{'z' * 5_000_000}</failure></testcase>")
     assert len(text_of(tmp_path, text, "x").found["x"].text) == 4_000_000
 
@@ -351,7 +351,7 @@ NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_
 
 
 @given(names=st.lists(NAMES, min_size=1, max_size=8, unique=True), kinds=st.data())
-def test_every_test_is_counted_once_whatever_it_is_called(
+def test_every_test_counts_once_whatever_its_name(
     tmp_path_factory: pytest.TempPathFactory, names: list[str], kinds: st.DataObject
 ) -> None:
     from xml.sax.saxutils import quoteattr

@@ -1,4 +1,4 @@
-"""Runs without a JUnit report: a failed assertion in what they print is an attempt, all else could not be run."""
+"""Runs without a JUnit report: a failed assertion in their output is an attempt, all else could not be run."""
 
 import sys
 
@@ -35,7 +35,7 @@ def run(slices: Slices, output: str, *words: str, code: int = 1) -> Ran:
     [PYTEST, UNITTEST, GO, JEST, RUST, TAP, ALONE, IN_C],
     ids=["pytest", "unittest", "go", "jest", "rust", "tap", "alone", "c"],
 )
-def test_a_failed_assertion_in_the_output_is_an_attempt(slices: Slices, output: str) -> None:
+def test_failed_assertion_in_the_output_is_an_attempt(slices: Slices, output: str) -> None:
     slices.does("start test_bad")
     codes = [run(slices, output, code=5).code for _ in range(3)]
     assert (codes, slices.counts()) == ([1, 1, 3], ({"test_bad": 3}, 3, 0))
@@ -58,38 +58,38 @@ def test_a_failed_assertion_in_the_output_is_an_attempt(slices: Slices, output: 
         "",
     ],
 )
-def test_what_shows_no_failed_assertion_could_not_be_run(slices: Slices, output: str) -> None:
+def test_output_without_a_failed_assertion_could_not_be_run(slices: Slices, output: str) -> None:
     slices.does("start test_bad")
     ran = run(slices, output, "--json")
     assert (ran.code, slices.counts()) == (1, ({"test_bad": 0}, 0, 1))
-    said = ran.json["problems"][0]["message"]
-    assert "exit code 1" in said
-    assert "$LIZA_JUNIT" in said
+    message = ran.json["problems"][0]["message"]
+    assert "exit code 1" in message
+    assert "$LIZA_JUNIT" in message
     ran = run(slices, output, "--report", "target/*.xml", "--json")
     assert "target/*.xml" in ran.json["problems"][0]["message"]
 
 
-def test_a_run_that_ended_well_shows_no_failure(slices: Slices) -> None:
+def test_run_with_exit_code_0_shows_no_failure(slices: Slices) -> None:
     slices.does("start test_bad")
     assert run(slices, PYTEST, code=0).code == 0
     assert slices.counts() == ({"test_bad": 0}, 0, 1)
 
 
-def test_failures_of_others_are_observed(slices: Slices) -> None:
+def test_failures_of_other_tests_are_observed(slices: Slices) -> None:
     slices.does("start test_other")
     ran = run(slices, PYTEST, "--json")
     assert (ran.json["counted"], ran.json["observed"]["failed"]) == ({}, 1)
     assert slices.counts() == ({"test_other": 0}, 0, 0)
 
 
-def test_a_failure_without_a_name_counts_for_the_slice(slices: Slices) -> None:
+def test_failure_without_a_name_counts_for_the_slice(slices: Slices) -> None:
     slices.does("start a", "start b")
     assert [run(slices, ALONE).code for _ in range(7)] == [1] * 6 + [3]
     assert slices.counts() == ({"a": 0, "b": 0}, 7, 0)
     assert slices.at()["current_trip"]["rules"] == ["slice_ceiling"]
 
 
-def test_without_a_start_the_printed_name_is_that_of_a_report(slices: Slices) -> None:
+def test_printed_name_equals_the_reports_without_a_start(slices: Slices) -> None:
     run(slices, PYTEST)
     report = slices.root / "r.xml"
     report.write_text(
@@ -99,7 +99,7 @@ def test_without_a_start_the_printed_name_is_that_of_a_report(slices: Slices) ->
     assert slices.counts() == ({"tests.test_it.TestA::test_bad": 2}, 2, 0)
 
 
-def test_half_a_report_leaves_the_output_to_decide(slices: Slices) -> None:
+def test_truncated_report_falls_back_to_the_output(slices: Slices) -> None:
     slices.does("start test_bad")
     (slices.root / "printed").write_text(PYTEST)
     script = "cat printed; printf '<testsuite><testcase' > {report}; exit 1"
@@ -107,7 +107,7 @@ def test_half_a_report_leaves_the_output_to_decide(slices: Slices) -> None:
     assert slices.counts() == ({"test_bad": 1}, 1, 0)
 
 
-def test_unittest_itself_is_understood(slices: Slices) -> None:
+def test_unittest_output_is_understood(slices: Slices) -> None:
     (slices.root / "test_m.py").write_text(
         "import unittest\nclass T(unittest.TestCase):\n    def test_bad(self): self.assertEqual(1, 2)\n"
     )

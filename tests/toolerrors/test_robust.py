@@ -1,4 +1,4 @@
-"""Whatever comes: it never raises, never returns what a terminal would act on, and takes no time to speak of."""
+"""Any input: it never raises, returns nothing that a terminal would act on, and is quick."""
 
 import json
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from liza.toolerrors.errors import LONGEST, Error, errors_of
 from tests.toolerrors.samples import FAILING, SAMPLES
 
 
-def is_sound(error: Error) -> bool:
+def is_valid(error: Error) -> bool:
     texts = (error.signature, error.file or "x", error.test or "x")
     return all(text.isprintable() and 0 < len(text) <= LONGEST and text == text.strip() for text in texts)
 
@@ -28,16 +28,16 @@ _WORDS = st.sampled_from(
 
 
 @given(st.lists(_WORDS | st.text(max_size=20), max_size=40).map("".join))
-def test_any_text_is_read_and_what_comes_of_it_can_be_shown(text: str) -> None:
-    assert all(map(is_sound, errors_of(text)))
+def test_any_text_gives_printable_errors(text: str) -> None:
+    assert all(map(is_valid, errors_of(text)))
 
 
 @given(st.sampled_from(list(SAMPLES)), st.data())
-def test_a_piece_of_an_output_is_read_as_well(name: str, data: st.DataObject) -> None:
+def test_any_piece_of_an_output_gives_printable_errors(name: str, data: st.DataObject) -> None:
     text = SAMPLES[name].text
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, len(text)))
-    assert all(map(is_sound, errors_of(text[start:end])))
+    assert all(map(is_valid, errors_of(text[start:end])))
 
 
 _KEYS = st.sampled_from(
@@ -55,8 +55,8 @@ _VALUES = st.recursive(
 
 
 @given(st.lists(_VALUES, max_size=4), st.sampled_from([None, 2]))
-def test_any_json_is_read_and_what_comes_of_it_can_be_shown(values: list[object], indent: int | None) -> None:
-    assert all(map(is_sound, errors_of("\n".join(json.dumps(each, indent=indent) for each in values))))
+def test_any_json_gives_printable_errors(values: list[object], indent: int | None) -> None:
+    assert all(map(is_valid, errors_of("\n".join(json.dumps(each, indent=indent) for each in values))))
 
 
 _FINE = [
@@ -70,12 +70,13 @@ _FINE = [
 @given(st.sampled_from(list(FAILING)), *[st.lists(st.sampled_from(_FINE), max_size=5)] * 2)
 @example("unittest", ["[INFO] done"], [])
 @example("pytest-conftest", [], ["src/a.py:3: note"])
-def test_lines_without_errors_around_it_change_nothing(name: str, before: list[str], after: list[str]) -> None:
+@example("pytest-e-lines", [], ["src/a.py:3: note"])
+def test_surrounding_lines_without_errors_change_nothing(name: str, before: list[str], after: list[str]) -> None:
     text = "\n".join([*before, FAILING[name].text.rstrip("\n"), *after])
     assert errors_of(text)[0] == FAILING[name].errors[0]
 
 
-def test_line_ends_do_not_matter() -> None:
+def test_line_endings_do_not_matter() -> None:
     found = {name: errors_of(each.text.replace("\n", "\r\n")) for name, each in SAMPLES.items()}
     assert {name: each for name, each in found.items() if each != SAMPLES[name].errors} == {}
 
@@ -92,7 +93,7 @@ def test_colours_do_not_matter() -> None:
     assert {name: each for name, each in found.items() if each != SAMPLES[name].errors} == {}
 
 
-# What is slow if a pattern goes back and forth over a line, or if a reader looks ahead from every line.
+# Slow if a pattern backtracks over a line, or if a reader looks ahead from every line.
 HOSTILE: dict[str, Callable[[], str]] = {
     "empty lines": lambda: "\n" * 2_000_000,
     "one line": lambda: "x" * 2_000_000,
@@ -133,4 +134,4 @@ HOSTILE: dict[str, Callable[[], str]] = {
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_output_takes_long(name: str) -> None:
-    assert all(map(is_sound, errors_of(HOSTILE[name]())))
+    assert all(map(is_valid, errors_of(HOSTILE[name]())))

@@ -1,4 +1,4 @@
-"""Whether errors of two iterations are the same: by `similar`, as rules do, and by what they are about."""
+"""Whether errors of two iterations are the same: by `similar`, as rules do, and by their subject."""
 
 import re
 from collections.abc import Callable
@@ -19,7 +19,7 @@ def alike(one: Error, other: Error) -> bool:
 
 
 @pytest.mark.parametrize("name", AGAIN)
-def test_an_error_is_the_same_one_in_the_next_iteration(name: str) -> None:
+def test_error_is_the_same_in_the_next_iteration(name: str) -> None:
     one, other = SAMPLES[name].errors, SAMPLES[AGAIN[name]].errors
     assert alike(one[0], other[0])
     assert subject_of(one[0]) == subject_of(other[0])
@@ -44,13 +44,13 @@ _MOVABLE = [name for name, each in FAILING.items() if _PLACES.search(each.text)]
 
 
 @given(st.sampled_from(_MOVABLE), st.integers(1, 5_000), st.integers(1, 300))
-def test_an_error_that_moved_is_the_same_one(name: str, lines: int, columns: int) -> None:
+def test_error_on_another_line_is_the_same(name: str, lines: int, columns: int) -> None:
     before, after = FAILING[name].errors[0], errors_of(moved(FAILING[name].text, lines, columns))[0]
     assert alike(before, after)
     assert subject_of(before) == subject_of(after)
 
 
-def test_many_samples_have_places_that_can_move() -> None:
+def test_many_samples_have_line_numbers() -> None:
     assert len(_MOVABLE) >= 120
 
 
@@ -85,7 +85,7 @@ APART = (
 
 
 @pytest.mark.parametrize(("one", "other"), APART)
-def test_errors_that_look_alike_are_kept_apart(one: str, other: str) -> None:
+def test_similar_looking_errors_are_kept_apart(one: str, other: str) -> None:
     assert not alike(SAMPLES[one].errors[0], SAMPLES[other].errors[0])
 
 
@@ -108,7 +108,7 @@ NEXT = {
 
 
 @pytest.mark.parametrize(("one", "other"), NEXT.values(), ids=NEXT.keys())
-def test_the_next_error_is_about_something_else(one: str, other: str) -> None:
+def test_next_error_has_another_subject(one: str, other: str) -> None:
     first, second = errors_of(one)[0], errors_of(other)[0]
     assert subject_of(first) != subject_of(second)
 
@@ -138,7 +138,7 @@ STILL: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize(("one", "other"), STILL.values(), ids=STILL.keys())
-def test_what_varies_from_run_to_run_makes_no_new_error(one: str, other: str) -> None:
+def test_variation_between_runs_makes_no_new_error(one: str, other: str) -> None:
     first, second = errors_of(one)[0], errors_of(other)[0]
     assert alike(first, second)
     assert subject_of(first) == subject_of(second)
@@ -153,6 +153,6 @@ _STYLES: dict[str, Callable[[str], bool]] = {
 
 
 @pytest.mark.parametrize("style", _STYLES)
-def test_the_same_error_in_another_style_of_the_same_tool_is_the_same_one(style: str) -> None:
+def test_output_styles_of_a_tool_give_the_same_error(style: str) -> None:
     for one, other in combinations(filter(_STYLES[style], SAMPLES), 2):
         assert alike(SAMPLES[one].errors[0], SAMPLES[other].errors[0])

@@ -260,9 +260,7 @@ def test_json_of_attempts(shell: Shell) -> None:
     shell.ask("attempt start", *bad)
     shell.ask("attempt exec", "--slice", "S-1", "--", "pytest", "-q", "test_it.py", code=1)
     ran = ["pytest", "-q", "--junitxml=report.xml", "test_it.py"]
-    subprocess.run(
-        ran, cwd=shell.folder, env=environment(shell.folder, **shell.env), capture_output=True, check=False
-    )
+    subprocess.run(ran, cwd=shell.folder, env=environment(shell.folder, **shell.env), capture_output=True, check=False)
     shell.ask("attempt junit", "report.xml", "--slice", "S-1", code=0)
     shell.ask("attempt exec", "--slice", "S-1", "--", "pytest", "-q", "test_it.py", code=3)
     shell.ask("attempt exec", "--slice", "S-1", "--", "pytest", "-q", "test_it.py", code=3)

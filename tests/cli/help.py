@@ -1,4 +1,4 @@
-"""Every `--help` of liza as files, so that a change of one is seen and read.
+"""Every `--help` of liza as files, so that a change is reviewed.
 
 `make snapshots` renews them.
 """
@@ -29,7 +29,7 @@ def commands(command: click.Command = liza, words: Words = ()) -> Iterator[tuple
 
 
 def text(words: Words) -> str:
-    """What `liza ... --help` prints."""
+    """The output of `liza ... --help`."""
     env = {"COLUMNS": str(WIDTH)}
     result = CliRunner(env=env).invoke(liza, [*words, "--help"], prog_name="liza", catch_exceptions=False)
     assert result.exit_code == 0, result.output
@@ -37,7 +37,7 @@ def text(words: Words) -> str:
 
 
 def pages() -> dict[str, str]:
-    """The name of each file and what it holds: a command with its subcommands."""
+    """The name and content of each file: a command with its subcommands."""
     held: dict[str, list[str]] = {}
     for words, _ in commands():
         name = words[0] if words else "liza"

@@ -1,4 +1,4 @@
-"""Running the real `liza` as a process of its own."""
+"""Run the real `liza`."""
 
 import json
 import os
@@ -16,7 +16,7 @@ TIME_LIMIT = 30
 
 
 class Result(NamedTuple):
-    """What a command said, and how it ended."""
+    """A command's exit code and output."""
 
     code: int
     out: str
@@ -29,7 +29,7 @@ class Result(NamedTuple):
         return value
 
     def hint(self) -> str:
-        """The hint of an expected error, which is one line and one hint and nothing else."""
+        """The hint of an expected error, which is one line with at most one hint."""
         first, *rest = self.err.splitlines()
         assert first.startswith("liza: "), self.err
         assert len(rest) <= 1, self.err
@@ -42,20 +42,20 @@ def _no_json(word: str) -> None:
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
-    """As a person's shell would have it, with nothing of the one that runs the tests."""
-    state = str(home.parent / f"{home.name}.state")  # not in the work tree, as it is not for a person
+    """A person's shell environment, independent of the one that runs the tests."""
+    state = str(home.parent / f"{home.name}.state")  # outside the work tree, as a person's is
     shell = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(home), "LANG": "C.UTF-8", "TERM": "xterm"}
     return {**shell, "XDG_STATE_HOME": state, **more}
 
 
 def liza(folder: Path, *words: str | bytes, stdin: str | bytes = "", **env: str) -> Result:
-    """Run `liza` in a folder, with nothing but `stdin` to read, in a process that has loaded it already."""
+    """Run `liza` in a folder, with only `stdin` to read, in a process that has already loaded it."""
     given = stdin.encode() if isinstance(stdin, str) else stdin
     return Result(*server().run([os.fsdecode(word) for word in words], folder, environment(folder, **env), given))
 
 
 def installed(folder: Path, *words: str | bytes, stdin: str | bytes = "", **env: str) -> Result:
-    """The same with the installed program, for what only a fresh start shows."""
+    """The same with the installed program, for tests of a fresh start."""
     done = subprocess.run(
         [LIZA, *words],
         cwd=folder,
@@ -69,13 +69,13 @@ def installed(folder: Path, *words: str | bytes, stdin: str | bytes = "", **env:
 
 
 def on_a_terminal(folder: Path, *words: str | bytes, **env: str) -> Result:
-    """Run `liza` on a terminal of its own; both streams come back as one, line ends as they were written."""
+    """Run `liza` on a terminal of its own; both streams come back as one, with their line ends."""
     code, seen = server().show([os.fsdecode(word) for word in words], folder, environment(folder, **env))
     return Result(code, seen, "")
 
 
 def new_board(folder: Path, state: str | None = None) -> Path:
-    """A blackboard in `folder`, its state.yaml as given and old enough to be read at once; returns that file."""
+    """Create a blackboard in `folder`, old enough to be read at once; returns its state.yaml."""
     file = folder / ".liza" / "state.yaml"
     file.parent.mkdir(parents=True)
     file.write_text(state if state is not None else "version: 1\nanomalies: []\n")

@@ -1,4 +1,4 @@
-"""Inside an agent liza refuses what a person has to decide, and a decision without a terminal is alarmed."""
+"""Inside an agent liza refuses decisions reserved for a person, and a decision without a terminal is alarmed."""
 
 import json
 from pathlib import Path
@@ -44,7 +44,7 @@ def board(folder: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("words", DECISIONS.values(), ids=DECISIONS)
 @pytest.mark.parametrize("variable", VARIABLES)
-def test_a_persons_decision_is_refused_inside_an_agent(tmp_path: Path, variable: str, words: tuple[str, ...]) -> None:
+def test_persons_decision_is_refused_inside_agent(tmp_path: Path, variable: str, words: tuple[str, ...]) -> None:
     state = new_board(tmp_path, STATE)
     assert liza(tmp_path, "analyze").code == 3
     before = state.read_bytes()
@@ -54,33 +54,33 @@ def test_a_persons_decision_is_refused_inside_an_agent(tmp_path: Path, variable:
     assert (tmp_path / ".liza" / "CHECKPOINT").exists()
 
 
-def test_looking_is_allowed_inside_an_agent(tmp_path: Path) -> None:
+def test_read_commands_are_allowed_inside_agent(tmp_path: Path) -> None:
     new_board(tmp_path, STATE)
     for words in (("silence", "list"), ("loop", "list"), ("loop", "status", "l"), ("status",), ("analyze",)):
         assert liza(tmp_path, *words, CLAUDECODE="1").code in (0, 3)
 
 
-def test_an_empty_variable_is_no_agent(tmp_path: Path) -> None:
+def test_empty_variable_is_not_an_agent(tmp_path: Path) -> None:
     new_board(tmp_path, STATE)
     assert liza(tmp_path, "loop", "reset", "l", CLAUDECODE="").code == 0
 
 
-def test_a_program_inside_an_agent_cannot_resolve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_api_cannot_resolve_inside_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     new_board(tmp_path, STATE)
     monkeypatch.setenv("CLAUDECODE", "1")
     with pytest.raises(Refused):
         api.resolve("decided", by="ann", root=tmp_path)
 
 
-@pytest.mark.parametrize("environment", ["", CLEARED], ids=["as it is", "cleared"])
-def test_an_agent_cannot_reset_its_own_loop(tmp_path: Path, environment: str) -> None:
-    """With a cleared environment `liza run` is found among the processes above."""
+@pytest.mark.parametrize("environment", ["", CLEARED], ids=["inherited", "cleared"])
+def test_agent_cannot_reset_its_own_loop(tmp_path: Path, environment: str) -> None:
+    """With a cleared environment `liza run` is found among the ancestor processes."""
     project = Project(tmp_path / "p", f"{environment}liza loop reset l -m more --by ann; echo nothing")
     ran = project.run("--on-stagnation", "abort", "--max", "9")
     assert (ran.code, project.facts["iterations"], project.loop["status"]) == (3, 3, "OPEN")
 
 
-def test_an_agent_of_another_blackboard_is_none_of_this_one(tmp_path: Path) -> None:
+def test_agent_of_another_board_may_decide_here(tmp_path: Path) -> None:
     """The tests themselves, and a demo, may run below `liza run`."""
     new_board(tmp_path / "other", STATE)
     project = Project(tmp_path / "p", f"cd '{tmp_path / 'other'}'; {CLEARED}liza loop reset l --by ann")
@@ -88,7 +88,7 @@ def test_an_agent_of_another_blackboard_is_none_of_this_one(tmp_path: Path) -> N
     assert board(tmp_path / "other")["loops"]["l"]["status"] == "CLOSED"
 
 
-def test_an_agents_step_is_recorded_as_an_agents(tmp_path: Path) -> None:
+def test_agents_step_is_recorded_as_an_agents(tmp_path: Path) -> None:
     new_board(tmp_path, "version: 1\n")
     assert liza(tmp_path, "claim", "add", "C-2", "--text", "it holds", CLAUDECODE="1").code == 0
     assert liza(tmp_path, "claim", "kill", "C-2", "-m", "wrong", CLAUDECODE="1").code == 0
@@ -112,7 +112,7 @@ def alarms(folder: Path) -> list[str]:
     return [line for line in lines if line.split()[1] == "alarm"]
 
 
-def test_a_resolution_without_a_terminal_is_alarmed(tmp_path: Path) -> None:
+def test_resolution_without_terminal_is_alarmed(tmp_path: Path) -> None:
     new_board(tmp_path, STATE)
     liza(tmp_path, "analyze")
     assert liza(tmp_path, *DECISIONS["resolve"]).code == 0
@@ -121,21 +121,21 @@ def test_a_resolution_without_a_terminal_is_alarmed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("decision", ["loop reset", "loop probe", "claim override"])
-def test_a_narrower_decision_without_a_terminal_is_alarmed(tmp_path: Path, decision: str) -> None:
-    """An agent that left its process group and cleared its environment is not known by anything else."""
+def test_narrower_decision_without_terminal_is_alarmed(tmp_path: Path, decision: str) -> None:
+    """Nothing else reveals an agent that left its process group and cleared its environment."""
     new_board(tmp_path, STATE)
     assert liza(tmp_path, *DECISIONS[decision]).code == 0
     assert len(alarms(tmp_path)) == 1
     assert "ann" in alarms(tmp_path)[0]
 
 
-def test_a_loop_reset_at_a_terminal_is_not_alarmed(tmp_path: Path) -> None:
+def test_loop_reset_at_terminal_is_not_alarmed(tmp_path: Path) -> None:
     new_board(tmp_path, STATE)
     assert on_a_terminal(tmp_path, *DECISIONS["loop reset"]).code == 0
     assert not (tmp_path / ".liza" / "alerts.log").exists()
 
 
-def test_a_resolution_at_a_terminal_is_not_alarmed(tmp_path: Path) -> None:
+def test_resolution_at_terminal_is_not_alarmed(tmp_path: Path) -> None:
     new_board(tmp_path, STATE)
     liza(tmp_path, "analyze")
     assert on_a_terminal(tmp_path, *DECISIONS["resolve"]).code == 0
@@ -143,8 +143,8 @@ def test_a_resolution_at_a_terminal_is_not_alarmed(tmp_path: Path) -> None:
     assert alarms(tmp_path) == []
 
 
-def test_the_daemon_alarms_a_resolution_without_a_terminal(tmp_path: Path) -> None:
-    """It was started by an agent, and works for everybody: of the variables nothing is left in what it starts."""
+def test_daemon_alarms_resolution_without_terminal(tmp_path: Path) -> None:
+    """The daemon was started by an agent but serves everyone: it drops the agent's variables."""
     new_board(tmp_path, STATE)
     with Daemon(tmp_path, wait="tripped", env=dict.fromkeys(VARIABLES, "1")) as daemon:
         assert liza(tmp_path, *DECISIONS["resolve"]).code == 0

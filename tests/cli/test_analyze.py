@@ -1,4 +1,4 @@
-"""`liza analyze`: one check, what it prints, and what each option changes."""
+"""`liza analyze`: one check, its output, and the effect of each option."""
 
 import os
 from pathlib import Path
@@ -25,10 +25,10 @@ def similar(*texts: str) -> list[dict[str, Any]]:
     return [record("retry_loop", count=3, error_pattern=text) for text in texts]
 
 
-# --- nothing found --------------------------------------------------------------------------------------------------
+# --- no match -------------------------------------------------------------------------------------------------------
 
 
-def test_a_quiet_board_is_ok_and_says_how_near_each_pattern_is(tmp_path: Path) -> None:
+def test_quiet_board_is_ok_and_shows_progress(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records[:2], ASSUMPTION.records[0])
     ran = board.analyze()
     assert ran.code == 0
@@ -43,7 +43,7 @@ def test_a_quiet_board_is_ok_and_says_how_near_each_pattern_is(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("command", ["analyze", "status"])
-def test_a_disabled_rule_is_shown_among_the_patterns(tmp_path: Path, command: str) -> None:
+def test_disabled_rule_is_listed_among_patterns(tmp_path: Path, command: str) -> None:
     board = board_with(tmp_path, *RETRY.records)
     (board.folder / "rules.yaml").write_text("rules: [{name: retry_cluster, enabled: false}]\n")
     ran = board.run(command)
@@ -51,7 +51,7 @@ def test_a_disabled_rule_is_shown_among_the_patterns(tmp_path: Path, command: st
     assert "disabled" in line
 
 
-def test_a_value_that_no_rule_can_use_is_printed_with_its_place(tmp_path: Path) -> None:
+def test_unusable_value_is_printed_with_its_position(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records[:1], record("trade_off", what="x", why="y", debt_created="true"))
     ran = board.analyze()
     assert ran.code == 0
@@ -59,7 +59,7 @@ def test_a_value_that_no_rule_can_use_is_printed_with_its_place(tmp_path: Path) 
     assert "'true'" in line
 
 
-def test_an_ok_check_is_entered_in_the_history_and_consecutive_ones_are_one_entry(tmp_path: Path) -> None:
+def test_consecutive_ok_checks_are_one_history_entry(tmp_path: Path) -> None:
     board = board_with(tmp_path)
     board.analyze(now="2025-01-18T17:00:00Z")
     assert board.section["history"] == [{"timestamp": "2025-01-18T17:00:00Z", "pattern": None, "result": "OK"}]
@@ -75,7 +75,7 @@ def test_an_ok_check_is_entered_in_the_history_and_consecutive_ones_are_one_entr
     assert board.logged == []
 
 
-def test_ok_checks_before_and_after_a_trip_are_entries_of_their_own(tmp_path: Path) -> None:
+def test_ok_checks_around_a_trip_are_separate_entries(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records[:2])
     board.analyze()
     board.add(RETRY.records[2])
@@ -94,7 +94,7 @@ def test_ok_checks_before_and_after_a_trip_are_entries_of_their_own(tmp_path: Pa
 
 
 @EACH
-def test_a_pattern_that_matches_halts_reports_enters_and_logs(tmp_path: Path, case: Case) -> None:
+def test_match_halts_reports_enters_and_logs(tmp_path: Path, case: Case) -> None:
     board = board_with(tmp_path, *case.records)
     ran = board.analyze()
     assert ran.code == 3
@@ -139,7 +139,7 @@ def test_one_record_less_is_quiet(tmp_path: Path, case: Case) -> None:
     assert not board.checkpoint.exists()
 
 
-def test_of_several_patterns_the_first_of_the_pack_is_the_trigger(tmp_path: Path) -> None:
+def test_first_pattern_of_the_pack_is_the_trigger(tmp_path: Path) -> None:
     board = board_with(tmp_path, *ASSUMPTION.records, *RETRY.records)
     ran = board.analyze()
     assert ran.code == 3
@@ -149,7 +149,7 @@ def test_of_several_patterns_the_first_of_the_pack_is_the_trigger(tmp_path: Path
     assert set(board.trips[0]["evidence"]) == {"retry_cluster", "assumption_cascade"}
 
 
-def test_a_board_that_never_had_a_section_of_ours_trips_like_any_other(tmp_path: Path) -> None:
+def test_board_without_breaker_section_trips(tmp_path: Path) -> None:
     board = Board(tmp_path, state(RETRY.records, breaker=""))
     assert board.analyze().code == 3
     assert board.section["status"] == "TRIGGERED"
@@ -157,11 +157,11 @@ def test_a_board_that_never_had_a_section_of_ours_trips_like_any_other(tmp_path:
     assert board.analyze(now=LATER).code == 0
 
 
-# --- not judgeable --------------------------------------------------------------------------------------------------
+# --- degraded -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE.keys())
-def test_what_cannot_be_judged_is_exit_4_and_nothing_is_written(tmp_path: Path, text: str) -> None:
+def test_unreadable_board_is_degraded_and_unchanged(tmp_path: Path, text: str) -> None:
     board = Board(tmp_path, text)
     before = board.files()
     ran = board.analyze()
@@ -174,7 +174,7 @@ def test_what_cannot_be_judged_is_exit_4_and_nothing_is_written(tmp_path: Path, 
     assert board.files() == before
 
 
-def test_a_bad_rules_file_is_exit_4_with_every_error_and_nothing_is_written(tmp_path: Path) -> None:
+def test_invalid_rules_file_lists_every_error(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records[:2])
     board.rules.write_text("rules:\n- name: retry_cluster\n  sevrity: SPEC_FLAW\n  condition: count(\n")
     before = board.files()
@@ -186,7 +186,7 @@ def test_a_bad_rules_file_is_exit_4_with_every_error_and_nothing_is_written(tmp_
     assert board.files() == before
 
 
-def test_a_board_without_its_section_beside_archived_reports_is_not_new(tmp_path: Path) -> None:
+def test_missing_section_beside_reports_is_not_a_new_board(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     board.checkpoint.unlink()
     board.save(state(RETRY.records[:1], breaker=""))
@@ -196,7 +196,7 @@ def test_a_board_without_its_section_beside_archived_reports_is_not_new(tmp_path
 
 
 @pytest.mark.parametrize("odd", ["a FIFO", "a folder", "a dangling link", "absent"])
-def test_a_file_that_is_no_file_is_exit_4(tmp_path: Path, odd: str) -> None:
+def test_non_regular_state_file_is_degraded(tmp_path: Path, odd: str) -> None:
     board = board_with(tmp_path)
     board.state.unlink()
     if odd == "a FIFO":
@@ -215,7 +215,7 @@ def test_a_file_that_is_no_file_is_exit_4(tmp_path: Path, odd: str) -> None:
 
 
 @pytest.mark.parametrize("case", ["ok", "would trip", "open"])
-def test_a_dry_run_writes_nothing_at_all(tmp_path: Path, case: str) -> None:
+def test_dry_run_writes_nothing(tmp_path: Path, case: str) -> None:
     board = tripped(tmp_path) if case == "open" else board_with(tmp_path, *RETRY.records[: 2 if case == "ok" else 3])
     before = board.files()
     ran = board.analyze("--dry-run")
@@ -225,7 +225,7 @@ def test_a_dry_run_writes_nothing_at_all(tmp_path: Path, case: str) -> None:
     assert board.files() == before
 
 
-def test_exact_takes_only_equal_texts_together(tmp_path: Path) -> None:
+def test_exact_groups_only_equal_texts(tmp_path: Path) -> None:
     texts = ("timeout after 30s at worker 17", "timeout after 31s at worker 18", "timeout after 9s at worker 3")
     board = board_with(tmp_path, *similar(*texts))
     ran = board.analyze("--exact")
@@ -234,7 +234,7 @@ def test_exact_takes_only_equal_texts_together(tmp_path: Path) -> None:
     assert board.analyze().code == 3
 
 
-def test_the_window_decides_which_records_count(tmp_path: Path) -> None:
+def test_window_selects_the_records_that_count(tmp_path: Path) -> None:
     old = [record("retry_loop", at="2025-01-10T10:00:00Z", count=3, error_pattern="boom") for _ in range(3)]
     board = board_with(tmp_path, *old)
     counts = {
@@ -254,7 +254,7 @@ def test_the_window_decides_which_records_count(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("option", [("--window", "yesterday"), ("--window", "last 0"), ("--now", "soon"), ("--wndow",)])
-def test_an_option_without_a_meaning_is_wrong_usage(tmp_path: Path, option: tuple[str, ...]) -> None:
+def test_invalid_option_is_wrong_usage(tmp_path: Path, option: tuple[str, ...]) -> None:
     board = board_with(tmp_path)
     before = board.files()
     ran = board.run("analyze", *option)
@@ -263,7 +263,7 @@ def test_an_option_without_a_meaning_is_wrong_usage(tmp_path: Path, option: tupl
     assert board.files() == before
 
 
-def test_another_file_of_rules_takes_the_place_of_the_own_one(tmp_path: Path) -> None:
+def test_rules_option_replaces_own_rules_file(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records[:2])
     board.rules.write_text("rules:\n- {name: retry_cluster, enabled: false}\n")
     other = tmp_path / "other.yaml"
@@ -273,20 +273,20 @@ def test_another_file_of_rules_takes_the_place_of_the_own_one(tmp_path: Path) ->
     assert "retry_cluster: condition" in ran.out
 
 
-def test_rules_that_are_not_there_are_not_passed_over(tmp_path: Path) -> None:
+def test_missing_rules_file_is_not_ignored(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records)
     ran = board.analyze("--rules", "no-such-file.yaml")
-    assert ran.code not in (0, 3), "somebody named a file, and was judged by other rules than those in it"
+    assert ran.code not in (0, 3), "other rules than those of the named file were used"
 
 
-def test_now_is_the_time_of_everything_that_is_written(tmp_path: Path) -> None:
+def test_now_is_the_time_of_everything_written(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records)
     board.analyze(now="2025-01-18T20:00:00+02:00")
     assert board.trigger["timestamp"] == board.halt["time"] == board.section["last_check"] == "2025-01-18T18:00:00Z"
     assert "**Triggered:** 2025-01-18T18:00:00Z" in board.report.read_text()
 
 
-def test_quiet_prints_nothing_and_says_it_by_the_exit_code(tmp_path: Path) -> None:
+def test_quiet_prints_nothing(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records[:2])
     ran = board.analyze("--quiet")
     assert (ran.code, ran.out, ran.err) == (0, "", "")
@@ -295,7 +295,7 @@ def test_quiet_prints_nothing_and_says_it_by_the_exit_code(tmp_path: Path) -> No
     assert (ran.code, ran.out, ran.err) == (3, "", "")
 
 
-def test_the_folder_can_be_named_in_every_way(tmp_path: Path) -> None:
+def test_folder_can_be_named_in_every_way(tmp_path: Path) -> None:
     board = board_with(tmp_path / "project", *RETRY.records)
     elsewhere = board_with(tmp_path / "elsewhere")
     root = str(board.root)
@@ -314,7 +314,7 @@ def test_the_folder_can_be_named_in_every_way(tmp_path: Path) -> None:
     assert elsewhere.run("analyze", str(board.root / "deep"), "--dry-run").code == 1, "a named folder must be right"
 
 
-def test_no_board_is_told_with_what_to_do(tmp_path: Path) -> None:
+def test_missing_board_suggests_init(tmp_path: Path) -> None:
     board = board_with(tmp_path)
     ran = board.run("analyze", "/nonexistent")
     assert ran.code == 1

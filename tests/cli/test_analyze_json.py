@@ -1,4 +1,4 @@
-"""`liza analyze --json`: the contract that scripts rely on."""
+"""`liza analyze --json`: the contract with scripts."""
 
 import json
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ PATTERN = {"rule": str, "severity": str, "action": str, "count": int, "threshold
 TRIGGER = {"timestamp": str, "pattern": str, "severity": str, "report_file": str, "trip_id": str}
 
 
-def is_like(value: Mapping[str, Any], shape: Mapping[str, type]) -> bool:
+def has_shape(value: Mapping[str, Any], shape: Mapping[str, type]) -> bool:
     return all(type(value[name]) is kind for name, kind in shape.items())
 
 
-def test_the_json_of_a_check_keeps_its_contract(tmp_path: Path) -> None:
+def test_json_of_a_check_keeps_its_contract(tmp_path: Path) -> None:
     unusable = record("trade_off", what="x", why="y", debt_created="true")
     outside = record("retry_loop", at="2025-01-01T10:00:00Z", count=1, error_pattern="boom")
     board = board_with(tmp_path, outside, *RETRY.records[:2], unusable)
@@ -39,7 +39,7 @@ def test_the_json_of_a_check_keeps_its_contract(tmp_path: Path) -> None:
         "spec_gap_cluster",
         "external_service_outage",
     ]
-    assert all(is_like(each, PATTERN) and type(each["key"]) in (str, type(None)) for each in quiet["patterns"])
+    assert all(has_shape(each, PATTERN) and type(each["key"]) in (str, type(None)) for each in quiet["patterns"])
     assert (quiet["patterns"][0]["count"], quiet["patterns"][0]["threshold"]) == (2, 3)
     assert quiet["patterns"][0]["key"] == "serialization failure on nested entity"
     assert quiet["patterns"][0]["tasks"] == ["task-1", "task-2"]
@@ -53,10 +53,10 @@ def test_the_json_of_a_check_keeps_its_contract(tmp_path: Path) -> None:
         assert ran.code == 3, word
         answer = ran.json
         assert answer["status"] == "triggered"
-        assert is_like(answer["trigger"], TRIGGER)
+        assert has_shape(answer["trigger"], TRIGGER)
         assert answer["trigger"]["trip_id"] == board.trigger["trip_id"]
         (match,) = answer["matches"]
-        assert is_like(match, PATTERN | {"evidence": list})
+        assert has_shape(match, PATTERN | {"evidence": list})
         assert (match["rule"], match["count"], match["action"]) == ("retry_cluster", 3, "CHECKPOINT")
         assert [each["task"] for each in match["evidence"]] == ["task-1", "task-2", "task-3"]
         assert match["evidence"][0]["details"] == RETRY.records[0]["details"]
@@ -66,7 +66,7 @@ def test_the_json_of_a_check_keeps_its_contract(tmp_path: Path) -> None:
     assert (after["status"], after["trigger"], after["anomalies"]["acknowledged"]) == ("ok", None, 3)
 
 
-def test_json_is_one_line_of_plain_json_whatever_agents_wrote(tmp_path: Path) -> None:
+def test_json_is_one_ascii_line_for_any_text(tmp_path: Path) -> None:
     texts = [*["\x1b[2J\u202e \u2028 caf\u00e9"] * 2, "to be replaced"]
     board = board_with(tmp_path, *[record("retry_loop", count=3, error_pattern=text) for text in texts])
     board.edit('"error_pattern": "to be replaced"', '"error_pattern": "\\e[2J\\u202e \\u2028 café", 1: .nan, x: .inf')
@@ -77,7 +77,7 @@ def test_json_is_one_line_of_plain_json_whatever_agents_wrote(tmp_path: Path) ->
     json.loads(ran.out, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
 
 
-def test_an_error_in_json_names_the_command_wherever_the_root_was_given(tmp_path: Path) -> None:
+def test_json_error_names_the_command(tmp_path: Path) -> None:
     board = Board(tmp_path, "a: [\n")
     for ways in (("analyze", "--root", str(tmp_path)), ("--root", str(tmp_path), "analyze")):
         answer = board.run(*ways, "--json").json

@@ -1,4 +1,4 @@
-"""`liza claim` and `liza stage` as programs: the protocol from end to end, on a terminal, at once, and in error."""
+"""`liza claim` and `liza stage` as programs: the whole protocol, on a terminal, concurrently, and in error."""
 
 import json
 import re
@@ -29,7 +29,7 @@ def disputed(folder: Path) -> None:
     assert [liza(folder, *ROUND).code for _ in range(3)] == [0, 0, 3]
 
 
-def test_the_protocol_from_the_deadlock_to_the_end_of_the_pipeline(tmp_path: Path) -> None:
+def test_protocol_from_deadlock_to_end_of_pipeline(tmp_path: Path) -> None:
     new_board(tmp_path)
     steps: list[tuple[int, tuple[str, ...]]] = [
         (0, ("stage", "advance", "S2")),
@@ -63,7 +63,7 @@ def test_the_protocol_from_the_deadlock_to_the_end_of_the_pipeline(tmp_path: Pat
     ]  # fmt: skip
 
 
-def test_both_positions_stand_side_by_side_on_a_terminal(tmp_path: Path) -> None:
+def test_positions_are_shown_side_by_side_on_terminal(tmp_path: Path) -> None:
     disputed(tmp_path)
     wide = on_a_terminal(tmp_path, "claim", "show", "C-001", COLUMNS="100")
     assert wide.code == 3
@@ -78,12 +78,12 @@ def test_both_positions_stand_side_by_side_on_a_terminal(tmp_path: Path) -> None
     assert narrow.index("the reviewer objects") < narrow.index("the researcher answers")
 
 
-def test_letters_of_asia_and_accents_keep_the_columns(tmp_path: Path) -> None:
+def test_wide_and_combining_letters_keep_columns(tmp_path: Path) -> None:
     new_board(tmp_path)
     liza(tmp_path, "claim", "add", "C-001", "--text", "数据 e\u0301té")
-    said = ("--objection", "对照组缺失 " * 12, "--response", "e\u0301" * 60)
+    texts = ("--objection", "对照组缺失 " * 12, "--response", "e\u0301" * 60)
     for _ in range(3):
-        liza(tmp_path, "claim", "round", "C-001", *said)
+        liza(tmp_path, "claim", "round", "C-001", *texts)
     lines = on_a_terminal(tmp_path, "claim", "show", "C-001", COLUMNS="80").out.splitlines()
     from liza.cli.claim.columns import width_of
 
@@ -91,13 +91,13 @@ def test_letters_of_asia_and_accents_keep_the_columns(tmp_path: Path) -> None:
     assert len(bars) == 1
 
 
-def test_what_agents_wrote_does_nothing_to_a_terminal(tmp_path: Path) -> None:
+def test_untrusted_text_is_escaped_on_terminal(tmp_path: Path) -> None:
     new_board(tmp_path)
-    said = ("--objection", f"no {NASTY}", "--response", f"yes {NASTY}", "--reviewer", NASTY, "--objection-id", NASTY)
+    texts = ("--objection", f"no {NASTY}", "--response", f"yes {NASTY}", "--reviewer", NASTY, "--objection-id", NASTY)
     liza(tmp_path, "claim", "add", "C-001", "--text", NASTY, "--evidence", NASTY, "--stage", NASTY)
     for _ in range(2):
-        liza(tmp_path, "claim", "round", "C-001", *said)
-    assert harmless(on_a_terminal(tmp_path, "claim", "round", "C-001", *said).out)
+        liza(tmp_path, "claim", "round", "C-001", *texts)
+    assert harmless(on_a_terminal(tmp_path, "claim", "round", "C-001", *texts).out)
     assert claims(tmp_path)["C-001"]["dispute_reason"] == f"no {NASTY}"
     for words in (("claim", "show", "C-001"), ("claim", "promote", "C-001"), ("stage", "close", "S5"), ("status",)):
         result = on_a_terminal(tmp_path, *words)
@@ -105,16 +105,16 @@ def test_what_agents_wrote_does_nothing_to_a_terminal(tmp_path: Path) -> None:
     assert liza(tmp_path, "claim", "show", "C-001", "--json").out.isascii()
 
 
-def test_bytes_that_are_no_text_stay_visible(tmp_path: Path) -> None:
+def test_invalid_utf8_stays_visible(tmp_path: Path) -> None:
     new_board(tmp_path)
     assert liza(tmp_path, "claim", "add", "C-001", "--text", b"caf\xe9").code == 0
     assert claims(tmp_path)["C-001"]["text"] == "caf\\xe9"
 
 
-def test_a_text_comes_from_a_file_or_from_standard_input(tmp_path: Path) -> None:
+def test_text_comes_from_file_or_stdin(tmp_path: Path) -> None:
     new_board(tmp_path)
-    (tmp_path / "said.txt").write_text("two\nlines\n")
-    assert liza(tmp_path, "claim", "add", "C-001", "--text", "@said.txt").code == 0
+    (tmp_path / "text.txt").write_text("two\nlines\n")
+    assert liza(tmp_path, "claim", "add", "C-001", "--text", "@text.txt").code == 0
     assert liza(tmp_path, "claim", "add", "C-002", "--text", "-", stdin="| piped |\n").code == 0
     assert [each["text"] for each in claims(tmp_path).values()] == ["two\nlines", "| piped |"]
     result = liza(tmp_path, "claim", "add", "C-003", "--text", "@nowhere.txt")
@@ -123,7 +123,7 @@ def test_a_text_comes_from_a_file_or_from_standard_input(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_ten_programs_that_record_at_once_make_three_rounds_and_one_dispute(tmp_path: Path) -> None:
+def test_ten_concurrent_records_make_one_dispute(tmp_path: Path) -> None:
     new_board(tmp_path)
     liza(tmp_path, "claim", "add", "C-001", "--text", "x")
     running = [
@@ -157,20 +157,18 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("words", "said"), WRONG, ids=[" ".join(words)[:70] for words, _ in WRONG])
-def test_a_mistake_is_wrong_usage_with_a_hint_and_nothing_is_written(
-    tmp_path: Path, words: tuple[str, ...], said: str
-) -> None:
+@pytest.mark.parametrize(("words", "message"), WRONG, ids=[" ".join(words)[:70] for words, _ in WRONG])
+def test_invalid_claim_command_is_refused_with_hint(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
     state = new_board(tmp_path, "version: 1\nclaims:\n  C-001: {text: x}\n")
     before = state.read_text()
     result = liza(tmp_path, *words)
     assert (result.code, result.out) == (2, "")
-    assert said in result.err
+    assert message in result.err
     assert result.hint()
     assert state.read_text() == before
 
 
-def test_errors_come_as_json_too(tmp_path: Path) -> None:
+def test_claim_errors_are_printed_as_json(tmp_path: Path) -> None:
     disputed(tmp_path)
     answer = liza(tmp_path, *ROUND, "--json").json
     assert (answer["command"], answer["status"], len(answer["ways_out"])) == ("claim round", "disputed", 3)
@@ -181,7 +179,7 @@ def test_errors_come_as_json_too(tmp_path: Path) -> None:
     assert answer["status"] == "refused"
 
 
-def test_the_list_and_the_ledger_can_be_piped(tmp_path: Path) -> None:
+def test_claim_list_and_ledger_can_be_piped(tmp_path: Path) -> None:
     disputed(tmp_path)
     listed = liza(tmp_path, "claim", "list")
     assert (listed.code, "\x1b" in listed.out) == (3, False)

@@ -1,4 +1,4 @@
-"""The commands as people and agents call them: what they print, write, and end with."""
+"""The commands as people and agents call them: output, effect and exit code."""
 
 import json
 import os
@@ -23,13 +23,13 @@ NOT_IN_GIT = (
 )  # fmt: skip
 
 
-def test_the_version_is_one_line(tmp_path: Path) -> None:
+def test_version_is_one_line(tmp_path: Path) -> None:
     result = installed(tmp_path, "--version")
     assert (result.code, result.err) == (0, "")
     assert re.fullmatch(r"liza \d+\.\d+\.\d+\n", result.out)
 
 
-def test_help_shows_the_commands_in_their_groups(tmp_path: Path) -> None:
+def test_help_shows_commands_in_groups(tmp_path: Path) -> None:
     result = installed(tmp_path, "--help")
     assert (result.code, result.err) == (0, "")
     headings = re.findall(r"^([A-Z][a-z ]+):$", result.out, re.MULTILINE)
@@ -43,7 +43,7 @@ def test_help_shows_the_commands_in_their_groups(tmp_path: Path) -> None:
 # --- finding the blackboard -----------------------------------------------------------------------------------------
 
 
-def test_the_nearest_blackboard_upward_is_found(tmp_path: Path) -> None:
+def test_nearest_board_upward_is_found(tmp_path: Path) -> None:
     new_board(tmp_path, "tasks: x\n")
     new_board(tmp_path / "inner")
     (tmp_path / "inner" / "deep" / "er").mkdir(parents=True)
@@ -52,7 +52,7 @@ def test_the_nearest_blackboard_upward_is_found(tmp_path: Path) -> None:
     assert liza(tmp_path / "other", "validate").code == 1
 
 
-def test_root_is_taken_before_and_after_the_name_of_a_command(tmp_path: Path) -> None:
+def test_root_is_accepted_before_and_after_the_command(tmp_path: Path) -> None:
     new_board(tmp_path / "here", "tasks: x\n")
     new_board(tmp_path / "there")
     there = ["--root", str(tmp_path / "there")]
@@ -65,14 +65,14 @@ def test_root_is_taken_before_and_after_the_name_of_a_command(tmp_path: Path) ->
     assert not (tmp_path / "here" / ".liza" / "log.yaml").exists()
 
 
-def test_root_may_name_the_folder_itself(tmp_path: Path) -> None:
+def test_root_may_name_the_liza_folder(tmp_path: Path) -> None:
     new_board(tmp_path / "board")
     assert liza(tmp_path, "--root", "board/.liza", "validate").code == 0
     assert liza(tmp_path, "--root", "board/.liza/", "validate").code == 0
     assert liza(tmp_path / "board" / ".liza", "--root", ".", "validate").code == 0
 
 
-def test_the_environment_names_a_blackboard_and_the_option_beats_it(tmp_path: Path) -> None:
+def test_root_option_beats_environment(tmp_path: Path) -> None:
     new_board(tmp_path / "good")
     new_board(tmp_path / "bad", "tasks: x\n")
     assert liza(tmp_path, "validate", LIZA_ROOT=str(tmp_path / "bad")).code == 1
@@ -80,7 +80,7 @@ def test_the_environment_names_a_blackboard_and_the_option_beats_it(tmp_path: Pa
     assert liza(tmp_path / "good", "validate", LIZA_ROOT="").code == 0
 
 
-def test_no_blackboard_names_the_command_that_makes_one(tmp_path: Path) -> None:
+def test_missing_board_error_suggests_init(tmp_path: Path) -> None:
     for words in (
         ["validate"],
         [*ANOMALY, "count=1", "error_pattern=x"],
@@ -91,8 +91,8 @@ def test_no_blackboard_names_the_command_that_makes_one(tmp_path: Path) -> None:
         assert "liza init" in result.hint()
 
 
-def test_a_folder_that_somebody_named_must_be_right(tmp_path: Path) -> None:
-    new_board(tmp_path)  # not looked for: it may be another team's
+def test_named_folder_must_have_a_board(tmp_path: Path) -> None:
+    new_board(tmp_path)  # not searched: it may be another team's
     (tmp_path / "inner").mkdir()
     for result in (
         liza(tmp_path, "validate", "--root", "inner"),
@@ -106,7 +106,7 @@ def test_a_folder_that_somebody_named_must_be_right(tmp_path: Path) -> None:
 # --- init -----------------------------------------------------------------------------------------------------------
 
 
-def test_init_makes_a_blackboard_that_is_valid(tmp_path: Path) -> None:
+def test_init_creates_a_valid_board(tmp_path: Path) -> None:
     result = installed(tmp_path, "init")
     assert (result.code, result.err) == (0, "")
     assert "created .liza/.gitignore\n" in result.out
@@ -116,7 +116,7 @@ def test_init_makes_a_blackboard_that_is_valid(tmp_path: Path) -> None:
     assert installed(tmp_path, "validate").out.endswith("valid\n")
 
 
-def test_init_has_git_keep_the_blackboard_and_nothing_else(tmp_path: Path) -> None:
+def test_init_ignores_runtime_files_in_git(tmp_path: Path) -> None:
     repository(tmp_path)
     assert liza(tmp_path, "init").code == 0
     for name in ("reports/1.md", "diagnostics/1.md", *NOT_IN_GIT):
@@ -138,11 +138,11 @@ def test_init_overwrites_nothing(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / ".liza") == ["state.yaml"]
 
 
-def test_init_fills_a_folder_that_has_no_blackboard_and_leaves_the_rest_alone(tmp_path: Path) -> None:
+def test_init_completes_a_partial_folder(tmp_path: Path) -> None:
     folder = tmp_path / ".liza"
     folder.mkdir()
     (folder / "rules.yaml").write_text("window: all\n")
-    (folder / "watch.json").write_text("{}")  # as a daemon leaves it behind a deletion
+    (folder / "watch.json").write_text("{}")  # as a daemon leaves it after a deletion
     result = liza(tmp_path, "init")
     assert result.code == 0
     assert "created .liza/state.yaml\n" in result.out
@@ -153,7 +153,7 @@ def test_init_fills_a_folder_that_has_no_blackboard_and_leaves_the_rest_alone(tm
 
 
 @pytest.mark.parametrize("left", ["reports/a.md", "backups/state-20250118T100000Z.yaml"])
-def test_init_begins_no_new_history_beside_an_old_one(tmp_path: Path, left: str) -> None:
+def test_init_refuses_beside_an_old_history(tmp_path: Path, left: str) -> None:
     path = tmp_path / ".liza" / left
     path.parent.mkdir(parents=True)
     path.write_text("version: 1\n")
@@ -168,14 +168,14 @@ GOALS = ["Ship it", "", "a: b # c", "'\"", "- x", "two\nlines", "🎯 größer\u
 
 
 @pytest.mark.parametrize("goal", GOALS, ids=ascii)
-def test_a_goal_of_any_text_arrives_as_it_was_given(tmp_path: Path, goal: str) -> None:
+def test_goal_of_any_text_is_kept(tmp_path: Path, goal: str) -> None:
     assert liza(tmp_path, "init", "--goal", goal).code == 0
     state = libyaml_value((tmp_path / ".liza" / "state.yaml").read_bytes())
     assert state["goal"]["description"] == goal
     assert liza(tmp_path, "validate").code == 0
 
 
-def test_init_where_nobody_can_make_a_folder_is_refused(tmp_path: Path) -> None:
+def test_init_refuses_an_impossible_folder(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for root in ("file", "no/such/folder"):
         result = liza(tmp_path, "init", "--root", root)
@@ -186,7 +186,7 @@ def test_init_where_nobody_can_make_a_folder_is_refused(tmp_path: Path) -> None:
 # --- validate -------------------------------------------------------------------------------------------------------
 
 
-def test_a_valid_board_is_said_to_be_so(tmp_path: Path) -> None:
+def test_valid_board_is_reported_valid(tmp_path: Path) -> None:
     new_board(tmp_path, "anomalies: []\ntasks:\n- {id: a, status: DRAFT}\nmine: [1]\n")
     result = liza(tmp_path, "validate")
     assert (result.code, result.err) == (0, "")
@@ -196,12 +196,12 @@ def test_a_valid_board_is_said_to_be_so(tmp_path: Path) -> None:
     assert envelope["checked"] == {".liza/state.yaml": {"anomalies": 0, "tasks": 1}}
 
 
-def test_what_is_held_by_name_is_counted_too(tmp_path: Path) -> None:
+def test_validate_counts_named_entries(tmp_path: Path) -> None:
     new_board(tmp_path, "version: 1\nanomalies: []\nloops:\n  night: {status: CLOSED}\nconfig: {a: 1, b: 2}\n")
     assert ".liza/state.yaml: anomalies 0, loops 1\n" in liza(tmp_path, "validate").out
 
 
-def test_everything_wrong_is_told_at_once_with_its_place(tmp_path: Path) -> None:
+def test_all_problems_are_reported_with_positions(tmp_path: Path) -> None:
     new_board(tmp_path, "agents: []\ntasks:\n- id: a\n  status: DARFT\n- 5\nanomolies: []\n")
     (tmp_path / ".liza" / "log.yaml").write_text("- agent: a\n")
     result = liza(tmp_path, "validate")
@@ -231,7 +231,7 @@ def test_warnings_alone_do_not_fail(tmp_path: Path) -> None:
     assert result.out.endswith("valid: 0 errors, 1 warning\n")
 
 
-def test_a_board_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_unwritable_board_is_a_warning(tmp_path: Path) -> None:
     new_board(tmp_path, "{anomalies: []}\n")
     result = liza(tmp_path, "validate")
     assert result.code == 0
@@ -242,7 +242,7 @@ NO_BOARD = ["# c\n", "null\n", "x\n", "a: [\n", "a: 1\na: 2\n", "a: 1\n---\nb: 2
 
 
 @pytest.mark.parametrize("state", NO_BOARD)
-def test_a_board_that_cannot_be_read_is_degraded(tmp_path: Path, state: str) -> None:
+def test_unreadable_board_is_degraded(tmp_path: Path, state: str) -> None:
     new_board(tmp_path, state)
     result = liza(tmp_path, "validate", "--json")
     assert result.code == 4
@@ -250,7 +250,7 @@ def test_a_board_that_cannot_be_read_is_degraded(tmp_path: Path, state: str) -> 
     assert (result.json["command"], result.json["status"], len(result.json["problems"])) == ("validate", "degraded", 1)
 
 
-def test_one_file_can_be_checked_by_its_name(tmp_path: Path) -> None:
+def test_one_file_can_be_validated(tmp_path: Path) -> None:
     (tmp_path / "copy.yaml").write_text("tasks: x\n")
     (tmp_path / "log.yaml").write_text("- {timestamp: 2025-01-18T14:32:00Z, agent: a, action: x}\n")
     assert liza(tmp_path, "validate", "copy.yaml").code == 1
@@ -259,12 +259,12 @@ def test_one_file_can_be_checked_by_its_name(tmp_path: Path) -> None:
     assert liza(tmp_path, "validate", ".").code == 4
 
 
-def test_the_example_blackboard_is_valid(tmp_path: Path) -> None:
+def test_example_board_is_valid(tmp_path: Path) -> None:
     assert liza(tmp_path, "validate", str(ROOT / ".liza.example" / "state.yaml")).code == 0
     assert liza(tmp_path, "validate", str(ROOT / ".liza.example" / "log.yaml")).code == 0
 
 
-def test_json_goes_through_jq_as_the_help_says(tmp_path: Path) -> None:
+def test_json_works_with_jq_as_documented(tmp_path: Path) -> None:
     needs("jq")
     new_board(tmp_path, "tasks: x\n")
     done = subprocess.run(

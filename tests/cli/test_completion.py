@@ -1,4 +1,4 @@
-"""What TAB offers: asked by a real bash, and by the protocols of the other shells."""
+"""Shell completion: in a real bash, and by the protocols of the other shells."""
 
 import os
 import pty
@@ -35,7 +35,7 @@ agents: {coder-1: {role: coder}}
 
 
 def offered(folder: Path, *words: str, shell: str = "bash", **env: str) -> list[str]:
-    """What comes in answer to the script of a shell; nothing is ever printed beside it."""
+    """The answer to a shell's completion script; nothing else is printed."""
     word = words[-1] if shell == "fish" else str(len(words) - 1)
     asked = {"_LIZA_COMPLETE": f"{shell}_complete", "COMP_WORDS": " ".join(words), "COMP_CWORD": word}
     result = liza(folder, **asked, **env)
@@ -48,7 +48,7 @@ def values(folder: Path, *words: str, **env: str) -> list[str]:
 
 
 def in_bash(folder: Path, *words: str) -> list[str]:
-    """By the function that the script gives a real bash."""
+    """The answer of the generated completion function in a real bash."""
     script = (
         'eval "$(liza completion bash)"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
         '_liza_completion liza; printf "%s\\n" "${COMPREPLY[@]}"'
@@ -74,12 +74,12 @@ def in_bash(folder: Path, *words: str) -> list[str]:
         (["liza", "loop", "status", ""], ["night", "day-2"]),
     ],
 )
-def test_a_real_bash_completes(tmp_path: Path, words: list[str], offers: list[str]) -> None:
+def test_real_bash_completes(tmp_path: Path, words: list[str], offers: list[str]) -> None:
     new_board(tmp_path, STATE)
     assert in_bash(tmp_path, *words) == offers
 
 
-def test_tab_in_a_bash_that_somebody_types_into(tmp_path: Path) -> None:
+def test_tab_completes_in_interactive_bash(tmp_path: Path) -> None:
     new_board(tmp_path, STATE)
     (tmp_path / "rc").write_text('PS1="ready "; eval "$(liza completion bash)"\n')
     pid, terminal = pty.fork()
@@ -103,7 +103,7 @@ def read_until(terminal: int, text: str, patience: float = 20.0) -> None:
             seen += os.read(terminal, 4096)
 
 
-# --- what is offered ------------------------------------------------------------------------------------------------
+# --- candidates -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -123,14 +123,12 @@ def read_until(terminal: int, text: str, patience: float = 20.0) -> None:
     ],
     ids=" ".join,
 )
-def test_names_come_from_the_blackboard_but_none_that_a_shell_would_act_on(
-    tmp_path: Path, words: list[str], offers: list[str]
-) -> None:
+def test_completion_offers_only_shell_safe_names(tmp_path: Path, words: list[str], offers: list[str]) -> None:
     new_board(tmp_path, STATE)
     assert values(tmp_path, "liza", *words) == offers
 
 
-def test_the_blackboard_is_the_one_that_root_names(tmp_path: Path) -> None:
+def test_completion_uses_the_board_of_root(tmp_path: Path) -> None:
     new_board(tmp_path / "there", STATE)
     (tmp_path / "here").mkdir()
     there = str(tmp_path / "there")
@@ -145,30 +143,30 @@ def test_files_and_folders_are_left_to_the_shell(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("state", ["loops: [", "loops: 3\n", "", "\0", "loops: {1: x, null: y}\n"])
-def test_a_blackboard_that_cannot_be_read_offers_nothing_and_says_nothing(tmp_path: Path, state: str) -> None:
+def test_unreadable_board_completes_to_nothing(tmp_path: Path, state: str) -> None:
     new_board(tmp_path, state)
     assert values(tmp_path, "liza", "loop", "status", "") == []
 
 
-def test_rules_that_cannot_be_used_offer_the_shipped_ones(tmp_path: Path) -> None:
+def test_invalid_rules_complete_to_shipped_ones(tmp_path: Path) -> None:
     new_board(tmp_path, STATE)
     (tmp_path / ".liza" / "rules.yaml").write_text("rules: [")
     assert values(tmp_path, "liza", "rules", "explain", "retry") == ["retry_cluster"]
 
 
 @pytest.mark.parametrize("words", [["nonsense", ""], ["loop", "nonsense", ""], ["analyze", "--nonsense", "x"], ["'"]])
-def test_a_line_that_makes_no_sense_is_no_error(tmp_path: Path, words: list[str]) -> None:
+def test_nonsense_line_is_no_error(tmp_path: Path, words: list[str]) -> None:
     offered(tmp_path, "liza", *words)
 
 
-def test_without_a_blackboard_nothing_is_said(tmp_path: Path) -> None:
+def test_missing_board_completes_to_nothing(tmp_path: Path) -> None:
     assert values(tmp_path, "liza", "loop", "status", "") == []
 
 
 # --- the other shells -----------------------------------------------------------------------------------------------
 
 
-def test_zsh_and_fish_are_answered_as_they_ask(tmp_path: Path) -> None:
+def test_zsh_and_fish_get_their_own_format(tmp_path: Path) -> None:
     new_board(tmp_path, STATE)
     assert offered(tmp_path, "liza", "loop", "status", "ni", shell="zsh") == ["plain", "night", "_"]
     assert offered(tmp_path, "liza", "an", shell="fish")[0].startswith("plain,analyze")
@@ -177,18 +175,18 @@ def test_zsh_and_fish_are_answered_as_they_ask(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("shell", "sign"), [("bash", "complete -o"), ("zsh", "#compdef liza"), ("fish", "--command liza")]
 )
-def test_the_script_is_that_of_the_shell(tmp_path: Path, shell: str, sign: str) -> None:
+def test_completion_script_fits_the_shell(tmp_path: Path, shell: str, sign: str) -> None:
     result = liza(tmp_path, "completion", shell)
     assert (result.code, result.err) == (0, "")
     assert sign in result.out
 
 
-def test_another_shell_is_wrong_usage(tmp_path: Path) -> None:
+def test_unknown_shell_is_wrong_usage(tmp_path: Path) -> None:
     assert liza(tmp_path, "completion", "csh").code == 2
 
 
-def test_no_command_is_kept_from_its_work_by_the_environment(tmp_path: Path) -> None:
-    """A gate that answers with completions would let everything through."""
+def test_completion_variables_do_not_disable_commands(tmp_path: Path) -> None:
+    """A gate that answered with completions would allow everything."""
     new_board(tmp_path)
     (tmp_path / ".liza" / "CHECKPOINT").touch()
     for instruction in ("bash_complete", "bash_source", "nonsense"):

@@ -1,4 +1,4 @@
-"""How commands fail: one line and a hint, and the right exit code."""
+"""How commands fail: one line, a hint, and the right exit code."""
 
 import os
 import signal
@@ -46,7 +46,7 @@ BAD_FILES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("spoil", BAD_FILES.values(), ids=BAD_FILES.keys())
-def test_a_bad_file_is_one_line_with_a_hint_and_exit_4(tmp_path: Path, spoil: Callable[[Path], object]) -> None:
+def test_bad_file_is_one_line_with_hint_and_exit_4(tmp_path: Path, spoil: Callable[[Path], object]) -> None:
     file = new_board(tmp_path)
     spoil(file)
     before = file.read_bytes() if file.is_file() else None
@@ -61,13 +61,13 @@ def test_a_bad_file_is_one_line_with_a_hint_and_exit_4(tmp_path: Path, spoil: Ca
 
 
 @pytest.mark.parametrize("digits", ["9" * 5_000, "0x" + "f" * 5_000])
-def test_a_number_that_python_does_not_print_is_no_bug(tmp_path: Path, digits: str) -> None:
+def test_huge_number_is_not_a_bug(tmp_path: Path, digits: str) -> None:
     new_board(tmp_path, f"tasks: {digits}\nanomalies: []\n")
     assert liza(tmp_path, "validate").code in (1, 4)
     assert liza(tmp_path, *ANOMALY, "what=x", f"n={digits}").code in (0, 1, 4)
 
 
-def test_debug_shows_where_an_expected_error_came_from(tmp_path: Path) -> None:
+def test_debug_shows_traceback_of_expected_error(tmp_path: Path) -> None:
     for words in (["--debug", "validate"], ["validate", "--debug"], [*ENTRY, "--debug"]):
         result = installed(tmp_path, *words)
         assert result.code == 1
@@ -82,18 +82,18 @@ WRONG_USAGE = [
 
 
 @pytest.mark.parametrize("words", WRONG_USAGE)
-def test_wrong_usage_is_exit_2_and_says_what_is_wrong(tmp_path: Path, words: list[str]) -> None:
+def test_wrong_usage_is_exit_2_with_hint(tmp_path: Path, words: list[str]) -> None:
     result = installed(tmp_path, *words)
     assert (result.code, result.out) == (2, "")
     assert "--help" in result.hint()
 
 
-def test_a_misspelt_command_is_guessed(tmp_path: Path) -> None:
+def test_misspelt_command_gets_a_suggestion(tmp_path: Path) -> None:
     assert "did you mean validate?" in installed(tmp_path, "vaildate").err
 
 
 @pytest.mark.parametrize("value", ["soon", "1,5", "nan", "-1", ""])
-def test_a_lock_timeout_that_is_no_number_of_seconds_is_told(tmp_path: Path, value: str) -> None:
+def test_invalid_lock_timeout_is_reported(tmp_path: Path, value: str) -> None:
     new_board(tmp_path)
     result = installed(tmp_path, *ENTRY, LIZA_LOCK_TIMEOUT=value)
     assert result.code == (0 if value == "" else 1)
@@ -104,7 +104,7 @@ def test_a_lock_timeout_that_is_no_number_of_seconds_is_told(tmp_path: Path, val
 
 
 def broken(folder: Path) -> dict[str, str]:
-    """An environment in which the real `liza` script meets an error that nobody expected."""
+    """An environment in which the real `liza` script raises an unexpected error."""
     (folder / "sitecustomize.py").write_text(
         "import liza.store.paths as paths\n"
         "def find(root=None):\n"
@@ -115,7 +115,7 @@ def broken(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("words", [ENTRY, ["validate"]])
-def test_a_bug_is_said_to_be_one_and_its_traceback_is_kept(tmp_path: Path, words: list[str]) -> None:
+def test_bug_is_reported_and_its_traceback_kept(tmp_path: Path, words: list[str]) -> None:
     env = broken(tmp_path)
     new_board(tmp_path)
     result = installed(tmp_path, *words, **env)
@@ -126,16 +126,16 @@ def test_a_bug_is_said_to_be_one_and_its_traceback_is_kept(tmp_path: Path, words
     saved = kept.read_text()
     assert "Traceback (most recent call last)" in saved
     assert repr(words) in saved
-    assert os.listdir(tmp_path / ".liza") == ["state.yaml"], "the blackboard is watched by others"
+    assert os.listdir(tmp_path / ".liza") == ["state.yaml"], "nothing belongs on the blackboard"
 
 
-def test_debug_shows_the_traceback_of_a_bug(tmp_path: Path) -> None:
+def test_debug_shows_traceback_of_a_bug(tmp_path: Path) -> None:
     result = installed(tmp_path, *ENTRY, "--debug", **broken(tmp_path))
     assert result.code == 70
     assert "Traceback (most recent call last)" in result.err
 
 
-def test_a_bug_is_told_also_where_nothing_can_be_saved(tmp_path: Path) -> None:
+def test_bug_is_reported_when_nothing_can_be_saved(tmp_path: Path) -> None:
     env = broken(tmp_path)
     (tmp_path / "file").touch()
     nowhere = str(tmp_path / "file" / "below")
@@ -147,11 +147,11 @@ def test_a_bug_is_told_also_where_nothing_can_be_saved(tmp_path: Path) -> None:
 # --- interruptions --------------------------------------------------------------------------------------------------
 
 
-def test_ctrl_c_while_waiting_for_the_lock_is_exit_130(tmp_path: Path) -> None:
+def test_ctrl_c_while_waiting_for_lock_is_exit_130(tmp_path: Path) -> None:
     state = new_board(tmp_path)
     lock = tmp_path / ".liza" / "state.yaml.lock"
     needs("flock")
-    # flock(1) holds the lock until its `cat` has nothing left to read.
+    # flock(1) holds the lock until its `cat` reaches the end of its input.
     with subprocess.Popen(["flock", "-x", lock, "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdin is not None
         assert holder.stdout is not None
@@ -160,7 +160,7 @@ def test_ctrl_c_while_waiting_for_the_lock_is_exit_130(tmp_path: Path) -> None:
             holder.stdin.flush()
             assert holder.stdout.read(1) == b"!"
             with subprocess.Popen(
-                ["env", "--default-signal=INT", LIZA, *ANOMALY, "what=x"],  # also where a script ignores Ctrl-C
+                ["env", "--default-signal=INT", LIZA, *ANOMALY, "what=x"],  # also if the tests' shell ignores Ctrl-C
                 cwd=tmp_path,
                 env=environment(tmp_path, LIZA_LOCK_TIMEOUT="60"),
                 stdout=subprocess.PIPE,
@@ -178,7 +178,7 @@ def test_ctrl_c_while_waiting_for_the_lock_is_exit_130(tmp_path: Path) -> None:
 
 
 def is_polling(pid: int) -> bool:
-    """Whether the process has gone to sleep so often that it can only be waiting: it polls, and starting does not."""
+    """Whether the process has slept so often that it must be polling for the lock."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -186,7 +186,7 @@ def is_polling(pid: int) -> bool:
     return int(status.partition("\nvoluntary_ctxt_switches:")[2].split()[0]) > 300
 
 
-def test_a_held_lock_is_reported_with_its_holder_and_the_record_waits(tmp_path: Path) -> None:
+def test_held_lock_is_reported_and_record_waits(tmp_path: Path) -> None:
     new_board(tmp_path)
     lock = tmp_path / ".liza" / "state.yaml.lock"
     command = [*ANOMALY, "what=x"]
@@ -203,7 +203,7 @@ def test_a_held_lock_is_reported_with_its_holder_and_the_record_waits(tmp_path: 
 
 
 @pytest.mark.parametrize("words", [["--help"], ["validate"], [*ENTRY]])
-def test_a_reader_that_has_gone_is_no_bug(tmp_path: Path, words: list[str]) -> None:
+def test_closed_reader_is_not_a_bug(tmp_path: Path, words: list[str]) -> None:
     new_board(tmp_path)
     reader, writer = os.pipe()
     os.close(reader)
@@ -224,8 +224,8 @@ CLOSED = [
 
 
 @pytest.mark.parametrize(("words", "redirection"), CLOSED)
-def test_a_stream_that_is_closed_or_full_is_no_bug(tmp_path: Path, words: list[str], redirection: str) -> None:
-    # Agents' hooks and daemons run commands so. An exit code of 70 for a record that was added makes them add it twice.
+def test_closed_or_full_stream_is_not_a_bug(tmp_path: Path, words: list[str], redirection: str) -> None:
+    # Hooks and daemons run commands like this. Exit code 70 for an added record would make them add it twice.
     new_board(tmp_path)
     done = subprocess.run(
         ["sh", "-c", f'exec "$0" "$@" {redirection}', LIZA, *words], cwd=tmp_path, env=environment(tmp_path),
@@ -234,7 +234,7 @@ def test_a_stream_that_is_closed_or_full_is_no_bug(tmp_path: Path, words: list[s
     assert "a bug in liza" not in done.stderr
 
 
-def test_a_working_folder_that_is_gone_is_no_bug(tmp_path: Path) -> None:
+def test_deleted_working_folder_is_not_a_bug(tmp_path: Path) -> None:
     with tempfile.TemporaryDirectory() as outside:
         done = subprocess.run(
             ["sh", "-c", 'mkdir gone && cd gone && rmdir ../gone && exec "$0" "$@"', LIZA, *ENTRY], cwd=outside,

@@ -38,14 +38,14 @@ def gate(board: Board, *options: str, program: Sequence[str] = ("liza", "gate"),
 
 
 @PROGRAMS
-def test_without_a_checkpoint_work_goes_on(tmp_path: Path, program: tuple[str, ...]) -> None:
+def test_gate_allows_without_checkpoint(tmp_path: Path, program: tuple[str, ...]) -> None:
     ran = gate(board_with(tmp_path), program=program)
     assert (ran.code, ran.out, ran.err) == (GO_ON, "", "")
 
 
 @PROGRAMS
 @pytest.mark.parametrize("kind", ["a file", "empty", "a folder", "a dangling link", "a FIFO", "a socket", "not text"])
-def test_a_checkpoint_of_any_kind_stops(tmp_path: Path, program: tuple[str, ...], kind: str) -> None:
+def test_any_kind_of_checkpoint_stops(tmp_path: Path, program: tuple[str, ...], kind: str) -> None:
     board = board_with(tmp_path)
     if kind == "a folder":
         board.checkpoint.mkdir()
@@ -54,11 +54,11 @@ def test_a_checkpoint_of_any_kind_stops(tmp_path: Path, program: tuple[str, ...]
     elif kind == "a FIFO":
         os.mkfifo(board.checkpoint)
     elif kind == "a socket":
-        with socket.socket(socket.AF_UNIX) as door:
+        with socket.socket(socket.AF_UNIX) as server:
             here = Path.cwd()
             os.chdir(board.folder)  # the path of a socket must be short
             try:
-                door.bind("CHECKPOINT")
+                server.bind("CHECKPOINT")
             finally:
                 os.chdir(here)
     else:
@@ -70,11 +70,11 @@ def test_a_checkpoint_of_any_kind_stops(tmp_path: Path, program: tuple[str, ...]
     assert "hint: wait; a human made it, and removes it" in ran.err
 
 
-def test_a_checkpoint_that_may_not_be_read_stops(tmp_path: Path) -> None:
+def test_unreadable_checkpoint_stops(tmp_path: Path) -> None:
     board = board_with(tmp_path)
     board.checkpoint.write_text("stop\n")
     board.checkpoint.chmod(0)
-    # Root reads everything, unless that power is taken away.
+    # Root reads everything unless it drops that capability.
     if os.geteuid() == 0:
         needs("setpriv")
     powerless = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
@@ -91,7 +91,7 @@ def test_a_checkpoint_that_may_not_be_read_stops(tmp_path: Path) -> None:
         board.folder.chmod(0o755)
 
 
-def test_a_trip_tells_the_agent_why_it_is_stopped(tmp_path: Path) -> None:
+def test_gate_shows_the_reason_of_a_trip(tmp_path: Path) -> None:
     ran = gate(tripped(tmp_path))
     assert ran.code == STOP
     assert "retry_cluster" in ran.err
@@ -99,16 +99,14 @@ def test_a_trip_tells_the_agent_why_it_is_stopped(tmp_path: Path) -> None:
     assert ran.err.endswith("runs: liza resolve -m 'what was decided'\n")
 
 
-def test_after_a_resolution_work_goes_on(tmp_path: Path) -> None:
+def test_gate_allows_after_resolution(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     board.resolve()
     assert gate(board).code == GO_ON
 
 
 @PROGRAMS
-def test_no_blackboard_is_go_on_and_a_named_one_that_is_not_there_is_stop(
-    tmp_path: Path, program: tuple[str, ...]
-) -> None:
+def test_gate_stops_only_if_a_named_board_is_missing(tmp_path: Path, program: tuple[str, ...]) -> None:
     board = board_with(tmp_path / "board")
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -124,7 +122,7 @@ def test_no_blackboard_is_go_on_and_a_named_one_that_is_not_there_is_stop(
     assert gate(board, program=program, root=str(board.folder)).code == GO_ON
 
 
-def test_the_nearest_board_upward_counts(tmp_path: Path) -> None:
+def test_gate_uses_nearest_board_upward(tmp_path: Path) -> None:
     outer = board_with(tmp_path)
     outer.checkpoint.touch()
     inner = board_with(tmp_path / "inner")
@@ -135,7 +133,7 @@ def test_the_nearest_board_upward_counts(tmp_path: Path) -> None:
     assert subprocess.run([BIN / "liza", "gate"], cwd=deep, env=inner.environment(), check=False).returncode == STOP
 
 
-def test_the_bare_gate_does_not_read_the_board(tmp_path: Path) -> None:
+def test_bare_gate_does_not_read_the_board(tmp_path: Path) -> None:
     board = Board(tmp_path, "a: [\n")
     assert gate(board).code == GO_ON
 
@@ -156,13 +154,13 @@ SCOPED = {
 
 
 @pytest.mark.parametrize(("options", "code"), SCOPED.values(), ids=SCOPED.keys())
-def test_a_scoped_gate_reads_the_board(tmp_path: Path, options: tuple[str, ...], code: int) -> None:
+def test_scoped_gate_reads_the_board(tmp_path: Path, options: tuple[str, ...], code: int) -> None:
     ran = gate(Board(tmp_path, SCOPES), *options)
     assert ran.code == code
     assert bool(ran.err) == (code == STOP)
 
 
-def test_a_scoped_gate_stops_for_a_checkpoint_too(tmp_path: Path) -> None:
+def test_scoped_gate_stops_for_checkpoint(tmp_path: Path) -> None:
     board = Board(tmp_path, SCOPES)
     board.checkpoint.touch()
     assert gate(board, "--claim", "c-2").code == STOP
@@ -180,7 +178,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN.keys())
-def test_a_scoped_gate_that_cannot_judge_stops(tmp_path: Path, text: str) -> None:
+def test_scoped_gate_stops_on_unreadable_board(tmp_path: Path, text: str) -> None:
     ran = gate(Board(tmp_path, text), "--claim", "c-1")
     assert ran.code == STOP
     assert "state.yaml" in ran.err or "claim" in ran.err
@@ -188,19 +186,17 @@ def test_a_scoped_gate_that_cannot_judge_stops(tmp_path: Path, text: str) -> Non
 
 @pytest.mark.parametrize("options", [("--clam", "x"), ("--claim",), ("extra",), ("--root",)])
 @PROGRAMS
-def test_a_gate_that_was_called_wrongly_stops(
-    tmp_path: Path, program: tuple[str, ...], options: tuple[str, ...]
-) -> None:
+def test_wrong_gate_usage_stops(tmp_path: Path, program: tuple[str, ...], options: tuple[str, ...]) -> None:
     assert gate(board_with(tmp_path), *options, program=program).code == STOP
 
 
 @PROGRAMS
-@pytest.mark.parametrize("end", ["full", "closed", "a pipe that nobody reads"])
+@pytest.mark.parametrize("end", ["full", "closed", "a pipe without a reader"])
 @pytest.mark.parametrize("options", [(), ("--claim", "c-1")], ids=["bare", "scoped"])
-def test_a_stop_is_a_stop_even_if_its_reason_cannot_be_told(
+def test_gate_stops_even_if_printing_fails(
     tmp_path: Path, program: tuple[str, ...], end: str, options: tuple[str, ...]
 ) -> None:
-    """Hooks let through whatever is not 2: an error while printing must not open the gate."""
+    """Hooks allow every code but 2: an error while printing must not open the gate."""
     board = Board(tmp_path, SCOPES)
     board.checkpoint.touch()
     name, *first = program
@@ -218,7 +214,7 @@ def test_a_stop_is_a_stop_even_if_its_reason_cannot_be_told(
     assert done.returncode == STOP
 
 
-def test_a_working_folder_that_was_deleted_is_no_way_around_the_halt(tmp_path: Path) -> None:
+def test_deleted_working_folder_does_not_bypass_the_halt(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     for program in ('liza" gate', 'liza-gate"', 'liza" gate --claim c-1'):
         command = f'mkdir gone && cd gone && rmdir ../gone && exec "{BIN}/{program}'
@@ -226,7 +222,7 @@ def test_a_working_folder_that_was_deleted_is_no_way_around_the_halt(tmp_path: P
         assert done.returncode == STOP, program
 
 
-# --- what it costs --------------------------------------------------------------------------------------------------
+# --- cost -----------------------------------------------------------------------------------------------------------
 
 HEAVY = {"typing", "re", "click", "json", "pathlib", "enum", "dataclasses", "subprocess", "argparse", "datetime"}
 
@@ -246,7 +242,7 @@ def imported(board: Board, arguments: Sequence[str]) -> set[str]:
 
 @pytest.mark.parametrize("halted", [False, True])
 @PROGRAMS
-def test_the_bare_gate_imports_next_to_nothing(tmp_path: Path, program: tuple[str, ...], halted: bool) -> None:
+def test_bare_gate_imports_almost_nothing(tmp_path: Path, program: tuple[str, ...], halted: bool) -> None:
     board = tripped(tmp_path) if halted else board_with(tmp_path, *RETRY.records)
     plain = imported(board, ["-c", "pass"])
     name, *first = program

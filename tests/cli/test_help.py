@@ -1,4 +1,4 @@
-"""What `--help` says: read by people in the files of tests/cli/help, and alike in every command."""
+"""`--help`: reviewed in the files of tests/cli/help, and consistent across commands."""
 
 import gc
 import re
@@ -14,7 +14,7 @@ from tests.cli import help as helps
 from tests.cli.help import Words, commands, pages, text
 
 ALL = dict(commands())
-# What an option says that is the same everywhere; of --json and --by the beginning and the end.
+# Options whose help is the same everywhere; of --json and --by only the beginning and the end.
 SAME = {
     "--root": r"The folder that has the \.liza/; default: \$LIZA_ROOT, else the nearest one upward\.",
     "--debug": r"Show the traceback of an error\.",
@@ -26,30 +26,30 @@ SAME = {
 }
 
 
-def test_every_help_is_as_it_was_read_last() -> None:
+def test_help_pages_match_their_snapshots() -> None:
     kept = {file.name: file.read_text(encoding="utf-8") for file in helps.FOLDER.iterdir()}
-    assert kept == pages(), "if that is meant, renew them with: make snapshots"
+    assert kept == pages(), "if intended, renew with: make snapshots"
 
 
-def faults(words: Words, said: str) -> Iterator[str]:
+def faults(words: Words, page: str) -> Iterator[str]:
     """What is wrong with the help of one command."""
-    summary = said.split("\n\n")[1].strip()
+    summary = page.split("\n\n")[1].strip()
     if not re.match(r"[A-Z][^\n]+[.?]", summary):
         yield "no sentence that fits on the first line"
-    examples = said.partition("\n  Examples:\n")[2].partition("\n\n")[0].splitlines()
+    examples = page.partition("\n  Examples:\n")[2].partition("\n\n")[0].splitlines()
     if words and not any(" ".join(("liza", *words)) in line for line in examples):
         yield "no example"
-    if "..." in said.partition("\nCommands:\n")[2]:
+    if "..." in page.partition("\nCommands:\n")[2]:
         yield "a command of the list does not have its whole sentence there"
 
 
-def test_every_help_has_a_summary_and_an_example() -> None:
+def test_every_help_has_summary_and_example() -> None:
     found = [(words, fault) for words in ALL for fault in faults(words, text(words))]
     assert found == []
     assert len(ALL) > 50
 
 
-def test_an_option_has_the_same_help_in_every_command() -> None:
+def test_option_has_same_help_in_every_command() -> None:
     wrong = []
     for words, command in ALL.items():
         for param in command.params:
@@ -66,7 +66,7 @@ def test_every_command_has_root_and_debug() -> None:
     assert [words for words in ALL if words and not {"--root", "--debug"} <= options[words]] == []
 
 
-def test_the_same_option_is_the_same_kind_of_thing_everywhere() -> None:
+def test_option_is_consistently_flag_or_value() -> None:
     kinds = defaultdict(set)
     for command in ALL.values():
         for param in command.params:
@@ -75,7 +75,7 @@ def test_the_same_option_is_the_same_kind_of_thing_everywhere() -> None:
     assert [name for name, found in kinds.items() if len(found) > 1] == []
 
 
-def test_the_table_says_what_each_command_says_of_itself() -> None:
+def test_command_table_agrees_with_help() -> None:
     for command in COMMANDS:
         own = ALL[(command.name,)].get_short_help_str(limit=200)
         assert own.split()[0] == command.help.split()[0], command.name
@@ -85,22 +85,22 @@ def test_the_table_says_what_each_command_says_of_itself() -> None:
 
 
 def mistaken(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[str, str]:
-    """What is said of a wrong command line, and the hint."""
+    """The message and the hint for a wrong command line."""
     try:
         assert main.run(list(words)) == 2
     finally:
-        gc.enable()  # the command line is done with before garbage counts; tests are not
+        gc.enable()  # `run` turns it off for its short life
     message, hint = capsys.readouterr().err.splitlines()
     return message, hint
 
 
-def test_misspelt_option_names_the_one_that_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
+def test_misspelt_option_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
     named = "liza: there is no option '--debgu'; did you mean --debug?"
     found = {words: mistaken(capsys, *words, "--debgu") for words in ALL if words}
     assert found == {words: (named, f"  hint: see: liza {' '.join(words)} --help") for words in found}
 
 
-def test_misspelt_subcommand_names_the_one_that_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
+def test_misspelt_subcommand_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
     pairs = [words for words in ALL if len(words) == 2]
     found = {words: mistaken(capsys, words[0], words[1] + "e") for words in pairs}
     assert {words: hint for words, (_, hint) in found.items()} == {
@@ -110,7 +110,7 @@ def test_misspelt_subcommand_names_the_one_that_was_meant(capsys: pytest.Capture
     assert len(pairs) > 20
 
 
-def test_an_option_without_its_value_is_told_with_the_help_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_option_without_value_points_to_help(capsys: pytest.CaptureFixture[str]) -> None:
     for words in (("analyze", "--window"), ("claim", "resolve", "C-1", "-m"), ("trip", "-m"), ("--root",)):
         called = " ".join(("liza", *(word for word in words if not word.startswith(("-", "C-")))))
         assert mistaken(capsys, *words)[1] == f"  hint: see: {called} --help"
@@ -124,13 +124,13 @@ def test_an_option_without_its_value_is_told_with_the_help_of_its_command(capsys
         (("completion",), "SHELL", 'eval "$(liza completion bash)"'),
     ],
 )
-def test_what_is_missing_is_told_with_an_example(
+def test_missing_argument_gets_an_example(
     capsys: pytest.CaptureFixture[str], words: Words, missing: str, example: str
 ) -> None:
     assert mistaken(capsys, *words) == (f"liza: missing {missing}", f"  hint: for example: {example}")
 
 
-def test_an_example_of_two_lines_is_given_on_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_line_example_is_printed_on_one(capsys: pytest.CaptureFixture[str]) -> None:
     hint = mistaken(capsys, "claim", "round")[1]
     assert hint.startswith("  hint: for example: liza claim round C-001 --cycle 4 --objection ")
     assert hint.endswith(" --evidence data/README.md")

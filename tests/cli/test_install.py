@@ -1,6 +1,6 @@
-"""The built wheel, installed into a venv in another folder, works with every template.
+"""The built wheel, installed into a venv in another folder, works with all templates.
 
-That its dependencies are all that it needs is tried by `make dist`, which takes longer.
+`make dist` takes longer and tests that its declared dependencies suffice.
 """
 
 import subprocess
@@ -18,7 +18,7 @@ PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 
 
 def run(*command: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    # Whatever pip has been told about where packages come from holds here, too.
+    # pip's own settings, such as its package index, apply here, too.
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     return done
@@ -26,8 +26,8 @@ def run(*command: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.timeout(300)
 @pytest.mark.slow
-def test_the_wheel_has_every_template_and_works_in_a_venv_of_its_own(tmp_path: Path) -> None:
-    # One test, because each half needs the wheel and workers do not share it.
+def test_wheel_has_all_templates_and_works_installed(tmp_path: Path) -> None:
+    # One test, because both halves need the wheel and workers do not share it.
     wheel = built(tmp_path)
     holds_everything(wheel)
     python = installed(wheel, tmp_path)
@@ -59,7 +59,7 @@ def installed(wheel: Path, folder: Path) -> Path:
     python = folder / "venv" / "bin" / "python"
     run(*PIP, "--python", python, "install", "--no-deps", wheel, folder=folder)
     (own,) = (folder / "venv").glob("lib/python*/site-packages")
-    (own / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")  # behind its own, where the wheel is
+    (own / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")  # after its own, where the wheel is
     return python
 
 
@@ -83,4 +83,4 @@ def works(python: Path, folder: Path) -> None:
     assert "OK" in liza("analyze")
     assert liza("validate").endswith("valid\n")
     where = run(python, "-c", "import liza; assert liza.gate(); print(liza.__file__)", folder=project)
-    assert where.stdout.startswith(str(folder.resolve())), "it is the installed one that was run"
+    assert where.stdout.startswith(str(folder.resolve())), "the installed package must be the one that ran"

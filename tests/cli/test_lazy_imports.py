@@ -1,4 +1,4 @@
-"""A command imports what it uses and nothing else: agents' hooks pay for every import many times a minute."""
+"""A command imports only what it uses: agents' hooks pay for every import many times a minute."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ HEAVY = ("yaml_rs", "ruamel", "rich", "watchdog", "filelock", "jinja2", "rapidfu
 
 
 def imported(folder: Path, *words: str) -> set[str]:
-    """What the real `liza` has imported by the time it ends."""
+    """The modules that the real `liza` has imported when it ends."""
     (folder / "sitecustomize.py").write_text(
         "import atexit, os, sys\n"
         "def note():\n"
@@ -38,9 +38,7 @@ PLAIN = {
 
 
 @pytest.mark.parametrize("words", PLAIN.values(), ids=PLAIN.keys())
-def test_recording_in_its_plain_form_imports_neither_click_nor_what_only_waiting_needs(
-    tmp_path: Path, words: list[str]
-) -> None:
+def test_plain_recording_imports_neither_click_nor_waiting(tmp_path: Path, words: list[str]) -> None:
     new_board(tmp_path, "anomalies:\n- task: t0\n")
     modules = imported(tmp_path, *words)
     assert "yaml_rs._yaml_rs" in modules
@@ -58,6 +56,6 @@ def test_recording_in_its_plain_form_imports_neither_click_nor_what_only_waiting
     assert not modules & {"inspect", "difflib", "subprocess", "tempfile", "logging", "asyncio"}
 
 
-def test_validate_imports_neither_the_daemon_nor_the_oracle(tmp_path: Path) -> None:
+def test_validate_imports_neither_daemon_nor_oracle(tmp_path: Path) -> None:
     new_board(tmp_path)
     assert not imported(tmp_path, "validate") & {"ruamel", "rich", "watchdog", "filelock", "jinja2", "rapidfuzz"}

@@ -1,4 +1,4 @@
-"""`liza log anomaly`: what arrives on the blackboard, and what is refused."""
+"""`liza log anomaly`: what is entered on the blackboard, and what is refused."""
 
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ def refused(board: Path, result: Result, code: int = 1) -> Result:
     return result
 
 
-def test_an_anomaly_is_appended_and_shown(board: Path) -> None:
+def test_anomaly_is_appended_and_shown(board: Path) -> None:
     result = liza(board, *WORKAROUND, "what=a shell script", "cost=3")
     assert (result.code, result.err) == (0, "")
     first, shown = result.out.split("\n", 1)
@@ -56,25 +56,25 @@ def test_an_anomaly_is_appended_and_shown(board: Path) -> None:
         "a: 1\nanomalies:\n\nb: 1\n",
     ],
 )
-def test_the_line_that_is_named_is_the_one_where_the_record_begins(tmp_path: Path, state: str) -> None:
+def test_reported_line_is_where_the_record_begins(tmp_path: Path, state: str) -> None:
     new_board(tmp_path, "version: 1\n" + state)
     line = liza(tmp_path, *WORKAROUND, "what=x", "--json").json["line"]
     assert "timestamp: 2025" in (tmp_path / ".liza" / "state.yaml").read_text().splitlines()[line - 1]
 
 
-def test_without_a_time_it_is_now_in_utc(board: Path) -> None:
+def test_default_time_is_now_in_utc(board: Path) -> None:
     assert liza(board, *WORKAROUND[:8], "what=x", TZ="Asia/Tokyo").code == 0
     assert anomalies(board)[0]["timestamp"].endswith("Z")
     assert liza(board, "validate").out.endswith("valid\n")
 
 
-def test_a_time_with_another_zone_is_the_same_moment_in_utc(board: Path) -> None:
+def test_time_in_another_zone_is_stored_in_utc(board: Path) -> None:
     assert liza(board, *WORKAROUND[:8], "what=x", "--timestamp", "2025-01-18T16:32:00+02:00").code == 0
     assert anomalies(board)[0]["timestamp"] == "2025-01-18T14:32:00Z"
 
 
 @pytest.mark.parametrize("time", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
-def test_a_time_at_the_edge_of_the_calendar_is_no_crash(board: Path, time: str) -> None:
+def test_time_at_calendar_limit_is_no_crash(board: Path, time: str) -> None:
     assert liza(board, *WORKAROUND[:8], "what=x", "--timestamp", time).code in (0, 1)
 
 
@@ -89,7 +89,7 @@ VALUES: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_a_value_is_read_as_yaml_where_it_is_clearly_that_and_kept_as_a_text_where_not(board: Path) -> None:
+def test_detail_is_read_as_yaml_or_kept_as_text(board: Path) -> None:
     found = details(board, *(f"key {number}={text}" for number, text in enumerate(VALUES)))
     read = dict(zip(VALUES, found.values(), strict=True))
     assert {text: (value, type(value)) for text, value in read.items()} == {
@@ -98,7 +98,7 @@ def test_a_value_is_read_as_yaml_where_it_is_clearly_that_and_kept_as_a_text_whe
 
 
 @pytest.mark.parametrize("text", ["404", "null", "{a: 1}", "_1"])
-def test_a_detail_that_a_pattern_compares_is_a_text_whatever_it_looks_like(board: Path, text: str) -> None:
+def test_compared_detail_is_always_text(board: Path, text: str) -> None:
     result = liza(
         board, "log", "anomaly", "--type", "retry_loop", "--task", "1", "--reporter", "2", *WHEN, "count=3",
         f"error_pattern={text}",
@@ -108,7 +108,7 @@ def test_a_detail_that_a_pattern_compares_is_a_text_whatever_it_looks_like(board
     assert (anomalies(board)[0]["task"], anomalies(board)[0]["reporter"]) == ("1", "2")
 
 
-def test_a_value_from_a_file_or_from_standard_input_is_a_text(board: Path) -> None:
+def test_detail_from_file_or_stdin_is_text(board: Path) -> None:
     (board / "error.txt").write_bytes(b"line 1: [x\n  line 2\n\n")
     assert details(board, "key=@error.txt") == {"key": "line 1: [x\n  line 2"}
     assert details(board, "key=-", stdin="3\n") == {"key": "3"}
@@ -117,16 +117,16 @@ def test_a_value_from_a_file_or_from_standard_input_is_a_text(board: Path) -> No
 
 
 @pytest.mark.parametrize("word", ["novalue", "=x", ""])
-def test_what_is_no_key_and_value_is_wrong_usage(board: Path, word: str) -> None:
+def test_detail_without_key_or_value_is_wrong_usage(board: Path, word: str) -> None:
     refused(board, liza(board, *WORKAROUND, "what=x", word), code=2)
 
 
-def test_a_key_given_twice_is_wrong_usage(board: Path) -> None:
+def test_duplicate_key_is_wrong_usage(board: Path) -> None:
     refused(board, liza(board, *WORKAROUND, "what=x", "what=y"), code=2)
 
 
 @pytest.mark.parametrize("path", ["missing.txt", ".", ""])
-def test_a_file_that_cannot_be_read_is_refused(board: Path, path: str) -> None:
+def test_unreadable_detail_file_is_refused(board: Path, path: str) -> None:
     result = refused(board, liza(board, *WORKAROUND, f"what=@{path}"))
     assert "quote it" in result.hint()
 
@@ -143,21 +143,21 @@ INVALID = {
 
 
 @pytest.mark.parametrize("words", INVALID.values(), ids=INVALID.keys())
-def test_a_record_that_its_pattern_cannot_use_is_refused(board: Path, words: list[str | bytes]) -> None:
+def test_record_unusable_for_its_pattern_is_refused(board: Path, words: list[str | bytes]) -> None:
     result = refused(board, liza(board, "log", "anomaly", *words))
-    assert "touching other text" not in result.err, "the record is at fault, not the file"
+    assert "touching other text" not in result.err, "the record is wrong, not the file"
 
 
-def test_all_that_is_wrong_with_a_record_is_told_at_once(board: Path) -> None:
+def test_all_problems_of_a_record_are_reported(board: Path) -> None:
     result = refused(board, liza(board, "log", "anomaly", "--type", "retry_loop", "--task", "", "--reporter", ""))
     for word in ("task", "reporter", "count", "error_pattern"):
         assert word in result.err
     assert "add the detail: count=...; add the detail: error_pattern=..." in result.hint()
 
 
-def test_the_help_names_every_type_with_what_its_pattern_needs(board: Path) -> None:
-    told = liza(board, "log", "anomaly", "--help").out.partition("patterns need:\n")[2].partition("\n\n")[0]
-    rows = [line.split(maxsplit=1) for line in told.splitlines()]
+def test_help_names_every_type_and_its_details(board: Path) -> None:
+    table = liza(board, "log", "anomaly", "--help").out.partition("patterns need:\n")[2].partition("\n\n")[0]
+    rows = [line.split(maxsplit=1) for line in table.splitlines()]
     named = {kind: tuple(needs.replace(" or ", "|").split(", ")) for kind, needs in (row for row in rows if row[1:])}
     assert {row[0]: named.get(row[0], ()) for row in rows} == ANOMALY_DETAILS
 
@@ -167,7 +167,7 @@ def test_missing_options_are_wrong_usage(board: Path, words: list[str]) -> None:
     assert "--help" in refused(board, liza(board, "log", "anomaly", *words), code=2).hint()
 
 
-def test_another_type_is_added_with_a_warning(board: Path) -> None:
+def test_unknown_type_is_added_with_warning(board: Path) -> None:
     result = liza(board, "log", "anomaly", "--type", "retry_lop", "--task", "t", "--reporter", "r")
     assert result.code == 0
     assert result.err.splitlines()[0].startswith("liza: warning: ")

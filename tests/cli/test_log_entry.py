@@ -1,4 +1,4 @@
-"""`liza log entry`: what arrives in log.yaml, and what is refused."""
+"""`liza log entry`: what is entered in log.yaml, and what is refused."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ def board(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_an_entry_is_appended_and_shown(board: Path) -> None:
+def test_entry_is_appended_and_shown(board: Path) -> None:
     result = liza(board, *ENTRY, "--task", "t1", "--detail", "starting: with the parser")
     assert (result.code, result.err) == (0, "")
     log = (board / ".liza" / "log.yaml").read_text()
@@ -27,12 +27,12 @@ def test_an_entry_is_appended_and_shown(board: Path) -> None:
     assert result.out == "added to .liza/log.yaml:\n" + "".join("  " + line + "\n" for line in log.splitlines())
 
 
-def test_the_detail_comes_from_standard_input(board: Path) -> None:
+def test_detail_is_read_from_stdin(board: Path) -> None:
     assert liza(board, *ENTRY, "--detail", "-", stdin="two\nlines\n").code == 0
     assert (board / ".liza" / "log.yaml").read_text().endswith("  detail: |-\n    two\n    lines\n")
 
 
-def test_an_entry_is_piped_in_and_out_as_json(board: Path) -> None:
+def test_entry_is_piped_in_and_out_as_json(board: Path) -> None:
     entry = {"timestamp": "2025-01-18T14:32:00Z", "agent": "a", "action": "x", "own": {"n": 1}}
     envelope = liza(board, "log", "entry", "--json", stdin=json.dumps(entry)).json
     assert (envelope["command"], envelope["status"], envelope["record"]) == ("log entry", "added", entry)
@@ -42,21 +42,21 @@ def test_an_entry_is_piped_in_and_out_as_json(board: Path) -> None:
 @pytest.mark.parametrize(
     "words", [[], ["--agent", "a"], ["--action", "x"], ["--agent", "a", "--action", "x", "word"], ["--agent"]]
 )
-def test_an_entry_without_who_or_what_is_wrong_usage(board: Path, words: list[str]) -> None:
+def test_entry_without_agent_or_action_is_wrong_usage(board: Path, words: list[str]) -> None:
     result = liza(board, "log", "entry", *words)
     assert (result.code, result.out) == (2, "")
     assert not (board / ".liza" / "log.yaml").exists()
 
 
 @pytest.mark.parametrize("words", [["--agent", ""], ["--action", " "], ["--detail", ""], ["--timestamp", "soon"]])
-def test_an_entry_with_a_field_that_cannot_be_used_is_refused(board: Path, words: list[str]) -> None:
+def test_unusable_field_is_refused(board: Path, words: list[str]) -> None:
     result = liza(board, *ENTRY, *words)
     assert (result.code, result.out) == (1, "")
     result.hint()
     assert not (board / ".liza" / "log.yaml").exists()
 
 
-def test_a_log_with_half_an_entry_at_its_end_is_refused_and_stays(board: Path) -> None:
+def test_log_with_truncated_entry_is_refused_unchanged(board: Path) -> None:
     log = board / ".liza" / "log.yaml"
     log.write_text('- agent: a\n- agent: "half')
     result = liza(board, *ENTRY)

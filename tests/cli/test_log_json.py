@@ -15,7 +15,7 @@ def board(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_record_is_piped_in_and_out_as_json(board: Path) -> None:
+def test_record_is_piped_in_and_out_as_json(board: Path) -> None:
     record = {
         "type": "workaround",
         "task": "t",
@@ -31,12 +31,12 @@ def test_a_record_is_piped_in_and_out_as_json(board: Path) -> None:
     assert anomalies(board) == [envelope["record"]]
 
 
-def test_options_beside_a_piped_record_win(board: Path) -> None:
+def test_options_override_a_piped_record(board: Path) -> None:
     piped = json.dumps({"type": "workaround", "task": "t", "reporter": "r", "details": {"what": "x"}})
     assert liza(board, "log", "anomaly", "--json", "--task", "t2", stdin=piped).json["record"]["task"] == "t2"
 
 
-def test_with_a_type_json_is_only_how_the_answer_is_printed(board: Path) -> None:
+def test_json_with_type_does_not_read_stdin(board: Path) -> None:
     envelope = liza(
         board,
         "log",
@@ -54,7 +54,7 @@ def test_with_a_type_json_is_only_how_the_answer_is_printed(board: Path) -> None
     assert envelope["record"]["details"] == {"what": "x"}
 
 
-def test_numbers_that_json_does_not_have_do_not_break_the_answer(board: Path) -> None:
+def test_non_json_numbers_do_not_break_the_answer(board: Path) -> None:
     text = '{"type": "workaround", "task": "t", "reporter": "r", "details": {"what": "x", "n": NaN, "i": Infinity}}'
     result = liza(board, "log", "anomaly", "--json", stdin=text)
     assert result.code in (0, 1)
@@ -83,7 +83,7 @@ PIPED = {
 
 
 @pytest.mark.parametrize("text", PIPED.values(), ids=PIPED.keys())
-def test_what_is_piped_in_and_is_no_record_is_refused_in_json(board: Path, text: str) -> None:
+def test_invalid_piped_record_is_refused_in_json(board: Path, text: str) -> None:
     result = liza(board, "log", "anomaly", "--json", stdin=text)
     assert result.code == 1
     result.hint()
@@ -93,7 +93,7 @@ def test_what_is_piped_in_and_is_no_record_is_refused_in_json(board: Path, text:
     assert anomalies(board) == []
 
 
-def test_the_answer_names_its_command_also_when_that_failed(board: Path) -> None:
+def test_json_error_names_its_command(board: Path) -> None:
     for words in (["log", "anomaly"], ["--root", ".", "log", "anomaly"], ["log", "--root", ".", "anomaly"]):
         assert liza(board, *words, "--json", stdin="{}").json["command"] == "log anomaly"
     assert liza(board, "--root", "nowhere", "validate", "--json").json["command"] == "validate"

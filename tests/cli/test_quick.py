@@ -1,4 +1,4 @@
-"""`liza log` and `liza loop record` without click understand a command line as click does, or leave it to click."""
+"""Recording without click parses a command line as click does, or leaves it to click."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ WORDS = {
 
 @st.composite
 def lines(draw: st.DrawFn) -> tuple[str, list[str]]:
-    """A command and the line behind its name: mostly what agents write, now and then a mistake."""
+    """A command and its arguments: mostly valid, now and then a mistake."""
     name = draw(st.sampled_from(list(OPTIONS)))
     option = st.sampled_from(OPTIONS[name])
     value = st.sampled_from(["x", "two words", "", "-", "a=b", "@f", "ä\n"])
@@ -47,7 +47,7 @@ def lines(draw: st.DrawFn) -> tuple[str, list[str]]:
 
 
 def by_click(name: str, words: list[str]) -> dict[str, Any] | None:
-    """The parameters that click finds, None if it would not run the command."""
+    """The parameters that click finds; None if it would not run the command."""
     chosen = COMMANDS[name].commands[name]
     try:
         with chosen.make_context(name, list(words)) as context:
@@ -57,7 +57,7 @@ def by_click(name: str, words: list[str]) -> dict[str, Any] | None:
         return None
 
 
-def by_quick(parsed: without_click.Parsed) -> dict[str, Any]:
+def by_without_click(parsed: without_click.Parsed) -> dict[str, Any]:
     form = FORMS[parsed.command]
     plain = {option: option[2:].replace("-", "_") for option in (*form.options, *form.several, *form.flags)}
     found: dict[str, Any] = {plain[option]: parsed.options.get(plain[option]) for option in form.options}
@@ -77,7 +77,7 @@ def by_quick(parsed: without_click.Parsed) -> dict[str, Any]:
 @example(("anomaly", ["--type"]))
 @example(("entry", ["--detail", "-", "--debug", "k=v"]))
 @given(lines())
-def test_where_quick_answers_click_understands_the_same(line: tuple[str, list[str]]) -> None:
+def test_parser_without_click_agrees_with_click(line: tuple[str, list[str]]) -> None:
     name, words = line
     parsed = without_click.parse([FAMILIES[name], name, *words])
     if parsed is None:
@@ -85,7 +85,7 @@ def test_where_quick_answers_click_understands_the_same(line: tuple[str, list[st
         return
     event("understood")
     assert parsed.command == name
-    assert by_quick(parsed) == by_click(name, words)
+    assert by_without_click(parsed) == by_click(name, words)
 
 
 PLAIN: dict[str, list[str]] = {
@@ -102,10 +102,10 @@ PLAIN: dict[str, list[str]] = {
 
 
 @pytest.mark.parametrize("line", PLAIN.values(), ids=PLAIN.keys())
-def test_the_plain_forms_are_answered_without_click(line: list[str]) -> None:
+def test_plain_forms_need_no_click(line: list[str]) -> None:
     parsed = without_click.parse([FAMILIES[line[0]], *line])
     assert parsed is not None
-    assert by_quick(parsed) == by_click(line[0], line[1:])
+    assert by_without_click(parsed) == by_click(line[0], line[1:])
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`liza replay`: the records of a blackboard played back, as a process of its own that leaves no trace."""
+"""`liza replay`: the records of a blackboard played back, without leaving a trace."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,7 +28,7 @@ LOG_RULE = "rules:\n  - {name: deploys, condition: count(log where action=deploy
 
 
 class Step(NamedTuple):
-    """What a team does at one moment: log an anomaly, or decide about what is open."""
+    """One step of a team: an anomaly, or a decision on the open trip."""
 
     minutes: int  # since the step before
     kind: str  # of the anomaly; "" for a decision
@@ -40,7 +40,7 @@ def time(minutes: int) -> str:
 
 
 def live(server: Server, folder: Path, steps: Sequence[Step], rules: str | None = None) -> list[dict[str, Any]]:
-    """A team at work that has its blackboard checked after each record and each decision; the trips it had."""
+    """Run a team that checks its blackboard after each record and each decision; returns its trips."""
     state = new_board(folder, f"version: 1\nsprint: {{timeline: {{started: {time(0)}}}}}\nanomalies: []\n")
     if rules is not None:
         (folder / ".liza" / "rules.yaml").write_text(rules)
@@ -67,7 +67,7 @@ def live(server: Server, folder: Path, steps: Sequence[Step], rules: str | None 
 
 
 def files(folder: Path) -> dict[str, tuple[bytes, int]]:
-    """Every file of the blackboard, with its bytes and when it was written."""
+    """Every file of the blackboard, with its bytes and mtime."""
     return {
         str(path): (path.read_bytes() if path.is_file() else b"", path.stat().st_mtime_ns)
         for path in sorted((folder / ".liza").rglob("*"), key=str)
@@ -75,18 +75,18 @@ def files(folder: Path) -> dict[str, tuple[bytes, int]]:
 
 
 def board(folder: Path, *minutes: int) -> Path:
-    """A blackboard with a retry at each of these times, in this order in the file."""
+    """A blackboard with a retry at each of these times, in file order."""
     record = "- {timestamp: %s, task: task-%s, type: retry_loop, details: {error_pattern: a b c, count: 3}}\n"
     lines = [record % (time(at), number) for number, at in enumerate(minutes)]
     return new_board(folder, "version: 1\nanomalies:\n" + "".join(lines))
 
 
 def retries(*minutes: int, text: str = "timeout after 30 s") -> list[Step]:
-    """Retries that far apart."""
+    """Retries with these gaps in minutes."""
     return [Step(each, "retry_loop", text) for each in minutes]
 
 
-ENOUGH = [Phase.explicit, Phase.generate]  # each example is many processes: a failing one is not made smaller
+ENOUGH = [Phase.explicit, Phase.generate]  # each example is many processes: no shrinking
 DECIDED = Step(5, "", "ADR-7")
 
 
@@ -99,12 +99,12 @@ def worked(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def twice(worked: Path, tmp_path: Path) -> Path:
-    """A blackboard whose team was stopped twice, went on once, and is stopped."""
+    """A blackboard with two trips, the first resolved, the second open."""
     copytree(worked, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 
-# --- what really happened comes again ---------------------------------------------------------------------------------
+# --- replaying recorded trips -----------------------------------------------------------------------------------------
 
 STEPS = st.lists(
     st.builds(
@@ -119,9 +119,7 @@ STEPS = st.lists(
 
 @settings(max_examples=10, phases=ENOUGH)
 @given(steps=STEPS, rules=st.sampled_from([None, OWN]))
-def test_what_a_team_went_through_comes_again_trip_by_trip(
-    server: Server, steps: list[Step], rules: str | None
-) -> None:
+def test_replay_repeats_every_recorded_trip(server: Server, steps: list[Step], rules: str | None) -> None:
     with TemporaryDirectory() as folder:
         history = live(server, Path(folder), steps, rules) if steps else []
         if not steps:
@@ -147,7 +145,7 @@ def test_what_a_team_went_through_comes_again_trip_by_trip(
     assert also == [set(entry.get("also_matched", ())) for entry in history]
 
 
-def test_trips_are_shown_with_their_records_and_what_became_of_them(twice: Path) -> None:
+def test_trips_are_shown_with_records_and_outcome(twice: Path) -> None:
     ran = liza(twice, "replay")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.splitlines() == [
@@ -161,7 +159,7 @@ def test_trips_are_shown_with_their_records_and_what_became_of_them(twice: Path)
     ]
 
 
-def test_json_names_the_records_behind_each_trip(twice: Path) -> None:
+def test_json_names_the_records_of_each_trip(twice: Path) -> None:
     document = liza(twice, "replay", "--json").json
     assert document["events"] == {"records": 7, "resolutions": 1, "without_time": 0}
     first, second = document["replays"][0]["trips"]
@@ -171,7 +169,7 @@ def test_json_names_the_records_behind_each_trip(twice: Path) -> None:
     assert [each["key"] for each in second["evidence"]] == [4, 5, 6]
 
 
-def test_a_recorded_trip_that_does_not_come_again_is_named(twice: Path) -> None:
+def test_recorded_trip_missing_in_replay_is_named(twice: Path) -> None:
     state = twice / ".liza" / "state.yaml"
     state.write_text(state.read_text().replace("task: task-2", "task: task-99"))
     lines = liza(twice, "replay").out.splitlines()
@@ -182,7 +180,7 @@ def test_a_recorded_trip_that_does_not_come_again_is_named(twice: Path) -> None:
     )
 
 
-def test_records_that_stand_out_of_order_trip_as_recorded(tmp_path: Path) -> None:
+def test_records_out_of_order_trip_as_recorded(tmp_path: Path) -> None:
     board(tmp_path, 10, 5, 20)
     assert liza(tmp_path, "analyze", "--now", time(20)).code == 3
     lines = liza(tmp_path, "replay").out.splitlines()
@@ -190,7 +188,7 @@ def test_records_that_stand_out_of_order_trip_as_recorded(tmp_path: Path) -> Non
     assert lines[-1] == "      still open at the end  (as recorded)"
 
 
-def test_a_trip_with_a_name_that_is_none_is_left_out(tmp_path: Path) -> None:
+def test_invalid_trip_id_is_left_out(tmp_path: Path) -> None:
     state = board(tmp_path, 1)
     entry = "{pattern: x, trip_id: [1], result: TRIGGERED}"
     state.write_text(f"{state.read_text()}circuit_breaker: {{history: [{entry}]}}\n")
@@ -202,7 +200,7 @@ def test_a_trip_with_a_name_that_is_none_is_left_out(tmp_path: Path) -> None:
 # --- what would have happened -----------------------------------------------------------------------------------------
 
 
-def test_a_higher_threshold_trips_later_or_not_at_all(twice: Path) -> None:
+def test_higher_threshold_trips_later_or_never(twice: Path) -> None:
     now, then = liza(twice, "replay", "--set", "retry_cluster.threshold=4", "--json").json["replays"]
     assert [trip["at"] for trip in now["trips"]] == ["2025-01-18T00:30:00Z", "2025-01-18T02:05:00Z"]
     assert [(trip["at"], trip["as_recorded"]) for trip in then["trips"]] == [("2025-01-18T00:40:00Z", False)]
@@ -213,7 +211,7 @@ def test_a_higher_threshold_trips_later_or_not_at_all(twice: Path) -> None:
 
 @settings(max_examples=10, phases=ENOUGH)
 @given(st.lists(st.integers(1, 60), max_size=12), st.integers(1, 6))
-def test_no_threshold_finds_more_than_a_lower_one(server: Server, gaps: list[int], threshold: int) -> None:
+def test_higher_threshold_never_finds_more(server: Server, gaps: list[int], threshold: int) -> None:
     with TemporaryDirectory() as folder:
         now = 0
         lines = []
@@ -231,14 +229,14 @@ def test_no_threshold_finds_more_than_a_lower_one(server: Server, gaps: list[int
     assert len(other["trips"]) == (len(gaps) >= threshold + 1)
 
 
-def test_other_rules_are_compared_with_those_in_force(twice: Path) -> None:
+def test_other_rules_are_compared_with_active_ones(twice: Path) -> None:
     (twice / "other.yaml").write_text("rules: [{name: any, condition: count() >= 1, severity: SPEC_FLAW}]\n")
     _, then = liza(twice, "replay", "--rules", "other.yaml", "--json").json["replays"]
     assert (then["rules"], [trip["rule"] for trip in then["trips"]]) == ("other.yaml", ["any", "any"])
     assert then["trips"][0]["record"]["key"] == 0
 
 
-def test_exact_matching_is_that_of_equal_texts(server: Server, tmp_path: Path) -> None:
+def test_exact_matching_groups_equal_texts(server: Server, tmp_path: Path) -> None:
     texts = ["timeout after 30 s", "timeout after 5 s", "timeout after 30 s", "timeout after 7 s", "timeout after 30 s"]
     live(server, tmp_path, [Step(10, "retry_loop", text) for text in texts])
     (similar,) = liza(tmp_path, "replay", "--json").json["replays"]
@@ -249,7 +247,7 @@ def test_exact_matching_is_that_of_equal_texts(server: Server, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("window", "trips"), [("all", 2), ("15m", 0), ("1h", 2), ("last 2", 0), ("current_sprint", 2)])
-def test_a_window_is_tried_for_all_rules(twice: Path, window: str, trips: int) -> None:
+def test_window_applies_to_all_rules(twice: Path, window: str, trips: int) -> None:
     (replay,) = liza(twice, "replay", "--window", window, "--json").json["replays"]
     assert len(replay["trips"]) == trips
 
@@ -258,12 +256,12 @@ def test_a_window_is_tried_for_all_rules(twice: Path, window: str, trips: int) -
     ("since", "trips"),
     [("2025-01-18T00:45:00Z", 2), ("2025-01-18T00:45:01Z", 1), ("10m", 1), ("2h", 2), ("99999999d", 2)],
 )
-def test_trips_are_shown_that_happen_or_are_open_from_then_on(twice: Path, since: str, trips: int) -> None:
+def test_since_shows_trips_open_or_later(twice: Path, since: str, trips: int) -> None:
     (replay,) = liza(twice, "replay", "--since", since, "--json").json["replays"]
     assert len(replay["trips"]) == trips
 
 
-def test_matches_of_rules_that_only_watch_are_told_from_then_on(tmp_path: Path) -> None:
+def test_since_limits_observed_matches(tmp_path: Path) -> None:
     board(tmp_path, 1, 2, 3)
     watched = "rules: [{name: watched, condition: count() >= 2, severity: SPEC_FLAW, mode: observe}]\n"
     (tmp_path / ".liza" / "rules.yaml").write_text(watched)
@@ -276,13 +274,13 @@ def test_matches_of_rules_that_only_watch_are_told_from_then_on(tmp_path: Path) 
     assert observed(time(3)) == []
 
 
-def test_the_difference_is_that_of_what_is_shown(twice: Path) -> None:
+def test_difference_counts_only_shown_trips(twice: Path) -> None:
     words = ("replay", "--set", "retry_cluster.window=15m")
     assert liza(twice, *words).out.splitlines()[-1] == "difference: 2 fewer"
     assert liza(twice, *words, "--since", "2025-01-18T00:45:01Z").out.splitlines()[-1] == "difference: 1 fewer"
 
 
-def test_silences_hold_when_they_held(server: Server, tmp_path: Path) -> None:
+def test_silences_apply_at_their_time(server: Server, tmp_path: Path) -> None:
     live(server, tmp_path, retries(10, 10))
     state = tmp_path / ".liza" / "state.yaml"
     silence = f"{{id: s1, rule: retry_cluster, all: true, created: {time(5)}, until: {time(60)}, reason: r, by: ann}}"
@@ -295,7 +293,7 @@ def test_silences_hold_when_they_held(server: Server, tmp_path: Path) -> None:
     assert [each["silence"]["id"] for each in replay["silenced"]] == ["s1"]
 
 
-def test_rules_that_look_at_the_log_see_it(tmp_path: Path) -> None:
+def test_log_rules_read_the_log(tmp_path: Path) -> None:
     new_board(tmp_path)
     (tmp_path / ".liza" / "rules.yaml").write_text(LOG_RULE)
     entries = [f"- {{timestamp: {time(at)}, agent: a, action: deploy, detail: x}}\n" for at in (1, 2)]
@@ -304,7 +302,7 @@ def test_rules_that_look_at_the_log_see_it(tmp_path: Path) -> None:
     assert [trip["record"] for trip in replay["trips"]] == [{"stream": "log", "key": 1}]
 
 
-def test_other_rules_that_look_at_the_log_see_it_where_those_in_force_do_not(tmp_path: Path) -> None:
+def test_other_log_rules_read_the_log_too(tmp_path: Path) -> None:
     new_board(tmp_path)
     (tmp_path / "other.yaml").write_text(LOG_RULE)
     entries = [f"- {{timestamp: {time(at)}, agent: a, action: deploy, detail: x}}\n" for at in (1, 2)]
@@ -314,7 +312,7 @@ def test_other_rules_that_look_at_the_log_see_it_where_those_in_force_do_not(tmp
     assert [trip["record"] for trip in then["trips"]] == [{"stream": "log", "key": 1}]
 
 
-# --- nothing is left behind, and nothing acts on a terminal -----------------------------------------------------------
+# --- no traces, and no control characters on a terminal ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -322,18 +320,18 @@ def test_other_rules_that_look_at_the_log_see_it_where_those_in_force_do_not(tmp
     [[], ["--json"], ["--exact"], ["--set", "retry_cluster.threshold=4"], ["--window", "all"], ["--svg", "drawn.svg"]],
     ids=" ".join,
 )
-def test_nothing_of_the_blackboard_is_touched(twice: Path, words: list[str]) -> None:
+def test_replay_changes_no_file(twice: Path, words: list[str]) -> None:
     before = files(twice)
     assert liza(twice, "replay", *words).code == 0
     assert files(twice) == before
 
 
-def test_the_picture_is_drawn_where_it_is_asked_for(twice: Path) -> None:
+def test_svg_is_written_where_asked(twice: Path) -> None:
     assert liza(twice, "replay", "--svg", "drawn.svg").out.splitlines()[-1] == "drawn: drawn.svg"
     assert ElementTree.parse(twice / "drawn.svg").getroot().tag.endswith("svg")
 
 
-def test_a_picture_that_cannot_be_written_is_said(twice: Path) -> None:
+def test_unwritable_svg_is_reported(twice: Path) -> None:
     ran = liza(twice, "replay", "--svg", "no/such/folder.svg")
     assert (ran.code, ran.err) == (
         1,
@@ -341,7 +339,7 @@ def test_a_picture_that_cannot_be_written_is_said(twice: Path) -> None:
     )
 
 
-def test_a_blackboard_without_records_says_so(tmp_path: Path) -> None:
+def test_empty_board_has_no_trips(tmp_path: Path) -> None:
     new_board(tmp_path)
     assert liza(tmp_path, "replay").out.splitlines() == [
         "there are no records to play back",
@@ -350,7 +348,7 @@ def test_a_blackboard_without_records_says_so(tmp_path: Path) -> None:
     ]
 
 
-def test_records_without_a_time_are_counted_and_told(tmp_path: Path) -> None:
+def test_records_without_time_are_reported(tmp_path: Path) -> None:
     records = "".join(f"- {{type: retry_loop, task: t{n}, details: {{error_pattern: a b c}}}}\n" for n in range(3))
     new_board(tmp_path, f"version: 1\nanomalies:\n{records}")
     ran = liza(tmp_path, "replay")
@@ -359,7 +357,7 @@ def test_records_without_a_time_are_counted_and_told(tmp_path: Path) -> None:
     assert "rules in force: 1 trip" in ran.out
 
 
-def test_what_agents_wrote_is_shown_harmless(tmp_path: Path) -> None:
+def test_untrusted_text_is_escaped(tmp_path: Path) -> None:
     text = NASTY.replace("\x1b", "\\e").replace("\x07", "\\a").replace("\x9b", "\\x9b")
     record = f'  - {{timestamp: %s, task: "{text}", type: retry_loop, details: {{error_pattern: "{text}"}}}}\n'
     decided = f'resolution: "{text}", resolved_at: {time(5)}, resolved_by: "{text}"'
@@ -394,7 +392,7 @@ def test_what_agents_wrote_is_shown_harmless(tmp_path: Path) -> None:
         (["--since", "yesterday"], "--since", "2h"),
     ],
 )
-def test_a_setting_that_has_no_meaning_is_refused(tmp_path: Path, words: list[str], message: str, hint: str) -> None:
+def test_invalid_setting_is_refused(tmp_path: Path, words: list[str], message: str, hint: str) -> None:
     new_board(tmp_path)
     ran = liza(tmp_path, "replay", *words)
     assert ran.code == 2
@@ -402,11 +400,11 @@ def test_a_setting_that_has_no_meaning_is_refused(tmp_path: Path, words: list[st
     assert hint in ran.hint()
 
 
-def test_without_a_blackboard_nothing_is_played(tmp_path: Path) -> None:
+def test_replay_needs_a_board(tmp_path: Path) -> None:
     ran = liza(tmp_path, "replay")
     assert (ran.code, ran.out) == (1, "")
 
 
-def test_an_unreadable_blackboard_is_never_a_quiet_one(tmp_path: Path) -> None:
+def test_unreadable_board_is_degraded(tmp_path: Path) -> None:
     new_board(tmp_path, "version: 1\nanomalies: [\n")
     assert liza(tmp_path, "replay").code == 4

@@ -1,4 +1,4 @@
-"""`liza resolve` and `liza trip`: a human decides."""
+"""`liza resolve` and `liza trip`: decisions of a person."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ AT = "2025-01-18T18:00:00Z"
 
 
 @EACH
-def test_a_resolution_closes_the_trip_everywhere(tmp_path: Path, case: Case) -> None:
+def test_resolution_closes_the_trip_everywhere(tmp_path: Path, case: Case) -> None:
     board = tripped(tmp_path, case)
     trip = board.trigger["trip_id"]
     ran = board.resolve("ADR-003: entities are flattened")
@@ -36,7 +36,7 @@ def test_a_resolution_closes_the_trip_everywhere(tmp_path: Path, case: Case) -> 
 
 
 @pytest.mark.parametrize("name", ["log.yaml", "circuit_breaker_report.md"])
-def test_a_fifo_in_the_place_of_a_file_keeps_nobody_waiting(tmp_path: Path, name: str) -> None:
+def test_fifo_in_place_of_a_file_blocks_nothing(tmp_path: Path, name: str) -> None:
     board = board_with(tmp_path, *RETRY.records)
     (board.folder / name).unlink(missing_ok=True)
     os.mkfifo(board.folder / name)
@@ -50,7 +50,7 @@ def test_a_fifo_in_the_place_of_a_file_keeps_nobody_waiting(tmp_path: Path, name
     assert board.section["status"] == "OK"
 
 
-def test_what_was_resolved_does_not_trip_again_and_what_is_new_does(tmp_path: Path) -> None:
+def test_resolved_records_stay_quiet_and_new_ones_trip(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     board.resolve()
     quiet = board.analyze(now=LATER)
@@ -63,10 +63,10 @@ def test_what_was_resolved_does_not_trip_again_and_what_is_new_does(tmp_path: Pa
     assert board.analyze(now=LATER).code == 3
     assert len(board.trips) == 2
     assert board.trips[0]["trip_id"] != board.trips[1]["trip_id"]
-    assert "ADR-003 created" in board.report.read_text(), "a report says when a pattern was resolved before"
+    assert "ADR-003 created" in board.report.read_text(), "a report shows earlier resolutions of its pattern"
 
 
-def test_the_partial_counts_of_other_patterns_survive_a_resolution(tmp_path: Path) -> None:
+def test_partial_counts_survive_a_resolution(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records, ASSUMPTION.records[0])
     board.analyze()
     board.resolve()
@@ -76,15 +76,15 @@ def test_the_partial_counts_of_other_patterns_survive_a_resolution(tmp_path: Pat
     assert board.trigger["pattern"] == "assumption_cascade"
 
 
-def test_a_record_that_looks_like_a_resolved_one_but_came_later_counts(tmp_path: Path) -> None:
-    """Of two equal records a resolution deals with the one that it saw."""
+def test_later_record_equal_to_resolved_one_counts(tmp_path: Path) -> None:
+    """A resolution acknowledges only those of several equal records that it saw."""
     board = tripped(tmp_path)
     board.resolve()
     board.add(*RETRY.records)
     assert board.analyze(now=LATER).code == 3
 
 
-def test_all_patterns_of_a_trip_are_resolved_with_it(tmp_path: Path) -> None:
+def test_all_patterns_of_a_trip_are_resolved_together(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records, *ASSUMPTION.records)
     board.analyze()
     board.resolve()
@@ -93,7 +93,7 @@ def test_all_patterns_of_a_trip_are_resolved_with_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\t\n"])
-def test_an_empty_text_is_refused_and_nothing_changes(tmp_path: Path, text: str) -> None:
+def test_empty_text_is_refused(tmp_path: Path, text: str) -> None:
     board = tripped(tmp_path)
     before = board.files()
     ran = board.resolve(text)
@@ -102,13 +102,13 @@ def test_an_empty_text_is_refused_and_nothing_changes(tmp_path: Path, text: str)
     assert board.files() == before
 
 
-def test_a_resolution_needs_a_text(tmp_path: Path) -> None:
+def test_resolution_needs_a_text(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     assert board.run("resolve").code == 2
     assert board.section["status"] == "TRIGGERED"
 
 
-def test_nothing_to_resolve_is_said_and_is_no_error(tmp_path: Path) -> None:
+def test_resolving_nothing_is_no_error(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records[:2])
     before = board.state.read_bytes()
     ran = board.resolve()
@@ -128,7 +128,7 @@ def test_resolving_twice_keeps_the_first_decision(tmp_path: Path) -> None:
     assert board.files() == before
 
 
-def test_a_text_is_kept_as_it_was_written(tmp_path: Path) -> None:
+def test_text_is_kept_verbatim(tmp_path: Path) -> None:
     text = "first: # line\n  - \"quoted\" 'both'\n\n{{ 7*7 }} | `x` <b>\n\u202e end"
     board = tripped(tmp_path)
     board.resolve(text)
@@ -139,7 +139,7 @@ def test_a_text_is_kept_as_it_was_written(tmp_path: Path) -> None:
     assert "{{ 7\\*7 }}" in report
 
 
-def test_a_long_decision_is_in_the_archived_report_to_its_last_word(tmp_path: Path) -> None:
+def test_long_decision_is_archived_whole(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     text = "because of what we saw in the report, " * 20 + "we drop nested entities"
     board.resolve(text)
@@ -148,7 +148,7 @@ def test_a_long_decision_is_in_the_archived_report_to_its_last_word(tmp_path: Pa
 
 
 @pytest.mark.parametrize("kind", ["touched", "written", "a folder", "a dangling link"])
-def test_a_checkpoint_of_a_human_is_neither_overwritten_nor_removed(tmp_path: Path, kind: str) -> None:
+def test_persons_checkpoint_is_never_replaced_or_removed(tmp_path: Path, kind: str) -> None:
     board = board_with(tmp_path, *RETRY.records)
     if kind == "a folder":
         board.checkpoint.mkdir()
@@ -171,7 +171,7 @@ def test_a_checkpoint_of_a_human_is_neither_overwritten_nor_removed(tmp_path: Pa
     assert board.analyze(now=LATER).code == 0
 
 
-def test_a_checkpoint_made_by_a_human_after_the_trip_stays(tmp_path: Path) -> None:
+def test_persons_checkpoint_made_after_the_trip_stays(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     board.checkpoint.unlink()
     board.checkpoint.touch()
@@ -179,13 +179,13 @@ def test_a_checkpoint_made_by_a_human_after_the_trip_stays(tmp_path: Path) -> No
     assert board.checkpoint.exists()
 
 
-def test_the_resolver_is_the_user_if_nobody_is_named(tmp_path: Path) -> None:
+def test_default_resolver_is_the_user(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     assert board.run("-m", "decided", program="liza-resolve", env={"LOGNAME": "carol"}).code == 0
     assert board.trips[0]["resolved_by"] == "carol"
 
 
-def test_the_json_of_a_resolution(tmp_path: Path) -> None:
+def test_json_of_a_resolution(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     trip = board.trigger["trip_id"]
     answer = board.resolve("done", "--json").json
@@ -195,7 +195,7 @@ def test_the_json_of_a_resolution(tmp_path: Path) -> None:
     assert answer["checkpoint_left"] is False
 
 
-def test_a_decision_on_a_board_that_cannot_be_read_is_not_taken(tmp_path: Path) -> None:
+def test_unreadable_board_takes_no_decision(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     board.save("a: [\n")
     before = board.files()
@@ -203,8 +203,8 @@ def test_a_decision_on_a_board_that_cannot_be_read_is_not_taken(tmp_path: Path) 
     assert board.files() == before
 
 
-def test_a_trip_of_another_tool_is_resolved_in_its_own_terms(tmp_path: Path) -> None:
-    """It has no trip id; each resolution is logged all the same."""
+def test_trip_of_another_tool_is_resolved(tmp_path: Path) -> None:
+    """It has no trip id; each resolution is logged."""
     board = board_with(tmp_path)
     for day in (1, 2):
         _trip_of_another_tool(board, f"2025-01-1{day}T10:00:00Z")
@@ -223,7 +223,7 @@ def _trip_of_another_tool(board: Board, at: str) -> None:
 # --- by hand --------------------------------------------------------------------------------------------------------
 
 
-def test_a_trip_by_hand_goes_the_same_way(tmp_path: Path) -> None:
+def test_manual_trip_halts_reports_and_resolves(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records[:2])
     ran = board.run("trip", "-m", "three ways to mock the sandbox", "--severity", "VISION_FLAW", "--now", NOW)
     assert ran.code == 3
@@ -265,24 +265,24 @@ def test_trip_on_an_open_breaker_keeps_its_text_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [("-m", "  "), (), ("-m", "x", "--severity", "SPEC_FLAWS")])
-def test_a_trip_by_hand_that_has_no_meaning_stops_nobody(tmp_path: Path, options: tuple[str, ...]) -> None:
+def test_invalid_manual_trip_halts_nothing(tmp_path: Path, options: tuple[str, ...]) -> None:
     board = board_with(tmp_path)
     before = board.files()
     assert board.run("trip", *options).code in (1, 2)
     assert board.files() == before
 
 
-def test_a_person_can_stop_the_agents_even_if_the_board_cannot_be_read(tmp_path: Path) -> None:
-    """The halt comes first; that the rest could not be done is told."""
+def test_manual_trip_halts_on_unreadable_board(tmp_path: Path) -> None:
+    """The halt comes first; failed follow-up steps are reported."""
     board = board_with(tmp_path)
     board.save("anomalies: [\n")
     ran = board.run("trip", "-m", "stop, they are deleting things")
     assert ran.code in (3, 4)
     assert ran.err
-    assert board.checkpoint.exists(), "somebody pulled the emergency brake and nothing happened"
+    assert board.checkpoint.exists(), "a person's emergency stop had no effect"
 
 
-def test_the_resolve_script_is_the_same_command(tmp_path: Path) -> None:
+def test_resolve_script_is_the_same_command(tmp_path: Path) -> None:
     assert (BIN / "liza-resolve").exists()
     board = tripped(tmp_path)
     assert board.run("-m", " ", program="liza-resolve").code == 1
@@ -290,7 +290,7 @@ def test_the_resolve_script_is_the_same_command(tmp_path: Path) -> None:
     assert board.section["status"] == "OK"
 
 
-def test_who_comes_second_is_told_what_was_decided_and_that_this_is_not(tmp_path: Path) -> None:
+def test_second_resolver_sees_the_first_decision(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     assert board.run("resolve", "-m", "ADR-003: flatten", "--by", "alice").code == 0
     before = board.section
@@ -303,7 +303,7 @@ def test_who_comes_second_is_told_what_was_decided_and_that_this_is_not(tmp_path
     assert "not entered" not in board.run("resolve", "-m", "ADR-003: flatten", "--by", "bob").out
 
 
-def test_a_checkpoint_that_is_a_folder_is_removed_by_the_command_that_is_named(tmp_path: Path) -> None:
+def test_suggested_command_removes_a_checkpoint_folder(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     board.checkpoint.unlink()
     board.checkpoint.mkdir()
@@ -314,8 +314,8 @@ def test_a_checkpoint_that_is_a_folder_is_removed_by_the_command_that_is_named(t
 
 
 @pytest.mark.parametrize("name", ["al\nice", "al\r\nice", "al\u2028ice", "\tal\x0bice ", "al\x1b[31mice", "- al: ice"])
-def test_a_name_of_any_kind_is_one_line_and_is_logged_once(tmp_path: Path, name: str) -> None:
-    """A decision is known to be logged by its trip id, whatever the text of the entry looks like."""
+def test_any_name_is_one_line_and_logged_once(tmp_path: Path, name: str) -> None:
+    """A decision is recognised in the log by its trip id, not by the text of the entry."""
     board = tripped(tmp_path)
     assert board.run("resolve", "-m", "fixed", "--by", name, "--now", LATER).code == 0
     for minute in range(3):
@@ -324,7 +324,7 @@ def test_a_name_of_any_kind_is_one_line_and_is_logged_once(tmp_path: Path, name:
     assert board.trips[0]["resolved_by"].isprintable()
 
 
-def test_a_name_with_a_line_break_written_by_hand_is_logged_once(tmp_path: Path) -> None:
+def test_hand_written_name_with_line_break_is_logged_once(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     board.resolve()
     board.edit("resolved_by: alice", 'resolved_by: "al\\nice"')

@@ -16,7 +16,7 @@ SHIPPED = [
 GATEWAY = ("HTTP 502 from the gateway", "HTTP 503 from the gateway")
 HUGE = "9" * 5_000
 FLOOD = "x" * (1 << 20)
-# As YAML writes it in double quotes.
+# NASTY as a double-quoted YAML string.
 QUOTED = '"' + NASTY.replace("\x1b", r"\e").replace("\x07", r"\a").replace("\x9b", r"\x9b") + r'\0"'
 
 
@@ -50,7 +50,7 @@ def envelope(result: Result, command: str, status: str) -> dict[str, Any]:
 # --- list -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_shipped_rules_are_listed_in_their_order(tmp_path: Path) -> None:
+def test_shipped_rules_are_listed_in_order(tmp_path: Path) -> None:
     new_board(tmp_path)
     result = liza(tmp_path, "rules", "list")
     assert (result.code, result.err) == (0, "")
@@ -75,7 +75,7 @@ rules:
 """
 
 
-def test_what_the_own_file_changes_is_told(tmp_path: Path) -> None:
+def test_list_shows_changes_of_own_file(tmp_path: Path) -> None:
     new_board(tmp_path)
     own_rules(tmp_path, CHANGED)
     result = liza(tmp_path, "rules", "list")
@@ -91,7 +91,7 @@ def test_what_the_own_file_changes_is_told(tmp_path: Path) -> None:
     ]
 
 
-def test_the_json_of_the_list(tmp_path: Path) -> None:
+def test_json_of_the_list(tmp_path: Path) -> None:
     new_board(tmp_path)
     own_rules(tmp_path, CHANGED)
     answer = envelope(liza(tmp_path, "rules", "list", "--json"), "rules list", "ok")
@@ -104,7 +104,7 @@ def test_the_json_of_the_list(tmp_path: Path) -> None:
     assert (answer["window"], len(answer["changes"])) == ("24h", 3)
 
 
-def test_rules_of_another_file_are_listed_without_a_blackboard(tmp_path: Path) -> None:
+def test_rules_option_lists_without_a_board(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(CHANGED)
     result = liza(tmp_path, "rules", "list", "--rules", "mine.yaml")
     assert result.code == 0
@@ -112,7 +112,7 @@ def test_rules_of_another_file_are_listed_without_a_blackboard(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("words", [("list",), ("check",), ("explain", "retry_cluster")], ids=lambda words: words[0])
-def test_without_a_blackboard_it_is_said_how_to_make_one(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_missing_board_hint_is_init(tmp_path: Path, words: tuple[str, ...]) -> None:
     result = liza(tmp_path, "rules", *words)
     assert result.code == 1
     assert "no .liza/" in result.err
@@ -120,7 +120,7 @@ def test_without_a_blackboard_it_is_said_how_to_make_one(tmp_path: Path, words: 
 
 
 @pytest.mark.parametrize("words", [("list",), ("explain", "retry_cluster")], ids=lambda words: words[0])
-def test_with_a_file_of_rules_that_cannot_be_used_nothing_is_shown(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_invalid_rules_file_shows_only_errors(tmp_path: Path, words: tuple[str, ...]) -> None:
     new_board(tmp_path)
     own_rules(tmp_path, "windw: all\nmatching: exat\n")
     result = liza(tmp_path, "rules", *words)
@@ -134,7 +134,7 @@ def test_with_a_file_of_rules_that_cannot_be_used_nothing_is_shown(tmp_path: Pat
 
 
 @pytest.mark.parametrize("style", ["|", ">"])
-def test_a_condition_of_several_lines_is_shown_on_one(tmp_path: Path, style: str) -> None:
+def test_multiline_condition_is_shown_on_one_line(tmp_path: Path, style: str) -> None:
     new_board(tmp_path)
     own_rules(tmp_path, rule(f"{style}\n    count(type=retry_loop)\n    >= 3"))
     for words in (("list",), ("explain", "own")):
@@ -174,7 +174,7 @@ ERRORS = {
 }
 
 
-def test_every_error_of_a_file_is_listed_at_once_with_its_place(tmp_path: Path) -> None:
+def test_every_error_is_listed_with_position(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text(BAD)
     result = liza(tmp_path, "rules", "check", "bad.yaml")
     assert (result.code, result.err) == (1, "")
@@ -187,7 +187,7 @@ def test_every_error_of_a_file_is_listed_at_once_with_its_place(tmp_path: Path) 
     assert all(line.startswith(start) for line, start in zip(lines, expected, strict=False)), result.out
 
 
-def test_the_json_of_a_bad_file(tmp_path: Path) -> None:
+def test_json_of_a_bad_file(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text(BAD)
     result = liza(tmp_path, "rules", "check", "bad.yaml", "--json")
     assert (result.code, result.err) == (1, "")
@@ -197,7 +197,7 @@ def test_the_json_of_a_bad_file(tmp_path: Path) -> None:
     assert all(each["message"] for each in problems)
 
 
-def test_the_blackboards_own_file_is_checked_unless_another_is_named(tmp_path: Path) -> None:
+def test_own_file_is_checked_unless_another_is_named(tmp_path: Path) -> None:
     new_board(tmp_path)
     own_rules(tmp_path, BAD)
     result = liza(tmp_path, "rules", "check")
@@ -207,7 +207,7 @@ def test_the_blackboards_own_file_is_checked_unless_another_is_named(tmp_path: P
     assert liza(tmp_path, "rules", "check", "good.yaml").code == 0
 
 
-def test_a_good_file_can_be_used_and_what_it_changes_is_told(tmp_path: Path) -> None:
+def test_good_file_is_ok_and_its_changes_are_listed(tmp_path: Path) -> None:
     (tmp_path / "good.yaml").write_text(CHANGED)
     result = liza(tmp_path, "rules", "check", "good.yaml")
     assert (result.code, result.err) == (0, "")
@@ -218,14 +218,14 @@ def test_a_good_file_can_be_used_and_what_it_changes_is_told(tmp_path: Path) -> 
     assert (answer["rules"], answer["disabled"], len(answer["changes"]), answer["problems"]) == (6, 1, 3, [])
 
 
-def test_a_file_without_a_rule_is_good(tmp_path: Path) -> None:
+def test_file_without_rules_is_ok(tmp_path: Path) -> None:
     for text in ("", "# nothing yet\n", "---\n", "rules:\n", "rules: []\n"):
         (tmp_path / "rules.yaml").write_text(text)
         result = liza(tmp_path, "rules", "check", "rules.yaml")
         assert (result.code, result.out) == (0, "rules.yaml: ok, 6 rules in force\n"), text
 
 
-def test_a_blackboard_without_own_rules_has_the_shipped_ones(tmp_path: Path) -> None:
+def test_board_without_own_rules_has_shipped_ones(tmp_path: Path) -> None:
     new_board(tmp_path)
     result = liza(tmp_path, "rules", "check")
     assert result.code == 0
@@ -243,9 +243,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
-def test_a_file_that_cannot_be_read_is_one_error_with_a_hint_that_fits_a_file_of_rules(
-    tmp_path: Path, name: str
-) -> None:
+def test_unreadable_file_is_one_error_with_hint(tmp_path: Path, name: str) -> None:
     raw, message = UNREADABLE[name]
     if raw is not None:
         (tmp_path / "r.yaml").write_bytes(raw)
@@ -258,7 +256,7 @@ def test_a_file_that_cannot_be_read_is_one_error_with_a_hint_that_fits_a_file_of
     assert not [word for word in ("liza init", "liza validate", "mv ") if word in str(problem["hint"])]
 
 
-def test_a_folder_is_no_file_of_rules(tmp_path: Path) -> None:
+def test_folder_is_not_a_rules_file(tmp_path: Path) -> None:
     result = liza(tmp_path, "rules", "check", ".")
     assert result.code == 1
     assert "it is a folder" in result.out
@@ -291,7 +289,7 @@ ODD_RULES = {
 
 
 @pytest.mark.parametrize("text", ODD_RULES.values(), ids=ODD_RULES.keys())
-def test_no_file_of_rules_is_too_odd_to_be_checked_listed_and_explained(tmp_path: Path, text: str) -> None:
+def test_any_odd_rules_file_is_handled(tmp_path: Path, text: str) -> None:
     new_board(tmp_path)
     own_rules(tmp_path, text)
     for words in (("check",), ("list",), ("explain", "own")):
@@ -304,7 +302,7 @@ def test_no_file_of_rules_is_too_odd_to_be_checked_listed_and_explained(tmp_path
         assert answer.json["schema"] == 1
 
 
-def test_names_that_are_given_come_back_harmless(tmp_path: Path) -> None:
+def test_names_from_the_command_line_are_escaped(tmp_path: Path) -> None:
     new_board(tmp_path)
     for words in (["check", NASTY], ["list", "--rules", NASTY], ["explain", NASTY], [NASTY], ["list", NASTY]):
         result = on_a_terminal(tmp_path, "rules", *words)

@@ -1,4 +1,4 @@
-"""`liza rules explain`: why a rule did what it did."""
+"""`liza rules explain`: why a rule matched or not."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ SEEN = (
 )
 
 
-def test_explain_shows_the_groups_the_fullest_first_and_what_each_lacks(tmp_path: Path) -> None:
+def test_explain_orders_groups_and_shows_what_is_missing(tmp_path: Path) -> None:
     file = new_board(tmp_path, state(*SEEN))
     result = liza(tmp_path, "rules", "explain", "retry_cluster", *NOW)
     assert (result.code, result.err) == (0, "")
@@ -42,7 +42,7 @@ def test_explain_shows_the_groups_the_fullest_first_and_what_each_lacks(tmp_path
     assert file.read_text() == state(*SEEN)
 
 
-def test_explain_missed_shows_what_does_not_count_and_what_nearly_met(tmp_path: Path) -> None:
+def test_missed_shows_uncounted_records_and_near_misses(tmp_path: Path) -> None:
     new_board(tmp_path, state(*SEEN))
     out = liza(tmp_path, "rules", "explain", "retry_cluster", "--missed", *NOW).out
     assert "  anomalies[5]  task-5: it has no error_pattern\n" in out
@@ -54,7 +54,7 @@ def test_explain_missed_shows_what_does_not_count_and_what_nearly_met(tmp_path: 
     assert "502 / 503" in nearly[2]
 
 
-def test_the_json_of_explain(tmp_path: Path) -> None:
+def test_json_of_explain(tmp_path: Path) -> None:
     new_board(tmp_path, state(*SEEN))
     answer = envelope(liza(tmp_path, "rules", "explain", "retry_cluster", "--json", *NOW), "rules explain", "ok")
     groups = [(each["key"], each["count"], each["threshold"], each["matches"]) for each in answer["groups"]]
@@ -74,7 +74,7 @@ def test_the_json_of_explain(tmp_path: Path) -> None:
     assert near["similarity"] == pytest.approx(0.94, abs=0.01)
 
 
-def test_explain_says_what_matches_where_a_check_would_trip(tmp_path: Path) -> None:
+def test_explain_shows_match_where_analyze_would_trip(tmp_path: Path) -> None:
     new_board(tmp_path, state(*SEEN, anomaly("timeout after 9 s", "15:00", "task-9")))
     out = liza(tmp_path, "rules", "explain", "retry_cluster", *NOW).out
     assert "● 3 of 3  timeout after 30 s  matches\n" in out
@@ -87,7 +87,7 @@ SILENCE = (
 )
 
 
-def test_explain_tells_what_is_silenced(tmp_path: Path) -> None:
+def test_explain_shows_silences(tmp_path: Path) -> None:
     new_board(tmp_path, state(*SEEN, anomaly("timeout after 9 s", "15:00", "task-9"), more=SILENCE))
     result = liza(tmp_path, "rules", "explain", "retry_cluster", *NOW)
     assert "● 3 of 3  timeout after 30 s  silenced\n" in result.out
@@ -96,7 +96,7 @@ def test_explain_tells_what_is_silenced(tmp_path: Path) -> None:
     assert [each["silence"]["id"] for each in answer["silenced"]] == ["silence-1"]
 
 
-def test_what_a_resolution_dealt_with_is_not_said_to_match(tmp_path: Path) -> None:
+def test_acknowledged_evidence_is_not_shown_as_match(tmp_path: Path) -> None:
     new_board(tmp_path, state(*SEEN, anomaly("timeout after 9 s", "15:00", "task-9")))
     own_rules(tmp_path, "rules:\n- {name: retry_cluster, rearm: any_new}\n")
     assert liza(tmp_path, "analyze", *NOW).code == 3
@@ -106,7 +106,7 @@ def test_what_a_resolution_dealt_with_is_not_said_to_match(tmp_path: Path) -> No
     assert not any(each["matches"] for each in answer["groups"])
 
 
-def test_a_group_that_lacks_different_values_is_shown(tmp_path: Path) -> None:
+def test_group_lacking_distinct_values_is_shown(tmp_path: Path) -> None:
     new_board(tmp_path, state(*[anomaly("timeout", f"14:0{n}") for n in range(3)]))
     own_rules(tmp_path, rule('"count(type=retry_loop, similar(error_pattern), distinct(task) >= 3) >= 3"'))
     out = liza(tmp_path, "rules", "explain", "own", *NOW).out
@@ -114,19 +114,19 @@ def test_a_group_that_lacks_different_values_is_shown(tmp_path: Path) -> None:
     assert "task" in out.partition("\n\n")[2]
 
 
-def test_with_exact_only_equal_texts_are_in_a_group(tmp_path: Path) -> None:
+def test_exact_groups_only_equal_texts(tmp_path: Path) -> None:
     new_board(tmp_path, state(*SEEN))
     answer = liza(tmp_path, "rules", "explain", "retry_cluster", "--exact", "--missed", "--json", *NOW).json
     assert ([each["count"] for each in answer["groups"]], answer["near"]) == ([1, 1, 1, 1], [])
 
 
-def test_a_condition_that_nothing_counts_for_says_so(tmp_path: Path) -> None:
+def test_condition_without_counted_records(tmp_path: Path) -> None:
     new_board(tmp_path, state())
     result = liza(tmp_path, "rules", "explain", "retry_cluster")
     assert (result.code, result.out.splitlines()[-1]) == (0, "○ nothing counts for it")
 
 
-def test_a_rule_of_a_file_is_explained_with_the_facts_of_the_blackboard(tmp_path: Path) -> None:
+def test_rule_from_file_is_explained_on_the_board(tmp_path: Path) -> None:
     new_board(tmp_path, state(*SEEN))
     (tmp_path / "mine.yaml").write_text(rule("count(type=retry_loop) >= 3"))
     result = liza(tmp_path, "rules", "explain", "own", "--rules", "mine.yaml", *NOW)
@@ -134,7 +134,7 @@ def test_a_rule_of_a_file_is_explained_with_the_facts_of_the_blackboard(tmp_path
     assert "● 5 of 3  all records  matches" in result.out
 
 
-def test_a_rule_that_is_not_in_force_is_refused_with_the_one_that_was_meant(tmp_path: Path) -> None:
+def test_inactive_rule_is_refused_with_suggestion(tmp_path: Path) -> None:
     new_board(tmp_path)
     own_rules(tmp_path, "rules:\n- {name: spec_gap_cluster, enabled: false}\n")
     result = liza(tmp_path, "rules", "explain", "retry_clustr")
@@ -150,14 +150,14 @@ def test_a_rule_that_is_not_in_force_is_refused_with_the_one_that_was_meant(tmp_
 
 
 @pytest.mark.parametrize("words", [("--now", "never"), ("--compare", "one"), ("--nothing",), ()], ids=str)
-def test_what_has_no_meaning_is_refused(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_invalid_option_is_refused(tmp_path: Path, words: tuple[str, ...]) -> None:
     new_board(tmp_path)
     result = liza(tmp_path, "rules", "explain", *(("retry_cluster", *words) if words else ()))
     assert result.code == 2
     assert result.hint()
 
 
-def test_a_blackboard_that_cannot_be_judged_is_not_explained(tmp_path: Path) -> None:
+def test_unreadable_board_is_not_explained(tmp_path: Path) -> None:
     file = new_board(tmp_path, "version: 1\nanomalies: some\n")
     result = liza(tmp_path, "rules", "explain", "retry_cluster")
     assert (result.code, "state.yaml:2:1: anomalies is not a list" in result.err) == (4, True)
@@ -167,7 +167,7 @@ def test_a_blackboard_that_cannot_be_judged_is_not_explained(tmp_path: Path) -> 
     assert envelope(result, "rules explain", "degraded")["problems"]
 
 
-def test_a_record_that_cannot_be_used_is_told_in_both_forms(tmp_path: Path) -> None:
+def test_unusable_record_is_shown_in_both_formats(tmp_path: Path) -> None:
     new_board(tmp_path, state(anomaly("{a: 1}")))
     assert "anomalies[0]: error_pattern" in liza(tmp_path, "rules", "explain", "retry_cluster").out
     answer = liza(tmp_path, "rules", "explain", "retry_cluster", "--missed", "--json")
@@ -185,7 +185,7 @@ def compared(folder: Path, rule_name: str, one: str, other: str, *more: str) -> 
     return found
 
 
-def test_two_texts_are_compared_as_the_rule_does_it(tmp_path: Path) -> None:
+def test_two_texts_are_compared_by_the_rule(tmp_path: Path) -> None:
     new_board(tmp_path)
     result = liza(tmp_path, "rules", "explain", "retry_cluster", "--compare", *GATEWAY)
     assert result.code == 0
@@ -196,13 +196,13 @@ def test_two_texts_are_compared_as_the_rule_does_it(tmp_path: Path) -> None:
     assert (found["together"], found["similarity"]) == (True, 1)
 
 
-def test_for_a_rule_with_same_two_texts_must_be_the_same(tmp_path: Path) -> None:
+def test_same_rule_requires_the_same_text(tmp_path: Path) -> None:
     new_board(tmp_path)
     assert compared(tmp_path, "assumption_cascade", "one customer", " One  CUSTOMER.")["together"]
     assert not compared(tmp_path, "assumption_cascade", "timeout after 30 s", "timeout after 5 s")["together"]
 
 
-def test_where_texts_must_be_equal_nothing_else_is_together(tmp_path: Path) -> None:
+def test_exact_requires_equal_texts(tmp_path: Path) -> None:
     new_board(tmp_path)
     pair = ("timeout after 30 s", "timeout after 5 s")
     assert not compared(tmp_path, "retry_cluster", *pair, "--exact")["together"]
@@ -211,7 +211,7 @@ def test_where_texts_must_be_equal_nothing_else_is_together(tmp_path: Path) -> N
     assert not compared(tmp_path, "retry_cluster", *pair)["together"]
 
 
-def test_two_texts_that_are_together_on_the_blackboard_are_not_said_to_be_apart(tmp_path: Path) -> None:
+def test_compare_considers_other_texts_on_the_board(tmp_path: Path) -> None:
     texts = [f"disk {word} went away" for word in ("alpha", "beta", "gamma", "delta", "omega")]
     new_board(tmp_path, state(*map(anomaly, texts)))
     answer = liza(tmp_path, "rules", "explain", "retry_cluster", "--json", *NOW).json
@@ -219,7 +219,7 @@ def test_two_texts_that_are_together_on_the_blackboard_are_not_said_to_be_apart(
     assert compared(tmp_path, "retry_cluster", texts[0], texts[1], *NOW)["together"]
 
 
-def test_a_rule_that_compares_no_texts_says_so(tmp_path: Path) -> None:
+def test_rule_without_text_grouping_cannot_compare(tmp_path: Path) -> None:
     new_board(tmp_path)
     result = liza(tmp_path, "rules", "explain", "debt_accumulation", "--compare", "a", "b")
     assert (result.code, "compares no texts" in result.err) == (1, True)
@@ -227,7 +227,7 @@ def test_a_rule_that_compares_no_texts_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("similarity", ["0.5", "0.8", "0.85", "1"])
-def test_two_texts_are_compared_at_any_similarity(tmp_path: Path, similarity: str) -> None:
+def test_texts_are_compared_at_any_similarity(tmp_path: Path, similarity: str) -> None:
     (tmp_path / "mine.yaml").write_text(rule(f'"count(type=retry_loop, similar(error_pattern, {similarity})) >= 3"'))
     pair = ("the link drops on boot", "the link dropped on boot")
     found = compared(tmp_path, "own", *pair, "--rules", "mine.yaml")
@@ -238,7 +238,7 @@ NASTY_PAIRS = [(NASTY, f"{NASTY} x"), (b"\xff\xfe a b", b"\xff a b"), ("x" * 100
 
 
 @pytest.mark.parametrize("pair", NASTY_PAIRS, ids=["for terminals", "not UTF-8", "long", "blank"])
-def test_two_texts_come_back_harmless_and_short(tmp_path: Path, pair: tuple[str | bytes, str | bytes]) -> None:
+def test_compared_texts_are_escaped_and_shortened(tmp_path: Path, pair: tuple[str | bytes, str | bytes]) -> None:
     new_board(tmp_path)
     result = on_a_terminal(tmp_path, "rules", "explain", "retry_cluster", "--compare", *pair)
     assert result.code == 0
@@ -271,7 +271,7 @@ rules:
 
 @pytest.mark.parametrize("field", ["task", "error_pattern"])
 @pytest.mark.parametrize("value", ODD_VALUES.values(), ids=ODD_VALUES.keys())
-def test_no_record_is_too_odd_to_be_explained(tmp_path: Path, field: str, value: str) -> None:
+def test_any_odd_record_is_explained(tmp_path: Path, field: str, value: str) -> None:
     records = [anomaly(value if field == "error_pattern" else "x y z", task=value if field == "task" else "t")] * 2
     new_board(tmp_path, state(*records))
     own_rules(tmp_path, OWN)
@@ -285,7 +285,7 @@ def test_no_record_is_too_odd_to_be_explained(tmp_path: Path, field: str, value:
     assert envelope(answer, "rules explain", "ok")
 
 
-def test_of_many_groups_and_records_only_some_are_shown_unless_one_asks(tmp_path: Path) -> None:
+def test_long_lists_are_shortened_unless_missed(tmp_path: Path) -> None:
     words = [f"{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(60)]
     apart = [anomaly(f"{word} {word}x {word}y {word}z") for word in words]
     new_board(tmp_path, state(*[anomaly("timeout")] * 30, *apart))
@@ -298,7 +298,7 @@ def test_of_many_groups_and_records_only_some_are_shown_unless_one_asks(tmp_path
     assert len(liza(tmp_path, "rules", "explain", "retry_cluster", "--json", *NOW).json["groups"]) == 61
 
 
-def test_colour_is_for_terminals(tmp_path: Path) -> None:
+def test_colour_is_only_for_terminals(tmp_path: Path) -> None:
     new_board(tmp_path, state(*SEEN))
     for words in (("explain", "retry_cluster", "--missed", *NOW), ("list",), ("check",)):
         assert "\x1b" not in liza(tmp_path, "rules", *words).out

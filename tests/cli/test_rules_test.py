@@ -1,4 +1,4 @@
-"""`liza rules test`: cases tried by a process of its own, and what it says of them."""
+"""`liza rules test`: running cases and reporting their results."""
 
 import os
 from pathlib import Path
@@ -41,7 +41,7 @@ def files(folder: Path, **texts: str) -> Path:
     return folder
 
 
-def test_cases_that_come_out_as_they_say_are_ok(tmp_path: Path) -> None:
+def test_passing_cases_are_ok(tmp_path: Path) -> None:
     assert rules_test(files(tmp_path, good=GOOD), "good.yaml") == (
         0,
         "good.yaml\n  ok    the third of its kind trips\n  ok    nothing comes of nothing\n2 cases: all ok\n",
@@ -49,7 +49,7 @@ def test_cases_that_come_out_as_they_say_are_ok(tmp_path: Path) -> None:
     )
 
 
-def test_a_case_that_does_not_is_shown_with_its_place_and_the_difference(tmp_path: Path) -> None:
+def test_failing_case_shows_position_and_difference(tmp_path: Path) -> None:
     assert rules_test(files(tmp_path, bad=BAD), "bad.yaml") == (
         1,
         "bad.yaml\n"
@@ -61,14 +61,14 @@ def test_a_case_that_does_not_is_shown_with_its_place_and_the_difference(tmp_pat
     )
 
 
-def test_quietly_only_what_fails_is_shown(tmp_path: Path) -> None:
+def test_quiet_shows_only_failures(tmp_path: Path) -> None:
     files(tmp_path, good=GOOD, bad=BAD)
     assert rules_test(tmp_path, "-q", "good.yaml").out == "2 cases: all ok\n"
     lines = rules_test(tmp_path, "-q", "good.yaml", "bad.yaml").out.splitlines()
     assert [line.split()[0] for line in lines] == ["bad.yaml", "FAIL", "retry_cluster", "4"]
 
 
-def test_json_tells_every_case_and_every_trip(tmp_path: Path) -> None:
+def test_json_has_every_case_and_trip(tmp_path: Path) -> None:
     result = rules_test(files(tmp_path, bad=BAD), "bad.yaml", "--json")
     document = result.json
     assert (result.code, document["status"], document["passed"], document["failed"]) == (1, "failed", 1, 1)
@@ -86,20 +86,20 @@ def test_json_tells_every_case_and_every_trip(tmp_path: Path) -> None:
     ]
 
 
-def test_cases_are_chosen_by_a_part_of_their_name_in_any_case(tmp_path: Path) -> None:
+def test_cases_are_selected_by_part_of_name(tmp_path: Path) -> None:
     files(tmp_path, bad=BAD)
     assert rules_test(tmp_path, "bad.yaml", "--run", "NOTHING").code == 0
     assert rules_test(tmp_path, "bad.yaml", "--run", "third of").code == 1
 
 
-def test_a_name_that_no_case_has_is_refused(tmp_path: Path) -> None:
+def test_unmatched_name_is_refused(tmp_path: Path) -> None:
     result = rules_test(files(tmp_path, good=GOOD), "good.yaml", "--run", "fourth")
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith("liza: no case matches 'fourth'\n")
     assert result.hint() == "there are: the third of its kind trips, nothing comes of nothing"
 
 
-def test_a_folder_is_all_its_files_and_those_below(tmp_path: Path) -> None:
+def test_folder_includes_files_below(tmp_path: Path) -> None:
     (tmp_path / "all" / "below").mkdir(parents=True)
     (tmp_path / "all" / "a.yaml").write_text(GOOD)
     (tmp_path / "all" / "below" / "b.yml").write_text(GOOD)
@@ -108,7 +108,7 @@ def test_a_folder_is_all_its_files_and_those_below(tmp_path: Path) -> None:
     assert [case["file"] for case in found["cases"]] == ["all/a.yaml"] * 2 + ["all/below/b.yml"] * 2
 
 
-def test_in_a_folder_the_rules_may_lie_beside_the_cases(tmp_path: Path) -> None:
+def test_rules_may_lie_beside_cases_in_a_folder(tmp_path: Path) -> None:
     (tmp_path / "all").mkdir()
     files(tmp_path / "all", own=OWN, naming="rules: own.yaml\n" + ABOUT_OWN)
     result = rules_test(tmp_path, "all", "--json")
@@ -116,22 +116,22 @@ def test_in_a_folder_the_rules_may_lie_beside_the_cases(tmp_path: Path) -> None:
     assert [case["file"] for case in result.json["cases"]] == ["all/naming.yaml"]
 
 
-def test_a_folder_with_rules_only_is_refused_rather_than_fine(tmp_path: Path) -> None:
+def test_folder_with_rules_only_is_refused(tmp_path: Path) -> None:
     (tmp_path / "all").mkdir()
     files(tmp_path / "all", own=OWN)
     assert rules_test(tmp_path, "all").code == 1
 
 
-def test_an_empty_folder_is_refused_rather_than_fine(tmp_path: Path) -> None:
+def test_empty_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert rules_test(tmp_path, "empty").code == 1
 
 
-def test_the_shipped_samples_all_come_out_as_they_say(tmp_path: Path) -> None:
+def test_shipped_samples_pass(tmp_path: Path) -> None:
     assert rules_test(tmp_path, str(SAMPLES), "-q").code == 0
 
 
-def test_rules_are_those_that_the_file_names_else_those_of_the_option(tmp_path: Path) -> None:
+def test_rules_named_in_the_file_beat_the_option(tmp_path: Path) -> None:
     files(tmp_path, own=OWN, cases=ABOUT_OWN, naming="rules: own.yaml\n" + ABOUT_OWN)
     assert rules_test(tmp_path, "cases.yaml").code == 1
     assert rules_test(tmp_path, "cases.yaml", "--rules", "own.yaml").code == 0
@@ -140,26 +140,26 @@ def test_rules_are_those_that_the_file_names_else_those_of_the_option(tmp_path: 
     assert rules_test(tmp_path, "naming.yaml", "--rules", "other.yaml").code == 0
 
 
-def test_rules_are_looked_for_from_the_file_that_names_them(tmp_path: Path) -> None:
+def test_rules_path_is_relative_to_the_cases(tmp_path: Path) -> None:
     (tmp_path / "below").mkdir()
     files(tmp_path / "below", own=OWN, naming="rules: own.yaml\n" + ABOUT_OWN)
     assert rules_test(tmp_path, "below/naming.yaml").code == 0
 
 
-def test_rules_that_are_not_there_are_told_with_who_named_them(tmp_path: Path) -> None:
+def test_missing_rules_error_names_the_referrer(tmp_path: Path) -> None:
     result = rules_test(files(tmp_path, naming="rules: gone.yaml\n" + ABOUT_OWN), "naming.yaml")
     assert result.code != 0
     assert result.out == ""
     assert result.hint() == "it is named under rules: in naming.yaml, and looked for from there"
 
 
-def test_rules_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
+def test_invalid_rules_are_refused(tmp_path: Path) -> None:
     result = rules_test(files(tmp_path, own="rules: 7\n", naming="rules: own.yaml\n" + ABOUT_OWN), "naming.yaml")
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith("liza: own.yaml:1:1: ")
 
 
-def test_what_is_said_of_files_of_cases_does_not_speak_of_blackboards(tmp_path: Path) -> None:
+def test_case_file_errors_do_not_suggest_init(tmp_path: Path) -> None:
     result = rules_test(files(tmp_path, empty=""), "empty.yaml", "gone.yaml")
     assert (result.code, result.out) == (1, "")
     assert "empty.yaml" in result.err
@@ -167,30 +167,30 @@ def test_what_is_said_of_files_of_cases_does_not_speak_of_blackboards(tmp_path: 
     assert "liza init" not in result.err
 
 
-def test_a_blackboard_whose_anomalies_are_no_list_is_refused(tmp_path: Path) -> None:
+def test_board_with_non_list_anomalies_is_refused(tmp_path: Path) -> None:
     text = "cases: [{name: a, board: {anomalies: 7}, anomalies: [{at: 1m, type: a}], trips: []}]\n"
     result = rules_test(files(tmp_path, odd=text), "odd.yaml")
     assert (result.code, result.out) == (1, "")
     assert "anomalies is not a list" in result.err
 
 
-def test_everything_wrong_in_all_files_is_told_at_once(tmp_path: Path) -> None:
+def test_all_problems_of_all_files_are_reported(tmp_path: Path) -> None:
     files(tmp_path, one="casess: 1\ncases: [{name: a}]\n", good=GOOD, two="cases:\n  - nmae: x\n    trips: []\n")
     result = rules_test(tmp_path, "one.yaml", "good.yaml", "two.yaml", "gone.yaml")
     assert (result.code, result.out) == (1, "")
-    told = [line.split(": ")[1] for line in result.err.splitlines() if line.startswith("liza: ")]
-    assert told == ["one.yaml:1:1", "one.yaml:2:1", "two.yaml:2:5", "two.yaml:2:5", "gone.yaml"]
+    places = [line.split(": ")[1] for line in result.err.splitlines() if line.startswith("liza: ")]
+    assert places == ["one.yaml:1:1", "one.yaml:2:1", "two.yaml:2:5", "two.yaml:2:5", "gone.yaml"]
     assert "  hint: did you mean cases?" in result.err
     assert "  hint: did you mean name?" in result.err
 
 
-def test_what_is_wrong_is_told_in_json_too(tmp_path: Path) -> None:
+def test_problems_are_reported_in_json(tmp_path: Path) -> None:
     result = rules_test(files(tmp_path, one="cases:\n  - nmae: x\n    trips: []\n"), "one.yaml", "--json")
     assert result.code == 1
     assert [(each["line"], each["column"]) for each in result.json["problems"]] == [(2, 5), (2, 5)]
 
 
-def test_no_blackboard_is_needed_and_nothing_is_written(tmp_path: Path) -> None:
+def test_no_board_is_needed_and_nothing_is_written(tmp_path: Path) -> None:
     files(tmp_path, good=GOOD)
     assert rules_test(tmp_path, "good.yaml").code == 0
     assert os.listdir(tmp_path) == ["good.yaml"]
@@ -199,7 +199,7 @@ def test_no_blackboard_is_needed_and_nothing_is_written(tmp_path: Path) -> None:
 # --- JUnit ------------------------------------------------------------------------------------------------------------
 
 
-def test_the_outcome_is_written_as_junit(tmp_path: Path) -> None:
+def test_results_are_written_as_junit(tmp_path: Path) -> None:
     assert rules_test(files(tmp_path, good=GOOD, bad=BAD), "good.yaml", "bad.yaml", "--junit", "out.xml").code == 1
     suites = ElementTree.parse(tmp_path / "out.xml").getroot()
     assert suites.tag == "testsuites"
@@ -214,7 +214,7 @@ def test_the_outcome_is_written_as_junit(tmp_path: Path) -> None:
     assert str(failure.text).startswith("retry_cluster should trip at 10m")
 
 
-def test_a_junit_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+def test_unwritable_junit_file_is_reported(tmp_path: Path) -> None:
     result = rules_test(files(tmp_path, good=GOOD), "good.yaml", "--junit", "no/such/out.xml")
     assert (result.code, result.out) == (1, "")
     assert "no/such/out.xml: the JUnit file could not be written: No such file or directory" in result.err
@@ -222,7 +222,7 @@ def test_a_junit_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:
 
 @settings(max_examples=60)
 @given(st.lists(st.text(min_size=1).filter(str.strip), min_size=1, max_size=3, unique=True), st.text(min_size=1))
-def test_junit_is_well_formed_whatever_the_names_are(
+def test_junit_is_well_formed_for_any_names(
     tmp_path_factory: pytest.TempPathFactory, names: list[str], expected: str
 ) -> None:
     folder = tmp_path_factory.getbasetemp()
@@ -236,14 +236,14 @@ def test_junit_is_well_formed_whatever_the_names_are(
 
 
 def _yaml(text: str) -> str:
-    """The text as YAML reads it back, whatever it is."""
+    """Any text as a YAML string."""
     return '"' + "".join(f"\\U{ord(char):08x}" for char in text) + '"'
 
 
-# --- what others wrote ------------------------------------------------------------------------------------------------
+# --- untrusted text ---------------------------------------------------------------------------------------------------
 
 
-def test_names_and_texts_of_cases_are_shown_harmless(tmp_path: Path) -> None:
+def test_names_and_texts_of_cases_are_escaped(tmp_path: Path) -> None:
     odd = _yaml(NASTY)
     record = f"{{at: 1m, type: retry_loop, task: {odd}, error_pattern: {odd}}}"
     trips = [
@@ -258,7 +258,7 @@ def test_names_and_texts_of_cases_are_shown_harmless(tmp_path: Path) -> None:
     assert rules_test(tmp_path, f"{NASTY}.yaml", "--json").out.isascii()
 
 
-def test_faults_of_a_file_are_shown_harmless(tmp_path: Path) -> None:
+def test_file_problems_are_escaped(tmp_path: Path) -> None:
     odd = _yaml(NASTY)
     text = f"{odd}: 1\ncases:\n  - {{name: a, {odd}: 1, start: {odd}, checks: [{odd}], board: {odd}, trips: {odd}}}\n"
     (tmp_path / f"{NASTY}.yaml").write_text(text)
@@ -267,7 +267,7 @@ def test_faults_of_a_file_are_shown_harmless(tmp_path: Path) -> None:
     assert harmless(result.out), ascii(result.out)
 
 
-def test_words_of_the_command_line_come_back_harmless(tmp_path: Path) -> None:
+def test_command_line_words_are_escaped(tmp_path: Path) -> None:
     files(tmp_path, good=GOOD)
     for words in (["--run", NASTY], ["--rules", NASTY], ["--junit", f"{NASTY}/x"], [NASTY]):
         result = on_a_terminal(tmp_path, "rules", "test", "good.yaml", *words)

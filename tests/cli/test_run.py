@@ -1,4 +1,4 @@
-"""`liza run` as it is called: its options, what it refuses, and how it is shown."""
+"""`liza run` on the command line: its options, refusals and output."""
 
 import json
 import re
@@ -19,17 +19,17 @@ def objects(result: Result) -> list[dict[str, Any]]:
     return found
 
 
-# --- calling it -----------------------------------------------------------------------------------------------------
+# --- options --------------------------------------------------------------------------------------------------------
 
 
-def test_a_single_iteration_is_told_as_one(tmp_path: Path) -> None:
+def test_single_iteration_is_reported(tmp_path: Path) -> None:
     assert (
         "stopped: 1 iteration, and it is not completed (--max 1)"
         in Project(tmp_path / "p", WORKS).run("--max", "1").err
     )
 
 
-def test_without_a_command_it_says_how_to_give_one(tmp_path: Path) -> None:
+def test_missing_command_gets_an_example(tmp_path: Path) -> None:
     project = Project(tmp_path / "p")
     result = project.liza("run", "--max", "3")
     assert result.code == 2
@@ -37,7 +37,7 @@ def test_without_a_command_it_says_how_to_give_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [(["--max", "0"], "--max"), (["--max", "many"], "--max"), (["--timeout", "soon"], "--timeout"),
      (["--timeout", "0"], "--timeout"), (["--idle-timeout", "-3"], "--idle-timeout"),
      (["--on-stagnation", "panic"], "--on-stagnation"), (["--stagnation-threshold", "0"], "threshold"),
@@ -45,18 +45,16 @@ def test_without_a_command_it_says_how_to_give_one(tmp_path: Path) -> None:
      (["--plan", ".liza"], "--plan"), (["--loop", "a\nb"], "invalid loop name"),
      (["--loop", "a" * 201], "invalid loop name")],
 )  # fmt: skip
-def test_options_that_have_no_meaning_are_refused_before_anything_is_run(
-    tmp_path: Path, options: list[str], said: str
-) -> None:
+def test_invalid_option_is_refused_before_running(tmp_path: Path, options: list[str], message: str) -> None:
     project = Project(tmp_path / "p", "touch ran")
     result = project.run(*options)
     assert result.code == (1 if options[0] in ("--workdir", "--plan", "--loop") else 2)
-    assert said in result.err
+    assert message in result.err
     assert result.hint()
     assert not (project.folder / "ran").exists()
 
 
-def test_a_command_that_does_not_exist_is_refused_before_anything_is_recorded(tmp_path: Path) -> None:
+def test_unknown_command_is_refused_before_recording(tmp_path: Path) -> None:
     project = Project(tmp_path / "p")
     for command in ("no-such-program", "./no-such-script", str(tmp_path)):
         result = project.liza("run", "--loop", "l", "--", command)
@@ -65,7 +63,7 @@ def test_a_command_that_does_not_exist_is_refused_before_anything_is_recorded(tm
     assert "loops" not in project.board
 
 
-def test_a_folder_for_runs_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+def test_unwritable_runs_folder_is_reported(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", "touch ran")
     (project.folder / ".liza" / "runs").write_text("no folder")
     result = project.run("--max", "1")
@@ -74,13 +72,13 @@ def test_a_folder_for_runs_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     assert not (project.folder / "ran").exists()
 
 
-def test_the_command_may_stand_without_dashes_and_keeps_its_own_options(tmp_path: Path) -> None:
+def test_command_without_dashes_keeps_its_options(tmp_path: Path) -> None:
     project = Project(tmp_path / "p")
     result = project.liza("run", "--max", "1", "echo", "--max", "9", "--json", "-x")
     assert result.out == "--max 9 --json -x\n"
 
 
-def test_options_of_the_command_are_not_taken_for_those_of_liza(tmp_path: Path) -> None:
+def test_options_after_dashes_belong_to_the_command(tmp_path: Path) -> None:
     project = Project(tmp_path / "p")
     result = project.liza("run", "--max", "none", "--", "echo", "--json", "--debug")
     assert result.code == 2
@@ -88,27 +86,27 @@ def test_options_of_the_command_are_not_taken_for_those_of_liza(tmp_path: Path) 
     assert "Traceback" not in result.err
 
 
-def test_the_loop_is_called_by_its_name_else_its_task_else_its_program(tmp_path: Path) -> None:
+def test_loop_is_named_by_option_task_or_program(tmp_path: Path) -> None:
     project = Project(tmp_path / "p")
     for options in (["--loop", "a", "--task", "b"], ["--task", "b"], []):
         project.liza("run", "--max", "1", *options, "--", "/bin/echo")
     assert list(project.board["loops"]) == ["a", "b", "echo"]
 
 
-def test_times_are_given_in_seconds_or_with_a_unit(tmp_path: Path) -> None:
+def test_times_are_in_seconds_or_with_unit(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     project.run("--max", "1", "--timeout", "90", "--idle-timeout", "2m")
     assert project.facts["job"]["limits"] == {"total": 90, "idle": 120}
 
 
-def test_other_folders_can_be_measured(tmp_path: Path) -> None:
+def test_workdir_is_measured(tmp_path: Path) -> None:
     other = Project(tmp_path / "other")
     project = Project(tmp_path / "p", f"echo x >> {other.folder}/x; echo x >> y")
     project.run("--max", "1", "--workdir", str(other.folder))
     assert project.recorded[0]["files_changed"] == 1
 
 
-def test_with_root_the_agent_means_the_same_blackboard(tmp_path: Path) -> None:
+def test_root_is_passed_to_the_agent(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", 'echo "$LIZA_ROOT"')
     other = Project(tmp_path / "other")
     result = other.liza("--root", str(project.folder), "run", "--loop", "l", "--max", "1", *project.words)
@@ -117,7 +115,7 @@ def test_with_root_the_agent_means_the_same_blackboard(tmp_path: Path) -> None:
     assert "loops" not in other.board
 
 
-def test_a_disabled_breaker_is_said_loudly_and_stops_nothing(tmp_path: Path) -> None:
+def test_disabled_breaker_warns_and_stops_nothing(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     result = project.run("--max", "5", "--on-stagnation", "abort", CIRCUIT_BREAKER_DISABLED="true")
     assert result.code == 1
@@ -125,16 +123,16 @@ def test_a_disabled_breaker_is_said_loudly_and_stops_nothing(tmp_path: Path) -> 
     assert len(project.recorded) == 5
 
 
-# --- showing it -----------------------------------------------------------------------------------------------------
+# --- output ---------------------------------------------------------------------------------------------------------
 
 
-def test_piped_it_says_a_line_an_iteration_and_a_summary(tmp_path: Path) -> None:
+def test_piped_output_has_a_line_per_iteration(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", WORKS)
     result = project.run("--verify", "true")
-    said = [re.sub(r"\d+ s\b", "N s", line) for line in result.err.splitlines()]
+    message = [re.sub(r"\d+ s\b", "N s", line) for line in result.err.splitlines()]
     name = project.session.name
-    assert said[0].startswith(f"liza run  loop l, session {name}: sh ")
-    assert said[1:] == [
+    assert message[0].startswith(f"liza run  loop l, session {name}: sh ")
+    assert message[1:] == [
         "iteration 1", "iteration 1: ok, 1 file changed, progress 25 %, N s, CLOSED",
         "iteration 2", "iteration 2: ok, 1 file changed, progress 50 %, N s, CLOSED",
         "iteration 3", "iteration 3: ok, 1 file changed, progress 75 %, N s, CLOSED",
@@ -145,7 +143,7 @@ def test_piped_it_says_a_line_an_iteration_and_a_summary(tmp_path: Path) -> None
     ]  # fmt: skip
 
 
-def test_without_git_nobody_says_how_many_files_changed(tmp_path: Path) -> None:
+def test_changed_files_are_unknown_without_git(tmp_path: Path) -> None:
     (tmp_path / "p").mkdir()
     result = Project(tmp_path / "p", CLAIMS, git=False).run("--max", "2")
     assert result.err.count("not a git work tree") == 1
@@ -156,13 +154,13 @@ def test_without_git_nobody_says_how_many_files_changed(tmp_path: Path) -> None:
     assert "2 iterations, 0 s, 2 files changed" in result.err
 
 
-def test_the_command_is_shown_as_a_shell_would_read_it(tmp_path: Path) -> None:
+def test_command_is_shown_quoted_for_a_shell(tmp_path: Path) -> None:
     project = Project(tmp_path / "p")
     result = project.liza("run", "--loop", "l", "--max", "1", "--", "sh", "-c", "echo one; echo two")
     assert result.err.splitlines()[0].endswith(": sh -c 'echo one; echo two'")
 
 
-def test_a_run_that_was_not_completed_says_how_to_go_on(tmp_path: Path) -> None:
+def test_incomplete_run_shows_how_to_continue(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     result = project.run("--max", "1")
     assert result.err.splitlines()[-1] == f"  to continue: liza run --resume {project.session.name}"
@@ -171,7 +169,7 @@ def test_a_run_that_was_not_completed_says_how_to_go_on(tmp_path: Path) -> None:
     assert going_on == f"liza loop reset l && liza run --resume {project.session.name}"
 
 
-def test_json_is_one_object_an_iteration_and_one_at_the_end(tmp_path: Path) -> None:
+def test_json_has_an_object_per_iteration(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", CLAIMS)
     found = objects(project.run("--json", "--verify", "false", "--on-stagnation", "abort"))
     assert [each["status"] for each in found] == ["began", "iteration", "iteration", "open", "note", "open"]
@@ -183,18 +181,21 @@ def test_json_is_one_object_an_iteration_and_one_at_the_end(tmp_path: Path) -> N
         False,
     )
     assert (first["claims_done"], first["evidence"], first["files_changed"]) == (True, {"verify": False}, 1)
-    assert (last["reason"], last["session"]) == ("Done said 2 times in a row without completion", project.session.name)
+    assert (last["reason"], last["session"]) == (
+        "Done said 2 times in a row without completion",
+        project.session.name,
+    )
     assert last["totals"]["iterations"] == 2
 
 
-def test_json_of_an_error_is_the_common_envelope(tmp_path: Path) -> None:
+def test_json_error_is_the_common_envelope(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", "echo x > .liza/state.yaml; echo '{[' > .liza/state.yaml")
     found = objects(project.run("--json", "--max", "3"))
     assert found[-1]["status"] == "waiting"
     assert (project.folder / found[-1]["waiting"]["file"]).is_file()
 
 
-def test_on_a_terminal_a_live_line_shows_how_things_stand(tmp_path: Path) -> None:
+def test_terminal_shows_a_live_line(tmp_path: Path) -> None:
     agent = f"{WORKS}\nwhile ! [ -e .git/go$LIZA_ITERATION ]; do sleep 0.02; done"
     project = Project(tmp_path / "p", agent)
     words = ("run", "--loop", "l", "--max", "2", "--model", "opus", *project.words)
@@ -207,10 +208,10 @@ def test_on_a_terminal_a_live_line_shows_how_things_stand(tmp_path: Path) -> Non
         (project.folder / ".git" / "go2").touch()
         terminal.shows("2 iterations")
         assert terminal.code() == 1
-    assert terminal.raw.count(b"\x1b[?25l") == terminal.raw.count(b"\x1b[?25h")  # the cursor is there again
+    assert terminal.raw.count(b"\x1b[?25l") == terminal.raw.count(b"\x1b[?25h")  # the cursor is restored
 
 
-def test_on_a_terminal_nothing_of_the_agents_reaches_it_raw(tmp_path: Path) -> None:
+def test_agent_output_is_escaped_on_terminal(tmp_path: Path) -> None:
     agent = r"printf '\033[31mred\033[0m \033]0;title\007 \033[2J\tx\n50%%\r100%%\r\nlast'; echo x > x"
     project = Project(tmp_path / "p", agent)
     with Terminal(project.folder, "run", "--loop", "l", "--max", "1", *project.words, **SETTINGS) as terminal:
@@ -225,7 +226,7 @@ def test_on_a_terminal_nothing_of_the_agents_reaches_it_raw(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("env", [{"TERM": "dumb"}, {"TERM": ""}])
-def test_a_terminal_that_can_do_nothing_gets_plain_lines(tmp_path: Path, env: dict[str, str]) -> None:
+def test_dumb_terminal_gets_plain_lines(tmp_path: Path, env: dict[str, str]) -> None:
     project = Project(tmp_path / "p", WORKS)
     with Terminal(project.folder, "run", "--loop", "l", "--max", "1", *project.words, **SETTINGS, **env) as terminal:
         assert terminal.code() == 1
@@ -233,7 +234,7 @@ def test_a_terminal_that_can_do_nothing_gets_plain_lines(tmp_path: Path, env: di
     assert "iteration 1 of l\n" in terminal.text
 
 
-def test_no_colour_is_used_where_nobody_wants_it(tmp_path: Path) -> None:
+def test_no_color_is_respected(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     words = ("run", "--loop", "l", "--max", "1", *project.words)
     with Terminal(project.folder, *words, **SETTINGS, NO_COLOR="1") as terminal:
@@ -241,7 +242,7 @@ def test_no_colour_is_used_where_nobody_wants_it(tmp_path: Path) -> None:
     assert not re.search(rb"\x1b\[3[0-9]", terminal.raw)
 
 
-def test_much_output_is_shown_whole_around_the_live_line(tmp_path: Path) -> None:
+def test_long_output_is_shown_whole(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", "seq 1 20000; echo x > x")
     with Terminal(project.folder, "run", "--loop", "l", "--max", "1", *project.words, **SETTINGS) as terminal:
         assert terminal.code() == 1

@@ -1,4 +1,4 @@
-"""`liza silence`: adding, listing and expiring, as a person at a shell does it."""
+"""`liza silence add`, as a person at a shell uses it."""
 
 import subprocess
 from contextlib import ExitStack
@@ -17,7 +17,7 @@ STATE = "version: 1\nanomalies:\n" + BLOCKED.replace("T,", "task-1,", 1) + BLOCK
 
 
 def board(folder: Path, more: str = "") -> Path:
-    """A blackboard on which one pattern matches, and the file of it."""
+    """A blackboard on which one pattern matches; returns its state.yaml."""
     return new_board(folder, STATE + more)
 
 
@@ -40,7 +40,7 @@ def states(folder: Path, *words: str, now: str = NOW) -> dict[str, str]:
 # --- add --------------------------------------------------------------------------------------------------------------
 
 
-def test_adding_says_what_is_silenced_and_what_that_hides(tmp_path: Path) -> None:
+def test_add_shows_the_silence_and_what_it_hides(tmp_path: Path) -> None:
     board(tmp_path)
     result = add(tmp_path)
     assert (result.code, result.err) == (0, "")
@@ -51,7 +51,7 @@ def test_adding_says_what_is_silenced_and_what_that_hides(tmp_path: Path) -> Non
     assert second.startswith(f"silenced: {RULE} 2 of 2 (stripe) ")
 
 
-def test_adding_says_if_it_hides_nothing(tmp_path: Path) -> None:
+def test_add_without_match_says_so(tmp_path: Path) -> None:
     board(tmp_path)
     result = add(tmp_path, "blocker_service=paypal")
     assert result.code == 0
@@ -59,7 +59,7 @@ def test_adding_says_if_it_hides_nothing(tmp_path: Path) -> None:
     assert liza(tmp_path, "analyze", "--now", NOW).code == 3
 
 
-def test_the_json_of_adding(tmp_path: Path) -> None:
+def test_json_of_add(tmp_path: Path) -> None:
     board(tmp_path / "some")
     answer = add(tmp_path / "some", "blocker_service=stripe", "task=task-1", "--json").json
     assert (answer["schema"], answer["command"], answer["status"]) == (1, "silence add", "added")
@@ -79,7 +79,7 @@ def test_the_json_of_adding(tmp_path: Path) -> None:
     assert [(each["rule"], each["silence"]["id"]) for each in everything["silenced"]] == [(RULE, "silence-1")]
 
 
-def test_a_silence_is_by_the_user_of_the_machine_unless_it_is_said_by_whom(tmp_path: Path) -> None:
+def test_default_author_is_the_user(tmp_path: Path) -> None:
     board(tmp_path)
     words = ("silence", "add", RULE, "--all", "--for", "1h", "-m", "x", "--json")
     assert liza(tmp_path, *words, LOGNAME="carol").json["silence"]["by"] == "carol"
@@ -90,7 +90,7 @@ LENGTHS = {"1s": "17:30:01", "90s": "17:31:30", "30m": "18:00:00", "1.5h": "19:0
 
 
 @pytest.mark.parametrize(("length", "until"), LENGTHS.items())
-def test_a_silence_lasts_as_long_as_it_is_told(tmp_path: Path, length: str, until: str) -> None:
+def test_silence_lasts_the_given_time(tmp_path: Path, length: str, until: str) -> None:
     board(tmp_path)
     assert add(tmp_path, "--all", "--json", length=length).json["silence"]["until"] == f"2025-01-18T{until}Z"
 
@@ -116,7 +116,7 @@ def test_more_than_a_day_is_refused(tmp_path: Path, length: str) -> None:
     "length",
     ["0m", "0h", "0", "-1h", "1e9d", "inf", "nan", "", " ", "2", "h", "2 h", "two hours", "500ms", "999ms", "0.5s"],
 )
-def test_what_is_no_time_is_refused(tmp_path: Path, length: str) -> None:
+def test_invalid_duration_is_refused(tmp_path: Path, length: str) -> None:
     file = board(tmp_path)
     result = add(tmp_path, "--all", length=length)
     assert result.code == 2
@@ -125,7 +125,7 @@ def test_what_is_no_time_is_refused(tmp_path: Path, length: str) -> None:
 
 
 @pytest.mark.parametrize("reason", ["", " ", "\n\t"])
-def test_a_reason_is_needed(tmp_path: Path, reason: str) -> None:
+def test_reason_is_required(tmp_path: Path, reason: str) -> None:
     file = board(tmp_path)
     result = liza(tmp_path, "silence", "add", RULE, "--all", "--for", "1h", "-m", reason)
     assert result.code == 1
@@ -134,7 +134,7 @@ def test_a_reason_is_needed(tmp_path: Path, reason: str) -> None:
     assert file.read_text() == STATE
 
 
-def test_everything_is_silenced_only_by_saying_so(tmp_path: Path) -> None:
+def test_silencing_everything_needs_all(tmp_path: Path) -> None:
     file = board(tmp_path)
     result = liza(tmp_path, "silence", "add", RULE, "--for", "1h", *WHY)
     assert result.code == 1
@@ -145,7 +145,7 @@ def test_everything_is_silenced_only_by_saying_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("missing", ["--for", "-m"])
-def test_how_long_and_why_have_to_be_said(tmp_path: Path, missing: str) -> None:
+def test_duration_and_reason_are_required(tmp_path: Path, missing: str) -> None:
     file = board(tmp_path)
     given = {"--for": "1h", "-m": "x"}
     del given[missing]
@@ -166,7 +166,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize("word", WORDS.values(), ids=WORDS.keys())
-def test_a_word_that_is_no_field_and_value_is_refused(tmp_path: Path, word: str) -> None:
+def test_word_without_field_or_value_is_refused(tmp_path: Path, word: str) -> None:
     file = board(tmp_path)
     result = add(tmp_path, word)
     assert result.code == 2
@@ -174,7 +174,7 @@ def test_a_word_that_is_no_field_and_value_is_refused(tmp_path: Path, word: str)
     assert file.read_text() == STATE
 
 
-def test_a_field_that_is_given_twice_is_refused(tmp_path: Path) -> None:
+def test_duplicate_field_is_refused(tmp_path: Path) -> None:
     file = board(tmp_path)
     for words in (("task=a", "task=b"), ("task=a", "blocker_service=stripe", " task =a")):
         result = add(tmp_path, *words)
@@ -183,14 +183,14 @@ def test_a_field_that_is_given_twice_is_refused(tmp_path: Path) -> None:
     assert file.read_text() == STATE
 
 
-def test_a_value_may_hold_equals_signs(tmp_path: Path) -> None:
+def test_value_may_contain_equals_signs(tmp_path: Path) -> None:
     board(tmp_path, BLOCKED.replace("stripe", "'a=b=c'") * 2)
     answer = add(tmp_path, "blocker_service=a=b=c", "--json").json
     assert answer["silence"]["match"] == {"blocker_service": "a=b=c"}
     assert [each["key"] for each in answer["silenced"]] == ["a=b=c"]
 
 
-def test_a_misspelt_rule_is_not_silenced_but_corrected(tmp_path: Path) -> None:
+def test_misspelt_rule_gets_a_suggestion(tmp_path: Path) -> None:
     file = board(tmp_path)
     for name in ("external_service_outag", "EXTERNAL_SERVICE_OUTAGE"):
         result = liza(tmp_path, "silence", "add", name, "--all", "--for", "1h", *WHY)
@@ -201,7 +201,7 @@ def test_a_misspelt_rule_is_not_silenced_but_corrected(tmp_path: Path) -> None:
     assert file.read_text() == STATE
 
 
-def test_a_disabled_rule_is_not_silenced(tmp_path: Path) -> None:
+def test_disabled_rule_cannot_be_silenced(tmp_path: Path) -> None:
     file = board(tmp_path)
     (tmp_path / ".liza" / "rules.yaml").write_text(f"rules:\n- {{name: {RULE}, enabled: false}}\n")
     result = add(tmp_path, "--all")
@@ -211,7 +211,7 @@ def test_a_disabled_rule_is_not_silenced(tmp_path: Path) -> None:
     assert file.read_text() == STATE
 
 
-def test_a_rule_of_ones_own_can_be_silenced(tmp_path: Path) -> None:
+def test_own_rule_can_be_silenced(tmp_path: Path) -> None:
     board(tmp_path)
     own = "{name: ours, severity: SPEC_FLAW, condition: 'count(type=external_blocker) >= 1'}"
     (tmp_path / ".liza" / "rules.yaml").write_text(f"rules:\n- {own}\n- {{name: {RULE}, enabled: false}}\n")
@@ -222,7 +222,7 @@ def test_a_rule_of_ones_own_can_be_silenced(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("now", ["", "nonsense", "17:30", "2025-13-01T00:00:00Z"])
 @pytest.mark.parametrize("command", [("add", RULE, "--all", "--for", "1h", "-m", "x"), ("list",), ("expire", "x")])
-def test_a_time_that_is_none_is_refused(tmp_path: Path, command: tuple[str, ...], now: str) -> None:
+def test_invalid_time_is_refused(tmp_path: Path, command: tuple[str, ...], now: str) -> None:
     file = board(tmp_path)
     result = liza(tmp_path, "silence", *command, "--now", now)
     assert result.code == 2
@@ -232,7 +232,7 @@ def test_a_time_that_is_none_is_refused(tmp_path: Path, command: tuple[str, ...]
 
 @pytest.mark.parametrize("now", ["9999-12-31T23:59:59Z", "9999-01-01T00:00:00Z", "0500-01-01T00:00:00Z"])
 @pytest.mark.parametrize("command", [("add", RULE, "--all", "--for", "2h", "-m", "x"), ("list",), ("expire", "x")])
-def test_a_time_at_the_edge_of_the_calendar_is_refused(tmp_path: Path, command: tuple[str, ...], now: str) -> None:
+def test_time_at_calendar_limit_is_refused(tmp_path: Path, command: tuple[str, ...], now: str) -> None:
     file = board(tmp_path)
     result = liza(tmp_path, "silence", *command, "--now", now)
     assert result.code == 2
@@ -240,14 +240,14 @@ def test_a_time_at_the_edge_of_the_calendar_is_refused(tmp_path: Path, command: 
     assert file.read_text() == STATE
 
 
-def test_a_time_in_another_zone_is_written_in_utc(tmp_path: Path) -> None:
+def test_time_in_another_zone_is_stored_in_utc(tmp_path: Path) -> None:
     board(tmp_path)
     words = ("silence", "add", RULE, "--all", "--for", "1h", "-m", "x", "--now", "2025-01-18T17:30:00.999+02:00")
     made = liza(tmp_path, *words, "--json").json["silence"]
     assert (made["created"], made["until"]) == ("2025-01-18T15:30:00Z", "2025-01-18T16:30:00Z")
 
 
-def test_nothing_is_added_to_what_is_no_list(tmp_path: Path) -> None:
+def test_add_to_malformed_section_is_refused(tmp_path: Path) -> None:
     for number, section in enumerate(("silences: none\n", "silences: 5\n", "silences: {a: {rule: x}}\n")):
         file = board(tmp_path / str(number), section)
         result = add(tmp_path / str(number))
@@ -256,13 +256,13 @@ def test_nothing_is_added_to_what_is_no_list(tmp_path: Path) -> None:
         assert file.read_text() == STATE + section
 
 
-def test_an_id_that_is_taken_is_not_given_again(tmp_path: Path) -> None:
+def test_used_id_is_not_assigned_again(tmp_path: Path) -> None:
     board(tmp_path, "silences:\n- {id: silence-2}\n- {id: silence-1, rule: x}\n- text\n- {id: silence-4}\n")
     assert [add(tmp_path, "--json", "--all").json["silence"]["id"] for _ in range(2)] == ["silence-3", "silence-5"]
 
 
 @pytest.mark.slow
-def test_silences_added_at_once_are_all_there_under_names_of_their_own(tmp_path: Path) -> None:
+def test_concurrent_silences_get_separate_ids(tmp_path: Path) -> None:
     board(tmp_path)
     words = [LIZA, "silence", "add", RULE, "--all", "--for", "1h", *WHY]
     with ExitStack() as stack:
@@ -279,7 +279,7 @@ def test_silences_added_at_once_are_all_there_under_names_of_their_own(tmp_path:
     assert liza(tmp_path, "validate").code == 0
 
 
-def test_a_silence_expired_by_several_at_once_is_expired_once(tmp_path: Path) -> None:
+def test_concurrent_expire_happens_once(tmp_path: Path) -> None:
     board(tmp_path)
     add(tmp_path)
     words = [LIZA, "silence", "expire", "silence-1", "--now", NOW]

@@ -1,4 +1,4 @@
-"""`liza silence list` and `liza silence expire`, and what all three have in common."""
+"""`liza silence list` and `liza silence expire`, and what all three commands share."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ silences:
 """
 
 
-def test_the_list_holds_what_is_in_force_and_what_is_wrong(tmp_path: Path) -> None:
+def test_list_shows_active_and_invalid_silences(tmp_path: Path) -> None:
     file = board(tmp_path, SEVERAL)
     assert states(tmp_path) == {"now": "in force", "bad": "invalid"}
     every = {"over": "ended", "now": "in force", "soon": "to come", "bad": "invalid"}
@@ -29,7 +29,7 @@ def test_the_list_holds_what_is_in_force_and_what_is_wrong(tmp_path: Path) -> No
     assert file.read_text() == STATE + SEVERAL
 
 
-def test_the_list_as_text(tmp_path: Path) -> None:
+def test_list_as_text(tmp_path: Path) -> None:
     board(tmp_path, SEVERAL)
     result = liza(tmp_path, "silence", "list", "--now", NOW)
     assert result.code == 0
@@ -41,20 +41,20 @@ def test_the_list_as_text(tmp_path: Path) -> None:
     assert [line.split("  ")[0] for line in lines[:3]] == ["ended", "in force", "to come"]
 
 
-def test_the_list_shows_every_field_that_was_written(tmp_path: Path) -> None:
+def test_list_shows_every_field(tmp_path: Path) -> None:
     board(tmp_path, SEVERAL.replace("reason: r}", "reason: r, ticket: OPS-1}"))
     (found, _) = listed(tmp_path)
     assert (found["ticket"], found["match"], found["fault"]) == ("OPS-1", {"a": "t"}, None)
 
 
-def test_what_is_written_in_a_silence_does_not_pass_for_what_the_list_says_of_it(tmp_path: Path) -> None:
+def test_fields_of_a_silence_cannot_fake_its_state(tmp_path: Path) -> None:
     board(tmp_path, "silences: [{id: 1, rule: x, state: in force, fault: null}]\n")
     (found,) = listed(tmp_path)
     assert (found["id"], found["state"], found["fault"]) == (1, "invalid", "it has no reason")
 
 
 @pytest.mark.parametrize("words", [(), ("--all",)])
-def test_what_is_no_list_of_silences_is_not_said_to_be_empty(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_malformed_section_is_not_listed_as_empty(tmp_path: Path, words: tuple[str, ...]) -> None:
     board(tmp_path, "silences: none\n")
     fault = "silences is 'none', expected is a list"
     result = liza(tmp_path, "silence", "list", "--now", NOW, *words)
@@ -62,7 +62,7 @@ def test_what_is_no_list_of_silences_is_not_said_to_be_empty(tmp_path: Path, wor
     assert listed(tmp_path, *words) == [{"state": "invalid", "fault": fault}]
 
 
-def test_an_empty_list_is_said_to_be_empty(tmp_path: Path) -> None:
+def test_empty_list_is_one_line(tmp_path: Path) -> None:
     for number, section in enumerate(("", "silences:\n", "silences: []\n", "silences: {}\n")):
         board(tmp_path / str(number), section)
         for words in ((), ("--all",)):
@@ -74,7 +74,7 @@ def test_an_empty_list_is_said_to_be_empty(tmp_path: Path) -> None:
 # --- expire -----------------------------------------------------------------------------------------------------------
 
 
-def test_expiring_ends_a_silence_now(tmp_path: Path) -> None:
+def test_expire_ends_a_silence_now(tmp_path: Path) -> None:
     board(tmp_path)
     add(tmp_path)
     later = "2025-01-18T18:00:00Z"
@@ -88,7 +88,7 @@ def test_expiring_ends_a_silence_now(tmp_path: Path) -> None:
     assert found["until"] == "2025-01-18T19:30:00Z", "a silence is never edited"
 
 
-def test_the_json_of_expiring(tmp_path: Path) -> None:
+def test_json_of_expire(tmp_path: Path) -> None:
     board(tmp_path)
     add(tmp_path)
     answer = liza(tmp_path, "silence", "expire", "silence-1", "--by", "bob", "--now", NOW, "--json").json
@@ -100,11 +100,11 @@ def test_the_json_of_expiring(tmp_path: Path) -> None:
     )
     assert answer["silence"]["expired_by"] == "bob"
     (found,) = listed(tmp_path, "--all")
-    assert {name: found[name] for name in answer["silence"]} == answer["silence"], "it is told as it is written"
+    assert {name: found[name] for name in answer["silence"]} == answer["silence"], "the answer must equal the record"
 
 
-@pytest.mark.parametrize("name", ["over", "bad", "nobody", "", "-1"])
-def test_what_is_not_in_force_cannot_be_expired(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["over", "bad", "unknown", "", "-1"])
+def test_inactive_silence_cannot_be_expired(tmp_path: Path, name: str) -> None:
     file = board(tmp_path, SEVERAL)
     result = liza(tmp_path, "silence", "expire", "--now", NOW, "--", name)
     assert result.code == 1
@@ -116,7 +116,7 @@ def test_what_is_not_in_force_cannot_be_expired(tmp_path: Path, name: str) -> No
 TWO_HOURS = f"rule: {RULE}, all: true, created: 2025-01-18T17:00:00Z, until: 2025-01-18T20:00:00Z, reason: r"
 
 
-def test_of_two_silences_with_one_id_the_one_that_has_not_ended_is_expired(tmp_path: Path) -> None:
+def test_of_two_equal_ids_the_active_one_is_expired(tmp_path: Path) -> None:
     over = f"- {{{TWO_HOURS}, id: s, expired_at: 2025-01-18T17:01:00Z}}\n"
     file = board(tmp_path, f"silences:\n{over}- {{{TWO_HOURS}, id: s}}\n")
     assert liza(tmp_path, "silence", "expire", "s", "--by", "bob", "--now", NOW).code == 0
@@ -127,13 +127,13 @@ def test_of_two_silences_with_one_id_the_one_that_has_not_ended_is_expired(tmp_p
 
 
 @pytest.mark.parametrize(("name", "expired"), [("1", 2), ("b", 1), ("a", 0)])
-def test_an_id_that_is_a_number_is_not_taken_for_a_place(tmp_path: Path, name: str, expired: int) -> None:
+def test_numeric_id_is_not_a_position(tmp_path: Path, name: str, expired: int) -> None:
     board(tmp_path, "silences:\n" + "".join(f"- {{{TWO_HOURS}, id: {each}}}\n" for each in ("a", "b", 1)))
     assert liza(tmp_path, "silence", "expire", name, "--now", NOW).code == 0
     assert [place for place, each in enumerate(listed(tmp_path, "--all")) if "expired_at" in each] == [expired]
 
 
-def test_a_silence_that_is_still_to_come_can_be_expired(tmp_path: Path) -> None:
+def test_future_silence_can_be_expired(tmp_path: Path) -> None:
     board(tmp_path, SEVERAL)
     assert states(tmp_path, "--all")["soon"] == "to come"
     result = liza(tmp_path, "silence", "expire", "soon", "--by", "bob", "--now", NOW)
@@ -142,19 +142,19 @@ def test_a_silence_that_is_still_to_come_can_be_expired(tmp_path: Path) -> None:
     assert liza(tmp_path, "silence", "expire", "soon", "--now", NOW).code == 1
 
 
-def test_a_silence_that_was_expired_before_it_began_is_not_said_to_be_to_come(tmp_path: Path) -> None:
+def test_future_silence_expired_early_is_ended(tmp_path: Path) -> None:
     board(tmp_path, SEVERAL)
     assert liza(tmp_path, "silence", "expire", "soon", "--now", NOW).code == 0
     assert states(tmp_path, "--all")["soon"] == "ended"
 
 
-def test_a_wrong_id_is_answered_with_those_in_force(tmp_path: Path) -> None:
+def test_unknown_id_hint_lists_active_ids(tmp_path: Path) -> None:
     board(tmp_path, SEVERAL)
-    hint = liza(tmp_path, "silence", "expire", "nobody", "--now", NOW).hint()
+    hint = liza(tmp_path, "silence", "expire", "unknown", "--now", NOW).hint()
     assert "in force: now;" in hint
 
 
-def test_a_silence_is_expired_only_once(tmp_path: Path) -> None:
+def test_silence_is_expired_only_once(tmp_path: Path) -> None:
     file = board(tmp_path)
     add(tmp_path)
     assert liza(tmp_path, "silence", "expire", "silence-1", "--now", NOW).code == 0
@@ -164,7 +164,7 @@ def test_a_silence_is_expired_only_once(tmp_path: Path) -> None:
     assert file.read_text() == before
 
 
-def test_after_expiring_the_same_can_be_silenced_again(tmp_path: Path) -> None:
+def test_expired_silence_can_be_added_again(tmp_path: Path) -> None:
     board(tmp_path)
     for number in (1, 2):
         assert add(tmp_path, "--all", "--json").json["silence"]["id"] == f"silence-{number}"
@@ -177,7 +177,7 @@ def test_after_expiring_the_same_can_be_silenced_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("add", "zzz", "--all", "--for", "1h", "-m", "x"), ("expire", "zzz")])
-def test_a_refusal_is_json_where_json_is_asked_for(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_refusal_is_printed_as_json(tmp_path: Path, words: tuple[str, ...]) -> None:
     board(tmp_path)
     result = liza(tmp_path, "silence", *words, "--json")
     assert result.code == 1
@@ -185,7 +185,7 @@ def test_a_refusal_is_json_where_json_is_asked_for(tmp_path: Path, words: tuple[
     assert result.json["problems"][0]["hint"]
 
 
-def test_the_folder_may_be_named_at_every_place(tmp_path: Path) -> None:
+def test_root_is_accepted_at_every_position(tmp_path: Path) -> None:
     board(tmp_path / "there")
     root = ("--root", str(tmp_path / "there"))
     words = ("add", RULE, "--all", "--for", "1h", *WHY)
@@ -196,21 +196,21 @@ def test_the_folder_may_be_named_at_every_place(tmp_path: Path) -> None:
         assert len(listed(tmp_path, *root)) == number
 
 
-def test_without_a_blackboard_all_three_say_so(tmp_path: Path) -> None:
+def test_missing_board_is_refused(tmp_path: Path) -> None:
     for words in (("add", RULE, "--all", "--for", "1h", "-m", "x"), ("list",), ("expire", "x")):
         result = liza(tmp_path, "silence", *words)
         assert (result.code, bool(result.hint())) == (1, True)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_blackboard_that_cannot_be_read_stays_as_it_is(tmp_path: Path) -> None:
+def test_unreadable_board_is_unchanged(tmp_path: Path) -> None:
     file = new_board(tmp_path, "anomalies: [\n")
     for words in (("add", RULE, "--all", "--for", "1h", "-m", "x"), ("list",), ("expire", "x")):
         assert liza(tmp_path, "silence", *words).code == 4
     assert file.read_text() == "anomalies: [\n"
 
 
-def test_the_help_has_an_example_of_each(tmp_path: Path) -> None:
+def test_help_has_an_example_of_each(tmp_path: Path) -> None:
     for name in ("add", "list", "expire"):
         result = liza(tmp_path, "silence", name, "--help")
         assert result.code == 0
@@ -218,7 +218,7 @@ def test_the_help_has_an_example_of_each(tmp_path: Path) -> None:
     assert "silence" in liza(tmp_path, "--help").out
 
 
-def test_words_of_the_command_line_come_back_harmless_and_are_kept(tmp_path: Path) -> None:
+def test_command_line_words_are_escaped_and_kept(tmp_path: Path) -> None:
     board(tmp_path)
     words = ("silence", "add", RULE, f"{NASTY}={NASTY}", "--for", "1h", "-m", NASTY, "--by", NASTY, "--now", NOW)
     result = on_a_terminal(tmp_path, *words)
@@ -231,7 +231,7 @@ def test_words_of_the_command_line_come_back_harmless_and_are_kept(tmp_path: Pat
         assert harmless(result.out), ascii(result.out)
 
 
-def test_a_long_reason_is_kept_whole_and_shown_short(tmp_path: Path) -> None:
+def test_long_reason_is_kept_whole_and_shown_short(tmp_path: Path) -> None:
     board(tmp_path)
     reason = "because " * 10_000
     result = liza(tmp_path, "silence", "add", RULE, "--all", "--for", "1h", "-m", reason, "--now", NOW)
@@ -244,7 +244,7 @@ def test_a_long_reason_is_kept_whole_and_shown_short(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "reason", ["yes", "null", "12:30", "a: b # c", "- x", "two\nlines", "'\"", "{a: [", "2025-01-18"]
 )
-def test_a_reason_is_read_back_as_it_was_given(tmp_path: Path, reason: str) -> None:
+def test_reason_is_read_back_unchanged(tmp_path: Path, reason: str) -> None:
     board(tmp_path)
     words = ("silence", "add", RULE, f"task={reason}", "--for", "1h", "-m", reason, "--by", reason, "--now", NOW)
     assert liza(tmp_path, *words).code == 0

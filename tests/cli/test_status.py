@@ -1,4 +1,4 @@
-"""`liza status`: where things stand, without changing any of it."""
+"""`liza status`: the current state, without changing it."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ def status(board: Board, *options: str, now: str = LATER) -> Any:
     return board.run("status", "--now", now, *options)
 
 
-def test_a_quiet_board(tmp_path: Path) -> None:
+def test_status_of_a_quiet_board(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records[:2])
     board.analyze()
     before = board.files()
@@ -34,7 +34,7 @@ def test_a_quiet_board(tmp_path: Path) -> None:
     assert board.files() == before
 
 
-def test_an_open_trip_with_its_age(tmp_path: Path) -> None:
+def test_status_of_an_open_trip(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     before = board.files()
     ran = status(board)
@@ -52,7 +52,7 @@ def test_an_open_trip_with_its_age(tmp_path: Path) -> None:
     assert board.files() == before
 
 
-def test_a_pattern_that_matches_but_was_not_checked_yet_is_announced(tmp_path: Path) -> None:
+def test_unchecked_match_is_announced(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records, *ASSUMPTION.records)
     ran = status(board)
     assert ran.code == 0
@@ -61,7 +61,7 @@ def test_a_pattern_that_matches_but_was_not_checked_yet_is_announced(tmp_path: P
     assert not board.checkpoint.exists()
 
 
-def test_a_halt_by_a_person_is_exit_3(tmp_path: Path) -> None:
+def test_halt_by_a_person_is_exit_3(tmp_path: Path) -> None:
     board = board_with(tmp_path)
     board.checkpoint.touch()
     ran = status(board)
@@ -80,7 +80,7 @@ def test_missing_checkpoint_of_an_open_breaker_is_a_warning(tmp_path: Path) -> N
     assert not board.checkpoint.exists(), "status writes nothing"
 
 
-def test_a_resolution_is_in_the_history(tmp_path: Path) -> None:
+def test_resolution_is_in_the_history(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     board.resolve("ADR-003 created")
     ran = status(board)
@@ -89,7 +89,7 @@ def test_a_resolution_is_in_the_history(tmp_path: Path) -> None:
     assert "dealt with" in ran.out
 
 
-def test_what_came_of_each_trip_stands_in_one_column(tmp_path: Path) -> None:
+def test_history_outcomes_are_aligned(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     board.resolve("ADR-003 created")
     board.run("trip", "-m", "the sandbox is down", "--now", LATER)
@@ -98,7 +98,7 @@ def test_what_came_of_each_trip_stands_in_one_column(tmp_path: Path) -> None:
     assert history == [f"  {NOW}  retry_cluster  resolved by alice: ADR-003 created", f"  {LATER}  manual         open"]
 
 
-def test_a_decision_by_hand_that_nobody_wrote_down_is_told_as_that(tmp_path: Path) -> None:
+def test_undocumented_decision_by_hand_is_shown(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     board.edit("status: TRIGGERED", "status: OK")
     board.analyze(now=LATER)
@@ -107,7 +107,7 @@ def test_a_decision_by_hand_that_nobody_wrote_down_is_told_as_that(tmp_path: Pat
     assert "to continue: liza resolve -m 'what was decided'" in ran.out
 
 
-def test_a_halt_by_a_person_names_the_command_that_ends_it(tmp_path: Path) -> None:
+def test_halt_by_a_person_shows_how_to_continue(tmp_path: Path) -> None:
     board = board_with(tmp_path / "with a space")
     board.checkpoint.touch()
     ran = status(board)
@@ -116,7 +116,7 @@ def test_a_halt_by_a_person_names_the_command_that_ends_it(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("text", ["a: [\n", "", "[]\n"])
-def test_a_board_that_cannot_be_judged_is_exit_4(tmp_path: Path, text: str) -> None:
+def test_unreadable_board_is_degraded(tmp_path: Path, text: str) -> None:
     board = Board(tmp_path, text)
     before = board.files()
     ran = status(board, "--json")
@@ -145,7 +145,7 @@ LOOSENED = {
 
 
 @pytest.mark.parametrize(("rules", "word"), LOOSENED.values(), ids=LOOSENED.keys())
-def test_rules_that_agents_loosened_show_in_status_and_in_every_report(tmp_path: Path, rules: str, word: str) -> None:
+def test_loosened_rules_show_in_status_and_reports(tmp_path: Path, rules: str, word: str) -> None:
     board = board_with(tmp_path, *RETRY.records[:2], *ASSUMPTION.records)
     board.rules.write_text(rules)
     warned = [line for line in status(board).out.splitlines() if line.startswith("!") and "rules.yaml" in line]
@@ -165,25 +165,25 @@ silences:
 """
 
 
-def test_active_silences_are_shown_and_ended_or_faulty_ones_are_not(tmp_path: Path) -> None:
+def test_only_active_silences_are_shown(tmp_path: Path) -> None:
     board = board_with(tmp_path)
     board.save(board.text + SILENCES)
     ran = status(board)
-    (told,) = [line for line in ran.out.splitlines() if "until" in line]
-    assert told.startswith("silence in force: retry_cluster (all that it finds) until 2025-01-19T00:00:00Z by x: r [a]")
+    (line,) = [line for line in ran.out.splitlines() if "until" in line]
+    assert line.startswith("silence in force: retry_cluster (all that it finds) until 2025-01-19T00:00:00Z by x: r [a]")
     assert "1 problem on the blackboard" in ran.out
     answer = status(board, "--json").json
     assert [each["rule"] for each in answer["silences"]] == ["retry_cluster"]
     assert answer["silenced"] == []
 
 
-def test_what_a_silence_hides_is_shown_and_not_said_to_trip(tmp_path: Path) -> None:
+def test_silenced_match_is_shown_as_silenced(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records)
     board.save(board.text + SILENCES)
     ran = status(board)
     assert ran.code == 0
-    (told,) = [line for line in ran.out.splitlines() if "until" in line]
-    assert told.startswith("silenced: retry_cluster 3 of 3 (serialization failure on nested entity) until 2025-01-19")
+    (line,) = [line for line in ran.out.splitlines() if "until" in line]
+    assert line.startswith("silenced: retry_cluster 3 of 3 (serialization failure on nested entity) until 2025-01-19")
     assert "matches now" not in ran.out
     (found,) = status(board, "--json").json["silenced"]
     assert (found["rule"], found["silence"]["reason"]) == ("retry_cluster", "r")
@@ -193,7 +193,7 @@ POISON = "\\e]0;owned\\a\\e[2J\\e[5m\\r\\b\\u202e\\x9b31m"
 
 
 def poisoned(board: Board) -> None:
-    """Every text that agents can put where `status` looks."""
+    """Put control characters into every text that `status` prints."""
     board.edit(
         "  history: []  # oldest first\n",
         f'  history:\n    - {{timestamp: "{POISON}", pattern: null, result: OK, checks: "{POISON}"}}\n'
@@ -215,7 +215,7 @@ def poisoned(board: Board) -> None:
     )
 
 
-def test_nothing_that_agents_wrote_acts_on_the_terminal(tmp_path: Path) -> None:
+def test_untrusted_text_is_escaped_on_terminal(tmp_path: Path) -> None:
     retries = [record("retry_loop", "\x1b]0;owned\x07", error_pattern="\x1b[2J\x1b[5m\r\u202e") for _ in range(2)]
     board = board_with(tmp_path, *retries)
     poisoned(board)
@@ -226,11 +226,11 @@ def test_nothing_that_agents_wrote_acts_on_the_terminal(tmp_path: Path) -> None:
         assert board.run(*command).code == 3
 
 
-# --- rules that cannot be used --------------------------------------------------------------------------------------
+# --- invalid rules --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rules", ["rules: [\n", "rules: [{name: retry_cluster, threshold: 9}]\n"])
-def test_an_open_breaker_shows_whatever_is_wrong_with_the_rules(tmp_path: Path, rules: str) -> None:
+def test_open_breaker_shows_with_invalid_rules(tmp_path: Path, rules: str) -> None:
     board = tripped(tmp_path)
     (board.folder / "rules.yaml").write_text(rules)
     ran = board.run("status")
@@ -242,7 +242,7 @@ def test_an_open_breaker_shows_whatever_is_wrong_with_the_rules(tmp_path: Path, 
     assert answer.json["problems"][0]["file"].endswith("rules.yaml")
 
 
-def test_a_quiet_board_with_rules_that_cannot_be_used_is_not_ok(tmp_path: Path) -> None:
+def test_quiet_board_with_invalid_rules_is_degraded(tmp_path: Path) -> None:
     board = board_with(tmp_path)
     (board.folder / "rules.yaml").write_text("rules: [\n")
     ran = board.run("status")
@@ -253,12 +253,12 @@ def test_a_quiet_board_with_rules_that_cannot_be_used_is_not_ok(tmp_path: Path) 
     assert board.run("status", "--json").json["status"] == "degraded"
 
 
-# --- a blackboard that cannot be written ----------------------------------------------------------------------------
+# --- unwritable blackboards -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("evidence", ["there", "gone"])
 def test_trip_that_cannot_be_entered_is_shown_as_triggered(tmp_path: Path, evidence: str) -> None:
-    """The agents are halted by a trip that is only in CHECKPOINT; removing that file would not be a decision."""
+    """The agents are halted by a trip that is only in CHECKPOINT; removing that file is not a decision."""
     board = Board(tmp_path, json.dumps({"version": 1, "anomalies": list(RETRY.records)}))
     board.analyze()
     if evidence == "gone":

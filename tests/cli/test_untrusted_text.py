@@ -1,4 +1,4 @@
-"""Text that agents wrote, and words of a command line, never act on a terminal."""
+"""Text of agents and of the command line never acts on a terminal."""
 
 import re
 import unicodedata
@@ -15,12 +15,12 @@ OUR_COLOURS = re.compile(r"\x1b\[(?:0|1|31|32|33)m")
 
 
 def harmless(text: str) -> bool:
-    """Whether a terminal does nothing but print it, in our own colours."""
+    """Whether a terminal only prints it, in liza's own colours."""
     odd = ("Cc", "Cf", "Zl", "Zp", "Cs", "Co")
     return not [char for char in OUR_COLOURS.sub("", text) if char != "\n" and unicodedata.category(char) in odd]
 
 
-def test_what_agents_wrote_is_shown_harmless(tmp_path: Path) -> None:
+def test_untrusted_text_is_escaped(tmp_path: Path) -> None:
     text = NASTY.replace("\x1b", "\\e").replace("\x07", "\\a").replace("\x9b", "\\x9b")
     new_board(
         tmp_path,
@@ -43,20 +43,20 @@ NASTY_WORDS = [
 
 
 @pytest.mark.parametrize("words", NASTY_WORDS, ids=lambda words: ascii(" ".join(words))[:60])
-def test_words_of_a_command_line_come_back_harmless(tmp_path: Path, words: list[str]) -> None:
+def test_command_line_words_are_escaped(tmp_path: Path, words: list[str]) -> None:
     new_board(tmp_path)
     result = on_a_terminal(tmp_path, *words)
     assert harmless(result.out), ascii(result.out)
 
 
-def test_names_of_files_are_shown_harmless(tmp_path: Path) -> None:
+def test_file_names_are_escaped(tmp_path: Path) -> None:
     (tmp_path / f"{NASTY}.yaml").write_text("tasks: x\n")
     assert harmless(on_a_terminal(tmp_path, "validate", f"{NASTY}.yaml").out)
     new_board(tmp_path / NASTY)
     assert harmless(on_a_terminal(tmp_path, "--root", NASTY, *ENTRY).out)
 
 
-def test_a_megabyte_of_text_is_not_poured_over_the_terminal(tmp_path: Path) -> None:
+def test_megabyte_of_text_is_shortened(tmp_path: Path) -> None:
     new_board(tmp_path)
     flood = "x" * (1 << 20)
     result = liza(tmp_path, *ANOMALY, "what=-", stdin=flood)
@@ -72,7 +72,7 @@ def test_a_megabyte_of_text_is_not_poured_over_the_terminal(tmp_path: Path) -> N
     assert len(result.err) < 1000
 
 
-def test_a_long_word_of_a_command_line_is_not_poured_back(tmp_path: Path) -> None:
+def test_long_word_is_shortened(tmp_path: Path) -> None:
     new_board(tmp_path)
     flood = "x" * 100_000
     for words in (
@@ -85,7 +85,7 @@ def test_a_long_word_of_a_command_line_is_not_poured_back(tmp_path: Path) -> Non
         assert len(liza(tmp_path, *words).err) < 2000
 
 
-def test_colour_is_for_terminals_and_can_be_turned_off(tmp_path: Path) -> None:
+def test_colour_is_only_for_terminals(tmp_path: Path) -> None:
     new_board(tmp_path, "tasks: x\n")
     assert "\x1b[" in on_a_terminal(tmp_path, "validate").out
     assert "\x1b" not in liza(tmp_path, "validate").out

@@ -1,4 +1,4 @@
-"""A line for whoever waits: on a terminal, after a second, and gone when it is done."""
+"""The progress line: on a terminal, after a second, and removed when done."""
 
 import os
 import pty
@@ -21,7 +21,7 @@ CLEAR = b"\r\x1b[K"
 
 @contextmanager
 def terminal() -> Iterator[int]:
-    """Standard error is a terminal; what arrives on its other side can be read here."""
+    """Replace standard error by a terminal; yields its other side."""
     other, mine = pty.openpty()
     with open(mine, "w") as stream, patch.object(sys, "stderr", stream):
         yield other
@@ -29,7 +29,7 @@ def terminal() -> Iterator[int]:
 
 
 def rest(other: int) -> bytes:
-    """All that has been written and not been read yet."""
+    """All output that has not been read yet."""
     os.write(sys.stderr.fileno(), b"END")
     seen = b""
     while not seen.endswith(b"END"):
@@ -37,7 +37,7 @@ def rest(other: int) -> bytes:
     return seen.removesuffix(b"END")
 
 
-def test_what_is_done_at_once_says_nothing() -> None:
+def test_quick_work_prints_nothing() -> None:
     with terminal() as other:
         with Waiting("looking"):
             pass
@@ -45,7 +45,7 @@ def test_what_is_done_at_once_says_nothing() -> None:
     assert PATIENCE == 1.0
 
 
-def test_what_takes_longer_says_what_and_how_long_and_leaves_no_trace() -> None:
+def test_slow_work_shows_elapsed_time_and_clears_it() -> None:
     with terminal() as other:
         with Waiting("looking", patience=0.01):
             seen = b""
@@ -62,7 +62,7 @@ def fail(other: int) -> None:
         raise KeyError
 
 
-def test_an_error_takes_the_line_away_as_well() -> None:
+def test_error_clears_the_line() -> None:
     with terminal() as other:
         with pytest.raises(KeyError):
             fail(other)
@@ -70,14 +70,14 @@ def test_an_error_takes_the_line_away_as_well() -> None:
     assert "waiting" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_where_there_is_no_terminal_nothing_is_started(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_thread_starts_without_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     with Waiting("looking", patience=0.0):
         assert "waiting" not in {thread.name for thread in threading.enumerate()}
     assert capsys.readouterr().err == ""
 
 
-def test_a_person_who_waits_sees_what_is_done_and_a_program_does_not(tmp_path: Path) -> None:
-    """The doctor tries for a second to take a lock that somebody holds."""
+def test_progress_is_shown_on_terminal_only(tmp_path: Path) -> None:
+    """The doctor tries for a second to take a held lock."""
     paths = Paths(str(new_board(tmp_path).parent))
     with held_by_flock(paths):
         seen, elsewhere = on_a_terminal(tmp_path, "doctor").out, liza(tmp_path, "doctor")

@@ -1,5 +1,5 @@
-"""What holds for every scope (the sprint, a loop, a slice, a claim), seen through the commands alone.
+"""What holds for every scope (the sprint, a loop, a slice, a claim), through the commands alone.
 
-A scope says in `scopes.py` which commands record, ask and decide; the tests are the same for all. Nothing here knows
-a module of liza, so all of it may be rearranged behind the commands.
+`scopes.py` names the commands that record, ask and decide in each scope; the tests are the same for all. No module of
+liza is imported here, so the code behind the commands may be rearranged.
 """

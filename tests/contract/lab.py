@@ -21,7 +21,7 @@ THRESHOLD = 3
 
 
 class Lab:
-    """What a person and the agents do, in the words of one scope."""
+    """Actions of a person and the agents, in the commands of one scope."""
 
     def __init__(self, scope: Scope, root: Path) -> None:
         self.scope = scope
@@ -52,13 +52,13 @@ class Lab:
         return self.run(*self.scope.gate).code
 
     def yq(self, program: str) -> None:
-        """Edit by hand, as the documentation says."""
+        """Edit by hand, as documented."""
         command = ["yq", "-Y", "-i", program, str(self.state)]
         subprocess.run(command, env=environment(self.root), check=True, timeout=TIME_LIMIT)
         self.save(self.state.read_bytes())
 
     def save(self, raw: bytes) -> None:
-        """A person's save, old enough to be believed at once."""
+        """A person's save, old enough to be read at once."""
         self.state.write_bytes(raw)
         os.utime(self.state, (1_000_000_000, 1_000_000_000))
 
@@ -74,7 +74,7 @@ class Lab:
 
     @property
     def logged(self) -> list[str]:
-        """The actions of this scope that the log has, in order."""
+        """The log actions of this scope, in order."""
         file = self.folder / "log.yaml"
         entries = libyaml_value(file.read_bytes()) if file.exists() else []
         return [entry["action"] for entry in entries if entry["action"] in self.scope.actions]

@@ -1,15 +1,15 @@
-"""The scopes: for each the words that record one more failure, ask, decide, and what is on the disk then."""
+"""The scopes: the arguments that record a failure, ask and decide, and the resulting state on disk."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 
 class Scope(NamedTuple):
-    """One thing that a trip stops. Words are those behind `liza`."""
+    """One thing that a trip stops. Tuples of strings are arguments of `liza`."""
 
     name: str
     record: tuple[str, ...]  # one more failure of the same kind; the threshold is 3 everywhere
-    other: tuple[str, ...]  # the same for another thing of that kind, which must not be stopped
+    other: tuple[str, ...]  # the same for another one, which must not be stopped
     evaluate: tuple[str, ...]  # after a record; empty where recording evaluates at once
     gate: tuple[str, ...]
     gate_of_other: tuple[str, ...]
@@ -20,17 +20,17 @@ class Scope(NamedTuple):
     free: str  # before, and after a decision
     actions: tuple[str, str]  # of the log entries for the trip and the decision
     set_up: tuple[tuple[str, ...], ...] = ()
-    by_hand_is_refused: bool = False  # frozen means that an editor does not end it
+    by_hand_is_refused: bool = False  # an editor cannot end a frozen claim
 
     def status(self, board: Mapping[str, Any]) -> str | None:
-        """As another program reads it; None where it is not on the blackboard yet."""
+        """The status as another program reads it; None if not on the blackboard yet."""
         found: Any = board
         for name in self.place:
             found = (found or {}).get(name)
         return None if found is None else found["status"]
 
     def history(self, board: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        """What happened to it, without checks that found nothing."""
+        """Its history, without OK checks."""
         found: Any = board
         for name in self.place:
             found = found[name]

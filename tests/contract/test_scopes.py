@@ -9,10 +9,10 @@ import pytest
 from tests.cli.run import LIZA, TIME_LIMIT, environment
 from tests.contract.lab import STATE, THRESHOLD, Lab
 
-OPEN, CLOSED = 0, 2  # what the gate answers
+OPEN, CLOSED = 0, 2  # exit codes of the gate
 
 
-def test_below_the_threshold_nothing_is_stopped(lab: Lab) -> None:
+def test_below_threshold_nothing_is_stopped(lab: Lab) -> None:
     assert [lab.record() for _ in range(THRESHOLD - 1)] == [0] * (THRESHOLD - 1)
     assert (lab.gate(), lab.check(), lab.logged) == (OPEN, 0, [])
     assert lab.status == lab.scope.free
@@ -42,7 +42,7 @@ def test_status_shows_what_is_stopped(lab: Lab) -> None:
     assert len(answer["stopped"]) == (lab.scope.name != "sprint")
 
 
-def test_bytes_of_others_stay(lab: Lab) -> None:
+def test_other_bytes_are_unchanged(lab: Lab) -> None:
     lab.trip()
     lab.run(*lab.scope.resolve)
     kept = [line for line in STATE.splitlines() if not line.startswith("anomalies")]
@@ -71,7 +71,7 @@ def test_second_decision_changes_nothing(lab: Lab) -> None:
     assert (lab.status, lab.gate(), lab.scope.history(lab.board)) == (lab.scope.free, OPEN, before)
 
 
-def test_decision_by_hand_counts_where_the_protocol_allows_it(lab: Lab) -> None:
+def test_decision_by_hand_counts_where_the_protocol_allows(lab: Lab) -> None:
     lab.trip()
     lab.yq(lab.scope.by_hand)
     (lab.folder / "CHECKPOINT").unlink(missing_ok=True)
@@ -98,7 +98,7 @@ def test_new_failures_trip_again_after_a_decision(lab: Lab) -> None:
 
 
 def test_stale_copy_saved_over_a_trip_does_not_end_it(lab: Lab) -> None:
-    """An editor had the file open since before the last failure: it stays stopped, or is with the next failure."""
+    """Saved from an editor opened before the last failure: it stays stopped, or is stopped by the next failure."""
     for _ in range(THRESHOLD - 1):
         lab.record()
     stale = lab.state.read_bytes()
@@ -137,7 +137,7 @@ def test_killed_record_is_completed_by_the_next_check(lab: Lab) -> None:
     command = [LIZA, *lab.scope.record]
     with subprocess.Popen(
         ["flock", "-x", str(lab.folder / "state.yaml.lock"), "cat"], stdin=subprocess.PIPE
-    ) as holder:  # so that it is killed on the way and not by luck
+    ) as holder:  # the command is always killed while it waits for the lock
         process = subprocess.Popen(command, cwd=lab.root, env=environment(lab.root))
         process.send_signal(signal.SIGKILL)
         process.wait(TIME_LIMIT)
@@ -145,7 +145,7 @@ def test_killed_record_is_completed_by_the_next_check(lab: Lab) -> None:
         holder.stdin.close()
         holder.wait(TIME_LIMIT)
     lab.check()
-    assert lab.status == lab.scope.free  # it was not recorded, and nothing claims so
+    assert lab.status == lab.scope.free  # it was neither recorded nor reported as recorded
     assert lab.record() == 3
     assert (lab.status, lab.gate(), lab.logged) == (lab.scope.stopped, CLOSED, [lab.scope.actions[0]])
     assert [name for name in os.listdir(lab.folder) if name.endswith((".new", ".swap"))] == []

@@ -148,6 +148,6 @@ def test_daemon_alarms_resolution_without_terminal(tmp_path: Path) -> None:
     new_board(tmp_path, STATE)
     with Daemon(tmp_path, wait="tripped", env=dict.fromkeys(VARIABLES, "1")) as daemon:
         assert liza(tmp_path, *DECISIONS["resolve"]).code == 0
-        daemon.tells("alarm", "without a terminal")
+        daemon.wait_for("alarm", "without a terminal")
     log = libyaml_value((tmp_path / ".liza" / "log.yaml").read_bytes())
     assert all("inside_agent" not in each for each in log)

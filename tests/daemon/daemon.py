@@ -1,4 +1,4 @@
-"""`liza watch` as a process of its own, and a blackboard that others write on while it looks."""
+"""`liza watch` as a separate process, and a blackboard that others write meanwhile."""
 
 import json
 import os
@@ -51,8 +51,8 @@ OUTAGE = tuple(
 )
 
 
-def until(holds: Callable[[], Any], what: str = "it is so", patience: float = PATIENCE) -> Any:
-    """Wait until something is the case, and return it; an assertion where it does not come about."""
+def until(holds: Callable[[], Any], what: str = "it holds", patience: float = PATIENCE) -> Any:
+    """Wait until something holds, and return it; fail with an assertion if it never does."""
     end = time.monotonic() + patience
     while True:
         with suppress(FileNotFoundError, json.JSONDecodeError):
@@ -63,13 +63,13 @@ def until(holds: Callable[[], Any], what: str = "it is so", patience: float = PA
 
 
 def environment(root: Path) -> dict[str, str]:
-    """As a person's shell has it, with nothing of liza's in it, and without a desktop to send anything to."""
+    """A person's environment without liza's variables, and without a desktop to notify."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("LIZA_", "DBUS_"))}
     return {**clean, "XDG_STATE_HOME": str(root / "state"), "XDG_RUNTIME_DIR": str(root / "none")}
 
 
 class Watched(Board):
-    """A blackboard that is saved while somebody looks."""
+    """A blackboard that is saved while a daemon watches."""
 
     def __init__(self, root: Path, text: str = STATE, rules: str = "") -> None:
         super().__init__(root, text)
@@ -85,19 +85,19 @@ class Watched(Board):
         save(self.state, text)
 
     def report_anomalies(self, *records: Any) -> None:
-        """Agents write down what happened to them."""
+        """Append records, as agents do."""
         self.save(self.text + text_of(records))
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the daemon says of itself."""
+        """The daemon's own status file."""
         found = json.loads(self.watch_json.read_text(encoding="utf-8"))
         assert isinstance(found, dict)
         return found
 
     @property
     def alerts(self) -> list[str]:
-        """What people were told, each as kind and text."""
+        """The lines of alerts.log, each as kind and text."""
         lines = self.alerts_log.read_text(encoding="utf-8").splitlines() if self.alerts_log.exists() else []
         for line in lines:
             assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ  [a-z]+ +\S.*", line), line
@@ -121,7 +121,7 @@ class Watched(Board):
         return self.watch_lock.stat().st_mtime_ns != last
 
     def versions(self) -> dict[str, tuple[int, int, bytes]]:
-        """Every file of the board but the heartbeat, with what a write would change."""
+        """Every file of the board but the heartbeat, with everything that a write would change."""
         return {
             path.name: (path.stat().st_mtime_ns, path.stat().st_ino, path.read_bytes())
             for path in sorted(self.folder.rglob("*"))
@@ -129,7 +129,7 @@ class Watched(Board):
         }
 
     def everywhere(self) -> str:
-        """All the text that the files beside state.yaml and rules.yaml hold."""
+        """All text in the files beside state.yaml and rules.yaml."""
         kept = {self.state, self.rules}
         return "\n".join(
             path.read_text(encoding="utf-8", errors="replace")
@@ -149,7 +149,7 @@ class Daemon:
         env: dict[str, str] | None = None,
         program: Sequence[str | Path] = (),
     ) -> None:
-        """`program` is what is started instead of a liza that is loaded already."""
+        """`program` is started instead of a liza that is loaded already."""
         words = ("watch", str(root), "--json", "--interval", str(TICK), *arguments)
         within = {**environment(root), **(env or {})}
         self.process: Started | subprocess.Popen[bytes]
@@ -162,7 +162,7 @@ class Daemon:
             self.process = server().start_piped(words, Path.cwd(), within)
         self._unread = b""
         self.printed: list[str] = []
-        self.events: list[tuple[str, str]] = []  # kind and text, in the order in which they were told
+        self.events: list[tuple[str, str]] = []  # kind and text, in order
         self._taken = 0
         self._wait = wait
 
@@ -185,22 +185,22 @@ class Daemon:
             self.events.append((event["status"], event.get("text", "")))
         return bool(piece)
 
-    def tells(self, kind: str, text: str = "") -> str:
-        """Wait until it tells of something that it has not told this test yet; what it says."""
+    def wait_for(self, kind: str, text: str = "") -> str:
+        """Wait for the next such event that this test has not waited for yet; its text."""
         end = time.monotonic() + PATIENCE
         while True:
-            for at, (said, words) in enumerate(self.events[self._taken :], self._taken):
-                if said == kind and text in words:
+            for at, (status, words) in enumerate(self.events[self._taken :], self._taken):
+                if status == kind and text in words:
                     self._taken = at + 1
                     return words
-            assert time.monotonic() < end, f"never told: {kind} {text!r}; but: {self.events}"
+            assert time.monotonic() < end, f"no event {kind} {text!r}; only {self.events}"
             if not self._read(end - time.monotonic()):
-                raise AssertionError(f"it ended with {self.process.wait()}: {self.errors()}; told: {self.events}")
+                raise AssertionError(f"it ended with {self.process.wait()}: {self.errors()}; events: {self.events}")
 
-    def told(self, kind: str) -> list[str]:
-        """What it has told of that kind so far."""
+    def reported(self, kind: str) -> list[str]:
+        """The texts of all events of that kind so far."""
         self._read(0.0)
-        return [words for said, words in self.events if said == kind]
+        return [words for status, words in self.events if status == kind]
 
     def errors(self) -> str:
         assert self.process.stderr is not None
@@ -225,7 +225,7 @@ class Daemon:
     def __enter__(self) -> Self:
         try:
             if self._wait:
-                self.tells(self._wait)
+                self.wait_for(self._wait)
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -241,7 +241,7 @@ class Daemon:
 
 @contextmanager
 def in_background(board: Watched | Path, *arguments: str) -> Iterator[Ran]:
-    """A detached daemon, ended at the end whatever happens."""
+    """A detached daemon, ended in any case."""
     root = board if isinstance(board, Path) else board.root
     started = run(root, "watch", "--background", "--interval", str(TICK), *arguments)
     try:

@@ -19,7 +19,7 @@ from liza.cli import main
 
 
 def no_start() -> None:
-    """The observer does not start, as where the limit of watches is reached."""
+    """The observer does not start, as if the limit of watches were reached."""
 
     def start(_: BaseObserver) -> None:
         raise OSError(errno.ENOSPC, "inotify watch limit reached")
@@ -37,11 +37,11 @@ def dying_thread(number: int) -> None:
 
 
 def end_thread(thread: threading.Thread) -> None:
-    """It ends as soon as it wakes up, whatever it is at."""
+    """It ends as soon as it wakes up."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
 
 
-THREADS = range(3)  # that watchdog has for one folder
+THREADS = range(3)  # watchdog's threads for one folder
 FAULTS: dict[str, Callable[[], None]] = {
     "no start": no_start,
     **{f"thread {number}": partial(dying_thread, number) for number in THREADS},

@@ -1,4 +1,4 @@
-"""A place on this machine that takes webhooks, and others that do not answer."""
+"""Local webhook servers: one that answers, and others that do not."""
 
 import json
 import socket
@@ -10,14 +10,14 @@ from typing import Any
 
 
 class Hooks:
-    """What was received, in order."""
+    """The received requests, in order."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.bodies: list[dict[str, Any]] = []
         self.paths: list[str] = []
         self.headers: list[dict[str, str]] = []
-        self.asked = 0  # also what was answered with an error
+        self.asked = 0  # requests, including those answered with an error
 
     def of(self, kind: str) -> list[dict[str, Any]]:
         return [body for body in self.bodies if body.get("kind") == kind]
@@ -25,7 +25,7 @@ class Hooks:
 
 @contextmanager
 def webhook(*answers: int, location: str = "") -> Iterator[Hooks]:
-    """A server that answers with these codes, the last one for ever."""
+    """A server that answers with these codes, repeating the last."""
     codes = list(answers or (204,))
 
     class Handler(BaseHTTPRequestHandler):
@@ -50,7 +50,7 @@ def webhook(*answers: int, location: str = "") -> Iterator[Hooks]:
             self.end_headers()
 
         def log_message(self, *_: Any) -> None:
-            """Not on the terminal of whoever runs the tests."""
+            """Print nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
@@ -67,13 +67,13 @@ def webhook(*answers: int, location: str = "") -> Iterator[Hooks]:
 
 @contextmanager
 def hanging() -> Iterator[str]:
-    """An address that takes a connection and never says a word."""
+    """An address that accepts a connection and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}/hangs"
 
 
 def dead() -> str:
-    """An address where nobody listens."""
+    """An address without a listener."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
     return f"http://127.0.0.1:{port}/dead"

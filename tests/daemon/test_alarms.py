@@ -1,4 +1,4 @@
-"""Alarms: each cause is told once until it is over, also across a restart, and written where people find it."""
+"""Alarms: each cause is reported once until it is over, also across a restart, and recorded in alerts.log."""
 
 import os
 import time
@@ -10,7 +10,7 @@ import pytest
 from liza.model import format_time
 from liza.scopes.sprint import checkpoint
 from tests.daemon.daemon import RETRIES, STATE, Daemon, Watched, until
-from tests.daemon.looking import Looking
+from tests.daemon.stepped import SteppedWatcher
 from tests.daemon.writers import save
 from tests.faults.children import Child
 
@@ -35,24 +35,24 @@ def aged(path: Path, **span: float) -> None:
 # --- once a cause ---------------------------------------------------------------------------------------------------
 
 
-def test_a_cause_is_told_once_until_it_is_over(board: Watched) -> None:
+def test_cause_is_alarmed_once_until_it_is_over(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         save(board.state, BLOCKED)
-        assert daemon.tells("alarm") == "A task is blocked: task-2: blocked reason no access"
+        assert daemon.wait_for("alarm") == "A task is blocked: task-2: blocked reason no access"
         save(board.state, BLOCKED.replace("max_review_cycles:   5", "max_review_cycles: 6"))
-        until(lambda: board.facts["checks"] == 3, "it has looked again")
+        until(lambda: board.facts["checks"] == 3, "it has checked again")
         board.beats(3)
-        assert len(daemon.told("alarm")) == 1
+        assert len(daemon.reported("alarm")) == 1
         save(board.state, STATE)
-        daemon.tells("over")
+        daemon.wait_for("over")
         save(board.state, BLOCKED)
-        daemon.tells("alarm", "task-2")
+        daemon.wait_for("alarm", "task-2")
         assert daemon.stop() == 0
     assert len(alarms(board)) == 2
 
 
 @pytest.mark.parametrize("end", ["stopped", "killed"])
-def test_a_restart_does_not_tell_what_everybody_knows(board: Watched, end: str) -> None:
+def test_restart_does_not_repeat_an_alarm(board: Watched, end: str) -> None:
     save(board.state, BLOCKED)
     with Daemon(board.root, wait="alarm") as daemon:
         board.beats(2)
@@ -62,62 +62,65 @@ def test_a_restart_does_not_tell_what_everybody_knows(board: Watched, end: str) 
             assert daemon.stop() == 0
     with Daemon(board.root) as daemon:
         board.beats(3)
-        assert daemon.told("alarm") == daemon.told("over") == []
+        assert daemon.reported("alarm") == daemon.reported("over") == []
         save(board.state, STATE)
-        daemon.tells("over", "task-2")
+        daemon.wait_for("over", "task-2")
     assert len(alarms(board)) == 1
 
 
-def test_a_restart_does_not_tell_again_that_the_blackboard_is_not_valid(board: Watched) -> None:
+def test_restart_does_not_repeat_the_alarm_about_an_invalid_board(board: Watched) -> None:
     save(board.state, STATE.replace("type: note", "type: 5"))
     with Daemon(board.root, wait="alarm") as daemon:
         board.beats(2)
         daemon.kill()
     with Daemon(board.root) as daemon:
         board.beats(3)
-        assert daemon.told("alarm") == daemon.told("over") == []
+        assert daemon.reported("alarm") == daemon.reported("over") == []
 
 
-def test_a_cause_that_lasts_is_told_again_after_growing_pauses(board: Watched) -> None:
+def test_lasting_cause_is_repeated_after_growing_pauses(board: Watched) -> None:
     save(board.state, BLOCKED)
-    with Looking(board) as looking:
+    with SteppedWatcher(board) as stepped:
         for _ in range(3 * 24 * 12):
-            looking.ticks(1, 300)
-    said = [each.at - looking.happened[0].at for each in looking.happened if each.kind == "alarm"]
-    hours = [round(span.total_seconds() / 3600) for span in said]
+            stepped.ticks(1, 300)
+    reported = [each.at - stepped.events[0].at for each in stepped.events if each.kind == "alarm"]
+    hours = [round(span.total_seconds() / 3600) for span in reported]
     assert hours[:5] == [0, 1, 5, 17, 41]
     assert len(hours) == 6
-    assert "(still, since " in looking.told("alarm")[1]
+    assert "(still, since " in stepped.reported("alarm")[1]
 
 
 def test_two_tasks_are_two_causes(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         save(board.state, BLOCKED.replace("status: CLAIMED", "status: BLOCKED"))
-        assert {daemon.tells("alarm").split(": ")[1], daemon.tells("alarm").split(": ")[1]} == {"task-1", "task-2"}
+        assert {daemon.wait_for("alarm").split(": ")[1], daemon.wait_for("alarm").split(": ")[1]} == {
+            "task-1",
+            "task-2",
+        }
 
 
-# --- what is worth one ----------------------------------------------------------------------------------------------
+# --- causes ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_lease_that_expires_is_told_after_its_grace(board: Watched) -> None:
+def test_expired_lease_is_alarmed_after_its_grace_period(board: Watched) -> None:
     now = datetime.now(UTC)
     ends = f"{now + timedelta(seconds=60):%FT%TZ}"
     agents = f"agents:\n  coder-7: {{role: coder, status: WORKING, lease_expires: {ends}}}\nconfig:\n"
     save(board.state, STATE.replace("config:\n", agents))
-    with Looking(board, now) as looking:
-        looking.ticks(2)
-        assert looking.after(seconds=170) == []
-        assert looking.after(seconds=20) == [
+    with SteppedWatcher(board, now) as stepped:
+        stepped.ticks(2)
+        assert stepped.advance(seconds=170) == []
+        assert stepped.advance(seconds=20) == [
             f"alarm: An agent has not renewed its lease for two minutes after its end: coder-7: lease expires {ends}"
         ]
 
 
-def test_a_pause_that_nobody_ends_is_told_of(board: Watched) -> None:
+def test_pause_file_without_an_end_is_alarmed(board: Watched) -> None:
     pause = board.folder / "PAUSE"
     pause.touch()
     aged(pause, minutes=31)
     with Daemon(board.root, wait="alarm"):
-        until(lambda: alarms(board) == ["PAUSE has been waiting for a person for 30 minutes"], "it is written down")
+        until(lambda: alarms(board) == ["PAUSE has been waiting for a person for 30 minutes"], "it is recorded")
 
 
 def stalled(board: Watched) -> None:
@@ -125,23 +128,23 @@ def stalled(board: Watched) -> None:
     aged(board.log, minutes=31)
 
 
-def test_a_log_that_nobody_writes_is_told_of(board: Watched) -> None:
+def test_log_without_new_entries_is_alarmed(board: Watched) -> None:
     stalled(board)
     with Daemon(board.root, wait="alarm") as daemon:
-        until(lambda: alarms(board) == ["no entry in log.yaml for 30 minutes"], "it is written down")
+        until(lambda: alarms(board) == ["no entry in log.yaml for 30 minutes"], "it is recorded")
         with open(board.log, "a", encoding="utf-8") as file:
             file.write("- {timestamp: 2025-01-18T15:32:00Z, agent: coder-1, action: ended}\n")
-        assert daemon.tells("over") == "no entry in log.yaml for 30 minutes (over)"
+        assert daemon.wait_for("over") == "no entry in log.yaml for 30 minutes (over)"
 
 
 @pytest.mark.parametrize("name", ["CHECKPOINT", "PAUSE", "ABORT"])
-def test_where_agents_are_to_stand_still_nobody_misses_their_entries(board: Watched, name: str) -> None:
+def test_log_without_new_entries_is_expected_during_a_halt(board: Watched, name: str) -> None:
     stalled(board)
-    with Looking(board) as looking:
-        looking.ticks(2)
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(2)
         (board.folder / name).touch()
-        looking.ticks(2, 10)
-        assert looking.told("over") == ["no entry in log.yaml for 30 minutes (over)"]
+        stepped.ticks(2, 10)
+        assert stepped.reported("over") == ["no entry in log.yaml for 30 minutes (over)"]
 
 
 @pytest.mark.parametrize(
@@ -149,12 +152,12 @@ def test_where_agents_are_to_stand_still_nobody_misses_their_entries(board: Watc
     [STATE.replace("CLAIMED", "MERGED"), STATE.replace("started:", "ended: 2025-01-18T17:00:00Z, started:")],
     ids=["every task is done", "the sprint has ended"],
 )
-def test_where_nobody_is_at_work_nobody_is_missed(board: Watched, state: str) -> None:
+def test_log_without_new_entries_is_expected_after_the_work(board: Watched, state: str) -> None:
     save(board.state, state)
     stalled(board)
-    with Looking(board) as looking:
-        looking.ticks(3, 10)
-        assert looking.told("alarm") == []
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(3, 10)
+        assert stepped.reported("alarm") == []
 
 
 @pytest.mark.parametrize(
@@ -170,54 +173,54 @@ def test_where_nobody_is_at_work_nobody_is_missed(board: Watched, state: str) ->
     ],
     ids=["disabled", "observe", "condition", "an alarm disabled"],
 )
-def test_rules_that_are_loosened_are_told_of(board: Watched, rules: str, words: str) -> None:
-    with Looking(board) as looking:
-        looking.ticks(2)
+def test_loosened_rules_are_alarmed(board: Watched, rules: str, words: str) -> None:
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(2)
         save(board.rules, rules)
-        looking.ticks(2)
-        assert [text for text in looking.told("alarm") if words in text]
-        looking.ticks(20, 10)
-        assert len(looking.told("alarm")) == 1
+        stepped.ticks(2)
+        assert [text for text in stepped.reported("alarm") if words in text]
+        stepped.ticks(20, 10)
+        assert len(stepped.reported("alarm")) == 1
         board.rules.unlink()
-        looking.ticks(2)
-        assert len(looking.told("over")) == 1
+        stepped.ticks(2)
+        assert len(stepped.reported("over")) == 1
 
 
-def test_a_silence_that_anybody_wrote_is_told_of_until_it_ends(board: Watched) -> None:
-    with Looking(board) as looking:
-        looking.ticks(2)
-        begins, ends = (format_time(looking.now + timedelta(hours=hours)) for hours in (-1, 1))
-        said = f"created: {begins}, until: {ends}, reason: it is in my way"
-        board.save(f"{board.text}silences:\n- {{id: s-1, rule: retry_cluster, all: true, {said}, by: coder-1}}\n")
-        looking.ticks(4)
-        assert looking.told("alarm") == [f"retry_cluster is silenced until {ends} by coder-1: it is in my way"]
+def test_silence_is_alarmed_until_it_ends(board: Watched) -> None:
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(2)
+        begins, ends = (format_time(stepped.now + timedelta(hours=hours)) for hours in (-1, 1))
+        silence = f"created: {begins}, until: {ends}, reason: it is in my way"
+        board.save(f"{board.text}silences:\n- {{id: s-1, rule: retry_cluster, all: true, {silence}, by: coder-1}}\n")
+        stepped.ticks(4)
+        assert stepped.reported("alarm") == [f"retry_cluster is silenced until {ends} by coder-1: it is in my way"]
         assert [line for line in board.alerts if "retry_cluster is silenced" in line]
-        assert not [text for text in looking.after(minutes=30) if "silenced" in text]
-        assert [text for text in looking.after(minutes=31) if text.startswith("over: retry_cluster is silenced")]
+        assert not [text for text in stepped.advance(minutes=30) if "silenced" in text]
+        assert [text for text in stepped.advance(minutes=31) if text.startswith("over: retry_cluster is silenced")]
 
 
-def test_a_blackboard_that_is_not_valid_is_told_of_with_the_place(board: Watched) -> None:
+def test_invalid_board_is_alarmed_with_the_position(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         save(board.state, STATE.replace("type: note", "type: 5"))
-        assert "not valid: 18:" in daemon.tells("alarm")
+        assert "not valid: 18:" in daemon.wait_for("alarm")
         save(board.state, STATE)
-        daemon.tells("over", "not valid")
+        daemon.wait_for("over", "not valid")
 
 
-def test_a_halt_left_after_a_resolution_by_hand_is_told_once_and_stands(board: Watched) -> None:
-    """The agents stand still although the breaker is closed: somebody should know, for as long as it is so."""
+def test_halt_left_after_a_resolution_by_hand_is_one_lasting_alarm(board: Watched) -> None:
+    """The agents stay halted although the breaker is closed: a person should know, for as long as that lasts."""
     board.report_anomalies(*RETRIES)
-    with Looking(board) as looking:
-        looking.ticks(3)
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(3)
         board.edit("status: TRIGGERED", "status: OK")
-        looking.ticks(3)
-        assert looking.told("resolved")
+        stepped.ticks(3)
+        assert stepped.reported("resolved")
         for number in range(20):
             board.save(board.text.replace("config:\n", f"config:\n  round_{number}: 1\n", 1))
-            looking.ticks(2, 15)
-        said = [text for text in looking.told("alarm") if "CHECKPOINT of trip" in text]
-        assert len(said) == 1
-        assert not [text for text in looking.told("over") if "CHECKPOINT of trip" in text]
+            stepped.ticks(2, 15)
+        reported = [text for text in stepped.reported("alarm") if "CHECKPOINT of trip" in text]
+        assert len(reported) == 1
+        assert not [text for text in stepped.reported("over") if "CHECKPOINT of trip" in text]
 
 
 OWN = """\
@@ -226,32 +229,32 @@ rules:
 """
 
 
-def test_a_rule_of_ones_own_that_only_tells_is_told_as_any_other(board: Watched) -> None:
-    with Looking(board) as looking:
-        looking.ticks(2)
+def test_own_alert_rule_is_alarmed(board: Watched) -> None:
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(2)
         save(board.rules, OWN)
-        looking.ticks(3, 10)
-        assert looking.told("alarm") == ["Notes pile up: task-1: began"]
+        stepped.ticks(3, 10)
+        assert stepped.reported("alarm") == ["Notes pile up: task-1: began"]
         board.rules.unlink()
-        looking.ticks(2)
-        assert looking.told("over") == ["Notes pile up: task-1: began (over)"]
+        stepped.ticks(2)
+        assert stepped.reported("over") == ["Notes pile up: task-1: began (over)"]
 
 
-def test_a_rule_that_is_only_observed_is_said_to_be_so_and_is_no_alarm(board: Watched) -> None:
+def test_observed_rule_is_marked_and_is_no_alarm(board: Watched) -> None:
     save(board.rules, OWN.replace("action: ALERT", "severity: SPEC_FLAW, mode: observe"))
-    with Looking(board) as looking:
-        looking.ticks(2)
-        assert looking.told("checked") == ["own_alert 1 of 1 (only observed)"]
-        assert looking.told("alarm") == []
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(2)
+        assert stepped.reported("checked") == ["own_alert 1 of 1 (only observed)"]
+        assert stepped.reported("alarm") == []
 
 
-def test_an_alarm_that_somebody_made_a_reason_to_halt_halts(board: Watched) -> None:
+def test_alarm_rule_changed_to_checkpoint_halts(board: Watched) -> None:
     save(board.rules, "rules: [{name: task_blocked, action: CHECKPOINT, severity: SCOPE_FLAW}]\n")
-    with Looking(board) as looking:
-        looking.ticks(2)
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(2)
         save(board.state, BLOCKED)
-        looking.ticks(2)
-        assert looking.told("tripped") == ["task_blocked (SCOPE_FLAW)"]
+        stepped.ticks(2)
+        assert stepped.reported("tripped") == ["task_blocked (SCOPE_FLAW)"]
         assert board.halt["pattern"] == "task_blocked"
 
 
@@ -268,55 +271,55 @@ def test_an_alarm_that_somebody_made_a_reason_to_halt_halts(board: Watched) -> N
         ),
     ],
 )
-def test_an_alarm_says_what_it_is_about(board: Watched, fields: str, words: str) -> None:
+def test_alarm_names_its_subject(board: Watched, fields: str, words: str) -> None:
     save(
         board.state,
         STATE.replace("  - id: task-2\n    status:   CLAIMED", f"  - {{id: task-2, status: CLAIMED, {fields}}}"),
     )
-    with Looking(board) as looking:
-        looking.ticks(2)
-        assert looking.told("alarm") == [words]
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(2)
+        assert stepped.reported("alarm") == [words]
 
 
 # --- clocks ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_clock_that_is_set_back_delays_no_alarm_and_no_reminder(board: Watched) -> None:
+def test_clock_set_back_delays_no_alarm_and_no_reminder(board: Watched) -> None:
     save(board.state, BLOCKED)
-    with Looking(board) as looking:
-        looking.ticks(2)
-        looking.now -= timedelta(days=400)
-        looking.ticks(2)
-        assert any("(still, since " in text for text in looking.after(minutes=61))
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(2)
+        stepped.now -= timedelta(days=400)
+        stepped.ticks(2)
+        assert any("(still, since " in text for text in stepped.advance(minutes=61))
 
 
-def test_a_clock_that_is_set_back_does_not_hide_that_nothing_can_be_read(board: Watched) -> None:
-    with Looking(board) as looking:
-        looking.ticks(2)
+def test_clock_set_back_does_not_hide_an_unreadable_board(board: Watched) -> None:
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(2)
         save(board.state, "anomalies: [\n")
-        looking.ticks(1)
-        looking.now -= timedelta(days=400)
-        looking.ticks(2)
-        assert len(looking.told("degraded")) == 1
+        stepped.ticks(1)
+        stepped.now -= timedelta(days=400)
+        stepped.ticks(2)
+        assert len(stepped.reported("degraded")) == 1
         save(board.state, STATE)
-        looking.ticks(2)
-        assert len(looking.told("recovered")) == 1
+        stepped.ticks(2)
+        assert len(stepped.reported("recovered")) == 1
 
 
-def test_a_clock_that_is_set_back_does_not_keep_a_failed_write_from_being_tried_again(board: Watched) -> None:
-    with Looking(board) as looking:
-        looking.ticks(2)
+def test_clock_set_back_does_not_prevent_the_retry_of_a_failed_write(board: Watched) -> None:
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(2)
         reports = board.folder / "reports"
         reports.touch()  # the report cannot be kept
         board.report_anomalies(*RETRIES)
-        looking.ticks(2)
+        stepped.ticks(2)
         reports.unlink()
-        looking.now -= timedelta(days=400)
-        looking.ticks(3)
+        stepped.now -= timedelta(days=400)
+        stepped.ticks(3)
         assert len(board.archived) == 1
 
 
-def test_a_halt_of_ours_that_is_just_taken_away_is_never_taken_for_a_persons(board: Watched) -> None:
+def test_our_halt_being_removed_is_never_taken_for_a_persons(board: Watched) -> None:
     trigger = {"timestamp": "2025-01-18T10:00:00Z", "pattern": "p", "severity": "s", "report_file": "r"}
     checkpoint.make(str(board.checkpoint), {**trigger, "trip_id": "0123456789ab"})
     aside = board.folder / "aside"

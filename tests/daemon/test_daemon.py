@@ -1,4 +1,4 @@
-"""The daemon: one a blackboard, there before it and after it, quiet where nothing happens, and gone when told."""
+"""The daemon: one per blackboard, also before and after it exists, silent while idle, ended by a signal."""
 
 import json
 import re
@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from tests.daemon.daemon import OUTAGE, RETRIES, STATE, TICK, Daemon, Watched, environment, in_background, run, until
-from tests.daemon.looking import Looking
+from tests.daemon.stepped import SteppedWatcher
 from tests.daemon.writers import text_of
 from tests.scopes.sprint.run import BIN
 
 BACKENDS = pytest.mark.parametrize("backend", [(), ("--poll",)], ids=["inotify", "polling"])
 
 
-def deleted(board: Watched) -> None:
-    """Take the folder away in one step: the daemon may be writing into it at this moment."""
+def delete_folder(board: Watched) -> None:
+    """Remove the folder in one step: the daemon may be writing into it at this moment."""
     away = board.folder.with_name("away")
     board.folder.rename(away)
     shutil.rmtree(away, ignore_errors=True)
@@ -29,10 +29,10 @@ def board(tmp_path: Path) -> Watched:
     return Watched(tmp_path / "team")
 
 
-# --- what it prints -------------------------------------------------------------------------------------------------
+# --- output ---------------------------------------------------------------------------------------------------------
 
 
-def test_into_a_pipe_it_prints_one_line_an_event(board: Watched) -> None:
+def test_output_into_a_pipe_is_one_line_per_event(board: Watched) -> None:
     command = [str(BIN / "liza-watch"), str(board.root), "--interval", str(TICK)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment(board.root)) as it:
         assert it.stdout is not None
@@ -47,21 +47,21 @@ def test_into_a_pipe_it_prints_one_line_an_event(board: Watched) -> None:
     assert "retry_cluster (ARCHITECTURE_FLAW)" in lines[2]
 
 
-def test_as_json_each_line_is_an_object_with_the_same_fields(board: Watched) -> None:
+def test_json_output_has_the_same_fields_on_each_line(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         board.report_anomalies(*RETRIES)
-        daemon.tells("tripped")
+        daemon.wait_for("tripped")
         assert daemon.stop() == 0
     events = [json.loads(line) for line in daemon.printed]
     assert {tuple(sorted(event)) for event in events} == {("at", "command", "problems", "schema", "status", "text")}
     assert [event["status"] for event in events] == ["started", "checked", "tripped", "stopped"]
 
 
-def test_what_agents_wrote_reaches_no_reader_raw(board: Watched) -> None:
+def test_agents_text_is_escaped_in_all_output(board: Watched) -> None:
     odd = "\x1b[31mred\u202e | `x`"
     with Daemon(board.root) as daemon:
         board.save(STATE.replace("id: task-2\n    status:   CLAIMED", f"id: {json.dumps(odd)}\n    status: BLOCKED"))
-        until(lambda: any("blocked" in line for line in board.alerts), "the alarm is told")
+        until(lambda: any("blocked" in line for line in board.alerts), "the alarm is reported")
         assert daemon.stop() == 0
     assert "\x1b" not in board.alerts_log.read_text() + "".join(daemon.printed)
     assert "\u202e" not in board.alerts_log.read_text()
@@ -70,7 +70,7 @@ def test_what_agents_wrote_reaches_no_reader_raw(board: Watched) -> None:
 # --- one a blackboard -----------------------------------------------------------------------------------------------
 
 
-def test_a_second_daemon_says_who_has_the_blackboard_and_ends(board: Watched) -> None:
+def test_second_daemon_names_the_first_and_ends(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         second = run(board.root, "watch")
         detached = run(board.root, "watch", "--background")
@@ -81,7 +81,7 @@ def test_a_second_daemon_says_who_has_the_blackboard_and_ends(board: Watched) ->
     assert f"process {daemon.pid}" in detached.err
 
 
-def test_of_several_that_are_started_at_once_exactly_one_watches(board: Watched) -> None:
+def test_exactly_one_of_several_simultaneous_daemons_watches(board: Watched) -> None:
     several = [Daemon(board.root, wait="") for _ in range(4)]
     try:
         until(lambda: sum(each.process.poll() is not None for each in several) == 3, "three of four have given up")
@@ -95,7 +95,7 @@ def test_of_several_that_are_started_at_once_exactly_one_watches(board: Watched)
             each.__exit__(None, None, None)
 
 
-def test_one_in_the_background_can_be_asked_and_ended(board: Watched) -> None:
+def test_background_daemon_has_a_status_and_can_be_stopped(board: Watched) -> None:
     with in_background(board) as started:
         assert started.code == 0
         seen = run(board.root, "watch", "--status", "--json").json
@@ -109,14 +109,14 @@ def test_one_in_the_background_can_be_asked_and_ended(board: Watched) -> None:
         assert ended == (0, f"process {seen['pid']} has ended\n", "")
     after = run(board.root, "watch", "--status")
     assert (after.code, after.out.split()[2:4]) == (1, [str(seen["pid"]), "ended"])
-    said = [line.split()[1] for line in (board.folder / "watch.log").read_text().splitlines()]
-    assert said == ["started", "checked", "tripped", "stopped"]
+    kinds = [line.split()[1] for line in (board.folder / "watch.log").read_text().splitlines()]
+    assert kinds == ["started", "checked", "tripped", "stopped"]
     assert run(board.root, "watch", "--stop") == (0, "no daemon is running\n", "")
 
 
-def test_one_that_was_killed_is_seen_to_be_gone_and_another_takes_its_place(board: Watched) -> None:
+def test_killed_daemon_is_reported_gone_and_can_be_replaced(board: Watched) -> None:
     with Daemon(board.root) as daemon:
-        until(lambda: board.facts["checks"] == 1, "it has told how it does")
+        until(lambda: board.facts["checks"] == 1, "its status is written")
         daemon.kill()
     gone = run(board.root, "watch", "--status")
     assert (gone.code, "is gone" in gone.out) == (1, True)
@@ -125,22 +125,22 @@ def test_one_that_was_killed_is_seen_to_be_gone_and_another_takes_its_place(boar
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_told_to_end_it_ends_well(board: Watched, number: int) -> None:
+def test_signal_ends_the_daemon_cleanly(board: Watched, number: int) -> None:
     with Daemon(board.root) as daemon:
         assert daemon.stop(number) == 0
-        assert daemon.told("stopped") == ["watching no longer"]
+        assert daemon.reported("stopped") == ["watching no longer"]
     assert board.facts["health"] == "stopped"
 
 
-def test_told_to_end_while_it_waits_for_a_blackboard_it_ends_well(tmp_path: Path) -> None:
+def test_signal_ends_a_waiting_daemon_cleanly(tmp_path: Path) -> None:
     with Daemon(tmp_path, wait="waiting") as daemon:
         assert daemon.stop() == 0
 
 
-def test_a_hang_up_signal_reads_the_rules_again(board: Watched) -> None:
+def test_sighup_reloads_the_rules(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         daemon.send(signal.SIGHUP)
-        assert "rules in force" in daemon.tells("reloaded")
+        assert "rules in force" in daemon.wait_for("reloaded")
         board.report_anomalies(*RETRIES)
         board.halted()
         assert daemon.stop() == 0
@@ -151,11 +151,11 @@ def test_a_hang_up_signal_reads_the_rules_again(board: Watched) -> None:
     [("--stop", "--status"), ("--once", "--background"), ("--interval", "0"), ("--interval", "nan")],
     ids=" ".join,
 )
-def test_what_makes_no_sense_is_refused_as_wrong_usage(board: Watched, words: tuple[str, ...]) -> None:
+def test_contradictory_options_are_wrong_usage(board: Watched, words: tuple[str, ...]) -> None:
     assert run(board.root, "watch", *words).code == 2
 
 
-def test_the_unit_for_systemd_names_the_program_and_the_folder(board: Watched) -> None:
+def test_systemd_unit_names_the_program_and_the_folder(board: Watched) -> None:
     unit = run(board.root, "watch", "--print-unit")
     assert unit.code == 0
     assert f"ExecStart={BIN / 'liza'} watch {board.root}\n" in unit.out
@@ -174,7 +174,7 @@ def test_the_unit_for_systemd_names_the_program_and_the_folder(board: Watched) -
         ("a\nb", '"{}a\\x0ab"', "{}a\\nb"),
     ],
 )
-def test_an_odd_folder_is_one_word_of_the_unit(tmp_path: Path, name: str, word: str, described: str) -> None:
+def test_odd_folder_name_is_one_word_of_the_unit(tmp_path: Path, name: str, word: str, described: str) -> None:
     board = Watched(tmp_path / name)
     lines = run(board.root, "watch", "--print-unit").out.splitlines()
     assert f"ExecStart={BIN / 'liza'} watch {word.format(f'{tmp_path}/')}" in lines
@@ -184,16 +184,16 @@ def test_an_odd_folder_is_one_word_of_the_unit(tmp_path: Path, name: str, word: 
 # --- before and after the blackboard --------------------------------------------------------------------------------
 
 
-def test_it_waits_for_a_blackboard_that_is_not_there_yet(tmp_path: Path) -> None:
+def test_daemon_waits_for_a_missing_blackboard(tmp_path: Path) -> None:
     with Daemon(tmp_path, wait="waiting") as daemon:
         board = Watched(tmp_path, STATE + text_of(RETRIES))
-        daemon.tells("tripped", "retry_cluster")
+        daemon.wait_for("tripped", "retry_cluster")
         assert board.halt["pattern"] == "retry_cluster"
         assert run(tmp_path, "watch").code == 1
         assert daemon.stop() == 0
 
 
-def test_in_the_background_it_waits_as_well(tmp_path: Path) -> None:
+def test_background_daemon_waits_for_a_missing_blackboard(tmp_path: Path) -> None:
     with in_background(tmp_path) as started:
         assert started.code == 0
         board = Watched(tmp_path)
@@ -205,7 +205,7 @@ def test_in_the_background_it_waits_as_well(tmp_path: Path) -> None:
         board.halted()
 
 
-def test_one_that_waits_can_be_asked_and_ended(tmp_path: Path) -> None:
+def test_waiting_daemon_has_a_status_and_can_be_stopped(tmp_path: Path) -> None:
     with in_background(tmp_path) as started:
         pid = int(started.out.split()[1])
         assert f"process {pid} waits in the background for .liza/ to be created" in started.out
@@ -219,25 +219,25 @@ def test_one_that_waits_can_be_asked_and_ended(tmp_path: Path) -> None:
     assert not (tmp_path / ".liza").exists()
 
 
-def test_one_whose_blackboard_was_deleted_is_seen_to_wait(board: Watched) -> None:
+def test_daemon_of_a_deleted_board_is_reported_waiting(board: Watched) -> None:
     with Daemon(board.root) as daemon:
-        deleted(board)
-        daemon.tells("waiting")
+        delete_folder(board)
+        daemon.wait_for("waiting")
         assert f"waiting, process {daemon.pid}, " in run(board.root, "watch", "--status").out
         board.folder.mkdir()
         board.save(STATE)
-        daemon.tells("checked")
+        daemon.wait_for("checked")
         running = f"running, process {daemon.pid}, "
-        until(lambda: running in run(board.root, "watch", "--status").out, "it is seen to watch again")
+        until(lambda: running in run(board.root, "watch", "--status").out, "its status is running again")
 
 
-def test_it_survives_a_blackboard_that_is_deleted_and_comes_back(board: Watched) -> None:
+def test_daemon_survives_a_deleted_and_recreated_board(board: Watched) -> None:
     with Daemon(board.root) as daemon:
-        deleted(board)
-        daemon.tells("waiting")
+        delete_folder(board)
+        daemon.wait_for("waiting")
         board.folder.mkdir()
         board.save(STATE + text_of(RETRIES))
-        daemon.tells("tripped")
+        daemon.wait_for("tripped")
         board.halted()
         second = run(board.root, "watch")
         assert (second.code, f"process {daemon.pid}" in second.err) == (1, True)
@@ -245,33 +245,33 @@ def test_it_survives_a_blackboard_that_is_deleted_and_comes_back(board: Watched)
     assert len(board.trips) == 1
 
 
-def test_it_listens_again_to_a_folder_that_came_back(board: Watched) -> None:
+def test_daemon_listens_again_to_a_recreated_folder(board: Watched) -> None:
     with Daemon(board.root) as daemon:
-        deleted(board)
-        daemon.tells("waiting")
+        delete_folder(board)
+        daemon.wait_for("waiting")
         board.folder.mkdir()
         board.save(STATE)
         until(lambda: board.facts["backend"] == "inotify", "it listens", patience=1.5)
 
 
-def test_a_blackboard_that_was_deleted_while_open_is_no_resolution(board: Watched) -> None:
+def test_board_deleted_while_open_is_not_resolved(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         board.report_anomalies(*RETRIES)
-        daemon.tells("tripped")
-        deleted(board)
-        daemon.tells("waiting")
+        daemon.wait_for("tripped")
+        delete_folder(board)
+        daemon.wait_for("waiting")
         board.folder.mkdir()
         board.save(STATE)
-        until(lambda: board.facts["checks"] >= 3, "it has looked at the new one")
+        until(lambda: board.facts["checks"] >= 3, "it has checked the new one")
         board.beats(3)
-        assert daemon.told("resolved") == []
+        assert daemon.reported("resolved") == []
 
 
 # --- quiet ----------------------------------------------------------------------------------------------------------
 
 
 @BACKENDS
-def test_an_idle_blackboard_is_not_written(board: Watched, backend: tuple[str, ...]) -> None:
+def test_idle_board_is_not_written(board: Watched, backend: tuple[str, ...]) -> None:
     with Daemon(board.root, *backend) as daemon:
         board.beats(2)
         before = board.versions()
@@ -281,69 +281,70 @@ def test_an_idle_blackboard_is_not_written(board: Watched, backend: tuple[str, .
 
 
 @BACKENDS
-def test_its_own_writes_cause_no_further_write(board: Watched, backend: tuple[str, ...]) -> None:
+def test_own_writes_cause_no_further_write(board: Watched, backend: tuple[str, ...]) -> None:
     with Daemon(board.root, *backend) as daemon:
         board.report_anomalies(*RETRIES)
-        daemon.tells("tripped")
+        daemon.wait_for("tripped")
         board.beats(3)
         before = board.versions()
         board.beats(6)
         assert board.versions() == before
-        assert len(daemon.told("tripped")) == 1
+        assert len(daemon.reported("tripped")) == 1
     assert len(board.trips) == len(board.logged) == len(board.archived) == 1
     assert board.leftovers() == []
 
 
-def test_hours_of_idleness_leave_no_trace(board: Watched) -> None:
-    with Looking(board) as looking:
-        looking.ticks(2)
+def test_hours_of_idleness_write_nothing(board: Watched) -> None:
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(2)
         before = board.versions()
-        looking.ticks(1000, 10)
+        stepped.ticks(1000, 10)
         assert board.versions() == before
-        assert len(looking.happened) == 1
+        assert len(stepped.events) == 1
 
 
-def test_idleness_while_open_leaves_no_trace(board: Watched) -> None:
+def test_hours_of_idleness_while_open_write_nothing(board: Watched) -> None:
     board.report_anomalies(*RETRIES)
-    with Looking(board) as looking:
-        looking.ticks(3)
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(3)
         before = board.versions()
-        looking.ticks(600)
+        stepped.ticks(600)
         assert board.versions() == before
         assert len(board.trips) == 1
 
 
-def test_the_last_check_is_entered_at_most_once_a_minute_and_only_after_others_wrote(board: Watched) -> None:
-    with Looking(board) as looking:
-        _enter_for_five_minutes(board, looking)
+def test_last_check_is_entered_at_most_once_a_minute(board: Watched) -> None:
+    """And only after others have written."""
+    with SteppedWatcher(board) as stepped:
+        _enter_for_five_minutes(board, stepped)
 
 
-def _enter_for_five_minutes(board: Watched, looking: Looking) -> None:
-    looking.ticks(100, 1)
-    assert board.section["last_check"] is None, "nobody else has written"
+def _enter_for_five_minutes(board: Watched, stepped: SteppedWatcher) -> None:
+    stepped.ticks(100, 1)
+    assert board.section["last_check"] is None, "no other program has written"
     entered = set()
-    for number in range(30):  # five minutes in which somebody writes every ten seconds
+    for number in range(30):  # five minutes in which another program writes every ten seconds
         board.save(board.text.replace("config:\n", f"config:\n  round_{number}: 1\n", 1))
-        looking.ticks(10, 1)
+        stepped.ticks(10, 1)
         entered.add(str(board.section["last_check"]))
     assert 4 <= len(entered - {"None"}) <= 6
     assert len(board.section["history"]) == 1
-    looking.ticks(90, 1)  # the last change is entered, too
+    stepped.ticks(90, 1)  # the last change is entered, too
     before = board.versions()
-    looking.ticks(500, 1)
+    stepped.ticks(500, 1)
     assert board.versions() == before
 
 
-# --- only looking ---------------------------------------------------------------------------------------------------
+# --- only stepped ---------------------------------------------------------------------------------------------------
 
 
-def test_observing_it_tells_and_never_halts(board: Watched) -> None:
+def test_observing_daemon_reports_and_never_halts(board: Watched) -> None:
     with Daemon(board.root, "--observe") as daemon:
         board.report_anomalies(*RETRIES)
         before = board.state.read_bytes()
-        assert "retry_cluster would trip" in daemon.tells("tripped")
+        assert "retry_cluster would trip" in daemon.wait_for("tripped")
         board.report_anomalies(*OUTAGE)
-        assert daemon.tells("tripped") == "external_service_outage would trip (only observing)"
+        assert daemon.wait_for("tripped") == "external_service_outage would trip (only observing)"
         board.beats(3)
         assert board.state.read_bytes() == before + text_of(OUTAGE).encode()
         assert "only observing" in run(board.root, "watch", "--status").out
@@ -353,7 +354,7 @@ def test_observing_it_tells_and_never_halts(board: Watched) -> None:
     assert board.logged == []
 
 
-def test_once_is_one_check_with_the_exit_code_of_its_outcome(board: Watched) -> None:
+def test_once_is_one_check_with_its_exit_code(board: Watched) -> None:
     well = run(board.root, "watch", "--once")
     assert (well.code, "no pattern in sight" in well.out) == (0, True)
     board.report_anomalies(*RETRIES)
@@ -364,7 +365,7 @@ def test_once_is_one_check_with_the_exit_code_of_its_outcome(board: Watched) -> 
     assert len(board.trips) == 1
 
 
-def test_once_says_what_cannot_be_read(board: Watched) -> None:
+def test_once_reports_an_unreadable_board(board: Watched) -> None:
     board.save("anomalies: [\n")
     looked = run(board.root, "watch", "--once")
     assert looked.code == 4

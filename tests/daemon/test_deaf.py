@@ -1,4 +1,4 @@
-"""Where no events come, or no longer: the agents are halted within two ticks all the same, and people can see why."""
+"""Without inotify events the agents are halted within two ticks all the same, and the status says why."""
 
 import itertools
 import os
@@ -25,7 +25,7 @@ from tests.faults.children import Child
 
 pytestmark = pytest.mark.slow
 
-SECOND = ("--interval", "1")  # a tick that a loaded machine can tell from two
+SECOND = ("--interval", "1")  # a tick that a loaded machine can distinguish from two
 QUEUE = Path("/proc/sys/fs/inotify/max_queued_events")
 
 
@@ -39,7 +39,7 @@ def with_fault(name: str) -> Sequence[str | Path]:
 
 
 def without_instances() -> Sequence[str | Path]:
-    """In a name space of its own, where nobody may have an instance of inotify; others notice nothing of it."""
+    """In its own name space, where inotify instances are forbidden; other processes are not affected."""
     limit = "echo 0 > /proc/sys/user/max_inotify_instances"
     alone = ("unshare", "--user", "--map-root-user", "sh", "-c", f'{limit} && exec "$@"', "sh")
     if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode != 0:
@@ -48,15 +48,15 @@ def without_instances() -> Sequence[str | Path]:
 
 
 def halts_within_two_ticks(board: Watched, tick: float = 1.0) -> None:
-    """And what was lost is only time: the trip is made once, with all its paperwork."""
+    """Only time was lost: the trip is made once, with all its paperwork."""
     until(board.checkpoint.exists, "the agents are halted", patience=2 * tick)
     board.halted()
     assert len(board.trips) == 1
 
 
-def is_said(board: Watched, backend: str) -> None:
-    """By both commands, for people and for programs."""
-    until(lambda: board.facts["backend"] == backend, f"it says that it watches by {backend}", patience=3.0)
+def assert_backend_shown(board: Watched, backend: str) -> None:
+    """Both commands show the backend, as text and as JSON."""
+    until(lambda: board.facts["backend"] == backend, f"its backend is {backend}", patience=3.0)
     for command in (("status",), ("watch", "--status")):
         assert f", {backend}, " in run(board.root, *command).out
     assert run(board.root, "status", "--json").json["daemon"]["backend"] == backend
@@ -66,21 +66,21 @@ def is_said(board: Watched, backend: str) -> None:
 # --- none from the beginning ----------------------------------------------------------------------------------------
 
 
-def test_where_the_limit_of_instances_is_reached_it_polls_and_says_so(board: Watched) -> None:
+def test_daemon_polls_at_the_instance_limit_and_reports_it(board: Watched) -> None:
     with Daemon(board.root, *SECOND, program=without_instances()):
-        is_said(board, "polling (no events: [Errno 24] inotify instance limit reached)")
+        assert_backend_shown(board, "polling (no events: [Errno 24] inotify instance limit reached)")
         board.report_anomalies(*RETRIES)
         halts_within_two_ticks(board)
 
 
-def test_where_the_observer_does_not_start_it_polls_and_says_so(board: Watched) -> None:
+def test_daemon_polls_if_the_observer_does_not_start(board: Watched) -> None:
     with Daemon(board.root, *SECOND, program=with_fault("no start")):
-        is_said(board, "polling (no events: [Errno 28] inotify watch limit reached)")
+        assert_backend_shown(board, "polling (no events: [Errno 28] inotify watch limit reached)")
         board.report_anomalies(*RETRIES)
         halts_within_two_ticks(board)
 
 
-def test_an_observer_that_does_not_start_leaves_nothing_open(board: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_observer_that_does_not_start_leaves_nothing_open(board: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("watchdog.observers.api.EventEmitter.start", _refuse)
     before = len(os.listdir("/proc/self/fd")), threading.active_count()
     listening = Changes(Paths(str(board.folder)), pauses=(0.0,))
@@ -94,22 +94,22 @@ def _refuse(*_: object) -> None:
     raise OSError(28, "inotify watch limit reached")
 
 
-# --- no longer ------------------------------------------------------------------------------------------------------
+# --- lost later -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("number", faulty.THREADS)
-def test_where_a_thread_of_the_observer_dies_it_polls_and_says_so(board: Watched, number: int) -> None:
+def test_daemon_polls_after_an_observer_thread_dies(board: Watched, number: int) -> None:
     with Daemon(board.root, *SECOND, program=with_fault(f"thread {number}")) as daemon:
         until(lambda: board.facts["backend"] == "inotify", "it listens")
         daemon.send(signal.SIGUSR1)
-        assert "polling" in daemon.tells("backend")
-        is_said(board, "polling (a thread that listens has died)")
+        assert "polling" in daemon.wait_for("backend")
+        assert_backend_shown(board, "polling (a thread that listens has died)")
         board.report_anomalies(*RETRIES)
         halts_within_two_ticks(board)
 
 
 @pytest.mark.parametrize("number", faulty.THREADS)
-def test_a_trip_in_the_moment_in_which_a_thread_dies_is_not_lost(board: Watched, number: int) -> None:
+def test_trip_while_a_thread_dies_is_not_lost(board: Watched, number: int) -> None:
     with Daemon(board.root, *SECOND, program=with_fault(f"thread {number}")) as daemon:
         daemon.send(signal.SIGUSR1)
         board.report_anomalies(*RETRIES)
@@ -117,7 +117,7 @@ def test_a_trip_in_the_moment_in_which_a_thread_dies_is_not_lost(board: Watched,
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_after_a_thread_has_died_it_listens_again_by_itself(board: Watched) -> None:
+def test_observer_restarts_after_a_thread_has_died(board: Watched) -> None:
     listening = Changes(Paths(str(board.folder)), pauses=(0.0,))
     try:
         listening.start()
@@ -134,7 +134,7 @@ def test_after_a_thread_has_died_it_listens_again_by_itself(board: Watched) -> N
         listening.stop()
 
 
-def test_what_keeps_failing_is_tried_more_and_more_seldom(board: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_restart_pauses_grow(board: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
     tried: list[float] = []
 
@@ -152,8 +152,8 @@ def test_what_keeps_failing_is_tried_more_and_more_seldom(board: Watched, monkey
     assert pauses == [30, 300, 3600, 3600, 3600]
 
 
-def test_events_that_stop_without_a_word_are_missed(board: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The threads live, and no event comes: what is missed is the event for our own heartbeat."""
+def test_missing_events_are_detected(board: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The threads live, and no event comes: the event for our own heartbeat is missing."""
     monkeypatch.setattr(watcher, "SILENCE", 0.2)
     listening = Changes(Paths(str(board.folder)))
     try:
@@ -163,14 +163,14 @@ def test_events_that_stop_without_a_word_are_missed(board: Watched, monkeypatch:
             assert _waits(board, listening, 0.05) == "inotify"
         assert listening._observer is not None
         listening._observer.unschedule_all()
-        listening._threads = [threading.main_thread()]  # as if all of them still lived
+        listening._threads = [threading.main_thread()]  # as if all of them were alive
         until(lambda: _waits(board, listening) == "polling (no event has come for 0.2 s)", "it has seen that")
     finally:
         listening.stop()
 
 
 def _waits(board: Watched, listening: Changes, seconds: float = 0.02) -> str:
-    """As the daemon does: a heartbeat, then a pause. Which backend it has after that."""
+    """One tick of the daemon: a heartbeat, then a pause. The backend after that."""
     board.watch_lock.touch()
     listening.wait(seconds)
     return listening.backend
@@ -179,8 +179,8 @@ def _waits(board: Watched, listening: Changes, seconds: float = 0.02) -> str:
 # --- signals --------------------------------------------------------------------------------------------------------
 
 
-def test_a_signal_is_taken_at_whatever_moment_it_comes(board: Watched) -> None:
-    """Between any two lines of the wait, also where what it waits on is just being looked after."""
+def test_signal_is_handled_at_any_moment_of_the_wait(board: Watched) -> None:
+    """Between any two lines of the wait, also during its cleanup."""
     listening = Changes(Paths(str(board.folder)), poll=True)
 
     def wait() -> int:
@@ -219,19 +219,19 @@ def flood(board: Watched) -> None:
 
 
 @pytest.mark.parametrize("write", [replaced, in_place_without_lock])
-def test_a_trip_whose_event_was_dropped_by_a_full_queue_takes_effect(board: Watched, write: Writer) -> None:
+def test_trip_whose_event_was_dropped_takes_effect(board: Watched, write: Writer) -> None:
     with Daemon(board.root, *SECOND) as daemon:
         daemon.send(signal.SIGSTOP)
         flood(board)
         write(board.state, RETRIES)
         daemon.send(signal.SIGCONT)
         halts_within_two_ticks(board)
-        daemon.tells("tripped")
+        daemon.wait_for("tripped")
         assert daemon.stop() == 0
-    assert len(daemon.told("tripped")) == 1
+    assert len(daemon.reported("tripped")) == 1
 
 
-def test_after_a_full_queue_events_come_again(board: Watched) -> None:
+def test_events_continue_after_a_full_queue(board: Watched) -> None:
     with Daemon(board.root, "--interval", "30") as daemon:
         daemon.send(signal.SIGSTOP)
         flood(board)
@@ -239,11 +239,11 @@ def test_after_a_full_queue_events_come_again(board: Watched) -> None:
         until(lambda: _is_checked_again(board), "it has heard of a change", patience=10)
         board.report_anomalies(*RETRIES)
         until(board.checkpoint.exists, "the agents are halted", patience=10)
-        is_said(board, "inotify")
+        assert_backend_shown(board, "inotify")
 
 
 def _is_checked_again(board: Watched) -> bool:
-    """Whether it has seen a change. The first ones may still be among those that were dropped."""
+    """Whether it has seen a change. The first ones may be among those that were dropped."""
     board.save(STATE + f"# {time.monotonic()}\n")
     return bool(board.facts["checks"] > 1)
 
@@ -252,7 +252,7 @@ def _is_checked_again(board: Watched) -> bool:
 
 
 @pytest.mark.parametrize("new", [STATE, STATE + text_of(RETRIES)], ids=["well", "about to trip"])
-def test_a_folder_that_is_replaced_in_one_step_is_watched(board: Watched, new: str) -> None:
+def test_folder_replaced_in_one_step_is_watched(board: Watched, new: str) -> None:
     other = Watched(board.root / "other", new)
     with Daemon(board.root, *SECOND):
         assert filesystem.exchange(str(board.folder), str(other.folder)), "folders can be swapped here"
@@ -260,11 +260,11 @@ def test_a_folder_that_is_replaced_in_one_step_is_watched(board: Watched, new: s
             until(lambda: board.facts["backend"] == "inotify" and board.facts["checks"], "it watches the new one")
             board.report_anomalies(*RETRIES)
         halts_within_two_ticks(board)
-        is_said(board, "inotify")
+        assert_backend_shown(board, "inotify")
     assert not other.checkpoint.exists()
 
 
-def test_a_folder_that_is_a_link_is_listened_to(tmp_path: Path) -> None:
+def test_linked_folder_is_listened_to(tmp_path: Path) -> None:
     elsewhere = Watched(tmp_path / "elsewhere")
     team = tmp_path / "team"
     team.mkdir()
@@ -274,17 +274,15 @@ def test_a_folder_that_is_a_link_is_listened_to(tmp_path: Path) -> None:
         until(elsewhere.checkpoint.exists, "the agents are halted", patience=10)
 
 
-def test_a_file_that_is_moved_out_of_the_folder_holds_no_event_back(
-    board: Watched, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # watchdog waits for the second half of a rename before it tells anything else: usually for half a second.
+def test_file_moved_out_of_the_folder_delays_no_event(board: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    # watchdog waits for the second half of a rename before it reports anything else: usually for half a second.
     wait = DelayedQueue.__init__
     monkeypatch.setattr(DelayedQueue, "__init__", lambda queue, _: wait(queue, 3600.0))
     listening = Changes(Paths(str(board.folder)))
     listening.start()
     try:
         notes = board.folder / "notes.txt"
-        notes.write_text("nothing that is judged\n")
+        notes.write_text("not evaluated\n")
         notes.rename(board.root / "notes.txt")
         board.report_anomalies(*OUTAGE)
         until(lambda: listening.moved_into_place() is not None, "the event has come")
@@ -292,7 +290,7 @@ def test_a_file_that_is_moved_out_of_the_folder_holds_no_event_back(
         listening.stop()
 
 
-def test_an_event_that_comes_after_the_look_is_waited_for(board: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_event_that_comes_after_the_check_is_waited_for(board: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watcher, "EVENT", 10.0)
     listening = Changes(Paths(str(board.folder)))
     listening.start()
@@ -306,7 +304,7 @@ def test_an_event_that_comes_after_the_look_is_waited_for(board: Watched, monkey
         listening.stop()
 
 
-def test_where_nobody_listens_no_event_is_waited_for(board: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_polling_waits_for_no_event(board: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watcher, "EVENT", 3600.0)
     listening = Changes(Paths(str(board.folder)), poll=True)
     listening.hear_of(watcher.versions(listening.paths)[listening.paths.state])

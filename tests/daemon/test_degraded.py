@@ -1,11 +1,11 @@
-"""What cannot be read is a state that people see: the last good verdict stands, and all mends itself."""
+"""DEGRADED is a visible state: the last good verdict stays in effect, and recovery is automatic."""
 
 from pathlib import Path
 
 import pytest
 
 from tests.daemon.daemon import RETRIES, STATE, Daemon, Watched, run, until
-from tests.daemon.looking import Looking
+from tests.daemon.stepped import SteppedWatcher
 from tests.daemon.writers import save, text_of
 
 BAD = STATE + "  - {type: retry_loop\nversion: 2\n"
@@ -24,98 +24,98 @@ def board(tmp_path: Path) -> Watched:
     return Watched(tmp_path / "team")
 
 
-def test_what_cannot_be_read_is_told_after_a_while_and_mends_itself(board: Watched) -> None:
+def test_unreadable_board_is_reported_after_a_while_and_recovers(board: Watched) -> None:
     text = BAD
     with Daemon(board.root) as daemon:
         save(board.state, text)
-        until(lambda: board.facts["health"] == "degraded", "it says that it cannot see")
-        assert daemon.told("degraded") == [], "a save is not always done at once"
-        assert "state.yaml" in daemon.tells("degraded")
+        until(lambda: board.facts["health"] == "degraded", "it is degraded")
+        assert daemon.reported("degraded") == [], "a save may take a moment"
+        assert "state.yaml" in daemon.wait_for("degraded")
         status = run(board.root, "watch", "--status")
         assert (status.code, "degraded" in status.out) == (4, True)
-        assert board.state.read_text() == text, "it is not for the daemon to mend it"
+        assert board.state.read_text() == text, "the daemon must not repair it"
         save(board.state, STATE + text_of(RETRIES[:1]))
-        daemon.tells("recovered")
-        until(lambda: board.facts["health"] == "ok", "it says that it can see again")
+        daemon.wait_for("recovered")
+        until(lambda: board.facts["health"] == "ok", "it has recovered")
         assert board.facts["last_error"] is None
-        assert len(daemon.told("degraded")) == 1
+        assert len(daemon.reported("degraded")) == 1
         board.report_anomalies(*RETRIES[1:])
-        daemon.tells("tripped")
+        daemon.wait_for("tripped")
         assert daemon.stop() == 0
 
 
-def test_whatever_cannot_be_judged_is_no_ok(board: Watched) -> None:
+def test_every_unreadable_board_is_degraded(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         for text in UNREADABLE.values():
             save(board.state, text)
-            until(lambda: board.facts["health"] == "degraded", "it says that it cannot see")
+            until(lambda: board.facts["health"] == "degraded", "it is degraded")
             assert str(board.state) in board.facts["last_error"]
             save(board.state, STATE)
-            until(lambda: board.facts["health"] == "ok", "it says that it can see again")
-        assert daemon.told("degraded") == daemon.told("resolved") == []
+            until(lambda: board.facts["health"] == "ok", "it has recovered")
+        assert daemon.reported("degraded") == daemon.reported("resolved") == []
 
 
-def test_the_place_of_what_is_wrong_is_told(board: Watched) -> None:
+def test_position_of_the_fault_is_shown(board: Watched) -> None:
     with Daemon(board.root):
         save(board.state, BAD)
-        until(lambda: board.facts["last_error"], "it says why")
+        until(lambda: board.facts["last_error"], "the error is shown")
         line = BAD.splitlines().index("  - {type: retry_loop") + 1
         assert board.facts["last_error"].startswith(f"{board.state}:{line}:5: ")
 
 
-def test_a_file_that_vanishes_is_told_and_one_that_comes_back_is_judged(board: Watched) -> None:
+def test_missing_file_is_degraded_and_a_returning_one_evaluated(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         board.state.unlink()
-        assert "not there" in until(lambda: board.facts["last_error"], "it says that it cannot see")
+        assert "not there" in until(lambda: board.facts["last_error"], "it is degraded")
         save(board.state, STATE + text_of(RETRIES))
-        daemon.tells("tripped")
+        daemon.wait_for("tripped")
         assert daemon.stop() == 0
 
 
-def test_while_it_cannot_be_read_an_open_breaker_stays_open(board: Watched) -> None:
+def test_open_breaker_stays_open_while_the_board_is_unreadable(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         board.report_anomalies(*RETRIES)
-        daemon.tells("tripped")
+        daemon.wait_for("tripped")
         before, text = board.halted(), board.text
         save(board.state, "")
-        until(lambda: board.facts["health"] == "degraded", "it says that it cannot see")
+        until(lambda: board.facts["health"] == "degraded", "it is degraded")
         assert board.halt == before
         save(board.state, text)
-        until(lambda: board.facts["health"] == "ok", "it says that it can see again")
+        until(lambda: board.facts["health"] == "ok", "it has recovered")
         board.beats(3)
         assert board.halt == before
-        assert daemon.told("resolved") == []
-        assert len(daemon.told("tripped")) == 1
+        assert daemon.reported("resolved") == []
+        assert len(daemon.reported("tripped")) == 1
     assert len(board.trips) == len(board.logged) == 1
 
 
-def test_a_section_that_is_gone_while_halted_is_entered_again(board: Watched) -> None:
+def test_section_lost_while_halted_is_entered_again(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         board.report_anomalies(*RETRIES)
-        daemon.tells("tripped")
+        daemon.wait_for("tripped")
         before = board.halted()
         start, end = board.text.index("circuit_breaker:"), board.text.index("anomalies:")
         save(board.state, board.text[:start] + board.text[end:])
-        daemon.tells("alarm", "retry_cluster")
+        daemon.wait_for("alarm", "retry_cluster")
         assert board.trigger["trip_id"] == before["trip"]
         assert board.halt == before
-        assert daemon.told("resolved") == []
+        assert daemon.reported("resolved") == []
 
 
-def test_a_section_that_is_gone_beside_old_reports_is_no_new_beginning(board: Watched) -> None:
+def test_section_lost_beside_old_reports_is_no_new_board(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         board.report_anomalies(*RETRIES)
-        daemon.tells("tripped")
+        daemon.wait_for("tripped")
         board.halted()
         assert board.resolve().code == 0
-        daemon.tells("resolved")
+        daemon.wait_for("resolved")
         start, end = board.text.index("circuit_breaker:"), board.text.index("anomalies:")
         save(board.state, board.text[:start] + board.text[end:])
-        assert "no circuit_breaker section" in until(lambda: board.facts["last_error"], "it says that it cannot see")
-        assert len(daemon.told("tripped")) == 1
+        assert "no circuit_breaker section" in until(lambda: board.facts["last_error"], "it is degraded")
+        assert len(daemon.reported("tripped")) == 1
 
 
-def test_a_save_in_two_halves_is_not_told_of(board: Watched) -> None:
+def test_save_in_two_halves_is_not_reported(board: Watched) -> None:
     text = STATE + text_of(RETRIES)
     cut = text.index("reporter") + 3  # in the middle of a record: this half is no YAML
     with Daemon(board.root) as daemon:
@@ -124,10 +124,10 @@ def test_a_save_in_two_halves_is_not_told_of(board: Watched) -> None:
             file.flush()
             until(lambda: board.facts["health"] == "degraded", "the half has been seen")
             file.write(text[cut:])
-        daemon.tells("tripped")
-        until(lambda: board.facts["health"] == "ok", "it says that it can see again")
+        daemon.wait_for("tripped")
+        until(lambda: board.facts["health"] == "ok", "it has recovered")
         assert daemon.stop() == 0
-    assert daemon.told("degraded") == daemon.told("recovered") == []
+    assert daemon.reported("degraded") == daemon.reported("recovered") == []
     assert not any("degraded" in line for line in board.alerts)
     assert len(board.trips) == 1
 
@@ -135,27 +135,27 @@ def test_a_save_in_two_halves_is_not_told_of(board: Watched) -> None:
 def test_half_a_file_that_parses_is_no_resolution(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         board.report_anomalies(*RETRIES)
-        daemon.tells("tripped")
+        daemon.wait_for("tripped")
         before, text = board.halted(), board.text
         with open(board.state, "w", encoding="utf-8") as file:
             file.write(text[: text.index("circuit_breaker:")])
             file.flush()
             until(lambda: board.facts["health"] == "degraded", "the half has been seen")
             file.write(text[text.index("circuit_breaker:") :])
-        until(lambda: board.facts["health"] == "ok", "it says that it can see again")
+        until(lambda: board.facts["health"] == "ok", "it has recovered")
         board.beats(3)
-        assert daemon.told("resolved") == []
+        assert daemon.reported("resolved") == []
         assert board.halt == before
     assert len(board.trips) == 1
 
 
 @pytest.mark.parametrize("last", ["status: TRIGGERED\n", "pattern: retry", "trip_id: ", "history:\n"])
-def test_half_of_the_section_is_no_trip_that_nobody_knows(board: Watched, last: str) -> None:
-    """The writer stands still in the middle for longer than a save takes, but it has not let go of the file."""
+def test_half_a_section_is_no_unknown_trip(board: Watched, last: str) -> None:
+    """The writer pauses in the middle for longer than a save takes, but keeps the file open."""
     with Daemon(board.root) as daemon:
         board.report_anomalies(*RETRIES)
-        daemon.tells("tripped")
-        until(lambda: board.trips, "the trip is entered, which people hear of before")
+        daemon.wait_for("tripped")
+        until(lambda: board.trips, "the trip is entered, after it was reported")
         before, text = board.halted(), board.text.replace("TRIGGERED  # OK, TRIGGERED", "TRIGGERED")
         cut = text.index(last) + len(last) + (5 if last == "trip_id: " else 0)
         with open(board.state, "w", encoding="utf-8") as file:
@@ -163,90 +163,90 @@ def test_half_of_the_section_is_no_trip_that_nobody_knows(board: Watched, last: 
             file.flush()
             until(lambda: "open for writing" in str(board.facts["last_error"]), "the half has been seen")
             file.write(text[cut:])
-        until(lambda: board.facts["health"] == "ok", "it says that it can see again")
+        until(lambda: board.facts["health"] == "ok", "it has recovered")
         board.beats(3)
         assert board.halt == before
-        assert daemon.told("resolved") == daemon.told("alarm") == []
-        assert len(daemon.told("tripped")) == 1
+        assert daemon.reported("resolved") == daemon.reported("alarm") == []
+        assert len(daemon.reported("tripped")) == 1
     assert len(board.trips) == 1
 
 
-def test_a_bad_file_of_rules_keeps_the_last_good_ones(board: Watched) -> None:
+def test_invalid_rules_keep_the_last_valid_ones(board: Watched) -> None:
     loose = "rules:\n  - {name: retry_cluster, condition: 'count(type=retry_loop) >= 2'}\n"
     board.rules.write_text(loose)
     with Daemon(board.root) as daemon:
         save(board.rules, "rules:\n  - {name: retry_cluster, condition: 'cuont(type=retry_loop) >= 9'}\n")
-        assert "rules.yaml:2:" in daemon.tells("degraded")
+        assert "rules.yaml:2:" in daemon.wait_for("degraded")
         assert run(board.root, "watch", "--status").code == 4
         board.report_anomalies(*RETRIES[:2])
-        daemon.tells("tripped", "retry_cluster")
+        daemon.wait_for("tripped", "retry_cluster")
         save(board.rules, loose)
-        daemon.tells("recovered")
-        until(lambda: board.facts["health"] == "ok", "all is well again")
+        daemon.wait_for("recovered")
+        until(lambda: board.facts["health"] == "ok", "it has recovered")
         assert daemon.stop() == 0
 
 
-def test_a_bad_file_of_rules_at_the_start_leaves_the_shipped_ones(board: Watched) -> None:
+def test_invalid_rules_at_the_start_leave_the_shipped_ones(board: Watched) -> None:
     board.rules.write_text("rules: [\n")
     with Daemon(board.root) as daemon:
-        assert "rules.yaml" in until(lambda: board.facts["last_error"], "it says that it cannot see")
+        assert "rules.yaml" in until(lambda: board.facts["last_error"], "it is degraded")
         board.report_anomalies(*RETRIES)
-        daemon.tells("tripped", "retry_cluster")
+        daemon.wait_for("tripped", "retry_cluster")
 
 
-def test_changed_rules_are_in_force_at_once(board: Watched) -> None:
+def test_changed_rules_apply_at_once(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         board.report_anomalies(*RETRIES[:2])
-        daemon.tells("checked", "2 of 3")
+        daemon.wait_for("checked", "2 of 3")
         save(board.rules, "rules:\n  - {name: retry_cluster, condition: 'count(type=retry_loop) >= 2'}\n")
-        daemon.tells("reloaded")
-        daemon.tells("tripped", "retry_cluster")
+        daemon.wait_for("reloaded")
+        daemon.wait_for("tripped", "retry_cluster")
         assert daemon.stop() == 0
 
 
-def test_a_blackboard_that_cannot_be_written_is_halted_all_the_same(board: Watched) -> None:
+def test_unwritable_board_is_halted(board: Watched) -> None:
     flow = "{version: 1, circuit_breaker: {status: OK}, anomalies: [%s]}\n"
     with Daemon(board.root) as daemon:
         save(board.state, flow % ", ".join(line.strip(" -\n") for line in text_of(RETRIES).splitlines()))
-        daemon.tells("tripped")
+        daemon.wait_for("tripped")
         assert board.halt["pattern"] == "retry_cluster"
-        until(lambda: board.facts["health"] == "degraded", "it says that not all could be done")
+        until(lambda: board.facts["health"] == "degraded", "it is degraded")
         board.beats(3)
-        assert len(daemon.told("tripped")) == 1
+        assert len(daemon.reported("tripped")) == 1
 
 
-def test_a_section_whose_name_is_no_text_is_read_again(tmp_path: Path) -> None:
+def test_section_with_a_non_string_name_is_read_again(tmp_path: Path) -> None:
     board = Watched(tmp_path / "team", STATE.replace("config:\n", "2025:\n  own: 1\nconfig:\n"))
     with Daemon(board.root) as daemon:
         board.edit("own: 1", "own: 2")
-        until(lambda: board.facts["checks"] == 2 or daemon.process.poll(), "it has looked")
+        until(lambda: board.facts["checks"] == 2 or daemon.process.poll(), "it has checked")
         board.report_anomalies(*RETRIES)
-        daemon.tells("tripped")
+        daemon.wait_for("tripped")
 
 
-def test_a_restart_does_not_tell_again_that_it_cannot_see(board: Watched) -> None:
+def test_restart_does_not_repeat_the_degraded_message(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         save(board.state, BAD)
-        daemon.tells("degraded")
-        until(lambda: board.facts["errors"], "it is written down that people know")
+        daemon.wait_for("degraded")
+        until(lambda: board.facts["errors"], "it is recorded that people know")
         daemon.kill()
     with Daemon(board.root, wait="started") as daemon:
-        until(lambda: board.facts["pid"] == daemon.pid and board.facts["health"] == "degraded", "it has looked")
+        until(lambda: board.facts["pid"] == daemon.pid and board.facts["health"] == "degraded", "it has checked")
         board.beats(3)
-        assert daemon.told("degraded") == daemon.told("recovered") == []
+        assert daemon.reported("degraded") == daemon.reported("recovered") == []
         save(board.state, STATE)
-        daemon.tells("recovered", "state.yaml:19:5")
+        daemon.wait_for("recovered", "state.yaml:19:5")
     assert sum("degraded" in line for line in board.alerts) == 1
 
 
-def test_hours_without_sight_are_told_again_and_not_for_every_new_error(board: Watched) -> None:
-    with Looking(board) as looking:
-        looking.ticks(2)
+def test_lasting_degraded_state_is_repeated_but_not_for_every_error(board: Watched) -> None:
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(2)
         for number in range(30):
             save(board.state, "\n" * number + "anomalies: [\n")
-            looking.ticks(1, 10)
-        assert len(looking.told("degraded")) == 1
-        looking.after(hours=1)
-        first, second = looking.told("degraded")
+            stepped.ticks(1, 10)
+        assert len(stepped.reported("degraded")) == 1
+        stepped.advance(hours=1)
+        first, second = stepped.reported("degraded")
         assert "(still, since " in second
         assert "(still, since " not in first

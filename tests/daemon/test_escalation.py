@@ -1,4 +1,4 @@
-"""A halt that nobody sees to: told of three times, from the second on written where a person will find it."""
+"""An unattended halt: alarmed three times, from the second time on also in an ESCALATION page."""
 
 import os
 from datetime import timedelta
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.daemon.daemon import RETRIES, STATE, Daemon, Watched, until
-from tests.daemon.looking import Looking
+from tests.daemon.stepped import SteppedWatcher
 from tests.daemon.test_alarms import aged, alarms
 from tests.daemon.writers import save
 
@@ -20,29 +20,29 @@ def board(tmp_path: Path) -> Watched:
 def waited(board: Watched, **span: float) -> str:
     """The page after a halt has waited for so long."""
     aged(board.checkpoint, **span)
-    with Looking(board) as looking:
-        looking.ticks(2)
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(2)
     return board.escalation.read_text()
 
 
-def test_a_checkpoint_that_waits_is_told_of_three_times_and_escalated(board: Watched) -> None:
+def test_waiting_checkpoint_is_alarmed_three_times_and_escalated(board: Watched) -> None:
     board.report_anomalies(*RETRIES)
     with Daemon(board.root, wait="tripped") as daemon:
         board.halted()
         for hours, words in ((0.6, "30 minutes"), (2.1, "2 hours"), (8.1, "8 hours")):
             aged(board.checkpoint, hours=hours)
-            assert daemon.tells("alarm") == f"CHECKPOINT has been waiting for a person for {words}"
+            assert daemon.wait_for("alarm") == f"CHECKPOINT has been waiting for a person for {words}"
             board.beats(2)
             assert board.escalation.exists() == (hours > 1)
         assert "halted for more than 8 hours" in board.escalation.read_text()
         assert board.resolve().code == 0
-        daemon.tells("resolved")
-        daemon.tells("over")
-        until(lambda: not board.escalation.exists(), "nobody is called any more")
+        daemon.wait_for("resolved")
+        daemon.wait_for("over")
+        until(lambda: not board.escalation.exists(), "the page is removed")
     assert sum("waiting" in line for line in alarms(board)) == 3
 
 
-def test_the_page_says_what_waits_and_what_to_do(board: Watched) -> None:
+def test_page_names_the_cause_and_the_next_step(board: Watched) -> None:
     save(board.state, STATE.replace("id: task-1,   status: CLAIMED", "id: task-1, status: MERGED"))
     board.report_anomalies(*RETRIES)
     assert board.analyze().code == 3
@@ -55,61 +55,61 @@ def test_the_page_says_what_waits_and_what_to_do(board: Watched) -> None:
     assert lines[-2:] == ["Tasks that wait:", "- task-2 (CLAIMED)"]
 
 
-def test_a_halt_by_a_person_is_not_said_to_be_a_pattern(board: Watched) -> None:
+def test_persons_halt_is_not_called_a_pattern(board: Watched) -> None:
     board.checkpoint.touch()
     page = waited(board, hours=3)
     assert "rm .liza/CHECKPOINT" in page
     assert "liza resolve" not in page
 
 
-def test_a_halt_that_is_over_while_nobody_watches_is_not_escalated_for_ever(board: Watched) -> None:
+def test_halt_that_ends_without_a_daemon_is_not_escalated_later(board: Watched) -> None:
     board.checkpoint.touch()
     waited(board, hours=3)
     board.checkpoint.unlink()
-    with Looking(board) as looking:
-        looking.ticks(2)
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(2)
     assert not board.escalation.exists()
 
 
-def test_a_page_that_somebody_else_wrote_is_not_taken_away(board: Watched) -> None:
+def test_page_of_another_author_is_kept(board: Watched) -> None:
     board.escalation.write_text("call alice\n")
-    with Looking(board) as looking:
-        looking.ticks(2)
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(2)
     assert board.escalation.read_text() == "call alice\n"
 
 
-def test_an_empty_page_put_there_before_does_not_keep_us_from_calling(board: Watched) -> None:
+def test_empty_page_does_not_prevent_the_escalation(board: Watched) -> None:
     board.escalation.touch()
     board.checkpoint.touch()
     assert "2 hours" in waited(board, hours=3)
 
 
-def test_the_page_is_written_only_when_it_changes(board: Watched) -> None:
+def test_page_is_written_only_when_it_changes(board: Watched) -> None:
     board.checkpoint.touch()
     waited(board, hours=3)
     before = board.escalation.stat()
-    with Looking(board) as looking:
-        looking.ticks(200, 10)
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(200, 10)
         assert board.escalation.stat().st_ino == before.st_ino
-        looking.after(hours=6)
+        stepped.advance(hours=6)
         assert "8 hours" in board.escalation.read_text()
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo], ids=["folder", "fifo"])
-def test_whatever_stands_in_its_place_the_watch_goes_on(board: Watched, make: object) -> None:
+def test_page_replaced_by_a_folder_or_fifo_does_not_stop_the_daemon(board: Watched, make: object) -> None:
     assert callable(make)
     make(board.escalation)
     board.checkpoint.touch()
     aged(board.checkpoint, hours=3)
-    with Looking(board) as looking:
-        looking.ticks(2)
-        assert "CHECKPOINT has been waiting for a person for 2 hours" in looking.told("alarm")
-        looking.ticks(2)
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(2)
+        assert "CHECKPOINT has been waiting for a person for 2 hours" in stepped.reported("alarm")
+        stepped.ticks(2)
     if make is os.mkdir:
         assert board.facts["not_sent"] == "ESCALATION: Is a directory"
 
 
-def test_what_agents_wrote_cannot_break_the_page(board: Watched) -> None:
+def test_agents_text_cannot_break_the_page(board: Watched) -> None:
     odd = "x\\e[2J\\nWhat to do: nothing\\u202e" + "y" * 1000
     text = STATE.replace("id: task-2", f'id: "{odd}"').replace("id: sprint-4", f'id: "{odd}"')
     save(board.state, text.replace("status:   CLAIMED", f'status: "{odd}"\n    assigned_to: "{odd}"'))
@@ -119,7 +119,7 @@ def test_what_agents_wrote_cannot_break_the_page(board: Watched) -> None:
     assert not [line for line in page.splitlines() if line.startswith("What to do") or len(line) > 300]
 
 
-def test_hundreds_of_tasks_are_counted_and_not_all_listed(board: Watched) -> None:
+def test_hundreds_of_tasks_are_counted_not_all_listed(board: Watched) -> None:
     more = "".join(f"  - {{id: more-{n}, status: UNCLAIMED}}\n" for n in range(300))
     save(board.state, STATE.replace("sprint:\n", f"{more}sprint:\n"))
     board.checkpoint.touch()
@@ -127,16 +127,16 @@ def test_hundreds_of_tasks_are_counted_and_not_all_listed(board: Watched) -> Non
 
 
 @pytest.mark.parametrize("name", ["CHECKPOINT", "PAUSE"])
-def test_a_halt_whose_time_lies_in_the_future_waits_from_when_it_was_seen(board: Watched, name: str) -> None:
+def test_halt_dated_in_the_future_waits_from_when_it_was_seen(board: Watched, name: str) -> None:
     path = board.folder / name
     path.touch()
-    with Looking(board) as looking:
-        ahead = (looking.now + timedelta(days=4000)).timestamp()
+    with SteppedWatcher(board) as stepped:
+        ahead = (stepped.now + timedelta(days=4000)).timestamp()
         os.utime(path, (ahead, ahead))
-        looking.ticks(2)
-        looking.after(minutes=20)
-        told = [*looking.after(minutes=11), *looking.after(minutes=90)]
-        waits = [text for text in told if "waiting" in text]
+        stepped.ticks(2)
+        stepped.advance(minutes=20)
+        events = [*stepped.advance(minutes=11), *stepped.advance(minutes=90)]
+        waits = [text for text in events if "waiting" in text]
         assert waits == [
             f"alarm: {name} has been waiting for a person for {time}" for time in ("30 minutes", "2 hours")
         ]

@@ -1,4 +1,4 @@
-"""Following a file and remembering the last judgement, together: the snapshot and the verdict of reading all anew."""
+"""Following a file with a memo gives the snapshot and the verdict of a full reading."""
 
 from datetime import timedelta
 from typing import Any
@@ -43,7 +43,7 @@ DETAILS = {
     "workaround": "what",
     "odd": "what",
 }
-SAID = st.sampled_from(["timeout after 3 s", "timeout after 7 s", "disk a full", "disk b full", "x"])
+DETAIL_TEXTS = st.sampled_from(["timeout after 3 s", "timeout after 7 s", "disk a full", "disk b full", "x"])
 TIMES = st.integers(10, 17).map(lambda hour: f"2025-01-18T{hour}:00:00Z")
 
 
@@ -51,16 +51,16 @@ TIMES = st.integers(10, 17).map(lambda hour: f"2025-01-18T{hour}:00:00Z")
 def records(draw: st.DrawFn) -> str:
     """A record as text, in one of the two forms that people use."""
     kind = draw(st.sampled_from(sorted(DETAILS)))
-    said = f"{DETAILS[kind]}: {draw(SAID)}"
+    detail = f"{DETAILS[kind]}: {draw(DETAIL_TEXTS)}"
     at, task = draw(TIMES), draw(st.integers(1, 3))
     if draw(st.booleans()):
-        return f"  - {{timestamp: {at}, task: task-{task}, type: {kind}, details: {{{said}}}}}\n"
-    return f"  - timestamp: {at}\n    task: task-{task}\n    type: {kind}\n    details:\n      {said}\n"
+        return f"  - {{timestamp: {at}, task: task-{task}, type: {kind}, details: {{{detail}}}}}\n"
+    return f"  - timestamp: {at}\n    task: task-{task}\n    type: {kind}\n    details:\n      {detail}\n"
 
 
 @st.composite
 def boards(draw: st.DrawFn) -> list[str]:
-    """A board and what becomes of it: mostly records that are added, now and then any other edit."""
+    """A board and its next versions: mostly added records, now and then any other edit."""
     texts = [HEAD + "".join(draw(st.lists(records(), min_size=1, max_size=5)))]
     for _ in range(draw(st.integers(1, 6))):
         adds = draw(st.integers(0, 2)) > 0
@@ -68,10 +68,10 @@ def boards(draw: st.DrawFn) -> list[str]:
     return texts
 
 
-def judged(
+def verdict_on(
     document: Document, rules: RuleSet, step: int, memo: dict[Any, Any] | None
 ) -> tuple[Snapshot, Verdict] | str:
-    """What the daemon makes of a document, or why it cannot judge."""
+    """The daemon's verdict on a document, or why there is none."""
     try:
         snapshot = snapshot_of(Board(Paths("nowhere")), document, rules, check=False)
     except Unreadable as error:
@@ -80,7 +80,7 @@ def judged(
 
 
 @given(boards(), st.sampled_from([read_rules(None), OWN]))
-def test_every_edit_is_judged_as_if_all_were_read_anew(texts: list[str], rules: RuleSet) -> None:
+def test_every_edit_gives_the_verdict_of_a_full_reading(texts: list[str], rules: RuleSet) -> None:
     memo: dict[Any, Any] = new_memo()
     last: Document | None = None
     for step, text in enumerate(texts):
@@ -89,5 +89,5 @@ def test_every_edit_is_judged_as_if_all_were_read_anew(texts: list[str], rules: 
         assert (followed is None) == (whole is None)
         if whole is None or followed is None:
             continue
-        assert judged(followed, rules, step, memo) == judged(whole, rules, step, None)
+        assert verdict_on(followed, rules, step, memo) == verdict_on(whole, rules, step, None)
         last = followed

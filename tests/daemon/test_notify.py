@@ -1,4 +1,4 @@
-"""Whom the daemon tells: each thing once, whatever happens to it or to them, and no secret with it."""
+"""Notifications of the daemon: each once, whatever fails, and without secrets."""
 
 import json
 import re
@@ -18,7 +18,7 @@ def team(folder: Path, notify: str, state: str = STATE) -> Watched:
     return Watched(folder / "team", state, f"notify: {notify}\n")
 
 
-def test_a_trip_and_its_resolution_are_one_message_each(tmp_path: Path) -> None:
+def test_trip_and_resolution_are_one_message_each(tmp_path: Path) -> None:
     with webhook() as hooks:
         board = team(tmp_path, json.dumps({"webhook": f"{hooks.url}/hook"}))
         with Daemon(board.root) as daemon:
@@ -41,7 +41,7 @@ def test_a_trip_and_its_resolution_are_one_message_each(tmp_path: Path) -> None:
     assert set(hooks.paths) == {"/hook"}
 
 
-def test_a_message_is_not_sent_again_after_kill_9_and_a_restart(tmp_path: Path) -> None:
+def test_message_is_not_repeated_after_kill_9_and_a_restart(tmp_path: Path) -> None:
     with webhook() as hooks:
         board = team(tmp_path, json.dumps({"webhook": hooks.url}))
         with Daemon(board.root) as daemon:
@@ -51,11 +51,11 @@ def test_a_message_is_not_sent_again_after_kill_9_and_a_restart(tmp_path: Path) 
         for _ in range(2):
             with Daemon(board.root, wait="tripped") as daemon:
                 board.beats(3)
-                assert daemon.stop() == 0  # which gives what waits a last chance
+                assert daemon.stop() == 0  # which gives waiting messages a last chance
         assert len(hooks.bodies) == 1
 
 
-def test_a_trip_that_nobody_was_told_of_is_told_by_the_next_daemon(tmp_path: Path) -> None:
+def test_unreported_trip_is_reported_by_the_next_daemon(tmp_path: Path) -> None:
     with webhook() as hooks:
         board = team(tmp_path, json.dumps({"webhook": hooks.url}))
         board.report_anomalies(*RETRIES)
@@ -66,7 +66,7 @@ def test_a_trip_that_nobody_was_told_of_is_told_by_the_next_daemon(tmp_path: Pat
         assert len(hooks.bodies) == 1
 
 
-def test_one_check_alone_sends_its_message_too(tmp_path: Path) -> None:
+def test_watch_once_sends_its_message(tmp_path: Path) -> None:
     with hanging() as slow, webhook() as hooks:
         board = team(tmp_path, json.dumps({"webhook": [slow, hooks.url]}))
         board.report_anomalies(*RETRIES)
@@ -75,7 +75,7 @@ def test_one_check_alone_sends_its_message_too(tmp_path: Path) -> None:
         assert len(hooks.of("tripped")) == 1
 
 
-def test_one_check_alone_does_not_make_the_next_daemon_tell_again(tmp_path: Path) -> None:
+def test_watch_once_does_not_make_the_next_daemon_repeat_it(tmp_path: Path) -> None:
     with webhook() as hooks:
         board = team(tmp_path, json.dumps({"webhook": hooks.url}))
         with Daemon(board.root) as daemon:
@@ -89,37 +89,37 @@ def test_one_check_alone_does_not_make_the_next_daemon_tell_again(tmp_path: Path
         assert board.facts["notified"] == marked
 
 
-def test_each_place_gets_each_message_once(tmp_path: Path) -> None:
+def test_each_target_gets_each_message_once(tmp_path: Path) -> None:
     with webhook() as one, webhook() as other, webhook() as escalation:
-        notify = {"webhook": [f"{one.url}/a", {"url": f"{other.url}/b"}, f"{one.url}/a"], "file": "told.jsonl"}
+        notify = {"webhook": [f"{one.url}/a", {"url": f"{other.url}/b"}, f"{one.url}/a"], "file": "notices.jsonl"}
         state = STATE.replace("config:\n", f"config:\n  escalation_webhook: {escalation.url}/c\n")
         board = team(tmp_path, json.dumps(notify), state)
-        told = board.root / "told.jsonl"
+        received = board.root / "notices.jsonl"
         with Daemon(board.root) as daemon:
             board.report_anomalies(*RETRIES)
-            until(lambda: one.bodies and other.bodies and escalation.bodies and told.exists(), "all are told")
+            until(lambda: one.bodies and other.bodies and escalation.bodies and received.exists(), "all are notified")
             assert daemon.stop() == 0
         assert [len(each.bodies) for each in (one, other, escalation)] == [1, 1, 1]
-    (line,) = told.read_text().splitlines()
+    (line,) = received.read_text().splitlines()
     assert json.loads(line) == one.bodies[0]
 
 
 @pytest.mark.parametrize("kind", ["dead", "hanging"])
-def test_a_place_that_does_not_answer_delays_nothing(tmp_path: Path, kind: str) -> None:
+def test_unresponsive_target_delays_nothing(tmp_path: Path, kind: str) -> None:
     with hanging() as slow, webhook() as hooks:
         board = team(tmp_path, json.dumps({"webhook": [slow if kind == "hanging" else dead(), hooks.url]}))
         with Daemon(board.root) as daemon:
             board.report_anomalies(*RETRIES)
             until(board.checkpoint.exists, "the agents are halted", patience=1.5)
-            until(lambda: hooks.of("tripped"), "the others are told", patience=1.5)
+            until(lambda: hooks.of("tripped"), "the others are notified", patience=1.5)
             assert board.resolve().code == 0
-            daemon.tells("resolved")
-            until(lambda: hooks.of("resolved"), "the others are told", patience=1.5)
+            daemon.wait_for("resolved")
+            until(lambda: hooks.of("resolved"), "the others are notified", patience=1.5)
             board.beats(3)
         assert len(hooks.of("tripped")) == len(hooks.of("resolved")) == 1
 
 
-def test_a_place_that_fails_once_gets_the_message_all_the_same_and_once(tmp_path: Path) -> None:
+def test_target_that_fails_once_gets_the_message_once(tmp_path: Path) -> None:
     with webhook(503, 204) as hooks:
         board = team(tmp_path, json.dumps({"webhook": hooks.url}))
         with Daemon(board.root) as daemon:
@@ -129,11 +129,11 @@ def test_a_place_that_fails_once_gets_the_message_all_the_same_and_once(tmp_path
         assert len(hooks.bodies) == 1
 
 
-def test_what_could_not_be_sent_is_said_without_the_address(tmp_path: Path) -> None:
+def test_failed_delivery_is_reported_without_the_address(tmp_path: Path) -> None:
     board = team(tmp_path, json.dumps({"webhook": f"{dead()}/{SECRET}?key={SECRET}"}))
     with Daemon(board.root) as daemon:
         board.report_anomalies(*RETRIES)
-        daemon.tells("tripped")
+        daemon.wait_for("tripped")
         board.halted()
         assert daemon.stop(signal.SIGTERM) == 0
     failed = str(board.facts["not_sent"])
@@ -141,7 +141,7 @@ def test_what_could_not_be_sent_is_said_without_the_address(tmp_path: Path) -> N
     assert SECRET not in failed
 
 
-def test_no_secret_of_an_address_is_told_anywhere(tmp_path: Path) -> None:
+def test_no_secret_of_an_address_is_shown_anywhere(tmp_path: Path) -> None:
     with webhook() as hooks:
         host = hooks.url.removeprefix("http://")
         addresses = [f"{hooks.url}/services/{SECRET}", f"{hooks.url}/?token={SECRET}", f"http://{SECRET}:x@{host}/"]
@@ -152,72 +152,72 @@ def test_no_secret_of_an_address_is_told_anywhere(tmp_path: Path) -> None:
             board.report_anomalies(*RETRIES)
             until(lambda: len(hooks.bodies) >= 2, "the messages have come")
             board.halted()
-            said = [run(board.root, *words) for words in (("watch", "--status"), ("status",), ("status", "--json"))]
-            said.append(run(board.root, "watch", "--status", "--json"))
+            ran = [run(board.root, *words) for words in (("watch", "--status"), ("status",), ("status", "--json"))]
+            ran.append(run(board.root, "watch", "--status", "--json"))
         assert (board.folder / "watch.log").read_text().count("tripped") == 1
         assert any("rules.yaml: notify.webhook.4 has no usable address" in line for line in board.alerts)
         assert any("state.yaml: config.escalation_webhook has no usable address" in line for line in board.alerts)
-        assert SECRET not in board.everywhere() + "".join(each.out + each.err for each in said)
+        assert SECRET not in board.everywhere() + "".join(each.out + each.err for each in ran)
 
 
 @pytest.mark.parametrize("place", ["notify", "config"])
-def test_an_address_that_is_none_is_an_alarm_and_no_end(tmp_path: Path, place: str) -> None:
+def test_invalid_address_is_an_alarm_and_does_not_stop_the_daemon(tmp_path: Path, place: str) -> None:
     state = STATE if place == "notify" else STATE.replace("config:\n", "config:\n  escalation_webhook: 'http://[x'\n")
     notify = json.dumps({"webhook": "http://[x"}) if place == "notify" else "{}"
     board = team(tmp_path, notify, state)
     with Daemon(board.root, wait="alarm") as daemon:
         board.report_anomalies(*RETRIES)
-        daemon.tells("tripped")
+        daemon.wait_for("tripped")
 
 
-def test_whom_to_tell_can_change_while_it_watches(tmp_path: Path) -> None:
+def test_targets_can_change_while_watching(tmp_path: Path) -> None:
     with webhook() as before, webhook() as after:
         board = team(tmp_path, json.dumps({"webhook": before.url}))
         with Daemon(board.root) as daemon:
             save(board.rules, f"notify: {json.dumps({'webhook': after.url})}\n")
-            daemon.tells("reloaded")
+            daemon.wait_for("reloaded")
             board.report_anomalies(*RETRIES)
-            until(lambda: after.of("tripped"), "the new place is told")
+            until(lambda: after.of("tripped"), "the new target is notified")
             assert daemon.stop() == 0
         assert before.of("tripped") == []
 
 
-def test_whoever_is_no_longer_told_hears_of_that_and_so_do_the_others(tmp_path: Path) -> None:
-    """Agents can write rules.yaml, too: nobody is cut off without a word."""
+def test_changed_targets_are_reported_to_old_and_new(tmp_path: Path) -> None:
+    """Agents can write rules.yaml, too: no target is removed without a message to it."""
     with webhook() as before, webhook() as after:
         board = team(tmp_path, json.dumps({"webhook": f"{before.url}/{SECRET}"}))
         with Daemon(board.root) as daemon:
             save(board.rules, f"notify: {json.dumps({'webhook': after.url})}\n")
-            told = daemon.tells("alarm")
-            until(lambda: before.bodies and after.bodies, "both are told")
+            alarm = daemon.wait_for("alarm")
+            until(lambda: before.bodies and after.bodies, "both are notified")
             board.beats(3)
             assert daemon.stop() == 0
     gone, new = (f"webhook {each.url}/…" for each in (before, after))
-    assert told == f"whom to notify was changed: no longer {gone}; now also {new}"
-    assert [body["text"] for body in (*before.bodies, *after.bodies)] == [told, told]
+    assert alarm == f"whom to notify was changed: no longer {gone}; now also {new}"
+    assert [body["text"] for body in (*before.bodies, *after.bodies)] == [alarm, alarm]
 
 
-def test_another_secret_for_the_same_host_is_a_change_too(tmp_path: Path) -> None:
+def test_changed_secret_of_the_same_host_is_reported(tmp_path: Path) -> None:
     with webhook() as hooks:
         board = team(tmp_path, json.dumps({"webhook": f"{hooks.url}/one"}))
         with Daemon(board.root) as daemon:
             save(board.rules, f"notify: {json.dumps({'webhook': f'{hooks.url}/other'})}\n")
-            assert "another address of the same host" in daemon.tells("alarm")
-            until(lambda: len(hooks.paths) == 2, "both are told")
+            assert "another address of the same host" in daemon.wait_for("alarm")
+            until(lambda: len(hooks.paths) == 2, "both are notified")
     assert sorted(hooks.paths) == ["/one", "/other"]
 
 
-def test_whom_to_tell_that_changed_while_nobody_watched_is_told(tmp_path: Path) -> None:
+def test_targets_changed_without_a_daemon_are_reported(tmp_path: Path) -> None:
     board = team(tmp_path, "{file: before.jsonl}")
     for _ in range(2):
         with Daemon(board.root) as daemon:
             board.beats(2)
             assert daemon.stop() == 0
-            assert daemon.told("alarm") == []
+            assert daemon.reported("alarm") == []
     save(board.rules, "rules: []\n")
     with Daemon(board.root, wait="alarm") as daemon:
         assert daemon.stop() == 0
-        assert daemon.told("alarm") == ["whom to notify was changed: no longer file before.jsonl"]
+        assert daemon.reported("alarm") == ["whom to notify was changed: no longer file before.jsonl"]
 
 
 def test_alarms_are_sent_once_also_across_a_restart(tmp_path: Path) -> None:
@@ -235,70 +235,70 @@ def test_alarms_are_sent_once_also_across_a_restart(tmp_path: Path) -> None:
         assert [body["text"] for body in hooks.bodies] == ["A task is blocked: task-2"]
 
 
-def test_a_desktop_that_is_not_there_delays_nothing(tmp_path: Path) -> None:
+def test_missing_desktop_delays_nothing(tmp_path: Path) -> None:
     with webhook() as hooks:
         board = team(tmp_path, json.dumps({"desktop": True, "webhook": hooks.url}))
         with Daemon(board.root) as daemon:
             board.report_anomalies(*RETRIES)
-            until(lambda: hooks.of("tripped"), "the others are told")
+            until(lambda: hooks.of("tripped"), "the others are notified")
             assert daemon.stop() == 0
     assert "desktop: " in str(board.facts["not_sent"])
 
 
-# --- a message to try it --------------------------------------------------------------------------------------------
+# --- --test-message -------------------------------------------------------------------------------------------------
 
 
-def test_a_message_to_try_it_goes_to_everybody_and_each_outcome_is_said(tmp_path: Path) -> None:
+def test_message_reports_the_outcome_of_each_target(tmp_path: Path) -> None:
     with webhook() as good, webhook(404) as bad:
-        notify = {"webhook": [f"{good.url}/{SECRET}", f"{bad.url}/{SECRET}"], "file": "told.jsonl"}
+        notify = {"webhook": [f"{good.url}/{SECRET}", f"{bad.url}/{SECRET}"], "file": "notices.jsonl"}
         board = team(tmp_path, json.dumps(notify))
-        said = run(board.root, "watch", "--test-message")
-    assert said.code == 1
-    assert said.out.splitlines() == [
+        ran = run(board.root, "watch", "--test-message")
+    assert ran.code == 1
+    assert ran.out.splitlines() == [
         f"webhook {good.url}/…: sent",
         f"webhook {bad.url}/…: it answered 404",
-        "file told.jsonl: sent",
+        "file notices.jsonl: sent",
     ]
     assert [body["kind"] for body in good.bodies] == ["test"]
-    assert json.loads((board.root / "told.jsonl").read_text())["title"] == "liza: test in team"
+    assert json.loads((board.root / "notices.jsonl").read_text())["title"] == "liza: test in team"
     assert not board.watch_lock.exists()
 
 
-def test_a_message_to_try_it_tells_two_channels_of_one_host_apart(tmp_path: Path) -> None:
+def test_message_names_two_channels_of_one_host(tmp_path: Path) -> None:
     with webhook(404, 204) as hooks:
         board = team(tmp_path, json.dumps({"webhook": [f"{hooks.url}/one", f"{hooks.url}/other"]}))
-        said = run(board.root, "watch", "--test-message")
+        ran = run(board.root, "watch", "--test-message")
     first, second = f"webhook {hooks.url}/…: it answered 404", f"webhook {hooks.url}/… (2): sent"
-    assert (said.code, said.out.splitlines()) == (1, [first, second])
+    assert (ran.code, ran.out.splitlines()) == (1, [first, second])
 
 
-def test_a_message_to_try_it_tells_what_cannot_be_used(tmp_path: Path) -> None:
-    board = team(tmp_path, json.dumps({"webhook": f"ftp://{SECRET}", "file": "told.jsonl"}))
-    said = run(board.root, "watch", "--test-message", "--json")
-    assert (said.code, said.json["status"]) == (1, "not sent")
-    assert said.json["places"] == [{"place": "file told.jsonl", "sent": True, "why": None}]
-    assert said.json["problems"][0]["message"] == "notify.webhook has no usable address"
-    assert SECRET not in said.out
+def test_message_reports_an_unusable_target(tmp_path: Path) -> None:
+    board = team(tmp_path, json.dumps({"webhook": f"ftp://{SECRET}", "file": "notices.jsonl"}))
+    ran = run(board.root, "watch", "--test-message", "--json")
+    assert (ran.code, ran.json["status"]) == (1, "not sent")
+    assert ran.json["places"] == [{"place": "file notices.jsonl", "sent": True, "why": None}]
+    assert ran.json["problems"][0]["message"] == "notify.webhook has no usable address"
+    assert SECRET not in ran.out
 
 
-def test_where_everybody_is_reached_it_is_said_so(tmp_path: Path) -> None:
-    said = run(team(tmp_path, "{file: told.jsonl}").root, "watch", "--test-message", "--json")
-    assert (said.code, said.json["status"]) == (0, "sent")
+def test_message_reports_success(tmp_path: Path) -> None:
+    ran = run(team(tmp_path, "{file: notices.jsonl}").root, "watch", "--test-message", "--json")
+    assert (ran.code, ran.json["status"]) == (0, "sent")
 
 
-def test_where_nobody_is_named_it_is_said_how(tmp_path: Path) -> None:
-    said = run(Watched(tmp_path / "team").root, "watch", "--test-message")
-    assert said.code == 1
-    assert "hint: add a target to .liza/rules.yaml" in said.err
+def test_message_without_targets_names_the_setting(tmp_path: Path) -> None:
+    ran = run(Watched(tmp_path / "team").root, "watch", "--test-message")
+    assert ran.code == 1
+    assert "hint: add a target to .liza/rules.yaml" in ran.err
 
 
-def test_what_did_not_arrive_is_forgotten_once_that_place_is_reached(tmp_path: Path) -> None:
+def test_delivery_failure_is_cleared_by_the_next_success(tmp_path: Path) -> None:
     with webhook(404, 204) as hooks:
         board = team(tmp_path, json.dumps({"webhook": hooks.url}))
         with Daemon(board.root) as daemon:
             board.report_anomalies(*RETRIES)
-            until(lambda: "it answered 404" in str(board.facts["not_sent"]), "it is written down")
+            until(lambda: "it answered 404" in str(board.facts["not_sent"]), "it is recorded")
             assert board.resolve().code == 0
             until(lambda: hooks.of("resolved"), "the message has come")
-            until(lambda: board.facts["not_sent"] is None, "all is well")
+            until(lambda: board.facts["not_sent"] is None, "the failure is cleared")
             assert daemon.stop() == 0

@@ -1,4 +1,4 @@
-"""liza observes: a trip, with all that follows from it, starts no program and writes nothing but liza's own files."""
+"""liza observes: a trip with all its follow-up starts no program and writes only liza's own files."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,36 +9,36 @@ from tests.cli.run import LIZA, installed
 from tests.daemon.daemon import RETRIES, STATE, Daemon, Watched, run
 from tests.scopes.sprint.run import unharmed
 
-# Python reads this at its start, and from then on every new process is written down before it begins.
+# Python reads this at its start; from then on every new process is recorded before it begins.
 HOOK = """\
 import os, sys
 WAYS = ("subprocess.Popen", "os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "pty.spawn")
 kept = open(os.environ["STARTED"], "a", buffering=1)
-kept.write("looking\\n")
+kept.write("ready\\n")
 sys.addaudithook(lambda event, _: kept.write(event + "\\n") if event in WAYS else None)
 """
-# What DESIGN names: the halt, the page, the log, what people are told, and the daemon's own files.
+# As in DESIGN: the halt, the page, the log, the alerts, and the daemon's own files.
 OURS = {
     ".liza/state.yaml", ".liza/state.yaml.lock", ".liza/log.yaml", ".liza/CHECKPOINT", ".liza/alerts.log",
     ".liza/circuit_breaker_report.md", ".liza/reports", ".liza/watch.lock", ".liza/watch.json", "notices.jsonl",
 }  # fmt: skip
-RULES = "notify: {desktop: true, file: notices.jsonl}\n"  # a desktop is where others would start a program
+RULES = "notify: {desktop: true, file: notices.jsonl}\n"  # other tools start a program to notify a desktop
 
-Look = Callable[[Watched, dict[str, str]], None]
+Check = Callable[[Watched, dict[str, str]], None]
 
 
-def analyzed(board: Watched, env: dict[str, str]) -> None:
+def check_once(board: Watched, env: dict[str, str]) -> None:
     assert installed(board.root, "analyze", **env).code == 3
 
 
-def watched(board: Watched, env: dict[str, str]) -> None:
+def check_by_daemon(board: Watched, env: dict[str, str]) -> None:
     with Daemon(board.root, wait="tripped", env=env, program=[LIZA]) as daemon:
         board.halted()
         board.beats(3)
         assert daemon.stop() == 0
 
 
-LOOKS = pytest.mark.parametrize("look", [analyzed, watched])
+CHECKS = pytest.mark.parametrize("check", [check_once, check_by_daemon])
 
 
 @pytest.fixture
@@ -49,28 +49,28 @@ def board(tmp_path: Path) -> Watched:
     board.report_anomalies(*RETRIES)
     for name in ("specs/a.md", "src/main.py", ".git/HEAD", ".liza/PAUSE"):
         (board.root / name).parent.mkdir(exist_ok=True)
-        (board.root / name).write_text(f"{name}, as somebody wrote it\n")
+        (board.root / name).write_text(f"{name}, as a person wrote it\n")
     return board
 
 
 def everything(board: Watched) -> dict[str, tuple[int, int]]:
-    """Which version of which file there is in the project, which is the home of the user as well."""
+    """The version of each file in the project, which is the home of the user as well."""
     kept = {path: path.lstat() for path in board.root.rglob("*") if not path.is_dir()}
     return {str(path.relative_to(board.root)): (at.st_mtime_ns, at.st_ino) for path, at in kept.items()}
 
 
-@LOOKS
-def test_a_look_that_trips_starts_no_program(board: Watched, tmp_path: Path, look: Look) -> None:
+@CHECKS
+def test_trip_starts_no_program(board: Watched, tmp_path: Path, check: Check) -> None:
     (tmp_path / "hook").mkdir()
     (tmp_path / "hook" / "sitecustomize.py").write_text(HOOK)
-    look(board, {"PYTHONPATH": str(tmp_path / "hook"), "STARTED": str(tmp_path / "started")})
-    assert (tmp_path / "started").read_text().splitlines() == ["looking"]
+    check(board, {"PYTHONPATH": str(tmp_path / "hook"), "STARTED": str(tmp_path / "started")})
+    assert (tmp_path / "started").read_text().splitlines() == ["ready"]
 
 
-@LOOKS
-def test_a_look_that_trips_writes_only_what_is_its_own(board: Watched, look: Look) -> None:
+@CHECKS
+def test_trip_writes_only_own_files(board: Watched, check: Check) -> None:
     before = everything(board)
-    look(board, {"HOME": str(board.root)})
+    check(board, {"HOME": str(board.root)})
     changed = {name for name, version in everything(board).items() if before.get(name) != version}
     assert {
         name for name in changed if name not in OURS and not name.startswith((".liza/reports/", "state/liza/"))
@@ -79,19 +79,19 @@ def test_a_look_that_trips_writes_only_what_is_its_own(board: Watched, look: Loo
     assert {".liza/CHECKPOINT", ".liza/circuit_breaker_report.md", ".liza/log.yaml", ".liza/state.yaml"} <= changed
 
 
-@LOOKS
-def test_a_look_that_trips_leaves_every_other_byte_of_the_blackboard(board: Watched, look: Look) -> None:
+@CHECKS
+def test_trip_keeps_every_other_byte_of_the_blackboard(board: Watched, check: Check) -> None:
     before = board.state.read_bytes()
-    look(board, {})
+    check(board, {})
     after = board.state.read_bytes()
     assert b"status: TRIGGERED" in after
     unharmed(before, after)
 
 
-@LOOKS
-def test_all_that_is_judged_is_on_the_blackboard(board: Watched, tmp_path: Path, look: Look) -> None:
-    """The one file, taken to another place, says there what it said here: nothing of it is kept anywhere else."""
-    look(board, {})
+@CHECKS
+def test_all_evaluated_facts_are_on_the_blackboard(board: Watched, tmp_path: Path, check: Check) -> None:
+    """The file alone, in another place, gives the same result: nothing is kept anywhere else."""
+    check(board, {})
     alone = Watched(tmp_path / "alone", board.text)
     here, there = (run(each.root, "status", "--json").json for each in (board, alone))
     assert there["trigger"] == here["trigger"]
@@ -99,4 +99,4 @@ def test_all_that_is_judged_is_on_the_blackboard(board: Watched, tmp_path: Path,
     assert run(alone.root, "resolve", "-m", "decided elsewhere").code == 0
     board.save(alone.text)
     board.checkpoint.unlink()
-    assert run(board.root, "analyze").code == 0, "a decision that was made elsewhere counts here"
+    assert run(board.root, "analyze").code == 0, "a decision made elsewhere counts here"

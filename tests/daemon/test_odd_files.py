@@ -1,4 +1,4 @@
-"""Agents can write beside the blackboard: whatever they put there, the daemon neither waits for it nor follows it."""
+"""Agents can write in `.liza/`: the daemon neither waits for odd files there nor follows links."""
 
 import os
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from liza.daemon.background import LARGEST
 from liza.model import file_time
 from liza.store.paths import Paths
 from tests.daemon.daemon import RETRIES, STATE, Daemon, Watched, in_background, run, until
-from tests.daemon.looking import Looking
+from tests.daemon.stepped import SteppedWatcher
 
 BLOCKED = STATE.replace("status:   CLAIMED", "status: BLOCKED")
 
@@ -38,39 +38,39 @@ KINDS: dict[str, Callable[[Path], None]] = {"fifo": as_fifo, "folder": as_folder
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_halts_and_ends_well_whatever_stands_in_place_of_its_files(board: Watched, kind: str) -> None:
+def test_replaced_files_do_not_prevent_halt_or_exit(board: Watched, kind: str) -> None:
     for name in ("alerts.log", "watch.json", "ESCALATION"):
         KINDS[kind](board.folder / name)
     with Daemon(board.root, wait="alarm") as daemon:
         board.report_anomalies(*RETRIES)
-        daemon.tells("tripped")
+        daemon.wait_for("tripped")
         board.halted()
-        says_how_it_does = kind != "folder"  # every other thing is replaced by what it writes
-        assert run(board.root, "watch", "--status").code == (0 if says_how_it_does else 4)
+        has_status = kind != "folder"  # it replaces anything else
+        assert run(board.root, "watch", "--status").code == (0 if has_status else 4)
         assert run(board.root, "status").code == 3
         assert daemon.stop() == 0
     assert not (board.root / "elsewhere").exists(), "nothing is written through a link"
 
 
-def test_alarms_that_cannot_be_written_down_are_not_lost_without_a_word(board: Watched) -> None:
+def test_alarms_that_cannot_be_recorded_are_reported(board: Watched) -> None:
     as_fifo(board.alerts_log)
     with Daemon(board.root, wait="alarm") as daemon:
-        assert until(lambda: board.facts["not_sent"], "it is said") == "alerts.log: it is not a regular file"
+        assert until(lambda: board.facts["not_sent"], "it is reported") == "alerts.log: it is not a regular file"
         assert daemon.stop() == 0
 
 
-def test_a_log_that_has_become_large_is_begun_anew_and_the_old_one_is_kept(board: Watched) -> None:
+def test_large_log_is_rotated(board: Watched) -> None:
     log, old = board.folder / "watch.log", board.folder / "watch.log.1"
     log.write_text("a line\n" * (LARGEST // 7 + 1))
     before = log.read_bytes()
     with in_background(board):
         pass
-    said = [line.split()[1] for line in log.read_text().splitlines()]
-    assert (said[0], said[-1]) == ("started", "stopped")
+    kinds = [line.split()[1] for line in log.read_text().splitlines()]
+    assert (kinds[0], kinds[-1]) == ("started", "stopped")
     assert old.read_bytes() == before
 
 
-def test_a_log_of_its_own_that_is_a_fifo_does_not_stop_the_one_in_the_background(board: Watched) -> None:
+def test_log_replaced_by_a_fifo_does_not_stop_a_background_daemon(board: Watched) -> None:
     as_fifo(board.folder / "watch.log")
     with in_background(board) as started:
         assert started.code == 0
@@ -78,7 +78,7 @@ def test_a_log_of_its_own_that_is_a_fifo_does_not_stop_the_one_in_the_background
         board.halted()
 
 
-def test_a_folder_in_the_place_of_its_lock_is_moved_aside(board: Watched) -> None:
+def test_folder_in_place_of_the_lock_is_moved_aside(board: Watched) -> None:
     as_folder(board.folder / "watch.lock")
     with in_background(board) as started:
         assert started.code == 0
@@ -96,43 +96,43 @@ def test_a_folder_in_the_place_of_its_lock_is_moved_aside(board: Watched) -> Non
         '{"notified": {"a": 1}, "alarms": [1], "errors": "x", "places": [5, null]}', "[" * 5000,
     ],
 )  # fmt: skip
-def test_whatever_watch_json_says_it_is_no_error(board: Watched, facts: str) -> None:
+def test_any_content_of_watch_json_is_accepted(board: Watched, facts: str) -> None:
     board.watch_json.write_text(facts)
     paths = Paths(str(board.folder))
     assert all(click.unstyle(line).isprintable() for line in (*lines(paths), *warnings(paths)))
-    with Looking(board) as looking:  # which remembers what stands there
+    with SteppedWatcher(board) as stepped:  # which loads watch.json
         assert all(click.unstyle(line).isprintable() for line in (*lines(paths), *warnings(paths)))
         assert as_json(paths)["state"] in ("running", "degraded")
-        looking.ticks(2)
+        stepped.ticks(2)
         assert as_json(paths)["state"] == "running"
-        assert looking.told("alarm") == ["A task is blocked: task-2"]
+        assert stepped.reported("alarm") == ["A task is blocked: task-2"]
 
 
 @pytest.mark.parametrize("interval", ["1e999", "NaN", "99999", '"x"'])
-def test_one_that_is_stuck_cannot_be_made_to_seem_alive(board: Watched, interval: str) -> None:
-    with Looking(board):
+def test_stuck_daemon_cannot_be_made_to_seem_alive(board: Watched, interval: str) -> None:
+    with SteppedWatcher(board):
         board.watch_json.write_text(f'{{"interval": {interval}}}')
         os.utime(board.watch_lock, (0, 0))
         assert as_json(Paths(str(board.folder)))["state"] == "stuck"
 
 
-def test_a_time_that_no_clock_shows_is_no_error(board: Watched) -> None:
-    """A file system may hold more than the calendar; what it holds here goes far enough to try the commands."""
+def test_time_beyond_the_calendar_is_accepted(board: Watched) -> None:
+    """File systems allow such times; the ones here are large enough to try the commands."""
     assert file_time(1e15) > file_time(1e10) > file_time(-1e10) > file_time(-1e15)
     for path in (board.checkpoint, board.folder / "PAUSE", board.log):
         path.touch()
         os.utime(path, (1 << 33, 1 << 33))
-    with Looking(board) as looking:
-        looking.ticks(4)
-        assert "the agents are halted by a CHECKPOINT that a person made" in looking.told("alarm")
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(4)
+        assert "the agents are halted by a CHECKPOINT that a person made" in stepped.reported("alarm")
     assert run(board.root, "status").code == 3
 
 
-def test_a_version_that_an_interrupted_write_displaced_is_kept_and_told(board: Watched) -> None:
-    """Nobody has seen it: whoever wrote it had not taken the lock, and liza was killed before it could put it back."""
+def test_version_displaced_by_an_interrupted_write_is_kept_and_reported(board: Watched) -> None:
+    """It was written without the lock, and liza was killed before it could put it back."""
     (board.folder / ".state.yaml.1-2-3-4.swap").write_text("theirs: 1\n")
     with Daemon(board.root, wait="") as daemon:
-        told = daemon.tells("alarm", "a version of state.yaml that another program wrote was kept in ")
-        assert Path(told.split()[-1]).read_text() == "theirs: 1\n"
+        alarm = daemon.wait_for("alarm", "a version of state.yaml that another program wrote was kept in ")
+        assert Path(alarm.split()[-1]).read_text() == "theirs: 1\n"
         assert daemon.stop() == 0  # killed, it may leave a draft of its own
     assert board.leftovers() == []

@@ -1,10 +1,10 @@
-"""What else than the sprint can be stopped: the daemon tells of each trip when it opens and when it closes."""
+"""Scopes other than the sprint: the daemon reports each trip when it opens and when it closes."""
 
 from liza.daemon import events
 from liza.daemon.notifier import EventKind, Notice
 
 
-def test_what_has_opened_is_told_as_tripped_and_what_has_closed_as_resolved() -> None:
+def test_opened_scopes_are_tripped_and_closed_ones_resolved() -> None:
     before = {"a1": "claim c-1 is frozen", "b2": "slice s-1 is stopped"}
     after = {"b2": "slice s-1 is stopped", "c3": "loop l-1 is open"}
     assert list(events.of_scopes(before, after)) == [
@@ -13,6 +13,6 @@ def test_what_has_opened_is_told_as_tripped_and_what_has_closed_as_resolved() ->
     ]
 
 
-def test_what_stays_open_is_no_news() -> None:
-    standing = {"a1": "claim c-1 is frozen"}
-    assert list(events.of_scopes(standing, standing)) == []
+def test_scope_that_stays_open_gives_no_event() -> None:
+    active = {"a1": "claim c-1 is frozen"}
+    assert list(events.of_scopes(active, active)) == []

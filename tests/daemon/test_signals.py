@@ -1,4 +1,4 @@
-"""Signals come when they like, also in the middle of what the daemon does about the last one."""
+"""Signals come at any time, also while the daemon handles the last one."""
 
 import signal
 import time
@@ -7,17 +7,17 @@ from pathlib import Path
 from tests.daemon.daemon import RETRIES, Daemon, Watched
 
 SIGNALS = 4_000
-APART = 0.0003  # seconds; closer together, the kernel makes one of many
+APART = 0.0003  # seconds; closer together, the kernel merges them
 
 
-def test_after_any_number_of_signals_it_still_watches(tmp_path: Path) -> None:
-    """Each of them may meet the daemon at the very moment at which it begins or ends to wait."""
+def test_daemon_still_watches_after_any_number_of_signals(tmp_path: Path) -> None:
+    """Each may arrive just when the daemon starts or ends a wait."""
     board = Watched(tmp_path / "team")
     with Daemon(board.root) as daemon:
         for _ in range(SIGNALS):
             daemon.send(signal.SIGHUP)
-            daemon.told("reloaded")
+            daemon.reported("reloaded")
             time.sleep(APART)
         board.report_anomalies(*RETRIES)
-        daemon.tells("tripped")
+        daemon.wait_for("tripped")
         assert daemon.stop() == 0

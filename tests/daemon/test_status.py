@@ -1,4 +1,4 @@
-"""How others see the daemon: running, degraded, stuck, gone, ended; what stands, and what did not reach anybody."""
+"""The daemon's status: running, degraded, stuck, gone, ended; active alarms and undelivered messages."""
 
 import json
 import os
@@ -21,7 +21,7 @@ def board(tmp_path: Path) -> Watched:
 
 
 def states(board: Watched) -> set[str]:
-    """The daemon in a word, by both commands that know it."""
+    """The daemon's state according to both commands that show it."""
     return {
         str(run(board.root, "watch", "--status", "--json").json["status"]),
         str(run(board.root, "status", "--json").json["daemon"]["state"]),
@@ -32,22 +32,22 @@ def lines(board: Watched, *words: str) -> list[str]:
     return run(board.root, *words).out.splitlines()
 
 
-def test_without_a_daemon_it_is_said_how_to_start_one(board: Watched) -> None:
+def test_status_without_a_daemon_names_the_command_to_start_one(board: Watched) -> None:
     assert states(board) == {"not running"}
     assert lines(board, "watch", "--status") == ["daemon:  none (liza watch --background)"]
     assert "daemon:  none (liza watch --background)" in lines(board, "status")
 
 
-def test_one_that_is_stuck_is_said_to_be_so_with_what_to_do(board: Watched) -> None:
+def test_stuck_daemon_is_shown_with_the_fix(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         board.beats(1)
         daemon.send(signal.SIGSTOP)
         moment = time.time() - 100
-        until(lambda: "T" in Path(f"/proc/{daemon.pid}/stat").read_text().split()[2], "it stands still")
+        until(lambda: "T" in Path(f"/proc/{daemon.pid}/stat").read_text().split()[2], "it is stopped")
         os.utime(board.watch_lock, (moment, moment))
-        said = run(board.root, "watch", "--status")
-        assert said.code == 4
-        first, warning = said.out.splitlines()
+        ran = run(board.root, "watch", "--status")
+        assert ran.code == 4
+        first, warning = ran.out.splitlines()
         assert first.startswith(f"daemon:  stuck, process {daemon.pid}, inotify, ")
         assert first.endswith("no heartbeat for 1 min")
         assert warning == f"! it does nothing: kill -9 {daemon.pid}, then start another: liza watch --background"
@@ -58,7 +58,7 @@ def test_one_that_is_stuck_is_said_to_be_so_with_what_to_do(board: Watched) -> N
         assert states(board) == {"running"}
 
 
-def test_one_that_was_killed_is_gone_and_one_that_was_ended_is_not(board: Watched) -> None:
+def test_killed_daemon_is_gone_and_a_stopped_one_is_not(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         board.beats(1)
         daemon.kill()
@@ -70,51 +70,53 @@ def test_one_that_was_killed_is_gone_and_one_that_was_ended_is_not(board: Watche
     assert lines(board, "watch", "--status") == [f"daemon:  process {daemon.pid} ended (liza watch --background)"]
 
 
-def test_one_check_alone_leaves_nobody_who_is_gone(board: Watched) -> None:
+def test_watch_once_does_not_count_as_a_gone_daemon(board: Watched) -> None:
     assert run(board.root, "watch", "--once").code == 0
     assert states(board) == {"not running"}
 
 
-def test_one_that_cannot_see_says_why(board: Watched) -> None:
+def test_degraded_daemon_shows_the_reason(board: Watched) -> None:
     with Daemon(board.root):
         save(board.state, "anomalies: [\n")
-        until(lambda: board.facts["last_error"], "it has seen it")
-        said = run(board.root, "watch", "--status")
-        assert said.code == 4
-        first, warning = said.out.splitlines()
+        until(lambda: board.facts["last_error"], "it is degraded")
+        ran = run(board.root, "watch", "--status")
+        assert ran.code == 4
+        first, warning = ran.out.splitlines()
         assert first.startswith("daemon:  degraded, process ")
         assert warning.startswith(f"! {board.state}:1:12: ")
 
 
-def test_the_last_check_is_that_of_the_daemon_where_it_is_the_later(board: Watched) -> None:
+def test_last_check_is_the_daemons_if_later(board: Watched) -> None:
     assert lines(board, "status")[0] == "breaker: OK, never checked"
     with Daemon(board.root):
-        until(lambda: board.facts["checks"], "it has looked")
+        until(lambda: board.facts["checks"], "it has checked")
         assert lines(board, "status")[0].startswith("breaker: OK, last check ")
 
 
-def test_alarms_that_stand_are_listed(board: Watched) -> None:
+def test_active_alarms_are_listed(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         save(board.state, BLOCKED)
-        daemon.tells("alarm")
-        until(lambda: board.facts["alarms"], "it is written down")
+        daemon.wait_for("alarm")
+        until(lambda: board.facts["alarms"], "it is recorded")
         for words in (("watch", "--status"), ("status",)):
-            said = lines(board, *words)
-            at = said.index("alarms:  1 alarm (.liza/alerts.log has all)")
-            assert said[at + 1].startswith("  A task is blocked: task-2: blocked reason no access (for ")
+            shown = lines(board, *words)
+            at = shown.index("alarms:  1 alarm (.liza/alerts.log has all)")
+            assert shown[at + 1].startswith("  A task is blocked: task-2: blocked reason no access (for ")
         save(board.state, STATE)
-        daemon.tells("over")
+        daemon.wait_for("over")
         until(lambda: not board.facts["alarms"], "it is over")
         assert not any("alarms:" in line for line in lines(board, "status"))
 
 
-def test_what_did_not_reach_anybody_is_said(tmp_path: Path) -> None:
+def test_undelivered_message_is_shown(tmp_path: Path) -> None:
     with webhook(404) as hooks:
         board = Watched(tmp_path / "team", rules=f"notify: {json.dumps({'webhook': f'{hooks.url}/s3cr3t'})}\n")
         with Daemon(board.root):
             board.report_anomalies(*RETRIES)
-            until(lambda: board.facts["not_sent"], "it is written down")
-            said = [line for words in (("watch", "--status"), ("status",)) for line in lines(board, *words)]
-            assert run(board.root, "status", "--json").json["daemon"]["not_sent"] in "\n".join(said)
-    told = [line for line in said if line.startswith(f"! not delivered: webhook {hooks.url}/…: it answered 404 at ")]
-    assert len(told) == 2
+            until(lambda: board.facts["not_sent"], "it is recorded")
+            shown = [line for words in (("watch", "--status"), ("status",)) for line in lines(board, *words)]
+            assert run(board.root, "status", "--json").json["daemon"]["not_sent"] in "\n".join(shown)
+    undelivered = [
+        line for line in shown if line.startswith(f"! not delivered: webhook {hooks.url}/…: it answered 404 at ")
+    ]
+    assert len(undelivered) == 2

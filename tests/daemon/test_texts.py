@@ -1,4 +1,4 @@
-"""What agents write reaches people on one line, short and harmless, wherever it is told."""
+"""Agents' text reaches people on one short and harmless line, wherever it is shown."""
 
 import json
 from datetime import timedelta
@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from liza.cli.live import View
 from liza.daemon.alarms import Reported
 from tests.daemon.daemon import STATE, Daemon, Watched, until
-from tests.daemon.looking import Looking
 from tests.daemon.served import webhook
+from tests.daemon.stepped import SteppedWatcher
 from tests.daemon.writers import save
 
 NASTY = "no\x1b[2J access\n2026-01-01T00:00:00Z  resolved   all is well\u202e\r\x00" + "x" * (1 << 20)
@@ -29,16 +29,18 @@ def is_harmless(text: str) -> bool:
 
 
 @pytest.mark.parametrize("where", ["reason", "id"])
-def test_a_megabyte_with_escapes_is_one_short_line_everywhere(tmp_path: Path, where: str) -> None:
+def test_megabyte_with_escapes_is_one_short_line_everywhere(tmp_path: Path, where: str) -> None:
     state = blocked(NASTY) if where == "reason" else blocked("no access", NASTY)
     with webhook() as plain, webhook() as slack, webhook() as discord:
         hooks = [plain.url, {"url": slack.url, "format": "slack"}, {"url": discord.url, "format": "discord"}]
-        board = Watched(tmp_path / "team", state, f"notify: {json.dumps({'webhook': hooks, 'file': 'told.jsonl'})}\n")
+        board = Watched(
+            tmp_path / "team", state, f"notify: {json.dumps({'webhook': hooks, 'file': 'notices.jsonl'})}\n"
+        )
         with Daemon(board.root, wait="alarm") as daemon:
             until(lambda: plain.bodies and slack.bodies and discord.bodies, "the messages have come")
             assert daemon.stop() == 0
-    (told,) = board.alerts
-    assert is_harmless(told)
+    (alert,) = board.alerts
+    assert is_harmless(alert)
     assert all(is_harmless(text) for _, text in daemon.events)
     assert all(is_harmless(each) for each in (plain.bodies[0]["text"], slack.bodies[0]["text"]))
     assert is_harmless(discord.bodies[0]["content"])
@@ -49,25 +51,25 @@ def test_a_megabyte_with_escapes_is_one_short_line_everywhere(tmp_path: Path, wh
 @given(st.text(min_size=1, max_size=50), st.text(max_size=400))
 def test_no_text_makes_a_second_line(tmp_path: Path, name: str, reason: str) -> None:
     board = Watched(tmp_path / f"team-{len(list(tmp_path.iterdir()))}", blocked(reason, name))
-    with Looking(board) as looking:
-        looking.ticks(2)
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(2)
     assert all(is_harmless(line) for line in board.alerts_log.read_text().split("\n"))
-    assert all(is_harmless(each.text) for each in looking.happened)
+    assert all(is_harmless(each.text) for each in stepped.events)
 
 
-def test_two_long_names_that_begin_alike_are_two_causes(tmp_path: Path) -> None:
+def test_two_long_names_with_a_common_start_are_two_causes(tmp_path: Path) -> None:
     names = ["x" * 300 + end for end in ("a", "b")]
     more = "".join(f"  - {{id: {name}, status: BLOCKED}}\n" for name in names)
     board = Watched(tmp_path / "team", STATE.replace("sprint:\n", f"{more}sprint:\n"))
-    with Looking(board) as looking:
-        looking.ticks(2)
-        assert len(looking.told("alarm")) == 2
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(2)
+        assert len(stepped.reported("alarm")) == 2
 
 
 # --- many at once ---------------------------------------------------------------------------------------------------
 
 
-def test_many_alarms_of_one_look_are_one_message(tmp_path: Path) -> None:
+def test_many_alarms_of_one_check_are_one_message(tmp_path: Path) -> None:
     more = "".join(f"  - {{id: more-{n:03}, status: BLOCKED}}\n" for n in range(300))
     with webhook() as hooks:
         board = Watched(
@@ -89,26 +91,26 @@ def test_many_alarms_of_one_look_are_one_message(tmp_path: Path) -> None:
     assert len(board.alerts) == 20
 
 
-def test_what_stands_and_what_changes_are_told_apart(tmp_path: Path) -> None:
+def test_changed_text_of_an_active_alarm_is_not_reported_again(tmp_path: Path) -> None:
     board = Watched(tmp_path / "team", blocked("no access"))
-    with Looking(board) as looking:
-        looking.ticks(2)
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(2)
         save(board.state, blocked("still no access"))
-        looking.ticks(3)
-        assert looking.told("alarm") == ["A task is blocked: task-2: blocked reason no access"]
+        stepped.ticks(3)
+        assert stepped.reported("alarm") == ["A task is blocked: task-2: blocked reason no access"]
 
 
-def test_whoever_asks_what_stands_is_told_how_it_stands_now(tmp_path: Path) -> None:
+def test_status_shows_the_current_text_of_an_active_alarm(tmp_path: Path) -> None:
     board = Watched(tmp_path / "team", blocked("no access"))
-    with Looking(board) as looking:
-        looking.ticks(2)
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(2)
         save(board.state, blocked("still no access"))
-        looking.ticks(3)
-        (standing,) = board.facts["alarms"].values()
-        assert (standing["text"], standing["times"]) == ("A task is blocked: task-2: blocked reason still no access", 1)
+        stepped.ticks(3)
+        (active,) = board.facts["alarms"].values()
+        assert (active["text"], active["times"]) == ("A task is blocked: task-2: blocked reason still no access", 1)
         save(board.state, STATE)
-        looking.ticks(3)
-        assert looking.told("over") == ["A task is blocked: task-2: blocked reason still no access (over)"]
+        stepped.ticks(3)
+        assert stepped.reported("over") == ["A task is blocked: task-2: blocked reason still no access (over)"]
 
 
 # --- odd boards -----------------------------------------------------------------------------------------------------
@@ -139,27 +141,27 @@ BOARDS = st.fixed_dictionaries(
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(BOARDS)
-def test_no_board_is_too_odd_to_be_looked_at(tmp_path: Path, sections: dict[str, object]) -> None:
-    """Clocks that are wrong, fields that are missing or of another type: never a bug, and never a text out of line."""
+def test_any_board_can_be_checked(tmp_path: Path, sections: dict[str, object]) -> None:
+    """Wrong clocks, missing fields or other types: never a bug, and never a text over several lines."""
     board = Watched(tmp_path / f"team-{len(list(tmp_path.iterdir()))}")
     board.save("".join(f"{name}: {json.dumps(value)}\n" for name, value in sections.items()) + "anomalies: []\n")
     board.checkpoint.touch()
-    with Looking(board) as looking:
-        looking.now += timedelta(hours=3)
-        looking.ticks(3)
-        error = looking.watcher.notifier.health.last_error
+    with SteppedWatcher(board) as stepped:
+        stepped.now += timedelta(hours=3)
+        stepped.ticks(3)
+        error = stepped.watcher.notifier.health.last_error
     assert error is None or "a bug" not in error
-    assert all(is_harmless(each.text) for each in looking.happened)
+    assert all(is_harmless(each.text) for each in stepped.events)
 
 
-def test_the_live_view_shows_no_raw_alarm(tmp_path: Path) -> None:
-    """A name that an agent chose is part of an alarm; standing alarms are drawn again and again."""
+def test_live_view_escapes_alarms(tmp_path: Path) -> None:
+    """A name that an agent chose is part of an alarm, and active alarms are drawn again and again."""
     view = View()
-    with Looking(Watched(tmp_path / "team")) as looking:
-        looking.ticks()
-        at, text = looking.now, "slice \x1b]0;owned\x07\u202e is stuck\nTRIGGERED"
-        looking.watcher.notifier._alarms.active["x"] = Reported(at, at, 1, text)
-        view.watcher = looking.watcher
+    with SteppedWatcher(Watched(tmp_path / "team")) as stepped:
+        stepped.ticks()
+        at, text = stepped.now, "slice \x1b]0;owned\x07\u202e is stuck\nTRIGGERED"
+        stepped.watcher.notifier._alarms.active["x"] = Reported(at, at, 1, text)
+        view.watcher = stepped.watcher
         shown = [click.unstyle(line) for line in view.lines(200, 50)]
     assert any("owned" in line for line in shown)
     assert [line for line in shown if not line.isprintable()] == []

@@ -1,4 +1,4 @@
-"""A save in place, seen half done: no trip that the whole file would not give, and no resolution.
+"""A save in place, read half done: no trip that the whole file would not give, and no resolution.
 
 Some of its moments; `tests/faults` has all of them.
 """
@@ -9,7 +9,7 @@ import pytest
 
 from tests.daemon import torn
 from tests.daemon.daemon import RETRIES, STATE, Daemon, Watched, run, until
-from tests.daemon.looking import Looking
+from tests.daemon.stepped import SteppedWatcher
 from tests.daemon.writers import text_of
 
 pytestmark = pytest.mark.slow
@@ -21,13 +21,11 @@ def test_half_a_save_decides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     made = torn.BOARDS[board](tmp_path / "team")
     save = torn.saves(made)[name]
     with torn.onlooker(made, save, monkeypatch) as looks:
-        assert torn.disbelieved(looks, range(0, save.moments, 293)) == []
+        assert torn.wrong_moments(looks, range(0, save.moments, 293)) == []
 
 
 @pytest.mark.parametrize("board", torn.BOARDS)
-def test_a_writer_that_died_half_way_resolves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, board: str
-) -> None:
+def test_writer_that_died_halfway_resolves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, board: str) -> None:
     made = torn.BOARDS[board](tmp_path / "team")
     text = made.state.read_bytes()
     wrong = []
@@ -40,8 +38,8 @@ def test_a_writer_that_died_half_way_resolves_nothing(
     assert wrong == []
 
 
-def test_half_a_history_that_stands_for_long_trips_nothing(tmp_path: Path) -> None:
-    """What was resolved is no longer known to be, and no record is missing: only the writer shows that it is half."""
+def test_lasting_half_of_a_history_trips_nothing(tmp_path: Path) -> None:
+    """The resolution is missing and no record is: only the open file shows that it is half."""
     head, key, rest = STATE.partition("circuit_breaker:")
     section, anomalies, records = rest.partition("anomalies:")
     board = Watched(tmp_path / "team", head + anomalies + records + text_of(RETRIES) + key + section)
@@ -49,96 +47,96 @@ def test_half_a_history_that_stands_for_long_trips_nothing(tmp_path: Path) -> No
     assert board.resolve().code == 0
     whole = board.text
     cut = whole.index("history:\n") + len("history:\n")
-    with Looking(board) as looking:
-        looking.ticks(1)
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(1)
         with board.state.open("w") as half:
             half.write(whole[:cut])
             half.flush()
-            looking.ticks(2, seconds=5.0)
+            stepped.ticks(2, seconds=5.0)
             assert not board.checkpoint.exists()
-            assert len(looking.told("degraded")) == 1
+            assert len(stepped.reported("degraded")) == 1
             half.write(whole[cut:])
-        looking.ticks(1)
-        assert len(looking.told("recovered")) == 1
+        stepped.ticks(1)
+        assert len(stepped.reported("recovered")) == 1
     assert not board.checkpoint.exists()
     assert board.text == whole
 
 
-def test_whoever_keeps_the_file_open_for_ever_does_not_keep_it_from_being_judged(tmp_path: Path) -> None:
+def test_file_kept_open_forever_is_evaluated(tmp_path: Path) -> None:
     board = Watched(tmp_path / "team")
     with Daemon(board.root) as daemon, board.state.open("a") as kept_open:
         kept_open.write(text_of(RETRIES))
         kept_open.flush()
         until(board.checkpoint.exists, "the agents are halted")
-        assert daemon.told("degraded") == []
+        assert daemon.reported("degraded") == []
     assert run(board.root, "watch", "--once").code == 3
 
 
-def test_one_check_alone_waits_for_a_writer_but_not_for_ever(tmp_path: Path) -> None:
+def test_watch_once_waits_for_a_writer_but_not_forever(tmp_path: Path) -> None:
     board = Watched(tmp_path / "team")
     with board.state.open("a") as kept_open:
         kept_open.write(text_of(RETRIES[:1]))
         kept_open.flush()
-        said = run(board.root, "watch", "--once")
-    assert (said.code, "retry_cluster 1 of 3" in said.out) == (0, True)
+        ran = run(board.root, "watch", "--once")
+    assert (ran.code, "retry_cluster 1 of 3" in ran.out) == (0, True)
 
 
-def test_while_somebody_writes_it_is_said_so(tmp_path: Path) -> None:
+def test_open_writer_is_shown_as_degraded(tmp_path: Path) -> None:
     board = Watched(tmp_path / "team")
-    with Looking(board) as looking:
-        looking.ticks(1)
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(1)
         with board.state.open("a") as kept_open:
             kept_open.write("# a comment\n")
             kept_open.flush()
-            looking.ticks(1, seconds=0.5)
+            stepped.ticks(1, seconds=0.5)
             assert board.facts["health"] == "degraded"
             assert board.facts["last_error"] == f"{board.state}: somebody has it open for writing"
-        looking.ticks(1)
+        stepped.ticks(1)
         assert board.facts["health"] == "ok"
-    assert looking.told("degraded") == []
+    assert stepped.reported("degraded") == []
     assert board.text == STATE + "# a comment\n"
 
 
-def test_a_record_deleted_in_place_is_evaluated_after_a_while_though_the_file_stays_open(tmp_path: Path) -> None:
+def test_record_deleted_in_a_file_kept_open_is_noticed_later(tmp_path: Path) -> None:
     board = Watched(tmp_path / "team")
     board.state.write_text(STATE + text_of(RETRIES[:2]))
     less = STATE + text_of(RETRIES[:1])
-    with Looking(board) as looking:
-        looking.ticks(1)
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(1)
         with board.state.open("r+") as kept_open:
             kept_open.write(less)
             kept_open.truncate()
             kept_open.flush()
-            looking.ticks(10)
-            assert len(looking.watcher.document.data["anomalies"]) == 3  # type: ignore[union-attr]
-            looking.ticks(25)
-            assert len(looking.watcher.document.data["anomalies"]) == 2  # type: ignore[union-attr]
+            stepped.ticks(10)
+            assert len(stepped.watcher.document.data["anomalies"]) == 3  # type: ignore[union-attr]
+            stepped.ticks(25)
+            assert len(stepped.watcher.document.data["anomalies"]) == 2  # type: ignore[union-attr]
 
 
-def test_on_degraded_halt_lasts_as_long_as_the_daemon_cannot_judge(tmp_path: Path) -> None:
+def test_on_degraded_halt_lasts_as_long_as_the_board_is_unreadable(tmp_path: Path) -> None:
     board = Watched(tmp_path / "team")
     (board.folder / "rules.yaml").write_text("on_degraded: halt\n")
-    with Looking(board) as looking:
-        looking.ticks(1)
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(1)
         board.state.write_text("anomalies: [\n")
-        looking.ticks(1)
-        assert not board.checkpoint.exists(), "a save is not always done at once"
-        looking.ticks(4)
+        stepped.ticks(1)
+        assert not board.checkpoint.exists(), "a save may take a moment"
+        stepped.ticks(4)
         assert "\ndegraded: " in board.checkpoint.read_text()
         board.state.write_text(STATE)
-        looking.ticks(3)
+        stepped.ticks(3)
         assert not board.checkpoint.exists()
 
 
-def test_the_daemon_halts_by_shipped_rules_before_own_ones_are_asked(tmp_path: Path) -> None:
+def test_daemon_halts_by_shipped_rules_before_own_ones_run(tmp_path: Path) -> None:
     board = Watched(tmp_path / "team")
     limited = "limits: {own_rules_seconds: 0}\n"
     own = "rules: [{name: own, condition: 'count(what =~ \"x\") >= 9', severity: SPEC_FLAW}]\n"
     (board.folder / "rules.yaml").write_text(limited + own)
-    with Looking(board) as looking:
-        looking.ticks(1)
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(1)
         board.state.write_text(STATE + text_of(RETRIES))
-        looking.ticks(4)
+        stepped.ticks(4)
         assert board.checkpoint.exists()
-        assert [each for each in looking.told("tripped") if "retry_cluster" in each]
-        assert [each for each in looking.told("degraded") if "rule own " in each]
+        assert [each for each in stepped.reported("tripped") if "retry_cluster" in each]
+        assert [each for each in stepped.reported("degraded") if "rule own " in each]

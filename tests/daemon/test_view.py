@@ -1,4 +1,4 @@
-"""What `liza watch` shows on a terminal: a picture that stands still, follows its size, and leaves nothing behind."""
+"""The live view of `liza watch`: still while idle, resized with the terminal, removed at the end."""
 
 import subprocess
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ BLOCKED = STATE.replace("status:   CLAIMED", "status: BLOCKED\n    blocked_reaso
 
 
 class Terminal:
-    """A terminal of its own, in which `liza watch` runs."""
+    """A separate terminal in which `liza watch` runs."""
 
     def __init__(self, board: Watched, width: int = 80, height: int = 24) -> None:
         needs("tmux")
@@ -61,7 +61,7 @@ def terminal(board: Watched) -> Iterator[Terminal]:
         terminal.tmux("kill-server")
 
 
-def test_it_shows_how_things_stand(board: Watched, terminal: Terminal) -> None:
+def test_view_shows_the_current_state(board: Watched, terminal: Terminal) -> None:
     lines = terminal.shows("breaker: OK", "agents:  free to work", "external_service_outage  0 of 2")
     assert lines[0].startswith("liza watch  /")
     assert "before" not in lines
@@ -74,7 +74,7 @@ def test_it_shows_how_things_stand(board: Watched, terminal: Terminal) -> None:
     terminal.shows("DEGRADED: ")
 
 
-def test_it_follows_the_size_of_the_terminal(board: Watched, terminal: Terminal) -> None:
+def test_view_follows_the_size_of_the_terminal(board: Watched, terminal: Terminal) -> None:
     terminal.shows("breaker: OK", "external_service_outage")
     for width, height in ((40, 10), (20, 4), (120, 30)):
         terminal.tmux("resize-window", "-x", str(width), "-y", str(height))
@@ -84,7 +84,7 @@ def test_it_follows_the_size_of_the_terminal(board: Watched, terminal: Terminal)
     terminal.shows("external_service_outage")
 
 
-def test_where_there_is_little_room_what_happened_last_is_seen(board: Watched, terminal: Terminal) -> None:
+def test_small_view_shows_the_last_event(board: Watched, terminal: Terminal) -> None:
     terminal.tmux("resize-window", "-x", "60", "-y", "9")
     board.report_anomalies(*RETRIES)
     lines = terminal.shows("TRIGGERED", "tripped")
@@ -92,7 +92,7 @@ def test_where_there_is_little_room_what_happened_last_is_seen(board: Watched, t
     assert "○" not in "".join(lines)
 
 
-def test_at_the_end_what_happened_stays_on_the_terminal(board: Watched, terminal: Terminal) -> None:
+def test_last_events_stay_on_the_terminal_at_the_end(board: Watched, terminal: Terminal) -> None:
     terminal.shows("breaker: OK")
     board.report_anomalies(*RETRIES)
     terminal.shows("tripped")
@@ -102,7 +102,7 @@ def test_at_the_end_what_happened_stays_on_the_terminal(board: Watched, terminal
     assert not any(line.startswith("breaker:") for line in lines)
 
 
-def test_an_idle_picture_is_not_drawn_again(board: Watched, terminal: Terminal) -> None:
+def test_idle_view_is_not_redrawn(board: Watched, terminal: Terminal) -> None:
     terminal.shows("breaker: OK")
     board.beats(3)
     output = board.root / "output"
@@ -113,7 +113,7 @@ def test_an_idle_picture_is_not_drawn_again(board: Watched, terminal: Terminal) 
 
 
 @pytest.mark.parametrize("width", range(1, 30))
-def test_a_line_that_is_too_long_is_cut_and_keeps_its_colours(width: int) -> None:
+def test_long_line_is_cut_and_keeps_its_colours(width: int) -> None:
     line = f"{show.bold('DEGRADED', 'red')}: state.yaml is not readable"
     cut = show.cut(line, width)
     plain = click.unstyle(line)

@@ -1,4 +1,4 @@
-"""Whoever writes, and however: the third of its kind halts the agents, once."""
+"""Every way of writing: the third record of a kind halts the agents, once."""
 
 import fcntl
 import os
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.daemon.daemon import OUTAGE, RETRIES, STATE, Daemon, Watched, until
-from tests.daemon.looking import Looking
+from tests.daemon.stepped import SteppedWatcher
 from tests.daemon.writers import WRITERS, Writer, by_vim, by_yq, replaced, text_of
 from tests.scopes.sprint.run import record
 
@@ -21,7 +21,7 @@ def board(tmp_path: Path) -> Watched:
 
 
 def tripped_once(board: Watched, daemon: Daemon, pattern: str = "retry_cluster") -> None:
-    """The halt, the report, the state and the log say the same, each once."""
+    """The halt, the report, the state and the log have the same trip, each once."""
     trip = board.halted()
     board.beats(3)
     (entry,) = board.trips
@@ -33,75 +33,75 @@ def tripped_once(board: Watched, daemon: Daemon, pattern: str = "retry_cluster")
     assert trip["trip"] in board.report.read_text()
     assert trip["trip"] in archived.read_text()
     assert board.section["status"] == "TRIGGERED"
-    assert len(daemon.told("tripped")) == 1
+    assert len(daemon.reported("tripped")) == 1
     assert board.leftovers() == []
 
 
 @BACKENDS
 @EACH
-def test_a_trip_takes_effect_once(board: Watched, write: Writer, backend: tuple[str, ...]) -> None:
+def test_trip_takes_effect_once(board: Watched, write: Writer, backend: tuple[str, ...]) -> None:
     with Daemon(board.root, *backend) as daemon:
         write(board.state, RETRIES)
-        daemon.tells("tripped", "retry_cluster")
+        daemon.wait_for("tripped", "retry_cluster")
         tripped_once(board, daemon)
         assert daemon.stop() == 0
 
 
 @pytest.mark.parametrize("write", [replaced, by_vim], ids=["os.replace", "vim"])
-def test_records_that_come_one_at_a_time_trip_at_the_last(board: Watched, write: Writer) -> None:
+def test_records_written_one_at_a_time_trip_at_the_last(board: Watched, write: Writer) -> None:
     with Daemon(board.root) as daemon:
         for number, each in enumerate(RETRIES[:2], 1):
             write(board.state, [each])
-            daemon.tells("checked", f"retry_cluster {number} of 3")
+            daemon.wait_for("checked", f"retry_cluster {number} of 3")
         assert not board.checkpoint.exists()
         write(board.state, RETRIES[2:])
-        daemon.tells("tripped")
+        daemon.wait_for("tripped")
         tripped_once(board, daemon)
 
 
-def test_a_blackboard_that_is_a_link_is_followed(tmp_path: Path) -> None:
+def test_linked_board_is_followed(tmp_path: Path) -> None:
     board = Watched(tmp_path / "team")
     elsewhere = board.root / "elsewhere.yaml"
     board.state.rename(elsewhere)
     board.state.symlink_to(elsewhere)
     with Daemon(board.root) as daemon:
         elsewhere.write_text(elsewhere.read_text() + text_of(RETRIES))
-        daemon.tells("tripped")
+        daemon.wait_for("tripped")
         tripped_once(board, daemon)
     assert board.state.is_symlink()
 
 
-def test_a_save_with_the_time_and_the_length_of_the_version_before_is_seen(tmp_path: Path) -> None:
-    """As `cp -p` or `rsync -t` leave a file, and where a replaced file's inode is given away again."""
+def test_save_with_the_previous_time_and_length_is_noticed(tmp_path: Path) -> None:
+    """As `cp -p` or `rsync -t` leave a file, or if the inode of a replaced file is reused."""
     board = Watched(tmp_path / "team", STATE + text_of(OUTAGE).replace("payments", "payment-", 1))
     seen = board.state.stat()
-    with Looking(board) as looking:
-        looking.ticks(2)
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(2)
         assert not board.checkpoint.exists()
         board.state.write_text(board.text.replace("payment-", "payments"))
         os.utime(board.state, ns=(seen.st_atime_ns, seen.st_mtime_ns))
-        looking.ticks(1)
+        stepped.ticks(1)
     assert board.halt["pattern"] == "external_service_outage"
 
 
-def test_the_halt_does_not_wait_for_somebody_who_holds_the_lock(board: Watched) -> None:
+def test_halt_does_not_wait_for_a_held_lock(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         with open(f"{board.state}.lock", "w") as held:
             fcntl.flock(held, fcntl.LOCK_EX)
             replaced(board.state, RETRIES)
             until(board.checkpoint.exists, "the agents are halted")
             assert board.section["status"] == "OK", "the paperwork has to wait"
-        daemon.tells("tripped")
+        daemon.wait_for("tripped")
         tripped_once(board, daemon)
 
 
-def test_a_record_written_during_the_trip_is_not_lost(board: Watched) -> None:
+def test_record_written_during_the_trip_is_not_lost(board: Watched) -> None:
     late = record("note", "task-9", what="meanwhile")
     with Daemon(board.root) as daemon:
         replaced(board.state, RETRIES)
         until(board.checkpoint.exists, "the agents are halted")
         WRITERS["append under flock"](board.state, [late])
-        daemon.tells("tripped")
+        daemon.wait_for("tripped")
         until(lambda: board.section["status"] == "TRIGGERED", "it is entered")
         board.beats(3)
     assert board.text.count("meanwhile") == 1
@@ -109,25 +109,25 @@ def test_a_record_written_during_the_trip_is_not_lost(board: Watched) -> None:
 
 
 @pytest.mark.parametrize("write", [by_yq, by_vim], ids=["yq", "vim"])
-def test_more_evidence_while_open_is_joined_and_trips_nothing_new(board: Watched, write: Writer) -> None:
+def test_more_evidence_while_open_joins_the_trip(board: Watched, write: Writer) -> None:
     with Daemon(board.root) as daemon:
         replaced(board.state, RETRIES)
-        daemon.tells("tripped")
+        daemon.wait_for("tripped")
         board.halted()
         write(board.state, OUTAGE)
-        until(lambda: board.trigger.get("also_matched") == ["external_service_outage"], "the trigger tells of it")
+        until(lambda: board.trigger.get("also_matched") == ["external_service_outage"], "it joins the trigger")
         board.beats(3)
         assert len(board.trips) == len(board.logged) == 1
-        assert len(daemon.told("tripped")) == 1
+        assert len(daemon.reported("tripped")) == 1
 
 
-def test_what_was_there_before_the_daemon_trips_when_it_starts(tmp_path: Path) -> None:
+def test_pattern_completed_before_the_start_trips(tmp_path: Path) -> None:
     board = Watched(tmp_path / "team", STATE + text_of(RETRIES))
     with Daemon(board.root, wait="tripped") as daemon:
         tripped_once(board, daemon)
 
 
-def test_after_kill_9_in_the_middle_the_next_daemon_completes_the_trip(board: Watched) -> None:
+def test_next_daemon_completes_a_trip_after_kill_9(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         replaced(board.state, RETRIES)
         until(board.checkpoint.exists, "the agents are halted")

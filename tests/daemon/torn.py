@@ -1,4 +1,4 @@
-"""A save in place, seen at every moment of it: the daemon's own loop looks while a writer stands still in the middle.
+"""A save in place, read at every moment of it: the daemon's loop checks while a writer pauses in the middle.
 
 Time is the test's: the pauses that reading makes cost nothing, and what the writer does meanwhile happens in them.
 """
@@ -15,12 +15,12 @@ import pytest
 from liza.store import board as reading
 from liza.store import replace, versions
 from tests.daemon.daemon import OUTAGE, RETRIES, Watched
-from tests.daemon.looking import Looking
+from tests.daemon.stepped import SteppedWatcher
 from tests.daemon.writers import save, text_of, yq
 
 
 class Time:
-    """Stands for the module `time` where the blackboard is read; what happens while somebody sleeps can be said."""
+    """Replaces the module `time` where the blackboard is read; `meanwhile` runs during each sleep."""
 
     def __init__(self) -> None:
         self.begin()
@@ -59,7 +59,7 @@ class Save(NamedTuple):
 
 
 class Writer:
-    """Saves in place, up to a point, and the rest when it is told to."""
+    """Saves in place up to a point, and the rest in `finish`."""
 
     def __init__(self, path: Path, made: Save, at: int) -> None:
         self._fd = os.open(path, os.O_WRONLY | (os.O_TRUNC if made.cuts_first else 0))
@@ -75,19 +75,19 @@ class Writer:
 
 
 class Seen(NamedTuple):
-    """What the daemon took for true and did."""
+    """What the daemon read and did."""
 
-    decided: list[str]  # trips and resolutions that it told of
+    decided: list[str]  # trips and resolutions that it reported
     halted: bytes | None
     trigger: Any
     considered: int  # anomalies that count for its verdict
 
 
 class Onlooker:
-    """A daemon that has read the old text, and looks while the new one is written."""
+    """A daemon that has read the old text, and checks while the new one is written."""
 
-    def __init__(self, board: Watched, looking: Looking, clock: Time, made: Save) -> None:
-        self.board, self.looking, self.clock, self.made = board, looking, clock, made
+    def __init__(self, board: Watched, stepped: SteppedWatcher, clock: Time, made: Save) -> None:
+        self.board, self.stepped, self.clock, self.made = board, stepped, clock, made
 
     def at_rest(self) -> Seen:
         """With the old text in place, whole."""
@@ -100,7 +100,7 @@ class Onlooker:
         return self.look()
 
     def in_the_middle(self, at: int) -> tuple[Seen, Seen]:
-        """While the writer stands still there, and after it has gone on."""
+        """While the writer pauses there, and after it has continued."""
         writer = Writer(self.board.state, self.made, at)
         try:
             halfway = self.look()
@@ -122,12 +122,12 @@ class Onlooker:
         return self._look()
 
     def _look(self) -> Seen:
-        told = len(self.looking.happened)
-        self.looking.ticks(1, seconds=0.0)
-        found = self.looking.watcher.found
+        before = len(self.stepped.events)
+        self.stepped.ticks(1, seconds=0.0)
+        found = self.stepped.watcher.found
         assert found is not None
         return Seen(
-            [str(each) for each in self.looking.happened[told:] if each.kind in ("tripped", "resolved")],
+            [str(each) for each in self.stepped.events[before:] if each.kind in ("tripped", "resolved")],
             self.board.checkpoint.read_bytes() if self.board.checkpoint.exists() else None,
             found.trigger,
             found.verdict.considered,
@@ -143,25 +143,25 @@ def onlooker(board: Watched, made: Save, monkeypatch: pytest.MonkeyPatch) -> Ite
     for module in (replace, versions):
         monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(reading, "time", clock)
-    monkeypatch.setattr(os, "fsync", lambda fd: None)  # a power cut is not what is looked at
-    with Looking(board) as looking:
-        yield Onlooker(board, looking, clock, made)
+    monkeypatch.setattr(os, "fsync", lambda fd: None)  # power cuts are not tested here
+    with SteppedWatcher(board) as stepped:
+        yield Onlooker(board, stepped, clock, made)
 
 
-def disbelieved(looks: Onlooker, moments: range) -> list[str]:
-    """Every moment at which the daemon took the half for the whole."""
+def wrong_moments(onlooker: Onlooker, moments: range) -> list[str]:
+    """Every moment at which the daemon took half a file for the whole."""
     wrong: list[str] = []
-    looks.at_rest()  # what is told at the first look is no news
-    whole = looks.afterwards()
-    quiet = looks.at_rest()
-    assert (whole.decided, quiet.decided) == ([], []), "neither text is to decide anything"
+    onlooker.at_rest()  # reports of the first check do not count
+    whole = onlooker.afterwards()
+    quiet = onlooker.at_rest()
+    assert (whole.decided, quiet.decided) == ([], []), "neither text may decide anything"
     for at in moments:
-        halfway, later = looks.in_the_middle(at)
+        halfway, later = onlooker.in_the_middle(at)
         if halfway != quiet:
-            wrong.append(f"byte {at}, standing still: {halfway}")
+            wrong.append(f"byte {at}, paused: {halfway}")
         if later != whole:
-            wrong.append(f"byte {at}, gone on: {later}")
-        if (back := looks.passing_back(at)) != quiet:
+            wrong.append(f"byte {at}, continued: {later}")
+        if (back := onlooker.passing_back(at)) != quiet:
             wrong.append(f"byte {at}, in passing: {back}")
     return wrong
 
@@ -181,7 +181,7 @@ def make_open(folder: Path) -> Watched:
 
 
 def make_near(folder: Path) -> Watched:
-    """All that ever tripped is resolved, and nearly as much has happened since: one record counted twice would trip."""
+    """Every trip is resolved, and nearly as much has happened since: one record counted twice would trip."""
     board = make_open(folder)
     while board.analyze().code == 3:
         assert board.resolve().code == 0
@@ -195,7 +195,7 @@ BOARDS = {"open": make_open, "near": make_near}
 
 
 def saves(board: Watched) -> dict[str, Save]:
-    """Ways to write the same facts and one task more, which decides nothing."""
+    """Ways to write the same facts, or one more task, which decides nothing."""
     old = board.text
     more = old.replace("tasks:\n", f"tasks:\n{_TASK}", 1)
     save(board.state, more)

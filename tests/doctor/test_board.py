@@ -11,7 +11,7 @@ from liza.doctor.examine import apply_fixes, examine, exit_code
 from liza.doctor.finding import Level
 from liza.store.paths import Paths
 from tests.cli.run import LIZA, environment, liza
-from tests.doctor.looking import board, found, is_well, wrong
+from tests.doctor.findings import board, found, is_well, wrong
 from tests.faults.holders import held_by_flock
 from tests.store.files import as_other_user, public_folder
 from tests.tools import needs

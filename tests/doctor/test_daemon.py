@@ -16,7 +16,7 @@ from liza.doctor.finding import Level
 from tests.cli.run import LIZA
 from tests.daemon.daemon import Daemon, Watched, until
 from tests.daemon.test_deaf import without_instances
-from tests.doctor.looking import found, is_well, wrong
+from tests.doctor.findings import found, is_well, wrong
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_daemon_that_does_not_check_is_stuck(board: Watched) -> None:
 def test_degraded_daemon_names_the_unreadable_file(board: Watched) -> None:
     with watching(board) as daemon:
         board.save("anomalies: [")
-        daemon.tells("degraded")
+        daemon.wait_for("degraded")
         finding = wrong(board.root, "daemon")
     assert finding.level is Level.ERROR
     assert "state.yaml:1:" in finding.message

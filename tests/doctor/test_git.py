@@ -10,7 +10,7 @@ import pytest
 from liza.doctor.examine import apply_fixes
 from liza.doctor.finding import Finding, Level
 from tests.cli.run import installed, liza, new_board
-from tests.doctor.looking import board, found, is_well, wrong
+from tests.doctor.findings import board, found, is_well, wrong
 from tests.run.repositories import SETTINGS, commit, git, repository
 
 

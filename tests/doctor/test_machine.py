@@ -13,7 +13,7 @@ from liza.doctor import machine
 from liza.doctor.finding import Finding, Level
 from liza.store.filesystem import Mount
 from tests.cli.run import LIZA, installed
-from tests.doctor.looking import STATE, board, found, is_well, wrong
+from tests.doctor.findings import STATE, board, found, is_well, wrong
 from tests.tools import needs
 
 # --- the file system ------------------------------------------------------------------------------------------------

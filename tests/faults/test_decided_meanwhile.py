@@ -16,7 +16,7 @@ from liza.store.board import Board
 from liza.store.lock import Lock
 from liza.store.paths import Paths
 from tests.daemon.daemon import OUTAGE, RETRIES, STATE, Watched
-from tests.daemon.looking import Looking
+from tests.daemon.stepped import SteppedWatcher
 from tests.daemon.writers import text_of
 from tests.faults import steps
 
@@ -29,8 +29,8 @@ def _more_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 class Decision:
     """Just before the step of that number a person decides, or as soon after it as the lock is free."""
 
-    def __init__(self, board: Watched, looking: Looking, number: int) -> None:
-        self.board, self.looking, self.number = board, looking, number
+    def __init__(self, board: Watched, stepped: SteppedWatcher, number: int) -> None:
+        self.board, self.stepped, self.number = board, stepped, number
         self.trip = board.halt["trip"]
         self.is_made = False
         self.is_undone = False  # whether its trip has halted the agents once more, if only for a moment
@@ -39,7 +39,7 @@ class Decision:
         paths = Paths(str(self.board.folder))
         if step.number >= self.number and not self.is_made and _is_free(paths.lock):
             self.is_made = True
-            resolve(Board(paths), "use a queue", "alice", self.looking.now)
+            resolve(Board(paths), "use a queue", "alice", self.stepped.now)
         found = checkpoint.read(paths.checkpoint)
         self.is_undone |= self.is_made and found is not None and found.trip_id == self.trip
         return call()
@@ -68,19 +68,19 @@ def test_a_decision_at_any_step_of_a_look_alarms_nobody_and_leaves_nobody_halted
     undone: list[str] = []
     for number in itertools.count(1):
         board = Watched(tmp_path / str(number), STATE + text_of(RETRIES))
-        with Looking(board) as looking:
-            looking.ticks(3)
+        with SteppedWatcher(board) as stepped:
+            stepped.ticks(3)
             edit(board)
-            decision = Decision(board, looking, number)
+            decision = Decision(board, stepped, number)
             with steps.around_each(decision) as taken:
-                looking.ticks(1)
+                stepped.ticks(1)
             if len(taken) < number:
                 break
             undone += [taken[number - 1].name] if decision.is_undone else []
-            looking.ticks(3)
+            stepped.ticks(3)
             where = f"decided before step {number}, {taken[number - 1].name}"
-            assert [text for text in looking.told("alarm") if "new evidence" not in text] == [], where
-            assert [text for text in looking.told("resolved") if "use a queue" in text] != [], where
+            assert [text for text in stepped.reported("alarm") if "new evidence" not in text] == [], where
+            assert [text for text in stepped.reported("resolved") if "use a queue" in text] != [], where
             assert board.checkpoint.exists() == (board.section["status"] == "TRIGGERED"), where
             marks = json.loads(board.watch_json.read_text())["notified"]
             assert len(marks) == len(set(marks)), where

@@ -18,7 +18,7 @@ from liza.scopes.sprint import resolve
 from liza.store.board import Board as Files
 from liza.store.paths import Paths
 from tests.daemon.daemon import RETRIES, STATE, Watched
-from tests.daemon.looking import Looking
+from tests.daemon.stepped import SteppedWatcher
 from tests.daemon.writers import text_of
 from tests.faults import steps
 from tests.scopes.sprint.cases import RETRY
@@ -79,16 +79,16 @@ def test_a_folder_that_is_deleted_at_any_step_does_not_come_back(
 def test_a_folder_that_is_deleted_while_the_daemon_looks_is_no_reason_for_an_alarm(tmp_path: Path) -> None:
     for number in itertools.count(1):
         board = Watched(tmp_path / str(number), STATE + text_of(RETRIES))
-        with Looking(board) as looking:
-            looking.ticks(3)
+        with SteppedWatcher(board) as stepped:
+            stepped.ticks(3)
             board.edit("max_review_cycles:   5", "max_review_cycles:   6")
             deletion = partial(os.rename, board.folder, board.folder.with_name("away"))
             with steps.around_each(steps.acting({number: deletion})) as taken:
-                looking.ticks(1)
+                stepped.ticks(1)
             if len(taken) < number:
                 assert number > 10, "there was hardly a step to delete it at"
                 return
             fine = ("checked", "tripped", "waiting")  # the last where it was gone before the look began
-            told = [f"{each.kind}: {each.text}" for each in looking.happened if each.kind not in fine]
+            told = [f"{each.kind}: {each.text}" for each in stepped.events if each.kind not in fine]
             assert told == [], f"after step {number}, {taken[number - 1].name}"
             assert not board.folder.exists(), f"it is there again after step {number}, {taken[number - 1].name}"

@@ -25,7 +25,7 @@ from liza.scopes import rules_file
 from liza.scopes.slices import diagnostic_reports
 from liza.store import backups
 from tests.daemon.daemon import RETRIES, Watched
-from tests.daemon.looking import Looking
+from tests.daemon.stepped import SteppedWatcher
 from tests.faults import steps
 from tests.faults.children import Child
 from tests.scopes.sprint.cases import RETRY
@@ -182,16 +182,16 @@ def test_a_decision_is_entered_and_followed_or_it_is_said_what_is_left(tmp_path:
 @CODES
 def test_a_daemon_under_which_the_disk_fails_says_so_stays_and_halts_once_it_can(tmp_path: Path, code: int) -> None:
     board = Watched(tmp_path / "team")
-    with Looking(board) as looking:
-        looking.ticks(2)
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks(2)
         with steps.around_each(Failing(1, code)):
             board.report_anomalies(*RETRIES)
-            looking.ticks(6)
-        assert looking.told("degraded"), looking.happened
+            stepped.ticks(6)
+        assert stepped.reported("degraded"), stepped.events
         assert not board.checkpoint.exists()
-        looking.ticks(6, 10)
+        stepped.ticks(6, 10)
         assert (board.checkpoint.exists(), board.section["status"]) == (True, "TRIGGERED")
-        assert len(looking.told("recovered")) >= 1
+        assert len(stepped.reported("recovered")) >= 1
 
 
 @pytest.mark.parametrize("name", [*RECORDING, *HALTING])

@@ -13,5 +13,5 @@ def test_half_a_save_decides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     made = torn.BOARDS[board](tmp_path / "team")
     save = torn.saves(made)[name]
     with torn.onlooker(made, save, monkeypatch) as looks:
-        wrong = torn.disbelieved(looks, range(save.moments))
+        wrong = torn.wrong_moments(looks, range(save.moments))
     assert not wrong, f"{len(wrong)} of {save.moments}, the first: {wrong[:5]}"

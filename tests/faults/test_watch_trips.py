@@ -32,16 +32,16 @@ def test_every_trip_halts_and_none_is_made_twice(tmp_path: Path, write: Writer, 
             written = time.monotonic()
             until(board.checkpoint.exists, f"trip {number} halts the agents")
             took.append(time.monotonic() - written)
-            daemon.tells("tripped", "external_service_outage")
+            daemon.wait_for("tripped", "external_service_outage")
             until(partial(_is_logged, board, number), "the trip is in the log")
             assert len(board.trips) == number
             assert board.resolve(f"decision {number}").code == 0
-            daemon.tells("resolved", f"decision {number}")
+            daemon.wait_for("resolved", f"decision {number}")
             assert not board.checkpoint.exists()
         board.beats(4)
         assert daemon.stop() == 0
-    assert len(daemon.told("tripped")) == len(daemon.told("resolved")) == TRIPS
-    assert daemon.told("degraded") == []
+    assert len(daemon.reported("tripped")) == len(daemon.reported("resolved")) == TRIPS
+    assert daemon.reported("degraded") == []
     assert len({entry["trip_id"] for entry in board.trips}) == len(board.trips) == TRIPS
     assert [entry["resolution"] for entry in board.trips] == [f"decision {n}" for n in range(1, TRIPS + 1)]
     assert len(board.archived) == TRIPS

@@ -1,4 +1,4 @@
-"""Hostile agents: each test attacks a blackboard as an agent could, and looks at the effect.
+"""Hostile agents: each test attacks a blackboard as an agent could, and checks the effect.
 
-`make attack` runs them all and prints a table: attack, what was seen to hold, time, memory.
+`make attack` runs them all and prints a table: attack, result, time, memory, verified effect.
 """

@@ -1,4 +1,4 @@
-"""A blackboard under attack: what each command came to, and for `make attack` what it cost."""
+"""A blackboard under attack: how each command ended, and for `make attack` its cost."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ from tests.cli.run import BIN, environment, new_board
 from tests.served import server
 from tests.tools import needs
 
-# Three records of one error: what the shipped rules must halt on whatever else an agent puts beside them.
+# Three records of one error: the shipped rules must halt on them whatever else an agent puts beside them.
 TRIPPING = "".join(
     f"- {{timestamp: 2025-01-18T1{n}:00:00Z, task: t{n}, reporter: r, type: retry_loop, "
     "details: {count: 3, error_pattern: connection refused by db}}\n"
@@ -53,10 +53,10 @@ class Attack:
         self.outside.mkdir()
         new_board(self.project)
         self.is_measured = bool(os.environ.get("LIZA_ATTACK_TABLE"))  # else liza is forked, which is far cheaper
-        self.effect = ""  # what was seen to hold, for the table of `make attack`
+        self.effect = ""  # the verified effect, for the table of `make attack`
         self.seconds = 0.0  # the longest command
         self.megabytes = 0.0  # the largest
-        self.processor = 0.0  # seconds that the last command had computed when it had come as far as it was to
+        self.processor = 0.0  # seconds of processor time of the last command until its `until` held
 
     @property
     def board(self) -> Path:
@@ -83,8 +83,8 @@ class Attack:
     ) -> Ran:
         """Run liza to its end; one that takes longer than `limit` seconds is killed, code -9.
 
-        So is one that has come as far as `until` asks for. It is the installed program, started fresh, where that
-        makes a difference: to measure it, for another user, and to kill it.
+        So is one for which `until` holds. It is the installed program in a new process where that matters: to measure
+        it, for another user, and to kill it.
         """
         began = time.monotonic()
         if not self.is_measured and program == "liza" and user is None and until is None:
@@ -140,9 +140,9 @@ class Attack:
 
 
 def as_user(uid: int | None) -> list[str]:
-    """What a command is started with to be another user's; root alone can.
+    """The words that start a command as another user; only root can.
 
-    Python may be installed where only root can look. So that user may read everything here, and writes what it owns.
+    Python may be installed where only root can read. So that user may read everything here, and write only its own.
     """
     if uid is not None:
         needs("setpriv")
@@ -161,7 +161,7 @@ def _computed(parent: int) -> float:
 
 
 def reference() -> float:
-    """Seconds of processor time for three million additions, just now on this machine: what others are measured by."""
+    """Seconds of processor time for three million additions, just now on this machine: the unit for other times."""
     loop = "import time; s = 0\nfor i in range(3_000_000): s += i\nprint(time.process_time())"
     return float(subprocess.check_output([sys.executable, "-S", "-E", "-c", loop]))
 

@@ -10,13 +10,13 @@ from tests.security.attack import Attack
 
 @pytest.fixture
 def attack(tmp_path: Path) -> Attack:
-    """A blackboard to attack; a test sets `attack.effect` to what it saw, for the table."""
+    """A blackboard to attack; a test sets `attack.effect` to the verified effect, for the table."""
     return Attack(tmp_path)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-    """What the attack cost goes into its report, which also comes from other workers."""
+    """Put the cost of the attack into its report, which also comes from other workers."""
     under = getattr(item, "funcargs", {}).get("attack")
     if call.when == "call" and isinstance(under, Attack):
         item.user_properties += [(name, getattr(under, name)) for name in ("effect", "seconds", "megabytes")]

@@ -1,4 +1,4 @@
-"""The daemon and what is in `.liza/`: it does not end by it, and nothing else passes for it."""
+"""The daemon and hostile files in `.liza/`: they do not end it, and no other process passes for it."""
 
 import fcntl
 import json
@@ -40,7 +40,7 @@ REPLACED: dict[str, Callable[[Path], None]] = {
 
 
 def watched(attack: Attack) -> Watched:
-    """The blackboard of the attack as the tests of the daemon know it."""
+    """The attacked blackboard, as the tests of the daemon use it."""
     rmtree(attack.board)
     return Watched(attack.project)
 
@@ -50,12 +50,12 @@ def status_of(attack: Attack) -> Any:
 
 
 @pytest.mark.parametrize("kind", REPLACED)
-def test_lock_replaced_does_not_end_the_daemon(attack: Attack, kind: str) -> None:
+def test_replaced_lock_does_not_end_the_daemon(attack: Attack, kind: str) -> None:
     board = watched(attack)
     with Daemon(board.root) as daemon:
         board.watch_lock.unlink()
         REPLACED[kind](board.watch_lock)
-        daemon.tells("alarm", "watch.lock was not a regular file")
+        daemon.wait_for("alarm", "watch.lock was not a regular file")
         until(lambda: status_of(attack)["state"] == "running", "it has its lock again")
         board.report_anomalies(*RETRIES)
         board.halted()
@@ -81,7 +81,7 @@ def test_lock_held_by_another_process_does_not_end_the_daemon(attack: Attack) ->
 def test_copied_facts_and_a_held_lock_are_not_a_daemon(attack: Attack) -> None:
     board = watched(attack)
     with Daemon(board.root):
-        until(lambda: board.facts["checks"], "it has looked")
+        until(lambda: board.facts["checks"], "it has checked")
         facts = board.watch_json.read_bytes()
     board.watch_json.write_bytes(facts)
     with locked(board.watch_lock):

@@ -21,7 +21,7 @@ RECORDS = [
     }
     for n in range(3)
 ]
-PRINTS = format_evidence(snapshot(*RECORDS).records("anomalies"))
+FINGERPRINTS = format_evidence(snapshot(*RECORDS).records("anomalies"))
 TRIP = trip_id(RULE, snapshot(*RECORDS).records("anomalies"), 3)
 DONE: dict[str, Any] = {"timestamp": "2025-01-18T13:00:00Z", "pattern": RULE, "result": "TRIGGERED"}
 DONE |= {"severity": "ARCHITECTURE_FLAW", "resolution": "fixed", "resolved_by": "alice"}
@@ -43,14 +43,14 @@ def shown(attack: Attack, *words: str) -> dict[str, Any]:
 FORGED = {
     "a position": [{**RESOLVED, "trip_id": TRIP, "evidence": {RULE: "first 999999999999 anomalies"}}],
     "a position without a trip": [{**RESOLVED, "evidence": {RULE: "first 999999999999 anomalies"}}],
-    "its fingerprints before the trip": [{**RESOLVED, "trip_id": TRIP, "evidence": {RULE: PRINTS}}],
+    "its fingerprints before the trip": [{**RESOLVED, "trip_id": TRIP, "evidence": {RULE: FINGERPRINTS}}],
     "fingerprints under another pattern": [
-        {**RESOLVED, "pattern": "x", "also_matched": [RULE], "trip_id": TRIP, "evidence": {RULE: PRINTS}}
+        {**RESOLVED, "pattern": "x", "also_matched": [RULE], "trip_id": TRIP, "evidence": {RULE: FINGERPRINTS}}
     ],
-    "a trip of another blackboard": [{**RESOLVED, "trip_id": "0123456789ab", "evidence": {RULE: PRINTS}}],
+    "a trip of another blackboard": [{**RESOLVED, "trip_id": "0123456789ab", "evidence": {RULE: FINGERPRINTS}}],
     "an evidence file": [{**RESOLVED, "trip_id": TRIP, "evidence": {RULE: {"file": "x.json", "records": 3}}}],
     "a file of its own saying where it is from": [
-        {**RESOLVED, "origin": "command", "trip_id": TRIP, "evidence": {RULE: PRINTS}}
+        {**RESOLVED, "origin": "command", "trip_id": TRIP, "evidence": {RULE: FINGERPRINTS}}
     ],
     "resolved in the year 9999": [{**DONE, "resolved_at": "9999-12-31T00:00:00Z"}],
     "a time of 2099 alone": [{"timestamp": "2099-01-01T00:00:00Z", "pattern": RULE}],
@@ -60,13 +60,13 @@ FORGED = {
 
 
 @pytest.mark.parametrize("history", FORGED.values(), ids=FORGED.keys())
-def test_forged_acknowledgement_halts_all_the_same(attack: Attack, history: Any) -> None:
+def test_forged_acknowledgement_does_not_prevent_the_halt(attack: Attack, history: Any) -> None:
     attack.write(board(history))
     assert attack.liza("analyze").code == 3
     assert attack.halted
     log = (attack.board / "log.yaml").read_text()
     assert "resolved" not in log
-    if isinstance(history, list) and history[0].get("trip_id") != TRIP:  # what is of the open trip waits with it
+    if isinstance(history, list) and history[0].get("trip_id") != TRIP:  # entries of the open trip wait with it
         assert shown(attack, "status")["claims"]
         assert found_problem(attack)
     attack.effect = "halted"
@@ -90,8 +90,8 @@ def test_forged_entry_stays_visible_after_the_decision(attack: Attack) -> None:
     attack.effect = "halted; the entry stays in status and in the report"
 
 
-def test_protocol_entry_without_a_trip_is_an_alarm_that_stays(attack: Attack) -> None:
-    """What a person writes who follows the protocol without liza: it counts up to its time, and everybody sees it."""
+def test_protocol_entry_without_a_trip_id_is_a_lasting_alarm(attack: Attack) -> None:
+    """A person who follows the protocol without liza writes such an entry: it counts up to its time, visibly."""
     attack.write(board([RESOLVED]))
     assert attack.liza("analyze").code == 0
     for words in (("analyze",), ("status",)):
@@ -104,7 +104,7 @@ def test_protocol_entry_without_a_trip_is_an_alarm_that_stays(attack: Attack) ->
 
 
 @pytest.mark.parametrize("started", ["2099-01-01T00:00:00Z", "9999-12-31T23:59:59Z"])
-def test_sprint_that_begins_in_the_future_halts_all_the_same(attack: Attack, started: str) -> None:
+def test_sprint_that_starts_in_the_future_does_not_prevent_the_halt(attack: Attack, started: str) -> None:
     attack.write(board([], f"sprint: {{timeline: {{started: {started}}}}}\n"))
     assert attack.liza("analyze").code == 3
     assert attack.halted
@@ -124,7 +124,7 @@ def test_records_dated_before_the_sprint_are_an_alarm(attack: Attack) -> None:
     attack.effect = "not halted: an alarm in status, analyze, validate and alerts.log"
 
 
-def test_records_dated_back_behind_one_of_the_sprint_halt(attack: Attack) -> None:
+def test_records_backdated_behind_one_of_the_sprint_halt(attack: Attack) -> None:
     first = "- {timestamp: 2025-01-18T09:00:00Z, task: t, reporter: r, type: spec_changed}\n"
     dated_back = TRIPPING.replace("2025-01-18", "2020-01-18")
     attack.write(f"anomalies:\n{first}{dated_back}{STARTED}circuit_breaker: {{status: OK, history: []}}\n")
@@ -143,7 +143,7 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("rules", SETTINGS.values(), ids=SETTINGS.keys())
-def test_loosened_rules_are_an_alarm_that_stays(attack: Attack, rules: str) -> None:
+def test_loosened_rules_are_a_lasting_alarm(attack: Attack, rules: str) -> None:
     attack.write(board([]))
     (attack.board / "rules.yaml").write_text(rules)
     assert shown(attack, "status")["rule_changes"]
@@ -153,7 +153,7 @@ def test_loosened_rules_are_an_alarm_that_stays(attack: Attack, rules: str) -> N
 
 
 @pytest.mark.parametrize("rules", ["window: last 0\n", "rules: [{name: retry_cluster, condition: x}]\n"])
-def test_unusable_rules_halt_by_the_shipped_ones(attack: Attack, rules: str) -> None:
+def test_unusable_rules_fall_back_to_the_shipped_ones(attack: Attack, rules: str) -> None:
     attack.write(board([]))
     (attack.board / "rules.yaml").write_text(rules)
     assert attack.liza("analyze").code == 3
@@ -161,7 +161,7 @@ def test_unusable_rules_halt_by_the_shipped_ones(attack: Attack, rules: str) -> 
     attack.effect = "halted"
 
 
-def test_other_severity_halts_and_is_shown(attack: Attack) -> None:
+def test_changed_severity_halts_and_is_shown(attack: Attack) -> None:
     attack.write(board([]))
     (attack.board / "rules.yaml").write_text("rules: [{name: retry_cluster, severity: EXTERNAL_DEPENDENCY}]\n")
     assert attack.liza("analyze").code == 3
@@ -169,9 +169,9 @@ def test_other_severity_halts_and_is_shown(attack: Attack) -> None:
     attack.effect = "halted; the change is in status"
 
 
-def test_silence_until_2099_is_not_in_force(attack: Attack) -> None:
-    said = "all: true, created: 2025-01-01T00:00:00Z, until: 2099-01-01T00:00:00Z, reason: quiet"
-    attack.write(board([], more=f"silences: [{{id: s, rule: {RULE}, {said}}}]\n"))
+def test_silence_until_2099_has_no_effect(attack: Attack) -> None:
+    silence = "all: true, created: 2025-01-01T00:00:00Z, until: 2099-01-01T00:00:00Z, reason: quiet"
+    attack.write(board([], more=f"silences: [{{id: s, rule: {RULE}, {silence}}}]\n"))
     assert attack.liza("analyze").code == 3
     assert attack.halted
     attack.effect = "halted"
@@ -196,17 +196,17 @@ def edit(attack: Attack, *changes: tuple[str, str]) -> None:
 def closed_by_edit(attack: Attack) -> None:
     """As an agent would: the status, and the entry of the trip completed in place."""
     at = "resolution: fixed, resolved_at: 2025-01-18T14:00:00Z, resolved_by: alice"
-    said = [f"\n      {each}" for each in at.split(", ")]
+    decision = [f"\n      {each}" for each in at.split(", ")]
     text = (attack.board / "state.yaml").read_text()
     edit(attack, ("status: TRIGGERED", "status: OK"))
     place = (attack.board / "state.yaml").read_text().rindex("trip_id:")
     text = (attack.board / "state.yaml").read_text()
     end = text.index("\n", place)
-    attack.write(text[:end] + "".join(said) + text[end:])
+    attack.write(text[:end] + "".join(decision) + text[end:])
     (attack.board / "CHECKPOINT").unlink()
 
 
-def test_decision_that_was_edited_in_is_told_apart_everywhere(attack: Attack) -> None:
+def test_edited_decision_is_marked_everywhere(attack: Attack) -> None:
     attack.write(block([]))
     assert attack.liza("analyze").code == 3
     closed_by_edit(attack)
@@ -230,7 +230,7 @@ def block(history: list[Any]) -> str:
     return f"anomalies:\n{TRIPPING}{STARTED}{section}"
 
 
-def test_decision_by_the_command_is_told_as_such(attack: Attack) -> None:
+def test_decision_by_command_is_marked_as_such(attack: Attack) -> None:
     attack.write(block([]))
     assert attack.liza("analyze").code == 3
     assert attack.liza("resolve", "-m", "fixed", "--by", "alice").code == 0
@@ -242,7 +242,7 @@ def test_decision_by_the_command_is_told_as_such(attack: Attack) -> None:
 
 
 CHANGES = {
-    "fingerprints added": (r"(?m)^(\s+retry_cluster: ).*$", rf"\g<1>{PRINTS} 0123456789ab"),
+    "fingerprints added": (r"(?m)^(\s+retry_cluster: ).*$", rf"\g<1>{FINGERPRINTS} 0123456789ab"),
     "a position": (r"(?m)^(\s+retry_cluster: ).*$", r"\1first 999999999999 anomalies"),
     "a later time": (r"resolved_at: \S+", "resolved_at: 2026-01-01T00:00:00Z\n      note: x"),
     "no evidence": (r"(?m)^\s+evidence:\n\s+retry_cluster: .*$", ""),
@@ -261,22 +261,22 @@ def test_entry_changed_after_the_decision_is_not_used(attack: Attack, change: tu
     attack.effect = "halted"
 
 
-# --- what the daemon remembers ----------------------------------------------------------------------------------------
+# --- the daemon's memory ----------------------------------------------------------------------------------------------
 
 
 def test_forged_watch_json_suppresses_no_message(attack: Attack) -> None:
     attack.write(block([]))
-    rules = "notify: {file: told.jsonl}\nrules: [{name: debt_accumulation, mode: observe}]\n"
+    rules = "notify: {file: notices.jsonl}\nrules: [{name: debt_accumulation, mode: observe}]\n"
     (attack.board / "rules.yaml").write_text(rules)
 
     def forge(**facts: Any) -> None:
         (attack.board / "watch.json").write_text(json.dumps(facts))
 
     def sent(kind: str) -> list[dict[str, Any]]:
-        lines = [json.loads(line) for line in (attack.project / "told.jsonl").read_text().splitlines()]
+        lines = [json.loads(line) for line in (attack.project / "notices.jsonl").read_text().splitlines()]
         return [line for line in lines if line["kind"] == kind]
 
-    forge(notified=[f"tripped {TRIP}", f"resolved {TRIP}"], alarms={}, errors={}, places=["file told.jsonl"])
+    forge(notified=[f"tripped {TRIP}", f"resolved {TRIP}"], alarms={}, errors={}, places=["file notices.jsonl"])
     assert attack.liza("watch", "--once").code == 3
     assert [line["trip_id"] for line in sent("tripped")] == [TRIP]
     assert len(sent("alarm")) == 1
@@ -309,7 +309,7 @@ def test_planted_report_is_not_kept_as_the_page(attack: Attack) -> None:
     attack.effect = "written again"
 
 
-def test_thousands_of_alarms_do_not_push_a_trip_out_of_alerts_log(attack: Attack) -> None:
+def test_thousands_of_alarms_do_not_hide_a_trip_in_alerts_log(attack: Attack) -> None:
     tasks = "".join(f"- {{id: task-{n}, status: BLOCKED, blocked_reason: {'x' * 100}}}\n" for n in range(9000))
     attack.write(block([]).replace("anomalies:", f"tasks:\n{tasks}anomalies:"))
     assert attack.liza("watch", "--once").code == 3

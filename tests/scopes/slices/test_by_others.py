@@ -38,7 +38,7 @@ def test_the_daemon_stops_a_slice_that_others_wrote_and_touches_nothing_else(tmp
     board = Watched(tmp_path / "team", f"version: 1\n{SLICES}remarks:   kept   # as it is\n")
     with Daemon(board.root) as daemon:
         board.save(board.text.replace("  S-2:", f"{THIRD}  S-2:"))
-        told = daemon.tells("tripped", "slice S-1")
+        told = daemon.wait_for("tripped", "slice S-1")
         assert told == "slice S-1 is STOPPED: test 'test_a' failed 3 times in a row"
         text = board.text
         assert "    status: STOPPED\n" in text
@@ -54,10 +54,10 @@ def test_the_daemon_stops_a_slice_that_others_wrote_and_touches_nothing_else(tmp
         assert board.versions().keys() == before.keys()
         assert board.text == text
         board.save(text.replace("status: STOPPED", "status: ACTIVE"))
-        daemon.tells("resolved", "slice S-1")
+        daemon.wait_for("resolved", "slice S-1")
         until(lambda: "how: by hand" in board.text, "the reset by hand is completed")
         assert daemon.stop() == 0
-    assert len(daemon.told("tripped")) == 1
+    assert len(daemon.reported("tripped")) == 1
 
 
 def test_a_daemon_that_only_observes_stops_no_slice(tmp_path: Path) -> None:
@@ -76,10 +76,10 @@ def test_the_daemon_tells_of_infrastructure_and_of_files_outside_the_scope(tmp_p
         board.save(
             f"version: 1\nslices:\n  S-1:\n    attempts: [{infra}, {infra}]\n    scope_violations: [{{file: x.ts}}]\n"
         )
-        daemon.tells("alarm", "slice S-1: 2 infrastructure errors")
-        daemon.tells("alarm", "slice S-1 changed files outside its scope: x.ts")
+        daemon.wait_for("alarm", "slice S-1: 2 infrastructure errors")
+        daemon.wait_for("alarm", "slice S-1 changed files outside its scope: x.ts")
         board.save("version: 1\nslices:\n  S-1:\n    total_failed_attempts: 2\n")
-        daemon.tells("alarm", "its counters have 2 failures, its attempts 0")
+        daemon.wait_for("alarm", "its counters have 2 failures, its attempts 0")
         assert daemon.stop() == 0
 
 

@@ -1,4 +1,4 @@
-"""A watcher in this process, with a clock that the test moves: hours pass between two of its looks."""
+"""A watcher in this process, ticked by the test, with a clock that the test moves."""
 
 import os
 from datetime import UTC, datetime, timedelta
@@ -11,33 +11,33 @@ from liza.store.paths import Paths
 from tests.daemon.daemon import Watched
 
 
-class Looking:
-    """The daemon's own loop, one look at a time; released where its `with` ends."""
+class SteppedWatcher:
+    """The daemon's own loop, one tick at a time; released when its `with` ends."""
 
     def __init__(self, board: Watched, now: datetime | None = None) -> None:
         self.now = now or datetime.now(UTC)
         self._home = os.environ.get("XDG_STATE_HOME")
-        os.environ["XDG_STATE_HOME"] = str(board.root / "state")  # not among the files of who runs the tests
-        self.happened: list[Event] = []
-        self.watcher = Watcher(Paths(str(board.folder)), Options(poll=True), self.happened.append, lambda: self.now)
+        os.environ["XDG_STATE_HOME"] = str(board.root / "state")  # not in the user's own state folder
+        self.events: list[Event] = []
+        self.watcher = Watcher(Paths(str(board.folder)), Options(poll=True), self.events.append, lambda: self.now)
         self.watcher.lease.take()
         self.watcher.notifier.remember()
 
     def ticks(self, number: int = 1, seconds: float = 1.0) -> None:
-        """Look so often, and let so much time pass after each look."""
+        """Tick so often, and let so much time pass after each tick."""
         for _ in range(number):
             self.watcher.tick()
             self.now += timedelta(seconds=seconds)
 
-    def after(self, **span: float) -> list[str]:
-        """What is told for the first time when so much more time has passed."""
-        before = len(self.happened)
+    def advance(self, **span: float) -> list[str]:
+        """Let so much time pass; the events that are new after it."""
+        before = len(self.events)
         self.now += timedelta(**span)
         self.ticks(2)
-        return [f"{each.kind}: {each.text}" for each in self.happened[before:]]
+        return [f"{each.kind}: {each.text}" for each in self.events[before:]]
 
-    def told(self, kind: str) -> list[str]:
-        return [each.text for each in self.happened if each.kind == kind]
+    def reported(self, kind: str) -> list[str]:
+        return [each.text for each in self.events if each.kind == kind]
 
     def __enter__(self) -> Self:
         return self

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from shlex import quote
 
 from liza.doctor.finding import Finding, Level
-from liza.git.snapshot import ask
+from liza.git.command import ask
 from liza.store.create import HARMFUL, IGNORED, gitignore
 from liza.store.files import open_fd
 from liza.store.locate import FOLDER, main_board

@@ -1,16 +1,20 @@
-"""Starting git: the one place that builds its command line and its environment.
+"""Start git: the one place that builds its command line and its environment.
 
 Agents can write `.git/config` and `.gitattributes`, and git runs what they name: filters, hooks, a file system monitor,
-diff programs, transports. All of that is switched off for every git that liza starts. Filters have names of their own,
-so the configuration is read just before; one that is entered in the milliseconds between is not known.
+diff programs, transports. All of that is switched off for every git that liza starts. Filters have arbitrary names, so
+the configuration is read just before; one that is entered in the milliseconds between is missed.
 """
 
 import os
+import shlex
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
+from liza.errors import Refused
+
 TIME_LIMIT = 30.0  # seconds for one question to git
+LONG_LIMIT = 600.0  # for a command that may read a large work tree whole
 
 _QUIETLY = (
     "--no-optional-locks",
@@ -20,46 +24,48 @@ _QUIETLY = (
     "-c", "core.quotePath=false",
     "-c", "core.askPass=",
     "-c", "credential.helper=",
-    "-c", "protocol.allow=never",  # no transport: neither ssh nor a remote helper fetches what a partial clone lacks
+    "-c", "protocol.allow=never",  # a partial clone fetches nothing by ssh or a remote helper
     "-c", "log.showSignature=false",
     "-c", "submodule.recurse=false",
     "-c", "advice.addEmbeddedRepo=false",
     "-c", "core.safecrlf=false",
 )  # fmt: skip
-# Of git's own variables only these say nothing about which repository is meant. A hook of git sets the others.
+# The only variables of git that do not select a repository. A hook of git sets the others.
 _KEPT = ("GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM",
          "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH")  # fmt: skip
-# Commands that never read or write a file of the work tree through a filter. For any other the filters are looked up.
+# Commands that never pass a file of the work tree through a filter. For any other the filters are looked up.
 _UNFILTERED = frozenset({
     "cat-file", "check-attr", "commit-tree", "config", "diff-tree", "for-each-ref", "log", "ls-files", "ls-tree",
     "merge-base", "read-tree", "reset", "rev-parse", "symbolic-ref", "update-ref", "write-tree",
 })  # fmt: skip
+_AUTHOR = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in
+           (("NAME", "liza"), ("EMAIL", "liza@localhost"))}  # fmt: skip
 _OFF = {"clean": "", "smudge": "", "process": "", "required": "false"}
 
 
 class Start(NamedTuple):
-    """How one git is started."""
+    """The command line and the environment of one git."""
 
     words: list[str]
     environment: dict[str, str]
 
 
 def start(folder: str, *words: str) -> Start:
-    """The words and the environment of a git that runs nothing of what a repository configures."""
+    """A git that runs no program that a repository configures."""
     verb = next(word for word in words if not word.startswith("-"))
     names = () if verb in _UNFILTERED else filters(folder)
     return Start(["git", *_QUIETLY, "-C", folder, *words], {**_environment(), **_without(names)})
 
 
 def filters(folder: str) -> tuple[str, ...]:
-    """The filters that are configured for a work tree, by whomever."""
+    """The names of all filters that are configured for a work tree."""
     answer = ask(folder, "config", "-z", "--name-only", "--get-regexp", r"^filter\.") or b""
     keys = (os.fsdecode(key).removeprefix("filter.").rpartition(".") for key in answer.split(b"\0") if key)
     return tuple(dict.fromkeys(name for name, dot, _ in keys if dot))
 
 
 def _without(names: Iterable[str]) -> dict[str, str]:
-    """Settings that switch these filters off. By variables, because with -c a name could not have a `=` in it."""
+    """Variables that switch these filters off. With -c, a name could not contain a `=`."""
     settings = [(f"filter.{name}.{key}", value) for name in names for key, value in _OFF.items()]
     numbered = {f"GIT_CONFIG_KEY_{at}": key for at, (key, _) in enumerate(settings)}
     numbered |= {f"GIT_CONFIG_VALUE_{at}": value for at, (_, value) in enumerate(settings)}
@@ -67,13 +73,13 @@ def _without(names: Iterable[str]) -> dict[str, str]:
 
 
 def _environment() -> dict[str, str]:
-    """What git is started with: nothing of another repository's, no prompts, no lock that is not needed."""
+    """Variables for git: no other repository, no prompts, no optional locks."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT}
     return {**kept, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
 
 
 def ask(folder: str, *words: str, limit: int | None = None) -> bytes | None:
-    """What git answers, no more than `limit` bytes of it; None where it fails, takes too long or is not there."""
+    """The output of git, at most `limit` bytes; None if it fails, takes too long or is missing."""
     import signal
     import subprocess
     import threading
@@ -86,7 +92,7 @@ def ask(folder: str, *words: str, limit: int | None = None) -> bytes | None:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # whatever it starts is ended with it
+            start_new_session=True,  # its children are ended with it
         )
     except OSError:
         return None
@@ -113,3 +119,45 @@ def ask(folder: str, *words: str, limit: int | None = None) -> bytes | None:
         raise
     finally:
         timer.cancel()
+
+
+def line(folder: str, *words: str) -> str | None:
+    """The output of git without its line break; None if it fails."""
+    answer = ask(folder, *words)
+    return None if answer is None else os.fsdecode(answer.removesuffix(b"\n"))
+
+
+def run(top: str, *words: str, index: str | None = None, objects: str | None = None, stdin: Iterable[str] = ()) -> str:
+    """The output of git, given these paths on its standard input; `Refused` with its reason if it fails."""
+    git = start(top, *words)
+    environment = {**git.environment, **_AUTHOR}
+    hint = f"see: git -C {shlex.quote(top)} status"
+    if index is not None:
+        environment["GIT_INDEX_FILE"] = index
+    if objects is not None:
+        environment |= {"GIT_OBJECT_DIRECTORY": objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES": _objects(top)}
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            git.words,
+            env=environment,
+            input=b"".join(os.fsencode(path) + b"\0" for path in stdin),
+            capture_output=True,
+            timeout=LONG_LIMIT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise Refused(f"git {words[0]} took longer than {LONG_LIMIT:g} s", hint=hint) from None
+    except OSError as error:
+        raise Refused(f"git could not be started: {error.strerror}", hint="install git") from None
+    if done.returncode != 0:
+        lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
+        why = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1])
+        raise Refused(f"git {words[0]} failed in {top}: {why}", hint=hint)
+    return os.fsdecode(done.stdout)
+
+
+def _objects(top: str) -> str:
+    path = os.path.join(top, line(top, "rev-parse", "--git-path", "objects") or "")
+    return f'"{path}"' if path.startswith('"') or ":" in path else path

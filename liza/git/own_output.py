@@ -1,11 +1,11 @@
-"""The files that a run's own output goes to: `liza run ... > run.log`, or `| tee run.log`.
+"""The files that receive a run's own output: `liza run ... > run.log`, or `| tee run.log`.
 
-They grow with every iteration, and are no work of the agent's. A file is known by device and inode, whatever its
-name. Behind a pipe, the processes that read it are looked up in /proc, and so on down the pipeline: what they hold open
-for writing is written by the reader of our output, and never by the agent, which is below us.
+They grow with every iteration and are not the agent's work. A file is identified by device and inode, not by name. The
+readers of a pipe are looked up in /proc, and so on down the pipeline: what they hold open for writing is written by
+them, and never by the agent, which is our child.
 
-Not seen: a reader of another user, one that opens its file for each line and closes it again, a recorder of the
-terminal (`script`), and everything behind a pipe where there is no /proc.
+Not found: a reader of another user, one that opens its file for each line and closes it again, a recorder of the
+terminal (`script`), and without /proc (macOS) everything behind a pipe.
 """
 
 import os
@@ -20,12 +20,12 @@ _FLAGS = re.compile(rb"^flags:\s*([0-7]+)$", re.MULTILINE)
 
 
 def output_files(streams: Sequence[int] = _STREAMS) -> frozenset[FileId]:
-    """The regular files that the output of this process ends in, as far as can be seen."""
+    """The regular files that receive the output of this process, as far as they can be found."""
     found: set[FileId] = set()
     pipes: list[FileId] = []
     for stream in streams:
         with suppress(OSError):
-            _sort(os.fstat(stream), found, pipes)
+            _classify(os.fstat(stream), found, pipes)
     seen: set[FileId] = set()
     while pipes:
         pipe = pipes.pop()
@@ -34,12 +34,12 @@ def output_files(streams: Sequence[int] = _STREAMS) -> frozenset[FileId]:
             for reader in _readers(pipe):
                 for descriptor, is_writable in _descriptors(reader):
                     if is_writable:
-                        with suppress(OSError):  # it has ended since
-                            _sort(os.stat(descriptor), found, pipes)
+                        with suppress(OSError):  # the process has ended
+                            _classify(os.stat(descriptor), found, pipes)
     return frozenset(found)
 
 
-def _sort(status: os.stat_result, files: set[FileId], pipes: list[FileId]) -> None:
+def _classify(status: os.stat_result, files: set[FileId], pipes: list[FileId]) -> None:
     if stat.S_ISREG(status.st_mode):
         files.add((status.st_dev, status.st_ino))
     elif stat.S_ISFIFO(status.st_mode):
@@ -47,8 +47,8 @@ def _sort(status: os.stat_result, files: set[FileId], pipes: list[FileId]) -> No
 
 
 def _readers(pipe: FileId) -> Iterator[str]:
-    """The folders in /proc of the other processes that read this pipe."""
-    with suppress(OSError):
+    """The /proc folders of the other processes that read this pipe."""
+    with suppress(OSError):  # no /proc
         for entry in os.scandir("/proc"):
             if entry.name.isdecimal() and int(entry.name) != os.getpid() and _reads(entry.path, pipe):
                 yield entry.path
@@ -65,7 +65,7 @@ def _reads(process: str, pipe: FileId) -> bool:
 
 
 def _descriptors(process: str) -> Iterator[tuple[str, bool]]:
-    """What a process holds open, each with whether for writing; nothing of one that is not ours to look at."""
+    """The open files of a process, each with whether it is writable; none of another user's process."""
     try:
         numbers = os.listdir(f"{process}/fd")
     except OSError:
@@ -77,8 +77,8 @@ def _descriptors(process: str) -> Iterator[tuple[str, bool]]:
                 yield f"{process}/fd/{number}", int(flags[1], 8) & os.O_ACCMODE != os.O_RDONLY
 
 
-def without(paths: frozenset[str] | None, files: frozenset[FileId]) -> frozenset[str] | None:
-    """These paths but those that are one of the files."""
+def exclude_files(paths: frozenset[str] | None, files: frozenset[FileId]) -> frozenset[str] | None:
+    """The paths that are none of the files."""
     return paths if not paths or not files else frozenset(path for path in paths if _id(path) not in files)
 
 

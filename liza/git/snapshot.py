@@ -1,38 +1,37 @@
-"""What an iteration changed in the work trees: two snapshots, compared.
+"""Measure what changed in work trees: two snapshots, compared.
 
-A snapshot holds, for each repository, the commit and its tree, and a hash of the content of every path that is not as
-in that tree: modified, deleted, staged or untracked, whatever `.gitignore` leaves. So a tree that was dirty before
-and is dirty in the same way afterwards has not changed, a commit made meanwhile has, and so has a file that was dirty
-and became different. Staging alone is no change: what counts is the content.
+A snapshot holds, for each repository, the commit and its tree, and a hash of the content of every path that differs
+from that tree: modified, deleted, staged or untracked, unless ignored. So a tree that was dirty before and is dirty in
+the same way afterwards has not changed, a commit made meanwhile has, and so has a dirty file that became different.
+Staging alone is not a change: what counts is the content.
 
 Nothing is written: no lock is taken, no index refreshed, no hook, pager or monitor started. What cannot be known (no
-git, no repository, no answer in time) is None, which counts neither as a change nor as none.
+git, no repository, no answer in time) is None: neither a change nor its absence.
 """
 
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from liza.git.command import ask as ask
+from liza.git.command import ask, line
+from liza.git.status import Differing, differing_paths, submodules
 from liza.store.locate import FOLDER
 
-_STATUS = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=dirty")
 _PIECE = 1 << 20
 _ABSENT = "-"
-# What tools leave behind wherever they run. Caches are not written by hand; the others count once git tracks them.
+# Files that tools generate. Caches are never written by hand; the others count once git tracks them.
 _CACHES = frozenset({
     "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".nyc_output", ".parcel-cache",
     ".turbo", ".gradle", ".DS_Store", ".coverage",
 })  # fmt: skip
 _GENERATED = frozenset({"node_modules", "bower_components", ".venv", "venv", ".tox", ".nox", ".eggs", ".next"})
 _COMPILED = (".pyc", ".pyo", ".class", ".tsbuildinfo")
-_FIELDS = {b"1": 8, b"2": 9, b"u": 10}  # of a status line, before its path
 
 
 class Tree(NamedTuple):
-    """One work tree: its commit, that commit's tree, and the content of every path that is not as in it."""
+    """One work tree: its commit, that commit's tree, and the content of every path that differs from it."""
 
     commit: str | None  # None before the first commit
     tree: str | None
@@ -40,34 +39,34 @@ class Tree(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """All that can be known of some folders at one moment."""
+    """The state of some folders at one moment, as far as it is known."""
 
     trees: Mapping[str, Tree]  # by the absolute path of the work tree; repositories inside others have their own
-    unknown: tuple[str, ...]  # folders of which git could say nothing
-    exclude: tuple[str, ...]  # absolute paths that do not count, nor what is below them
-    work_only: bool = False  # what tools generate does not count
+    unknown: tuple[str, ...]  # folders that git could not read
+    exclude: tuple[str, ...]  # absolute paths that do not count, including all below them
+    work_only: bool = False  # generated files do not count
 
 
 def snapshot(roots: Sequence[str], exclude: Sequence[str] = (), *, work_only: bool = False) -> Snapshot | None:
-    """How the work trees around these folders are now; None where git can say nothing of any of them.
+    """Measure the work trees around these folders; None if git can read none of them.
 
     A folder means the whole work tree that it is in. Nothing inside a `.liza/` counts, nor below `exclude`; with
-    `work_only` neither does what tools generate and a `.gitignore` usually names.
+    `work_only` neither do generated files that a `.gitignore` usually names.
     """
     trees: dict[str, Tree] = {}
     unknown = []
     left_out = tuple(os.path.realpath(path) for path in exclude)
     for root in dict.fromkeys(os.path.abspath(root) for root in roots):
-        top = _look(root, trees, left_out, work_only)
+        top = _read_tree(root, trees, left_out, work_only)
         if top is None:
             unknown.append(root)
     return Snapshot(trees, tuple(unknown), left_out, work_only) if trees else None
 
 
 def changed(before: Snapshot | None, after: Snapshot | None) -> frozenset[str] | None:
-    """The absolute paths that are different. Git is asked when there are new commits.
+    """The absolute paths that differ. Git is asked only if there are new commits.
 
-    None where some folder could not be looked at and no change was seen in the others: there may have been one.
+    None if a folder could not be read and the others have no change: there may have been one.
     """
     if before is None or after is None:
         return None
@@ -85,19 +84,19 @@ def changed(before: Snapshot | None, after: Snapshot | None) -> frozenset[str] |
 
 
 def touched(before: Snapshot | None, after: Snapshot | None) -> frozenset[str] | None:
-    """The absolute paths whose content is different: to commit what was there before touches nothing."""
+    """The absolute paths whose content differs: committing earlier changes touches nothing."""
     paths = changed(before, after)
     if paths is None or before is None:
         return None
     known = {os.path.join(top, name): each for top, tree in before.trees.items() for name, each in tree.dirty.items()}
-    return frozenset(path for path in paths if path not in known or known[path] != _content(path))
+    return frozenset(path for path in paths if path not in known or known[path] != _hash(path))
 
 
 def _between(top: str, old: Tree, new: Tree, after: Snapshot) -> set[str]:
     names = {path for path in {**old.dirty, **new.dirty} if old.dirty.get(path) != new.dirty.get(path)}
     if old.tree != new.tree:
         committed = _committed(top, old.tree, new.tree)
-        # Trees that differ do so somewhere, also where git no longer has the old one to say where.
+        # Trees that differ have a change, even if git no longer has the old one to list it.
         names |= {name for name in committed if _counts(top, name, after.exclude)} if committed is not None else {""}
         names = {name for name in names if not (after.work_only and is_generated(name, is_tracked=True))}
     return names
@@ -112,15 +111,15 @@ def _committed(top: str, old: str | None, new: str | None) -> set[str] | None:
     return None if answer is None else {os.fsdecode(name) for name in answer.split(b"\0") if name}
 
 
-# --- looking at a work tree -----------------------------------------------------------------------------------------
+# --- reading a work tree -----------------------------------------------------------------------------------------
 
 _NOTHING = Tree(None, None, {})
 
 
-def _look(
+def _read_tree(
     folder: str, trees: dict[str, Tree], left_out: tuple[str, ...], work_only: bool, is_top: bool = False
 ) -> str | None:
-    """Put the work tree that `folder` is in, and those inside it, among `trees`; its top, or None."""
+    """Add the work tree around `folder`, and those inside it, to `trees`; its top, or None."""
     where = _where(folder)
     if where is None:
         return None
@@ -129,71 +128,35 @@ def _look(
         return None  # a submodule that is not checked out belongs to the repository around it
     if top in trees:
         return top
-    answer = ask(top, *_STATUS)
-    if answer is None:
+    differing = differing_paths(top)
+    if differing is None:
         return None
     dirty: dict[str, str] = {}
     trees[top] = Tree(commit, tree, dirty)
-    differing = list(listed(answer))
     known = {each.name for each in differing}
-    others = [Listed(name, True, True) for name in repositories(top) if name not in known]
+    others = [Differing(name, True, True) for name in submodules(top) if name not in known]
     for name, is_repository, is_tracked, _ in (*differing, *others):
         path = os.path.join(top, name)
         if not _counts(top, name, left_out) or (work_only and is_generated(name, is_tracked)):
             continue
-        found = _look(path, trees, left_out, work_only, is_top=True) if is_repository else None
+        found = _read_tree(path, trees, left_out, work_only, is_top=True) if is_repository else None
         if found is None and name in known:
-            dirty[name] = _content(path)
+            dirty[name] = _hash(path)
     return top
 
 
-def repositories(top: str) -> Iterator[str]:
-    """The repositories inside a work tree that it has a commit of, by their paths.
-
-    Git is never asked what is changed inside them: it would start another git there, with the filters of that one.
-    """
-    for line in (ask(top, "ls-files", "--stage", "-z") or b"").split(b"\0"):
-        if line.startswith(b"160000 "):
-            yield os.fsdecode(line.partition(b"\t")[2])
-
-
 def _where(folder: str) -> tuple[str, str | None, str | None] | None:
-    """The top of the work tree, the commit and its tree; None where there is no work tree."""
+    """The top of the work tree, its commit and that commit's tree; None if there is no work tree."""
     answer = ask(folder, "rev-parse", "--show-toplevel", "HEAD", "HEAD^{tree}")
     if answer is not None:
         top, commit, tree = answer.removesuffix(b"\n").rsplit(b"\n", 2)
         return os.fsdecode(top), commit.decode(), tree.decode()
-    answer = ask(folder, "rev-parse", "--show-toplevel")  # no commit yet, or no repository
-    return None if answer is None or not answer.strip() else (os.fsdecode(answer.removesuffix(b"\n")), None, None)
-
-
-class Listed(NamedTuple):
-    """A path that `git status` lists."""
-
-    name: str
-    is_repository: bool  # one of its own
-    is_tracked: bool
-    is_gone: bool = False  # from the work tree, or from the index and listed once more as untracked
-
-
-def listed(answer: bytes) -> Iterator[Listed]:
-    """What `git status` lists."""
-    lines = iter(answer.split(b"\0"))
-    for line in lines:
-        kind = line[:1]
-        if kind == b"?":
-            name = line[2:]
-            yield Listed(os.fsdecode(name.rstrip(b"/")), name.endswith(b"/"), False)
-        elif kind in _FIELDS:
-            parts = line.split(b" ", _FIELDS[kind])
-            is_gone = kind == b"1" and b"D" in parts[1]
-            yield Listed(os.fsdecode(parts[-1]), parts[2].startswith(b"S"), True, is_gone)
-            if kind == b"2":
-                yield Listed(os.fsdecode(next(lines)), False, True)
+    empty_top = line(folder, "rev-parse", "--show-toplevel")  # no commit yet, or no repository
+    return (empty_top, None, None) if empty_top else None
 
 
 def is_generated(name: str, is_tracked: bool) -> bool:
-    """Whether a path below a work tree is what tools leave behind, and no work."""
+    """Whether a path below a work tree is generated by a tool and not work."""
     parts = name.split("/")
     if not _CACHES.isdisjoint(parts) or name.endswith(_COMPILED):
         return True
@@ -210,8 +173,8 @@ def _is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def _content(path: str) -> str:
-    """What distinguishes one content of a path from another. Read whole: size and time would miss some changes."""
+def _hash(path: str) -> str:
+    """A hash of what a path has: type, mode and content. Read whole: size and time would miss some changes."""
     from hashlib import blake2b
 
     try:
@@ -221,7 +184,7 @@ def _content(path: str) -> str:
         if not stat.S_ISREG(status.st_mode):
             return "d" if stat.S_ISDIR(status.st_mode) else "o"
         digest = blake2b(digest_size=16)
-        # O_NONBLOCK: by now a pipe may be where the file was.
+        # O_NONBLOCK: a pipe may have taken its place.
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC), "rb", 0) as file:
             while piece := file.read(_PIECE):
                 digest.update(piece)
@@ -239,14 +202,14 @@ def _content(path: str) -> str:
 
 
 def dump(snapshot: Snapshot) -> dict[str, Any]:
-    """The snapshot as plain values, for a JSON file in ASCII: a path need not be UTF-8."""
+    """The snapshot as plain values for an ASCII JSON file: a path need not be UTF-8."""
     trees = {top: {**tree._asdict(), "dirty": dict(tree.dirty)} for top, tree in snapshot.trees.items()}
     lists = {"unknown": list(snapshot.unknown), "exclude": list(snapshot.exclude)}
     return {"trees": trees, **lists, "work_only": snapshot.work_only}
 
 
 def load(value: Any) -> Snapshot | None:
-    """The snapshot that `dump` made these values of; None where they are anything else."""
+    """Restore a snapshot from the values that `dump` made; None for anything else."""
     try:
         trees = {top: _loaded(tree) for top, tree in value["trees"].items()}
         unknown, exclude, work_only = tuple(value["unknown"]), tuple(value["exclude"]), value.get("work_only") is True

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from liza.git import snapshot
-from liza.git.own_output import output_files, without
+from liza.git.own_output import exclude_files, output_files
 from liza.git.patch import patch
 from liza.run import evidence, signs
 from liza.run.answers import Answer, answer_of
@@ -83,7 +83,7 @@ def iterate(place: Workplace, number: int, model: str | None) -> Done:
         outlet=place.outlet,
     )
     after = snapshot.snapshot(roots, work_only=True)
-    paths = without(snapshot.changed(before, after), own | output_files())
+    paths = exclude_files(snapshot.changed(before, after), own | output_files())
     done = _understood(place, number, model, started, ran, paths)
     return done._replace(unkept=_unkept(folder, done, patch(before, after, paths)))
 

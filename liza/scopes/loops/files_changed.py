@@ -48,7 +48,7 @@ def record_measured(
 def measure_files_changed(paths: Paths, loop: str, workdirs: Sequence[str]) -> Measured:
     """Compare the work trees with how the last iteration left them; the first has nothing to compare with."""
     from liza.git import snapshot  # a caller that gives the number does not pay for these
-    from liza.git.own_output import output_files, without
+    from liza.git.own_output import exclude_files, output_files
 
     for folder in workdirs:
         if not os.path.isdir(folder):
@@ -63,7 +63,7 @@ def measure_files_changed(paths: Paths, loop: str, workdirs: Sequence[str]) -> M
     before = snapshot.load(kept) if is_comparable else None
     if before is not None and not before.work_only:
         before = None
-    changed = without(snapshot.changed(before, now), output_files())
+    changed = exclude_files(snapshot.changed(before, now), output_files())
     count = None if changed is None else len(changed)
     return Measured(count, path, None if now is None else {**snapshot.dump(now), "roots": roots})
 

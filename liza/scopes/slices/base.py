@@ -5,9 +5,12 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from liza.errors import LizaError
-from liza.git import snapshot, worktree
+from liza.git import worktree
+from liza.git.command import run
+from liza.git.status import Differing, differing_paths
 from liza.git.worktree import WorkTree
 from liza.scopes.slices.rollback_bases import Base
+from liza.store.locate import FOLDER
 from liza.text import file_name
 
 REFS = "refs/liza"
@@ -34,45 +37,43 @@ def capture_base(folder: str, root: str, name: str) -> Captured:
     tree = worktree.find(folder)
     if tree is None:
         return Captured(None, (_NO_WORK_TREE,))
-    seen = snapshot.snapshot([tree.top])
-    here = seen.trees.get(tree.top) if seen is not None else None
-    dirty = here is None or bool(here.dirty)
+    differing = differing_paths(tree.top)
+    dirty = differing is None or any(_is_work(each) for each in differing)
     notes: tuple[str, ...] = ()
     kept = tree.commit
     if dirty or tree.commit is None:
         try:
-            kept = _commit_work_tree(tree, f"liza: base of slice {name}, with uncommitted changes")
+            message = f"liza: base of slice {name}, with uncommitted changes"
+            kept = commit_content(tree, worktree.capture(tree), message)
         except LizaError as error:
             notes = (f"uncommitted changes could not be kept: {error.message}",)
     ref = None
     if kept is not None:
         ref = f"{REFS}/checkpoints/{file_name(name)}/{kept[:12]}"
-        worktree.command(tree.top, "update-ref", ref, kept)
+        run(tree.top, "update-ref", ref, kept)
     if dirty and not notes:
         notes = (f"the work tree has uncommitted changes; they are kept as {ref}",)
     return Captured(Base(tree.commit or "", tree.branch, dirty, relative_work_tree(tree.top, root), ref), notes)
 
 
-def _commit_work_tree(tree: WorkTree, message: str) -> str:
-    with worktree.aside(keep=True) as (index, _):
-        found = worktree.present(tree, index, None)
-    return commit_content(tree, found, message)
+def _is_work(each: Differing) -> bool:
+    return not each.is_repository and FOLDER not in each.name.split("/")
 
 
-def commit_content(tree: WorkTree, found: worktree.Present, message: str) -> str:
+def commit_content(tree: WorkTree, found: worktree.Content, message: str) -> str:
     """Commit the content of the work tree on top of HEAD; its second parent has what was staged, if anything."""
     parents = ["-p", tree.commit] if tree.commit else []
-    base = worktree.command(tree.top, "rev-parse", f"{tree.commit}^{{tree}}").strip() if tree.commit else None
+    base = run(tree.top, "rev-parse", f"{tree.commit}^{{tree}}").strip() if tree.commit else None
     if found.staged is not None and found.staged != base and tree.commit:
-        staged = worktree.command(tree.top, "commit-tree", *parents, "-m", f"{message} (staged)", found.staged).strip()
+        staged = run(tree.top, "commit-tree", *parents, "-m", f"{message} (staged)", found.staged).strip()
         parents += ["-p", staged]
-    return worktree.command(tree.top, "commit-tree", *parents, "-m", message, found.content).strip()
+    return run(tree.top, "commit-tree", *parents, "-m", message, found.tree).strip()
 
 
 def delete_base(top: str, ref: str) -> None:
     """Delete the reference of a base that is not needed, because another command was faster."""
     with suppress(LizaError):
-        worktree.command(top, "update-ref", "-d", ref)
+        run(top, "update-ref", "-d", ref)
 
 
 def relative_work_tree(top: str, root: str) -> str:

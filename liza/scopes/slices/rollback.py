@@ -12,7 +12,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from liza.errors import Refused
-from liza.git import snapshot, worktree
+from liza.git import worktree
+from liza.git.command import ask, run
 from liza.git.worktree import Change, WorkTree
 from liza.model import Problem
 from liza.scopes.slices import rollback_bases
@@ -69,17 +70,14 @@ def plan_rollback(
         hint = f"finish or abort it first: git -C {shlex.quote(tree.top)} status"
         raise Refused(f"{tree.top} is in the middle of {busy}; nothing was changed", hint=hint)
     require_branch(tree, record, name)
-    if snapshot.ask(tree.top, "config", "--bool", "core.sparseCheckout") == b"true\n":
+    if ask(tree.top, "config", "--bool", "core.sparseCheckout") == b"true\n":
         hint = f"git -C {shlex.quote(tree.top)} sparse-checkout disable"
         raise Refused(f"{tree.top} is a sparse checkout; nothing was changed", hint=hint)
     spared = dict.fromkeys(worktree.hidden(tree), "git is set to skip it (skip-worktree or assume-unchanged)")
-    with worktree.aside(keep=False) as (index, objects):
-        seen = worktree.present(tree, index, objects)
-        changes = worktree.changes(tree, target.content, seen.content, objects)
-        forced = tuple(_in_the_way(tree, changes))
-        if forced:
-            seen = worktree.present(tree, index, objects, forced)
-            changes = worktree.changes(tree, target.content, seen.content, objects)
+    changes = worktree.changes_since(tree, target.content)
+    forced = tuple(_in_the_way(tree, changes))
+    if forced:
+        changes = worktree.changes_since(tree, target.content, forced)
     if any(os.path.basename(change.path) == ".gitignore" for change in changes):
         added = [change.path for change in changes if change.status == "A"]
         ignored = worktree.once_ignored(tree, target.content, added)
@@ -108,7 +106,7 @@ def plan_rollback(
 
 def _why_filtered(tree: WorkTree, target: Target, path: str, name: str) -> str:
     why = f"git uses the filter {name} for it, which liza does not run"
-    if snapshot.ask(tree.top, "cat-file", "-e", f"{target.content}:{path}") is None:
+    if ask(tree.top, "cat-file", "-e", f"{target.content}:{path}") is None:
         return why
     words = ["git", "-C", tree.top, "restore", f"--source={target.content}", "--", f":(top,literal){path}"]
     return f"{why}; to restore it: {shlex.join(words)}"
@@ -192,9 +190,9 @@ def _commits(tree: WorkTree, since: str | None) -> Iterator[_Commit]:
         return
     span = [f"{since}..HEAD"] if since is not None else ["HEAD"]
     words = ("log", "-c", "-r", "-z", "--raw", "--root", "--no-renames", "--no-show-signature", "--format=%H %h %s")
-    line = set(worktree.command(tree.top, "rev-list", "--first-parent", *span).split())
+    line = set(run(tree.top, "rev-list", "--first-parent", *span).split())
     commit, title, files = "", None, set()
-    parts = iter(worktree.command(tree.top, *words, *span).split("\0"))
+    parts = iter(run(tree.top, *words, *span).split("\0"))
     for part in parts:
         if part.lstrip("\n").startswith(":"):  # modes and hashes; the path is the next part, whatever is in it
             files.add(next(parts, ""))
@@ -219,7 +217,7 @@ def _notes(tree: WorkTree, target: Target, changes: Sequence[Change], spared: Ma
             fix = shlex.join(["git", "submodule", "update", "--init", change.path])
             yield f"the submodule {change.path} is left as it is; to fix: {fix}"
     if target.commit is not None and tree.commit is not None:
-        base = (snapshot.ask(tree.top, "merge-base", target.commit, tree.commit) or b"").decode().strip()
+        base = (ask(tree.top, "merge-base", target.commit, tree.commit) or b"").decode().strip()
         if base != target.commit:
             yield "the checkpoint is not among the commits of the branch: it was rebased or amended since"
 
@@ -268,17 +266,15 @@ def restore_command(plan: Plan) -> str:
 def roll_back(plan: Plan) -> str:
     """Save what is there, then go back; the commit that keeps it. What fails in between says how to go on."""
     tree, target = plan.tree, plan.target
-    with worktree.aside(keep=True) as (index, _):
-        seen = worktree.present(tree, index, None, plan.forced)
-    saved = commit_content(tree, seen, plan.message)
-    worktree.command(tree.top, "update-ref", plan.saved, saved)
+    saved = commit_content(tree, worktree.capture(tree, plan.forced), plan.message)
+    run(tree.top, "update-ref", plan.saved, saved)
     try:
-        worktree.command(tree.top, "read-tree", "--reset", "-i", saved)
-        worktree.command(tree.top, "restore", f"--source={target.content}", "--staged", "--worktree", "--", *plan.paths)
+        run(tree.top, "read-tree", "--reset", "-i", saved)
+        run(tree.top, "restore", f"--source={target.content}", "--staged", "--worktree", "--", *plan.paths)
         for line in _last(plan):
-            worktree.command(tree.top, *line.split()[1:])
+            run(tree.top, *line.split()[1:])
     except Refused as error:
         hint = f"all that was there is kept: {restore_command(plan)}"
         raise Refused(f"the rollback is not complete: {error.message}", hint=hint) from None
-    snapshot.ask(tree.top, "update-index", "-q", "--refresh")
+    ask(tree.top, "update-index", "-q", "--refresh")
     return saved

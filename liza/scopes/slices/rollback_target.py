@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from liza.errors import Refused
-from liza.git import snapshot, worktree
+from liza.git import worktree
+from liza.git.command import ask
 from liza.git.worktree import WorkTree
 from liza.model import MAPPINGS
 from liza.scopes.records import list_of
@@ -81,7 +82,7 @@ def resolve_target(tree: WorkTree, base: RecordedBase, record: Mapping[str, Any]
     if commit is None:
         hint = f"get it with git fetch, or set another checkpoint_tag of slice {name} in .liza/state.yaml"
         raise Refused(f"the base {tag[:60]!r} of slice {name} is not a commit in {tree.top}", hint=hint)
-    parents = (snapshot.ask(tree.top, "rev-parse", f"{kept}^@") or b"").decode().split() if kept is not None else []
+    parents = (ask(tree.top, "rev-parse", f"{kept}^@") or b"").decode().split() if kept is not None else []
     if kept is None or kept == commit or parents[:1] != [commit]:
         if placed.get("dirty") is True:
             hint = f"git -C {shlex.quote(tree.top)} for-each-ref {REFS}"
@@ -95,12 +96,12 @@ def resolve_target(tree: WorkTree, base: RecordedBase, record: Mapping[str, Any]
 def resolve_commit(tree: WorkTree, name: str) -> str | None:
     if name.startswith("-") or not name.isprintable():
         return None
-    answer = snapshot.ask(tree.top, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    answer = ask(tree.top, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
     return None if answer is None else answer.decode().strip()
 
 
 def is_ancestor(tree: WorkTree, commit: str, other: str) -> bool:
-    return commit == other or snapshot.ask(tree.top, "merge-base", "--is-ancestor", commit, other) is not None
+    return commit == other or ask(tree.top, "merge-base", "--is-ancestor", commit, other) is not None
 
 
 def require_branch(tree: WorkTree, record: Mapping[str, Any], name: str) -> None:

@@ -38,7 +38,4 @@ def since_last_attempt(paths: Paths, name: str, folder: str) -> Touched:
 def since_base(record: Mapping[str, Any], name: str, root: str) -> tuple[str, tuple[str, ...]]:
     """The work tree of a slice, and the files in it that differ from its base, committed or not."""
     tree, target = rollback_target.find_base(record, name, root)
-    with worktree.aside(keep=False) as (index, objects):
-        seen = worktree.present(tree, index, objects)
-        changes = worktree.changes(tree, target.content, seen.content, objects)
-    return tree.top, tuple(change.path for change in changes)
+    return tree.top, tuple(change.path for change in worktree.changes_since(tree, target.content))

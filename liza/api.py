@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from liza.errors import LizaError, Refused
-from liza.scopes.gate import Gate, check_gate
+from liza.scopes.gate import Gate
 from liza.scopes.sprint.record import Added
 from liza.store.board import Board
 
@@ -119,6 +119,8 @@ def gate(
     on the blackboard. Without any blackboard work may continue; a named root without one, and a blackboard that cannot
     be read, stop it. Writes nothing, and raises nothing because of the blackboard's contents.
     """
+    from liza.scopes.engine import check_gate
+
     wanted = {"claim": claim, "slice": slice, "loop": loop, "stage": stage}
     return check_gate(None if root is None else os.fspath(root), wanted, _moment(now))
 
@@ -201,6 +203,7 @@ class Loop:
         Raises `Refused` for an impossible value. Where the blackboard cannot be read or its lock is held, the iteration
         waits in `.liza/inbox/` and `NotEvaluated` (an `Unreadable`) is raised: do not record it again.
         """
+        from liza.scopes.inbox import record_or_queue
         from liza.scopes.loops import evaluate
         from liza.scopes.loops.files_changed import record_measured
         from liza.scopes.loops.record import Iteration
@@ -223,7 +226,8 @@ class Loop:
         )
         rules, settings = evaluate.load_rules(self._board.paths)
         trees = [os.fspath(each) for each in workdirs]
-        self.last = record_measured(self._board, self.name, iteration, trees, rules, settings, _moment(now))
+        measured = record_measured(self._board, self.name, iteration, trees, rules, settings, _moment(now))
+        self.last = record_or_queue(measured)
         self._recorded += 1
         return self.last
 

@@ -13,8 +13,8 @@ from liza.errors import LizaError
 from liza.rules.evaluate import RuleSet
 from liza.schema.snapshot import take_snapshot
 from liza.scopes import inbox
+from liza.scopes.engine import reconcile
 from liza.scopes.inbox import Entered
-from liza.scopes.narrower import reconcile
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.act import act, check_sprint
 from liza.scopes.sprint.evaluate import Check, evaluate_board

@@ -35,7 +35,7 @@ EVALUATES = (
     "liza.scopes.sprint.section",
 )
 PURE = (
-    *(*EVALUATES, "liza.scopes.records", "liza.scopes.evaluator"),
+    *(*EVALUATES, "liza.scopes.records", "liza.scopes.evaluator", "liza.scopes.scope", "liza.scopes.gate"),
     *(f"liza.toolerrors.{name}" for name in ("errors", "plain_text", "lines", "streams", "patterns", "traces")),
     *(f"liza.scopes.loops.{name}" for name in ("settings", "fields", "derived", "states")),
     *(

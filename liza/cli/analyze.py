@@ -12,7 +12,7 @@ from liza.cli.options import adjusted, moment
 from liza.cli.progress import Waiting
 from liza.errors import LizaError, Unreadable
 from liza.model import format_time
-from liza.scopes.narrower import due
+from liza.scopes.engine import due
 from liza.scopes.rules_file import overrun, read_rules, rules_in_force, with_budget
 from liza.scopes.sprint import degraded
 from liza.scopes.sprint.evaluate import Check

@@ -11,8 +11,8 @@ from liza.clients.caller import alarm_without_terminal, require_person
 from liza.errors import LizaError
 from liza.model import MAPPINGS, format_time
 from liza.rules.evaluate import RuleSet
-from liza.scopes.change import unknown_record
-from liza.scopes.loops import evaluate
+from liza.scopes.change import read_usable, unknown_record
+from liza.scopes.loops.evaluate import LOOPS
 from liza.scopes.loops.fields import CLOSED, HALF_OPEN, OPEN, iteration_count, iterations_of, number_or_none
 from liza.scopes.loops.record import LoopResult, evaluate_loop, probe_loop, read_loop, reset_loop
 from liza.scopes.loops.settings import Settings
@@ -88,7 +88,7 @@ def status_command(ctx: click.Context, name: str | None, now: str | None, as_jso
     found = read_loop(board, name, rules, settings, at)
     document = board.read()
     if find_record(document.data.get("loops"), name, "loop") is None:
-        raise unknown_record(document, evaluate.SCOPE, name)
+        raise unknown_record(document, LOOPS, name)
     code = loop_record.print_result("loop status", found, settings, as_json)
     if not as_json:
         _details(found, settings, at)
@@ -139,7 +139,7 @@ def _list(ctx: click.Context, now: str | None, as_json: bool, called: str) -> in
     wrong: list[LizaError] = []
     for _, name, _ in named_records(document.data.get("loops"), "loop"):
         try:
-            loop = evaluate.read_record(document, name)
+            loop = read_usable(document, LOOPS, name)
         except LizaError as error:
             wrong.append(error)
             rows.append(LoopResult(name, OPEN, error.message, {}))

@@ -11,6 +11,7 @@ from typing import Any
 from liza.cli.options import moment
 from liza.errors import Refused, WrongUsage
 from liza.rules.evaluate import RuleSet
+from liza.scopes.inbox import record_or_queue
 from liza.scopes.loops import evaluate
 from liza.scopes.loops.derived import stagnant_streak
 from liza.scopes.loops.fields import HALF_OPEN, OPEN, OUTCOMES, iteration_count
@@ -29,7 +30,8 @@ def run(root: str | None, name: str, options: Options, as_json: bool) -> int:
     board = Board.find(root)
     rules, settings = in_force(board.paths, {"project": options.get("project")})
     at = moment(options.get("now"))
-    done = record_measured(board, name, _iteration(options), options.get("workdir") or (), rules, settings, at)
+    trees = options.get("workdir") or ()
+    done = record_or_queue(record_measured(board, name, _iteration(options), trees, rules, settings, at))
     return print_result("loop record", done, settings, as_json)
 
 

@@ -26,7 +26,7 @@ def command(ctx: click.Context, /, **scopes: str | None) -> int:
     try:
         from datetime import UTC, datetime
 
-        from liza.scopes.gate import check_gate
+        from liza.scopes.engine import check_gate
 
         answer = check_gate(root_of(ctx), scopes, datetime.now(UTC))
         for note in answer.notes:

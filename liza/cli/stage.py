@@ -121,7 +121,7 @@ def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     context = context_of(ctx, now)
     document = context.board.read()
     listed = list(stages.statuses(document.data.get("stages")))
-    claims = evaluate.reconciled_section(document, context.rules, context.now)
+    claims = evaluate.reconcile_claims(document.data, context.rules, context.now).section
     found = stages.blockers(missing.restore_missing(context.board, claims))
     last = context.settings.last_stage
     if as_json:

@@ -17,7 +17,7 @@ from liza.errors import LizaError, Unreadable
 from liza.model import format_time, parse_time
 from liza.rules.evaluate import RuleSet
 from liza.rules.silences import read_silences
-from liza.scopes import narrower
+from liza.scopes import engine
 from liza.scopes.inbox import add_waiting, read_waiting, waiting_counts, waiting_text
 from liza.scopes.rules_file import overrun, rules_in_force
 from liza.scopes.sprint import checkpoint
@@ -130,10 +130,10 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
 
 def _scopes(board: Board, sections: Mapping[str, Any], rules: RuleSet, at: datetime) -> tuple[list[str], list[str]]:
     """The claims, slices and loops that are stopped, and what people should know of the others."""
-    concerns = [text for _, _, text in narrower.alarms(sections, rules, os.environ, at)]
+    concerns = [text for _, _, text in engine.alarms(sections, rules, os.environ, at)]
     try:
-        stopped = narrower.open_trips(sections, rules, os.environ, at) | narrower.missing(board, sections)
-        due = [show.due(event) for event in narrower.due(sections, rules, os.environ, at)]
+        stopped = engine.open_trips(sections, rules, os.environ) | engine.missing(board, sections)
+        due = [show.due(event) for event in engine.due(sections, rules, os.environ, at)]
         return list(stopped.values()), [*concerns, *due]
     except LizaError:
         return [], concerns  # what cannot be evaluated is among them

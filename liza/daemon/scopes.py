@@ -14,7 +14,7 @@ from liza.daemon.alarms import Cause
 from liza.errors import LizaError
 from liza.model import Snapshot
 from liza.rules.evaluate import RuleSet
-from liza.scopes import narrower
+from liza.scopes import engine
 from liza.store.board import Board
 from liza.store.document import Document
 
@@ -26,19 +26,19 @@ def open_trips(board: Board, rules: RuleSet, document: Document, now: datetime, 
 
     What was open before and was only removed from the blackboard is open still.
     """
-    if not observe and narrower.reconcile(board, document, rules, os.environ, now):
+    if not observe and engine.reconcile(board, document, rules, os.environ, now):
         return before
-    found = narrower.open_trips(document.data, rules, os.environ, now)
+    found = engine.open_trips(document.data, rules, os.environ)
     if before.keys() <= found.keys():
         return found
-    missing = narrower.missing(board, document.data)
+    missing = engine.missing(board, document.data)
     return found | {trip_id: text for trip_id, text in missing.items() if trip_id in before}
 
 
 def causes(board: Board, snapshot: Snapshot, rules: RuleSet, now: datetime) -> Iterator[Cause]:
     """What is worth an alarm about claims, slices and loops that are not stopped."""
-    for kind, name, text in narrower.alarms(snapshot.sections, rules, os.environ, now):
+    for kind, name, text in engine.alarms(snapshot.sections, rules, os.environ, now):
         yield Cause(kind, name, text)
     with suppress(LizaError):  # the daemon reports a file that cannot be read anyway
-        for trip_id, text in narrower.missing(board, snapshot.sections).items():
+        for trip_id, text in engine.missing(board, snapshot.sections).items():
             yield Cause("trip_missing", trip_id, text)

@@ -17,7 +17,7 @@ from liza.rules.evaluate import Compiled, RuleSet, evaluate
 from liza.rules.evidence import merge_evidence
 from liza.rules.fields import Context
 from liza.rules.silences import read_silences
-from liza.scopes.narrower import derived
+from liza.scopes.engine import derived
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.trip import evidence_of, trip_id_of
 

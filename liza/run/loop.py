@@ -28,7 +28,7 @@ from liza.run.models import PLACEHOLDER, Progression
 from liza.run.plan import Plan
 from liza.run.process import Interrupts
 from liza.run.view import Choice, End, Totals, View
-from liza.scopes.inbox import enter_waiting
+from liza.scopes.inbox import enter_waiting, record_or_queue
 from liza.scopes.loops import states
 from liza.scopes.loops.fields import OPEN, status_of
 from liza.scopes.loops.files_changed import delete_snapshot
@@ -204,7 +204,8 @@ class Run:
     def _record(self, iteration: Iteration) -> LoopResult:
         now = datetime.now(UTC)
         try:
-            state = record_iteration(self.board, self.job.loop, iteration, self.rules, self.settings, now)
+            at = self.board, self.job.loop, iteration, self.rules, self.settings, now
+            state = record_or_queue(record_iteration(*at))
         except NotEvaluated:
             self.pending = None  # it waits in the inbox: a later run must not record it again
             raise

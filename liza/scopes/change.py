@@ -1,13 +1,14 @@
-"""Change one record of a narrower scope: under the lock, with a backup, and with a line in the log."""
+"""Change one named record: under the lock, with a backup, and with a line in the log for each event."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from liza.errors import Refused, Unreadable
 from liza.model import MAPPINGS, format_time
-from liza.scopes.records import Event, Reconciled, Scope, change_each, find_record, named_records, put_record
+from liza.scopes.records import Section, change_each, find_record, named_records, put_record
+from liza.scopes.scope import Event, Outcome, Reconciled
 from liza.store import backups, edit
 from liza.store.board import Board
 from liza.store.document import Document
@@ -15,111 +16,132 @@ from liza.store.files import make_folders, open_fd
 from liza.store.paths import Paths
 from liza.text import closest_match, text_of, value_text
 
-Archived = tuple[Mapping[str, Any], ...]
-Unusable = Callable[[Mapping[str, Any]], Iterable[tuple[str, str]]]  # each field that cannot be used, what is expected
-
-
-class Outcome(NamedTuple):
-    """The new value of a record, its events, and the entries that leave the blackboard with the change."""
-
-    record: dict[str, Any]
-    events: tuple[Event, ...] = ()
-    archived: Archived = ()
-
-    def then(self, after: "Outcome") -> "Outcome":
-        """Both changes as one: `after` was made from this record."""
-        return Outcome(after.record, self.events + after.events, self.archived + after.archived)
+Change = Callable[[Document, Mapping[str, Any] | None], Outcome]
 
 
 def change_record(
-    board: Board,
-    scope: Scope,
-    name: str,
-    after: Callable[[Document, Mapping[str, Any] | None], Outcome],
-    now: datetime,
-    archive: Callable[[Paths, str, Archived], None] | None = None,
+    board: Board, section: Section, name: str, change: Change, now: datetime, *, ignored: Sequence[str] | None = ()
 ) -> Outcome:
-    """Replace a record by what `after` returns; `after` is called again if another program wrote the file first."""
+    """Replace a record by what `change` returns; `change` is called again if another program wrote the file first.
+
+    `Unreadable` where a field of the record cannot be used, unless it is `ignored`; None ignores every field.
+    """
 
     def revised(document: Document) -> tuple[bytes, Outcome]:
-        section = document.data.get(scope.section)
         try:
-            found = locate_record(document, scope, name)
-            outcome = after(document, found[1] if found is not None else None)
+            before = read_usable(document, section, name, ignored)
+            outcome = change(document, before)._replace(before=before)
         except Unreadable as error:
             raise board.with_backup(error) from None
-        raw = edit.replace_section(document, scope.section, put_record(section, name, outcome.record, scope.name))
+        changed = put_record(document.data.get(section.name), name, outcome.record, section.scope)
+        raw = edit.replace_section(document, section.name, changed)
         if raw != document.raw:
             backups.save_backup(board.paths, document.raw, now)
-            if archive is not None and outcome.archived:
-                archive(board.paths, name, outcome.archived)  # before they leave: a crash must not lose them
+            if section.archive is not None and outcome.archived:
+                section.archive(board.paths, name, outcome.archived)  # before they leave: a crash must not lose them
         return raw, outcome
 
     outcome = board.change(revised)
     log_events(board.paths, outcome.events, now)
+    if outcome.refused is not None:
+        raise outcome.refused
     return outcome
 
 
+def change_known(
+    board: Board, section: Section, name: str, change: Callable[[Mapping[str, Any]], Outcome], now: datetime, *,
+    ignored: Sequence[str] | None = (),
+) -> Outcome:  # fmt: skip
+    """The same for a record that must be there: `Refused` with the nearest name if it is not."""
+
+    def known(document: Document, record: Mapping[str, Any] | None) -> Outcome:
+        if record is None:
+            raise unknown_record(document, section, name)
+        return change(record)
+
+    return change_record(board, section, name, known, now, ignored=ignored)
+
+
 def reconcile_each(
-    sections: Mapping[str, Any],
-    scope: Scope,
-    unusable: Unusable,
-    reconcile: Callable[[str, Mapping[str, Any]], Outcome],
+    records: Any, section: Section, reconcile: Callable[[str, Mapping[str, Any]], Outcome]
 ) -> Reconciled:
     """Reconcile every record of a section; one with an unusable field stays as it is, which `validate` reports."""
     events: list[Event] = []
-    archived: list[tuple[str, Archived]] = []
+    archived: list[tuple[str, tuple[Mapping[str, Any], ...]]] = []
 
     def change(name: str, record: Mapping[str, Any]) -> Mapping[str, Any]:
-        if any(unusable(record)):
+        if any(section.unusable_fields(record)):
             return record
         outcome = reconcile(name, record)
         events.extend(outcome.events)
         archived.extend([(name, outcome.archived)] if outcome.archived else [])
         return outcome.record
 
-    return Reconciled(change_each(sections.get(scope.section), scope.name, change), tuple(events), tuple(archived))
+    return Reconciled(change_each(records, section.scope, change), tuple(events), tuple(archived))
+
+
+def apply_reconciled(board: Board, document: Document, section: Section, done: Reconciled, now: datetime) -> bytes:
+    """The blackboard with a reconciled section in it; a backup of it as it was, and what leaves it, are kept first."""
+    raw = edit.replace_section(document, section.name, done.section) if done.events else document.raw
+    if raw != document.raw:
+        backups.save_backup(board.paths, document.raw, now)
+        for name, entries in done.archived:
+            if section.archive is not None:
+                section.archive(board.paths, name, entries)
+    return raw
 
 
 # --- finding a record -----------------------------------------------------------------------------------------------
 
 
-def locate_record(document: Document, scope: Scope, name: str) -> tuple[int | str, Mapping[str, Any]] | None:
+def locate_record(document: Document, section: Section, name: str) -> tuple[int | str, Mapping[str, Any]] | None:
     """The same as `find_record`; an error has the line and column of what is in the way."""
-    section = document.data.get(scope.section)
+    records = document.data.get(section.name)
     try:
-        return find_record(section, name, scope.name)
+        return find_record(records, name, section.scope)
     except Unreadable as error:
-        entries = section.items() if isinstance(section, dict) else enumerate(section) if type(section) is list else ()
+        entries = records.items() if isinstance(records, dict) else enumerate(records) if type(records) is list else ()
         odd = [key for key, each in entries if not isinstance(each, MAPPINGS)]
-        path = (scope.section, *sorted(odd, key=lambda key: text_of(key) != name)[:1])
+        path = (section.name, *sorted(odd, key=lambda key: text_of(key) != name)[:1])
         error.file, (error.line, error.column) = document.file, document.locate(path) or (None, None)
         raise
 
 
 def read_usable(
-    document: Document, scope: Scope, name: str, unusable: Unusable, ignored: Sequence[str] = ()
+    document: Document, section: Section, name: str, ignored: Sequence[str] | None = ()
 ) -> Mapping[str, Any] | None:
     """The record with that name; None if there is none. `Unreadable`, with its place, where a field cannot be used."""
-    found = locate_record(document, scope, name)
-    if found is None:
-        return None
+    found = locate_record(document, section, name)
+    if found is None or ignored is None:
+        return None if found is None else found[1]
+    _require_unique(document, section, name)
     where, record = found
-    for field, expected in unusable(record):
+    for field, expected in section.unusable_fields(record):
         if field not in ignored:
-            line, column = document.locate((scope.section, where, field)) or (None, None)
-            message = f"{scope.name} {name}: {field}: expected {expected}, got {value_text(record.get(field))}"
-            hint = f"correct {field} of {scope.name} {name}; until then {scope.while_unusable}"
+            line, column = document.locate((section.name, where, field)) or (None, None)
+            message = f"{section.scope} {name}: {field}: expected {expected}, got {value_text(record.get(field))}"
+            hint = f"correct {field} of {section.scope} {name}; until then {section.while_unusable}"
             raise Unreadable(message, hint=hint, file=document.file, line=line, column=column)
     return record
 
 
-def unknown_record(document: Document, scope: Scope, name: str) -> Refused:
+def _require_unique(document: Document, section: Section, name: str) -> None:
+    """`Unreadable` where a change of one record would not reach another of the same name."""
+    records = document.data.get(section.name)
+    same = [where for where, label, _ in named_records(records, section.scope) if label == name]
+    if section.is_unique and len(same) > 1:
+        line, column = document.locate((section.name, same[1])) or (None, None)
+        hint = f"give one of them another id; until then {section.while_unusable}"
+        message = f"there are {len(same)} {section.name} with the id {name}"
+        raise Unreadable(message, hint=hint, file=document.file, line=line, column=column)
+
+
+def unknown_record(document: Document, section: Section, name: str) -> Refused:
     """The error for a name that is not on the blackboard."""
-    names = [label for _, label, _ in named_records(document.data.get(scope.section), scope.name)]
+    names = [label for _, label, _ in named_records(document.data.get(section.name), section.scope)]
     meant = closest_match(name, names)
-    hint = f"did you mean {meant}?" if meant else f"list them with: {scope.list_command}"
-    return Refused(f"there is no {scope.name} {value_text(name)}", hint=hint, file=document.file)
+    hint = f"did you mean {meant}?" if meant else f"list them with: {section.list_command}"
+    return Refused(f"there is no {section.scope} {value_text(name)}", hint=hint, file=document.file)
 
 
 # --- what is kept elsewhere -----------------------------------------------------------------------------------------

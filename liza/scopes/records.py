@@ -4,39 +4,31 @@ People write such a section as a mapping by name or as a list of records with an
 back in the form it has.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from liza.errors import Refused, Unreadable
 from liza.model import MAPPINGS
 from liza.text import text_of, value_text
 
+if TYPE_CHECKING:
+    from liza.store.paths import Paths
 
-class Scope(NamedTuple):
-    """A kind of named records: `loop`, and the section that holds them."""
+Archived = tuple[Mapping[str, Any], ...]  # entries that leave the blackboard
+Archive = Callable[["Paths", str, Archived], None]  # for the record with that name; before they leave
+Unusable = Callable[[Mapping[str, Any]], Iterable[tuple[str, str]]]  # each field that cannot be used, what is expected
 
-    name: str
-    section: str
-    list_command: str  # that lists the names there are
+
+class Section(NamedTuple):
+    """A section of named records: what one of them is called, and how one is checked and archived."""
+
+    scope: str  # loop
+    name: str  # loops
+    list_command: str  # lists the names that there are
     while_unusable: str = ""  # what holds for a record until a person has corrected it
-
-
-class Event(NamedTuple):
-    """Something that happened to one scope, for the log and for notifications."""
-
-    scope: str  # loop, claim, slice
-    name: str
-    kind: str  # a word of the protocol: opened, closed, probing, completed, ...
-    text: str
-    task: str | None = None
-
-
-class Reconciled(NamedTuple):
-    """A reconciled section (the same object where nothing changes), its events, and what leaves it, by name."""
-
-    section: Any
-    events: tuple[Event, ...] = ()
-    archived: tuple[tuple[str, tuple[Mapping[str, Any], ...]], ...] = ()
+    unusable_fields: Unusable = lambda record: ()
+    archive: Archive | None = None
+    is_unique: bool = False  # two records of one name are an error, not the first of them
 
 
 def named_records(section: Any, scope: str) -> Iterator[tuple[int | str, str, Any]]:

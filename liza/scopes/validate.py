@@ -10,7 +10,7 @@ from liza.rules.evaluate import RuleSet
 from liza.schema import state
 from liza.schema.snapshot import locate_faults, take_snapshot
 from liza.scopes import inbox
-from liza.scopes.narrower import STREAMS, faults, missing
+from liza.scopes.engine import SECTIONS, faults, missing
 from liza.scopes.rules_file import notify_problems, read_rules
 from liza.store.board import Board
 from liza.store.document import Document, parse, parse_log
@@ -71,7 +71,7 @@ def validate_file(file: str) -> Validation:
 
 def _of_protocols(document: Document, rules: RuleSet | None = None) -> tuple[Problem, ...]:
     """What the owners of claims, slices and loops find wrong with them."""
-    if not any(document.data.get(name) for name in STREAMS):
+    if not any(document.data.get(name) for name in SECTIONS):
         return ()
     return locate_faults(document, faults(document.data, rules or read_rules(None)))
 

@@ -13,7 +13,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple
 
 from liza.errors import LizaError, Refused, Unreadable
 from liza.store import files
@@ -193,6 +193,26 @@ def _broken(paths: Paths, name: str, why: str) -> InvalidRecord:
 
 
 # --- entering -------------------------------------------------------------------------------------------------------
+
+
+class Recording(NamedTuple, Generic[T]):
+    """One record that a command makes: at once, or later from the inbox, where it waits as `kind` with these fields."""
+
+    board: Board
+    kind: str
+    fields: Callable[[], Mapping[str, Any]]
+    moment: str
+    make: Callable[[], T]
+
+    def then(self, step: Callable[[], object]) -> "Recording[T]":
+        """The same, with a step after it that is taken only if it was made at once."""
+
+        def make() -> T:
+            made = self.make()
+            step()
+            return made
+
+        return self._replace(make=make)
 
 
 class AlreadyEntered(Exception):

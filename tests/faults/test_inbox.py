@@ -17,7 +17,7 @@ from liza.scopes.claims.change import Context
 from liza.scopes.claims.objections import Objection
 from liza.scopes.claims.record import record_round
 from liza.scopes.claims.states import Round
-from liza.scopes.inbox import enter_waiting, read_waiting, record_anomaly
+from liza.scopes.inbox import enter_waiting, read_waiting, record_anomaly, record_or_queue
 from liza.scopes.loops import evaluate
 from liza.scopes.loops.record import Iteration, record_iteration
 from liza.scopes.rules_file import read_rules
@@ -50,17 +50,20 @@ def an_anomaly(paths: Paths, number: int = 1, reporter: str = "liza") -> None:
 
 def an_iteration(paths: Paths, number: int = 1) -> None:
     rules, settings = evaluate.load_rules(paths)
-    record_iteration(Board(paths), "coder-1", Iteration(progress=number, files_changed=1), rules, settings, NOW)
+    iteration = Iteration(progress=number, files_changed=1)
+    record_or_queue(record_iteration(Board(paths), "coder-1", iteration, rules, settings, NOW))
 
 
 def an_attempt(paths: Paths, number: int = 1) -> None:
     rules = read_rules(None, protocol="attempts")
-    record_attempts(Board(paths), "S-1", [Attempt("test_x", "failed", said=f"number {number}")], rules, NOW)
+    attempt = Attempt("test_x", "failed", said=f"number {number}")
+    record_or_queue(record_attempts(Board(paths), "S-1", [attempt], rules, NOW))
 
 
 def a_round(paths: Paths, number: int = 1) -> None:
     context = Context(Board(paths), read_rules(None, protocol="disputes"), NOW)
-    record_round(context, "C-1", Round((Objection("no control group", "there is none"),), (f"number {number}",)))
+    given = Round((Objection("no control group", "there is none"),), (f"number {number}",))
+    record_or_queue(record_round(context, "C-1", given))
 
 
 Make = Callable[..., None]

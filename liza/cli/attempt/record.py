@@ -9,6 +9,7 @@ from liza.cli.attempt.options import error_of, files_of, in_force, of_slice, of_
 from liza.cli.group import root_of
 from liza.cli.options import moment, person
 from liza.errors import Refused
+from liza.scopes.inbox import record_or_queue
 from liza.scopes.slices import diagnostic_reports, texts
 from liza.scopes.slices.fields import PER_TEST
 from liza.scopes.slices.record import arch_stop, record_attempts, start_test
@@ -38,7 +39,8 @@ def start_command(
     rules = in_force(board.paths)
     name, test, strategy = (texts.escape_surrogates(each) for each in (name, test, strategy))
     here = work_tree.arrive(board, name, test, workdir)
-    done = start_test(board, name, test, texts.short(strategy), here.checkpoint, rules, moment(now), here.files)
+    at = board, name, test, texts.short(strategy), here.checkpoint, rules, moment(now), here.files
+    done = record_or_queue(start_test(*at))
     here.leave(done)
     done = done._replace(warnings=(*here.notes, *done.warnings))
     count = f"{words.streak(done, test)} of {PER_TEST}"
@@ -152,7 +154,7 @@ def _one(
         said=texts.summary_line(error),
         files=here.files,
     )
-    done = record_attempts(board, name, [attempt], rules, moment(now))
+    done = record_or_queue(record_attempts(board, name, [attempt], rules, moment(now)))
     here.leave(done)
     return words.print_result(f"attempt {verb}", done, as_json, [words.said(done, attempt)], test_name=attempt.test)
 
@@ -178,6 +180,7 @@ def arch_stop_command(
     board = Board.find(root_of(ctx))
     rules = in_force(board.paths)
     why = texts.short(texts.escape_surrogates(message), 4 * texts.LINE)
-    done = arch_stop(board, texts.escape_surrogates(name), why, person(by), rules, moment(now))
+    name = texts.escape_surrogates(name)
+    done = record_or_queue(arch_stop(board, name, why, person(by), rules, moment(now)))
     said = [] if done.did("arch_stopped") else ["it was stopped before: this reason is not entered"]
     return words.print_result("attempt arch-stop", done, as_json, said)

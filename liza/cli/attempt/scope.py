@@ -11,8 +11,11 @@ from liza.cli.attempt.options import of_slice, plain
 from liza.cli.group import root_of
 from liza.cli.options import moment
 from liza.errors import Refused, Unreadable, WrongUsage
+from liza.scopes.change import read_usable
+from liza.scopes.inbox import record_or_queue
 from liza.scopes.records import mappings_of
-from liza.scopes.slices import evaluate, scope_files, scope_lock, texts
+from liza.scopes.slices import scope_files, scope_lock, texts
+from liza.scopes.slices.evaluate import SLICES
 from liza.scopes.slices.record import justify_file, record_violations
 from liza.scopes.slices.scope_lock import Decision
 from liza.store.board import Board
@@ -56,7 +59,7 @@ def scope_command(
         raise WrongUsage("no file is named", hint="name files, or ask what was changed: --changed")
     board = Board.find(root_of(ctx))
     name = texts.escape_surrogates(name)
-    record = evaluate.read_record(board.read(), name, ignored=("status",)) or {}
+    record = read_usable(board.read(), SLICES, name, ignored=("status",)) or {}
     folder, named = work_tree.named(board, record, files)
     top, touched = work_tree.changed(board, name, record) if changed else (folder, ())
     ground = scope_files.find_roots(board.paths, record, top)
@@ -134,14 +137,14 @@ def justify_command(
     board = Board.find(root_of(ctx))
     name = texts.escape_surrogates(name)
     try:
-        known = evaluate.read_record(board.read(), name, ignored=("status",)) or {}
+        known = read_usable(board.read(), SLICES, name, ignored=("status",)) or {}
     except Unreadable:
         known = {}  # the justification waits until it can be read
     _, (path,) = work_tree.named(board, known, [file])
     test, reason, relationship = (
         texts.short(texts.escape_surrogates(each), 4 * texts.LINE) for each in (test, reason, relationship)
     )
-    record = justify_file(board, name, path, test, reason, relationship, moment(now))
+    record = record_or_queue(justify_file(board, name, path, test, reason, relationship, moment(now)))
     left = [str(each.get("file")) for each in mappings_of(record, "scope_violations")]
     if as_json:
         entry = mappings_of(record, "justifications")[-1]

@@ -9,8 +9,10 @@ from liza.cli.group import root_of
 from liza.cli.options import moment
 from liza.errors import LizaError
 from liza.model import MAPPINGS
+from liza.scopes.change import read_usable
 from liza.scopes.records import list_of, mappings_of, named_records
-from liza.scopes.slices import evaluate, texts
+from liza.scopes.slices import texts
+from liza.scopes.slices.evaluate import SLICES
 from liza.scopes.slices.fields import PER_TEST, REFUSED, named_tests
 from liza.scopes.slices.record import SliceResult, evaluate_slice, read_slice
 from liza.store.board import Board
@@ -43,7 +45,7 @@ def status_command(ctx: click.Context, name: str | None, now: str | None, as_jso
     wrong: list[LizaError] = []
     for _, label, record in named_records(document.data.get("slices"), "slice"):
         try:
-            evaluate.read_record(document, label)
+            read_usable(document, SLICES, label)
         except LizaError as error:
             wrong.append(error)
             continue

@@ -14,7 +14,10 @@ from liza.cli.group import common, root_of
 from liza.cli.options import moment
 from liza.cli.progress import Waiting
 from liza.errors import Refused, Unreadable
-from liza.scopes.slices import diagnostic_reports, evaluate, texts
+from liza.scopes.change import read_usable
+from liza.scopes.inbox import record_or_queue
+from liza.scopes.slices import diagnostic_reports, texts
+from liza.scopes.slices.evaluate import SLICES
 from liza.scopes.slices.fields import COUNTED, OBSERVED, named_tests, open_tests
 from liza.scopes.slices.record import SliceResult, is_known_report, read_slice, record_attempts
 from liza.scopes.slices.rollback_bases import recorded_base
@@ -90,7 +93,7 @@ def _not_read_before(board: Board, name: str, files: Sequence[str]) -> tuple[lis
     """
     record: Mapping[str, Any] = {}
     with suppress(Unreadable):
-        record = evaluate.read_record(board.read(), name) or {}
+        record = read_usable(board.read(), SLICES, name) or {}
     fresh: list[tuple[str, str | None]] = []
     old: list[str] = []
     for file in files:
@@ -110,7 +113,7 @@ def _nothing_new(board: Board, name: str, old: Sequence[str], at: datetime, as_j
 
 def _asked(board: Board, name: str, tests: Sequence[str]) -> _Asked:
     try:
-        record = evaluate.read_record(board.read(), name) or {}
+        record = read_usable(board.read(), SLICES, name) or {}
     except Unreadable:
         if not tests:  # which of them count is on the blackboard
             raise
@@ -161,7 +164,9 @@ def _import(
     elif report.broken and not outcomes:  # nothing was run, and what should have been is unknown
         attempts.append(Attempt(None, results.INFRA, said=texts.summary_line(report.broken[0])))
     once = verb == "junit"  # a run by liza is a new one, whatever it wrote
-    done = record_attempts(board, name, attempts, rules, at, reports, once=once, without_start=asked.every)
+    done = record_or_queue(
+        record_attempts(board, name, attempts, rules, at, reports, once=once, without_start=asked.every)
+    )
     if done.repeated:
         return None
     here.leave(done)
@@ -297,10 +302,10 @@ def exec_command(
 
 def _stopped(board: Board, name: str, asked: _Asked, rules: Any, at: datetime) -> SliceResult | None:
     """A slice that is stopped already: each attempt is refused before anything is run."""
-    if evaluate.read_record(board.read(), name) is None or not read_slice(board, name, rules, at).is_stopped:
+    if read_usable(board.read(), SLICES, name) is None or not read_slice(board, name, rules, at).is_stopped:
         return None
     refused = [Attempt(test, results.INFRA) for test in asked.counted[:1] or (None,)]
-    return record_attempts(board, name, refused, rules, at)
+    return record_or_queue(record_attempts(board, name, refused, rules, at))
 
 
 def _report(ran: "Ran", asked: _Asked, written_to: Sequence[str]) -> Report:

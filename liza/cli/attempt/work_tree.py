@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 from liza.errors import LizaError, Refused
 from liza.git import worktree
 from liza.model import MAPPINGS
+from liza.scopes.change import read_usable
 from liza.scopes.records import list_of, mappings_of
-from liza.scopes.slices import evaluate, texts, touched_files
+from liza.scopes.slices import texts, touched_files
 from liza.scopes.slices.base import capture_base, delete_base, read_base
+from liza.scopes.slices.evaluate import SLICES
 from liza.scopes.slices.fields import ACTIVE, STOPPED, find_test, named_tests, status_of
 from liza.scopes.slices.record import SliceResult
 from liza.scopes.slices.rollback_bases import Base, recorded_base
@@ -101,7 +103,7 @@ def look_around(board: Board, name: str) -> None:
 def _record(board: Board, name: str) -> Mapping[str, Any]:
     """The slice as it is; nothing, where that cannot be said: the change that follows says why."""
     try:
-        return evaluate.read_record(board.read(), name) or {}
+        return read_usable(board.read(), SLICES, name) or {}
     except LizaError:
         return {"status": STOPPED}
 

@@ -13,26 +13,28 @@ from liza.cli.claim.options import context_of, plain
 from liza.cli.claim.outcome import facts
 from liza.errors import LizaError, Refused, WrongUsage, location
 from liza.model import MAPPINGS
-from liza.scopes.change import Outcome, unknown_record
+from liza.scopes.change import unknown_record
 from liza.scopes.claims import change, evaluate, import_ledger, ledger, missing, stages, summary
 from liza.scopes.claims.change import ClaimResult, Context
 from liza.scopes.claims.fields import is_frozen, unusable_fields
 from liza.scopes.claims.record import import_claims
 from liza.scopes.records import find_record, named_records
+from liza.scopes.scope import Outcome
 from liza.store.document import Document
 from liza.text import plural, printable
 
 
 def _section(context: Context, document: Document) -> Any:
     """The claims as the next check would find them, those too whose dispute was removed by hand."""
-    return missing.restore_missing(context.board, evaluate.reconciled_section(document, context.rules, context.now))
+    claims = evaluate.reconcile_claims(document.data, context.rules, context.now).section
+    return missing.restore_missing(context.board, claims)
 
 
 def _all(context: Context, document: Document) -> tuple[list[ClaimResult], list[LizaError]]:
     """Every claim as the next check would find it, and what is wrong with those that cannot be understood."""
     found: list[ClaimResult] = []
     wrong: list[LizaError] = []
-    for where, label, claim in named_records(_section(context, document), evaluate.SCOPE.name):
+    for where, label, claim in named_records(_section(context, document), evaluate.CLAIMS.scope):
         name = label or f"number {where + 1 if isinstance(where, int) else where}"
         faults = ["it is not a record"]
         if isinstance(claim, MAPPINGS):
@@ -59,7 +61,7 @@ def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     document = context.board.read()
     found, wrong = _all(context, document)
     found.sort(key=lambda each: not each.frozen)
-    lost = missing.find_missing(context.board, document.data.get(evaluate.SCOPE.section))
+    lost = missing.find_missing(context.board, document.data.get(evaluate.CLAIMS.name))
     disputed = bool(lost) or any(each.frozen for each in found)
     if as_json:
         rows = [{"claim": each.name, **facts(each)} for each in found]
@@ -89,10 +91,10 @@ def show_command(ctx: click.Context, name: str, now: str | None, as_json: bool) 
     """
     context = context_of(ctx, now)
     document = context.board.read()
-    evaluate.read_record(document, name)
-    found = find_record(_section(context, document), name, evaluate.SCOPE.name)
+    evaluate.read_claim(document, name)
+    found = find_record(_section(context, document), name, evaluate.CLAIMS.scope)
     if found is None:
-        raise unknown_record(document, evaluate.SCOPE, name)
+        raise unknown_record(document, evaluate.CLAIMS, name)
     done = change.claim_result(context, name, Outcome(dict(found[1])))
     if as_json:
         envelope.write("claim show", "disputed" if done.frozen else "ok", claim=name, **facts(done))
@@ -129,7 +131,7 @@ def ledger_command(ctx: click.Context, form: str, now: str | None, as_json: bool
 
 def _listed(context: Context, document: Document) -> list[tuple[str, Mapping[str, Any]]]:
     """Every claim as the next check would find it; what is no claim is not left out in silence."""
-    found = list(named_records(_section(context, document), evaluate.SCOPE.name))
+    found = list(named_records(_section(context, document), evaluate.CLAIMS.scope))
     for where, name, claim in found:
         if not isinstance(claim, MAPPINGS):
             message = f"claim {name or where} is not a record, so it is left out: see liza validate"

@@ -10,6 +10,7 @@ from liza.scopes.claims import resolve
 from liza.scopes.claims.objections import Objection
 from liza.scopes.claims.record import add_claim, record_round
 from liza.scopes.claims.states import Fields, Round
+from liza.scopes.inbox import record_or_queue
 
 
 @click.command("add")
@@ -37,7 +38,7 @@ def add_command(
         depends_on or None,
         tuple(plain_words(each, "--evidence") for each in evidence) or None,
     )
-    done = add_claim(context_of(ctx, now), name, fields)
+    done = record_or_queue(add_claim(context_of(ctx, now), name, fields))
     return print_result("claim add", done, as_json)
 
 
@@ -80,7 +81,7 @@ def round_command(
         plain_words(reviewer, "--reviewer") if reviewer is not None else None,
         plain_words(researcher, "--researcher") if researcher is not None else None,
     )
-    done = record_round(context_of(ctx, now), name, given)
+    done = record_or_queue(record_round(context_of(ctx, now), name, given))
     return print_result("claim round", done, as_json)
 
 

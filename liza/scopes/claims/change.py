@@ -8,12 +8,15 @@ from typing import Any, NamedTuple
 from liza.errors import Refused
 from liza.model import MAPPINGS, Progress
 from liza.rules.evaluate import RuleSet
-from liza.scopes.change import Outcome, change_record, unknown_record
+from liza.scopes.change import Change, change_record, unknown_record
 from liza.scopes.claims import derived, evaluate, freeze, missing, states
+from liza.scopes.claims.evaluate import CLAIMS
 from liza.scopes.claims.fields import DISPUTED, KILLED, OPEN, is_frozen, is_taken_out, open_dispute, status_of
 from liza.scopes.claims.settings import Settings, settings_of
 from liza.scopes.claims.stages import current_stage
-from liza.scopes.records import Event, find_record, named_records
+from liza.scopes.records import find_record, named_records
+from liza.scopes.rules_file import read_rules
+from liza.scopes.scope import Event, Outcome
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.text import value_text
@@ -29,6 +32,11 @@ class Context(NamedTuple):
     @property
     def settings(self) -> Settings:
         return settings_of(self.rules)
+
+
+def context_of(board: Board, now: datetime) -> Context:
+    """For a gate or the inbox, which read the rules themselves."""
+    return Context(board, read_rules(board.paths.rules, protocol="disputes"), now)
 
 
 class ClaimResult(NamedTuple):
@@ -94,29 +102,23 @@ def change_unfrozen(
 
     One whose dispute was deleted by hand is refused as it is: nothing is restored.
     """
-    refused: list[Frozen] = []
 
     def guarded(document: Document, claim: Mapping[str, Any] | None) -> Outcome:
-        refused.clear()
         lost = missing.find_missing_of(context.board, name)
         if lost is not None and claim is None:
             raise Frozen(name, lost.put_back(None), verb)
         first = reconcile_claim(context, document, name, require_claim(document, name))
         present = first.record if lost is None else lost.put_back(first.record)
         if is_frozen(present):
-            refused.append(Frozen(name, present, verb))
-            return first
+            return first._replace(refused=Frozen(name, present, verb))
         return first.then(after(document, first.record))
 
-    outcome = change_claim(context, name, guarded)
-    if refused:
-        raise refused[0]
-    return claim_result(context, name, outcome)
+    return claim_result(context, name, change_claim(context, name, guarded))
 
 
 def require_not_frozen(context: Context, document: Document, name: str) -> None:
     """`Frozen` where `change_unfrozen` would refuse, without the change that it makes first."""
-    lost, claim = missing.find_missing_of(context.board, name), evaluate.read_record(document, name)
+    lost, claim = missing.find_missing_of(context.board, name), evaluate.read_claim(document, name)
     now = reconcile_claim(context, document, name, claim).record if claim is not None else None
     found = lost.put_back(now) if lost is not None else now
     if found is not None and is_frozen(found):
@@ -128,10 +130,9 @@ def reconcile_claim(context: Context, document: Document, name: str, claim: Mapp
     return states.reconcile_record(name, claim, evaluator, current_stage(document.data.get("stages")))
 
 
-def change_claim(
-    context: Context, name: str, after: Callable[[Document, Mapping[str, Any] | None], Outcome]
-) -> Outcome:
-    return change_record(context.board, evaluate.SCOPE, name, after, context.now, evaluate.archive)
+def change_claim(context: Context, name: str, change: Change) -> Outcome:
+    """Change a claim whatever state it is in; `change` sees to what cannot be used."""
+    return change_record(context.board, CLAIMS, name, change, context.now, ignored=None)
 
 
 def claim_result(context: Context, name: str, outcome: Outcome) -> ClaimResult:
@@ -151,16 +152,16 @@ def claim_result(context: Context, name: str, outcome: Outcome) -> ClaimResult:
 
 
 def require_claim(document: Document, name: str) -> Mapping[str, Any]:
-    claim = evaluate.read_record(document, name)
+    claim = evaluate.read_claim(document, name)
     if claim is None:
-        raise unknown_record(document, evaluate.SCOPE, name)
+        raise unknown_record(document, CLAIMS, name)
     return claim
 
 
 def require_claims(document: Document, names: tuple[str, ...]) -> None:
     for name in names:
-        if find_record(document.data.get(evaluate.SCOPE.section), name, evaluate.SCOPE.name) is None:
-            raise unknown_record(document, evaluate.SCOPE, name)
+        if find_record(document.data.get(CLAIMS.name), name, CLAIMS.scope) is None:
+            raise unknown_record(document, CLAIMS, name)
 
 
 def require_not_killed(name: str, claim: Mapping[str, Any]) -> None:
@@ -171,5 +172,5 @@ def require_not_killed(name: str, claim: Mapping[str, Any]) -> None:
 
 def latest_cycle(document: Document) -> int | None:
     """The last cycle that any claim on the blackboard has seen."""
-    found = named_records(document.data.get(evaluate.SCOPE.section), evaluate.SCOPE.name)
+    found = named_records(document.data.get(CLAIMS.name), CLAIMS.scope)
     return states.latest_cycle([claim for _, _, claim in found if isinstance(claim, MAPPINGS)])

@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any
 
 from liza.model import MAPPINGS, format_time
-from liza.scopes.change import Outcome
 from liza.scopes.claims.derived import baseline
 from liza.scopes.claims.fields import (
     DISPUTED,
@@ -35,7 +34,8 @@ from liza.scopes.claims.freeze import (
     violations,
 )
 from liza.scopes.claims.objections import Objection
-from liza.scopes.records import Event, mappings_in
+from liza.scopes.records import mappings_in
+from liza.scopes.scope import Event, Outcome
 
 STAGE_TRANSITION, NEW_DATA, AUDIT = TRIGGERS = ("stage_transition", "new_data", "cross_model_audit")
 

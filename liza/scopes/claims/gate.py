@@ -4,24 +4,25 @@ Nothing is written: rounds that another program wrote are evaluated, and the nex
 """
 
 from datetime import datetime
+from typing import Any
 
 from liza.scopes.claims import evaluate, freeze, missing, stages
-from liza.scopes.claims.change import Context, ways_out
+from liza.scopes.claims.change import Context, context_of, ways_out
 from liza.scopes.claims.fields import DISPUTED, is_frozen
 from liza.scopes.gate import Gate
 from liza.scopes.records import find_record
-from liza.scopes.rules_file import read_rules
 from liza.store.board import Board
+from liza.store.document import Document
 
 
 def check_claim(board: Board, name: str, now: datetime) -> Gate:
     """Closed while the claim is in dispute, also where the claim or its dispute was deleted by hand."""
-    context = _context(board, now)
+    context = context_of(board, now)
     document = board.read()
-    evaluate.read_record(document, name)
-    found = find_record(evaluate.reconciled_section(document, context.rules, now), name, evaluate.SCOPE.name)
+    evaluate.read_claim(document, name)
+    found = find_record(_claims(context, document), name, "claim")
     if found is None or not is_frozen(found[1]):
-        lost = missing.find_missing(board, document.data.get(evaluate.SCOPE.section))
+        lost = missing.find_missing(board, document.data.get(evaluate.CLAIMS.name))
         return next((Gate(str(each), _hint(name, True)) for each in lost if each.name == name), Gate())
     broken = "".join(f", and {each} by hand" for each in freeze.violations(found[1]))
     why = " ".join(str(found[1].get("dispute_reason") or "its status says so").split())[:200]
@@ -34,15 +35,15 @@ def _hint(name: str, is_taken_out: bool = False) -> str:
 
 def check_stage(board: Board, name: str, now: datetime) -> Gate:
     """Closed for a blocked stage, and for the last one and those beyond it while a claim is in dispute."""
-    context = _context(board, now)
+    context = context_of(board, now)
     document, last = board.read(), context.settings.last_stage
     section = document.data.get("stages")
-    found = find_record(section, stages.known_name(section, name, last), stages.SCOPE.name)
+    found = find_record(section, stages.known_name(section, name, last), stages.STAGES.scope)
     if found is not None and str(found[1].get("status") or "").strip().upper() == "BLOCKED":
         return Gate(f"stage {name} is {found[1]['status']}", "see: liza stage list")
     if not stages.is_last(name, last) and not stages.is_beyond(section, name, last):
         return Gate()
-    claims = evaluate.reconciled_section(document, context.rules, now)
+    claims = _claims(context, document)
     blockers = stages.blockers(missing.restore_missing(board, claims))
     if not blockers:
         return Gate()
@@ -52,5 +53,6 @@ def check_stage(board: Board, name: str, now: datetime) -> Gate:
     return Gate(f"{what}: {listed}", f"ways out: {'; '.join(ways)}")
 
 
-def _context(board: Board, now: datetime) -> Context:
-    return Context(board, read_rules(board.paths.rules, protocol="disputes"), now)
+def _claims(context: Context, document: Document) -> Any:
+    """The claims after the rules were applied; nothing is written."""
+    return evaluate.reconcile_claims(document.data, context.rules, context.now).section

@@ -1,27 +1,28 @@
 """Claims on the blackboard: a new one, one more round of review, and those of a whole ledger."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from shlex import quote
 from typing import Any, NamedTuple
 
 from liza.errors import Refused
 from liza.model import format_time
-from liza.scopes.change import Outcome, log_events
+from liza.scopes.change import apply_reconciled, log_events
 from liza.scopes.claims import change, evaluate, import_ledger, missing, states
-from liza.scopes.claims.change import ClaimResult, Context, Frozen
-from liza.scopes.claims.evaluate import SCOPE
+from liza.scopes.claims.change import ClaimResult, Context, Frozen, context_of
+from liza.scopes.claims.evaluate import CLAIMS
 from liza.scopes.claims.states import Fields, Round
-from liza.scopes.inbox import record_or_queue
-from liza.scopes.payload import dump
-from liza.scopes.records import Event, named_records, put_record
-from liza.store import backups, edit
+from liza.scopes.payload import dump, load_fields
+from liza.scopes.records import named_records, put_record
+from liza.scopes.scope import Event, Outcome
 from liza.store.document import Document
+from liza.store.inbox import EntryBoard, Recording
 from liza.text import value_text
 
 LONGEST = 100  # characters of an id
 
 
-def add_claim(context: Context, name: str, fields: Fields) -> ClaimResult:
+def add_claim(context: Context, name: str, fields: Fields) -> Recording[ClaimResult]:
     """Put a claim on the blackboard; one that is there with the same words stays as it is."""
     check_name(name)
 
@@ -37,14 +38,21 @@ def add_claim(context: Context, name: str, fields: Fields) -> ClaimResult:
             raise Refused(f"there is a claim {name} already, with another {others[0]}", hint=hint, file=document.file)
         return Outcome(dict(claim))
 
-    def act() -> ClaimResult:
+    def make() -> ClaimResult:
         return change.claim_result(context, name, change.change_claim(context, name, after))
 
-    moment = format_time(context.now)
-    return record_or_queue(context.board, "claim", lambda: {"claim": name, "fields": dump(fields)}, moment, act)
+    return Recording(
+        context.board, "claim", lambda: {"claim": name, "fields": dump(fields)}, format_time(context.now), make
+    )
 
 
-def record_round(context: Context, name: str, given: Round) -> ClaimResult:
+def enter_claim(board: EntryBoard, fields: Mapping[str, Any], now: datetime) -> None:
+    """Make the change that a new claim in the inbox asks for."""
+    given = load_fields(fields, claim=str, fields=Fields)
+    add_claim(context_of(board, now), given["claim"], given["fields"]).make()
+
+
+def record_round(context: Context, name: str, given: Round) -> Recording[ClaimResult]:
     """Record one round of review, and evaluate the claim at once."""
 
     def after(document: Document, claim: Mapping[str, Any]) -> Outcome:
@@ -53,12 +61,20 @@ def record_round(context: Context, name: str, given: Round) -> ClaimResult:
         grown = states.add_round(claim, given._replace(cycle=cycle), context.now)
         return change.reconcile_claim(context, document, name, grown)
 
-    def act() -> ClaimResult:
+    def make() -> ClaimResult:
         return change.change_unfrozen(context, name, "so no round is recorded", after)
 
-    return record_or_queue(
-        context.board, "round", lambda: {"claim": name, "round": dump(given)}, format_time(context.now), act
+    return Recording(
+        context.board, "round", lambda: {"claim": name, "round": dump(given)}, format_time(context.now), make
     )
+
+
+def enter_round(board: EntryBoard, fields: Mapping[str, Any], now: datetime) -> None:
+    """Make the change that a round in the inbox asks for; it is refused before the claim is frozen, not after."""
+    given = load_fields(fields, claim=str, round=Round)
+    context = context_of(board, now)
+    board.allowed = lambda document: change.require_not_frozen(context, document, given["claim"])
+    record_round(context, given["claim"], given["round"]).make()
 
 
 def check_name(name: str) -> None:
@@ -78,23 +94,19 @@ def import_claims(context: Context, found: Mapping[str, Mapping[str, Any]], file
     """Put the claims of a ledger on the blackboard, all in one change. A claim that is there stays as it is."""
 
     def revised(document: Document) -> tuple[bytes, tuple[Imported, tuple[Event, ...]]]:
-        section = document.data.get(SCOPE.section)
-        known = {name for _, name, _ in named_records(section, SCOPE.name)}
+        section = document.data.get(CLAIMS.name)
+        known = {name for _, name, _ in named_records(section, CLAIMS.scope)}
         new = {name: claim for name, claim in found.items() if name not in known}
         for name, claim in new.items():
-            section = put_record(section, name, import_ledger.new_record(claim, format_time(context.now)), SCOPE.name)
-        reconciled = evaluate.reconcile({**document.data, SCOPE.section: section}, context.rules, {}, context.now)
-        mine = tuple(event for event in reconciled.events if event.name in new)
-        event = Event("claim", file, "imported", f"{len(new)} claims were imported from {file}: {', '.join(new)[:400]}")
-        disputed = tuple(event.name for event in mine if event.kind == "disputed")
-        imported = Imported(tuple(new), tuple(name for name in found if name in known), disputed)
+            section = put_record(section, name, import_ledger.new_record(claim, format_time(context.now)), CLAIMS.scope)
+        reconciled = evaluate.reconcile_claims({**document.data, CLAIMS.name: section}, context.rules, context.now)
+        mine = [event.name for event in reconciled.events if event.name in new and event.kind == "disputed"]
+        imported = Imported(tuple(new), tuple(name for name in found if name in known), tuple(mine))
         if not new:
             return document.raw, (imported, ())
-        backups.save_backup(context.board.paths, document.raw, context.now)
-        for name, copies in reconciled.archived:
-            evaluate.archive(context.board.paths, name, copies)
-        raw = edit.replace_section(document, SCOPE.section, reconciled.section)
-        return raw, (imported, (event, *reconciled.events))
+        event = Event("claim", file, "imported", f"{len(new)} claims were imported from {file}: {', '.join(new)[:400]}")
+        done = reconciled._replace(events=(event, *reconciled.events))
+        return apply_reconciled(context.board, document, CLAIMS, done, context.now), (imported, done.events)
 
     imported, events = context.board.change(revised)
     log_events(context.board.paths, events, context.now)

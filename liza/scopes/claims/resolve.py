@@ -8,7 +8,6 @@ from shlex import quote
 from typing import Any
 
 from liza.errors import Refused
-from liza.scopes.change import Outcome
 from liza.scopes.claims import change, dependencies, evaluate, missing, parties, states
 from liza.scopes.claims.change import ClaimResult, Context, Frozen, ways_out
 from liza.scopes.claims.disputes import (
@@ -25,6 +24,7 @@ from liza.scopes.claims.disputes import (
 from liza.scopes.claims.fields import DISPUTED, KILLED, OPEN, STATUSES, disputes_of, is_frozen, is_taken_out, status_of
 from liza.scopes.claims.states import Fields
 from liza.scopes.records import find_record
+from liza.scopes.scope import Outcome
 from liza.store.document import Document
 from liza.text import closest_match, value_text
 
@@ -48,16 +48,15 @@ def promote_claim(context: Context, name: str, status: str, why: str | None, by:
         change.require_not_killed(name, claim)
         if status_of(claim) == word:
             return Outcome(dict(claim))
-        section = missing.restore_missing(
-            context.board, evaluate.reconciled_section(document, context.rules, context.now)
-        )
+        claims = evaluate.reconcile_claims(document.data, context.rules, context.now).section
+        section = missing.restore_missing(context.board, claims)
         if awaits_review(claim):
             raise Refused(
                 f"claim {name} left its dispute by new data and was not reviewed since, so it is not promoted",
                 hint=f"record the test: liza claim round {quote(name)} --test NAME=RESULT",
             )
         if chain := dependencies.chain_to_dispute(section, name):
-            found = find_record(section, chain[-1], evaluate.SCOPE.name)
+            found = find_record(section, chain[-1], evaluate.CLAIMS.scope)
             raise _blocked_by(name, chain, ways_out(chain[-1], found is not None and is_taken_out(found[1])))
         return states.end_claim(name, claim, word, why, by, change.latest_cycle(document), context.now)
 
@@ -114,7 +113,7 @@ def resolve_dispute(
 def _as_frozen(context: Context, document: Document, name: str) -> Outcome:
     """The claim as the next check would find it, with its dispute where that, or the claim, was deleted by hand."""
     lost = missing.find_missing_of(context.board, name)
-    if lost is not None and evaluate.read_record(document, name) is None:
+    if lost is not None and evaluate.read_claim(document, name) is None:
         return Outcome(lost.put_back(None))
     first = change.reconcile_claim(context, document, name, change.require_claim(document, name))
     return first if lost is None else first._replace(record=lost.put_back(first.record))

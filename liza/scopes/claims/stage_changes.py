@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 from liza.errors import Refused
 from liza.model import MAPPINGS
 from liza.scopes.change import log_events, unknown_record
-from liza.scopes.claims import evaluate, missing, stages
+from liza.scopes.claims import evaluate, frozen_copies, missing, stages
 from liza.scopes.claims.change import Context, ways_out
 from liza.scopes.claims.disputes import NEW_DATA, mark_for_reexamination
 from liza.scopes.claims.fields import is_frozen
 from liza.scopes.claims.stages import Blocker
-from liza.scopes.records import Event, Reconciled, change_each, find_record
+from liza.scopes.records import change_each, find_record
+from liza.scopes.scope import Event, Reconciled
 from liza.store import backups
 from liza.store.document import Document
 from liza.store.edit import revise
@@ -99,7 +100,7 @@ def add_data(context: Context, reference: str, only: tuple[str, ...]) -> StageRe
             events.extend(outcome.events)
             return outcome.record
 
-        marked = change_each(found.section, evaluate.SCOPE.name, change)
+        marked = change_each(found.section, evaluate.CLAIMS.scope, change)
         event = Event("stage", reference, "data", f"new data: {reference}")
         section = stages.with_data(document.data.get("stages"), reference, context.now)
         return Change(section, marked, (*found.events, event, *events), found.archived)
@@ -143,7 +144,7 @@ def _change(context: Context, name: str, after: Callable[[Document], Change]) ->
         if raw != document.raw:
             backups.save_backup(context.board.paths, document.raw, context.now)
             for claim, copies in made.archived:
-                evaluate.archive(context.board.paths, claim, copies)
+                frozen_copies.keep_copy(context.board.paths, claim, copies)
         return raw, made
 
     made = context.board.change(revised)
@@ -155,13 +156,13 @@ def _change(context: Context, name: str, after: Callable[[Document], Change]) ->
 
 def _reconciled(context: Context, document: Document, section: Any) -> Reconciled:
     """The claims after the rules were applied, with the new stages."""
-    return evaluate.reconcile({**document.data, "stages": section}, context.rules, {}, context.now)
+    return evaluate.reconcile_claims({**document.data, "stages": section}, context.rules, context.now)
 
 
 def _disputed(document: Document, section: Any, name: str) -> str:
-    found = find_record(section, name, evaluate.SCOPE.name)
+    found = find_record(section, name, evaluate.CLAIMS.scope)
     if found is None:
-        raise unknown_record(document, evaluate.SCOPE, name)
+        raise unknown_record(document, evaluate.CLAIMS, name)
     if not isinstance(found[1], MAPPINGS) or not is_frozen(found[1]):
         hint = "see which are with: liza claim list"
         raise Refused(f"claim {name} is not in dispute: there is nothing to re-examine", hint=hint)

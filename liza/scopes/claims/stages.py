@@ -10,9 +10,10 @@ from liza.model import MAPPINGS, format_time
 from liza.rules.same import same_key
 from liza.scopes.claims import freeze
 from liza.scopes.claims.fields import DISPUTED, is_frozen, is_taken_out, unusable_fields
-from liza.scopes.records import Event, Scope, find_record, named_records, put_record
+from liza.scopes.records import Section, find_record, named_records, put_record
+from liza.scopes.scope import Event
 
-SCOPE = Scope("stage", "stages", "liza stage list")
+STAGES = Section("stage", "stages", "liza stage list")
 ACTIVE, PASSED, CLOSED, PENDING = "ACTIVE", "PASSED", "CLOSED", "PENDING"
 _ACTIVE = (ACTIVE, "CURRENT", "IN_PROGRESS", "RUNNING", "OPEN")  # words that people have for it
 
@@ -27,7 +28,7 @@ def current_stage(section: Any) -> str | None:
 
 def statuses(section: Any) -> Iterator[tuple[str, str]]:
     """Each stage with its status in capitals."""
-    for _, name, stage in named_records(section, SCOPE.name):
+    for _, name, stage in named_records(section, STAGES.scope):
         if name and isinstance(stage, MAPPINGS):
             yield name, str(stage.get("status") or "").strip().upper()
 
@@ -39,7 +40,7 @@ def is_last(name: str, last: str) -> bool:
 
 def known_name(section: Any, name: str, last: str) -> str:
     """The name of a stage as the blackboard or the settings have it; `s5` is not another stage than `S5`."""
-    names = [*(label for _, label, _ in named_records(section, SCOPE.name)), last]
+    names = [*(label for _, label, _ in named_records(section, STAGES.scope)), last]
     return next((label for label in names if same_key(label) == same_key(name)), name)
 
 
@@ -55,7 +56,7 @@ def is_beyond(section: Any, name: str, last: str) -> bool:
     (stem, *number), (last_stem, *last_number) = _parts(name), _parts(last)
     if number and last_number and stem == last_stem:
         return number > last_number
-    places = [same_key(label) for _, label, _ in named_records(section, SCOPE.name)]
+    places = [same_key(label) for _, label, _ in named_records(section, STAGES.scope)]
     ends = [place for place in places if place == same_key(last)]
     if not ends and last_number:
         ends = [place for place in places if len(parts := _parts(place)) > 1 and parts[0] == last_stem]
@@ -84,39 +85,39 @@ def enter_stage(section: Any, name: str, last: str, now: datetime) -> Moved:
     Who goes back from the last stage has not passed it: it is to be entered again.
     """
     is_back = not is_beyond(section, name, last)
-    found = find_record(section, name, SCOPE.name)
+    found = find_record(section, name, STAGES.scope)
     was = current_stage(section)
     if was == name:
         return Moved(section)
-    for _, label, stage in list(named_records(section, SCOPE.name)):
+    for _, label, stage in list(named_records(section, STAGES.scope)):
         if label != name and isinstance(stage, MAPPINGS) and str(stage.get("status") or "").strip().upper() in _ACTIVE:
             status = PENDING if is_back and is_last(label, last) else PASSED
-            section = put_record(section, label, {**stage, "status": status}, SCOPE.name)
+            section = put_record(section, label, {**stage, "status": status}, STAGES.scope)
     kept = {key: value for key, value in (found[1] if found else {}).items() if not key.startswith("closed_")}
-    section = put_record(section, name, {**kept, "status": ACTIVE, "entered_at": format_time(now)}, SCOPE.name)
+    section = put_record(section, name, {**kept, "status": ACTIVE, "entered_at": format_time(now)}, STAGES.scope)
     said = f"the pipeline is in stage {name}" + (f", it was in {was}" if was else "")
     return Moved(section, (Event("stage", name, "advanced", said),))
 
 
 def close_stage(section: Any, name: str, by: str, now: datetime) -> Moved:
-    found = find_record(section, name, SCOPE.name)
+    found = find_record(section, name, STAGES.scope)
     stage = found[1] if found else {}
     if stage.get("status") == CLOSED:
         return Moved(section)
     done = {**stage, "status": CLOSED, "closed_at": format_time(now), "closed_by": by}
     said = f"stage {name} was closed by {by}"
-    return Moved(put_record(section, name, done, SCOPE.name), (Event("stage", name, "closed", said),))
+    return Moved(put_record(section, name, done, STAGES.scope), (Event("stage", name, "closed", said),))
 
 
 def with_data(section: Any, reference: str, now: datetime) -> Any:
     """New data or tools are noted at the stage in which they came; where there is no stage, the log alone has them."""
     names = [name for name, status in statuses(section) if status in _ACTIVE]
-    found = find_record(section, names[-1], SCOPE.name) if names else None
+    found = find_record(section, names[-1], STAGES.scope) if names else None
     if found is None:
         return section
     listed = found[1].get("data")
     data = [*(listed if isinstance(listed, list | tuple) else ()), {"ref": reference, "timestamp": format_time(now)}]
-    return put_record(section, names[-1], {**found[1], "data": data}, SCOPE.name)
+    return put_record(section, names[-1], {**found[1], "data": data}, STAGES.scope)
 
 
 # --- the last stage -------------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from liza.model import MAPPINGS, Match, Record, format_time
-from liza.scopes.change import Outcome
 from liza.scopes.claims import derived
 from liza.scopes.claims.disputes import (
     accept_manual_decision,
@@ -29,7 +28,7 @@ from liza.scopes.claims.fields import (
 from liza.scopes.claims.objections import SAME_BY, Objection
 from liza.scopes.claims.settings import Settings
 from liza.scopes.evaluator import Evaluator, reason_text
-from liza.scopes.records import Event
+from liza.scopes.scope import Event, Outcome
 
 
 class Round(NamedTuple):

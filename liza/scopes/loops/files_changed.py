@@ -14,6 +14,7 @@ from liza.scopes.loops.record import Iteration, LoopResult, record_iteration
 from liza.scopes.loops.settings import Settings
 from liza.store import files
 from liza.store.board import Board
+from liza.store.inbox import Recording
 from liza.store.paths import Paths
 
 
@@ -31,18 +32,14 @@ class Measured(NamedTuple):
 def record_measured(
     board: Board, name: str, iteration: Iteration, workdirs: Sequence[str], rules: RuleSet, settings: Settings,
     now: datetime,
-) -> LoopResult:  # fmt: skip
+) -> Recording[LoopResult]:  # fmt: skip
     """Record one iteration; without a number of changed files, measure it in the work trees."""
     if iteration.files_changed is not None:
-        result = record_iteration(board, name, iteration, rules, settings, now)
-        delete_snapshot(board.paths, name)
-        return result
+        recording = record_iteration(board, name, iteration, rules, settings, now)
+        return recording.then(lambda: delete_snapshot(board.paths, name))
     measured = measure_files_changed(board.paths, name, workdirs)
-    result = record_iteration(
-        board, name, iteration._replace(files_changed=measured.files_changed), rules, settings, now
-    )
-    measured.keep()
-    return result
+    counted = iteration._replace(files_changed=measured.files_changed)
+    return record_iteration(board, name, counted, rules, settings, now).then(measured.keep)
 
 
 def measure_files_changed(paths: Paths, loop: str, workdirs: Sequence[str]) -> Measured:

@@ -1,6 +1,6 @@
 """Record an iteration, reset a loop or probe it: each is one change of the blackboard under the lock."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -8,15 +8,17 @@ from liza.errors import Refused, Unreadable
 from liza.model import format_time
 from liza.rules.evaluate import RuleSet
 from liza.scopes import records
-from liza.scopes.change import Outcome, change_record, unknown_record
+from liza.scopes.change import change_known, change_record, read_usable
 from liza.scopes.evaluator import Evaluator
-from liza.scopes.inbox import record_or_queue
 from liza.scopes.loops import evaluate, states
+from liza.scopes.loops.evaluate import LOOPS
 from liza.scopes.loops.fields import COMPLETE, OPEN, OUTCOMES, status_of
 from liza.scopes.loops.settings import Settings
-from liza.scopes.payload import dump
+from liza.scopes.payload import dump, load_fields
+from liza.scopes.scope import Outcome
 from liza.store.board import Board
 from liza.store.document import Document
+from liza.store.inbox import EntryBoard, Recording
 from liza.text import printable, value_text
 from liza.toolerrors.errors import Error
 
@@ -89,51 +91,56 @@ class LoopResult(NamedTuple):
 
 def record_iteration(
     board: Board, name: str, iteration: Iteration, rules: RuleSet, settings: Settings, now: datetime
-) -> LoopResult:
-    """Add one iteration and evaluate the loop at once; `NotEvaluated` where it waits in the inbox instead."""
+) -> Recording[LoopResult]:
+    """Add one iteration and evaluate the loop at once."""
     _check_iteration(name, iteration)
     error = iteration.error
     found = None if error is None else {key: value for key, value in error._asdict().items() if value is not None}
     evaluator = evaluate.evaluator_for(rules, settings, now)
 
-    def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
-        loop = evaluate.read_record(document, name) or states.new_loop()
-        return states.add_iteration(name, loop, iteration.fields(now), found, evaluator)
+    def change(document: Document, loop: Mapping[str, Any] | None) -> Outcome:
+        return states.add_iteration(name, loop or states.new_loop(), iteration.fields(now), found, evaluator)
 
     def fields() -> Mapping[str, Any]:
         return {"loop": name, "iteration": dump(iteration), "project": settings.project}
 
-    outcome = record_or_queue(board, "iteration", fields, format_time(now), lambda: _change(board, name, after, now))
-    return _result(name, outcome, evaluator)
+    def make() -> LoopResult:
+        return _result(name, change_record(board, LOOPS, name, change, now), evaluator)
+
+    return Recording(board, "iteration", fields, format_time(now), make)
+
+
+def enter_iteration(board: EntryBoard, fields: Mapping[str, Any], now: datetime) -> None:
+    """Make the change that an iteration in the inbox asks for."""
+    given = load_fields(fields, loop=str, iteration=Iteration, project=str | None)
+    rules, settings = evaluate.load_rules(board.paths, {"project": given["project"]})
+    record_iteration(board, given["loop"], given["iteration"], rules, settings, now).make()
 
 
 def reset_loop(
     board: Board, name: str, why: str | None, by: str, rules: RuleSet, settings: Settings, now: datetime,
     how: str = "reset",
 ) -> LoopResult:  # fmt: skip
-    """Close a loop and set its counters to 0. `how` is what the history says: reset, or automatic."""
+    """Close a loop and set its counters to 0. `how` goes into the history: reset, or automatic."""
 
-    def after(document: Document, loop: Mapping[str, Any] | None) -> Outcome:
-        if loop is None:
-            raise unknown_record(document, evaluate.SCOPE, name)
+    def change(loop: Mapping[str, Any]) -> Outcome:
         return states.close_loop(name, loop, how, why, now, by)
 
-    return _result(name, _change(board, name, after, now), evaluate.evaluator_for(rules, settings, now))
+    outcome = change_known(board, LOOPS, name, change, now, ignored=None)  # a reset fixes what cannot be used
+    return _result(name, outcome, evaluate.evaluator_for(rules, settings, now))
 
 
 def probe_loop(board: Board, name: str, by: str, rules: RuleSet, settings: Settings, now: datetime) -> LoopResult:
     """Let an open loop try one iteration, once it has cooled down; any other loop stays as it is."""
 
-    def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
-        loop = evaluate.read_record(document, name)
-        if loop is None:
-            raise unknown_record(document, evaluate.SCOPE, name)
+    def change(loop: Mapping[str, Any]) -> Outcome:
         if status_of(loop) != OPEN:
             return Outcome(dict(loop))
         _require_probe(name, loop, settings, now)
         return states.start_probe(name, loop, "probe", now, by)
 
-    return _result(name, _change(board, name, after, now), evaluate.evaluator_for(rules, settings, now))
+    outcome = change_known(board, LOOPS, name, change, now)
+    return _result(name, outcome, evaluate.evaluator_for(rules, settings, now))
 
 
 def _require_probe(name: str, loop: Mapping[str, Any], settings: Settings, now: datetime) -> None:
@@ -152,7 +159,7 @@ def read_loop(board: Board, name: str, rules: RuleSet, settings: Settings, now: 
     What other programs wrote into it is evaluated, and not written.
     """
     try:
-        loop = evaluate.read_record(board.read(), name) or states.new_loop()
+        loop = read_usable(board.read(), LOOPS, name) or states.new_loop()
     except Unreadable as error:
         raise board.with_backup(error) from None
     return evaluate_loop(name, loop, rules, settings, now)
@@ -162,12 +169,6 @@ def evaluate_loop(name: str, loop: Mapping[str, Any], rules: RuleSet, settings: 
     """The same for a loop that was read before."""
     evaluator = evaluate.evaluator_for(rules, settings, now)
     return _result(name, states.reconcile_record(name, loop, evaluator)._replace(events=()), evaluator)
-
-
-def _change(
-    board: Board, name: str, after: Callable[[Document, Mapping[str, Any] | None], Outcome], now: datetime
-) -> Outcome:
-    return change_record(board, evaluate.SCOPE, name, after, now, evaluate.archive)
 
 
 def _result(name: str, outcome: Outcome, evaluator: Evaluator[Settings]) -> LoopResult:

@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from liza.model import MAPPINGS, Match, Record, format_time, parse_time
-from liza.scopes.change import Outcome
 from liza.scopes.evaluator import Evaluator, reason_text
 from liza.scopes.loops import derived
 from liza.scopes.loops.fields import (
@@ -26,7 +25,8 @@ from liza.scopes.loops.fields import (
     status_of,
 )
 from liza.scopes.loops.settings import Settings
-from liza.scopes.records import Event, list_of, mappings_of
+from liza.scopes.records import list_of, mappings_of
+from liza.scopes.scope import Event, Outcome
 
 RESET_ONLY = "absolute_max"  # the rule whose trips no probe closes
 KEPT = 100  # iterations that stay on the blackboard

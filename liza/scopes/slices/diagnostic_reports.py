@@ -9,14 +9,16 @@ from typing import Any
 from liza import templates
 from liza.errors import Refused, Unreadable
 from liza.model import MAPPINGS, Problem
-from liza.scopes.change import Outcome, change_record, unknown_record
-from liza.scopes.records import Event, list_of, mappings_of
-from liza.scopes.slices import diagnosis, evaluate, scope_files
+from liza.scopes.change import change_known, read_usable, unknown_record
+from liza.scopes.records import list_of, mappings_of
+from liza.scopes.scope import Event, Outcome
+from liza.scopes.slices import diagnosis, scope_files
 from liza.scopes.slices.diagnosis import Report
+from liza.scopes.slices.evaluate import SLICES
 from liza.scopes.slices.fields import ACTIVE, open_trip, status_of
 from liza.store import emit, files
 from liza.store.board import Board
-from liza.store.document import Document, parse
+from liza.store.document import parse
 from liza.store.files import open_regular
 from liza.store.paths import Paths
 from liza.store.values import identical
@@ -147,9 +149,9 @@ def reports_of_trip(paths: Paths, name: str, record: Mapping[str, Any]) -> list[
 def find_report(board: Board, name: str, test: str | None) -> tuple[Report, str]:
     """The report that is meant, and where it is."""
     document = board.read()
-    record = evaluate.read_record(document, name)
+    record = read_usable(document, SLICES, name)
     if record is None:
-        raise unknown_record(document, evaluate.SCOPE, name)
+        raise unknown_record(document, SLICES, name)
     entry = _find_entry(record, name, test)
     write_missing_reports(board.paths, name, record)
     known = read_report(board.paths, entry) or _known_report(board.paths, name, record, text_of(entry.get("test")))
@@ -214,12 +216,7 @@ def complete_report(
     except OSError as error:
         raise Refused(f"it could not be written: {error.strerror}", hint="make room or permission", file=file) from None
 
-    def after(document: Document, record: Mapping[str, Any] | None) -> Outcome:
-        if record is None:
-            raise unknown_record(document, evaluate.SCOPE, name)
-        return _mark_complete(name, record, done, by)
-
-    change_record(board, evaluate.SCOPE, name, after, now)
+    change_known(board, SLICES, name, lambda record: _mark_complete(name, record, done, by), now, ignored=None)
     return done, file
 
 

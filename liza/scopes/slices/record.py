@@ -1,26 +1,30 @@
 """Slices on the blackboard: a test that is started, the attempts at it, each in one change under the lock."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from liza.errors import Refused
+from liza.errors import Refused, Unreadable
 from liza.model import format_time
 from liza.rules.evaluate import RuleSet
 from liza.scopes import records
-from liza.scopes.change import Outcome, change_record, unknown_record
-from liza.scopes.inbox import record_or_queue
-from liza.scopes.payload import dump
-from liza.scopes.records import Event, list_of, mappings_of
+from liza.scopes.change import change_known, change_record, read_usable, unknown_record
+from liza.scopes.payload import dump, load_fields
+from liza.scopes.records import list_of, mappings_of
+from liza.scopes.rules_file import read_rules
+from liza.scopes.scope import Event, Outcome
 from liza.scopes.slices import derived, evaluate, scope_lock, states, texts
+from liza.scopes.slices.evaluate import SLICES
 from liza.scopes.slices.fields import ACTIVE, REFUSED, open_trip, status_of, stop_reason
 from liza.scopes.slices.rollback_bases import Base, WentBack
 from liza.scopes.slices.states import Attempt
 from liza.store.board import Board
 from liza.store.document import Document
+from liza.store.inbox import EntryBoard, Recording
 from liza.text import cut_line, text_of, value_text
 from liza.toolerrors import results
 
+RESET_FIXES = ("status",)  # a field that a reset puts right, whatever is in it
 MAX_TEST_NAME = 1_000
 
 
@@ -49,28 +53,29 @@ class SliceResult(NamedTuple):
 def start_test(
     board: Board, name: str, test: str, strategy: str, base: Base | None, rules: RuleSet, now: datetime,
     files: Sequence[str] = (),
-) -> SliceResult:  # fmt: skip
+) -> Recording[SliceResult]:  # fmt: skip
     """Begin to work on a test; the first time, with where the slice began."""
     check_name(name)
     check_test_name(test)
     evaluator = evaluate.evaluator_for(rules, now)
-    before: list[Mapping[str, Any]] = []
 
-    def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
-        before[:] = [evaluate.read_record(document, name) or states.new_slice(name)]
-        return states.start_test(name, before[0], test, strategy, base, evaluator, files)
+    def change(document: Document, slice_: Mapping[str, Any] | None) -> Outcome:
+        return states.start_test(name, slice_ or states.new_slice(name), test, strategy, base, evaluator, files)
 
     def fields() -> Mapping[str, Any]:
         return {"slice": name, "test": test, "strategy": strategy, "base": dump(base), "files": list(files)}
 
-    outcome = record_or_queue(board, "start", fields, format_time(now), lambda: _change(board, name, after, now))
-    return _result_with_reports(board, name, outcome, rules, now, _repeats(before[0], [strategy]))
+    def make() -> SliceResult:
+        outcome = change_record(board, SLICES, name, change, now)
+        return _result_with_reports(board, name, outcome, rules, now, _repeats(outcome.before, [strategy]))
+
+    return Recording(board, "start", fields, format_time(now), make)
 
 
 def record_attempts(
     board: Board, name: str, attempts: Sequence[Attempt], rules: RuleSet, now: datetime,
     reports: Sequence[str] = (), *, once: bool = False, without_start: bool = False,
-) -> SliceResult:  # fmt: skip
+) -> Recording[SliceResult]:  # fmt: skip
     """Add the results of one run of tests, and evaluate the slice at once.
 
     With `once` nothing is recorded where one of the reports was read before; that is decided under the lock.
@@ -80,44 +85,49 @@ def record_attempts(
         if each.test is not None:
             check_test_name(each.test)
     evaluator = evaluate.evaluator_for(rules, now)
-    before: list[Mapping[str, Any]] = []
 
-    def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
-        before[:] = [evaluate.read_record(document, name) or states.new_slice(name)]
-        if once and is_known_report(before[0], reports):
-            return Outcome(dict(before[0]))
-        return states.add_attempts(name, before[0], attempts, evaluator, reports, without_start)
+    def change(document: Document, slice_: Mapping[str, Any] | None) -> Outcome:
+        if once and is_known_report(slice_, reports):
+            return Outcome(dict(slice_ or {}))
+        before = slice_ or states.new_slice(name)
+        return states.add_attempts(name, before, attempts, evaluator, reports, without_start)
 
     def fields() -> Mapping[str, Any]:
         how = {"reports": list(reports), "once": once, "without_start": without_start}
         return {"slice": name, "attempts": dump(attempts), **how}
 
-    outcome = record_or_queue(board, "attempts", fields, format_time(now), lambda: _change(board, name, after, now))
-    if once and is_known_report(before[0], reports):
-        return _result(name, outcome, rules, now)._replace(repeated=True)
-    tried = [each.strategy for each in attempts if each.result == results.FAILED]
-    done = _result_with_reports(board, name, outcome, rules, now, _repeats(before[0], tried))
-    last = mappings_of(outcome.record, "attempts")[-len(attempts) :] if attempts else []
-    return done._replace(refused=any(each.get("result") == REFUSED for each in last))
+    def make() -> SliceResult:
+        outcome = change_record(board, SLICES, name, change, now)
+        if once and is_known_report(outcome.before, reports):
+            return _result(name, outcome, rules, now)._replace(repeated=True)
+        tried = [each.strategy for each in attempts if each.result == results.FAILED]
+        done = _result_with_reports(board, name, outcome, rules, now, _repeats(outcome.before, tried))
+        last = mappings_of(outcome.record, "attempts")[-len(attempts) :] if attempts else []
+        return done._replace(refused=any(each.get("result") == REFUSED for each in last))
+
+    return Recording(board, "attempts", fields, format_time(now), make)
 
 
-def is_known_report(record: Mapping[str, Any], reports: Sequence[str]) -> bool:
-    return not set(reports).isdisjoint(text_of(each) for each in list_of(record, "reports_read"))
+def is_known_report(record: Mapping[str, Any] | None, reports: Sequence[str]) -> bool:
+    return not set(reports).isdisjoint(text_of(each) for each in list_of(record or {}, "reports_read"))
 
 
-def arch_stop(board: Board, name: str, why: str, by: str | None, rules: RuleSet, now: datetime) -> SliceResult:
+def arch_stop(
+    board: Board, name: str, why: str, by: str | None, rules: RuleSet, now: datetime
+) -> Recording[SliceResult]:
     """Stop a slice because its work needs another architecture; also one that has not begun."""
     check_name(name)
 
-    def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
-        record = evaluate.read_record(document, name) or states.new_slice(name)
-        return states.arch_stop(name, record, why, by, now)
+    def change(document: Document, slice_: Mapping[str, Any] | None) -> Outcome:
+        return states.arch_stop(name, slice_ or states.new_slice(name), why, by, now)
 
     def fields() -> Mapping[str, Any]:
         return {"slice": name, "why": why, "by": by}
 
-    outcome = record_or_queue(board, "arch_stop", fields, format_time(now), lambda: _change(board, name, after, now))
-    return _result_with_reports(board, name, outcome, rules, now)
+    def make() -> SliceResult:
+        return _result_with_reports(board, name, change_record(board, SLICES, name, change, now), rules, now)
+
+    return Recording(board, "arch_stop", fields, format_time(now), make)
 
 
 def reset_slice(
@@ -126,66 +136,61 @@ def reset_slice(
 ) -> SliceResult:  # fmt: skip
     """Set all counters of a slice to 0; its finished attempts are in its history afterwards."""
 
-    def after(document: Document, record: Mapping[str, Any] | None) -> Outcome:
-        if record is None:
-            raise unknown_record(document, evaluate.SCOPE, name)
-        evaluate.read_record(document, name, ignored=("status",))  # a reset fixes an unknown status
-        return states.reset_slice(name, record, "reset", guidance, by, now, rolled_back, went_back)
+    def change(slice_: Mapping[str, Any]) -> Outcome:
+        return states.reset_slice(name, slice_, "reset", guidance, by, now, rolled_back, went_back)
 
-    return _result(name, _change(board, name, after, now), rules, now)
+    return _result(name, change_known(board, SLICES, name, change, now, ignored=RESET_FIXES), rules, now)
 
 
 def justify_file(
     board: Board, name: str, file: str, test: str, reason: str, relationship: str, now: datetime
-) -> Mapping[str, Any]:
+) -> Recording[Mapping[str, Any]]:
     """Record why a file outside the scope has to be changed."""
     check_name(name)
 
-    def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
-        record = evaluate.read_record(document, name, ignored=("status",)) or states.new_slice(name)
-        said = f"slice {name} may change {value_text(file, 200)}: {reason}"
-        changed = scope_lock.add_justification(record, file, test, reason, relationship, now)
-        return Outcome(changed, (Event("slice", name, "justified", said),))
+    def change(document: Document, slice_: Mapping[str, Any] | None) -> Outcome:
+        text = f"slice {name} may change {value_text(file, 200)}: {reason}"
+        before = slice_ or states.new_slice(name)
+        changed = scope_lock.add_justification(before, file, test, reason, relationship, now)
+        return Outcome(changed, (Event("slice", name, "justified", text),))
 
     def fields() -> Mapping[str, Any]:
         return {"slice": name, "file": file, "test": test, "reason": reason, "relationship": relationship}
 
-    return record_or_queue(
-        board, "justification", fields, format_time(now), lambda: _change(board, name, after, now)
-    ).record
+    def make() -> Mapping[str, Any]:
+        return change_record(board, SLICES, name, change, now, ignored=RESET_FIXES).record
+
+    return Recording(board, "justification", fields, format_time(now), make)
 
 
 def record_violations(board: Board, name: str, files: Sequence[str], now: datetime) -> Mapping[str, Any]:
-    """Record which changed files are outside the scope and not justified; none takes back what was recorded before."""
+    """Record which changed files are outside the scope and not justified; an empty list removes no earlier record."""
 
-    def after(document: Document, record: Mapping[str, Any] | None) -> Outcome:
-        if record is None:
-            raise unknown_record(document, evaluate.SCOPE, name)
-        known = {each.get("file") for each in mappings_of(record, "scope_violations")}
+    def change(slice_: Mapping[str, Any]) -> Outcome:
+        known = {each.get("file") for each in mappings_of(slice_, "scope_violations")}
         new = [file for file in files if file not in known]
-        said = f"slice {name} changed files outside its scope: {', '.join(value_text(file) for file in new[:10])}"
-        events = (Event("slice", name, "scope_violated", said),) if new else ()
-        return Outcome(scope_lock.set_violations(record, files, now), events)
+        text = f"slice {name} changed files outside its scope: {', '.join(value_text(file) for file in new[:10])}"
+        events = (Event("slice", name, "scope_violated", text),) if new else ()
+        return Outcome(scope_lock.set_violations(slice_, files, now), events)
 
-    return _change(board, name, after, now).record
+    return change_known(board, SLICES, name, change, now, ignored=None).record
 
 
 def find_slice(board: Board, name: str) -> Mapping[str, Any]:
     """The slice with that name, as written."""
-    document = board.read()
-    record = evaluate.read_record(document, name, ignored=("status",))
-    if record is None:
-        raise unknown_record(document, evaluate.SCOPE, name)
-    return record
+    return _require_slice(board.read(), name, ignored=RESET_FIXES)
 
 
 def read_slice(board: Board, name: str, rules: RuleSet, now: datetime) -> SliceResult:
-    """A slice as it is now, with what the rules say of what others wrote into it."""
-    document = board.read()
-    record = evaluate.read_record(document, name)
-    if record is None:
-        raise unknown_record(document, evaluate.SCOPE, name)
-    return evaluate_slice(name, record, rules, now)
+    """A slice as it is now, evaluated with what other programs wrote into it."""
+    return evaluate_slice(name, _require_slice(board.read(), name), rules, now)
+
+
+def _require_slice(document: Document, name: str, ignored: Sequence[str] = ()) -> Mapping[str, Any]:
+    slice_ = read_usable(document, SLICES, name, ignored)
+    if slice_ is None:
+        raise unknown_record(document, SLICES, name)
+    return slice_
 
 
 def evaluate_slice(name: str, record: Mapping[str, Any], rules: RuleSet, now: datetime) -> SliceResult:
@@ -220,20 +225,49 @@ def _result(name: str, outcome: Outcome, rules: RuleSet, now: datetime, warnings
     )
 
 
-def _repeats(record: Mapping[str, Any], strategies: Sequence[str]) -> list[str]:
-    """What was tried before without success should not be tried again."""
-    found = ((each, texts.find_repeated_strategy(each, record)) for each in dict.fromkeys(strategies) if each.strip())
-    return [
-        f"this strategy was tried before and failed: {cut_line(earlier, 200)}"
-        for _, earlier in found
-        if earlier is not None
-    ]
+def _repeats(record: Mapping[str, Any] | None, strategies: Sequence[str]) -> list[str]:
+    """A warning for each strategy that was tried before without success."""
+    tried = [each for each in dict.fromkeys(strategies) if each.strip()]
+    found = [texts.find_repeated_strategy(each, record or {}) for each in tried]
+    return [f"this strategy was tried before and failed: {cut_line(each, 200)}" for each in found if each is not None]
 
 
-def _change(
-    board: Board, name: str, after: Callable[[Document, Mapping[str, Any] | None], Outcome], now: datetime
-) -> Outcome:
-    return change_record(board, evaluate.SCOPE, name, after, now, evaluate.archive)
+# --- from the inbox -------------------------------------------------------------------------------------------------
+
+
+def enter_attempts(board: EntryBoard, fields: Mapping[str, Any], now: datetime) -> None:
+    how = {"reports": tuple[str, ...], "once": bool, "without_start": bool}
+    given = load_fields(fields, slice=str, attempts=tuple[Attempt, ...], **how)
+    options = {each: given[each] for each in how}
+    record_attempts(board, given["slice"], given["attempts"], _rules(board), now, **options).make()
+
+
+def enter_start(board: EntryBoard, fields: Mapping[str, Any], now: datetime) -> None:
+    given = load_fields(fields, slice=str, test=str, strategy=str, base=Base | None, files=tuple[str, ...])
+    at = given["slice"], given["test"], given["strategy"], given["base"]
+    start_test(board, *at, _rules(board), now, given["files"]).make()
+
+
+def enter_arch_stop(board: EntryBoard, fields: Mapping[str, Any], now: datetime) -> None:
+    given = load_fields(fields, slice=str, why=str, by=str | None)
+    arch_stop(board, given["slice"], given["why"], given["by"], _rules(board), now).make()
+
+
+def enter_justification(board: EntryBoard, fields: Mapping[str, Any], now: datetime) -> None:
+    given = load_fields(fields, slice=str, file=str, test=str, reason=str, relationship=str)
+    at = given["slice"], given["file"], given["test"], given["reason"], given["relationship"]
+    justify_file(board, *at, now).make()
+
+
+def _rules(board: Board) -> RuleSet:
+    """What stops a slice is fixed, so a rules file that cannot be used keeps no failure from counting."""
+    try:
+        return read_rules(board.paths.rules, protocol="attempts")
+    except Unreadable:
+        return read_rules(None, protocol="attempts")
+
+
+# --- names ----------------------------------------------------------------------------------------------------------
 
 
 def check_name(name: str) -> None:

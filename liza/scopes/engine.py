@@ -1,0 +1,268 @@
+"""What is done the same way for every scope: derive, reconcile, open trips, alarms, faults, the gate and the inbox.
+
+`check.py`, the daemon, `status`, `gate`, `validate` and the API call this module and know no single scope. Nothing is
+written unless something changes, and then only the records that change.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from liza.errors import LizaError, Unreadable
+from liza.halt import halt_reason
+from liza.model import MAPPINGS, Fault, Record
+from liza.scopes.change import apply_reconciled, log_events, reconcile_each
+from liza.scopes.gate import Gate
+from liza.scopes.records import named_records
+from liza.scopes.scope import Alarm, Environment, Event, Reconciled, Scope, Sections
+from liza.store.board import Board
+from liza.store.document import Document
+from liza.store.inbox import EntryBoard
+from liza.store.locate import find
+from liza.store.log import has_line
+
+if TYPE_CHECKING:
+    from liza.rules.evaluate import RuleSet
+
+# --- the table ------------------------------------------------------------------------------------------------------
+
+
+class Row(NamedTuple):
+    """One kind of scope. Its package is loaded only where the blackboard has its section, or a command asks for it."""
+
+    section: str  # of state.yaml, which holds its records
+    stream: str  # under which rules see them
+    gates: tuple[str, ...]  # the words of `liza gate`
+    kinds: tuple[str, ...]  # of the records that wait in the inbox
+    load: Callable[[], Scope[Any]]
+    logged: str | None = None  # the log's action for a trip that must not vanish with its record
+
+
+def _loops() -> Scope[Any]:
+    from liza.scopes.loops.scope import SCOPE
+
+    return SCOPE
+
+
+def _claims() -> Scope[Any]:
+    from liza.scopes.claims.scope import SCOPE
+
+    return SCOPE
+
+
+def _slices() -> Scope[Any]:
+    from liza.scopes.slices.scope import SCOPE
+
+    return SCOPE
+
+
+ROWS = (
+    Row("loops", "iterations", ("loop",), ("iteration",), _loops),
+    Row("claims", "rounds", ("claim", "stage"), ("claim", "round"), _claims, logged="claim_disputed"),
+    Row("slices", "attempts", ("slice",), ("attempts", "start", "arch_stop", "justification"), _slices),
+)
+SECTIONS = tuple(row.section for row in ROWS)
+
+
+# --- evaluating -----------------------------------------------------------------------------------------------------
+
+
+class NotReconciled(Unreadable):
+    """The rules about one kind of scope are not in effect: DEGRADED, whatever the sprint does."""
+
+    def __init__(self, name: str, error: LizaError) -> None:
+        message = f"{name} could not be evaluated: {error.message}"
+        super().__init__(message, hint=error.hint, file=error.file, line=error.line, column=error.column)
+
+
+def derived(sections: Sections, rules: "RuleSet", environment: Environment) -> dict[str, tuple[Record, ...]]:
+    """The streams that some rule reads, with the fields that are computed and never read from the file."""
+    return {
+        row.stream: _derive(row.load(), sections[row.section], rules, environment)
+        for row in ROWS
+        if row.stream in rules.streams and sections.get(row.section)
+    }
+
+
+def _derive(scope: Scope[Any], records: Any, rules: "RuleSet", environment: Environment) -> tuple[Record, ...]:
+    settings = scope.settings_of(rules, environment)
+    found: list[Record] = []
+    for _, name, record in named_records(records, scope.section.scope):
+        if isinstance(record, MAPPINGS):
+            found += scope.derive(name, record, settings)
+    return tuple(record._replace(key=index) for index, record in enumerate(found))
+
+
+def reconcile(
+    board: Board, document: Document, rules: "RuleSet", environment: Environment, now: datetime
+) -> tuple[Event, ...]:
+    """Apply edits by hand and the rules to every loop, claim and slice, and return what happened.
+
+    `NotReconciled` where that cannot be done for one kind; the others are reconciled all the same.
+    """
+    events: list[Event] = []
+    failed: list[NotReconciled] = []
+    for row in ROWS:
+        before = document.data.get(row.section)
+        try:
+            if before and _reconciled(row.load(), document.data, rules, environment, now).section is not before:
+                events += _apply(board, row.load(), rules, environment, now)
+        except LizaError as error:
+            failed.append(NotReconciled(row.section, error))
+    if failed:
+        raise failed[0]
+    return tuple(events)
+
+
+def due(sections: Sections, rules: "RuleSet", environment: Environment, now: datetime) -> tuple[Event, ...]:
+    """What `reconcile` would do now. Nothing is written."""
+    found: list[Event] = []
+    for row in ROWS:
+        try:
+            if sections.get(row.section):
+                found += _reconciled(row.load(), sections, rules, environment, now).events
+        except LizaError as error:
+            raise NotReconciled(row.section, error) from None
+    return tuple(found)
+
+
+def _reconciled(
+    scope: Scope[Any], sections: Sections, rules: "RuleSet", environment: Environment, now: datetime
+) -> Reconciled:
+    evaluator = scope.evaluator_for(rules, scope.settings_of(rules, environment), now)
+    return reconcile_each(
+        sections.get(scope.section.name),
+        scope.section,
+        lambda name, record: scope.reconcile(name, record, evaluator, sections),
+    )
+
+
+def _apply(
+    board: Board, scope: Scope[Any], rules: "RuleSet", environment: Environment, now: datetime
+) -> tuple[Event, ...]:
+    def revised(document: Document) -> tuple[bytes, Reconciled]:
+        done = _reconciled(scope, document.data, rules, environment, now)
+        return apply_reconciled(board, document, scope.section, done, now), done
+
+    done = board.change(revised)
+    for event in done.events:
+        board.when_free(partial(log_events, board.paths, (event,), now, waits=board.waits))
+    if done.events:
+        scope.follow_up(board.paths, done)
+    return done.events
+
+
+# --- reporting ------------------------------------------------------------------------------------------------------
+
+
+def open_trips(sections: Sections, rules: "RuleSet", environment: Environment) -> dict[str, str]:
+    """What is stopped: the id of each trip, and its text."""
+    found: dict[str, str] = {}
+    for row in ROWS:
+        if sections.get(row.section):
+            scope = row.load()
+            settings = scope.settings_of(rules, environment)
+            for name, record in _mappings(scope, sections):
+                if (trip := scope.open_trip(record, settings)) is not None:
+                    label = f"{scope.section.scope} {name}"
+                    found[f"{label} {trip.since}"] = f"{label} is {trip.status}: {trip.reason}"
+    return found
+
+
+def missing(board: Board, sections: Sections) -> dict[str, str]:
+    """What was stopped and has left the blackboard without a decision, by the same ids and with its text."""
+    found: dict[str, str] = {}
+    for row in ROWS:
+        if row.logged is not None and has_line(board.paths.log, (row.logged,)):
+            found |= row.load().missing(board, sections)
+    return found
+
+
+def alarms(sections: Sections, rules: "RuleSet", environment: Environment, now: datetime) -> Iterator[Alarm]:
+    """What people should know for as long as it lasts, and is not a trip."""
+    for row in ROWS:
+        if sections.get(row.section):
+            try:
+                yield from _alarms(row.load(), sections, rules, environment, now)
+            except LizaError as error:
+                yield Alarm(f"{row.section}_not_judged", "", f"{row.section} cannot be evaluated: {error.message}")
+
+
+def _alarms(
+    scope: Scope[Any], sections: Sections, rules: "RuleSet", environment: Environment, now: datetime
+) -> Iterator[Alarm]:
+    settings, kind = scope.settings_of(rules, environment), scope.section.scope
+    evaluator = scope.evaluator_for(rules, settings, now)
+    yield from scope.section_alarms(sections, settings)
+    for name, record in _mappings(scope, sections):
+        for field, expected in scope.section.unusable_fields(record):
+            text = f"{kind} {name} cannot be evaluated: {field}: expected {expected}"
+            yield Alarm(f"{kind}_not_judged", name, text)
+        yield from scope.alarms(name, record, evaluator)
+
+
+def _mappings(scope: Scope[Any], sections: Sections) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The records of a scope that have fields, each with its name, or its place where it has none."""
+    for where, name, record in named_records(sections.get(scope.section.name), scope.section.scope):
+        if isinstance(record, MAPPINGS):
+            yield name or str(where), record
+
+
+def faults(sections: Sections, rules: "RuleSet") -> Iterator[Fault]:
+    """What is wrong with the records of every scope."""
+    for row in ROWS:
+        if sections.get(row.section):
+            yield from row.load().faults(sections, rules)
+
+
+# --- the gate -------------------------------------------------------------------------------------------------------
+
+_FIX = "fix it, then try again; see: liza validate"
+
+
+def check_gate(root: str | None, wanted: Mapping[str, str | None], now: datetime) -> Gate:
+    """The gate for everyone, then for each claim, slice, loop and stage that is named. Nothing is written.
+
+    What cannot be evaluated stops: an unreadable blackboard gives no reason to continue.
+    """
+    named = {word: name for word, name in wanted.items() if name is not None}
+    try:
+        held = halt_reason(root)
+        if held is not None:
+            return Gate(*held)
+        if find(root) is None or not named:
+            return Gate()
+        return _check_gates(Board.find(root), named, now)
+    except LizaError as error:
+        return Gate(str(error), error.hint or _FIX)
+    except OSError as error:
+        return Gate(f"the blackboard cannot be read: {error}", _FIX)
+
+
+def _check_gates(board: Board, named: Mapping[str, str], now: datetime) -> Gate:
+    board.read()  # an unreadable blackboard stops every scope of it
+    notes: tuple[str, ...] = ()
+    for word, name in named.items():
+        if not name.strip():  # a variable that a hook forgot to set must not open the gate
+            return Gate(f"no {word} is named", f"give its name after --{word}")
+        row = next(row for row in ROWS if word in row.gates)
+        gate = row.load().gates[word](board, name, now)
+        notes += gate.notes
+        if not gate:
+            return gate._replace(notes=notes)
+    return Gate(notes=notes)
+
+
+# --- the inbox ------------------------------------------------------------------------------------------------------
+
+
+def knows_kind(kind: str) -> bool:
+    """Whether a record of that kind can be entered."""
+    return any(kind in row.kinds for row in ROWS)
+
+
+def enter(board: EntryBoard, kind: str, fields: Mapping[str, Any], now: datetime) -> None:
+    """Make the change that a record of the inbox asks for, as of the time at which the record was made."""
+    row = next(row for row in ROWS if kind in row.kinds)
+    row.load().entries[kind](board, fields, now)

@@ -1,0 +1,67 @@
+"""The loops as a scope of the engine: what a check, a gate and the inbox ask of them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from liza.model import Record
+from liza.scopes.evaluator import Evaluator
+from liza.scopes.gate import Gate, status_hint
+from liza.scopes.loops import derived, evaluate, states
+from liza.scopes.loops.fields import CLOSED, OPEN, status_of
+from liza.scopes.loops.record import enter_iteration, read_loop
+from liza.scopes.loops.settings import Settings, settings_of
+from liza.scopes.scope import Alarm, OpenTrip, Scope, Sections
+from liza.store.board import Board
+
+
+def _derive(name: str, loop: Mapping[str, Any], settings: Settings) -> Sequence[Record]:
+    """The iterations of a loop that is closed and not completed."""
+    if status_of(loop) != CLOSED or loop.get("completed_at"):
+        return ()
+    records = derived.derive_iterations(name, loop, settings)
+    return () if records and records[-1].fields["completed"] else records
+
+
+def _open_trip(loop: Mapping[str, Any], settings: Settings) -> OpenTrip | None:
+    if settings.disabled or status_of(loop) != OPEN:
+        return None
+    since = loop.get("last_trigger_time") or loop.get("status")
+    return OpenTrip(str(since), OPEN, str(loop.get("trigger_reason") or f"its status is {loop.get('status')!r}"))
+
+
+def _alarms(name: str, loop: Mapping[str, Any], evaluator: Evaluator[Settings]) -> Iterator[Alarm]:
+    """A loop that has run for long."""
+    for signal in evaluate.signals(name, loop, evaluator):
+        if signal.warns:
+            yield Alarm(signal.rule, name, f"loop {name}: {signal.text}")
+
+
+def _section_alarms(sections: Sections, settings: Settings) -> Iterator[Alarm]:
+    """A breaker that is turned off."""
+    if settings.disabled:
+        yield Alarm("loops_disabled", "", evaluate.DISABLED)
+
+
+def _check_gate(board: Board, name: str, now: datetime) -> Gate:
+    """Closed while the loop is open. One that has cooled down may try again, which its status alone does not show."""
+    rules, settings = evaluate.load_rules(board.paths)
+    notes = tuple(evaluate.setting_warnings(settings))
+    loop = read_loop(board, name, rules, settings, now)
+    if loop.status != OPEN or settings.disabled:
+        return Gate(notes=notes)
+    return Gate(f"loop {name} is OPEN: {loop.reason}", status_hint("loop status", name), notes)
+
+
+SCOPE: Scope[Settings] = Scope(
+    section=evaluate.LOOPS,
+    settings_of=settings_of,
+    evaluator_for=evaluate.evaluator_for,
+    derive=_derive,
+    reconcile=lambda name, loop, evaluator, sections: states.reconcile_record(name, loop, evaluator),
+    open_trip=_open_trip,
+    alarms=_alarms,
+    section_alarms=_section_alarms,
+    gates={"loop": _check_gate},
+    entries={"iteration": enter_iteration},
+)

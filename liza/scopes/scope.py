@@ -1,0 +1,119 @@
+"""What a scope is, and what its decisions return.
+
+A scope is what one trip stops: a loop, a claim, a slice. `engine.py` does for each of them what is the same for all;
+a scope is the rest, as one value of typed functions. Nothing here reads a file or a clock.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+from liza.errors import LizaError
+from liza.model import Fault, Record
+from liza.scopes.gate import Gate
+from liza.scopes.records import Archived, Section
+
+if TYPE_CHECKING:
+    from liza.rules.evaluate import RuleSet
+    from liza.scopes.evaluator import Evaluator
+    from liza.store.board import Board
+    from liza.store.inbox import EntryBoard
+    from liza.store.paths import Paths
+
+S = TypeVar("S")
+Environment = Mapping[str, str]
+Sections = Mapping[str, Any]
+
+
+# --- what a decision returns ----------------------------------------------------------------------------------------
+
+
+class Event(NamedTuple):
+    """Something that happened to one scope, for the log and for notifications."""
+
+    scope: str  # loop, claim, slice
+    name: str
+    kind: str  # a word of the protocol: opened, closed, probing, completed, ...
+    text: str
+    task: str | None = None
+
+
+class Outcome(NamedTuple):
+    """The new value of a record, its events, and the entries that leave the blackboard with the change."""
+
+    record: dict[str, Any]
+    events: tuple[Event, ...] = ()
+    archived: Archived = ()
+    refused: LizaError | None = None  # raised after the change: the command is refused, and this much is done first
+    before: Mapping[str, Any] | None = None  # the record that was changed; None if there was none
+
+    def then(self, after: "Outcome") -> "Outcome":
+        """Both changes as one: `after` was made from this record."""
+        return after._replace(events=self.events + after.events, archived=self.archived + after.archived)
+
+
+class Reconciled(NamedTuple):
+    """A reconciled section (the same object where nothing changes), its events, and what leaves it, by name."""
+
+    section: Any
+    events: tuple[Event, ...] = ()
+    archived: tuple[tuple[str, Archived], ...] = ()
+
+
+class OpenTrip(NamedTuple):
+    """Since when a scope is stopped, under which status, and why."""
+
+    since: str
+    status: str
+    reason: str
+
+
+class Alarm(NamedTuple):
+    """What people should know for as long as it lasts, and is not a trip."""
+
+    kind: str
+    subject: str  # what tells it from others of its kind
+    text: str
+
+
+# --- the scope ------------------------------------------------------------------------------------------------------
+
+
+def _no_alarms(sections: Sections, settings: Any) -> Iterator[Alarm]:
+    return iter(())
+
+
+def _no_faults(sections: Sections, rules: "RuleSet") -> Iterator[Fault]:
+    return iter(())
+
+
+def _nothing_missing(board: "Board", sections: Sections) -> Mapping[str, str]:
+    return {}
+
+
+def _no_follow_up(paths: "Paths", done: Reconciled) -> None:
+    pass
+
+
+class Scope(NamedTuple, Generic[S]):
+    """One kind of scope, with settings of type S. Every function but the last four is a pure decision."""
+
+    section: Section
+    settings_of: Callable[["RuleSet", Environment], S]
+    evaluator_for: Callable[["RuleSet", S, datetime], "Evaluator[S]"]
+    # The records of one loop, claim or slice as rules see them; none of one that is stopped or done.
+    derive: Callable[[str, Mapping[str, Any], S], Sequence[Record]]
+    # It after edits by hand and the rules were applied. Idempotent.
+    reconcile: Callable[[str, Mapping[str, Any], "Evaluator[S]", Sections], Outcome]
+    open_trip: Callable[[Mapping[str, Any], S], OpenTrip | None]
+    alarms: Callable[[str, Mapping[str, Any], "Evaluator[S]"], Iterable[Alarm]]
+    section_alarms: Callable[[Sections, S], Iterator[Alarm]] = _no_alarms
+    faults: Callable[[Sections, "RuleSet"], Iterator[Fault]] = _no_faults
+    # By the word of `liza gate`: may work on that one continue?
+    gates: Mapping[str, Callable[["Board", str, datetime], Gate]] = {}
+    # By the kind of a record in the inbox: the change that the record asks for.
+    entries: Mapping[str, Callable[["EntryBoard", Mapping[str, Any], datetime], object]] = {}
+    # Stopped, and gone from the blackboard without a decision: by the id of the trip.
+    missing: Callable[["Board", Sections], Mapping[str, str]] = _nothing_missing
+    # What no trip waits for, such as a report.
+    follow_up: Callable[["Paths", Reconciled], None] = _no_follow_up

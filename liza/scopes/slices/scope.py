@@ -1,0 +1,95 @@
+"""The slices as a scope of the engine: what a check, a gate and the inbox ask of them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from liza.model import MAPPINGS, Fault, Record
+from liza.rules.evaluate import RuleSet
+from liza.scopes.change import read_usable
+from liza.scopes.evaluator import Evaluator
+from liza.scopes.gate import Gate, status_hint
+from liza.scopes.records import mappings_of, named_records
+from liza.scopes.rules_file import read_rules
+from liza.scopes.scope import Alarm, OpenTrip, Reconciled, Scope, Sections
+from liza.scopes.slices import derived, evaluate, record, states
+from liza.scopes.slices.evaluate import SLICES
+from liza.scopes.slices.fields import ACTIVE, open_trip, status_of, stop_reason, unusable_fields
+from liza.store.board import Board
+from liza.store.paths import Paths
+
+
+def _derive(name: str, slice_: Mapping[str, Any], settings: None) -> Sequence[Record]:
+    """The attempts of a slice that is not stopped."""
+    return derived.derive_attempts(name, slice_) if status_of(slice_) == ACTIVE else ()
+
+
+def _open_trip(slice_: Mapping[str, Any], settings: None) -> OpenTrip | None:
+    status, trip = status_of(slice_), open_trip(slice_) or {}
+    if status == ACTIVE:
+        return None
+    return OpenTrip(
+        str(trip.get("trip_id") or trip.get("stopped") or slice_.get("status")), status, stop_reason(slice_)
+    )
+
+
+def _alarms(name: str, slice_: Mapping[str, Any], evaluator: Evaluator[None]) -> Iterator[Alarm]:
+    """Tests that cannot be run, failures that are not listed, and changed files outside the scope."""
+    if any(unusable_fields(slice_)):
+        return
+    for rule, text in evaluate.alerts(name, slice_, evaluator):
+        yield Alarm(rule, name, f"slice {name}: {text}")
+    counted, listed = derived.count_attempts(name, slice_).failed, derived.count_listed(slice_).failed
+    if counted > listed:
+        text = f"slice {name}: its counters have {counted} failures, its attempts {listed}; the higher number counts"
+        yield Alarm("attempts_not_listed", name, text)
+    files = [str(each.get("file")) for each in mappings_of(slice_, "scope_violations")]
+    if files:
+        yield Alarm("scope_violated", name, f"slice {name} changed files outside its scope: {', '.join(files[:5])}")
+
+
+def faults(sections: Sections, rules: RuleSet) -> Iterator[Fault]:
+    from liza.scopes.slices import validate  # for `liza validate` alone
+
+    return validate.faults(sections.get(SLICES.name))
+
+
+def _check_gate(board: Board, name: str, now: datetime) -> Gate:
+    """Closed while the slice is stopped, also by attempts that another program wrote and no check has seen yet."""
+    slice_ = read_usable(board.read(), SLICES, name)
+    if slice_ is None:
+        return Gate()  # nothing is known against a slice that is not on the blackboard
+    found = record.evaluate_slice(name, slice_, read_rules(board.paths.rules, protocol="attempts"), now)
+    if not found.is_stopped:
+        return Gate()
+    return Gate(f"slice {name} is {found.status}: {found.reason}", status_hint("attempt status --slice", name))
+
+
+def _follow_up(paths: Paths, done: Reconciled) -> None:
+    """Write the reports on slices that were just stopped; one that cannot be written now is written later."""
+    from liza.scopes.slices.diagnostic_reports import write_missing_reports
+
+    stopped = {event.name for event in done.events if event.kind == "stopped"}
+    for _, name, slice_ in named_records(done.section, SLICES.scope):
+        if name in stopped and isinstance(slice_, MAPPINGS):
+            write_missing_reports(paths, name, slice_)
+
+
+SCOPE: Scope[None] = Scope(
+    section=SLICES,
+    settings_of=lambda rules, environment: None,  # what stops a slice is fixed by its protocol
+    evaluator_for=lambda rules, settings, now: evaluate.evaluator_for(rules, now),
+    derive=_derive,
+    reconcile=lambda name, slice_, evaluator, sections: states.reconcile_record(name, slice_, evaluator),
+    open_trip=_open_trip,
+    alarms=_alarms,
+    faults=faults,
+    gates={"slice": _check_gate},
+    entries={
+        "attempts": record.enter_attempts,
+        "start": record.enter_start,
+        "arch_stop": record.enter_arch_stop,
+        "justification": record.enter_justification,
+    },
+    follow_up=_follow_up,
+)

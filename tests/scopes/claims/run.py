@@ -1,4 +1,4 @@
-"""A blackboard with claims, and `liza` at work on it in this process, at moments that the test chooses."""
+"""A blackboard with claims, and `liza` called in this process, with a clock that the test controls."""
 
 import io
 import json
@@ -33,7 +33,7 @@ IMPOSSIBLE = "Dataset lacks GC annotation — test is impossible with available 
 
 
 class Claims:
-    """One blackboard, and a clock that goes on by a minute with every command."""
+    """One blackboard, and a clock that advances by a minute with every command."""
 
     def __init__(self, root: Path, text: str = "") -> None:
         self.root = root
@@ -48,7 +48,7 @@ class Claims:
         self.write(HEAD + text)
 
     def write(self, text: str) -> None:
-        """A person writes the file, and it is old enough to be read at once."""
+        """A person writes the file, old enough to be read at once."""
         self.state.write_text(text, encoding="utf-8")
         os.utime(self.state, (1_000_000_000, 1_000_000_000))
 
@@ -66,15 +66,15 @@ class Claims:
         return self.state.read_text(encoding="utf-8")
 
     @property
-    def of_others(self) -> bytes:
-        """What stands on the board before any section of ours."""
+    def other_bytes(self) -> bytes:
+        """The bytes before any of liza's sections."""
         raw = self.state.read_bytes()
         ours = re.search(rb"^(?:claims|stages|circuit_breaker):", raw, re.MULTILINE)
         return raw[: ours.start() if ours else len(raw)].rstrip()
 
     def run(self, *words: str, stdin: bytes = b"") -> Ran:
-        """Any command; what others have on the board stays byte for byte, and nothing acts on a terminal."""
-        before = self.of_others
+        """Any command; other sections keep every byte, and no control character is printed."""
+        before = self.other_bytes
         out, err = io.StringIO(), io.StringIO()
         typed = io.TextIOWrapper(io.BytesIO(stdin))
         clean = {key: value for key, value in os.environ.items() if not key.startswith("LIZA_")}
@@ -89,45 +89,45 @@ class Claims:
         ran = Ran(code, out.getvalue(), err.getvalue())
         assert code != BUG, ran.err
         assert controls(ran.out + ran.err) == [], "a raw control character was printed"
-        assert self.of_others == before
+        assert self.other_bytes == before
         return ran
 
-    def at_once(self, *words: str, stdin: bytes = b"") -> Ran:
-        """A command that takes a moment, a minute after the last one."""
+    def run_now(self, *words: str, stdin: bytes = b"") -> Ran:
+        """A command that takes `--now`, a minute after the last one."""
         self.now += timedelta(minutes=1)
         return self.run(*words, "--now", f"{self.now:%Y-%m-%dT%H:%M:%SZ}", stdin=stdin)
 
     def claim(self, verb: str, *words: str, stdin: bytes = b"") -> Ran:
-        return self.at_once("claim", verb, *words, stdin=stdin)
+        return self.run_now("claim", verb, *words, stdin=stdin)
 
     def stage(self, verb: str, *words: str) -> Ran:
-        return self.at_once("stage", verb, *words)
+        return self.run_now("stage", verb, *words)
 
     def add(self, name: str = "C-001", *words: str) -> None:
         assert self.claim("add", name, "--text", f"the text of {name}", *words).code == 0
 
     def round(self, *objections: str, words: str = "", name: str = "C-001") -> Ran:
-        """One round with these objections, each answered in the same way."""
+        """One round with these objections, all answered alike."""
         pairs = [word for each in objections for word in ("--objection", each, "--response", f"no to {each}")]
         return self.claim("round", name, *pairs, *shlex.split(words))
 
     def codes(self, *rounds: str, name: str = "C-001") -> list[int]:
-        """The exit codes of rounds; each is objections with | between them, then options behind a --."""
+        """The exit codes of rounds; each is objections separated by |, then options after --."""
         found = []
         for each in rounds:
-            said, _, words = each.partition(" --")
-            found.append(self.round(*said.split("|"), words=f"--{words}" if words else "", name=name).code)
+            text, _, words = each.partition(" --")
+            found.append(self.round(*text.split("|"), words=f"--{words}" if words else "", name=name).code)
         return found
 
     def dispute(self, name: str = "C-001", objection: str = HARNESS) -> None:
-        """A claim that is frozen."""
+        """Make a claim disputed, and so frozen."""
         if name not in self.claims:
             self.add(name)
         assert self.codes(objection, objection, objection, name=name) == [0, 0, 3]
 
     @property
     def claims(self) -> dict[str, dict[str, Any]]:
-        """The claims as another program reads them, by their ids."""
+        """The claims as another program reads them, by id."""
         section = libyaml_value(self.state.read_bytes()).get("claims") or {}
         if isinstance(section, list):
             return {str(each.get("id")): each for each in section}
@@ -137,7 +137,7 @@ class Claims:
         return self.claims[name]
 
     def disputes(self, name: str = "C-001") -> list[dict[str, Any]]:
-        """Every dispute of a claim, oldest first."""
+        """All disputes of a claim, oldest first."""
         return [each for each in self.at(name).get("history", []) if each["event"] == "disputed"]
 
     @property
@@ -155,6 +155,6 @@ def json_of(ran: Ran) -> dict[str, Any]:
 
 
 def frozen_part(claim: Mapping[str, Any]) -> dict[str, Any]:
-    """What must not change while a claim is in dispute."""
+    """The fields that must not change while a claim is in dispute."""
     names = ("text", "confidence", "evidence", "rounds", "dispute_reason", "researcher_position")
     return {name: claim.get(name) for name in names}

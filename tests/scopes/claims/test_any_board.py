@@ -1,4 +1,4 @@
-"""Whatever stands in the fields of claims and stages: every command ends with an answer, none with a bug."""
+"""With anything in the fields of claims and stages, every command ends with an answer, none with a bug."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ JUNK = st.recursive(
 
 
 def record(names: list[str], **known: Any) -> st.SearchStrategy[dict[str, Any]]:
-    """A record in which every field may hold anything, or what belongs there."""
+    """A record in which every field may hold anything, or a proper value."""
     return st.fixed_dictionaries({}, optional={name: JUNK | known[name] if name in known else JUNK for name in names})
 
 
@@ -56,7 +56,7 @@ BUDGET = settings.get_profile(settings.get_current_profile_name()).max_examples
 
 @settings(max_examples=max(BUDGET // 10, 1))
 @given(st.dictionaries(st.sampled_from(["C-001", "C-002"]), CLAIM, min_size=1), STAGES, st.booleans())
-def test_no_board_is_too_odd_for_any_command(claims: dict[str, Any], stages: Any, listed: bool) -> None:
+def test_any_board_is_handled_by_every_command(claims: dict[str, Any], stages: Any, listed: bool) -> None:
     section: Any = [{"id": name, **claim} for name, claim in claims.items()] if listed else claims
     with TemporaryDirectory() as folder:
         lab = Claims(Path(folder) / "lab")

@@ -1,4 +1,4 @@
-"""A claim in dispute: nothing is done to it, whoever changes it by hand is noticed, and all others go on."""
+"""A claim in dispute: it is frozen, changes by hand are noticed, and all other claims continue."""
 
 import subprocess
 from pathlib import Path
@@ -17,14 +17,12 @@ REFUSED = {
     "round": ("round", "C-001", "--objection", "x", "--response", "y", "--evidence", "new.csv"),
     "edit": ("edit", "C-001", "--text", "another"),
     "promote": ("promote", "C-001"),
-    "kill": ("kill", "C-001", "-m", "away with it"),
+    "kill": ("kill", "C-001", "-m", "drop it"),
 }
 
 
 @pytest.mark.parametrize("words", REFUSED.values(), ids=REFUSED)
-def test_what_would_change_a_frozen_claim_is_refused_with_the_reason_and_the_three_ways_out(
-    lab: Claims, words: tuple[str, ...]
-) -> None:
+def test_change_of_frozen_claim_is_refused_with_ways_out(lab: Claims, words: tuple[str, ...]) -> None:
     lab.dispute()
     before = lab.text
     ran = lab.claim(*words)
@@ -36,17 +34,17 @@ def test_what_would_change_a_frozen_claim_is_refused_with_the_reason_and_the_thr
     assert (answer["status"], tuple(answer["ways_out"])) == ("disputed", WAYS_OUT)
 
 
-def test_rounds_of_many_processes_at_once_make_one_dispute_and_none_is_lost(lab: Claims) -> None:
+def test_concurrent_rounds_make_one_dispute(lab: Claims) -> None:
     lab.add()
     lab.add("C-002")
     pairs = [("C-001", "A"), ("C-002", "1"), ("C-001", "A"), ("C-002", "2"), ("C-001", "A"), ("C-001", "A")]
     running = [
         subprocess.Popen(
-            [BIN / "liza", "claim", "round", name, "--objection", said, "--response", "no", "--root", lab.root],
+            [BIN / "liza", "claim", "round", name, "--objection", objection, "--response", "no", "--root", lab.root],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        for name, said in pairs
+        for name, objection in pairs
     ]
     codes = [process.wait() for process in running]
     assert sorted(code for (name, _), code in zip(pairs, codes, strict=True) if name == "C-001") == [0, 0, 3, 3]
@@ -55,7 +53,7 @@ def test_rounds_of_many_processes_at_once_make_one_dispute_and_none_is_lost(lab:
     assert (len(lab.disputes()), lab.actions.count("claim_disputed")) == (1, 1)
 
 
-def test_the_freeze_is_loud_and_halts_nobody_else(lab: Claims) -> None:
+def test_freeze_is_announced_and_stops_no_other_claim(lab: Claims) -> None:
     lab.add("C-002")
     lab.dispute()
     (entry,) = [detail for action, detail in lab.logged if action == "claim_disputed"]
@@ -71,7 +69,7 @@ def test_the_freeze_is_loud_and_halts_nobody_else(lab: Claims) -> None:
     assert lab.claim("promote", "C-002").code == 0
 
 
-def test_a_claim_that_depends_on_it_is_not_frozen_and_not_promoted_meanwhile(lab: Claims) -> None:
+def test_dependent_claim_is_reviewed_but_not_promoted(lab: Claims) -> None:
     lab.add()
     lab.add("C-002", "--depends-on", "C-001")
     lab.add("C-003", "--depends-on", "C-002")
@@ -87,7 +85,7 @@ def test_a_claim_that_depends_on_it_is_not_frozen_and_not_promoted_meanwhile(lab
     assert lab.claim("promote", "C-003").code == 0
 
 
-def test_a_claim_that_no_longer_depends_on_it_can_be_promoted(lab: Claims) -> None:
+def test_claim_can_be_promoted_after_dropping_dependency(lab: Claims) -> None:
     lab.add()
     lab.add("C-002", "--depends-on", "C-001")
     lab.dispute()
@@ -95,7 +93,7 @@ def test_a_claim_that_no_longer_depends_on_it_can_be_promoted(lab: Claims) -> No
     assert lab.claim("promote", "C-002").code == 0
 
 
-def test_claims_that_depend_on_each_other_in_a_circle_can_be_promoted(lab: Claims) -> None:
+def test_circular_dependencies_do_not_block_promotion(lab: Claims) -> None:
     lab.add("C-001")
     lab.add("C-002", "--depends-on", "C-001")
     lab.claim("edit", "C-001", "--depends-on", "C-002")
@@ -122,49 +120,49 @@ CHANGES = {
 }
 ADDED = {
     "a word": "verdict: fine", "a list": "also_disputed: [{objection: x}]", "a number for a key": "7: seven",
-    "what a rule of the team reads": "details: {changed: true}",
+    "details that a rule reads": "details: {changed: true}",
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", CHANGES)
-def test_a_frozen_claim_that_somebody_changed_is_reported_everywhere(lab: Claims, what: str) -> None:
+@pytest.mark.parametrize("field", CHANGES)
+def test_change_of_frozen_claim_by_hand_is_reported(lab: Claims, field: str) -> None:
     lab.add("C-002")
     lab.add("C-001", "--confidence", "0.6", "--evidence", "a.csv", "--stage", "S2", "--depends-on", "C-002")
     assert lab.claim("edit", "C-001", "--confidence", "0.7").code == 0
     assert lab.codes(*[f"{HARNESS} --cycle 3"] * 3) == [0, 0, 3]
-    old, new = CHANGES[what]
+    old, new = CHANGES[field]
     whole = lab.text
     lab.edit(old, new)
-    said = f"claim C-001 is frozen, and {what} was changed"
+    message = f"claim C-001 is frozen, and {field} was changed"
     ran = lab.run("validate")
-    assert (ran.code, said in ran.out) == (1, True), ran.out
+    assert (ran.code, message in ran.out) == (1, True), ran.out
     assert WAYS_OUT[0] in ran.out
-    assert said in lab.run("status").out
+    assert message in lab.run("status").out
     assert json_of(lab.run("status", "--json"))["concerns"]
     shown = lab.run("claim", "show", "C-001")
-    assert (shown.code, f"{what} was changed" in shown.out, "[FREEZE VIOLATED]" in shown.out) == (3, True, True)
+    assert (shown.code, f"{field} was changed" in shown.out, "[FREEZE VIOLATED]" in shown.out) == (3, True, True)
     assert lab.stage("close", "S5").code == 3
     assert lab.claim("promote", "C-001").code == 3
-    assert said not in whole
+    assert message not in whole
     lab.write(whole)
     assert lab.run("validate").code == 0
 
 
 @pytest.mark.parametrize("field", ADDED.values(), ids=ADDED)
-def test_a_field_added_to_a_frozen_claim_breaks_its_freeze(lab: Claims, field: str) -> None:
+def test_added_field_breaks_the_freeze(lab: Claims, field: str) -> None:
     lab.dispute()
     whole = lab.text
     lab.edit("    status: DISPUTED\n", f"    status: DISPUTED\n    {field}\n")
     name = field.partition(":")[0]
-    (said,) = json_of(lab.claim("show", "C-001", "--json"))["violated"]
-    assert said.split()[0] == name
+    (message,) = json_of(lab.claim("show", "C-001", "--json"))["violated"]
+    assert message.split()[0] == name
     assert lab.run("validate").code == 1
     lab.write(whole)
     assert lab.run("validate").code == 0
 
 
-def test_a_dispute_of_an_older_version_stays_whole(lab: Claims) -> None:
-    """It has digests of fewer fields; what it has no digest of is not taken for a change."""
+def test_older_dispute_with_fewer_digests_is_valid(lab: Claims) -> None:
+    """Disputes of older releases have digests of fewer fields; a field without a digest is not a change."""
     lab.add("C-001", "--stage", "S2", "--confidence", "0.7")
     lab.dispute()
     newer = ("created", "baseline", "dispute_cycle", "disputed_at", "stage", "history")
@@ -178,35 +176,35 @@ def test_a_dispute_of_an_older_version_stays_whole(lab: Claims) -> None:
     assert json_of(lab.claim("show", "C-001", "--json"))["violated"] == ["confidence was changed"]
 
 
-def test_what_was_changed_by_hand_is_kept_with_the_dispute_when_it_ends(lab: Claims) -> None:
+def test_change_by_hand_is_recorded_when_dispute_ends(lab: Claims) -> None:
     lab.dispute()
     lab.edit("\n    text: the text of C-001", "\n    text: a kinder text")
     assert lab.claim("resolve", "C-001", "--drop", "-m", "given up").code == 0
     assert lab.disputes()[0]["violated"] == ["text was changed"]
 
 
-def test_the_bookkeeping_of_the_dispute_lies_outside_of_what_is_frozen(lab: Claims) -> None:
+def test_dispute_bookkeeping_is_not_frozen(lab: Claims) -> None:
     lab.dispute()
     lab.stage("advance", "S3")
     lab.stage("data", "gc.tsv")
     lab.claim("reexamine", "C-001", "--trigger", "new_data", "--unresolved", "-m", "not that", "--by", "ann")
-    lab.edit("    previous_status: OPEN", "    previous_status: OPEN  # as it was\n    remark: null")
+    lab.edit("    previous_status: OPEN", "    previous_status: OPEN    # unchanged\n    remark: null")
     assert lab.run("validate").code == 0
     assert "by hand" not in lab.run("status").out
 
 
-def test_a_program_that_writes_the_whole_file_anew_breaks_no_freeze(lab: Claims) -> None:
+def test_reformatting_the_file_breaks_no_freeze(lab: Claims) -> None:
     lab.add("C-001", "--confidence", "1.0", "--evidence", "a.csv")
     lab.dispute()
     lab.edit("status: DISPUTED\n    text: ", "status: DISPUTED  # see there\n    text:    ")
     assert lab.run("validate").code == 0
-    lab.edit("  # stays as it is", "")  # yq moves it to where it does harm
+    lab.edit("  # stays as it is", "")  # yq would move it to an invalid place
     subprocess.run([BIN / "yq", "-Y", "-i", ".remarks = 1", str(lab.state)], check=True)
     assert lab.run("validate").code == 0
     assert lab.at()["status"] == "DISPUTED"
 
 
-def test_a_status_that_is_rewritten_without_a_reason_unfreezes_nothing(lab: Claims) -> None:
+def test_status_without_reason_does_not_unfreeze(lab: Claims) -> None:
     lab.dispute()
     for word in ("OPEN", "KILLED", "ACCEPTED", "DISPTED"):
         lab.write(lab.text.replace("    status: DISPUTED", f"    status: {word}"))
@@ -214,12 +212,12 @@ def test_a_status_that_is_rewritten_without_a_reason_unfreezes_nothing(lab: Clai
         assert lab.claim("promote", "C-001").code == 3
         assert lab.stage("close", "S5").code == 3
         lab.run("analyze")
-        assert lab.at()["status"] == word  # what a person wrote is reported, not written over
+        assert lab.at()["status"] == word  # a person's status is reported, not overwritten
         lab.write(lab.text.replace(f"    status: {word}", "    status: DISPUTED"))
     assert len(lab.disputes()) == 1
 
 
-def test_an_old_copy_that_is_saved_over_a_dispute_is_in_dispute_again_at_the_next_look(lab: Claims) -> None:
+def test_stale_copy_is_disputed_again(lab: Claims) -> None:
     lab.add()
     lab.codes("A", "A")
     lab.round("A")
@@ -231,7 +229,7 @@ def test_an_old_copy_that_is_saved_over_a_dispute_is_in_dispute_again_at_the_nex
     assert len(lab.disputes()) == 1
 
 
-def test_a_claim_that_a_person_calls_disputed_is_guarded_from_then_on(lab: Claims) -> None:
+def test_status_disputed_by_hand_freezes(lab: Claims) -> None:
     lab.add("C-001", "--confidence", "0.7")
     lab.edit("status: OPEN", "status: disputed\n    dispute_reason: I do not believe it")
     assert lab.codes("A") == [3]
@@ -245,7 +243,7 @@ def test_a_claim_that_a_person_calls_disputed_is_guarded_from_then_on(lab: Claim
     assert lab.at()["status"] == "OPEN"
 
 
-def test_a_resolution_by_hand_without_a_rationale_is_none(lab: Claims) -> None:
+def test_hand_resolution_without_rationale_is_ignored(lab: Claims) -> None:
     lab.dispute()
     lab.edit("        rule: gossip_loop", "        rule: gossip_loop\n        resolved_at: 2025-01-18T13:00:00Z")
     lab.edit("    status: DISPUTED", "    status: OPEN")
@@ -253,7 +251,7 @@ def test_a_resolution_by_hand_without_a_rationale_is_none(lab: Claims) -> None:
     assert lab.codes("A") == [3]
 
 
-def test_a_human_override_by_hand_with_its_rationale_is_recognised(lab: Claims) -> None:
+def test_override_by_hand_with_rationale_is_recognised(lab: Claims) -> None:
     lab.dispute()
     before = frozen_part(lab.at())
     lab.edit("    status: DISPUTED", "    status: ACCEPTED\n    human_override_rationale: ruled out by design")
@@ -268,7 +266,7 @@ def test_a_human_override_by_hand_with_its_rationale_is_recognised(lab: Claims) 
     assert lab.stage("close", "S5").code == 0
 
 
-def test_a_resolution_that_a_person_writes_into_the_history_is_completed_and_logged(lab: Claims) -> None:
+def test_hand_resolution_in_history_is_completed_and_logged(lab: Claims) -> None:
     lab.dispute()
     decided = "resolved_at: 2025-01-18T13:00:00Z\n        rationale: withdrawn\n        resolved_by: ann"
     lab.edit("        rule: gossip_loop", f"        rule: gossip_loop\n        {decided}")
@@ -283,7 +281,7 @@ def test_a_resolution_that_a_person_writes_into_the_history_is_completed_and_log
     assert lab.text.partition("circuit_breaker:")[0] == before
 
 
-def test_the_rationale_of_an_earlier_override_does_not_open_a_later_dispute(lab: Claims) -> None:
+def test_old_override_rationale_does_not_end_a_later_dispute(lab: Claims) -> None:
     lab.dispute()
     assert lab.claim("resolve", "C-001", "--override", "OPEN", "-m", "go on", "--by", "ann").code == 0
     lab.dispute()
@@ -293,7 +291,7 @@ def test_the_rationale_of_an_earlier_override_does_not_open_a_later_dispute(lab:
     assert lab.codes("A") == [3]
 
 
-def test_nor_does_one_that_came_with_the_claim(lab: Claims, tmp_path: Path) -> None:
+def test_imported_override_rationale_does_not_end_a_dispute(lab: Claims, tmp_path: Path) -> None:
     ledger = tmp_path / "LEDGER.md"
     ledger.write_text("## C-001 [ACCEPTED]\n- **Text:** x\n- **Human override rationale:** decided elsewhere\n")
     assert lab.claim("import", str(ledger)).code == 0
@@ -306,7 +304,7 @@ def test_nor_does_one_that_came_with_the_claim(lab: Claims, tmp_path: Path) -> N
     assert lab.disputes()[0]["rationale"] == "decided again"
 
 
-def test_a_resolution_by_hand_is_logged_also_where_the_rest_of_the_dispute_was_tidied_away(lab: Claims) -> None:
+def test_hand_resolution_is_logged_without_dispute_fields(lab: Claims) -> None:
     lab.dispute()
     decided = "resolved_at: 2025-01-18T13:00:00Z\n        rationale: withdrawn"
     lab.edit("        rule: gossip_loop", f"        rule: gossip_loop\n        {decided}")
@@ -318,7 +316,7 @@ def test_a_resolution_by_hand_is_logged_also_where_the_rest_of_the_dispute_was_t
     assert lab.actions.count("claim_resolved") == 1
 
 
-def test_a_previous_status_that_somebody_writes_there_is_not_what_a_claim_goes_back_to(lab: Claims) -> None:
+def test_forged_previous_status_is_not_restored(lab: Claims) -> None:
     lab.dispute()
     lab.edit("    previous_status: OPEN", "    previous_status: ACCEPTED")
     assert "claim C-001 is frozen, and previous_status was changed by hand" in lab.run("validate").out

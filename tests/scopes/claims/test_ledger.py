@@ -1,4 +1,4 @@
-"""The claim ledger, reading one, and the summary of a cycle: disputes are in sight, and text stays text."""
+"""The claim ledger, importing one, and the summary of a cycle: disputes are visible, and text stays text."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ def ledger_of(lab: Claims) -> str:
     return lab.run("claim", "ledger").out
 
 
-def test_the_ledger_names_disputes_first_and_tags_every_claim(lab: Claims) -> None:
+def test_ledger_lists_disputes_first_and_tags_claims(lab: Claims) -> None:
     lab.stage("advance", "S3")
     lab.add("C-001", "--confidence", "0.7", "--stage", "S2", "--evidence", "a.csv", "--evidence", "b, c; d.csv")
     lab.add("C-002", "--depends-on", "C-001")
@@ -38,7 +38,7 @@ def test_the_ledger_names_disputes_first_and_tags_every_claim(lab: Claims) -> No
         assert f"\n{line}\n" in text
 
 
-def test_the_ledger_for_programs_has_everything_verbatim(lab: Claims) -> None:
+def test_ledger_json_has_all_fields_verbatim(lab: Claims) -> None:
     lab.dispute()
     for words in (("--format", "json"), ("--json",)):
         answer = json_of(lab.run("claim", "ledger", *words))
@@ -48,7 +48,7 @@ def test_the_ledger_for_programs_has_everything_verbatim(lab: Claims) -> None:
     assert lab.run("claim", "ledger", "--format", "pdf").code == 2
 
 
-def test_a_dispute_that_is_over_stays_in_the_ledger(lab: Claims) -> None:
+def test_resolved_dispute_stays_in_the_ledger(lab: Claims) -> None:
     lab.dispute()
     lab.claim("resolve", "C-001", "--override", "ACCEPTED", "-m", "ruled out by design", "--by", "ann")
     text = ledger_of(lab)
@@ -57,7 +57,7 @@ def test_a_dispute_that_is_over_stays_in_the_ledger(lab: Claims) -> None:
     assert "- **Human override rationale:** ruled out by design" in text
 
 
-# --- text that agents wrote -----------------------------------------------------------------------------------------
+# --- untrusted text -------------------------------------------------------------------------------------------------
 
 
 def structure(text: str) -> list[str]:
@@ -68,14 +68,14 @@ def structure(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_a_text_of_any_kind_is_kept_as_it_is_and_stays_text_in_the_ledger(lab: Claims, text: str) -> None:
-    said = f"same {text} objection"
-    piped = said.encode()
+def test_any_text_is_kept_and_stays_text_in_ledger(lab: Claims, text: str) -> None:
+    text_ = f"same {text} objection"
+    piped = text_.encode()
     lab.claim("add", "C-001", "--text", "-", stdin=piped)
     for _ in range(3):
         lab.claim("round", "C-001", "--objection", "-", "--response", f"no {text}", stdin=piped)
     claim = lab.at()
-    assert (claim["text"], claim["dispute_reason"]) == (said, said)
+    assert (claim["text"], claim["dispute_reason"]) == (text_, text_)
     assert claim["researcher_position"] == f"no {text}".rstrip("\n")
     shown = ledger_of(lab)
     assert structure(shown) == [
@@ -84,10 +84,10 @@ def test_a_text_of_any_kind_is_kept_as_it_is_and_stays_text_in_the_ledger(lab: C
     ]  # fmt: skip
     assert not re.search(r"<(script|img|!--|http)|(?<!\\)\]\(|(?<!\\)\*\*bold|(?<!\\)`", shown)
     for words in (("show", "C-001"), ("list",), ("summary", "--cycle", "1")):
-        assert lab.run("claim", *words).code in (0, 3)  # which looks for control characters, too
+        assert lab.run("claim", *words).code in (0, 3)  # `run` checks for control characters
 
 
-def test_a_line_of_a_megabyte_is_kept_whole_and_shown_in_part(lab: Claims, tmp_path: Path) -> None:
+def test_megabyte_line_is_kept_whole_and_shown_short(lab: Claims, tmp_path: Path) -> None:
     text = "You must " + "x" * 1_000_000
     (tmp_path / "objection.txt").write_text(f"{text}\n")
     lab.add()
@@ -103,7 +103,7 @@ def test_a_line_of_a_megabyte_is_kept_whole_and_shown_in_part(lab: Claims, tmp_p
     assert len(lab.round("x").err) < 2_000
 
 
-# --- reading a ledger -----------------------------------------------------------------------------------------------
+# --- importing a ledger ---------------------------------------------------------------------------------------------
 
 LEDGER = """\
 # Our claims
@@ -142,9 +142,7 @@ Nothing here.
 """
 
 
-def test_a_ledger_is_read_without_being_changed_and_what_it_cannot_read_is_said_line_by_line(
-    lab: Claims, tmp_path: Path
-) -> None:
+def test_import_leaves_ledger_unchanged_and_reports_each_line(lab: Claims, tmp_path: Path) -> None:
     file = tmp_path / "LEDGER.md"
     file.write_text(LEDGER)
     before = (file.read_bytes(), file.stat().st_mtime_ns)
@@ -160,11 +158,11 @@ def test_a_ledger_is_read_without_being_changed_and_what_it_cannot_read_is_said_
     assert (second["text"], second["status"]) == ("Batch 7 is an outlier", "ACCEPTED")
     assert second["depends_on"] == ["C-001", "CLAIM-3"]
     assert (third["status"], third["dispute_reason"], third["dispute_cycle"]) == ("DISPUTED", "no control group", 4)
-    said = {int(number): text for number, text in re.findall(r"LEDGER\.md:(\d+): (.*)", ran.err)}
-    assert {3, 12, 17, 19, 25, 27, 29, 31, 33} == set(said)
-    assert "the field 'Owner' is not known" in said[12]
-    assert "'17 apples' is not a status" in said[25]
-    assert "is there already, in line 5" in said[31]
+    text_ = {int(number): text for number, text in re.findall(r"LEDGER\.md:(\d+): (.*)", ran.err)}
+    assert {3, 12, 17, 19, 25, 27, 29, 31, 33} == set(text_)
+    assert "the field 'Owner' is not known" in text_[12]
+    assert "'17 apples' is not a status" in text_[25]
+    assert "is there already, in line 5" in text_[31]
     assert "3 claims added" in ran.out
     assert "in dispute, and frozen: CLAIM-3" in ran.out
 
@@ -175,7 +173,7 @@ def test_a_ledger_is_read_without_being_changed_and_what_it_cannot_read_is_said_
      "## `C-001`: GC content", "## [C-001](notes.md): GC content", "## Claim C-001: GC content", "##C-001: GC content",
      "## C-001: GC content ##"],
 )  # fmt: skip
-def test_an_id_is_known_however_it_is_dressed_up_and_what_stands_behind_it_is_the_text_if_there_is_no_other(
+def test_ledger_accepts_decorated_ids_and_trailing_titles(
     heading: str,
 ) -> None:
     assert import_ledger.read_ledger(f"{heading}\n", "LEDGER.md").claims == {
@@ -187,7 +185,7 @@ def test_an_id_is_known_however_it_is_dressed_up_and_what_stands_behind_it_is_th
 
 
 @pytest.mark.parametrize("block", ["```md\n{}\n```", "~~~\n{}\n~~~", "<!-- for later\n{}\n-->"])
-def test_what_is_in_code_or_in_a_comment_is_no_claim_and_is_said(block: str) -> None:
+def test_claims_in_code_or_comments_are_reported_not_imported(block: str) -> None:
     inside = "## C-009\n- **Text:** not meant\n\n- **Confidence:** 1"
     text = f"## C-001\n{block.format(inside)}\n- **Text:** GC content\n"
     found = import_ledger.read_ledger(text, "LEDGER.md")
@@ -195,7 +193,7 @@ def test_what_is_in_code_or_in_a_comment_is_no_claim_and_is_said(block: str) -> 
     assert [problem.line for problem in found.problems] == [2, 3, 4, 6, 7]
 
 
-def test_a_ledger_does_not_lose_a_dispute_whose_status_somebody_rewrote(lab: Claims, tmp_path: Path) -> None:
+def test_ledger_keeps_dispute_with_edited_status(lab: Claims, tmp_path: Path) -> None:
     lab.dispute()
     lab.edit("    status: DISPUTED", "    status: ACCEPTED")
     (tmp_path / "LEDGER.md").write_text(ledger_of(lab))
@@ -206,12 +204,12 @@ def test_a_ledger_does_not_lose_a_dispute_whose_status_somebody_rewrote(lab: Cla
 
 
 @pytest.mark.parametrize("name", ["C-001: a", "C-001 - a", "claim 7: b - c", "#1"])
-def test_an_id_of_ones_own_comes_back_as_it_was(name: str) -> None:
+def test_own_id_survives_the_ledger(name: str) -> None:
     page = ledger.ledger_markdown([(name, {"text": "x"})], None)
     assert list(import_ledger.read_ledger(page, "LEDGER.md").claims) == [name]
 
 
-def test_an_imported_dispute_is_frozen_like_any_other(lab: Claims, tmp_path: Path) -> None:
+def test_imported_dispute_is_frozen(lab: Claims, tmp_path: Path) -> None:
     (tmp_path / "LEDGER.md").write_text(LEDGER)
     lab.claim("import", str(tmp_path / "LEDGER.md"))
     assert lab.codes("A", name="CLAIM-3") == [3]
@@ -221,7 +219,7 @@ def test_an_imported_dispute_is_frozen_like_any_other(lab: Claims, tmp_path: Pat
     assert lab.claim("resolve", "CLAIM-3", "--new-data", "x").code == 0
 
 
-def test_a_claim_that_is_there_already_stays_as_it_is(lab: Claims, tmp_path: Path) -> None:
+def test_import_keeps_existing_claims(lab: Claims, tmp_path: Path) -> None:
     lab.dispute()
     before = lab.at()
     (tmp_path / "LEDGER.md").write_text(LEDGER)
@@ -234,7 +232,7 @@ def test_a_claim_that_is_there_already_stays_as_it_is(lab: Claims, tmp_path: Pat
 
 
 @pytest.mark.parametrize("text", ["", "# Nothing\n", "just prose\n", "\x00\x01\n", "## C-001\n\nno fields\n"])
-def test_a_file_without_claims_is_refused(lab: Claims, tmp_path: Path, text: str) -> None:
+def test_file_without_claims_is_refused(lab: Claims, tmp_path: Path, text: str) -> None:
     (tmp_path / "LEDGER.md").write_text(text)
     before = lab.text
     assert lab.claim("import", str(tmp_path / "LEDGER.md")).code in (1, 2)
@@ -243,7 +241,7 @@ def test_a_file_without_claims_is_refused(lab: Claims, tmp_path: Path, text: str
     assert (ran.code, "nowhere.md: it cannot be read" in ran.err) == (1, True)
 
 
-def test_a_ledger_of_ours_comes_back_as_it_was(lab: Claims, tmp_path: Path) -> None:
+def test_exported_ledger_is_imported_unchanged(lab: Claims, tmp_path: Path) -> None:
     lab.add("C-001", "--confidence", "0.7", "--evidence", "b, c; d.csv", "--evidence", "e_f*.csv")
     lab.add("gc bias", "--depends-on", "C-001", "--stage", "S2")
     lab.claim("round", "C-001", "--objection", HARNESS, "--response", IMPOSSIBLE, "--cycle", "4")
@@ -268,25 +266,25 @@ CLAIM = st.fixed_dictionaries(
 
 
 def normal(value: Any) -> Any:
-    """Without what Markdown does not keep: how much white space there is."""
+    """Without white space, which Markdown does not keep."""
     if isinstance(value, list):
         return [normal(each) for each in value]
     return [" ".join(line.split()) for line in value.splitlines()] if isinstance(value, str) else value
 
 
 @given(st.dictionaries(st.sampled_from(["C-001", "C002", "CLAIM-3"]), CLAIM, min_size=1))
-def test_any_text_comes_back_from_the_ledger(claims: dict[str, dict[str, Any]]) -> None:
+def test_any_text_survives_the_ledger(claims: dict[str, dict[str, Any]]) -> None:
     found = import_ledger.read_ledger(ledger.ledger_markdown(list(claims.items()), None), "LEDGER.md")
-    said = {
+    text_ = {
         name: {key: normal(value) for key, value in each.items() if key != "status"}
         for name, each in found.claims.items()
     }
-    assert said == {name: {key: normal(value) for key, value in each.items()} for name, each in claims.items()}
+    assert text_ == {name: {key: normal(value) for key, value in each.items()} for name, each in claims.items()}
     assert all("Rounds" in problem.message for problem in found.problems)
 
 
 @given(st.text(max_size=300))
-def test_any_file_is_read_or_said_to_be_none(text: str) -> None:
+def test_any_file_is_read_or_refused(text: str) -> None:
     found = import_ledger.read_ledger(text, "LEDGER.md")
     assert all(each["text"].strip() for each in found.claims.values())
     assert all(problem.line is not None and "\n" not in problem.message for problem in found.problems)
@@ -295,7 +293,7 @@ def test_any_file_is_read_or_said_to_be_none(text: str) -> None:
 # --- the summary of a cycle -----------------------------------------------------------------------------------------
 
 
-def test_a_summary_begins_with_the_disputes_and_has_all_else_of_that_cycle(lab: Claims) -> None:
+def test_summary_starts_with_disputes_of_the_cycle(lab: Claims) -> None:
     for name in ("C-001", "C-002", "C-003", "C-004"):
         lab.add(name)
     lab.codes("A --cycle 3", "A --cycle 3", "A --cycle 3", name="C-004")
@@ -314,7 +312,7 @@ def test_a_summary_begins_with_the_disputes_and_has_all_else_of_that_cycle(lab: 
     assert answer["reviewed"] == [{"claim": "C-004", "rounds": 3, "changes": []}]
 
 
-def test_a_dispute_that_was_resolved_is_told_in_its_cycle(lab: Claims) -> None:
+def test_resolved_dispute_is_in_the_summary_of_its_cycle(lab: Claims) -> None:
     lab.add()
     lab.codes("A --cycle 1", "A --cycle 2 --test t", "A --cycle 2", "A --cycle 2", "A --cycle 2")
     lab.claim("resolve", "C-001", "--drop", "-m", "given up", "--by", "ann")
@@ -324,7 +322,7 @@ def test_a_dispute_that_was_resolved_is_told_in_its_cycle(lab: Claims) -> None:
     assert "None." in lab.run("claim", "summary", "--cycle", "7").out
 
 
-def test_without_any_cycle_there_is_no_summary(lab: Claims) -> None:
+def test_summary_needs_a_cycle(lab: Claims) -> None:
     lab.dispute()
     ran = lab.run("claim", "summary")
     assert (ran.code, "--cycle N" in ran.err) == (1, True)

@@ -1,5 +1,5 @@
-"""Any sequence of commands, against a model: what is frozen never changes, the last stage never closes over a dispute,
-and every exit from a dispute has a rationale and a line in the log."""
+"""Any sequence of commands, against a model: a frozen claim never changes, the last stage never closes over a dispute,
+and every resolved dispute has a rationale and a log entry."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +22,7 @@ FROZEN = ("text", "confidence", "evidence", "rounds", "dispute_reason", "researc
 
 @dataclass
 class Model:
-    """What is known of one claim."""
+    """The expected state of one claim."""
 
     text: str
     status: str = "OPEN"
@@ -31,14 +31,14 @@ class Model:
     known: set[str] = field(default_factory=set)
     rounds: list[tuple[set[str], bool]] = field(default_factory=list)
     edited: bool = False
-    reset: bool = False  # it was in dispute before
-    due: bool = False  # data came while it was in dispute
-    awaits: bool = False  # it left its dispute by new data, and was not reviewed since
+    reset: bool = False  # was in dispute before
+    due: bool = False  # data was added during the dispute
+    awaits: bool = False  # resolved by new data and not reviewed since
     disputes: int = 0
     bytes: dict[str, bytes] = field(default_factory=dict)
 
     def change(self, words: str) -> bool:
-        """Whether options of a round or an edit change anything that can be seen."""
+        """Whether options of a round or an edit change anything that counts."""
         option, _, value = words.partition(" ")
         if option in ("--evidence", "--test"):
             new = words not in self.known
@@ -52,17 +52,17 @@ class Model:
         return False
 
     def review(self, objections: list[str], words: str) -> bool:
-        """After one more round; whether it freezes the claim."""
+        """Add one more round; whether it freezes the claim."""
         changed = self.change(words) or self.edited
         self.edited = self.awaits = False
-        said = {"the c" if "c" in each.lower() else each for each in objections}
-        self.rounds.append((said, changed))
+        named = {"the c" if "c" in each.lower() else each for each in objections}
+        self.rounds.append((named, changed))
         last = self.rounds[-3:]
         return len(last) == 3 and not any(each for _, each in last) and bool(set.intersection(*(s for s, _ in last)))
 
 
 def field_bytes(document: Document, name: str) -> dict[str, bytes]:
-    """The bytes of what is frozen of a claim, as they stand in the file."""
+    """The bytes of a claim's frozen fields."""
     section = document.sections["claims"]
     claims = document.data["claims"]
     key = next(each for each in claims if str(each) == name)
@@ -72,7 +72,7 @@ def field_bytes(document: Document, name: str) -> dict[str, bytes]:
 
 
 class Disputes(RuleBasedStateMachine):
-    """A lab at work."""
+    """Commands on the claims of a lab."""
 
     @initialize()
     def begin(self) -> None:
@@ -81,7 +81,7 @@ class Disputes(RuleBasedStateMachine):
         self.models: dict[str, Model] = {}
         self.exits = 0
         self.closed = False
-        self.insist("C-001")  # so that no run is without a dispute
+        self.insist("C-001")  # every run has a dispute
 
     def teardown(self) -> None:
         if hasattr(self, "folder"):
@@ -89,19 +89,19 @@ class Disputes(RuleBasedStateMachine):
                 self.end_all()
 
     def end_all(self) -> None:
-        """However far a run has come, its end is tried: not over a dispute, and then with every one decided."""
+        """Close the last stage, which fails over a dispute, resolve all disputes, and close it."""
         self.close("S5")
-        ways = ("new data", "drop", "override", "re-examined")  # few runs are drawn: which one is taken depends on them
+        ways = ("new data", "drop", "override", "re-examined")  # few runs are drawn, so take them in turn
         for name in [name for name, model in self.models.items() if model.status == "DISPUTED"]:
             way = ways[(self.exits + sum(model.disputes for model in self.models.values())) % len(ways)]
             if way == "re-examined":
-                self.go_on("data", "S1")
+                self.advance("data", "S1")
                 self.reexamine(name, "--resolved")
             else:
                 self.resolve(name, way)
         self.close("S5")
-        self.what_is_frozen_is_as_it_was_byte_for_byte()
-        self.every_exit_is_in_the_log_and_the_last_stage_closed_only_without_disputes()
+        self.frozen_bytes_are_unchanged()
+        self.exits_are_logged_and_last_stage_closes_without_disputes()
 
     def model(self, name: str) -> Model:
         if name not in self.models:
@@ -115,7 +115,7 @@ class Disputes(RuleBasedStateMachine):
         model.disputes += 1
         model.bytes = field_bytes(self.document, name)
 
-    def thaw(self, name: str, status: str) -> None:
+    def end_dispute(self, name: str, status: str) -> None:
         model = self.models[name]
         model.status, model.rounds, model.bytes, model.reset, model.edited = status, [], {}, True, False
         model.due = False
@@ -143,7 +143,7 @@ class Disputes(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(NAMES))
     def insist(self, name: str) -> None:
-        """A deadlock, which rounds that are drawn one by one seldom come to."""
+        """Rounds drawn one by one seldom come to a deadlock."""
         for _ in range(3):
             self.review(name, ["A"], "")
 
@@ -155,7 +155,7 @@ class Disputes(RuleBasedStateMachine):
             assert code == (1 if model.status == "KILLED" else 3)
         else:
             assert code == 0
-            # Before the first review of a claim there is nothing that an edit could be a change of.
+            # Before the first review an edit is not a change.
             model.edited = (model.change(words) and bool(model.rounds or model.reset)) or model.edited
 
     @rule(name=st.sampled_from(NAMES), verb=st.sampled_from(["promote", "kill"]))
@@ -172,7 +172,7 @@ class Disputes(RuleBasedStateMachine):
             assert code == (1 if refused else 0)
             model.status = model.status if refused else "ACCEPTED"
 
-    @rule(name=st.sampled_from(NAMES), way=st.sampled_from(["new data", "drop", "override", "empty", "nobody"]))
+    @rule(name=st.sampled_from(NAMES), way=st.sampled_from(["new data", "drop", "override", "empty", "no author"]))
     def resolve(self, name: str, way: str) -> None:
         model = self.model(name)
         words = {
@@ -180,15 +180,15 @@ class Disputes(RuleBasedStateMachine):
             "drop": ("--drop", "-m", "why"),
             "override": ("--override", "ACCEPTED", "-m", f"because {self.exits}", "--by", "ann"),
             "empty": ("--drop", "-m", " "),
-            "nobody": ("--override", "ACCEPTED", "-m", "x"),
+            "no author": ("--override", "ACCEPTED", "-m", "x"),
         }[way]
         code = self.lab.claim("resolve", name, *words).code
-        if way in ("empty", "nobody"):
+        if way in ("empty", "no author"):
             assert code == 2
         elif model.status == "DISPUTED":
             assert code == 0
             model.awaits = way == "new data"
-            self.thaw(name, {"new data": model.before, "drop": "KILLED", "override": "ACCEPTED"}[way])
+            self.end_dispute(name, {"new data": model.before, "drop": "KILLED", "override": "ACCEPTED"}[way])
         else:
             assert code in (0, 1)  # the same decision again, or nothing to decide
 
@@ -204,12 +204,12 @@ class Disputes(RuleBasedStateMachine):
         if outcome == "--resolved":
             model.awaits = True
             assert code == 0
-            self.thaw(name, model.before)
+            self.end_dispute(name, model.before)
         else:
             assert code == 3
 
     @rule(verb=st.sampled_from(["advance", "data"]), name=st.sampled_from(["S1", "S2", "S5"]))
-    def go_on(self, verb: str, name: str) -> None:
+    def advance(self, verb: str, name: str) -> None:
         assert self.lab.stage(verb, name).code == 0
         for model in self.models.values():
             model.due = model.due or (verb == "data" and model.status == "DISPUTED")
@@ -225,15 +225,15 @@ class Disputes(RuleBasedStateMachine):
         self.closed = self.closed or (name != "S2" and ran.code == 0)
 
     @rule()
-    def look(self) -> None:
+    def check(self) -> None:
         before = self.lab.state.read_bytes().partition(b"circuit_breaker:")[0]
         self.lab.run("analyze")
         assert self.lab.state.read_bytes().partition(b"circuit_breaker:")[0].rstrip() == before.rstrip()
 
-    # --- what always holds ---
+    # --- invariants ---
 
     @invariant()
-    def what_is_frozen_is_as_it_was_byte_for_byte(self) -> None:
+    def frozen_bytes_are_unchanged(self) -> None:
         if not getattr(self, "models", None):
             return
         document = self.document
@@ -250,7 +250,7 @@ class Disputes(RuleBasedStateMachine):
             )
 
     @invariant()
-    def every_exit_is_in_the_log_and_the_last_stage_closed_only_without_disputes(self) -> None:
+    def exits_are_logged_and_last_stage_closes_without_disputes(self) -> None:
         if getattr(self, "models", None):
             logged = self.lab.log.read_bytes().count(b"  action: claim_resolved\n")
             assert logged == self.exits
@@ -263,6 +263,6 @@ Disputes.TestCase.settings = settings(
     max_examples=max(BUDGET // 10, 1),
     stateful_step_count=15,
     deadline=None,
-    phases=set(Phase) - {Phase.shrink},  # a run is short enough to read, and making it shorter takes minutes
+    phases=set(Phase) - {Phase.shrink},  # shrinking takes minutes
 )
 TestDisputes = Disputes.TestCase

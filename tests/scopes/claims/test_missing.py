@@ -1,4 +1,4 @@
-"""Disputes that somebody takes off the blackboard by hand: the log knows of them, so that is no way out."""
+"""Disputes deleted from the blackboard by hand: the log has them, so deleting does not end them."""
 
 import pytest
 
@@ -10,7 +10,7 @@ OVERRIDE = ("resolve", "C-001", "--override", "KILLED", "-m", "it was never ours
 
 @pytest.fixture
 def before(lab: Claims) -> str:
-    """The blackboard from before the third round; the lab has C-001 in dispute since."""
+    """The blackboard before the third round; in the lab C-001 is now in dispute."""
     lab.add("C-002")
     lab.add()
     lab.codes(HARNESS, HARNESS)
@@ -19,23 +19,23 @@ def before(lab: Claims) -> str:
     return text
 
 
-def without_it(lab: Claims) -> str:
-    """The blackboard with every line of C-001 deleted, which is the last one."""
+def without_claim(lab: Claims) -> str:
+    """The blackboard without C-001, which is the last claim."""
     return lab.text.split("  C-001:\n")[0]
 
 
-def test_a_disputed_claim_that_is_deleted_keeps_the_last_stage_open_and_is_told_everywhere(
+def test_deleted_disputed_claim_is_reported_and_blocks_last_stage(
     lab: Claims, before: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     since = lab.at()["disputed_at"]
-    lab.write(without_it(lab))
-    said = f"claim C-001 is DISPUTED since {since}, and the claim was deleted by hand"
-    assert f"stopped: {said}" in lab.run("status").out
-    assert said in lab.run("validate").out
+    lab.write(without_claim(lab))
+    message = f"claim C-001 is DISPUTED since {since}, and the claim was deleted by hand"
+    assert f"stopped: {message}" in lab.run("status").out
+    assert message in lab.run("validate").out
     listed = lab.run("claim", "list")
-    assert (listed.code, said in listed.out + listed.err) == (3, True)
+    assert (listed.code, message in listed.out + listed.err) == (3, True)
     assert lab.run("gate", "--claim", "C-001").code == 2
-    assert said in capfd.readouterr().err
+    assert message in capfd.readouterr().err
     assert lab.run("gate", "--stage", "S5").code == 2
     assert "C-001 is DISPUTED, the claim was deleted by hand" in lab.run("stage", "list").out
     closed = lab.stage("close", "S5")
@@ -45,13 +45,13 @@ def test_a_disputed_claim_that_is_deleted_keeps_the_last_stage_open_and_is_told_
     assert lab.stage("close", "S2").code == 0
 
 
-def test_the_whole_section_deleted_is_no_way_out_either(lab: Claims, before: str) -> None:
+def test_deleted_section_keeps_disputes_open(lab: Claims, before: str) -> None:
     lab.write(lab.text.split("claims:\n")[0])
     assert "the claim was deleted by hand" in lab.run("status").out
     assert lab.stage("close", "S5").code == 3
 
 
-def test_an_old_copy_in_which_the_dispute_has_not_begun_keeps_it_open_too(lab: Claims, before: str) -> None:
+def test_stale_copy_before_the_dispute_keeps_it_open(lab: Claims, before: str) -> None:
     lab.write(before)
     assert "its dispute was taken out by hand" in lab.stage("close", "S5").err
     assert lab.run("gate", "--claim", "C-001").code == 2
@@ -63,9 +63,7 @@ def test_an_old_copy_in_which_the_dispute_has_not_begun_keeps_it_open_too(lab: C
     ["round C-001 --objection A --response B --evidence new.csv", "edit C-001 --text x", "promote C-001",
      "kill C-001 -m x", "promote C-003", "add C-001 --text x"],
 )  # fmt: skip
-def test_what_was_frozen_stays_so_for_every_command_whatever_somebody_made_of_it_by_hand(
-    lab: Claims, is_deleted: bool, words: str
-) -> None:
+def test_deleted_dispute_is_frozen_for_every_command(lab: Claims, is_deleted: bool, words: str) -> None:
     lab.add()
     lab.add("C-003", "--depends-on", "C-001")
     early = lab.text
@@ -83,47 +81,47 @@ def test_what_was_frozen_stays_so_for_every_command_whatever_somebody_made_of_it
 
 
 @pytest.mark.parametrize("is_deleted", [True, False])
-def test_no_page_leaves_a_dispute_out_that_somebody_took_off_the_blackboard(
-    lab: Claims, before: str, is_deleted: bool
-) -> None:
+def test_deleted_dispute_is_on_every_page(lab: Claims, before: str, is_deleted: bool) -> None:
     since = lab.at()["disputed_at"]
-    lab.write(without_it(lab) if is_deleted else before)
-    said = "the claim was deleted" if is_deleted else "its dispute was taken out"
+    lab.write(without_claim(lab) if is_deleted else before)
+    message = "the claim was deleted" if is_deleted else "its dispute was taken out"
     shown = lab.claim("show", "C-001")
-    assert (shown.code, "C-001 [DISPUTED] [FREEZE VIOLATED]" in shown.out, said in shown.out) == (3, True, True)
+    assert (shown.code, "C-001 [DISPUTED] [FREEZE VIOLATED]" in shown.out, message in shown.out) == (3, True, True)
     page = lab.claim("ledger").out
-    assert ("## C-001 [DISPUTED] [FREEZE VIOLATED]" in page, f"- **Freeze violated:** {said}" in page) == (True, True)
+    assert ("## C-001 [DISPUTED] [FREEZE VIOLATED]" in page, f"- **Freeze violated:** {message}" in page) == (
+        True,
+        True,
+    )
     assert json_of(lab.claim("ledger", "--json"))["disputed"] == ["C-001"]
     page = lab.claim("summary", "--cycle", "1").out
-    assert (f"- **C-001 [DISPUTED]** since {since}" in page, said in page) == (True, True)
+    assert (f"- **C-001 [DISPUTED]** since {since}" in page, message in page) == (True, True)
 
 
-def test_a_dispute_that_is_taken_out_and_entered_anew_does_not_freeze_what_was_changed_meanwhile(
-    lab: Claims, before: str
-) -> None:
+def test_reentered_dispute_does_not_accept_changes(lab: Claims, before: str) -> None:
+    """A dispute deleted and entered again by a check does not freeze what was changed in between."""
     whole = lab.text
     lab.edit("\n    text: the text of C-001", "\n    text: a kinder text")
     lab.write(lab.text.partition("    history:\n")[0])
-    for look in ("before anybody enters it anew", "afterwards"):
+    for when in ("before the check", "after the check"):
         ran = lab.run("validate")
-        assert (ran.code, "its dispute was taken out by hand" in ran.out) == (1, True), look
-        assert "its dispute was taken out by hand" in lab.run("status").out, look
-        assert lab.stage("list").out.count("C-001 is DISPUTED, its dispute was taken out by hand") == 1, look
+        assert (ran.code, "its dispute was taken out by hand" in ran.out) == (1, True), when
+        assert "its dispute was taken out by hand" in lab.run("status").out, when
+        assert lab.stage("list").out.count("C-001 is DISPUTED, its dispute was taken out by hand") == 1, when
         lab.run("analyze")
     assert [each["rule"] for each in lab.disputes()] == ["by hand"]
-    anew = lab.text
+    reentered = lab.text
     lab.write(whole)
-    assert lab.run("validate").code == 0  # it is back as it was
-    lab.write(anew)
+    assert lab.run("validate").code == 0  # the original is back
+    lab.write(reentered)
     assert lab.claim("resolve", "C-001", "--new-data", "x").code == 3
-    assert lab.text == anew
+    assert lab.text == reentered
     assert lab.claim(*OVERRIDE).code == 0
     assert lab.disputes()[0]["violated"] == ["its dispute was taken out"]
     assert lab.run("validate").code == 0
     assert lab.stage("close", "S5").code == 0
 
 
-def test_a_resolved_dispute_that_somebody_makes_up_ends_no_other(lab: Claims, before: str) -> None:
+def test_forged_resolved_dispute_ends_no_other(lab: Claims, before: str) -> None:
     other = "event: disputed, timestamp: 2030-01-01T00:00:00Z, resolved_at: 2030-01-02T00:00:00Z, rationale: x"
     lab.edit("      - round: 2\n", "      - round: 2\n        tests: [never run]\n")
     lab.write(f"{lab.text.replace('status: DISPUTED', 'status: OPEN')}      - {{{other}}}\n")
@@ -142,19 +140,19 @@ NOT_ENOUGH = {
 
 @pytest.mark.parametrize("is_deleted", [True, False])
 @pytest.mark.parametrize("words", NOT_ENOUGH.values(), ids=NOT_ENOUGH)
-def test_only_a_human_override_ends_a_deleted_dispute(
+def test_only_human_override_ends_a_deleted_dispute(
     lab: Claims, before: str, is_deleted: bool, words: tuple[str, ...]
 ) -> None:
-    lab.write(without_it(lab) if is_deleted else before)
+    lab.write(without_claim(lab) if is_deleted else before)
     deleted = lab.text
     assert lab.claim(*words).code in (2, 3)
     assert (lab.text, "claim_resolved" in lab.actions) == (deleted, False)
     assert lab.stage("close", "S5").code == 3
 
 
-def test_an_override_of_a_deleted_claim_brings_back_both_positions(lab: Claims, before: str) -> None:
+def test_override_of_deleted_claim_restores_both_positions(lab: Claims, before: str) -> None:
     claim = lab.at()
-    lab.write(without_it(lab))
+    lab.write(without_claim(lab))
     record = json_of(lab.claim("show", "C-001", "--json"))["record"]
     assert [record[name] for name in ("text", "dispute_reason", "researcher_position")] == [
         claim["text"], HARNESS, f"no to {HARNESS}",
@@ -168,36 +166,36 @@ def test_an_override_of_a_deleted_claim_brings_back_both_positions(lab: Claims, 
     assert entry["violated"] == ["the claim was deleted"]
     assert lab.claim("show", "C-001").out.count(HARNESS) >= 2
     assert lab.actions.count("claim_resolved") == 1
-    assert lab.claim(*OVERRIDE).code == 0  # the same again changes nothing
+    assert lab.claim(*OVERRIDE).code == 0  # repeating it changes nothing
     assert lab.actions.count("claim_resolved") == 1
     assert lab.stage("close", "S5").code == 0
     assert lab.run("validate").code == 0
 
 
 @pytest.mark.parametrize("copy", ["", "{", '{"status": "OPEN"}\n[1]\n', None])
-def test_without_a_copy_there_is_what_the_log_says(lab: Claims, before: str, copy: str | None) -> None:
-    """Older versions kept no copy, and whoever deletes a claim can spoil that file, too."""
+def test_without_a_copy_the_log_is_used(lab: Claims, before: str, copy: str | None) -> None:
+    """Older versions kept no copy, and the copy can be deleted with the claim."""
     (file,) = (lab.folder / "runs" / "claims").iterdir()
     file.unlink()
     if copy is None:
         file.mkdir()
     else:
         file.write_text(copy)
-    lab.write(without_it(lab))
+    lab.write(without_claim(lab))
     assert HARNESS in json_of(lab.claim("show", "C-001", "--json"))["record"]["dispute_reason"]
     assert lab.claim(*OVERRIDE).code == 0
     assert HARNESS in lab.disputes()[0]["dispute_reason"]
     assert lab.stage("close", "S5").code == 0
 
 
-def test_a_claim_is_frozen_also_where_no_copy_can_be_kept(lab: Claims) -> None:
+def test_claim_is_frozen_even_without_a_copy(lab: Claims) -> None:
     (lab.folder / "runs").write_text("a file instead of a folder")
     lab.dispute()
     assert lab.at()["status"] == "DISPUTED"
 
 
 @pytest.mark.parametrize("by", ["analyze", "stage", "import"])
-def test_whoever_freezes_a_claim_keeps_a_copy(lab: Claims, by: str) -> None:
+def test_every_freeze_keeps_a_copy(lab: Claims, by: str) -> None:
     lab.write(lab.text + LOOP)
     ledger = lab.root / "LEDGER.md"
     ledger.write_text("## C-002 [DISPUTED]\n\n- **Text:** y\n- **Dispute reason:** z\n")
@@ -215,10 +213,10 @@ def test_whoever_freezes_a_claim_keeps_a_copy(lab: Claims, by: str) -> None:
         lab.write(text)
 
 
-def test_a_claim_written_anew_in_place_of_a_deleted_one_is_frozen(lab: Claims, before: str) -> None:
-    """Also where its history says that the dispute is over, but not why."""
+def test_claim_rewritten_after_deletion_is_frozen(lab: Claims, before: str) -> None:
+    """Also if its history has the dispute resolved, but without a rationale."""
     over = "{event: disputed, timestamp: 2030-01-01T00:00:00Z, resolved_at: 2030-01-02T00:00:00Z}"
-    lab.write(f"{without_it(lab)}  C-001:\n    text: a kinder text\n    history: [{over}]\n")
+    lab.write(f"{without_claim(lab)}  C-001:\n    text: a kinder text\n    history: [{over}]\n")
     assert lab.stage("close", "S5").code == 3
     assert lab.claim("resolve", "C-001", "--new-data", "x").code == 3
     assert lab.claim(*OVERRIDE).code == 0
@@ -226,24 +224,22 @@ def test_a_claim_written_anew_in_place_of_a_deleted_one_is_frozen(lab: Claims, b
     assert lab.stage("close", "S5").code == 0
 
 
-def test_a_claim_that_is_deleted_after_its_dispute_was_resolved_is_not_missed(lab: Claims, before: str) -> None:
+def test_claim_deleted_after_resolution_is_not_missed(lab: Claims, before: str) -> None:
     assert lab.claim("resolve", "C-001", "--new-data", "x").code == 0
-    lab.write(without_it(lab))
+    lab.write(without_claim(lab))
     assert lab.stage("close", "S5").code == 0
     assert lab.run("validate").code == 0
 
 
-def test_a_decision_that_is_on_the_blackboard_and_not_in_the_log_is_one(lab: Claims, before: str) -> None:
+def test_unlogged_decision_on_the_board_counts(lab: Claims, before: str) -> None:
     log = lab.log.read_bytes()
     assert lab.claim("resolve", "C-001", "--new-data", "x").code == 0
     lab.log.write_bytes(log)  # as after a crash between the two
     assert lab.stage("close", "S5").code == 0
 
 
-def test_a_half_written_log_hides_no_dispute_and_one_that_cannot_be_read_closes_nothing(
-    lab: Claims, before: str
-) -> None:
-    lab.write(without_it(lab))
+def test_torn_log_hides_no_dispute_and_unreadable_one_blocks(lab: Claims, before: str) -> None:
+    lab.write(without_claim(lab))
     with lab.log.open("a") as log:
         log.write('- timestamp: 2025-01-18T13:00:00Z\n  agent: "li')
     assert lab.stage("close", "S5").code == 3
@@ -252,12 +248,12 @@ def test_a_half_written_log_hides_no_dispute_and_one_that_cannot_be_read_closes_
     assert lab.stage("close", "S5").code == 4
 
 
-# --- what nobody has entered yet ------------------------------------------------------------------------------------
+# --- gossip loops not yet entered -----------------------------------------------------------------------------------
 
 LOOP = "claims:\n  C-001:\n    text: x\n    rounds: [{objection: A, cycle: 2}, {objection: a}, {objection: A.}]\n"
 
 
-def test_a_gossip_loop_that_was_written_by_hand_is_shown_as_a_dispute_before_anybody_has_entered_it(
+def test_hand_written_gossip_loop_is_shown_before_check(
     lab: Claims,
 ) -> None:
     lab.write(lab.text + LOOP)
@@ -267,9 +263,9 @@ def test_a_gossip_loop_that_was_written_by_hand_is_shown_as_a_dispute_before_any
     assert "## C-001 [DISPUTED]" in lab.run("claim", "ledger").out
     assert "**C-001 [DISPUTED]** since this cycle" in lab.run("claim", "summary", "--cycle", "2").out
     assert "C-001 is DISPUTED" in lab.run("stage", "list").out
-    said = "the next check enters (liza analyze): claim C-001 is DISPUTED"
-    assert said in lab.run("status").out
-    assert said in lab.run("analyze", "--dry-run").out
+    message = "the next check enters (liza analyze): claim C-001 is DISPUTED"
+    assert message in lab.run("status").out
+    assert message in lab.run("analyze", "--dry-run").out
     (event,) = json_of(lab.run("analyze", "--dry-run", "--json"))["scoped"]
     assert (event["name"], event["kind"]) == ("C-001", "disputed")
     assert lab.text == before
@@ -278,7 +274,7 @@ def test_a_gossip_loop_that_was_written_by_hand_is_shown_as_a_dispute_before_any
     assert lab.at()["status"] == "DISPUTED"
 
 
-def test_a_claim_that_is_no_record_is_not_left_out_of_the_ledger_in_silence(lab: Claims) -> None:
+def test_invalid_claim_is_reported_by_the_ledger(lab: Claims) -> None:
     lab.write(lab.text + "claims: {C-001: {text: x}, C-002: gone}\n")
     for words in (("ledger",), ("summary", "--cycle", "1")):
         assert "claim C-002 is not a record, so it is left out" in lab.run("claim", *words).err

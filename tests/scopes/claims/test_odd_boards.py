@@ -1,4 +1,4 @@
-"""Claims as people write them: lists and mappings, ids that are numbers, fields that are missing or strange."""
+"""Claims as people write them: lists and mappings, numeric ids, missing or odd fields."""
 
 import re
 
@@ -17,7 +17,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("text", FORMS.values(), ids=FORMS)
-def test_a_claim_goes_through_a_dispute_in_the_form_that_it_has(lab: Claims, text: str) -> None:
+def test_dispute_works_in_every_yaml_form(lab: Claims, text: str) -> None:
     lab.write(f"version: 1\n{text}remarks:   kept   # as they are\n")
     assert lab.codes("A", "A", "A") == [0, 0, 3]
     assert lab.claim("resolve", "C-001", "--new-data", "y").code == 0
@@ -32,7 +32,7 @@ def test_a_claim_goes_through_a_dispute_in_the_form_that_it_has(lab: Claims, tex
 
 
 @pytest.mark.parametrize("text", ["claims:\n  7: {text: x}\n", "claims:\n  - id: 7\n    text: x\n"])
-def test_an_id_may_be_a_number(lab: Claims, text: str) -> None:
+def test_id_may_be_a_number(lab: Claims, text: str) -> None:
     lab.write(f"version: 1\n{text}")
     assert lab.codes("A", "A", "A", name="7") == [0, 0, 3]
     assert lab.claim("add", "8", "--text", "y", "--depends-on", "7").code == 0
@@ -42,14 +42,14 @@ def test_an_id_may_be_a_number(lab: Claims, text: str) -> None:
     assert lab.claim("promote", "8").code == 0
 
 
-def test_a_claim_without_any_field_can_be_reviewed(lab: Claims) -> None:
+def test_claim_without_fields_can_be_reviewed(lab: Claims) -> None:
     lab.write("version: 1\nclaims:\n  C-001: {}\n")
     assert lab.codes("A", "A --text now --confidence high", "A", "A", "A") == [0, 0, 0, 0, 3]
     assert lab.at()["previous_status"] == "OPEN"
 
 
 @pytest.mark.parametrize("status", ["PROVISIONAL", "under review", "open", "weird-1", "ACCEPTED"])
-def test_a_status_of_the_teams_own_is_kept_and_comes_back(lab: Claims, status: str) -> None:
+def test_own_status_is_kept_and_restored(lab: Claims, status: str) -> None:
     lab.write(f"version: 1\nclaims:\n  C-001: {{status: {status}, text: x}}\n")
     assert lab.codes("A", "A", "A") == [0, 0, 3]
     assert lab.at()["previous_status"] == status
@@ -57,7 +57,7 @@ def test_a_status_of_the_teams_own_is_kept_and_comes_back(lab: Claims, status: s
     assert lab.at()["status"] == status
 
 
-def test_a_status_that_is_nearly_one_of_ours_is_a_warning(lab: Claims) -> None:
+def test_misspelt_status_is_a_warning(lab: Claims) -> None:
     lab.write("version: 1\nclaims:\n  C-001: {status: DISPUTD, text: x}\n")
     ran = lab.run("validate")
     assert (ran.code, "did you mean DISPUTED?" in ran.out) == (0, True)
@@ -69,7 +69,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("field", UNREADABLE)
-def test_a_claim_that_cannot_be_understood_is_named_with_its_place_and_left_alone(lab: Claims, field: str) -> None:
+def test_unreadable_claim_is_located_and_unchanged(lab: Claims, field: str) -> None:
     lab.write(f"version: 1\nclaims:\n  C-001:\n    text: x\n    {UNREADABLE[field]}\n  C-002: {{text: y}}\n")
     before = lab.text
     ran = lab.round("A")
@@ -91,15 +91,15 @@ FAULTS = {
     "an objection that is a mapping": ("- {id: a, text: x, rounds: [{objection: {b: c}}]}", "objection is a mapping"),
     "objections that are no list": ("- {id: a, text: x, rounds: [{objections: b}]}", "objections is not a list"),
     "no text": ("- {id: a}", "it has no text"),
-    "what is not there": ("- {id: aa1, text: x, depends_on: aa2}", "which is no claim here"),
+    "an unknown dependency": ("- {id: aa1, text: x, depends_on: aa2}", "which is no claim here"),
 }
 
 
-@pytest.mark.parametrize(("text", "said"), FAULTS.values(), ids=FAULTS)
-def test_what_is_odd_about_a_claim_is_said_by_validate(lab: Claims, text: str, said: str) -> None:
+@pytest.mark.parametrize(("text", "message"), FAULTS.values(), ids=FAULTS)
+def test_validate_reports_odd_claims(lab: Claims, text: str, message: str) -> None:
     lab.write(f"version: 1\nclaims:\n{text}\n")
     ran = lab.run("validate")
-    assert said in ran.out, ran.out
+    assert message in ran.out, ran.out
     assert "state.yaml:3" in ran.out or "state.yaml:4" in ran.out
     assert lab.run("claim", "list").code in (0, 4)
     assert lab.run("claim", "ledger").code == 0
@@ -119,7 +119,7 @@ ROUNDS = {
 
 
 @pytest.mark.parametrize("rounds", ROUNDS.values(), ids=ROUNDS)
-def test_rounds_that_others_wrote_are_understood_in_many_forms(lab: Claims, rounds: str) -> None:
+def test_rounds_are_understood_in_many_forms(lab: Claims, rounds: str) -> None:
     lines = "".join(f"      {line}\n" for line in rounds.splitlines())
     lab.write(f"version: 1\nclaims:\n  C-001:\n    text: x\n    rounds:\n{lines}")
     lab.run("analyze")
@@ -139,7 +139,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("rounds", QUIET.values(), ids=QUIET)
-def test_and_so_is_what_is_no_gossip_loop(lab: Claims, rounds: str) -> None:
+def test_rounds_without_gossip_loop_are_left_alone(lab: Claims, rounds: str) -> None:
     lines = "".join(f"      {line}\n" for line in rounds.splitlines())
     lab.write(f"version: 1\nclaims:\n  C-001:\n    text: x\n    rounds:\n{lines}")
     before = lab.text
@@ -147,7 +147,7 @@ def test_and_so_is_what_is_no_gossip_loop(lab: Claims, rounds: str) -> None:
     assert lab.text.startswith(before)
 
 
-def test_a_confidence_that_stands_in_every_round_is_no_change(lab: Claims) -> None:
+def test_unchanged_confidence_is_not_a_change(lab: Claims) -> None:
     rounds = "      - {objection: A, confidence: 0.6, text: x}\n" * 3
     lab.write(f"version: 1\nclaims:\n  C-001:\n    text: x\n    confidence: 0.6\n    rounds:\n{rounds}")
     lab.run("analyze")
@@ -155,7 +155,7 @@ def test_a_confidence_that_stands_in_every_round_is_no_change(lab: Claims) -> No
 
 
 @pytest.mark.parametrize("name", ["", " ", " C-1", "a\nb", "\x1b[2J", "x" * 101, "--drop"])
-def test_an_id_that_is_none_is_refused(lab: Claims, name: str) -> None:
+def test_invalid_id_is_refused(lab: Claims, name: str) -> None:
     before = lab.text
     assert lab.run("claim", "add", "--text", "x", "--", name).code == 1
     assert lab.text == before
@@ -164,7 +164,7 @@ def test_an_id_that_is_none_is_refused(lab: Claims, name: str) -> None:
 @pytest.mark.parametrize(
     "words", ["round --objection a --response b --reviewer", "edit --stage", "round --objection a --response b --test"]
 )
-def test_what_is_given_without_a_word_is_refused(lab: Claims, words: str) -> None:
+def test_blank_option_value_is_refused(lab: Claims, words: str) -> None:
     lab.add()
     before = lab.text
     verb, *options = words.split()
@@ -173,7 +173,7 @@ def test_what_is_given_without_a_word_is_refused(lab: Claims, words: str) -> Non
     assert lab.text == before
 
 
-def test_an_id_may_hold_what_a_shell_or_a_table_would_act_on(lab: Claims) -> None:
+def test_id_may_contain_shell_characters(lab: Claims) -> None:
     name = "it's; | $(a) `b` #1 / [x]"
     lab.add(name)
     assert lab.codes("A", "A", "A", name=name) == [0, 0, 3]
@@ -181,7 +181,7 @@ def test_an_id_may_hold_what_a_shell_or_a_table_would_act_on(lab: Claims) -> Non
     assert lab.claim("resolve", name, "--drop", "-m", "x").code == 0
 
 
-def test_adding_the_same_claim_again_changes_nothing_and_another_text_is_refused(lab: Claims) -> None:
+def test_adding_again_changes_nothing_and_other_text_is_refused(lab: Claims) -> None:
     lab.add()
     before = lab.text
     assert lab.claim("add", "C-001", "--text", "the text of C-001").code == 0
@@ -191,7 +191,7 @@ def test_adding_the_same_claim_again_changes_nothing_and_another_text_is_refused
     assert lab.claim("add", "C-002", "--text", "x", "--depends-on", "C-9").code == 1
 
 
-def test_every_command_has_help_with_an_example_and_takes_root(lab: Claims) -> None:
+def test_every_command_has_help_with_example_and_root(lab: Claims) -> None:
     verbs = {
         "claim": "add round edit promote kill resolve reexamine list show ledger summary import",
         "stage": "advance data close list",
@@ -205,7 +205,7 @@ def test_every_command_has_help_with_an_example_and_takes_root(lab: Claims) -> N
             assert (ran.code, "--root" in ran.out, "\n    liza " in ran.out) == (0, True, True), name
 
 
-# --- what cannot be written -----------------------------------------------------------------------------------------
+# --- unwritable claims ----------------------------------------------------------------------------------------------
 
 ROUNDS_OF_A = "rounds: [{objection: A}, {objection: A}, {objection: A}]"
 SHARED = f"""\
@@ -222,7 +222,7 @@ DETAILS = "reporter: r, type: retry_loop, details: {count: 3, error_pattern: x}"
 RETRIES = "".join(f"- {{timestamp: 2025-01-18T1{n}:00:00Z, task: t{n}, {DETAILS}}}\n" for n in range(3))
 
 
-def test_a_claim_that_cannot_be_written_is_not_said_to_be_fine_and_keeps_no_loop_from_being_judged(lab: Claims) -> None:
+def test_unwritable_claim_is_degraded_and_loops_are_evaluated(lab: Claims) -> None:
     lab.write(f"{SHARED}anomalies: []\n")
     ran = lab.run("analyze")
     assert (ran.code, "claims could not be evaluated" in ran.err, "hint: " in ran.err) == (4, True, True)
@@ -232,7 +232,7 @@ def test_a_claim_that_cannot_be_written_is_not_said_to_be_fine_and_keeps_no_loop
     assert lab.stage("close", "S5").code == 1
 
 
-def test_nor_does_it_hide_that_everybody_is_halted(lab: Claims) -> None:
+def test_unwritable_claim_does_not_hide_a_halt(lab: Claims) -> None:
     lab.write(f"{SHARED}anomalies:\n{RETRIES}")
     ran = lab.run("analyze", "--now", "2025-01-18T20:00:00Z")
     assert (ran.code, "claims could not be evaluated" in ran.out) == (3, True)
@@ -240,7 +240,7 @@ def test_nor_does_it_hide_that_everybody_is_halted(lab: Claims) -> None:
 
 
 @pytest.mark.parametrize("copy", ["  - {id: C-001, text: a copy}\n", "  - {claim_id: C-001, status: KILLED}\n"])
-def test_a_copy_under_the_same_id_does_not_stand_in_for_the_claim_that_is_frozen(lab: Claims, copy: str) -> None:
+def test_duplicate_id_does_not_replace_the_frozen_claim(lab: Claims, copy: str) -> None:
     rounds = "[{objection: A}, {objection: A}, {objection: A}]"
     lab.write(f"{lab.text}claims:\n{copy}  - {{id: C-001, text: x, rounds: {rounds}}}\n")
     lab.run("analyze")
@@ -254,13 +254,13 @@ def test_a_copy_under_the_same_id_does_not_stand_in_for_the_claim_that_is_frozen
     assert lab.text == before
 
 
-def test_a_hint_with_an_id_of_several_words_can_be_typed_as_it_stands(lab: Claims) -> None:
+def test_hint_quotes_an_id_of_several_words(lab: Claims) -> None:
     lab.add("gc bias")
     ran = lab.claim("resolve", "gc bias", "--drop", "-m", "x")
     assert "see: liza claim show 'gc bias'" in ran.err
 
 
-def test_a_list_of_claims_that_cannot_be_judged_does_not_say_that_there_are_none(lab: Claims) -> None:
+def test_unreadable_claims_are_not_listed_as_none(lab: Claims) -> None:
     lab.write(f"{lab.text}claims: {{C-001: 5}}\n")
     ran = lab.run("claim", "list")
     assert (ran.code, ran.out) == (4, "! claim C-001 cannot be evaluated: it is not a record\n")

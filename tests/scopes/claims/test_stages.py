@@ -1,4 +1,4 @@
-"""The last stage does not close over a dispute; every other one does. The gate says the same."""
+"""The last stage does not close over a dispute; every other stage does. The gate agrees."""
 
 from pathlib import Path
 
@@ -17,11 +17,11 @@ claims:
 
 
 def gate(lab: Claims, server: Server, *words: str) -> Ran:
-    """In a process of its own: it writes past what Python knows of its streams."""
+    """The gate in a process of its own, because it writes to the streams directly."""
     return served(server, ["gate", *words], lab.root, {"PATH": str(BIN), "HOME": str(lab.root)})
 
 
-def test_the_last_stage_is_refused_with_every_dispute_and_its_ways_out(lab: Claims) -> None:
+def test_last_stage_is_refused_with_disputes_and_ways_out(lab: Claims) -> None:
     lab.dispute("C-001")
     lab.dispute("C-002", "too small")
     lab.add("C-003")
@@ -38,7 +38,7 @@ def test_the_last_stage_is_refused_with_every_dispute_and_its_ways_out(lab: Clai
     assert [len(each["ways_out"]) for each in answer["claims"]] == [3, 3]
 
 
-def test_once_every_dispute_is_resolved_it_closes(lab: Claims) -> None:
+def test_last_stage_closes_after_all_disputes(lab: Claims) -> None:
     lab.dispute("C-001")
     lab.dispute("C-002")
     lab.claim("resolve", "C-001", "--drop", "-m", "x")
@@ -49,7 +49,7 @@ def test_once_every_dispute_is_resolved_it_closes(lab: Claims) -> None:
     assert "already" in lab.stage("close", "S5").out
 
 
-def test_other_stages_close(lab: Claims) -> None:
+def test_other_stages_close_over_a_dispute(lab: Claims) -> None:
     lab.stage("advance", "S4")
     lab.dispute()
     assert lab.stage("close", "S4").code == 0
@@ -57,12 +57,12 @@ def test_other_stages_close(lab: Claims) -> None:
 
 
 @pytest.mark.parametrize("name", ["s5", "S5.", "Ｓ５"])
-def test_another_way_to_write_its_name_does_not_get_around_it(lab: Claims, name: str) -> None:
+def test_other_spelling_of_last_stage_is_refused(lab: Claims, name: str) -> None:
     lab.dispute()
     assert lab.stage("close", name).code == 3
 
 
-def test_its_name_is_a_setting(lab: Claims) -> None:
+def test_last_stage_name_is_a_setting(lab: Claims) -> None:
     lab.write_rules("disputes: {last_stage: Synthesis}\n")
     lab.dispute()
     assert lab.stage("close", "S5").code == 0
@@ -70,13 +70,13 @@ def test_its_name_is_a_setting(lab: Claims) -> None:
     assert "disputes.last_stage is 'Synthesis', shipped is 'S5'" in lab.run("status").out
 
 
-def test_its_name_may_be_a_number(lab: Claims) -> None:
+def test_last_stage_name_may_be_a_number(lab: Claims) -> None:
     lab.write_rules("disputes: {last_stage: 5}\n")
     lab.dispute()
     assert [lab.stage("close", name).code for name in ("5", "4")] == [3, 0]
 
 
-def test_what_is_asked_is_the_ledger_and_not_a_summary_that_leaves_the_claim_out(lab: Claims) -> None:
+def test_last_stage_reads_claims_not_a_summary(lab: Claims) -> None:
     lab.add("C-002")
     lab.codes("A --cycle 9", name="C-002")
     lab.dispute("C-001")
@@ -86,7 +86,7 @@ def test_what_is_asked_is_the_ledger_and_not_a_summary_that_leaves_the_claim_out
     assert "C-001 [DISPUTED]" in lab.run("claim", "summary", "--cycle", "3").out
 
 
-def test_a_gossip_loop_that_nobody_has_judged_yet_keeps_it_open_and_is_frozen_by_the_way(lab: Claims) -> None:
+def test_unchecked_gossip_loop_blocks_last_stage(lab: Claims) -> None:
     lab.write(f"version: 1\n{GOSSIP}")
     assert lab.stage("close", "S5").code == 3
     assert lab.at()["status"] == "DISPUTED"
@@ -103,29 +103,29 @@ ODD = {
 
 
 @pytest.mark.parametrize("text", ODD.values(), ids=ODD)
-def test_where_nobody_can_say_that_there_is_no_dispute_it_does_not_close(lab: Claims, text: str) -> None:
+def test_last_stage_does_not_close_on_unreadable_claims(lab: Claims, text: str) -> None:
     lab.write(f"version: 1\n{text}")
     assert lab.stage("close", "S5").code == 4
     assert lab.text == f"version: 1\n{text}"
     assert lab.run("validate").code == 1
 
 
-def test_a_dispute_of_a_claim_without_an_id_counts(lab: Claims) -> None:
+def test_dispute_of_claim_without_id_counts(lab: Claims) -> None:
     lab.write("version: 1\nclaims:\n  - {text: x, status: DISPUTED}\n")
     ran = lab.stage("close", "S5")
     assert (ran.code, "number 1 is DISPUTED" in ran.err) == (3, True)
 
 
-def test_the_last_stage_that_was_closed_by_hand_over_a_dispute_is_reported(lab: Claims) -> None:
+def test_last_stage_closed_by_hand_over_dispute_is_reported(lab: Claims) -> None:
     lab.stage("advance", "S5")
     lab.dispute()
     lab.edit("status: ACTIVE", "status: CLOSED")
-    said = "stage S5 is closed over a dispute: C-001 is DISPUTED"
-    assert said in lab.run("validate").out
-    assert said in lab.run("status").out
+    message = "stage S5 is closed over a dispute: C-001 is DISPUTED"
+    assert message in lab.run("validate").out
+    assert message in lab.run("status").out
 
 
-def test_the_gate_of_the_last_stage_and_of_a_claim_say_the_same(lab: Claims, server: Server) -> None:
+def test_gate_agrees_for_last_stage_and_claim(lab: Claims, server: Server) -> None:
     lab.add("C-002", "--stage", "S5")
     assert [gate(lab, server, *words).code for words in (("--stage", "S5"), ("--claim", "C-001"))] == [0, 0]
     lab.dispute()
@@ -139,9 +139,7 @@ def test_the_gate_of_the_last_stage_and_of_a_claim_say_the_same(lab: Claims, ser
     assert [gate(lab, server, *words).code for words in (("--stage", "S5"), ("--claim", "C-001"))] == [0, 0]
 
 
-def test_the_gate_stops_for_a_freeze_that_was_broken_and_for_a_loop_that_nobody_has_frozen(
-    lab: Claims, server: Server
-) -> None:
+def test_gate_stops_for_broken_freeze_and_unchecked_loop(lab: Claims, server: Server) -> None:
     lab.dispute()
     lab.edit("    status: DISPUTED", "    status: ACCEPTED")
     assert gate(lab, server, "--claim", "C-001").code == 2
@@ -156,7 +154,7 @@ def test_the_gate_stops_for_a_freeze_that_was_broken_and_for_a_loop_that_nobody_
 
 @pytest.mark.parametrize("name", ["S6", "s6", "S10", "S5.1", "S5b", "S-6", "Publication"])
 @pytest.mark.parametrize("verb", ["advance", "close"])
-def test_no_stage_beyond_the_last_over_a_dispute(lab: Claims, verb: str, name: str) -> None:
+def test_stage_beyond_the_last_is_refused_over_a_dispute(lab: Claims, verb: str, name: str) -> None:
     lab.stage("advance", "S5")
     lab.dispute()
     before = lab.text
@@ -170,29 +168,29 @@ def test_no_stage_beyond_the_last_over_a_dispute(lab: Claims, verb: str, name: s
     assert lab.run("validate").code == 0
 
 
-def test_the_last_stage_cannot_be_jumped_over(lab: Claims) -> None:
+def test_last_stage_cannot_be_skipped(lab: Claims) -> None:
     lab.stage("advance", "S4")
     lab.dispute()
     assert [lab.stage("advance", name).code for name in ("S6", "S5", "S6")] == [3, 0, 3]
 
 
 @pytest.mark.parametrize("verb", ["advance", "close"])
-def test_a_stage_without_a_number_does_not_jump_over_the_last(lab: Claims, verb: str) -> None:
-    """The last stage was never entered, so it is not listed; what is listed shows that stages have numbers here."""
+def test_unnumbered_stage_does_not_skip_the_last(lab: Claims, verb: str) -> None:
+    """The last stage was never entered, so it is not listed; the listed ones show that stages have numbers."""
     lab.stage("advance", "S4")
     lab.dispute()
     assert lab.stage(verb, "FINAL").code == 3
     assert lab.stage("advance", "S3").code == 0
 
 
-def test_a_deleted_dispute_keeps_stages_beyond_shut(lab: Claims) -> None:
+def test_deleted_dispute_blocks_stages_beyond_the_last(lab: Claims) -> None:
     lab.stage("advance", "S5")
     lab.dispute()
     lab.write(lab.text.split("claims:\n")[0])
     assert lab.stage("advance", "S6").code == 3
 
 
-def test_stages_without_numbers_have_the_order_of_their_list(lab: Claims) -> None:
+def test_unnumbered_stages_are_ordered_by_their_list(lab: Claims) -> None:
     lab.write_rules("disputes: {last_stage: Synthesis}\n")
     lab.write("version: 1\nstages: [{name: Scoping}, {name: Analysis}, {name: Synthesis}, {name: Printing}]\n")
     lab.dispute()
@@ -200,8 +198,8 @@ def test_stages_without_numbers_have_the_order_of_their_list(lab: Claims) -> Non
     assert [lab.stage("advance", name).code for name in names] == [0, 0, 3, 3, 0]
 
 
-def test_going_back_from_the_last_stage_does_not_pass_it(lab: Claims) -> None:
-    """A team may go back for more data; the last stage is to be entered again."""
+def test_going_back_from_last_stage_requires_reentering_it(lab: Claims) -> None:
+    """A team may go back for more data; then the last stage must be entered again."""
     lab.stage("advance", "S3")
     lab.stage("advance", "S5")
     lab.dispute()
@@ -215,14 +213,14 @@ def test_going_back_from_the_last_stage_does_not_pass_it(lab: Claims) -> None:
 @pytest.mark.parametrize(
     "stages", ["S5: {status: passed}", "S5: {status: PASSED}\n  S6: {status: ACTIVE}", "S6: {status: running}"]
 )
-def test_a_last_stage_passed_by_hand_over_a_dispute_is_reported(lab: Claims, stages: str) -> None:
+def test_last_stage_passed_by_hand_over_dispute_is_reported(lab: Claims, stages: str) -> None:
     lab.dispute()
     lab.write(f"{lab.text}stages:\n  {stages}\n")
     assert lab.run("validate").code == 1
     assert "over a dispute: C-001 is DISPUTED" in lab.run("status").out
 
 
-def test_the_gate_is_shut_beyond_the_last_stage_too(lab: Claims, server: Server) -> None:
+def test_gate_stops_beyond_the_last_stage(lab: Claims, server: Server) -> None:
     lab.stage("advance", "S5")
     lab.dispute()
     assert [gate(lab, server, "--stage", name).code for name in ("S6", "S4")] == [2, 0]
@@ -230,10 +228,10 @@ def test_the_gate_is_shut_beyond_the_last_stage_too(lab: Claims, server: Server)
     assert gate(lab, server, "--stage", "S6").code == 0
 
 
-# --- stages themselves ----------------------------------------------------------------------------------------------
+# --- stages ---------------------------------------------------------------------------------------------------------
 
 
-def test_one_stage_is_active_and_what_was_before_is_passed(lab: Claims, tmp_path: Path) -> None:
+def test_one_stage_is_active_and_earlier_ones_passed(lab: Claims, tmp_path: Path) -> None:
     for name in ("S1", "S2", "S3"):
         assert lab.stage("advance", name).code == 0
     assert lab.run("stage", "list").out.split() == ["S1", "PASSED", "S2", "PASSED", "S3", "ACTIVE"]
@@ -253,7 +251,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("text", FORMS.values(), ids=FORMS)
-def test_stages_are_read_and_written_in_the_form_that_they_have(lab: Claims, text: str) -> None:
+def test_stages_keep_their_yaml_form(lab: Claims, text: str) -> None:
     lab.write(f"version: 1\n{text}")
     names = ("1", "2") if "  1:" in text else ("S1", "S2")
     assert lab.stage("advance", names[1]).code == 0
@@ -265,13 +263,13 @@ def test_stages_are_read_and_written_in_the_form_that_they_have(lab: Claims, tex
 
 
 @pytest.mark.parametrize("name", ["", " ", "a\nb", "\x1b[2J", "x" * 200])
-def test_a_name_that_is_none_is_refused(lab: Claims, name: str) -> None:
+def test_invalid_stage_name_is_refused(lab: Claims, name: str) -> None:
     before = lab.text
     assert [lab.stage(verb, name).code for verb in ("advance", "close")] == [1, 1]
     assert lab.text == before
 
 
-def test_stages_that_cannot_be_read_close_nothing_and_keep_no_claim_from_its_review(lab: Claims) -> None:
+def test_unreadable_stages_block_closing_but_not_reviews(lab: Claims) -> None:
     lab.add()
     lab.write(lab.text + "stages: 5\n")
     assert [lab.stage(verb, "S1").code for verb in ("advance", "close")] == [4, 4]

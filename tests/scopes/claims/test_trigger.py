@@ -1,11 +1,11 @@
-"""What freezes a claim: the same objection in three rounds in which nothing changes, and nothing less."""
+"""What freezes a claim: the same objection in three rounds without a change, and nothing less."""
 
 import pytest
 
 from tests.scopes.claims.run import HARNESS, IMPOSSIBLE, Claims, json_of
 
 
-def test_the_deadlock_of_the_protocol_ends_in_the_third_round(lab: Claims) -> None:
+def test_protocol_deadlock_is_disputed_in_third_round(lab: Claims) -> None:
     lab.add("C-001", "--confidence", "0.7")
     lab.add("C-002")
     words = ("--objection", HARNESS, "--response", IMPOSSIBLE, "--reviewer", "R2", "--cycle", "4")
@@ -47,7 +47,7 @@ def test_which_rounds_freeze_a_claim(lab: Claims, rounds: list[str], codes: list
     assert (lab.at()["status"] == "DISPUTED") == (codes[-1] == 3)
 
 
-def test_a_round_that_is_recorded_again_makes_no_second_dispute(lab: Claims) -> None:
+def test_repeated_round_makes_no_second_dispute(lab: Claims) -> None:
     lab.dispute()
     before = lab.text
     assert lab.codes(HARNESS, HARNESS, HARNESS) == [3, 3, 3]
@@ -56,7 +56,7 @@ def test_a_round_that_is_recorded_again_makes_no_second_dispute(lab: Claims) -> 
     assert lab.actions.count("claim_disputed") == 1
 
 
-def test_the_answer_for_programs_says_how_near_it_is(lab: Claims) -> None:
+def test_json_shows_progress_towards_a_dispute(lab: Claims) -> None:
     lab.add()
     lab.codes(HARNESS)
     answer = json_of(lab.round(HARNESS, words="--json"))
@@ -76,32 +76,32 @@ IN_OTHER_WORDS = [
 ]
 
 
-def test_other_white_space_and_case_make_no_other_objection_and_each_is_kept_as_it_was_said(lab: Claims) -> None:
+def test_spelling_variants_are_the_same_objection(lab: Claims) -> None:
     lab.add()
     assert lab.codes(*IN_OTHER_WORDS) == [0, 0, 3]
     assert [each["objection"] for each in lab.at()["rounds"]] == IN_OTHER_WORDS
     assert lab.at()["dispute_reason"] == IN_OTHER_WORDS[-1]
 
 
-def test_an_id_says_that_it_is_the_same_in_whatever_words(lab: Claims) -> None:
+def test_objection_id_identifies_the_objection(lab: Claims) -> None:
     lab.add()
-    said = ["no control group", "where is the control?", "a control is still missing"]
-    assert [lab.round(each, words="--objection-id O-1").code for each in said] == [0, 0, 3]
-    assert lab.at()["dispute_reason"] == said[-1]
+    objections = ["no control group", "where is the control?", "a control is still missing"]
+    assert [lab.round(each, words="--objection-id O-1").code for each in objections] == [0, 0, 3]
+    assert lab.at()["dispute_reason"] == objections[-1]
 
 
-def test_other_ids_say_that_it_is_another_objection(lab: Claims) -> None:
+def test_different_ids_are_different_objections(lab: Claims) -> None:
     lab.add()
     assert [lab.round("no control", words=f"--objection-id O-{n}").code for n in range(4)] == [0] * 4
 
 
-def test_one_without_an_id_is_that_of_which_it_repeats_the_words(lab: Claims) -> None:
+def test_objection_without_id_joins_the_one_it_repeats(lab: Claims) -> None:
     lab.add()
     codes = [lab.round("no control").code, lab.round("no control", words="--objection-id O-1").code]
     assert [*codes, lab.round("No control.").code] == [0, 0, 3]
 
 
-def test_an_id_of_each_objection_follows_each_on_its_own(lab: Claims) -> None:
+def test_each_objection_follows_its_own_id(lab: Claims) -> None:
     lab.add()
     pairs = ["--objection", "x", "--response", "1", "--objection", "y", "--response", "2"]
     for ids, code in ((["a", ""], 0), (["b", "a"], 0), (["a", "b"], 3)):
@@ -118,7 +118,7 @@ SIMILAR = [
 ]
 
 
-def test_objections_in_similar_words_are_the_same(lab: Claims) -> None:
+def test_similar_objections_are_the_same(lab: Claims) -> None:
     lab.add()
     answers = ("no", "not so", "never")
     assert [answered(lab, each, answer) for each, answer in zip(SIMILAR, answers, strict=True)] == [0, 0, 3]
@@ -126,7 +126,7 @@ def test_objections_in_similar_words_are_the_same(lab: Claims) -> None:
 
 
 @pytest.mark.parametrize("rules", ["{matching: same, objections: exact}", "{objections: exact}"])
-def test_similar_words_and_answers_can_be_turned_off(lab: Claims, rules: str) -> None:
+def test_similarity_of_objections_and_answers_can_be_disabled(lab: Claims, rules: str) -> None:
     lab.write_rules(f"disputes: {rules}\n")
     lab.add()
     assert lab.codes(*SIMILAR) == [0, 0, 0]
@@ -142,12 +142,12 @@ EXAMPLE = [HARNESS, "Without harness, verdict is REJECT", "You must run the conf
 
 
 def answered(lab: Claims, objection: str, answer: str, *words: str) -> int:
-    """One round; its exit code."""
+    """The exit code of one round."""
     return lab.claim("round", "C-001", "--objection", objection, "--response", answer, *words).code
 
 
 @pytest.mark.parametrize("words", [("--reviewer", "R2"), ()])
-def test_the_example_of_the_protocol_trips(lab: Claims, words: tuple[str, ...]) -> None:
+def test_protocol_example_trips(lab: Claims, words: tuple[str, ...]) -> None:
     lab.add()
     assert [answered(lab, each, IMPOSSIBLE, *words) for each in EXAMPLE] == [0, 0, 3]
     (dispute,) = lab.disputes()
@@ -166,22 +166,22 @@ def test_the_example_of_the_protocol_trips(lab: Claims, words: tuple[str, ...]) 
         "response": [("no control", ""), ("no control", ""), ("nothing to compare with", "")],
     }.items(),
 )
-def test_a_dispute_says_by_what_its_objection_is_the_same(lab: Claims, by: str, rounds: list[tuple[str, str]]) -> None:
+def test_dispute_records_how_objections_matched(lab: Claims, by: str, rounds: list[tuple[str, str]]) -> None:
     lab.add()
-    assert [answered(lab, said, IMPOSSIBLE, *words.split()) for said, words in rounds] == [0, 0, 3]
+    assert [answered(lab, objection, IMPOSSIBLE, *words.split()) for objection, words in rounds] == [0, 0, 3]
     assert lab.disputes()[0]["same_by"] == by
 
 
 QUIET = {
-    "three objections and three answers": [(said, f"{answer} is what we have", "") for said, answer in zip(
+    "three objections and three answers": [(objection, f"{answer} is what we have", "") for objection, answer in zip(
         ["no control", "too small", "unreadable plot"], ["this cohort", "one sample per patient", "a vector drawing"],
         strict=True)],
-    "a short answer fits everything": [(said, "done", "") for said in ("no control", "too small", "unreadable plot")],
-    "another reviewer in between": [(said, IMPOSSIBLE, f"--reviewer {who}") for said, who in zip(
+    "a short answer fits everything": [(each, "done", "") for each in ("no control", "too small", "unreadable plot")],
+    "another reviewer in between": [(objection, IMPOSSIBLE, f"--reviewer {who}") for objection, who in zip(
         EXAMPLE, ("R2", "R3", "R2"), strict=True)],
     "evidence in between": [(EXAMPLE[0], IMPOSSIBLE, ""), (EXAMPLE[1], IMPOSSIBLE, "--evidence a.csv"),
                             (EXAMPLE[2], IMPOSSIBLE, "")],
-    "ids say that they are three": [(said, IMPOSSIBLE, f"--objection-id O-{n}") for n, said in enumerate(EXAMPLE)],
+    "three ids": [(objection, IMPOSSIBLE, f"--objection-id O-{n}") for n, objection in enumerate(EXAMPLE)],
     "one answer once does not make two objections one": [
         ("no control", IMPOSSIBLE, ""), ("too small", IMPOSSIBLE, ""), ("no control", "see there", "--test t"),
         ("too small", "it is not", ""), ("no control", "there is", ""), ("too small", "not at all", "")],
@@ -189,12 +189,12 @@ QUIET = {
 
 
 @pytest.mark.parametrize("rounds", QUIET.values(), ids=QUIET)
-def test_other_objections_with_other_answers_are_no_loop(lab: Claims, rounds: list[tuple[str, str, str]]) -> None:
+def test_other_objections_and_answers_are_no_loop(lab: Claims, rounds: list[tuple[str, str, str]]) -> None:
     lab.add()
-    assert [answered(lab, said, answer, *words.split()) for said, answer, words in rounds] == [0] * len(rounds)
+    assert {answered(lab, objection, answer, *words.split()) for objection, answer, words in rounds} == {0}
 
 
-def test_two_objections_that_trip_at_once_are_one_dispute_with_both_positions(lab: Claims) -> None:
+def test_two_objections_at_once_make_one_dispute(lab: Claims) -> None:
     lab.add()
     assert lab.codes("A|B", "B|A", "A|B") == [0, 0, 3]
     claim = lab.at()
@@ -211,21 +211,21 @@ def test_two_objections_that_trip_at_once_are_one_dispute_with_both_positions(la
 
 
 @pytest.mark.parametrize("words", ["--text narrower", "--confidence 0.2"])
-def test_an_edit_between_two_rounds_is_a_state_change_of_the_next(lab: Claims, words: str) -> None:
+def test_edit_between_rounds_changes_the_next_round(lab: Claims, words: str) -> None:
     lab.add("C-001", "--confidence", "0.5")
     lab.codes("A", "A")
     assert lab.claim("edit", "C-001", *words.split()).code == 0
     assert lab.codes("A", "A", "A", "A") == [0, 0, 0, 3]
 
 
-def test_an_edit_before_the_first_round_is_no_change_of_it(lab: Claims) -> None:
+def test_edit_before_first_round_is_no_change(lab: Claims) -> None:
     lab.add()
     lab.claim("edit", "C-001", "--text", "one")
     lab.claim("edit", "C-001", "--text", "two", "--confidence", "0.5")
     assert lab.codes("A", "A", "A") == [0, 0, 3]
 
 
-def test_an_edit_that_changes_nothing_that_counts_is_none(lab: Claims) -> None:
+def test_edit_of_nothing_relevant_is_no_change(lab: Claims) -> None:
     lab.add("C-001", "--confidence", "0.5")
     lab.codes("A", "A")
     lab.claim("edit", "C-001", "--stage", "S3")
@@ -233,7 +233,7 @@ def test_an_edit_that_changes_nothing_that_counts_is_none(lab: Claims) -> None:
     assert lab.codes("A") == [3]
 
 
-def test_what_a_person_changes_by_hand_between_two_rounds_is_seen(lab: Claims) -> None:
+def test_change_by_hand_between_rounds_counts(lab: Claims) -> None:
     for place, (old, new) in enumerate(
         [("text: the text of C-0", "text: another text of C-0"), ("confidence: 0.5", "confidence: 0.25")]
     ):
@@ -245,7 +245,7 @@ def test_what_a_person_changes_by_hand_between_two_rounds_is_seen(lab: Claims) -
         assert lab.codes("A", "A", "A", "A", name=name) == [0, 0, 0, 3]
 
 
-def test_evidence_that_a_person_adds_to_the_claim_by_hand_is_seen_in_the_next_round(lab: Claims) -> None:
+def test_evidence_added_by_hand_counts_in_next_round(lab: Claims) -> None:
     lab.add("C-001", "--evidence", "a.csv")
     lab.codes("A", "A --evidence a.csv")
     assert "evidence" not in lab.at()["baseline"] or lab.at()["baseline"]["evidence"] == ["a.csv"]
@@ -254,19 +254,19 @@ def test_evidence_that_a_person_adds_to_the_claim_by_hand_is_seen_in_the_next_ro
     assert lab.at()["rounds"][-1]["evidence"] == ["b.csv"]
 
 
-def test_evidence_that_the_claim_came_with_is_nothing_new(lab: Claims) -> None:
+def test_original_evidence_is_not_new(lab: Claims) -> None:
     lab.add("C-001", "--evidence", "a.csv")
     assert lab.codes(*["A --evidence a.csv"] * 3) == [0, 0, 3]
 
 
-def test_a_first_confidence_is_a_change_and_so_is_a_first_text(lab: Claims) -> None:
+def test_first_confidence_and_first_text_are_changes(lab: Claims) -> None:
     lab.add()
     assert lab.codes("A --confidence 0.5", "A", "A", "A") == [0, 0, 0, 3]
     lab.write(f"{lab.text}  C-002: {{}}\n")
     assert lab.codes("A --text x", "A", "A", "A", name="C-002") == [0, 0, 0, 3]
 
 
-def test_a_change_is_said_where_it_is_seen(lab: Claims) -> None:
+def test_round_reports_its_changes(lab: Claims) -> None:
     lab.add("C-001", "--confidence", "0.5")
     answer = json_of(lab.round("A", words="--evidence e --test t --confidence 0.4 --text new --json"))
     assert answer["changes"] == ["confidence", "evidence", "test", "text"]
@@ -286,7 +286,7 @@ claims:
 """
 
 
-def test_a_change_that_is_only_declared_resets_nothing(lab: Claims) -> None:
+def test_declared_change_does_not_reset(lab: Claims) -> None:
     lab.write(DECLARED)
     assert "claim C-001 is DISPUTED" in lab.run("analyze").out
     assert lab.at()["status"] == "DISPUTED"
@@ -296,7 +296,7 @@ def test_a_change_that_is_only_declared_resets_nothing(lab: Claims) -> None:
 
 
 @pytest.mark.parametrize("rules", ["disputes: {circuit_breaker_rounds: 5}", "params: {circuit_breaker_rounds: 5}"])
-def test_the_number_of_rounds_is_a_setting_that_is_not_raised_in_silence(lab: Claims, rules: str) -> None:
+def test_raised_number_of_rounds_warns(lab: Claims, rules: str) -> None:
     lab.write_rules(f"{rules}\n")
     lab.add()
     ran = lab.round("A")
@@ -305,7 +305,7 @@ def test_the_number_of_rounds_is_a_setting_that_is_not_raised_in_silence(lab: Cl
     assert "circuit_breaker_rounds is 5, shipped is 3" in lab.run("status").out
 
 
-def test_a_number_that_is_written_into_the_rule_itself_is_not_raised_in_silence_either(lab: Claims) -> None:
+def test_raised_number_in_the_rule_warns(lab: Claims) -> None:
     condition = "streak(rounds, per(claim), same(objection), changed=false) >= 4"
     lab.write_rules(f"rules: [{{name: gossip_loop, condition: '{condition}'}}]\n")
     lab.add()
@@ -313,7 +313,7 @@ def test_a_number_that_is_written_into_the_rule_itself_is_not_raised_in_silence_
     assert lab.codes("A", "A", "A") == [0, 0, 3]
 
 
-def test_fewer_rounds_are_fine(lab: Claims) -> None:
+def test_fewer_rounds_do_not_warn(lab: Claims) -> None:
     lab.write_rules("disputes: {circuit_breaker_rounds: 2}\n")
     lab.add()
     assert lab.round("A").err == ""
@@ -331,7 +331,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize("rules", WRONG)
-def test_a_setting_out_of_its_range_is_an_error_with_a_place_and_nothing_is_judged(lab: Claims, rules: str) -> None:
+def test_setting_out_of_range_is_an_error_with_position(lab: Claims, rules: str) -> None:
     lab.add()
     before = lab.text
     lab.write_rules(f"{rules}\n")
@@ -341,7 +341,7 @@ def test_a_setting_out_of_its_range_is_an_error_with_a_place_and_nothing_is_judg
     assert lab.text == before
 
 
-def test_a_rule_that_is_disabled_or_only_observes_freezes_nothing_and_that_is_said(lab: Claims) -> None:
+def test_disabled_or_observing_rule_warns_and_freezes_nothing(lab: Claims) -> None:
     lab.write_rules("rules: [{name: gossip_loop, enabled: false}]\n")
     lab.add()
     assert "gossip_loop is disabled" in lab.round("A").err
@@ -353,7 +353,7 @@ def test_a_rule_that_is_disabled_or_only_observes_freezes_nothing_and_that_is_sa
     assert lab.codes("A") == [3]
 
 
-def test_a_rule_of_ones_own_can_freeze_a_claim_too(lab: Claims) -> None:
+def test_own_rule_can_freeze_a_claim(lab: Claims) -> None:
     rule = "{name: endless, condition: 'count(rounds, per(claim)) >= 4', action: FREEZE, description: no end in sight}"
     lab.write_rules(f"rules: [{rule}]\n")
     lab.add()
@@ -361,7 +361,7 @@ def test_a_rule_of_ones_own_can_freeze_a_claim_too(lab: Claims) -> None:
     assert (lab.at()["dispute_reason"], lab.disputes()[0]["rule"]) == ("D", "endless")
 
 
-# --- rounds that others wrote, and then a command -------------------------------------------------------------------
+# --- rounds by others, then a command -------------------------------------------------------------------------------
 
 OTHERS = {
     "nothing but objections": "- {objection: A}\n- {objection: A}\n",
@@ -371,13 +371,13 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("rounds", OTHERS.values(), ids=OTHERS)
-def test_a_command_goes_on_where_others_began(lab: Claims, rounds: str) -> None:
+def test_command_continues_rounds_of_others(lab: Claims, rounds: str) -> None:
     lines = "".join(f"      {line}\n" for line in rounds.splitlines())
     fields = "    text: x\n    confidence: 0.7\n    evidence: [a.csv]\n"
     lab.write(f"version: 1\nclaims:\n  C-001:\n{fields}    rounds:\n{lines}")
     assert lab.codes("A --evidence a.csv") == [3]
 
 
-def test_what_others_wrote_and_the_command_changes_is_seen(lab: Claims) -> None:
+def test_command_changes_after_rounds_of_others_count(lab: Claims) -> None:
     lab.write("version: 1\nclaims:\n  C-001:\n    text: x\n    rounds:\n    - {objection: A}\n    - {objection: A}\n")
     assert lab.codes("A --text y", "A", "A", "A") == [0, 0, 0, 3]

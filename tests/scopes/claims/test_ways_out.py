@@ -1,8 +1,8 @@
-"""The three ways out of a dispute: each needs its reason, is logged, and leaves the dispute in the claim's history."""
+"""The three ways out of a dispute: each needs its reason, is logged, and is kept in the claim's history."""
 
 import pytest
 
-from tests.scopes.claims.run import HARNESS, Claims, frozen_part
+from tests.scopes.claims.run import HARNESS, Claims, frozen_part, json_of
 
 WAYS = {
     "new data": (("--new-data", "gc.tsv"), "OPEN", "new_data", "gc.tsv"),
@@ -13,7 +13,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize(("words", "status", "how", "why"), WAYS.values(), ids=WAYS)
-def test_a_way_out_leaves_the_whole_dispute_in_the_history_and_a_line_in_the_log(
+def test_way_out_is_kept_in_history_and_log(
     lab: Claims, words: tuple[str, ...], status: str, how: str, why: str
 ) -> None:
     lab.add("C-001", "--confidence", "0.7")
@@ -38,7 +38,7 @@ def test_a_way_out_leaves_the_whole_dispute_in_the_history_and_a_line_in_the_log
     assert lab.run("validate").code == 0
 
 
-def test_new_data_leads_back_to_the_status_before_and_counting_starts_anew(lab: Claims) -> None:
+def test_new_data_restores_status_and_restarts_counting(lab: Claims) -> None:
     lab.add()
     lab.edit("status: OPEN", "status: PROVISIONAL")
     lab.dispute()
@@ -50,7 +50,7 @@ def test_new_data_leads_back_to_the_status_before_and_counting_starts_anew(lab: 
     assert lab.at()["status"] == "PROVISIONAL"
 
 
-def test_a_second_dispute_of_the_same_claim_is_kept_beside_the_first(lab: Claims) -> None:
+def test_second_dispute_is_kept_beside_the_first(lab: Claims) -> None:
     lab.dispute()
     lab.claim("resolve", "C-001", "--new-data", "gc.tsv")
     lab.dispute(objection="the harness was run on the wrong cohort")
@@ -65,7 +65,7 @@ def test_a_second_dispute_of_the_same_claim_is_kept_beside_the_first(lab: Claims
     assert lab.actions.count("claim_disputed") == lab.actions.count("claim_resolved") == 2
 
 
-def test_evidence_of_an_earlier_dispute_is_not_new_in_the_next(lab: Claims) -> None:
+def test_evidence_of_earlier_dispute_is_not_new(lab: Claims) -> None:
     lab.add()
     assert lab.codes("A --evidence a.csv --test t", "A", "A", "A") == [0, 0, 0, 3]
     lab.claim("resolve", "C-001", "--new-data", "b.csv")
@@ -81,7 +81,7 @@ EMPTY = [
 
 
 @pytest.mark.parametrize("words", EMPTY, ids=" ".join)
-def test_there_is_no_silent_way(lab: Claims, words: tuple[str, ...]) -> None:
+def test_incomplete_resolution_is_refused(lab: Claims, words: tuple[str, ...]) -> None:
     lab.dispute()
     before = lab.text
     ran = lab.claim("resolve", "C-001", *words)
@@ -92,26 +92,26 @@ def test_there_is_no_silent_way(lab: Claims, words: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("status", ["DISPUTED", "disputed", "ACEPTED", "two words", "", "x" * 50, "\x1b[2J"])
-def test_a_status_that_cannot_be_meant_is_refused(lab: Claims, status: str) -> None:
+def test_invalid_override_status_is_refused(lab: Claims, status: str) -> None:
     lab.dispute()
     before = lab.text
     assert lab.claim("resolve", "C-001", "--override", status, "-m", "x", "--by", "ann").code == 1
     assert lab.text == before
 
 
-def test_a_reason_may_begin_with_anybodys_name(lab: Claims) -> None:
+def test_reason_may_start_with_an_at_sign(lab: Claims) -> None:
     lab.dispute()
     assert lab.claim("resolve", "C-001", "--drop", "-m", "@ann says so").code == 0
     assert lab.disputes()[0]["rationale"] == "@ann says so"
 
 
-def test_a_status_of_the_teams_own_is_fine(lab: Claims) -> None:
+def test_override_may_use_an_own_status(lab: Claims) -> None:
     lab.dispute()
     assert lab.claim("resolve", "C-001", "--override", "paper-grade", "-m", "x", "--by", "ann").code == 0
     assert lab.at()["status"] == "PAPER-GRADE"
 
 
-def test_the_same_decision_again_changes_nothing_and_another_one_is_refused(lab: Claims) -> None:
+def test_repeated_decision_is_accepted_and_another_refused(lab: Claims) -> None:
     lab.dispute()
     drop = ("resolve", "C-001", "--drop", "-m", "untestable")
     assert lab.claim(*drop).code == 0
@@ -124,21 +124,21 @@ def test_the_same_decision_again_changes_nothing_and_another_one_is_refused(lab:
     assert lab.actions.count("claim_resolved") == 1
 
 
-def test_what_was_never_in_dispute_cannot_be_resolved(lab: Claims) -> None:
+def test_undisputed_claim_cannot_be_resolved(lab: Claims) -> None:
     lab.add()
     assert lab.claim("resolve", "C-001", "--drop", "-m", "x").code == 1
     ran = lab.claim("resolve", "C001", "--drop", "-m", "x")
     assert (ran.code, "did you mean C-001?" in ran.err) == (1, True)
 
 
-def test_what_is_said_of_a_killed_claim_is_that_it_was_killed_and_not_how_near_a_dispute_it_is(lab: Claims) -> None:
+def test_killed_claim_shows_killed_not_dispute_distance(lab: Claims) -> None:
     lab.add()
     lab.codes("A", "A")
-    said = lab.claim("kill", "C-001", "-m", "given up", "--by", "ann").out
-    assert said == "claim C-001: KILLED\n  claim C-001 was killed by ann: given up\n"
+    answer = json_of(lab.claim("kill", "C-001", "-m", "given up", "--by", "ann", "--json"))
+    assert (answer["claim_status"], answer["near"]) == ("KILLED", [])
 
 
-def test_a_killed_claim_is_not_reviewed_edited_or_promoted(lab: Claims) -> None:
+def test_killed_claim_is_not_reviewed_edited_or_promoted(lab: Claims) -> None:
     lab.add()
     assert lab.claim("kill", "C-001", "-m", "wrong").code == 0
     before = lab.text
@@ -154,7 +154,7 @@ def test_a_killed_claim_is_not_reviewed_edited_or_promoted(lab: Claims) -> None:
 # --- re-examination -------------------------------------------------------------------------------------------------
 
 
-def test_the_next_stage_marks_every_claim_in_dispute_and_no_other(lab: Claims) -> None:
+def test_next_stage_marks_all_disputed_claims(lab: Claims) -> None:
     lab.stage("advance", "S2")
     lab.dispute("C-001")
     lab.dispute("C-002")
@@ -173,7 +173,7 @@ def test_the_next_stage_marks_every_claim_in_dispute_and_no_other(lab: Claims) -
     assert len(lab.at("C-001")["reexamine"]) == 1
 
 
-def test_a_stage_that_is_changed_by_hand_marks_them_too(lab: Claims) -> None:
+def test_stage_changed_by_hand_marks_disputed_claims(lab: Claims) -> None:
     lab.stage("advance", "S2")
     lab.dispute()
     lab.edit("status: ACTIVE", "status: PASSED")
@@ -185,7 +185,7 @@ def test_a_stage_that_is_changed_by_hand_marks_them_too(lab: Claims) -> None:
     assert lab.text.partition("circuit_breaker:")[0] == before.partition("circuit_breaker:")[0]
 
 
-def test_closing_a_stage_is_no_transition(lab: Claims) -> None:
+def test_closing_a_stage_is_not_a_transition(lab: Claims) -> None:
     lab.stage("advance", "S2")
     lab.dispute()
     assert lab.stage("close", "S2").code == 0
@@ -193,7 +193,7 @@ def test_closing_a_stage_is_no_transition(lab: Claims) -> None:
     assert "reexamine" not in lab.at()
 
 
-def test_new_data_marks_all_or_those_that_it_is_for(lab: Claims) -> None:
+def test_new_data_marks_all_or_named_claims(lab: Claims) -> None:
     lab.stage("advance", "S2")
     lab.dispute("C-001")
     lab.dispute("C-002")
@@ -211,8 +211,8 @@ def test_new_data_marks_all_or_those_that_it_is_for(lab: Claims) -> None:
     assert lab.stage("data", " ").code == 2
 
 
-def happen(lab: Claims, trigger: str, time: int) -> None:
-    """Let a trigger happen; an audit needs nothing but its author."""
+def cause_trigger(lab: Claims, trigger: str, time: int) -> None:
+    """Cause a trigger; an audit needs only its author."""
     if trigger == "stage_transition":
         assert lab.stage("advance", f"S{2 + time}").code == 0
     elif trigger == "new_data":
@@ -220,16 +220,16 @@ def happen(lab: Claims, trigger: str, time: int) -> None:
 
 
 @pytest.mark.parametrize("trigger", ["stage_transition", "new_data", "cross_model_audit"])
-def test_a_re_examination_unfreezes_only_if_it_resolves_the_objection(lab: Claims, trigger: str) -> None:
+def test_reexamination_unfreezes_only_when_resolved(lab: Claims, trigger: str) -> None:
     lab.stage("advance", "S2")
     lab.dispute()
     before = frozen_part(lab.at())
     words = ("reexamine", "C-001", "--trigger", trigger, "--by", "R3", "-m")
-    happen(lab, trigger, 1)
+    cause_trigger(lab, trigger, 1)
     assert lab.claim(*words, "still no annotation", "--unresolved").code == 3
     assert frozen_part(lab.at()) == before
     assert "reexamine" not in lab.at()
-    happen(lab, trigger, 2)
+    cause_trigger(lab, trigger, 2)
     assert lab.claim(*words, "it does not apply", "--resolved").code == 0
     assert (lab.at()["status"], lab.at()["rounds"]) == ("OPEN", [])
     (dispute,) = lab.disputes()
@@ -247,28 +247,28 @@ def test_a_re_examination_unfreezes_only_if_it_resolves_the_objection(lab: Claim
 
 @pytest.mark.parametrize("outcome", ["--resolved", "--unresolved", ""])
 @pytest.mark.parametrize(("trigger", "other"), [("stage_transition", "new_data"), ("new_data", "stage_transition")])
-def test_a_trigger_that_did_not_happen_re_examines_nothing(lab: Claims, trigger: str, other: str, outcome: str) -> None:
-    """Nor does one that happened before the dispute, or another one."""
+def test_absent_trigger_allows_no_reexamination(lab: Claims, trigger: str, other: str, outcome: str) -> None:
+    """A trigger from before the dispute, or another trigger, does not count."""
     lab.stage("advance", "S2")
-    happen(lab, trigger, 0)
+    cause_trigger(lab, trigger, 0)
     lab.dispute()
-    happen(lab, other, 1)
+    cause_trigger(lab, other, 1)
     before = lab.text
     words = ("reexamine", "C-001", "--trigger", trigger, "-m", "fine", "--by", "R3", *outcome.split())
     ran = lab.claim(*words)
     assert (ran.code, "hint: " in ran.err, lab.text) == (1, True, before)
-    happen(lab, trigger, 2)
+    cause_trigger(lab, trigger, 2)
     assert lab.claim(*words).code == (0 if outcome == "--resolved" else 3)
 
 
-def test_a_trigger_re_examines_once(lab: Claims) -> None:
+def test_trigger_allows_one_reexamination(lab: Claims) -> None:
     lab.dispute()
     lab.stage("data", "gc.tsv")
     words = ("reexamine", "C-001", "--trigger", "new_data", "-m", "x", "--by", "R3")
     assert [lab.claim(*words, each).code for each in ("--unresolved", "--resolved")] == [3, 1]
 
 
-def test_a_trigger_written_by_hand_is_none(lab: Claims) -> None:
+def test_trigger_written_by_hand_is_ignored(lab: Claims) -> None:
     lab.dispute()
     mark = "{trigger: new_data, detail: x, timestamp: 2025-01-18T13:00:00Z}"
     lab.edit("    status: DISPUTED\n", f"    status: DISPUTED\n    reexamine: [{mark}]\n")
@@ -278,7 +278,7 @@ def test_a_trigger_written_by_hand_is_none(lab: Claims) -> None:
     assert lab.at()["status"] == "DISPUTED"
 
 
-def test_a_mark_from_before_the_dispute_is_no_trigger(lab: Claims) -> None:
+def test_mark_from_before_the_dispute_is_ignored(lab: Claims) -> None:
     lab.add()
     lab.edit("    status: OPEN\n", "    status: OPEN\n    reexamine: [{trigger: new_data, detail: x}]\n")
     lab.dispute()
@@ -301,7 +301,7 @@ def test_a_mark_from_before_the_dispute_is_no_trigger(lab: Claims) -> None:
         "Revlon": 0,
     }.items(),
 )
-def test_an_audit_is_made_by_neither_party(lab: Claims, by: str, code: int) -> None:
+def test_audit_is_by_neither_party(lab: Claims, by: str, code: int) -> None:
     lab.add()
     for _ in range(3):
         lab.round(HARNESS, words="--reviewer Rev --researcher Res")
@@ -310,7 +310,7 @@ def test_an_audit_is_made_by_neither_party(lab: Claims, by: str, code: int) -> N
 
 
 @pytest.mark.parametrize(("by", "code"), {"R2": 1, "r2": 1, "Researcher": 1, "R3": 0}.items())
-def test_where_no_round_names_them_the_parties_are_those_of_the_protocol(lab: Claims, by: str, code: int) -> None:
+def test_default_parties_are_those_of_the_protocol(lab: Claims, by: str, code: int) -> None:
     lab.dispute()
     words = ("reexamine", "C-001", "--trigger", "cross_model_audit", "--resolved", "-m", "fine", "--by", by)
     assert lab.claim(*words).code == code
@@ -324,7 +324,7 @@ BY_DATA = {
 
 @pytest.mark.parametrize("review", ["", "--test gc_harness=passed"])
 @pytest.mark.parametrize("way", BY_DATA)
-def test_after_new_data_a_claim_is_promoted_only_once_reviewed(lab: Claims, way: str, review: str) -> None:
+def test_after_new_data_promotion_needs_a_review(lab: Claims, way: str, review: str) -> None:
     lab.dispute()
     lab.stage("data", "gc.tsv")
     for words in BY_DATA[way]:
@@ -341,13 +341,13 @@ def test_after_new_data_a_claim_is_promoted_only_once_reviewed(lab: Claims, way:
     [("resolve", "C-001", "--override", "OPEN", "-m", "x", "--by", "ann"),
      ("reexamine", "C-001", "--trigger", "cross_model_audit", "--resolved", "-m", "x", "--by", "R3")],
 )  # fmt: skip
-def test_after_a_decision_without_new_data_a_claim_can_be_promoted(lab: Claims, words: tuple[str, ...]) -> None:
+def test_decision_without_new_data_allows_promotion(lab: Claims, words: tuple[str, ...]) -> None:
     lab.dispute()
     assert lab.claim(*words).code == 0
     assert lab.claim("promote", "C-001").code == 0
 
 
-def test_without_an_outcome_it_only_becomes_due(lab: Claims) -> None:
+def test_reexamination_without_outcome_becomes_due(lab: Claims) -> None:
     lab.dispute()
     words = ("reexamine", "C-001", "--trigger", "cross_model_audit", "--by", "ann", "-m", "R3 shall look at it")
     assert lab.claim(*words).code == 3
@@ -364,22 +364,22 @@ def test_without_an_outcome_it_only_becomes_due(lab: Claims) -> None:
         ("--resolved", "-m", "x", "--by", "y"),
     ],
 )
-def test_a_re_examination_needs_its_trigger_its_note_and_who_made_it(lab: Claims, words: tuple[str, ...]) -> None:
+def test_reexamination_needs_trigger_note_and_author(lab: Claims, words: tuple[str, ...]) -> None:
     lab.dispute()
     before = lab.text
     assert lab.claim("reexamine", "C-001", *words).code == 2
     assert lab.text == before
 
 
-def test_what_is_not_in_dispute_is_not_re_examined(lab: Claims) -> None:
+def test_undisputed_claim_is_not_reexamined(lab: Claims) -> None:
     lab.add()
     ran = lab.claim("reexamine", "C-001", "--trigger", "new_data", "--resolved", "-m", "x", "--by", "y")
     assert (ran.code, "not in dispute" in ran.err) == (1, True)
 
 
 @pytest.mark.parametrize("data", [False, True], ids=["alone", "with data entered after it"])
-def test_a_stage_changed_by_hand_in_the_dispute_is_no_trigger(lab: Claims, data: bool) -> None:
-    """The stage that the dispute has seen last decides whether one was entered; no later mark hides it."""
+def test_stage_changed_by_hand_in_dispute_is_no_trigger(lab: Claims, data: bool) -> None:
+    """The last stage seen by the dispute decides whether one was entered; no later mark hides it."""
     lab.stage("advance", "S2")
     lab.dispute()
     lab.edit("stage: S2", "stage: S1")
@@ -391,7 +391,7 @@ def test_a_stage_changed_by_hand_in_the_dispute_is_no_trigger(lab: Claims, data:
     assert "FREEZE VIOLATED" in lab.claim("show", "C-001").out
 
 
-def test_a_mark_by_hand_stays_visible_after_new_data(lab: Claims) -> None:
+def test_mark_by_hand_stays_visible_after_new_data(lab: Claims) -> None:
     lab.dispute()
     lab.edit(
         "    status: DISPUTED\n", "    status: DISPUTED\n    reexamine: [{trigger: stage_transition, detail: x}]\n"
@@ -401,7 +401,7 @@ def test_a_mark_by_hand_stays_visible_after_new_data(lab: Claims) -> None:
     assert (lab.claim(*words).code, lab.at()["status"]) == (1, "DISPUTED")
 
 
-def test_a_test_alone_is_enough_to_promote_after_new_data(lab: Claims) -> None:
+def test_test_run_alone_allows_promotion_after_new_data(lab: Claims) -> None:
     lab.dispute()
     lab.claim("resolve", "C-001", "--new-data", "gc.tsv")
     assert lab.claim("promote", "C-001").code == 1

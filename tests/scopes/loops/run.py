@@ -1,4 +1,4 @@
-"""A blackboard with loops, and `liza` at work on it at moments that the test chooses."""
+"""A blackboard with loops, and `liza` called with a clock that the test controls."""
 
 import os
 from datetime import UTC, datetime, timedelta
@@ -22,7 +22,7 @@ remarks: >-
 
 
 class Loops:
-    """One blackboard, and a clock that goes on by a minute with every command."""
+    """One blackboard, and a clock that advances by a minute with every command."""
 
     def __init__(self, root: Path, server: Server) -> None:
         self.root = root
@@ -45,7 +45,7 @@ class Loops:
         os.utime(self.rules, (1_000_000_000, 1_000_000_000))
 
     def run(self, *words: str) -> Ran:
-        """Any command, as it is; what others have on the board stays byte for byte."""
+        """Any command; other sections keep every byte."""
         env = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(self.root), "LANG": "C.UTF-8", **self.env}
         before = self.state.read_bytes().partition(b"\nloops:")[0]
         ran = served(self.server, words, self.root, env)
@@ -54,7 +54,7 @@ class Loops:
         return ran
 
     def loop(self, verb: str, *words: str) -> Ran:
-        """`liza loop VERB`, a minute after the last one."""
+        """`liza loop VERB`, a minute after the last command."""
         self.now += timedelta(minutes=1)
         return self.run("loop", verb, *words, "--now", f"{self.now:%Y-%m-%dT%H:%M:%SZ}")
 
@@ -62,7 +62,7 @@ class Loops:
         return self.loop("record", name, *words)
 
     def codes(self, *iterations: str) -> list[int]:
-        """The exit codes of iterations, each given as one text of options."""
+        """The exit codes of iterations, each given as a string of options."""
         return [self.record(*words.split()).code for words in iterations]
 
     def at(self, name: str = "coder-1") -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Many programs at one loop, and a loop that others write while a daemon looks."""
+"""Concurrent programs on one loop, and a daemon watching a loop that others write."""
 
 import subprocess
 from pathlib import Path
@@ -21,7 +21,7 @@ loops:
 
 
 @pytest.mark.slow
-def test_ten_programs_that_record_at_once_make_ten_iterations(loops: Loops) -> None:
+def test_ten_concurrent_records_make_ten_iterations(loops: Loops) -> None:
     command = [str(BIN / "liza"), "loop", "record", "shared", "--files-changed", "1"]
     running = [subprocess.Popen(command, cwd=loops.root, stdout=subprocess.DEVNULL) for _ in range(10)]
     assert [each.wait() for each in running] == [0] * 10
@@ -30,7 +30,7 @@ def test_ten_programs_that_record_at_once_make_ten_iterations(loops: Loops) -> N
     assert loop["loop_count"] == 10
 
 
-def test_the_daemon_opens_a_loop_that_others_wrote_and_touches_nothing_else(tmp_path: Path) -> None:
+def test_daemon_opens_loop_written_by_others(tmp_path: Path) -> None:
     board = Watched(tmp_path / "team", f"version: 1\n{LOOP}remarks:   kept   # as it is\n")
     with Daemon(board.root) as daemon:
         third = "      - {iteration: 3, files_changed: 0}\n"
@@ -42,7 +42,7 @@ def test_the_daemon_opens_a_loop_that_others_wrote_and_touches_nothing_else(tmp_
         assert "  other: {status: CLOSED,  loop_count: 1, iterations: [{iteration: 1, files_changed: 3}]}\n" in text
         assert "remarks:   kept   # as it is\n" in text
         assert not board.checkpoint.exists()
-        until(lambda: any("loop nightly" in line for line in board.alerts), "people are told")
+        until(lambda: any("loop nightly" in line for line in board.alerts), "people are notified")
         before = board.versions()
         board.beats(6)
         assert board.versions().keys() == before.keys()
@@ -54,7 +54,7 @@ def test_the_daemon_opens_a_loop_that_others_wrote_and_touches_nothing_else(tmp_
     assert len(daemon.reported("tripped")) == 1
 
 
-def test_a_daemon_that_only_observes_opens_no_loop(tmp_path: Path) -> None:
+def test_observing_daemon_opens_no_loop(tmp_path: Path) -> None:
     third = "      - {iteration: 3, files_changed: 0}\n"
     board = Watched(tmp_path / "team", "version: 1\n" + LOOP.replace("  other: {", f"{third}  other: {{"))
     before = board.text
@@ -64,7 +64,7 @@ def test_a_daemon_that_only_observes_opens_no_loop(tmp_path: Path) -> None:
     assert board.text == before
 
 
-def test_analyze_opens_it_as_the_daemon_does(loops: Loops) -> None:
+def test_analyze_opens_loop_like_the_daemon(loops: Loops) -> None:
     third = "      - {iteration: 3, files_changed: 0}\n"
     loops.write("version: 1\nanomalies: []\n" + LOOP.replace("  other: {", f"{third}  other: {{"))
     ran = loops.run("analyze")
@@ -73,7 +73,7 @@ def test_analyze_opens_it_as_the_daemon_does(loops: Loops) -> None:
     assert "loop_opened" in loops.actions
 
 
-def test_one_of_a_kind_is_not_told_as_many(loops: Loops) -> None:
+def test_singular_and_plural_counts(loops: Loops) -> None:
     loops.codes("--files-changed 1")
     assert "1 iteration  " in loops.loop("list").out
     loops.codes("--files-changed 0", "--files-changed 0", "--files-changed 0")
@@ -81,7 +81,7 @@ def test_one_of_a_kind_is_not_told_as_many(loops: Loops) -> None:
     assert "tripped once" in loops.loop("status", "coder-1").out
 
 
-def test_status_shows_a_loop_that_is_stopped_and_halts_nobody_for_it(loops: Loops) -> None:
+def test_status_shows_stopped_loop_and_halts_nobody(loops: Loops) -> None:
     loops.codes("--files-changed 0", "--files-changed 0", "--files-changed 0")
     ran = loops.run("status")
     assert ran.code == 0

@@ -1,4 +1,4 @@
-"""Without --files-changed, a git work tree is measured from the end of one iteration to the end of the next."""
+"""Without --files-changed, a git work tree is measured between the ends of two iterations."""
 
 import subprocess
 from pathlib import Path
@@ -29,29 +29,29 @@ def measured(loops: Loops) -> int | None:
     return found
 
 
-def test_the_first_iteration_has_nothing_to_compare_with(repository: Loops) -> None:
+def test_first_iteration_has_no_baseline(repository: Loops) -> None:
     assert "files_changed" not in repository.at()["iterations"][0]
 
 
-def test_an_iteration_that_does_nothing_after_a_real_commit_changed_nothing(repository: Loops) -> None:
+def test_idle_iteration_after_commit_changed_nothing(repository: Loops) -> None:
     (repository.root / "a.txt").write_text("two\n")
     git(repository.root, "commit", "-am", "second")
     assert measured(repository) == 1
     assert measured(repository) == 0
 
 
-def test_a_tree_that_was_dirty_before_is_no_progress(repository: Loops) -> None:
+def test_tree_dirty_before_is_not_progress(repository: Loops) -> None:
     (repository.root / "a.txt").write_text("two\n")
     assert measured(repository) == 1
     assert measured(repository) == 0
 
 
-def test_files_that_git_does_not_know_yet_count(repository: Loops) -> None:
+def test_untracked_files_count(repository: Loops) -> None:
     (repository.root / "b c.txt").write_text("new\n")
     assert measured(repository) == 1
 
 
-def test_work_below_the_blackboard_does_not_count(repository: Loops) -> None:
+def test_files_below_the_blackboard_do_not_count(repository: Loops) -> None:
     (repository.folder / "notes.md").write_text("thinking\n")
     assert measured(repository) == 0
 
@@ -60,14 +60,14 @@ def test_three_idle_iterations_trip(repository: Loops) -> None:
     assert [repository.record().code for _ in range(3)] == [0, 0, 3]
 
 
-def test_what_changed_before_an_iteration_that_nobody_measured_counts_for_none_after_it(repository: Loops) -> None:
+def test_change_before_unmeasured_iteration_is_not_counted_later(repository: Loops) -> None:
     (repository.root / "b.txt").write_text("new\n")
     repository.record("--files-changed", "1")
     assert measured(repository) is None
     assert measured(repository) == 0
 
 
-def test_other_work_trees_than_the_last_time_are_nothing_to_compare_with(repository: Loops) -> None:
+def test_other_work_trees_have_no_baseline(repository: Loops) -> None:
     (repository.root / "two").mkdir()
     git(repository.root / "two", "init")
     (repository.root / "two" / "x").write_text("there from the start\n")
@@ -75,13 +75,13 @@ def test_other_work_trees_than_the_last_time_are_nothing_to_compare_with(reposit
     assert "files_changed" not in repository.at()["iterations"][-1]
 
 
-def test_a_work_tree_that_is_not_there_is_refused_and_nothing_is_recorded(repository: Loops) -> None:
+def test_missing_work_tree_is_refused(repository: Loops) -> None:
     ran = repository.record("--workdir", "nowhere")
     assert (ran.code, "--workdir nowhere: not a folder" in ran.err) == (1, True)
     assert repository.at()["loop_count"] == 1
 
 
-def test_long_names_that_begin_alike_have_files_of_their_own(repository: Loops) -> None:
+def test_long_names_have_separate_baselines(repository: Loops) -> None:
     one, other = ("日本語" * 20 + each for each in "ab")
     for name in (one, other, one):
         repository.record(name=name)
@@ -90,7 +90,7 @@ def test_long_names_that_begin_alike_have_files_of_their_own(repository: Loops) 
     assert [repository.at(name)["iterations"][-1].get("files_changed") for name in (one, other)] == [1, 1]
 
 
-def test_without_git_it_is_unknown_and_counts_neither_way(loops: Loops) -> None:
+def test_without_git_changes_are_unknown(loops: Loops) -> None:
     assert [loops.record().code for _ in range(5)] == [0] * 5
     assert all("files_changed" not in each for each in loops.at()["iterations"])
 

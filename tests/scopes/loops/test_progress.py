@@ -12,14 +12,14 @@ def percent(*progress: float) -> list[str]:
     return [f"--files-changed 1 --progress {each}" for each in progress]
 
 
-def test_a_loop_that_gets_on_stays_closed(loops: Loops) -> None:
+def test_loop_with_progress_stays_closed(loops: Loops) -> None:
     assert loops.codes(*percent(10, 25, 40, 55, 70, 85, 99)) == [0] * 7
     loop = loops.at()
     assert (loop["status"], loop["trigger_reason"], loop["trigger_count"]) == ("CLOSED", "", 0)
     assert (loop["loop_count"], loop["consecutive_no_progress_loops"]) == (7, 0)
 
 
-def test_ten_flat_loops_trip_at_the_tenth_in_the_words_of_the_protocol(loops: Loops) -> None:
+def test_ten_flat_loops_trip_with_protocol_reason(loops: Loops) -> None:
     assert loops.codes(*percent(*[0] * 10)) == [0] * 9 + [3]
     loop = loops.at()
     assert (loop["status"], loop["trigger_reason"]) == ("OPEN", "Stagnation: 10 loops without progress")
@@ -27,51 +27,51 @@ def test_ten_flat_loops_trip_at_the_tenth_in_the_words_of_the_protocol(loops: Lo
     assert loop["last_trigger_time"] == "2025-01-18T12:10:00Z"
 
 
-def test_a_step_just_as_large_as_the_threshold_is_progress_and_a_smaller_one_is_not(loops: Loops) -> None:
+def test_step_equal_to_threshold_is_progress(loops: Loops) -> None:
     loops.codes(*percent(10, 13, 15.5, 18))
     assert loops.at()["consecutive_no_progress_loops"] == 2
     loops.codes(*percent(21))
     assert loops.at()["consecutive_no_progress_loops"] == 0
 
 
-def test_going_back_is_no_progress(loops: Loops) -> None:
+def test_falling_percentage_is_no_progress(loops: Loops) -> None:
     loops.codes(*percent(50, 40, 30))
     assert loops.at()["consecutive_no_progress_loops"] == 2
 
 
-def test_an_unknown_percentage_counts_neither_way(loops: Loops) -> None:
+def test_unknown_percentage_counts_neither_way(loops: Loops) -> None:
     loops.codes(*percent(0, 0), "--files-changed 1", "--files-changed 1", *percent(0))
     assert loops.at()["consecutive_no_progress_loops"] == 3
     assert loops.at()["loop_count"] == 5
 
 
-def test_the_absolute_limit_stops_a_loop_that_gets_on(loops: Loops) -> None:
+def test_absolute_limit_stops_a_progressing_loop(loops: Loops) -> None:
     assert loops.codes(*percent(*range(4, 84, 4))) == [0] * 19 + [3]
     assert loops.at()["trigger_reason"] == "Absolute max: 20 loops"
     assert loops.at()["consecutive_no_progress_loops"] == 0
 
 
 @pytest.mark.parametrize("iterations", ["[]", "null", "[{iteration: 19, files_changed: 1}]"])
-def test_iterations_count_that_nobody_wrote_down(loops: Loops, iterations: str) -> None:
+def test_unlisted_iterations_count(loops: Loops, iterations: str) -> None:
     loops.write(f"{STATE}loops:\n  coder-1: {{status: CLOSED, loop_count: 19, iterations: {iterations}}}\n")
     ran = loops.record("--progress", "50", "--files-changed", "1")
     assert (ran.code, loops.at()["trigger_reason"]) == (3, "Absolute max: 20 loops")
 
 
-def test_so_they_do_for_whoever_looks_at_the_blackboard(loops: Loops) -> None:
+def test_unlisted_iterations_count_for_analyze(loops: Loops) -> None:
     loops.write(f"{STATE}loops:\n  coder-1: {{status: CLOSED, loop_count: 25}}\n  late: {{loop_count: 8}}\n")
     assert "loop coder-1 is OPEN: Absolute max: 25 loops" in loops.run("analyze").out
     assert loops.at("late") == {"loop_count": 8}
     assert "Warning: 8 loops" in loops.loop("status", "late").out
 
 
-def test_completion_is_judged_before_the_absolute_limit(loops: Loops) -> None:
+def test_completion_comes_before_the_absolute_limit(loops: Loops) -> None:
     assert loops.codes(*percent(*range(4, 80, 4), 100)) == [0] * 20
     assert (loops.at()["status"], loops.at()["loop_count"]) == ("CLOSED", 20)
     assert "loop_completed" in loops.actions
 
 
-def test_a_completed_loop_begins_anew_with_its_next_iteration(loops: Loops) -> None:
+def test_completed_loop_restarts_with_next_iteration(loops: Loops) -> None:
     loops.codes(*percent(50, 100))
     assert loops.record("--files-changed", "1", "--progress", "10").code == 0
     loop = loops.at()
@@ -79,20 +79,20 @@ def test_a_completed_loop_begins_anew_with_its_next_iteration(loops: Loops) -> N
     assert len(loops.archived()) == 2
 
 
-def test_a_hundred_percent_with_failing_tests_is_no_completion(loops: Loops) -> None:
+def test_hundred_percent_with_failing_tests_is_not_complete(loops: Loops) -> None:
     loops.record("--files-changed", "1", "--progress", "100", "--evidence", "tests=fail")
     assert "completed_at" not in loops.at()
     assert "loop_completed" not in loops.actions
 
 
-def test_the_warning_and_the_critical_level_are_told_and_stop_nobody(loops: Loops) -> None:
-    told = [loops.record(*words.split()).out for words in percent(*range(5, 85, 5))]
-    assert ["Warning: " in out for out in told] == [False] * 7 + [True] * 7 + [False] * 2
-    assert ["Critical: " in out for out in told] == [False] * 14 + [True] * 2
+def test_warning_and_critical_levels_do_not_stop(loops: Loops) -> None:
+    outputs = [loops.record(*words.split()).out for words in percent(*range(5, 85, 5))]
+    assert ["Warning: " in out for out in outputs] == [False] * 7 + [True] * 7 + [False] * 2
+    assert ["Critical: " in out for out in outputs] == [False] * 14 + [True] * 2
     assert loops.at()["status"] == "CLOSED"
 
 
-def test_the_answer_as_json_has_the_fields_that_hooks_read(loops: Loops) -> None:
+def test_json_has_the_fields_for_hooks(loops: Loops) -> None:
     loops.codes("--files-changed 0", "--files-changed 0")
     answer = loops.record("--files-changed", "0", "--json")
     assert answer.code == 3
@@ -105,7 +105,7 @@ def test_the_answer_as_json_has_the_fields_that_hooks_read(loops: Loops) -> None
     assert found["schema"] == 1
 
 
-def test_what_a_loop_is_near_to_is_said(loops: Loops) -> None:
+def test_progress_towards_each_signal_is_shown(loops: Loops) -> None:
     loops.codes("--files-changed 0")
     found = loops.record("--files-changed", "0", "--json").json
     nearest = {each["rule"]: (each["count"], each["threshold"], each["matched"]) for each in found["signals"]}
@@ -116,7 +116,7 @@ def test_what_a_loop_is_near_to_is_said(loops: Loops) -> None:
 # --- reset ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_reset_sets_every_counter_to_zero_and_keeps_how_often_it_tripped(loops: Loops) -> None:
+def test_reset_clears_counters_and_keeps_trip_count(loops: Loops) -> None:
     loops.codes(*percent(*[0] * 10))
     assert loops.loop("reset", "coder-1", "-m", "the plan was wrong", "--by", "ann").code == 0
     loop = loops.at()
@@ -130,14 +130,14 @@ def test_a_reset_sets_every_counter_to_zero_and_keeps_how_often_it_tripped(loops
     assert len(loops.archived()) == 10
 
 
-def test_after_a_reset_the_limits_count_from_the_start(loops: Loops) -> None:
+def test_limits_restart_after_reset(loops: Loops) -> None:
     loops.codes(*percent(*range(4, 84, 4)))
     loops.loop("reset", "coder-1")
     assert loops.codes(*percent(*range(81, 91))) == [0] * 9 + [3]  # one percent a loop, from 80 on
     assert loops.at()["trigger_reason"] == "Stagnation: 10 loops without progress"
 
 
-def test_a_status_that_a_person_changes_to_closed_is_a_reset(loops: Loops) -> None:
+def test_status_closed_by_hand_is_a_reset(loops: Loops) -> None:
     loops.codes(*percent(*[0] * 10))
     loops.write(loops.state.read_text().replace("status: OPEN", "status: CLOSED"))
     assert loops.record("--files-changed", "1", "--progress", "0").code == 0
@@ -147,7 +147,7 @@ def test_a_status_that_a_person_changes_to_closed_is_a_reset(loops: Loops) -> No
     assert loops.actions == ["loop_opened", "loop_closed"]
 
 
-def test_so_it_is_where_the_person_also_emptied_the_reason(loops: Loops) -> None:
+def test_reset_by_hand_may_clear_the_reason(loops: Loops) -> None:
     loops.codes(*percent(*[0] * 10))
     text = loops.state.read_text().replace("status: OPEN", "status: CLOSED")
     loops.write(text.replace('trigger_reason: "Stagnation: 10 loops without progress"', 'trigger_reason: ""'))
@@ -155,7 +155,7 @@ def test_so_it_is_where_the_person_also_emptied_the_reason(loops: Loops) -> None
     assert loops.at()["loop_count"] == 1
 
 
-def test_a_loop_that_another_program_opened_can_be_closed_by_hand_too(loops: Loops) -> None:
+def test_loop_opened_by_others_can_be_closed_by_hand(loops: Loops) -> None:
     entries = "".join("      - {files_changed: 0}\n" for _ in range(4))
     fields = "    status: CLOSED\n    trigger_reason: stuck\n    loop_count: 4\n    last_trigger_time: 1704123456\n"
     loops.write(f"version: 1\nloops:\n  coder-1:\n{fields}    iterations:\n{entries}")
@@ -163,7 +163,7 @@ def test_a_loop_that_another_program_opened_can_be_closed_by_hand_too(loops: Loo
     assert loops.at()["loop_count"] == 1
 
 
-def test_resetting_an_unknown_loop_names_the_one_that_was_meant(loops: Loops) -> None:
+def test_reset_of_unknown_loop_gets_a_suggestion(loops: Loops) -> None:
     loops.record("--files-changed", "1")
     ran = loops.loop("reset", "coder1")
     assert ran.code == 1
@@ -178,7 +178,7 @@ def opened(loops: Loops) -> None:
 
 
 def probe(loops: Loops) -> None:
-    """Probe the loop as soon as it has cooled down."""
+    """Probe the loop right after its cooldown."""
     loops.now += timedelta(seconds=300 - 60)
     assert loops.loop("probe", "coder-1").code == 0
 
@@ -190,11 +190,11 @@ BAD = {
     "changed, with an error": "--files-changed 2 --error TypeError:x",
     "changed, and the tests fail": "--files-changed 2 --evidence tests=fail",
     "changed, and crashed": "--files-changed 2 --outcome crash",
-    "changed, and says it is done without evidence": "--files-changed 2 --claims-done",
+    "changed, and claims done without evidence": "--files-changed 2 --claims-done",
 }
 
 
-def test_one_iteration_with_progress_closes_a_half_open_loop_as_a_reset_does(loops: Loops) -> None:
+def test_progress_closes_a_half_open_loop(loops: Loops) -> None:
     opened(loops)
     probe(loops)
     assert loops.at()["status"] == "HALF_OPEN"
@@ -205,7 +205,7 @@ def test_one_iteration_with_progress_closes_a_half_open_loop_as_a_reset_does(loo
 
 
 @pytest.mark.parametrize("words", BAD.values(), ids=BAD)
-def test_anything_else_opens_it_again(loops: Loops, words: str) -> None:
+def test_anything_else_reopens_a_half_open_loop(loops: Loops, words: str) -> None:
     opened(loops)
     probe(loops)
     assert loops.codes(words) == [3]
@@ -214,41 +214,41 @@ def test_anything_else_opens_it_again(loops: Loops, words: str) -> None:
     assert loop["trigger_reason"] == "No progress for 3 iterations"
 
 
-def test_exactly_one_iteration_tries(loops: Loops) -> None:
+def test_half_open_loop_gets_exactly_one_iteration(loops: Loops) -> None:
     opened(loops)
     probe(loops)
     assert loops.codes("--files-changed 0", GOOD) == [3, 3]
     assert loops.at()["status"] == "OPEN"
 
 
-def test_old_failures_do_not_open_it_again_after_a_good_iteration(loops: Loops) -> None:
+def test_old_failures_do_not_reopen_after_good_iteration(loops: Loops) -> None:
     opened(loops)
     probe(loops)
     assert loops.codes(GOOD, "--files-changed 0", "--files-changed 0") == [0, 0, 0]
 
 
-def test_work_that_the_trial_completes_is_completed(loops: Loops) -> None:
+def test_probe_can_complete_the_loop(loops: Loops) -> None:
     opened(loops)
     probe(loops)
     ran = loops.record("--claims-done", "--evidence", "tests=pass", "--json")
-    said = json.loads(ran.out)
-    assert (ran.code, said["loop_status"], said["completed"], said["loop_count"]) == (0, "CLOSED", True, 0)
+    answer = json.loads(ran.out)
+    assert (ran.code, answer["loop_status"], answer["completed"], answer["loop_count"]) == (0, "CLOSED", True, 0)
     assert loops.actions == ["loop_opened", "loop_probing", "loop_closed", "loop_completed"]
     assert loops.codes(GOOD) == [0]
-    assert loops.at()["loop_count"] == 1  # it begins anew, as any completed loop does
+    assert loops.at()["loop_count"] == 1  # it restarts, as any completed loop does
 
 
-def test_a_status_that_a_person_changes_to_half_open_is_a_trial_of_the_next_iteration(loops: Loops) -> None:
+def test_status_half_open_by_hand_probes_next_iteration(loops: Loops) -> None:
     assert loops.codes(GOOD, "--files-changed 0", "--files-changed 0", "--files-changed 0")[-1] == 3
     loops.write(loops.state.read_text().replace("status: OPEN", "status: HALF_OPEN"))
     loops.run("analyze")
-    assert loops.at()["status"] == "HALF_OPEN"  # neither the first iteration nor the last was a trial
+    assert loops.at()["status"] == "HALF_OPEN"  # no earlier iteration was a probe
     assert loops.actions == ["loop_opened", "loop_probing"]
     assert loops.codes("--files-changed 0") == [3]
     assert loops.at()["trigger_count"] == 2
 
 
-def test_a_stagnant_loop_may_be_probed_after_its_cooldown(loops: Loops) -> None:
+def test_stagnant_loop_may_be_probed_after_cooldown(loops: Loops) -> None:
     opened(loops)
     loops.now += timedelta(seconds=300 - 61)
     early = loops.loop("probe", "coder-1")  # a second too early
@@ -258,7 +258,7 @@ def test_a_stagnant_loop_may_be_probed_after_its_cooldown(loops: Loops) -> None:
     assert (loops.at()["status"], loops.at()["history"][0]["probe_by"]) == ("HALF_OPEN", "ann")
 
 
-def test_no_loop_tries_by_itself_unless_that_is_set(loops: Loops) -> None:
+def test_open_loop_does_not_probe_by_default(loops: Loops) -> None:
     opened(loops)
     loops.now += timedelta(days=30)
     assert loops.loop("status", "coder-1").out.startswith("loop coder-1: OPEN")
@@ -266,14 +266,14 @@ def test_no_loop_tries_by_itself_unless_that_is_set(loops: Loops) -> None:
 
 
 def limited(loops: Loops, rules: str = "") -> None:
-    """A loop that has reached absolute_max_loops, with progress in every iteration."""
+    """Bring a loop to absolute_max_loops with progress in every iteration."""
     loops.write_rules(f"circuit_breaker: {{absolute_max_loops: 16, auto_probe: true}}\n{rules}")
     codes = loops.codes(*(f"--files-changed 1 --progress {5 * n}" for n in range(1, 17)))
     assert codes == [0] * 15 + [3]
     assert loops.at()["history"][-1]["rules"] == ["absolute_max"]
 
 
-def test_absolute_max_is_closed_by_a_reset_only(loops: Loops) -> None:
+def test_absolute_max_is_closed_only_by_reset(loops: Loops) -> None:
     limited(loops)
     loops.now += timedelta(days=30)
     assert loops.codes("--files-changed 1 --progress 85") == [3]  # not by time
@@ -293,8 +293,8 @@ def test_absolute_max_is_closed_by_hand(loops: Loops) -> None:
     assert loops.codes(GOOD) == [0]
 
 
-def test_a_probe_does_not_get_past_absolute_max(loops: Loops) -> None:
-    """The iteration that tries is counted: with it the limit is reached, whatever it achieved."""
+def test_probe_does_not_exceed_absolute_max(loops: Loops) -> None:
+    """The probing iteration counts: with it the limit is reached, no matter what it achieved."""
     loops.write_rules("circuit_breaker: {warning_threshold: 5, critical_threshold: 10, absolute_max_loops: 12}\n")
     loops.codes(*[GOOD] * 8, *["--files-changed 0"] * 3)
     assert (loops.at()["status"], loops.at()["loop_count"]) == ("OPEN", 11)
@@ -303,7 +303,7 @@ def test_a_probe_does_not_get_past_absolute_max(loops: Loops) -> None:
     assert loops.at()["history"][-1]["rules"] == ["absolute_max"]
 
 
-def test_with_auto_probe_the_next_iteration_tries_by_itself(loops: Loops) -> None:
+def test_auto_probe_tries_after_cooldown(loops: Loops) -> None:
     loops.write_rules("circuit_breaker: {auto_probe: true}\n")
     opened(loops)
     loops.now += timedelta(seconds=300 - 61)
@@ -314,14 +314,14 @@ def test_with_auto_probe_the_next_iteration_tries_by_itself(loops: Loops) -> Non
     assert loops.at()["status"] == "CLOSED"
 
 
-def test_the_cooldown_can_be_turned_off(loops: Loops) -> None:
+def test_cooldown_can_be_disabled(loops: Loops) -> None:
     loops.write_rules("circuit_breaker: {cooldown_seconds: 0, auto_probe: true}\n")
     opened(loops)
     loops.now += timedelta(days=30)
     assert loops.codes(GOOD) == [3]
 
 
-def test_with_the_clock_set_back_it_stays_open(loops: Loops) -> None:
+def test_clock_set_back_keeps_loop_open(loops: Loops) -> None:
     loops.write_rules("circuit_breaker: {auto_probe: true}\n")
     opened(loops)
     loops.now -= timedelta(days=400)
@@ -330,7 +330,7 @@ def test_with_the_clock_set_back_it_stays_open(loops: Loops) -> None:
 
 
 @pytest.mark.parametrize("time", ["null", "yesterday", "[]", "-5", "''"])
-def test_so_it_does_where_nobody_can_tell_when_it_was_opened(loops: Loops, time: str) -> None:
+def test_unknown_opening_time_keeps_loop_open(loops: Loops, time: str) -> None:
     loops.write_rules("circuit_breaker: {auto_probe: true}\n")
     opened(loops)
     written = f"{loops.now:%Y-%m-%dT%H:%M:%SZ}"
@@ -339,7 +339,7 @@ def test_so_it_does_where_nobody_can_tell_when_it_was_opened(loops: Loops, time:
     assert loops.codes(GOOD) == [3]
 
 
-def test_seconds_since_1970_are_a_time_as_well(loops: Loops) -> None:
+def test_opening_time_may_be_epoch_seconds(loops: Loops) -> None:
     loops.write_rules("circuit_breaker: {auto_probe: true}\n")
     opened(loops)
     written = f"{loops.now:%Y-%m-%dT%H:%M:%SZ}"
@@ -349,7 +349,7 @@ def test_seconds_since_1970_are_a_time_as_well(loops: Loops) -> None:
     assert loops.codes(GOOD) == [0]
 
 
-def test_the_gate_of_an_open_loop_is_shut_and_opens_for_a_trial(loops: Loops) -> None:
+def test_gate_of_open_loop_opens_for_a_probe(loops: Loops) -> None:
     opened(loops)
     loops.write_rules("circuit_breaker: {cooldown_seconds: 0}\n")
     ran = loops.run("gate", "--loop", "coder-1")
@@ -358,7 +358,7 @@ def test_the_gate_of_an_open_loop_is_shut_and_opens_for_a_trial(loops: Loops) ->
     assert loops.run("gate", "--loop", "coder-1").code == 0
 
 
-def test_an_iteration_of_an_open_loop_is_kept_all_the_same(loops: Loops) -> None:
+def test_iteration_of_open_loop_is_kept(loops: Loops) -> None:
     opened(loops)
     assert loops.codes(GOOD) == [3]
     assert loops.at()["loop_count"] == 4

@@ -1,4 +1,4 @@
-"""Where the numbers come from: who beats whom, and what is out of range."""
+"""Settings: their precedence, and their ranges."""
 
 import itertools
 from pathlib import Path
@@ -18,7 +18,7 @@ def settings(folder: Path, text: str = "", env: dict[str, str] | None = None, **
     return settings_of(read_rules(str(file)), env or {}, options)
 
 
-def test_the_defaults_are_those_of_the_protocols(tmp_path: Path) -> None:
+def test_defaults_are_those_of_the_protocols(tmp_path: Path) -> None:
     found = settings(tmp_path)
     assert (found.threshold, found.action, found.task_timeout_iterations) == (3, "pause", 5)
     assert (found.max_loops_no_progress, found.stagnation_threshold, found.cooldown_seconds) == (10, 3, 300)
@@ -33,18 +33,18 @@ PROFILES = {
 
 
 @pytest.mark.parametrize(("name", "limits"), PROFILES.items())
-def test_the_five_types_of_projects_have_their_limits(tmp_path: Path, name: str, limits: tuple[int, int]) -> None:
+def test_five_project_types_have_their_limits(tmp_path: Path, name: str, limits: tuple[int, int]) -> None:
     found = settings(tmp_path, env={"PROJECT_TYPE": name})
     assert (found.max_loops_no_progress, found.stagnation_threshold) == limits
     assert settings(tmp_path, project=name) == found
 
 
-# Each source, weakest last, with the number that it gives for max_loops_no_progress.
+# The sources of max_loops_no_progress, weakest last.
 SOURCES = ("the file's project", "the shipped project", "the file")
 
 
 @pytest.mark.parametrize("chosen", list(itertools.product([True, False], repeat=3)))
-def test_for_a_limit_the_file_beats_the_profile_for_that_type_only(tmp_path: Path, chosen: tuple[bool, ...]) -> None:
+def test_limit_precedence_of_file_and_profile(tmp_path: Path, chosen: tuple[bool, ...]) -> None:
     own, profile, base = chosen
     block = "circuit_breaker:\n  absolute_max_loops: 20\n"
     block += "  max_loops_no_progress: 12\n" if base else ""
@@ -55,9 +55,7 @@ def test_for_a_limit_the_file_beats_the_profile_for_that_type_only(tmp_path: Pat
 
 
 @pytest.mark.parametrize("chosen", list(itertools.product([True, False], repeat=3)))
-def test_for_the_threshold_an_option_beats_the_environment_and_that_the_file(
-    tmp_path: Path, chosen: tuple[bool, ...]
-) -> None:
+def test_threshold_precedence_option_environment_file(tmp_path: Path, chosen: tuple[bool, ...]) -> None:
     option, variable, file = chosen
     found = settings(
         tmp_path,
@@ -66,11 +64,11 @@ def test_for_the_threshold_an_option_beats_the_environment_and_that_the_file(
         stagnation_threshold=5 if option else None,
     )
     assert found.threshold == (5 if option else 6 if variable else 7 if file else 3)
-    assert found.stagnation_threshold == 3  # percent, which is another thing
+    assert found.stagnation_threshold == 3  # percent, an unrelated setting
 
 
 @pytest.mark.parametrize("chosen", list(itertools.product([True, False], repeat=3)))
-def test_for_the_action_too(tmp_path: Path, chosen: tuple[bool, ...]) -> None:
+def test_action_precedence_option_environment_file(tmp_path: Path, chosen: tuple[bool, ...]) -> None:
     option, variable, file = chosen
     found = settings(
         tmp_path,
@@ -81,7 +79,7 @@ def test_for_the_action_too(tmp_path: Path, chosen: tuple[bool, ...]) -> None:
     assert found.action == ("escalate" if option else "abort" if variable else "alert" if file else "pause")
 
 
-def test_an_empty_variable_says_nothing(tmp_path: Path) -> None:
+def test_empty_variable_is_ignored(tmp_path: Path) -> None:
     empty = dict.fromkeys(("PROJECT_TYPE", "LIZA_STAGNATION_THRESHOLD", "LIZA_ON_STAGNATION", "DEBUG"), "")
     assert settings(tmp_path, env=empty) == settings(tmp_path)
 
@@ -110,7 +108,7 @@ OUT_OF_RANGE = [
 
 
 @pytest.mark.parametrize("text", OUT_OF_RANGE)
-def test_what_is_out_of_its_range_is_an_error_with_a_place(tmp_path: Path, text: str) -> None:
+def test_setting_out_of_range_is_an_error_with_position(tmp_path: Path, text: str) -> None:
     with pytest.raises(Unreadable) as caught:
         settings(tmp_path, f"{text}\n")
     (problem,) = caught.value.problems
@@ -121,55 +119,56 @@ def test_what_is_out_of_its_range_is_an_error_with_a_place(tmp_path: Path, text:
     ("LIZA_STAGNATION_THRESHOLD", "0"), ("LIZA_STAGNATION_THRESHOLD", "three"), ("LIZA_STAGNATION_THRESHOLD", "-3"),
     ("LIZA_STAGNATION_THRESHOLD", "2.5"), ("LIZA_ON_STAGNATION", "stop"),
 ])  # fmt: skip
-def test_so_it_is_in_the_environment_which_the_error_names(tmp_path: Path, variable: str, value: str) -> None:
+def test_variable_out_of_range_is_named(tmp_path: Path, variable: str, value: str) -> None:
     with pytest.raises(Refused, match=variable):
         settings(tmp_path, env={variable: value})
 
 
-def test_levels_that_are_out_of_order_with_what_is_shipped_are_told_with_their_place(loops: Loops) -> None:
+def test_levels_out_of_order_are_reported_with_position(loops: Loops) -> None:
     loops.write_rules("circuit_breaker:\n  cooldown_seconds: 90.5\n  absolute_max_loops: 12\n")
-    said = "rules.yaml:3:3: error: critical_threshold (15) must be below absolute_max_loops (12)"
-    assert said in loops.run("rules", "check").out
+    message = "rules.yaml:3:3: error: critical_threshold (15) must be below absolute_max_loops (12)"
+    assert message in loops.run("rules", "check").out
     assert loops.record("--files-changed", "1").code == 4
 
 
-def test_levels_of_a_project_are_compared_with_those_of_every_project(tmp_path: Path) -> None:
+def test_project_levels_override_general_levels(tmp_path: Path) -> None:
     text = "circuit_breaker: {absolute_max_loops: 50, projects: {debugging: {critical_threshold: 30}}}\n"
     assert settings(tmp_path, text, project="debugging").critical_threshold == 30
 
 
-def test_an_unknown_type_of_project_is_a_warning_in_the_environment_and_an_error_as_an_option(loops: Loops) -> None:
+def test_unknown_project_type_warns_or_is_refused(loops: Loops) -> None:
+    """A warning from the environment, an error as an option."""
     loops.env = {"PROJECT_TYPE": "debuging"}
     ran = loops.record("--files-changed", "1")
     assert (ran.code, "did you mean debugging?" in ran.err) == (0, True)
     assert loops.record("--files-changed", "1", "--project", "debuging").code == 2
 
 
-def test_the_numbers_of_the_chosen_project_are_those_that_count(loops: Loops) -> None:
+def test_chosen_project_limits_apply(loops: Loops) -> None:
     loops.env = {"PROJECT_TYPE": "simple_script"}
     assert loops.codes(*["--files-changed 1 --progress 0"] * 3) == [0, 0, 3]
     assert loops.at()["trigger_reason"] == "Stagnation: 3 loops without progress"
 
 
-def test_a_larger_percentage_makes_trips_easier(loops: Loops) -> None:
+def test_larger_percentage_trips_sooner(loops: Loops) -> None:
     loops.write_rules("circuit_breaker: {stagnation_threshold: 10, max_loops_no_progress: 3}\n")
     assert loops.codes(*[f"--files-changed 1 --progress {each}" for each in (9, 18, 27)]) == [0, 0, 3]
 
 
-def test_a_signal_can_be_turned_off_and_that_is_shown(loops: Loops) -> None:
+def test_disabled_signal_is_shown(loops: Loops) -> None:
     loops.write_rules("stagnation: {signals: {no_file_changes: false, task_timeout_iterations: 0}}\n")
     assert loops.codes(*["--files-changed 0 --task t"] * 6) == [0] * 6
-    told = loops.run("status").out
-    assert "the signal no_file_changes is turned off" in told
-    assert "task_timeout_iterations is off, shipped is 5" in told
+    status = loops.run("status").out
+    assert "the signal no_file_changes is turned off" in status
+    assert "task_timeout_iterations is off, shipped is 5" in status
 
 
-def test_a_rule_can_be_overridden_by_its_name(loops: Loops) -> None:
+def test_rule_can_be_overridden_by_name(loops: Loops) -> None:
     loops.write_rules("rules: [{name: no_file_changes, params: {threshold: 2}}]\n")
     assert loops.codes("--files-changed 0", "--files-changed 0") == [0, 3]
 
 
-def test_another_file_can_hold_the_blocks(loops: Loops) -> None:
+def test_settings_can_come_from_another_file(loops: Loops) -> None:
     (loops.root / "mine.yaml").write_text("stagnation: {threshold: 2}\n")
     loops.env = {"CIRCUIT_CONFIG": str(loops.root / "mine.yaml")}
     assert loops.codes("--files-changed 0", "--files-changed 0") == [0, 3]
@@ -178,7 +177,7 @@ def test_another_file_can_hold_the_blocks(loops: Loops) -> None:
 
 
 @pytest.mark.parametrize("value", ["true", "1", "TRUE", "yes"])
-def test_the_breaker_can_be_turned_off_loudly(loops: Loops, value: str) -> None:
+def test_breaker_can_be_disabled_with_a_warning(loops: Loops, value: str) -> None:
     loops.env = {"CIRCUIT_BREAKER_DISABLED": value}
     for _ in range(4):
         ran = loops.record("--files-changed", "0")
@@ -186,13 +185,13 @@ def test_the_breaker_can_be_turned_off_loudly(loops: Loops, value: str) -> None:
     assert loops.at()["status"] == "CLOSED"
 
 
-def test_turned_on_again_it_judges_what_was_recorded_meanwhile(loops: Loops) -> None:
+def test_enabled_again_it_evaluates_recorded_iterations(loops: Loops) -> None:
     loops.env = {"CIRCUIT_BREAKER_DISABLED": "true"}
     loops.codes("--files-changed 0", "--files-changed 0", "--files-changed 0")
     loops.env = {"CIRCUIT_BREAKER_DISABLED": "false"}
     assert loops.codes("--files-changed 0") == [3]
 
 
-def test_debug_says_how_near_each_signal_is(loops: Loops) -> None:
+def test_debug_shows_progress_of_each_signal(loops: Loops) -> None:
     loops.env = {"DEBUG": "true"}
     assert "no_file_changes: 1 of 3" in loops.record("--files-changed", "0").err

@@ -1,4 +1,4 @@
-"""How a loop is shown: as it would be judged, in words that can be typed, and harmless whatever stands in the file."""
+"""How a loop is shown: as it would be evaluated, with commands that can be typed, and safe on a terminal."""
 
 import json
 import shlex
@@ -13,7 +13,7 @@ IDLE = "{files_changed: 0}"
 WRITTEN = f"version: 1\nloops:\n  coder-1:\n    iterations: [{IDLE}, {IDLE}, {IDLE}]\n"
 
 
-def test_a_loop_that_others_wrote_and_nobody_judged_yet_is_shown_and_gated_as_it_will_be(loops: Loops) -> None:
+def test_unchecked_loop_is_shown_and_gated_as_open(loops: Loops) -> None:
     loops.write(WRITTEN)
     ran = loops.loop("status", "coder-1")
     assert (ran.code, ran.out.splitlines()[0]) == (
@@ -22,34 +22,34 @@ def test_a_loop_that_others_wrote_and_nobody_judged_yet_is_shown_and_gated_as_it
     listed = loops.loop("list")
     assert (listed.code, "3 iterations  No progress for 3 iterations" in listed.out) == (3, True)
     assert loops.run("gate", "--loop", "coder-1").code == 2
-    assert loops.state.read_text() == WRITTEN  # to look writes nothing
+    assert loops.state.read_text() == WRITTEN  # showing writes nothing
 
 
-def test_counters_that_nobody_has_written_are_counted(loops: Loops) -> None:
+def test_missing_counters_are_computed(loops: Loops) -> None:
     loops.write("version: 1\nloops:\n  coder-1:\n    iterations: [{progress: 1}, {progress: 1}]\n")
-    said = json.loads(loops.loop("status", "coder-1", "--json").out)
-    assert (said["loop_count"], said["consecutive_no_progress_loops"]) == (2, 2)
+    answer = json.loads(loops.loop("status", "coder-1", "--json").out)
+    assert (answer["loop_count"], answer["consecutive_no_progress_loops"]) == (2, 2)
     assert loops.loop("status", "coder-1").out.startswith("loop coder-1: CLOSED, iteration 2\n")
 
 
 @pytest.mark.parametrize("name", ["my loop", "it's", "-x", "a;b", "$HOME", "日本 語"])
-def test_the_commands_that_go_on_can_be_typed_as_they_are_printed(loops: Loops, name: str) -> None:
+def test_suggested_commands_can_be_typed(loops: Loops, name: str) -> None:
     loops.write_rules("circuit_breaker: {cooldown_seconds: 0}\n")
-    said = [loops.run("loop", "record", "--files-changed", "0", "--", name).out for _ in range(3)][-1]
-    line = said.splitlines()[1].strip().removeprefix("go on with: ")
+    answer = [loops.run("loop", "record", "--files-changed", "0", "--", name).out for _ in range(3)][-1]
+    line = answer.splitlines()[1].strip().removeprefix("go on with: ")
     reset, probe = line.removesuffix(")").split("   (or try one iteration: ")
     for command, status in ((probe, "HALF_OPEN"), (reset, "CLOSED")):
         ran = loops.run(*shlex.split(command)[1:])
         assert (ran.code, ran.err, loops.at(name)["status"]) == (0, "", status)
 
 
-def test_a_reason_that_nobody_has_written_down_is_said_to_be_missing(loops: Loops) -> None:
+def test_missing_reason_is_shown_as_missing(loops: Loops) -> None:
     loops.write("version: 1\nloops: {coder-1: {status: OPEN, loop_count: 1}}\n")
-    said = loops.loop("status", "coder-1").out
-    assert said.startswith("loop coder-1: OPEN after 1 iteration: no reason recorded\n")
+    answer = loops.loop("status", "coder-1").out
+    assert answer.startswith("loop coder-1: OPEN after 1 iteration: no reason recorded\n")
 
 
-def test_whatever_stands_in_the_fields_of_a_loop_acts_on_no_terminal(loops: Loops) -> None:
+def test_untrusted_loop_fields_are_escaped(loops: Loops) -> None:
     text = json.dumps(NASTY)
     fields = ("loop_count", "trigger_count", "consecutive_no_progress_loops", "trigger_reason", "last_trigger_time")
     lines = "".join(f"    {field}: {text}\n" for field in fields)

@@ -1,4 +1,4 @@
-"""The stagnation protocol: each signal with what sets it off and what looks like it, and what is written down."""
+"""The stagnation protocol: each signal with what trips it and what does not, and what is recorded."""
 
 import json
 
@@ -23,25 +23,25 @@ def last(loops: Loops, *iterations: list[str]) -> tuple[str, str]:
 # --- no file changes --------------------------------------------------------------------------------------------------
 
 
-def test_three_iterations_without_a_change_trip(loops: Loops) -> None:
+def test_three_iterations_without_change_trip(loops: Loops) -> None:
     assert loops.codes("--files-changed 0", "--files-changed 0", "--files-changed 0") == [0, 0, 3]
     assert loops.at()["trigger_reason"] == "No progress for 3 iterations"
 
 
-def test_one_change_in_between_ends_the_count(loops: Loops) -> None:
+def test_one_change_restarts_the_count(loops: Loops) -> None:
     assert (
         loops.codes("--files-changed 0", "--files-changed 0", OK, "--files-changed 0", "--files-changed 0") == [0] * 5
     )
 
 
-def test_a_claim_to_be_done_is_no_progress(loops: Loops) -> None:
+def test_claiming_done_is_no_progress(loops: Loops) -> None:
     assert loops.codes("--files-changed 0", "--files-changed 0", "--files-changed 0 --claims-done")[-1] == 3
 
 
 # --- the same error ---------------------------------------------------------------------------------------------------
 
 
-def test_the_example_of_the_protocol_trips_on_the_third_and_is_kept_word_for_word(loops: Loops) -> None:
+def test_protocol_example_trips_on_the_third_error(loops: Loops) -> None:
     words = "TypeError: undefined is not a function"
     status, reason = last(loops, error(words), error(words), error(words))
     assert (status, reason) == ("OPEN", f"Same error for 3 iterations: {words}")
@@ -65,20 +65,20 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize(("one", "other"), SAME.values(), ids=SAME)
-def test_an_error_is_the_same_wherever_and_whenever_it_occurs(loops: Loops, one: str, other: str) -> None:
+def test_volatile_parts_of_an_error_are_ignored(loops: Loops, one: str, other: str) -> None:
     assert last(loops, error(one), error(other), error(one))[0] == "OPEN"
 
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT.values(), ids=DIFFERENT)
-def test_other_errors_are_no_repetition(loops: Loops, one: str, other: str) -> None:
+def test_different_errors_are_no_repetition(loops: Loops, one: str, other: str) -> None:
     assert last(loops, error(one), error(one), error(other), error(one))[0] == "CLOSED"
 
 
-def test_an_iteration_without_an_error_ends_the_count(loops: Loops) -> None:
+def test_iteration_without_error_restarts_the_count(loops: Loops) -> None:
     assert last(loops, error("boom"), error("boom"), OK.split(), error("boom"))[0] == "CLOSED"
 
 
-def test_a_crash_without_a_word_is_an_error_too(loops: Loops) -> None:
+def test_crash_without_message_is_an_error(loops: Loops) -> None:
     words = [[*OK.split(), "--outcome", "crash"]] * 3
     assert last(loops, *words)[0] == "OPEN"
 
@@ -92,23 +92,23 @@ def test_five_iterations_on_one_task_trip(loops: Loops) -> None:
 
 
 @pytest.mark.parametrize("other", [f"{OK} --task t-2", OK, f"{OK} --task t-1 --progress 40"])
-def test_another_task_no_task_or_progress_ends_the_count(loops: Loops, other: str) -> None:
+def test_other_task_or_progress_restarts_the_count(loops: Loops, other: str) -> None:
     assert loops.codes(*[f"{OK} --task t-1"] * 4, other, f"{OK} --task t-1") == [0] * 6
 
 
 # --- red tests --------------------------------------------------------------------------------------------------------
 
 
-def test_changes_with_red_tests_each_time_trip(loops: Loops) -> None:
+def test_changes_with_failing_tests_trip(loops: Loops) -> None:
     assert loops.codes(*[f"{OK} --evidence tests=fail"] * 3) == [0, 0, 3]
     assert loops.at()["trigger_reason"] == "Tests failing for 3 iterations in spite of changes"
 
 
-def test_so_does_a_build_that_fails(loops: Loops) -> None:
+def test_changes_with_failing_build_trip(loops: Loops) -> None:
     assert loops.codes(*[f"{OK} --evidence tests=pass --evidence build=fail"] * 3)[-1] == 3
 
 
-def test_green_tests_in_between_end_the_count_and_no_tests_do_not(loops: Loops) -> None:
+def test_passing_tests_restart_the_count(loops: Loops) -> None:
     red, green = f"{OK} --evidence tests=fail", f"{OK} --evidence tests=pass"
     assert loops.codes(red, red, green, red, red) == [0] * 5
     assert loops.codes(OK, red) == [0, 3]
@@ -117,28 +117,28 @@ def test_green_tests_in_between_end_the_count_and_no_tests_do_not(loops: Loops) 
 # --- claims -----------------------------------------------------------------------------------------------------------
 
 
-def test_done_said_twice_in_a_row_without_evidence_trips(loops: Loops) -> None:
+def test_done_claimed_twice_in_a_row_trips(loops: Loops) -> None:
     assert loops.codes(f"{OK} --claims-done", f"{OK} --claims-done") == [0, 3]
     assert loops.at()["trigger_reason"] == "Done said 2 times in a row without completion"
 
 
-def test_done_said_in_the_first_and_in_the_ninth_is_not_twice_in_a_row(loops: Loops) -> None:
+def test_distant_done_claims_are_not_in_a_row(loops: Loops) -> None:
     assert loops.codes(f"{OK} --claims-done", *[OK] * 7, f"{OK} --claims-done") == [0] * 9
 
 
-def test_the_third_claim_without_evidence_trips_whatever_was_done_in_between(loops: Loops) -> None:
+def test_third_done_claim_without_evidence_trips(loops: Loops) -> None:
     claim = f"{OK} --claims-done"
     assert loops.codes(claim, OK, claim, OK, claim) == [0, 0, 0, 0, 3]
     assert loops.at()["trigger_reason"] == "Completion claimed 3 times without evidence"
 
 
-def test_a_claim_with_evidence_is_completion(loops: Loops) -> None:
+def test_done_claim_with_evidence_completes(loops: Loops) -> None:
     assert loops.record(*OK.split(), "--claims-done", "--evidence", "tests=pass").code == 0
     assert loops.at()["completed_at"]
     assert "completed" in loops.loop("status", "coder-1").out
 
 
-def test_a_claim_against_the_evidence_is_none(loops: Loops) -> None:
+def test_done_claim_against_evidence_is_ignored(loops: Loops) -> None:
     loops.record(*OK.split(), "--claims-done", "--evidence", "tests=fail")
     assert "completed_at" not in loops.at()
 
@@ -146,26 +146,26 @@ def test_a_claim_against_the_evidence_is_none(loops: Loops) -> None:
 # --- only tests -------------------------------------------------------------------------------------------------------
 
 
-def test_many_iterations_that_only_test_are_a_concern_and_no_trip(loops: Loops) -> None:
+def test_test_only_iterations_warn_without_tripping(loops: Loops) -> None:
     ran = [loops.record(*words.split()) for words in [f"{OK} --test-only", OK] * 2 + [f"{OK} --test-only"]]
     assert ["only ran tests" in each.out for each in ran] == [False] * 4 + [True]
     assert [each.code for each in ran] == [0] * 5
 
 
-# --- what is not believed ---------------------------------------------------------------------------------------------
+# --- derived fields ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("lie", ["changed: true", "details: {changed: true}", "stagnant: false", "completed: true"])
-def test_what_liza_works_out_is_never_read_from_the_file(loops: Loops, lie: str) -> None:
+@pytest.mark.parametrize("field", ["changed: true", "details: {changed: true}", "stagnant: false", "completed: true"])
+def test_derived_fields_are_never_read_from_file(loops: Loops, field: str) -> None:
     loops.codes("--files-changed 0", "--files-changed 0")
-    loops.write(loops.state.read_text().replace("files_changed: 0\n", f"files_changed: 0\n        {lie}\n"))
+    loops.write(loops.state.read_text().replace("files_changed: 0\n", f"files_changed: 0\n        {field}\n"))
     assert loops.codes("--files-changed 0") == [3]
 
 
-# --- what is kept -----------------------------------------------------------------------------------------------------
+# --- what is recorded -------------------------------------------------------------------------------------------------
 
 
-def test_everything_that_is_known_of_an_iteration_is_kept(loops: Loops) -> None:
+def test_all_fields_of_an_iteration_are_kept(loops: Loops) -> None:
     loops.record(
         "--task", "t", "--progress", "12.5", "--files-changed", "3", "--model", "sonnet", "--tokens", "1200",
         "--duration", "4.5", "--outcome", "error", "--evidence", "tests=fail",
@@ -178,7 +178,7 @@ def test_everything_that_is_known_of_an_iteration_is_kept(loops: Loops) -> None:
     ]  # fmt: skip
 
 
-def test_the_newest_hundred_iterations_stay_and_none_is_lost(loops: Loops) -> None:
+def test_newest_hundred_iterations_stay_and_others_are_archived(loops: Loops) -> None:
     signals = "no_file_changes: false"
     loops.write_rules(f"stagnation: {{signals: {{{signals}}}}}\nrules: [{{name: absolute_max, enabled: false}}]\n")
     entries = "".join(f"      - {{iteration: {n}, files_changed: 1, progress: {n / 2}}}\n" for n in range(1, 101))
@@ -190,14 +190,14 @@ def test_the_newest_hundred_iterations_stay_and_none_is_lost(loops: Loops) -> No
     assert loop["progress_before"] == 1.0
 
 
-def test_a_loop_in_a_list_stays_in_its_list(loops: Loops) -> None:
+def test_loop_in_a_list_stays_in_the_list(loops: Loops) -> None:
     loops.write("version: 1\nloops:\n  - id: coder-1  # ours\n    status: CLOSED\n    iterations: []\n")
     assert loops.codes("--files-changed 0", "--files-changed 0", "--files-changed 0")[-1] == 3
     text = loops.state.read_text()
     assert "  - id: coder-1  # ours\n    status: OPEN\n" in text
 
 
-def test_what_people_wrote_beside_the_fields_stays(loops: Loops) -> None:
+def test_hand_written_fields_and_comments_stay(loops: Loops) -> None:
     loops.record(*OK.split())
     text = loops.state.read_text().replace(
         "    status: CLOSED\n", "    # ask ann\n    owner: ann\n    status: CLOSED\n"
@@ -207,7 +207,7 @@ def test_what_people_wrote_beside_the_fields_stays(loops: Loops) -> None:
     assert "    # ask ann\n    owner: ann\n    status: OPEN\n" in loops.state.read_text()
 
 
-# --- bad input --------------------------------------------------------------------------------------------------------
+# --- invalid input ----------------------------------------------------------------------------------------------------
 
 WRONG = {
     "a progress over a hundred": ["--progress", "101"],
@@ -221,15 +221,15 @@ WRONG = {
 
 
 @pytest.mark.parametrize("words", WRONG.values(), ids=WRONG)
-def test_a_wrong_value_is_refused_with_what_is_expected(loops: Loops, words: list[str]) -> None:
+def test_invalid_value_is_refused(loops: Loops, words: list[str]) -> None:
     before = loops.state.read_bytes()
     ran = loops.record(*words)
     assert (ran.code, words[0].partition("=")[0] in ran.err) == (2, True)
     assert loops.state.read_bytes() == before
 
 
-def test_output_with_the_place_before_the_exception_opens_the_loop(loops: Loops) -> None:
-    """The protocol's own example: the third time the same exception comes from the same line, the loop is open."""
+def test_output_with_position_before_exception_opens_loop(loops: Loops) -> None:
+    """The protocol's own example: the third time the same exception comes from the same line, the loop opens."""
     output = loops.root / "out.log"
     output.write_text("src/auth.js:42: TypeError: undefined is not a function\n")
     codes = [loops.record("--output", str(output), "--files-changed", "1").code for _ in range(3)]
@@ -238,6 +238,6 @@ def test_output_with_the_place_before_the_exception_opens_the_loop(loops: Loops)
     assert (last["signature"], last["file"]) == ("TypeError: undefined is not a function", "src/auth.js:42")
 
 
-def test_an_output_that_is_not_there_is_named(loops: Loops) -> None:
+def test_missing_output_file_is_named(loops: Loops) -> None:
     ran = loops.record("--output", "gone.log")
     assert (ran.code, "gone.log" in ran.err) == (1, True)

@@ -1,4 +1,4 @@
-"""Any sequence of iterations, resets, probes and edits by hand: the states keep their promises, and settle once."""
+"""Any sequence of iterations, resets, probes and edits by hand keeps the states consistent and reconciles once."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -23,7 +23,7 @@ ERRORS = st.sampled_from([None, None, "TypeError: a", "KeyError: 'b'", "HTTP 500
 
 
 class Loop(RuleBasedStateMachine):
-    """A loop, and what a model of ten lines knows of it: its iterations since the last reset, and its trips."""
+    """A loop, and a model of ten lines: its iterations since the last reset, and its trips."""
 
     @initialize()
     def begin(self) -> None:
@@ -57,19 +57,19 @@ class Loop(RuleBasedStateMachine):
         before = states.effective_status(self.loop, SETTINGS, self.now)
         finally_open = states.needs_reset(self.loop)
         finished = bool(self.loop.get("completed_at"))
-        said = {"files_changed": files, "progress": percent, "evidence": evidence, "claims_done": claims or None}
-        entry = {name: value for name, value in said.items() if value is not None}
+        values = {"files_changed": files, "progress": percent, "evidence": evidence, "claims_done": claims or None}
+        entry = {name: value for name, value in values.items() if value is not None}
         wrong = {"signature": error, "file": None} if error else None
         outcome = states.add_iteration("x", self.loop, entry, wrong, self.evaluator())
         self.count = 1 if finished else self.count + 1
         self.kept += 1
         kinds = self.take(outcome)
         if before == OPEN:
-            assert kinds == []  # only a person, or the end of the cooldown, lets an open loop continue
+            assert kinds == []  # only a person or the cooldown lets an open loop continue
         if finally_open:
-            assert self.loop["status"] == OPEN  # no iteration closes what only a reset closes
+            assert self.loop["status"] == OPEN  # only a reset closes it
         if before == HALF_OPEN:
-            assert ("opened" in kinds) != ("closed" in kinds)  # exactly one iteration tries
+            assert ("opened" in kinds) != ("closed" in kinds)  # exactly one iteration probes
 
     @rule()
     def reset(self) -> None:
@@ -100,18 +100,18 @@ class Loop(RuleBasedStateMachine):
         assert (self.loop["status"] == OPEN) == final
 
     @invariant()
-    def counters_are_those_of_the_model(self) -> None:
+    def counters_agree_with_the_model(self) -> None:
         assert iteration_count(self.loop) == self.loop["loop_count"] == self.count
         assert self.loop["trigger_count"] == self.trips
-        assert len(self.loop["iterations"]) + self.archived == self.kept  # nothing is lost, nothing is there twice
+        assert len(self.loop["iterations"]) + self.archived == self.kept  # nothing is lost or duplicated
 
     @invariant()
-    def it_is_settled(self) -> None:
+    def it_is_reconciled(self) -> None:
         again = states.reconcile_record("x", self.loop, self.evaluator())
         assert (again.record, again.events) == (self.loop, ())
 
     @invariant()
-    def an_open_loop_says_why(self) -> None:
+    def an_open_loop_has_a_reason(self) -> None:
         if self.loop["status"] == OPEN:
             assert self.loop["trigger_reason"]
             assert self.loop["last_trigger_time"]

@@ -1,4 +1,4 @@
-"""A state that cannot be read: the loop counts as open, the last copy is named, and nobody puts it back silently."""
+"""An unreadable state: the loop counts as open, the last copy is named, and nothing is restored silently."""
 
 import shlex
 import subprocess
@@ -12,22 +12,22 @@ from tests.scopes.sprint.run import BIN, Ran, served
 from tests.served import Server
 
 
-def restored(loops: Loops, err: str) -> None:
-    """Do what the hint says."""
+def restore(loops: Loops, err: str) -> None:
+    """Run the command in the hint."""
     command = next(line for line in err.splitlines() if "cp " in line).partition("cp ")[2]
     subprocess.run(["cp", *shlex.split(command)], cwd=loops.root, check=True)
 
 
-def test_the_command_that_restores_it_can_be_typed_wherever_the_blackboard_lies(tmp_path: Path, server: Server) -> None:
+def test_restore_command_works_in_any_folder(tmp_path: Path, server: Server) -> None:
     loops = Loops(tmp_path / "it's a team", server)
     loops.codes("--files-changed 1")
     loops.state.write_text("")
-    restored(loops, run(loops, "loop", "status", "coder-1").err)
+    restore(loops, run(loops, "loop", "status", "coder-1").err)
     assert loops.codes("--files-changed 1") == [0]
 
 
 def run(loops: Loops, *words: str) -> Ran:
-    """A command on a board of which nobody can tell what should stay."""
+    """A command on a broken board, without the check for unchanged bytes."""
     env = {"PATH": f"{BIN}:/usr/bin:/bin", "HOME": str(loops.root), "LANG": "C.UTF-8"}
     return served(loops.server, words, loops.root, env)
 
@@ -41,7 +41,7 @@ BROKEN: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("how", BROKEN)
-def test_the_last_copy_is_named_with_the_command_that_restores_it(loops: Loops, how: str) -> None:
+def test_hint_names_last_copy_and_restore_command(loops: Loops, how: str) -> None:
     loops.codes("--files-changed 1", "--files-changed 2")
     good = loops.state.read_text()
     loops.state.write_text(BROKEN[how](good))
@@ -51,20 +51,20 @@ def test_the_last_copy_is_named_with_the_command_that_restores_it(loops: Loops, 
     assert ".liza/backups/state-" in ran.err
     assert loops.state.read_bytes() == broken
     assert run(loops, "gate", "--loop", "coder-1").code == 2
-    restored(loops, ran.err)
+    restore(loops, ran.err)
     assert loops.codes("--files-changed 1") == [0]
-    assert loops.at()["loop_count"] == 3  # that of the copy, which is from before the second, and the one that waited
+    assert loops.at()["loop_count"] == 3  # the copy's first, the waiting one, and this one
 
 
 FIELDS = {
-    "a status that nobody knows": ("status: CLOSED", "status: closed", 4),
+    "an unknown status": ("status: CLOSED", "status: closed", 4),
     "iterations that are no list": ("iterations:\n", "iterations: 5\n    more:\n", 4),
     "no record": ("  coder-1:\n", "  coder-1: 5\n  other:\n", 4),
 }
 
 
 @pytest.mark.parametrize(("old", "new", "code"), FIELDS.values(), ids=FIELDS)
-def test_a_loop_that_cannot_be_understood_counts_as_open(loops: Loops, old: str, new: str, code: int) -> None:
+def test_unreadable_loop_counts_as_open(loops: Loops, old: str, new: str, code: int) -> None:
     loops.codes("--files-changed 1")
     loops.write(loops.state.read_text().replace(old, new))
     ran = loops.record("--files-changed", "1")
@@ -73,18 +73,18 @@ def test_a_loop_that_cannot_be_understood_counts_as_open(loops: Loops, old: str,
         tried = loops.run(*words)
         assert (tried.code, ".liza/backups/state-" in tried.err) == (2 if words[0] == "gate" else code, True)
     assert loops.loop("list").code == 4
-    restored(loops, ran.err)
+    restore(loops, ran.err)
     assert loops.loop("status", "coder-1").code == 1  # the copy is from before the first iteration
 
 
-def test_only_the_newest_copies_are_kept(loops: Loops) -> None:
+def test_only_newest_copies_are_kept(loops: Loops) -> None:
     loops.codes(*["--files-changed 1"] * 14)
     copies = sorted(path.name for path in (loops.folder / "backups").iterdir())
     assert len(copies) == 10
     assert copies[-1] == "state-20250118T121400Z.yaml"
 
 
-def test_a_copy_is_the_file_as_it_was_before_the_change(loops: Loops) -> None:
+def test_copy_is_the_file_before_the_change(loops: Loops) -> None:
     before = loops.state.read_bytes()
     loops.codes("--files-changed 1")
     (copy,) = (loops.folder / "backups").iterdir()

@@ -1,4 +1,4 @@
-"""A blackboard with slices for each test; liza is loaded once for all tests of a worker, and forked for each call."""
+"""A blackboard with slices for each test; liza is loaded once per worker, and forked for each call."""
 
 from pathlib import Path
 

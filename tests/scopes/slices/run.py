@@ -1,4 +1,4 @@
-"""A blackboard with slices, and `liza` at work on it at moments that the test chooses."""
+"""A blackboard with slices, and `liza` called with a clock that the test controls."""
 
 import os
 from datetime import UTC, datetime, timedelta
@@ -22,7 +22,7 @@ remarks: >-
 
 
 class Slices:
-    """One blackboard, and a clock that goes on by a minute with every command."""
+    """One blackboard, and a clock that advances by a minute with every command."""
 
     def __init__(self, root: Path, server: Server) -> None:
         self.root = root
@@ -42,7 +42,7 @@ class Slices:
         os.utime(self.state, (1_000_000_000, 1_000_000_000))  # old enough to be read at once
 
     def run(self, *words: str, cwd: Path | None = None) -> Ran:
-        """Any command, as it is; what others have on the board stays byte for byte."""
+        """Any command; other sections keep every byte, and no control character is printed."""
         env = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(self.root), "LANG": "C.UTF-8", **self.env}
         before = self.state.read_bytes().partition(b"\nslices:")[0]
         ran = served(self.server, words, cwd or self.root, env)
@@ -52,7 +52,7 @@ class Slices:
         return ran
 
     def attempt(self, verb: str, *words: str, cwd: Path | None = None) -> Ran:
-        """`liza attempt VERB`, a minute after the last one."""
+        """`liza attempt VERB`, a minute after the last command."""
         self.now += timedelta(minutes=1)
         return self.run("attempt", verb, "--now", f"{self.now:%Y-%m-%dT%H:%M:%SZ}", *words, cwd=cwd)
 
@@ -67,7 +67,7 @@ class Slices:
         return found
 
     def counts(self, name: str = "S-1") -> tuple[dict[str, int], int, int]:
-        """What stands beside the attempts: of each test, of the slice, and what could not be run."""
+        """The counters: of each test, of the slice, and of infrastructure errors."""
         record = self.at(name)
         tests = {test["test_name"]: test["attempt_count"] for test in record["tests"]}
         return tests, record["total_failed_attempts"], record["infra_errors"]
@@ -76,7 +76,7 @@ class Slices:
         return [each["result"] for each in self.at(name)["attempts"]]
 
     def reported(self, name: str = "S-1") -> list[str]:
-        """The tests of which the open trip has a report, each of which is there."""
+        """The tests with a report in the open trip; each report exists."""
         entries = self.at(name)["current_trip"].get("reports", [])
         assert [entry["file"] for entry in entries if not (self.root / entry["file"]).is_file()] == []
         return [entry["test"] for entry in entries]

@@ -1,4 +1,4 @@
-"""Slices that others write, by hand or by program: daemon, gate and the next command judge what stands there."""
+"""Slices that others write, by hand or by program: daemon, gate and the next command evaluate them."""
 
 import subprocess
 from pathlib import Path
@@ -23,7 +23,7 @@ THIRD = "      - {test: test_a, result: failed}\n"
 TRIPPED = SLICES.replace("  S-2:", f"{THIRD}  S-2:")
 
 
-def test_of_ten_failures_at_once_three_count_seven_are_refused_and_none_is_lost(slices: Slices) -> None:
+def test_ten_concurrent_failures_count_three_and_refuse_seven(slices: Slices) -> None:
     words = [str(BIN / "liza"), "attempt", "fail", "--slice", "S-1", "--test", "t", "--files", "x"]
     running = [subprocess.Popen(words, cwd=slices.root, stdout=subprocess.DEVNULL) for _ in range(10)]
     assert sorted(each.wait() for each in running) == [0, 0] + [3] * 8
@@ -34,12 +34,12 @@ def test_of_ten_failures_at_once_three_count_seven_are_refused_and_none_is_lost(
     assert slices.reported() == ["t"]
 
 
-def test_the_daemon_stops_a_slice_that_others_wrote_and_touches_nothing_else(tmp_path: Path) -> None:
+def test_daemon_stops_slice_written_by_others(tmp_path: Path) -> None:
     board = Watched(tmp_path / "team", f"version: 1\n{SLICES}remarks:   kept   # as it is\n")
     with Daemon(board.root) as daemon:
         board.save(board.text.replace("  S-2:", f"{THIRD}  S-2:"))
-        told = daemon.wait_for("tripped", "slice S-1")
-        assert told == "slice S-1 is STOPPED: test 'test_a' failed 3 times in a row"
+        message = daemon.wait_for("tripped", "slice S-1")
+        assert message == "slice S-1 is STOPPED: test 'test_a' failed 3 times in a row"
         text = board.text
         assert "    status: STOPPED\n" in text
         assert "  S-1:   # written by a script\n" in text
@@ -48,7 +48,7 @@ def test_the_daemon_stops_a_slice_that_others_wrote_and_touches_nothing_else(tmp
         assert not board.checkpoint.exists(), "only the slice is stopped"
         entry = libyaml_value(board.state.read_bytes())["slices"]["S-1"]["current_trip"]["reports"][0]
         until((board.root / entry["file"]).exists, "the report is written")
-        until(lambda: any("slice S-1" in line for line in board.alerts), "people are told")
+        until(lambda: any("slice S-1" in line for line in board.alerts), "people are notified")
         before = board.versions()
         board.beats(6)
         assert board.versions().keys() == before.keys()
@@ -60,7 +60,7 @@ def test_the_daemon_stops_a_slice_that_others_wrote_and_touches_nothing_else(tmp
     assert len(daemon.reported("tripped")) == 1
 
 
-def test_a_daemon_that_only_observes_stops_no_slice(tmp_path: Path) -> None:
+def test_observing_daemon_stops_no_slice(tmp_path: Path) -> None:
     board = Watched(tmp_path / "team", f"version: 1\n{TRIPPED}")
     before = board.text
     with Daemon(board.root, "--observe") as daemon:
@@ -69,7 +69,7 @@ def test_a_daemon_that_only_observes_stops_no_slice(tmp_path: Path) -> None:
     assert board.text == before
 
 
-def test_the_daemon_tells_of_infrastructure_and_of_files_outside_the_scope(tmp_path: Path) -> None:
+def test_daemon_alarms_for_infrastructure_and_scope(tmp_path: Path) -> None:
     board = Watched(tmp_path / "team", "version: 1\n")
     with Daemon(board.root) as daemon:
         infra = "{test: a, result: infra}"
@@ -83,7 +83,7 @@ def test_the_daemon_tells_of_infrastructure_and_of_files_outside_the_scope(tmp_p
         assert daemon.stop() == 0
 
 
-def test_analyze_stops_it_as_the_daemon_does(slices: Slices) -> None:
+def test_analyze_stops_slice_like_the_daemon(slices: Slices) -> None:
     slices.write(f"version: 1\nanomalies: []\n{TRIPPED}")
     ran = slices.run("analyze")
     assert (ran.code, "slice S-1 is STOPPED: test 'test_a' failed 3 times in a row" in ran.out) == (0, True)
@@ -93,30 +93,30 @@ def test_analyze_stops_it_as_the_daemon_does(slices: Slices) -> None:
     assert "slice_stopped" in slices.actions
 
 
-def test_the_error_of_the_last_attempt_is_in_the_report_where_nobody_wrote_another(slices: Slices) -> None:
+def test_report_uses_error_of_last_attempt(slices: Slices) -> None:
     slices.write(f"version: 1\n{TRIPPED.replace(THIRD, THIRD.replace('failed}', 'failed, error: assert 3 == 4}'))}")
     slices.run("analyze")
     assert slices.report("test_a")["actual_error"] == "assert 3 == 4"
 
 
-def test_the_gate_and_status_see_what_nobody_has_judged_yet(slices: Slices) -> None:
+def test_gate_and_status_evaluate_unchecked_slices(slices: Slices) -> None:
     slices.write(f"version: 1\n{TRIPPED}")
     before = slices.state.read_bytes()
     ran = slices.run("gate", "--slice", "S-1")
     assert (ran.code, "STOPPED: test 'test_a' failed 3 times" in ran.err) == (2, True)
     assert slices.run("attempt", "status").code == 3
-    assert slices.state.read_bytes() == before, "looking writes nothing"
+    assert slices.state.read_bytes() == before, "showing writes nothing"
 
 
-def test_attempts_that_count_for_nothing_are_told_wherever_somebody_looks(slices: Slices) -> None:
+def test_uncounted_attempts_are_reported_everywhere(slices: Slices) -> None:
     slices.write(f"version: 1\nanomalies: []\n{TRIPPED.replace('result: failed', 'result: FAILED')}")
-    said = "3 of its attempts are not counted (unknown result 'FAILED'); see: liza validate"
-    assert said in slices.run("attempt", "status", "--slice", "S-1").out
-    assert f"slice S-1: {said}" in slices.run("status").out
+    message = "3 of its attempts are not counted (unknown result 'FAILED'); see: liza validate"
+    assert message in slices.run("attempt", "status", "--slice", "S-1").out
+    assert f"slice S-1: {message}" in slices.run("status").out
     assert "did you mean failed?" in slices.run("validate").out
 
 
-def test_the_next_attempt_after_an_unseen_trip_is_refused(slices: Slices) -> None:
+def test_attempt_after_unchecked_trip_is_refused(slices: Slices) -> None:
     slices.write(f"version: 1\n{TRIPPED}")
     assert slices.does("fail test_a") == [3]
     assert slices.results() == ["failed"] * 3 + ["refused"]
@@ -138,23 +138,21 @@ def test_the_next_attempt_after_an_unseen_trip_is_refused(slices: Slices) -> Non
         ("tests: [{test_name: a, attempt_count: '3'}]\n    total_failed_attempts: -7", None),
     ],
 )
-def test_a_counter_that_says_more_than_the_attempts_is_believed(
-    slices: Slices, text: str, rules: list[str] | None
-) -> None:
+def test_higher_counter_is_trusted(slices: Slices, text: str, rules: list[str] | None) -> None:
     slices.write(f"version: 1\nanomalies: []\nslices:\n  S-1:\n    {text}\n")
     slices.run("analyze")
     record = slices.at()
     assert (record["current_trip"]["rules"] if "current_trip" in record else None) == rules
 
 
-def test_an_attempt_puts_counters_right_that_say_less(slices: Slices) -> None:
+def test_attempt_corrects_lower_counters(slices: Slices) -> None:
     slices.does("fail a", "fail a")
     slices.write(slices.state.read_text().replace("attempt_count: 2", "attempt_count: 0"))
     assert slices.does("fail a") == [3]
     assert slices.counts() == ({"a": 3}, 3, 0)
 
 
-def test_a_counter_that_somebody_raises_beside_the_attempts_counts_with_the_next_one(slices: Slices) -> None:
+def test_raised_counter_counts_with_next_attempt(slices: Slices) -> None:
     slices.does("fail a")
     slices.write(slices.state.read_text().replace("attempt_count: 1", "attempt_count: 2"))
     assert slices.does("fail a") == [3]
@@ -162,7 +160,7 @@ def test_a_counter_that_somebody_raises_beside_the_attempts_counts_with_the_next
     assert len(slices.report("a")["attempt_log"]) == 3
 
 
-def test_taking_attempts_out_of_the_list_takes_them_out_of_no_count(slices: Slices) -> None:
+def test_deleting_attempts_keeps_the_counts(slices: Slices) -> None:
     slices.does("fail a", "fail a")
     text = slices.state.read_text()
     start, end = text.index("    attempts:"), len(text)
@@ -171,10 +169,10 @@ def test_taking_attempts_out_of_the_list_takes_them_out_of_no_count(slices: Slic
     assert slices.report("a")["attempt_log"][0]["strategy"] == "not recorded"
 
 
-# --- forms ----------------------------------------------------------------------------------------------------------
+# --- YAML forms -----------------------------------------------------------------------------------------------------
 
 
-def test_slices_in_a_list_stay_in_a_list(slices: Slices) -> None:
+def test_slices_in_a_list_stay_in_the_list(slices: Slices) -> None:
     text = "slices:\n  - slice_id: S-1  # mine\n    owner:   ann\n  - {id: S-2, status: ACTIVE}\n"
     slices.write(f"version: 1\n{text}")
     assert slices.does("fail a", "fail a", "fail a") == [0, 0, 3]
@@ -191,7 +189,7 @@ def test_slices_in_a_list_stay_in_a_list(slices: Slices) -> None:
     "name",
     ["S 1/ä", "..", "a.b", "--x", "3", "true", "null", "~", "#1", "a: b", "'q\"", "x" * 120, "[a]", "%41", "日本"],
 )
-def test_a_slice_may_be_called_anything(slices: Slices, name: str) -> None:
+def test_slice_may_have_any_name(slices: Slices, name: str) -> None:
     words = [f"--slice={name}", "--test", "t", "--files", "x"]
     assert slices.attempt("fail", *words).code == 0
     slices.write(slices.state.read_text().replace("attempt_count: 1", "attempt_count: 2"))
@@ -203,7 +201,7 @@ def test_a_slice_may_be_called_anything(slices: Slices, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "  ", "x" * 121, "a\nb", "\x1b[31m"])
-def test_what_is_no_name_is_refused(slices: Slices, name: str) -> None:
+def test_invalid_slice_name_is_refused(slices: Slices, name: str) -> None:
     for verb in ("fail", "start", "pass", "infra"):
         ran = slices.attempt(verb, f"--slice={name}", "--test", "t")
         assert (ran.code, "invalid slice name" in ran.err) == (1, True)
@@ -223,7 +221,7 @@ def test_what_is_no_name_is_refused(slices: Slices, name: str) -> None:
         "  words\n",
     ],
 )
-def test_a_slice_that_cannot_be_understood_counts_as_stopped_and_is_left_alone(slices: Slices, text: str) -> None:
+def test_unreadable_slice_counts_as_stopped_and_is_unchanged(slices: Slices, text: str) -> None:
     slices.write(f"version: 1\nanomalies: []\nslices:\n{text}")
     before = slices.state.read_text()
     for verb in ("start", "fail", "pass", "infra"):
@@ -234,19 +232,19 @@ def test_a_slice_that_cannot_be_understood_counts_as_stopped_and_is_left_alone(s
     assert slices.state.read_text() == before
 
 
-def test_faults_of_one_slice_do_not_keep_others_from_being_judged(slices: Slices) -> None:
+def test_fault_in_one_slice_does_not_affect_others(slices: Slices) -> None:
     slices.write(f"version: 1\nanomalies: []\n{TRIPPED}  S-3: {{attempts: no list}}\n")
     slices.run("analyze")
     assert slices.at("S-1")["status"] == "STOPPED"
     assert slices.at("S-3") == {"attempts": "no list"}
 
 
-# --- text of all kinds ----------------------------------------------------------------------------------------------
+# --- untrusted text -------------------------------------------------------------------------------------------------
 
 EVIL = "\x1b]0;title\x07\x1b[2J | <b> `x` *y* \u202e\ufeff\u2028 # - : {[ é 日本 \t\r end"
 
 
-def test_whatever_agents_write_is_kept_verbatim_and_never_acted_on(slices: Slices) -> None:
+def test_untrusted_text_is_kept_verbatim_and_harmless(slices: Slices) -> None:
     words = ["--strategy", EVIL, "--error", f"{EVIL}\n{EVIL}", "--files", EVIL]
     slices.env["NO_COLOR"] = "1"
     for _ in range(4):
@@ -257,14 +255,14 @@ def test_whatever_agents_write_is_kept_verbatim_and_never_acted_on(slices: Slice
     report = slices.report(EVIL)
     assert (report["actual_error"], report["test_name"]) == (f"{EVIL}\n{EVIL}", EVIL)
     for words in (["status"], ["status", "--slice", "S-1"], ["diagnose", "--slice", "S-1"]):
-        slices.attempt(*words)  # the runner looks at what is printed
+        slices.attempt(*words)  # `run` checks the output
     assert slices.run("validate").code == 0
 
 
 @pytest.mark.parametrize(
     "text", ["\x00", "a\x00b", "\x85\u2028", "\ud7ff\ue000\uffff", "\\", "|\n  x\n", "- a\n", "\n\n"]
 )
-def test_odd_texts_come_back_as_they_were(slices: Slices, text: str) -> None:
+def test_odd_texts_are_kept_unchanged(slices: Slices, text: str) -> None:
     from tests.cli.run import liza
 
     result = liza(slices.root, "attempt", "fail", "--slice", "S-1", "--test", "t", "--error", "-", stdin=text)
@@ -272,7 +270,7 @@ def test_odd_texts_come_back_as_they_were(slices: Slices, text: str) -> None:
     assert slices.at()["tests"][0]["last_error"] == text
 
 
-def test_bytes_that_are_no_text_become_escapes(slices: Slices) -> None:
+def test_invalid_utf8_becomes_escapes(slices: Slices) -> None:
     from tests.cli.run import liza
 
     result = liza(
@@ -283,7 +281,7 @@ def test_bytes_that_are_no_text_become_escapes(slices: Slices) -> None:
     assert (test["test_name"], test["last_error"], test["files_touched"]) == ("t\\xff", "\\xfe", ["f\\xfd"])
 
 
-def test_a_line_of_a_megabyte_is_kept_whole_in_a_file_and_short_on_the_blackboard(slices: Slices) -> None:
+def test_megabyte_error_is_kept_in_a_file(slices: Slices) -> None:
     from tests.cli.run import liza
 
     text = "x" * 1_000_000
@@ -296,7 +294,7 @@ def test_a_line_of_a_megabyte_is_kept_whole_in_a_file_and_short_on_the_blackboar
     assert len(slices.attempt("status", "--slice", "S-1").out) < 2_000
 
 
-def test_an_error_may_come_from_a_file_and_only_one_way(slices: Slices) -> None:
+def test_error_comes_from_a_file_or_an_option(slices: Slices) -> None:
     (slices.root / "out.txt").write_text("E   assert 1 == 2\n")
     words = ["--slice", "S-1", "--test", "t"]
     assert slices.attempt("fail", *words, "--error-file", "out.txt").code == 0
@@ -307,7 +305,7 @@ def test_an_error_may_come_from_a_file_and_only_one_way(slices: Slices) -> None:
     assert slices.counts() == ({"t": 1}, 1, 0)
 
 
-def test_what_changes_no_count_leaves_the_blackboard_after_a_hundred_attempts(slices: Slices) -> None:
+def test_uncounted_attempts_are_archived_after_a_hundred(slices: Slices) -> None:
     entries = "".join(
         f"      - {{test: t{n % 7}, result: {kind}}}\n" for n, kind in enumerate(["infra", "passed"] * 60)
     )
@@ -315,7 +313,7 @@ def test_what_changes_no_count_leaves_the_blackboard_after_a_hundred_attempts(sl
     slices.does("pass test_a")
     record = slices.at()
     assert len(record["attempts"]) == 100
-    assert [each["test"] for each in record["attempts"][:2]] == ["test_a", "test_a"], "a failure never goes"
+    assert [each["test"] for each in record["attempts"][:2]] == ["test_a", "test_a"], "a failure is never archived"
     archived = (slices.folder / "runs" / "slices" / "S-1.jsonl").read_text().splitlines()
     assert len(archived) == 23
     assert record["total_failed_attempts"] == 2

@@ -1,4 +1,4 @@
-"""What is wrong with slices that somebody wrote by hand: each fault with its place, its level and what mends it."""
+"""Faults in slices written by hand: each with its position, its level and a fix."""
 
 import pytest
 
@@ -17,11 +17,11 @@ def problems(text: str) -> list[Problem]:
     return list(locate_faults(document, faults(document.data, RULES)))
 
 
-def said(text: str) -> list[str]:
+def messages(text: str) -> list[str]:
     return [f"{each.line}:{each.column} {each.level}: {each.message}" for each in problems(text)]
 
 
-def test_what_liza_writes_has_nothing_wrong_with_it(slices: Slices) -> None:
+def test_slices_written_by_liza_are_valid(slices: Slices) -> None:
     slices.does("start a", "fail a", "infra a", "pass a")
     slices.attempt("justify", "--slice", "S-1", "--file", "x", "--test", "b", "--reason", "r", "--relationship", "t")
     slices.attempt("reset", "--slice", "S-1", "-m", "again")
@@ -70,16 +70,16 @@ def test_what_liza_writes_has_nothing_wrong_with_it(slices: Slices) -> None:
         ),
     ],
 )  # fmt: skip
-def test_a_fault_has_its_place_and_its_level(text: str, expected: str) -> None:
-    assert said(f"  S-1:\n{text}\n") == [expected]
+def test_fault_has_position_and_level(text: str, expected: str) -> None:
+    assert messages(f"  S-1:\n{text}\n") == [expected]
 
 
-def test_a_slice_in_a_list_has_a_name_of_its_own() -> None:
-    assert said("  - status: ACTIVE\n") == ["2:5 error: this slice has no name"]
-    assert said("  - slice_id: S-1\n  - id: S-1\n") == ["3:5 error: the slice 'S-1' is there twice"]
+def test_slice_in_a_list_needs_its_own_name() -> None:
+    assert messages("  - status: ACTIVE\n") == ["2:5 error: this slice has no name"]
+    assert messages("  - slice_id: S-1\n  - id: S-1\n") == ["3:5 error: the slice 'S-1' is there twice"]
 
 
-def test_every_error_says_what_mends_it_where_there_is_something_to_say() -> None:
+def test_misspelt_value_gets_a_suggestion() -> None:
     assert [each.hint for each in problems("  S-1: {status: STOPED}\n")] == ["did you mean STOPPED?"]
     assert [each.hint for each in problems("  S-1: {attempts: [{result: passd, test: a}]}\n")] == [
         "did you mean passed?"
@@ -87,5 +87,5 @@ def test_every_error_says_what_mends_it_where_there_is_something_to_say() -> Non
 
 
 @pytest.mark.parametrize("text", ["  3\n", "  [1, 2]\n", "  S-1: 3\n", "  words\n"])
-def test_what_is_no_record_is_for_others_to_tell(text: str) -> None:
+def test_non_records_are_left_to_the_schema(text: str) -> None:
     assert problems(text) == []

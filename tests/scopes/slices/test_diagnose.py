@@ -1,4 +1,4 @@
-"""The diagnostic report: written at the trip with what is known, and complete once the rest is said."""
+"""The diagnostic report: written at the trip with all known fields, and completed by the agent."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ FIELDS = [
 
 @pytest.fixture
 def stopped(slices: Slices) -> Slices:
-    """Stopped at its third failure, each attempt with another strategy."""
+    """A slice stopped at its third failure, each attempt with another strategy."""
     for number in range(1, 4):
         words = ["--strategy", f"strategy {number}", "--error", ERROR, "--files", f"src/{number}.py", "src/shared.py"]
         slices.attempt("fail", "--slice", "S-1", "--test", "a", *words)
@@ -37,7 +37,7 @@ def diagnose(slices: Slices, answer: Any, *words: str) -> Ran:
     return slices.attempt("diagnose", "--slice", "S-1", "--from", "answer.yaml", *words)
 
 
-def test_what_is_known_is_filled_in_and_the_rest_is_asked_for(stopped: Slices) -> None:
+def test_known_fields_are_filled_in_and_others_requested(stopped: Slices) -> None:
     report = stopped.report("a")
     assert [name for name in report if name in FIELDS] == FIELDS
     assert report["actual_error"] == ERROR
@@ -52,23 +52,23 @@ def test_what_is_known_is_filled_in_and_the_rest_is_asked_for(stopped: Slices) -
     assert (report["scope_violations"], "scope_violations" in report["not_applicable"]) == ([], True)
     assert {name for name in FIELDS if report[name] is None} == set(ANSWER)
     assert report["complete"] is False
-    said = stopped.run("attempt", "status").out
-    assert "the agent fills it in: liza attempt diagnose --slice S-1 --test a --from FILE" in said
+    status = stopped.run("attempt", "status").out
+    assert "the agent fills it in: liza attempt diagnose --slice S-1 --test a --from FILE" in status
 
 
-def test_each_failing_test_has_its_own_at_the_ceiling(slices: Slices) -> None:
+def test_each_failing_test_has_a_report_at_the_ceiling(slices: Slices) -> None:
     slices.does("fail a", "fail a", "fail b", "pass b", "fail b", "fail c", "pass c", "fail c", "fail d")
     assert slices.reported() == ["a", "b", "c", "d"]
     assert [len(slices.report(test)["attempt_log"]) for test in "abcd"] == [2, 2, 2, 1]
     assert len(list(slices.diagnostics.rglob("*.yaml"))) == 4
 
 
-def test_a_test_that_passed_last_has_none_at_the_ceiling(slices: Slices) -> None:
+def test_passing_test_has_no_report_at_the_ceiling(slices: Slices) -> None:
     slices.does("fail a", "fail a", "fail b", "fail b", "pass b", "fail c", "fail c", "fail d")
     assert slices.reported() == ["a", "c", "d"]
 
 
-def test_with_all_that_was_asked_for_it_is_complete(stopped: Slices) -> None:
+def test_all_requested_fields_complete_the_report(stopped: Slices) -> None:
     ran = diagnose(stopped, ANSWER, "--by", "coder-1")
     assert (ran.code, ran.out.startswith("complete: .liza/diagnostics/S-1/")) == (0, True)
     report = stopped.report("a")
@@ -81,7 +81,7 @@ def test_with_all_that_was_asked_for_it_is_complete(stopped: Slices) -> None:
 
 
 @pytest.mark.parametrize("field", ANSWER)
-def test_a_field_that_is_missing_is_named_and_nothing_changes(stopped: Slices, field: str) -> None:
+def test_missing_field_is_named(stopped: Slices, field: str) -> None:
     before = stopped.report("a")
     ran = diagnose(stopped, {name: value for name, value in ANSWER.items() if name != field})
     assert ran.code == 1
@@ -90,14 +90,14 @@ def test_a_field_that_is_missing_is_named_and_nothing_changes(stopped: Slices, f
     assert stopped.report("a") == before
 
 
-def test_all_that_is_missing_is_named_at_once(stopped: Slices) -> None:
+def test_all_missing_fields_are_named_at_once(stopped: Slices) -> None:
     ran = diagnose(stopped, "remarks: none\n", "--json")
     assert ran.code == 1
     assert [each["message"].split()[0] for each in ran.json["problems"]] == [*ANSWER, "'remarks'"]
 
 
 @pytest.mark.parametrize("nothing", ["", "  ", "n/a", "N/A.", "none", "TBD", "-", "unknown", "not applicable"])
-def test_an_empty_field_is_refused_without_a_reason_and_taken_with_one(stopped: Slices, nothing: str) -> None:
+def test_empty_field_needs_a_reason(stopped: Slices, nothing: str) -> None:
     answer: dict[str, Any] = {**ANSWER, "best_hypothesis": nothing}
     ran = diagnose(stopped, answer)
     assert (ran.code, "best_hypothesis is empty, and nothing under not_applicable" in ran.err) == (1, True)
@@ -108,12 +108,12 @@ def test_an_empty_field_is_refused_without_a_reason_and_taken_with_one(stopped: 
 
 
 @pytest.mark.parametrize("options", [[], [{}], [{"option": "x"}], [{"option": "", "risk": "low"}], ["retry"]])
-def test_a_recovery_option_has_a_risk(stopped: Slices, options: Any) -> None:
+def test_recovery_option_needs_a_risk(stopped: Slices, options: Any) -> None:
     ran = diagnose(stopped, {**ANSWER, "recovery_options": options})
     assert (ran.code, "recovery_options" in ran.err) == (1, True)
 
 
-def test_what_the_runner_said_and_what_was_tried_stay_as_they_were_recorded(stopped: Slices) -> None:
+def test_recorded_errors_and_attempts_are_not_overwritten(stopped: Slices) -> None:
     answer = {
         **ANSWER,
         "actual_error": "some test failed",
@@ -137,7 +137,7 @@ def test_what_the_runner_said_and_what_was_tried_stay_as_they_were_recorded(stop
     assert report["scope_violations"] == answer["scope_violations"]
 
 
-def test_the_report_itself_can_be_filled_in_and_given_back(stopped: Slices) -> None:
+def test_printed_report_can_be_filled_in_and_returned(stopped: Slices) -> None:
     printed = stopped.run("attempt", "diagnose", "--slice", "S-1")
     assert printed.code == 1, "something is missing"
     text = printed.out
@@ -148,7 +148,7 @@ def test_the_report_itself_can_be_filled_in_and_given_back(stopped: Slices) -> N
     assert (again.code, "complete: true" in again.out) == (0, True)
 
 
-def test_an_answer_may_come_by_standard_input(stopped: Slices) -> None:
+def test_answer_may_come_from_stdin(stopped: Slices) -> None:
     result = liza(stopped.root, "attempt", "diagnose", "--slice", "S-1", "--from", "-", stdin=json.dumps(ANSWER))
     assert result.code == 0, result.err
     result = liza(stopped.root, "attempt", "diagnose", "--slice", "S-1", "--from", "-", stdin="[")
@@ -156,19 +156,19 @@ def test_an_answer_may_come_by_standard_input(stopped: Slices) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "- a\n", "a: [\n", "\x00", "just words\n"])
-def test_what_is_no_answer_is_refused_with_its_place(stopped: Slices, text: str) -> None:
+def test_invalid_answer_is_refused_with_position(stopped: Slices, text: str) -> None:
     ran = diagnose(stopped, text)
     assert ran.code == 1
     assert ran.err.startswith("liza: answer.yaml")
     assert "hint: " in ran.err
 
 
-def test_an_answer_about_another_test_is_refused(stopped: Slices) -> None:
+def test_answer_about_another_test_is_refused(stopped: Slices) -> None:
     ran = diagnose(stopped, {**ANSWER, "test_name": "b"})
     assert (ran.code, "it is about 'b', the report about 'a'" in ran.err) == (1, True)
 
 
-def test_of_several_reports_one_has_to_be_named(slices: Slices) -> None:
+def test_one_of_several_reports_must_be_named(slices: Slices) -> None:
     slices.does("fail a", "fail a", "fail b", "fail b", "fail c", "fail c", "fail d")
     ran = diagnose(slices, ANSWER)
     assert (ran.code, "several reports: 'a', 'b', 'c', 'd'" in ran.err) == (1, True)
@@ -180,7 +180,7 @@ def test_of_several_reports_one_has_to_be_named(slices: Slices) -> None:
     assert [entry.get("complete") for entry in slices.at()["current_trip"]["reports"]] == [None, True, None, None]
 
 
-def test_a_slice_that_goes_on_waits_for_no_report(slices: Slices) -> None:
+def test_running_slice_needs_no_report(slices: Slices) -> None:
     slices.does("fail a")
     ran = diagnose(slices, ANSWER)
     assert (ran.code, "waits for no report: it is not stopped" in ran.err) == (1, True)
@@ -188,7 +188,7 @@ def test_a_slice_that_goes_on_waits_for_no_report(slices: Slices) -> None:
     assert (ran.code, "there is no slice 'S-2'" in ran.err) == (1, True)
 
 
-def test_a_trip_does_not_wait_for_a_report_that_cannot_be_written(slices: Slices) -> None:
+def test_trip_does_not_wait_for_an_unwritable_report(slices: Slices) -> None:
     slices.diagnostics.write_text("in the way")
     assert slices.does("fail a", "fail a") == [0, 0]
     ran = slices.attempt("fail", "--slice", "S-1", "--test", "a")
@@ -196,10 +196,10 @@ def test_a_trip_does_not_wait_for_a_report_that_cannot_be_written(slices: Slices
     assert slices.at()["status"] == "STOPPED"
     slices.diagnostics.unlink()
     slices.does("fail a")
-    assert slices.reported() == ["a"], "the next to come by writes it"
+    assert slices.reported() == ["a"], "the next command writes it"
 
 
-def test_a_report_outside_of_its_folder_is_neither_read_nor_written(stopped: Slices) -> None:
+def test_report_outside_its_folder_is_not_accessed(stopped: Slices) -> None:
     victim = stopped.root / "victim.yaml"
     file = stopped.at()["current_trip"]["reports"][0]["file"]
     stopped.write(stopped.state.read_text().replace(file, ".liza/diagnostics/../../victim.yaml"))
@@ -209,7 +209,7 @@ def test_a_report_outside_of_its_folder_is_neither_read_nor_written(stopped: Sli
     assert not victim.exists()
 
 
-def test_ones_own_template_is_used_unless_it_loses_a_field(slices: Slices, tmp_path: Path) -> None:
+def test_own_template_is_used_unless_it_drops_a_field(slices: Slices, tmp_path: Path) -> None:
     shipped = (Path(__file__).parents[3] / "templates" / "diagnostic.yaml").read_text()
     slices.env["LIZA_TEMPLATES"] = str(tmp_path)
     (tmp_path / "diagnostic.yaml").write_text(f"# ours\n{shipped}")

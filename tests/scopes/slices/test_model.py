@@ -27,7 +27,7 @@ RESULTS = {"failed": "<failure/>", "passed": "", "infra": "<error/>", "skipped":
 
 
 class Model:
-    """What the protocol says of a slice."""
+    """The protocol for one slice."""
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
@@ -35,7 +35,7 @@ class Model:
         self.status = "ACTIVE"
 
     def take(self, results: dict[str, str]) -> None:
-        """One run of tests."""
+        """The effect of one test run."""
         if self.status != "ACTIVE":
             return
         for test, result in results.items():
@@ -49,7 +49,7 @@ class Model:
 
 
 class Commands(RuleBasedStateMachine):
-    """One slice on a real blackboard; liza is called in this process, which has neither git nor another place to go."""
+    """One slice on a real blackboard; liza is called in this process, without git."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -110,14 +110,14 @@ class Commands(RuleBasedStateMachine):
         cases = [f"<testcase name='{test}'>{RESULTS[result]}</testcase>" for test, result in results.items()]
         Path("report.xml").write_text(f"<testsuite name='s'>{''.join(cases)}</testsuite>")
         known = {test["test_name"] for test in self.slices["S"]["tests"]} if self.slices is not None else set()
-        named = named if known else named or next(iter(results))  # without any, every failure would count
+        named = named if known else named or next(iter(results))  # without one, every failure would count
         self.runs += 1
-        os.utime("report.xml", (self.runs, self.runs))  # each is that of a new run
+        os.utime("report.xml", (self.runs, self.runs))  # each is from a new run
         asked = self.open | ({named} if named else set())
         again = {test for test in known - asked if results.get(test) == "failed"}
         counted = {test: result for test, result in results.items() if test in asked | again and result != "skipped"}
         if not (asked & results.keys()) and not again and "infra" in results.values():
-            counted = dict.fromkeys(asked, "infra")  # the tests that are worked on were not even found
+            counted = dict.fromkeys(asked, "infra")  # the open tests were not even collected
         if self.model.status == "ACTIVE":
             self.open = (self.open | counted.keys()) - {test for test, result in counted.items() if result == "passed"}
         self.model.take(counted)
@@ -132,31 +132,31 @@ class Commands(RuleBasedStateMachine):
     @rule()
     def reset(self) -> None:
         if self.model.status != "ACTIVE" or self.slices["S"]["attempts"]:
-            self.begin_anew()  # else there is nothing to reset
+            self.restart()  # otherwise there is nothing to reset
         self.attempt("reset", "-m", "guidance")
 
     @precondition(lambda self: self.model.status != "ACTIVE")
     @rule()
     def reset_by_hand(self) -> None:
         self.save(self.state.read_text().replace(f"status: {self.model.status}", "status: ACTIVE", 1))
-        self.begin_anew()
+        self.restart()
         assert self.liza("analyze") == 0
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         self.model.counts = dict.fromkeys(self.model.counts, 0)
         self.model.total = self.model.infra = 0
         self.model.status = "ACTIVE"
         self.open = set()
 
     @rule()
-    def whoever_looks_finds_the_same(self) -> None:
+    def reading_changes_nothing(self) -> None:
         section = self.slices
         assert self.liza("gate", "--slice", "S") == (0 if self.model.status == "ACTIVE" else 2)
         assert self.liza("analyze") == 0
         assert self.slices == section
 
     @invariant()
-    def the_counters_are_those_of_the_model(self) -> None:
+    def counters_agree_with_the_model(self) -> None:
         if not hasattr(self, "model") or self.slices is None:
             return
         record = self.slices["S"]
@@ -168,9 +168,9 @@ class Commands(RuleBasedStateMachine):
         assert record["status"] == self.model.status
 
 
-def test_every_sequence_of_commands_counts_as_the_model_does() -> None:
+def test_any_command_sequence_agrees_with_the_model() -> None:
     examples = settings().max_examples // 5  # each is many commands
-    at_once = set(Phase) - {Phase.shrink}  # to look for a shorter sequence takes longer than a test may take
+    at_once = set(Phase) - {Phase.shrink}  # shrinking takes longer than a test may take
     run_state_machine_as_test(
         Commands, settings=settings(max_examples=examples, stateful_step_count=20, phases=at_once)
     )

@@ -1,4 +1,4 @@
-"""Where a rollback goes, and whose commits it takes along: the base of the tests that are reset, and only their own."""
+"""The target of a rollback, and the commits it removes: the base of the reset tests, and only the slice's own."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def fail(slices: Slices, test: str, *words: str, name: str = "S-1") -> None:
 
 
 def refused(slices: Slices, *words: str) -> list[str]:
-    """The commits that a rollback would take along, while nothing at all is changed by asking."""
+    """The commits that block a rollback; nothing is changed."""
     before, board = (state(slices.root), head(slices.root)), slices.state.read_bytes()
     ran = slices.attempt("reset", "--slice", "S-1", "-m", "again", "--rollback", "--json", *words)
     assert (ran.code, ran.json["status"]) == (1, "refused")
@@ -53,12 +53,12 @@ def rolled_back(slices: Slices, *words: str) -> dict[str, object]:
     return found
 
 
-# --- whose commits --------------------------------------------------------------------------------------------------
+# --- commits of others ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("named", [("--files", "a.py"), ()], ids=["files are named", "git is asked"])
-def test_another_slices_commit_is_not_taken(team: Slices, named: tuple[str, ...]) -> None:
-    """Asked of git, the first slice's attempt names the second one's file as well: that does not make it its own."""
+def test_commit_of_another_slice_is_not_removed(team: Slices, named: tuple[str, ...]) -> None:
+    """git also lists the second slice's file for the first slice's attempt; that does not make it its own."""
     team.does("start t")
     team.does("start u", name="S-2")
     edit(team, "b.py")
@@ -73,7 +73,7 @@ def test_another_slices_commit_is_not_taken(team: Slices, named: tuple[str, ...]
     assert git(team.root, "show", f"{saved}:b.py") == "2\n"
 
 
-def test_a_commit_with_one_strange_file_is_not_the_slices(team: Slices) -> None:
+def test_commit_with_one_foreign_file_is_not_own(team: Slices) -> None:
     team.does("start t")
     edit(team, "b.py", committed=False)
     edit(team, "a.py", committed=False)
@@ -82,7 +82,7 @@ def test_a_commit_with_one_strange_file_is_not_the_slices(team: Slices) -> None:
     assert refused(team) == ["more"]
 
 
-def test_own_commits_leave_the_branch_without_force(team: Slices) -> None:
+def test_own_commits_are_removed_without_force(team: Slices) -> None:
     began = head(team.root)
     team.does("start t")
     edit(team, "a.py")
@@ -93,7 +93,7 @@ def test_own_commits_leave_the_branch_without_force(team: Slices) -> None:
     assert (head(team.root), plan["others"], len(plan["commits"])) == (began, [], 3)  # type: ignore[arg-type]
 
 
-def test_a_merge_of_others_is_not_taken(team: Slices) -> None:
+def test_merge_of_others_is_not_removed(team: Slices) -> None:
     git(team.root, "switch", "-q", "-c", "side")
     edit(team, "b.py")
     git(team.root, "switch", "-q", "main")
@@ -104,7 +104,7 @@ def test_a_merge_of_others_is_not_taken(team: Slices) -> None:
     assert refused(team) == ["change b.py"]
 
 
-def test_a_slice_that_was_finished_before_contests_nothing(team: Slices) -> None:
+def test_slice_finished_earlier_does_not_conflict(team: Slices) -> None:
     team.does("start u", name="S-2")
     edit(team, "a.py")
     team.does("pass u", name="S-2")
@@ -114,7 +114,7 @@ def test_a_slice_that_was_finished_before_contests_nothing(team: Slices) -> None
     assert rolled_back(team)["others"] == []
 
 
-def test_commits_of_the_run_before_are_the_slices_own(team: Slices) -> None:
+def test_commits_of_the_previous_run_are_own(team: Slices) -> None:
     began = head(team.root)
     team.does("start t")
     edit(team, "a.py")
@@ -126,7 +126,7 @@ def test_commits_of_the_run_before_are_the_slices_own(team: Slices) -> None:
     assert head(team.root) == began
 
 
-def test_work_that_went_back_once_makes_no_later_commit_the_slices(team: Slices) -> None:
+def test_rolled_back_work_does_not_claim_later_commits(team: Slices) -> None:
     team.does("start t")
     edit(team, "b.py")
     fail(team, "t")
@@ -144,13 +144,13 @@ def refused_after_rollback(slices: Slices) -> list[str]:
     return [title.partition(" ")[2] for title in ran.json["others"]]
 
 
-def test_force_needs_a_rollback(team: Slices) -> None:
+def test_force_needs_rollback(team: Slices) -> None:
     team.does("start t", "fail t")
     assert team.attempt("reset", "--slice", "S-1", "-m", "again", "--force").code == 2
     assert team.counts() == ({"t": 1}, 1, 0)
 
 
-def test_the_plan_says_whose_commits_would_go(team: Slices) -> None:
+def test_plan_lists_commits_of_others(team: Slices) -> None:
     team.does("start t")
     edit(team, "b.py")
     edit(team, "a.py")
@@ -160,11 +160,11 @@ def test_the_plan_says_whose_commits_would_go(team: Slices) -> None:
     assert [title.partition(" ")[2] for title in ran.json["rollback"]["others"]] == ["change b.py"]
 
 
-# --- which base -----------------------------------------------------------------------------------------------------
+# --- the base -------------------------------------------------------------------------------------------------------
 
 
-def test_a_test_that_passed_keeps_its_work(team: Slices) -> None:
-    """The base is that of the test which is reset, not that of the slice: the finished commit stays."""
+def test_passing_test_keeps_its_work(team: Slices) -> None:
+    """The base is that of the reset test, not that of the slice: the finished commit stays."""
     team.does("start done")
     edit(team, "a.py")
     team.does("pass done", "start t")
@@ -178,7 +178,7 @@ def test_a_test_that_passed_keeps_its_work(team: Slices) -> None:
     assert (tags["t"], tags["done"]) == (began, team.at()["checkpoint_tag"])
 
 
-def test_the_oldest_base_of_several_tests_is_used(team: Slices) -> None:
+def test_oldest_base_of_several_tests_is_used(team: Slices) -> None:
     team.does("start done")
     edit(team, "a.py")
     team.does("pass done", "start t")
@@ -193,7 +193,7 @@ def test_the_oldest_base_of_several_tests_is_used(team: Slices) -> None:
     assert (tags["t"], tags["u"]) == (began, began)
 
 
-def test_finished_work_that_is_not_committed_stays(team: Slices) -> None:
+def test_finished_uncommitted_work_stays(team: Slices) -> None:
     team.does("start done")
     edit(team, "a.py", committed=False)
     team.does("pass done", "start t")
@@ -208,7 +208,7 @@ def test_finished_work_that_is_not_committed_stays(team: Slices) -> None:
     assert state(team.root) == before, "the next rollback goes to the same place"
 
 
-def test_a_rollback_after_the_reset_goes_to_the_same_base(team: Slices) -> None:
+def test_rollback_after_reset_uses_the_same_base(team: Slices) -> None:
     team.does("start done")
     edit(team, "a.py")
     team.does("pass done", "start t")
@@ -221,8 +221,8 @@ def test_a_rollback_after_the_reset_goes_to_the_same_base(team: Slices) -> None:
     assert team.at()["tests"][1]["checkpoint_tag"] == began
 
 
-def test_a_merge_of_others_is_not_taken_where_git_is_asked(team: Slices) -> None:
-    """Asked of git, the attempt after the merge names the merged file as well: that does not make it its own."""
+def test_merge_of_others_is_not_removed_with_files_from_git(team: Slices) -> None:
+    """git lists the merged file for the attempt after the merge; that does not make it its own."""
     git(team.root, "switch", "-q", "-c", "side")
     edit(team, "b.py")
     git(team.root, "switch", "-q", "main")

@@ -18,7 +18,7 @@ FAILING = "test_conflict_on_duplicate_email"
 
 
 def junit(slices: Slices, report: str | Path, *words: str) -> Ran:
-    """Import what a new run wrote: the same bytes as that before, and a later time."""
+    """Import the report of a new run: the same bytes with a later time."""
     file = REPORTS / report
     if file.is_file():
         copy = slices.root / "imported.xml"
@@ -29,7 +29,7 @@ def junit(slices: Slices, report: str | Path, *words: str) -> Ran:
 
 
 def run(slices: Slices, *words: str) -> Ran:
-    """`liza attempt exec`, with the words of the command behind --."""
+    """`liza attempt exec` with the command."""
     return slices.attempt("exec", "--slice", "S-1", *words)
 
 
@@ -43,7 +43,7 @@ def write(slices: Slices, *cases: str) -> Path:
 # --- from a report --------------------------------------------------------------------------------------------------
 
 
-def test_a_red_suite_beside_a_started_test_stops_nobody(slices: Slices) -> None:
+def test_failing_suite_without_open_tests_stops_nothing(slices: Slices) -> None:
     slices.does("start other")
     for _ in range(4):
         ran = junit(slices, "pytest.xml")
@@ -55,7 +55,7 @@ def test_a_red_suite_beside_a_started_test_stops_nobody(slices: Slices) -> None:
     assert FAILING in entry["failing"]
 
 
-def test_tests_with_an_open_attempt_count(slices: Slices) -> None:
+def test_open_tests_count(slices: Slices) -> None:
     slices.does(f"start {FAILING}", "start test_needs_the_database", "start test_later", "start not_in_it")
     ran = junit(slices, "pytest.xml", "--strategy", "check before insert")
     assert ran.code == 0
@@ -78,7 +78,7 @@ def test_named_tests_count_without_a_start(slices: Slices) -> None:
     assert slices.counts() == ({FAILING: 1, "test_lists_users": 0}, 1, 0)
 
 
-def test_a_pass_sets_the_test_to_zero_and_ends_the_work_on_it(slices: Slices) -> None:
+def test_pass_clears_the_test_and_closes_it(slices: Slices) -> None:
     slices.does("fail test_lists_users", "fail test_lists_users")
     junit(slices, "pytest.xml")
     assert slices.counts() == ({"test_lists_users": 0}, 2, 0)
@@ -87,14 +87,14 @@ def test_a_pass_sets_the_test_to_zero_and_ends_the_work_on_it(slices: Slices) ->
     assert slices.counts() == ({"test_lists_users": 1}, 3, 0), "it fails again, and that counts without a start"
 
 
-def test_a_collection_error_is_infrastructure_for_the_tests_that_it_hides(slices: Slices) -> None:
+def test_collection_error_is_infrastructure_for_open_tests(slices: Slices) -> None:
     slices.does("start test_x", "start test_y")
     assert [junit(slices, "pytest-collection.xml").code for _ in range(4)] == [0] * 4
     assert slices.counts() == ({"test_x": 0, "test_y": 0}, 0, 8)
     assert "No module named 'nosuchmodule'" in slices.at()["attempts"][0]["error"]
 
 
-def test_all_failures_of_one_run_are_judged_together(slices: Slices) -> None:
+def test_failures_of_one_run_are_evaluated_together(slices: Slices) -> None:
     names = [f"t{n}" for n in range(4)]
     slices.does(*(f"start {name}" for name in names))
     report = write(slices, *(f"<testcase name='{name}'><failure/></testcase>" for name in names))
@@ -104,7 +104,7 @@ def test_all_failures_of_one_run_are_judged_together(slices: Slices) -> None:
     assert slices.reported() == names
 
 
-def test_after_a_trip_nothing_of_a_report_counts(slices: Slices) -> None:
+def test_report_after_a_trip_counts_nothing(slices: Slices) -> None:
     slices.does("fail a", "fail a", "fail a")
     ran = junit(slices, "pytest.xml", "--test", "test_lists_users")
     assert (ran.code, "refused and not counted" in ran.out) == (3, True)
@@ -112,17 +112,17 @@ def test_after_a_trip_nothing_of_a_report_counts(slices: Slices) -> None:
     assert slices.results()[3:] == ["refused", "observed"]
 
 
-def test_what_does_not_count_is_said(slices: Slices) -> None:
+def test_uncounted_tests_are_reported(slices: Slices) -> None:
     report = write(slices, "<testcase classname='a' name='x'/>", "<testcase classname='b' name='x'/>")
     ran = junit(slices, report, "--test", "x", "--test", "none", "--json")
-    said = [each["message"] for each in ran.json["problems"]]
-    assert said == [
+    messages = [each["message"] for each in ran.json["problems"]]
+    assert messages == [
         "x fits several tests, so none of them counts: a::x, b::x",
         "none is not in the report, so it does not count",
     ]
 
 
-def test_a_report_that_cannot_be_used_changes_nothing(slices: Slices) -> None:
+def test_unusable_report_changes_nothing(slices: Slices) -> None:
     slices.does("start a")
     board = slices.state.read_bytes()
     bomb = slices.root / "bomb.xml"
@@ -134,7 +134,7 @@ def test_a_report_that_cannot_be_used_changes_nothing(slices: Slices) -> None:
     assert slices.state.read_bytes() == board
 
 
-def test_what_a_report_says_is_printable_on_the_terminal_and_whole_in_a_file(slices: Slices) -> None:
+def test_report_text_is_escaped_and_kept_whole_in_a_file(slices: Slices) -> None:
     slices.does("start x")
     report = write(slices, f"<testcase name='x'><failure>\x1b[31m&lt;b&gt; {'long ' * 10_000}end</failure></testcase>")
     assert junit(slices, report).code == 0
@@ -168,7 +168,7 @@ def suite(slices: Slices) -> Slices:
     return slices
 
 
-def test_pytest_is_told_where_to_write_its_report(suite: Slices) -> None:
+def test_pytest_is_run_with_a_report(suite: Slices) -> None:
     suite.does("fail test_bad", "start test_unlucky", "start test_good")
     ran = run(suite, "--strategy", "first", "--", "pytest", "-q", "test_it.py")
     assert ran.code == 1, "the command failed, and the slice goes on"
@@ -181,7 +181,7 @@ def test_pytest_is_told_where_to_write_its_report(suite: Slices) -> None:
     assert list(suite.root.glob("*.xml")) == []
 
 
-def test_a_stopped_slice_runs_nothing(suite: Slices) -> None:
+def test_stopped_slice_runs_nothing(suite: Slices) -> None:
     suite.does("fail a", "fail a", "fail a")
     ran = run(suite, "--", "touch", "ran")
     assert (ran.code, "not run, because the slice is stopped" in ran.out) == (3, True)
@@ -189,7 +189,7 @@ def test_a_stopped_slice_runs_nothing(suite: Slices) -> None:
     assert suite.results()[-1] == "refused"
 
 
-def test_files_that_an_attempt_changed_are_asked_of_git(suite: Slices) -> None:
+def test_changed_files_come_from_git(suite: Slices) -> None:
     repository(suite.root)
     suite.env |= SETTINGS
     suite.does("start test_bad")
@@ -204,14 +204,14 @@ def test_files_that_an_attempt_changed_are_asked_of_git(suite: Slices) -> None:
         ["sh", "-c", f"cp '{REPORTS}/pytest.xml' {{report}}; exit 1"],
         ["sh", "-c", f"cp '{REPORTS}/pytest.xml' \"$LIZA_JUNIT\"; exit 1"],
     ],
-    ids=["by a word of its command", "by the environment"],
+    ids=["placeholder", "environment"],
 )
-def test_any_runner_can_be_told_where_to_write(slices: Slices, words: list[str]) -> None:
+def test_any_runner_can_write_the_report(slices: Slices, words: list[str]) -> None:
     ran = run(slices, "--test", FAILING, "--", *words)
     assert (ran.code, slices.counts()) == (1, ({FAILING: 1}, 1, 0))
 
 
-def test_a_runner_may_write_where_it_likes_and_only_this_run_counts(slices: Slices) -> None:
+def test_report_pattern_counts_only_new_files(slices: Slices) -> None:
     folder = slices.root / "target"
     folder.mkdir()
     (folder / "TEST-old.xml").write_text("<testsuite><testcase name='old'><failure/></testcase></testsuite>")
@@ -222,12 +222,10 @@ def test_a_runner_may_write_where_it_likes_and_only_this_run_counts(slices: Slic
     assert (ran.code, "old is not in the report" in ran.out) == (0, True)
     assert slices.counts() == ({"conflictOnDuplicateEmail": 1}, 1, 0)
     assert run(slices, "--report", "target/TEST-*.xml", "--", "true").code == 0
-    assert slices.counts() == ({"conflictOnDuplicateEmail": 1}, 1, 1), (
-        "what is there from just before is no report of it"
-    )
+    assert slices.counts() == ({"conflictOnDuplicateEmail": 1}, 1, 1), "a file from before the run is not its report"
 
 
-def test_what_the_tests_leave_running_keeps_nobody_waiting(slices: Slices) -> None:
+def test_background_process_of_tests_is_not_waited_for(slices: Slices) -> None:
     script = f"sleep 600 & echo $! > server; cp '{REPORTS}/pytest.xml' {{report}}; echo done"
     try:
         ran = run(slices, "--test", FAILING, "--", "sh", "-c", script)
@@ -237,7 +235,7 @@ def test_what_the_tests_leave_running_keeps_nobody_waiting(slices: Slices) -> No
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "error"),
     [
         ("echo boom >&2; exit 3", "ended with exit code 3 and wrote no report"),
         ("kill -9 $$", "ended with exit code -9 and wrote no report"),
@@ -246,15 +244,15 @@ def test_what_the_tests_leave_running_keeps_nobody_waiting(slices: Slices) -> No
         ("true", "ended with exit code 0 and wrote no report"),
     ],
 )
-def test_a_run_without_a_report_is_infrastructure(slices: Slices, script: str, said: str) -> None:
+def test_run_without_report_is_infrastructure(slices: Slices, script: str, error: str) -> None:
     slices.does("start a")
     ran = run(slices, "--", "sh", "-c", script)
     assert ran.code == (0 if script == "true" else 1)
     assert slices.counts() == ({"a": 0}, 0, 1)
-    assert said in slices.at()["attempts"][0]["error"]
+    assert error in slices.at()["attempts"][0]["error"]
 
 
-def test_a_blackboard_that_the_tests_deleted_stays_deleted(slices: Slices) -> None:
+def test_blackboard_deleted_by_tests_stays_deleted(slices: Slices) -> None:
     long = f"<testsuite><testcase name='a'><failure>{'x' * 30_000}</failure></testcase></testsuite>"
     (slices.root / "long.xml").write_text(long)
     words = [str(BIN / "liza"), "attempt", "exec", "--slice", "S-1", "--test", "a", "--", "sh", "-c"]
@@ -269,7 +267,7 @@ def test_a_blackboard_that_the_tests_deleted_stays_deleted(slices: Slices) -> No
     assert (done.returncode, "state.yaml" in done.stderr, slices.folder.exists()) == (1, True, False), done.stderr
 
 
-def test_a_command_that_cannot_be_started_is_no_attempt(slices: Slices) -> None:
+def test_unstartable_command_is_not_an_attempt(slices: Slices) -> None:
     slices.does("start a")
     for words in (["no-such-program"], [str(slices.root)], [""]):
         ran = run(slices, "--", *words)
@@ -277,25 +275,25 @@ def test_a_command_that_cannot_be_started_is_no_attempt(slices: Slices) -> None:
     assert slices.at()["attempts"] == []
 
 
-def test_where_pytest_writes_must_be_said_once(slices: Slices) -> None:
+def test_own_junitxml_option_needs_report_option(slices: Slices) -> None:
     ran = run(slices, "--", "pytest", "--junitxml=mine.xml")
     assert (ran.code, "--report FILE" in ran.err) == (1, True)
 
 
-def test_a_misspelt_option_is_not_taken_for_the_command(slices: Slices) -> None:
+def test_misspelt_option_is_not_the_command(slices: Slices) -> None:
     ran = slices.run("attempt", "exec", "--slice", "S-1", "--stratgy", "x", "--", "touch", "ran")
     assert (ran.code, "--stratgy" in ran.err) == (2, True)
     assert slices.run("attempt", "exec", "--slice", "S-1", "touch", "-c", "ran").code == 0, "-- may be left out"
 
 
-def test_json_stays_json_whatever_the_tests_print(suite: Slices) -> None:
+def test_json_output_stays_json(suite: Slices) -> None:
     ran = run(suite, "--json", "--", "pytest", "-q", "test_it.py::test_good")
     assert (ran.json["exit_code"], "1 passed" in ran.err) == (0, True)
     ran = run(suite, "--json", "--", "sh", "-c", "echo '{not json'")
     assert ran.json["exit_code"] == 0
 
 
-def test_an_interrupt_reaches_the_tests_and_nothing_is_recorded(slices: Slices) -> None:
+def test_interrupt_reaches_the_tests_and_records_nothing(slices: Slices) -> None:
     slices.does("start a")
     board = slices.state.read_bytes()
     script = "trap 'touch interrupted; exit 130' INT; touch running; while :; do sleep 0.05; done"

@@ -1,4 +1,4 @@
-"""The scope lock: which rule puts a file in or out, and what becomes of a change outside."""
+"""The scope lock: which rule puts a file in or out of scope, and what a change outside does."""
 
 import json
 import os
@@ -95,17 +95,17 @@ def scope(slices: Slices, *files: str, **more: Any) -> Ran:
 
 
 def rules(slices: Slices, *files: str) -> dict[str, tuple[bool, str]]:
-    """Whether each file is in scope, and the rule that decided."""
+    """Whether each file is in scope, and the deciding rule."""
     answer = scope(slices, "--json", *files).json
     return {each["file"]: (each["in_scope"], each["rule"]) for each in answer["files"]}
 
 
-def has(slices: Slices, text: str) -> None:
+def set_fields(slices: Slices, text: str) -> None:
     """Put fields into the slice by hand."""
     slices.write(f"version: 1\nslices:\n  S-1:\n    status: ACTIVE\n{text}")
 
 
-def test_a_file_is_in_by_the_first_rule_that_names_it(planned: Slices) -> None:
+def test_first_naming_rule_decides(planned: Slices) -> None:
     found = rules(planned, *INSIDE)
     assert {file: rule for file, (_, rule) in found.items()} == {
         os.path.normpath(file): rule for file, rule in INSIDE.items()
@@ -118,7 +118,7 @@ def test_a_file_is_in_by_the_first_rule_that_names_it(planned: Slices) -> None:
 
 
 @pytest.mark.parametrize("file", OUTSIDE)
-def test_a_file_that_only_looks_like_it_is_out(slices: Slices, file: str) -> None:
+def test_look_alike_file_is_out_of_scope(slices: Slices, file: str) -> None:
     plan(slices)
     ran = scope(slices, file)
     assert (ran.code, "outside" in ran.out, "liza attempt justify --slice S-1" in ran.out) == (1, True, True)
@@ -128,9 +128,9 @@ def test_one_file_outside_is_enough(planned: Slices) -> None:
     assert scope(planned, "internal/version/a.go", "main.go").code == 1
 
 
-def test_a_list_of_files_is_exclusive(slices: Slices) -> None:
+def test_files_in_scope_is_exclusive(slices: Slices) -> None:
     plan(slices)
-    has(slices, "    files_in_scope: [src/only.ts, 'lib (all of it)']\n")
+    set_fields(slices, "    files_in_scope: [src/only.ts, 'lib (all of it)']\n")
     assert rules(slices, "src/only.ts", "lib/x.ts", "internal/version/a.go", "src/users/service.ts") == {
         "src/only.ts": (True, "files_in_scope"),
         "lib/x.ts": (True, "files_in_scope"),
@@ -139,25 +139,25 @@ def test_a_list_of_files_is_exclusive(slices: Slices) -> None:
     }
 
 
-def test_an_empty_list_puts_everything_out(slices: Slices) -> None:
+def test_empty_files_in_scope_excludes_everything(slices: Slices) -> None:
     plan(slices)
-    has(slices, "    files_in_scope: []\n")
+    set_fields(slices, "    files_in_scope: []\n")
     assert scope(slices, "internal/version/a.go").code == 1
 
 
-def test_null_is_no_list(slices: Slices) -> None:
+def test_null_files_in_scope_is_ignored(slices: Slices) -> None:
     plan(slices)
-    has(slices, "    files_in_scope: null\n")
+    set_fields(slices, "    files_in_scope: null\n")
     assert scope(slices, "internal/version/a.go").code == 0
 
 
-def test_a_list_that_is_none_cannot_be_judged(slices: Slices) -> None:
-    has(slices, "    files_in_scope: src/a.ts\n")
+def test_invalid_files_in_scope_is_degraded(slices: Slices) -> None:
+    set_fields(slices, "    files_in_scope: src/a.ts\n")
     ran = scope(slices, "src/a.ts")
     assert (ran.code, "files_in_scope: expected a list" in ran.err) == (4, True)
 
 
-def test_contracts_may_stand_on_the_blackboard(slices: Slices) -> None:
+def test_contracts_may_be_on_the_blackboard(slices: Slices) -> None:
     (slices.root / "contracts").mkdir()
     (slices.root / "contracts" / "users.md").write_text("It lives in src/users and in `schema.sql`.\n")
     text = """\
@@ -166,13 +166,13 @@ def test_contracts_may_stand_on_the_blackboard(slices: Slices) -> None:
       - "create `src/made.ts` and nothing else"
       - {id: C-7, files: [src/seven.ts], text: in lib/seven}
 """
-    has(slices, text)
+    set_fields(slices, text)
     inside = ["src/users/a.ts", "schema.sql", "src/made.ts", "src/seven.ts", "lib/seven/x.ts"]
     assert {rule for _, rule in rules(slices, *inside).values()} == {"contracts"}
     assert scope(slices, "contracts/users.md").code == 1
 
 
-def test_links_lead_where_they_lead(slices: Slices, tmp_path: Path) -> None:
+def test_links_are_resolved(slices: Slices, tmp_path: Path) -> None:
     plan(slices)
     for folder in ("internal/version", "shared"):
         (slices.root / folder).mkdir(parents=True)
@@ -187,7 +187,7 @@ def test_links_lead_where_they_lead(slices: Slices, tmp_path: Path) -> None:
     }
 
 
-def test_a_link_is_also_where_it_is_itself(slices: Slices) -> None:
+def test_link_itself_must_be_in_scope_too(slices: Slices) -> None:
     plan(slices)
     (slices.root / "internal" / "version").mkdir(parents=True)
     (slices.root / "internal" / "version" / "a.go").write_text("")
@@ -198,10 +198,10 @@ def test_a_link_is_also_where_it_is_itself(slices: Slices) -> None:
         "internal/version/b.go": (True, "packages"),
     }
     plan(slices, {"slices": {"S-1": {"deliverables": ["alias"], "packages": ["internal"]}}})
-    assert rules(slices, "alias") == {"alias": (True, "packages")}, "a link that is named is in as well"
+    assert rules(slices, "alias") == {"alias": (True, "packages")}, "a named link is in scope, too"
 
 
-def test_where_nothing_says_what_the_scope_is_nothing_is_in_it(slices: Slices) -> None:
+def test_without_a_scope_nothing_is_in_it(slices: Slices) -> None:
     ran = scope(slices, "src/a.ts")
     assert (ran.code, "no scope is known" in ran.out) == (1, True)
     assert "say what it may change: files_in_scope of the slice, its contracts, or GRAPH.json" in ran.out
@@ -211,13 +211,13 @@ def test_where_nothing_says_what_the_scope_is_nothing_is_in_it(slices: Slices) -
 
 
 @pytest.mark.parametrize("text", ["{", "[1, 2", '{"slices": 3}', "\x00", "[" * 9_000])
-def test_a_graph_that_cannot_be_read_cannot_be_judged_by(slices: Slices, text: str) -> None:
+def test_unreadable_graph_is_degraded(slices: Slices, text: str) -> None:
     (slices.root / "GRAPH.json").write_text(text)
     ran = scope(slices, "a")
     assert (ran.code, "GRAPH.json" in ran.err) == (4, True)
 
 
-def test_the_graph_may_be_elsewhere(slices: Slices) -> None:
+def test_graph_may_be_elsewhere(slices: Slices) -> None:
     (slices.root / ".greenlight").mkdir()
     (slices.root / ".greenlight" / "GRAPH.json").write_text(json.dumps([{"slice_id": "S-1", **PLAN}]))
     assert scope(slices, "internal/version/a.go").code == 0
@@ -226,11 +226,11 @@ def test_the_graph_may_be_elsewhere(slices: Slices) -> None:
     assert scope(slices, "--graph", "none.json", "lib/a.go").code == 1
 
 
-def test_something_has_to_be_asked(slices: Slices) -> None:
+def test_scope_needs_a_file(slices: Slices) -> None:
     assert scope(slices).code == 2
 
 
-# --- justifying -----------------------------------------------------------------------------------------------------
+# --- justifications -------------------------------------------------------------------------------------------------
 
 FOUR = {
     "--file": "src/shared/errors.ts",
@@ -241,11 +241,11 @@ FOUR = {
 
 
 def justify(slices: Slices, **changed: str) -> Ran:
-    said = {**FOUR, **{f"--{name}": text for name, text in changed.items()}}
-    return slices.attempt("justify", "--slice", "S-1", *(word for pair in said.items() for word in pair))
+    given = {**FOUR, **{f"--{name}": text for name, text in changed.items()}}
+    return slices.attempt("justify", "--slice", "S-1", *(word for pair in given.items() for word in pair))
 
 
-def test_a_justified_file_may_be_changed(slices: Slices) -> None:
+def test_justified_file_may_be_changed(slices: Slices) -> None:
     plan(slices)
     assert scope(slices, "src/shared/errors.ts").code == 1
     assert justify(slices).code == 0
@@ -259,12 +259,12 @@ def test_a_justified_file_may_be_changed(slices: Slices) -> None:
         }
     ]
     assert rules(slices, "src/shared/errors.ts") == {"src/shared/errors.ts": (True, "justified")}
-    justify(slices, reason="better said")
-    assert [each["reason"] for each in slices.at()["justifications"]] == ["better said"]
+    justify(slices, reason="better given")
+    assert [each["reason"] for each in slices.at()["justifications"]] == ["better given"]
 
 
 @pytest.mark.parametrize("name", ["file", "test", "reason", "relationship"])
-def test_all_four_are_needed(slices: Slices, name: str) -> None:
+def test_all_four_fields_are_required(slices: Slices, name: str) -> None:
     ran = justify(slices, **{name: "  "})
     assert (ran.code, f"--{name} is empty" in ran.err) == (1, True)
     words = [word for pair in FOUR.items() if pair[0] != f"--{name}" for word in pair]
@@ -272,12 +272,12 @@ def test_all_four_are_needed(slices: Slices, name: str) -> None:
     assert "slices" not in slices.state.read_text()
 
 
-# --- what was changed -----------------------------------------------------------------------------------------------
+# --- changed files --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def team(slices: Slices) -> Slices:
-    """A slice that was started in a repository with a plan."""
+    """A slice started in a repository with a plan."""
     repository(slices.root, a="1")
     plan(slices)
     commit(slices.root)
@@ -292,7 +292,7 @@ def change(slices: Slices, *files: str) -> None:
         (slices.root / file).write_text("changed")
 
 
-def test_git_is_asked_what_the_slice_has_changed(team: Slices) -> None:
+def test_changed_files_come_from_git(team: Slices) -> None:
     ran = scope(team, "--changed")
     assert (ran.code, ran.out.splitlines()[0]) == (0, "nothing was changed")
     change(team, "internal/version/a.go")
@@ -309,7 +309,7 @@ def test_git_is_asked_what_the_slice_has_changed(team: Slices) -> None:
     assert team.actions == ["slice_scope_violated"]
 
 
-def test_a_violation_is_in_status_and_in_the_report_until_it_is_justified_or_taken_back(team: Slices) -> None:
+def test_violation_is_shown_until_justified_or_undone(team: Slices) -> None:
     change(team, "src/shared/errors.ts", "other.ts")
     assert scope(team, "--changed").code == 3
     assert "outside its scope, and not justified: src/shared/errors.ts" in team.run("attempt", "status").out
@@ -329,14 +329,14 @@ def test_a_violation_is_in_status_and_in_the_report_until_it_is_justified_or_tak
     ]
 
 
-def test_a_change_that_an_attempt_told_of_is_in_the_report_without_being_asked_for(team: Slices) -> None:
+def test_reported_files_outside_scope_are_in_the_report(team: Slices) -> None:
     words = ["--slice", "S-1", "--test", "t", "--files", "lib/x.ts", "internal/version/a.go"]
     for _ in range(3):
         team.attempt("fail", *words)
     assert team.report("t")["scope_violations"] == [{"file": "lib/x.ts", "justification": "none was given"}]
 
 
-def test_all_in_scope_is_stated_as_the_reason_for_an_empty_list(team: Slices) -> None:
+def test_empty_violations_have_a_reason(team: Slices) -> None:
     change(team, "internal/version/a.go")
     team.does("fail t", "fail t", "fail t")
     report = team.report("t")
@@ -344,7 +344,7 @@ def test_all_in_scope_is_stated_as_the_reason_for_an_empty_list(team: Slices) ->
     assert report["not_applicable"]["scope_violations"] == "no file outside the scope is known to be changed"
 
 
-def test_where_no_scope_is_known_nothing_is_violated(team: Slices) -> None:
+def test_without_a_scope_nothing_is_violated(team: Slices) -> None:
     (team.root / "GRAPH.json").unlink()
     change(team, "x")
     ran = scope(team, "--changed")
@@ -352,7 +352,7 @@ def test_where_no_scope_is_known_nothing_is_violated(team: Slices) -> None:
     assert "scope_violations" not in team.at()
 
 
-def test_without_a_beginning_nobody_knows_what_was_changed(slices: Slices) -> None:
+def test_changed_needs_a_started_test(slices: Slices) -> None:
     plan(slices)
     ran = scope(slices, "--changed")
     assert (ran.code, "not a git work tree" in ran.err) == (1, True)
@@ -362,7 +362,7 @@ def test_without_a_beginning_nobody_knows_what_was_changed(slices: Slices) -> No
     assert "liza attempt start --slice S-1 --test NAME" in ran.err
 
 
-def test_changes_from_before_the_start_are_not_the_slices(slices: Slices) -> None:
+def test_changes_before_the_start_are_not_own(slices: Slices) -> None:
     repository(slices.root, a="1")
     plan(slices)
     slices.env |= SETTINGS
@@ -374,7 +374,7 @@ def test_changes_from_before_the_start_are_not_the_slices(slices: Slices) -> Non
     assert [each["file"] for each in scope(slices, "--changed", "--json").json["files"]] == ["a", "mine.txt"]
 
 
-def test_a_rollback_takes_the_violations_back(team: Slices) -> None:
+def test_rollback_clears_the_violations(team: Slices) -> None:
     change(team, "other.ts")
     scope(team, "--changed")
     justify(team)

@@ -20,7 +20,7 @@ def case(name: str, inside: str = "", group: str = "shop.Cart") -> str:
 
 
 def write(slices: Slices, *cases: str, age: int = 0) -> Path:
-    """A report of one run; `age` is when it was written."""
+    """A report of one run; `age` shifts its time."""
     file = slices.root / "report.xml"
     file.write_text(f"<testsuite name='s'>{''.join(cases)}</testsuite>")
     os.utime(file, (1_700_000_000 + age, 1_700_000_000 + age))
@@ -32,7 +32,7 @@ def junit(slices: Slices, *words: str | Path) -> Ran:
 
 
 def runs(slices: Slices, *results: str) -> list[int]:
-    """The exit codes of runs of one test, each of which wrote a report: `failed` or `passed`."""
+    """The exit codes of runs of one test with a report each: `failed` or `passed`."""
     codes = []
     for result in results:
         age = len(slices.at().get("reports_read", [])) if b"slices" in slices.state.read_bytes() else 0
@@ -40,17 +40,17 @@ def runs(slices: Slices, *results: str) -> list[int]:
     return codes
 
 
-# --- a slice begins by itself ---------------------------------------------------------------------------------------
+# --- slices without a start -----------------------------------------------------------------------------------------
 
 
-def test_three_failures_stop_a_slice_that_was_not_started(slices: Slices) -> None:
+def test_three_failures_stop_an_unstarted_slice(slices: Slices) -> None:
     assert runs(slices, "failed", "failed", "failed") == [0, 0, 3]
     assert slices.counts() == ({"shop.Cart::adds": 3}, 3, 0)
     assert slices.at()["current_trip"]["rules"] == ["test_trip"]
     assert slices.reported() == ["shop.Cart::adds"]
 
 
-def test_seven_red_tests_in_one_run_reach_the_ceiling(slices: Slices) -> None:
+def test_seven_failing_tests_in_one_run_reach_the_ceiling(slices: Slices) -> None:
     cases = [case(f"t{n}", FAILS) for n in range(30)]
     assert junit(slices, write(slices, *cases, case("fine"))).code == 3
     assert slices.at()["current_trip"]["rules"] == ["slice_ceiling"]
@@ -63,18 +63,18 @@ def test_parameters_of_a_test_are_one_failure(slices: Slices) -> None:
     assert slices.counts() == ({"shop.Cart::adds": 1}, 1, 0)
 
 
-def test_a_test_that_passed_when_it_was_run_again_counts_for_nothing(slices: Slices) -> None:
+def test_test_that_passed_on_rerun_does_not_count(slices: Slices) -> None:
     ran = junit(slices, write(slices, case("adds", FAILS), case("adds")), "--json")
     assert (ran.json["counted"], ran.json["observed"]["passed"]) == ({}, 1)
 
 
-def test_a_green_run_begins_a_slice_and_counts_nothing(slices: Slices) -> None:
+def test_passing_run_creates_a_slice_and_counts_nothing(slices: Slices) -> None:
     assert runs(slices, "passed") == [0]
     assert (slices.counts(), slices.results()) == (({}, 0, 0), ["observed"])
     assert runs(slices, "failed", "failed", "failed") == [0, 0, 3]
 
 
-def test_a_new_failure_counts_until_somebody_starts_a_test(slices: Slices) -> None:
+def test_new_failures_count_until_a_test_is_started(slices: Slices) -> None:
     junit(slices, write(slices, case("a", FAILS)))
     junit(slices, write(slices, case("a", FAILS), case("b", FAILS), age=1))
     assert slices.counts() == ({"shop.Cart::a": 2, "shop.Cart::b": 1}, 3, 0)
@@ -83,7 +83,7 @@ def test_a_new_failure_counts_until_somebody_starts_a_test(slices: Slices) -> No
     assert slices.counts()[1] == 3
 
 
-def test_exec_counts_without_a_start_and_says_that_there_is_no_base(slices: Slices) -> None:
+def test_exec_without_start_warns_that_base_is_unknown(slices: Slices) -> None:
     repository(slices.root)
     slices.env |= SETTINGS
     (slices.root / "ran.xml").write_text(f"<testsuite>{case('adds', FAILS)}</testsuite>")
@@ -93,14 +93,14 @@ def test_exec_counts_without_a_start_and_says_that_there_is_no_base(slices: Slic
     assert [each["level"] for each in ran.json["problems"]] == ["warning"]
     assert "base is unknown" in ran.json["problems"][0]["message"]
     assert (ran.json["checkpoint_tag"], ran.json["checkpoint"]) == ("", None)
-    assert slices.attempt(*words).json["problems"] == [], "said once"
+    assert slices.attempt(*words).json["problems"] == [], "reported once"
     assert slices.attempt(*words).code == 3
     ran = slices.attempt("reset", "--slice", "S-1", "-m", "again", "--rollback")
     assert (ran.code, slices.at()["status"]) == (1, "STOPPED")
 
 
-def test_another_spelling_of_a_name_goes_on_with_its_count(slices: Slices) -> None:
-    """One failure is counted once, and a new name does not begin at 0."""
+def test_other_spelling_of_a_test_continues_its_count(slices: Slices) -> None:
+    """One failure is counted once, and a new name does not start at 0."""
     runs(slices, "failed", "failed")
     slices.does("start adds")
     ran = junit(slices, write(slices, case("adds", FAILS), age=9), "--test", "Cart.adds")
@@ -112,7 +112,7 @@ def test_another_spelling_of_a_name_goes_on_with_its_count(slices: Slices) -> No
 
 
 @pytest.mark.parametrize("started", [True, False])
-def test_a_flapping_test_from_reports_reaches_the_ceiling(slices: Slices, started: bool) -> None:
+def test_flapping_test_in_reports_reaches_the_ceiling(slices: Slices, started: bool) -> None:
     slices.does(*(["start adds"] if started else []))
     codes = runs(slices, *["failed", "passed"] * 6, "failed")
     assert codes == [0] * 12 + [3]
@@ -122,7 +122,7 @@ def test_a_flapping_test_from_reports_reaches_the_ceiling(slices: Slices, starte
 # --- a report counts once -------------------------------------------------------------------------------------------
 
 
-def test_a_report_that_did_not_change_counts_once(slices: Slices) -> None:
+def test_unchanged_report_counts_once(slices: Slices) -> None:
     file = write(slices, case("adds", FAILS))
     codes = [junit(slices, file, "--strategy", "first").code for _ in range(4)]
     assert (codes, slices.counts()[1], len(slices.results())) == ([0] * 4, 1, 1)
@@ -131,16 +131,16 @@ def test_a_report_that_did_not_change_counts_once(slices: Slices) -> None:
     copy = slices.root / "copy.xml"
     shutil.copy2(file, copy)
     junit(slices, copy)
-    assert slices.counts()[1] == 1, "a copy that keeps its time is the same report"
+    assert slices.counts()[1] == 1, "a copy with the same time is the same report"
 
 
-def test_the_same_bytes_from_a_later_run_count(slices: Slices) -> None:
+def test_same_bytes_from_a_later_run_count(slices: Slices) -> None:
     for age in range(3):
         code = junit(slices, write(slices, case("adds", FAILS), age=age)).code
     assert (code, slices.counts()[1]) == (3, 3)
 
 
-def test_of_several_reports_only_the_new_ones_count(slices: Slices) -> None:
+def test_of_several_reports_only_new_ones_count(slices: Slices) -> None:
     old = slices.root / "old.xml"
     shutil.copy2(write(slices, case("a", FAILS)), old)
     junit(slices, old)
@@ -148,7 +148,7 @@ def test_of_several_reports_only_the_new_ones_count(slices: Slices) -> None:
     assert slices.counts() == ({"shop.Cart::a": 1, "shop.Cart::b": 1}, 2, 0)
 
 
-def test_a_report_is_known_after_a_reset(slices: Slices) -> None:
+def test_report_is_known_after_a_reset(slices: Slices) -> None:
     file = write(slices, case("adds", FAILS))
     junit(slices, file)
     slices.attempt("reset", "--slice", "S-1", "-m", "again")
@@ -156,7 +156,7 @@ def test_a_report_is_known_after_a_reset(slices: Slices) -> None:
     assert slices.counts()[1] == 0
 
 
-def test_what_exec_read_does_not_count_again_by_junit(slices: Slices) -> None:
+def test_report_read_by_exec_does_not_count_again(slices: Slices) -> None:
     write(slices, case("adds", FAILS))
     run = f"cp '{slices.root}/report.xml' out.xml; exit 1"
     slices.attempt("exec", "--slice", "S-1", "--report", "out.xml", "--", "sh", "-c", run)
@@ -164,7 +164,7 @@ def test_what_exec_read_does_not_count_again_by_junit(slices: Slices) -> None:
     assert slices.counts()[1] == 1
 
 
-def test_several_processes_count_a_report_once(slices: Slices) -> None:
+def test_concurrent_imports_count_a_report_once(slices: Slices) -> None:
     file = write(slices, case("adds", FAILS))
     words = [str(BIN / "liza"), "attempt", "junit", str(file), "--slice", "S-1"]
     started = [
@@ -175,7 +175,7 @@ def test_several_processes_count_a_report_once(slices: Slices) -> None:
     assert slices.counts() == ({"shop.Cart::adds": 1}, 1, 0)
 
 
-def test_a_report_from_a_pipe_is_read_once_and_counts(slices: Slices) -> None:
+def test_report_from_a_pipe_counts_each_time(slices: Slices) -> None:
     file = write(slices, case("adds", FAILS))
     words = [str(BIN / "liza"), "attempt", "junit", "/dev/stdin", "--slice", "S-1"]
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""`python -m benchmarks [NAME ...]`: run them, print the tables, and say last which targets were met."""
+"""`python -m benchmarks [NAME ...]`: run them, print the tables, and last which targets were met."""
 
 import argparse
 import os
@@ -8,37 +8,37 @@ import tempfile
 from collections.abc import Callable, Sequence
 
 from benchmarks import (
-    analyzing,
+    analyze,
     command,
-    following,
-    grouping,
-    looping,
-    reading,
+    follow,
+    group,
+    loop,
+    read,
+    rules_test,
     tables,
-    trying,
-    validating,
-    watching,
-    writing,
+    validate,
+    watch,
+    write,
 )
 from liza.store.locate import FOLDER
 
-# Each is given an empty blackboard's folder to work in, and whether to leave out what takes minutes.
+# Each gets an empty blackboard's folder to work in, and whether to skip measurements that take minutes.
 BENCHMARKS: dict[str, Callable[[str, bool], Sequence[tables.Table | tables.Figures]]] = {
-    "analyzing": analyzing.run,
+    "analyze": analyze.run,
     "command": command.run,
-    "following": following.run,
-    "grouping": grouping.run,
-    "looping": looping.run,
-    "reading": reading.run,
-    "trying": trying.run,
-    "validating": validating.run,
-    "watching": watching.run,
-    "writing": writing.run,
+    "follow": follow.run,
+    "group": group.run,
+    "loop": loop.run,
+    "read": read.run,
+    "rules_test": rules_test.run,
+    "validate": validate.run,
+    "watch": watch.run,
+    "write": write.run,
 }
 
 
 def main() -> int:
-    """A missed target is said, but is no failure: on another machine, at another moment, it may be met."""
+    """A missed target is reported, but is no failure: on another machine, at another moment, it may be met."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Figures about liza, as ratios.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of: {', '.join(BENCHMARKS)}; default: all")
     parser.add_argument("--quick", action="store_true", help="leave out ruamel.yaml's minute with 10,000 anomalies")

@@ -1,4 +1,4 @@
-"""Blackboards to measure with: as a long sprint leaves them, with comments, blank lines and a bit of everything."""
+"""Blackboards to measure with: as after a long sprint, with comments, blank lines and a bit of everything."""
 
 import os
 import time
@@ -79,7 +79,7 @@ _LACKS = ("task", "reporter", "detail")
 
 
 def board(anomalies: int, *, faulty: bool = False) -> bytes:
-    """A state.yaml with so many anomalies, about 250 bytes each. In a faulty one each of them lacks something."""
+    """A state.yaml with so many anomalies, about 250 bytes each. In a faulty one each lacks a field."""
     records = (line for number in range(anomalies) for line in _record(number, faulty))
     return (_HEAD + "\n".join(records) + "\n" + _TAIL).encode()
 
@@ -103,7 +103,7 @@ def _record(number: int, faulty: bool) -> Iterator[str]:
 
 
 def put(path: str, raw: bytes) -> None:
-    """A file as if it had been there for an hour: settled, on the disk, with nothing left for others to write out."""
+    """A file as if it were an hour old: complete, on the disk, with nothing left to flush."""
     draft = path + ".draft"
     with open(draft, "wb") as file:
         file.write(raw)

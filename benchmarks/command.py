@@ -19,7 +19,7 @@ _NOWHERE = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1)
 
 
 class Failed(Exception):
-    """A command that was to be timed did not do its work."""
+    """A timed command failed."""
 
 
 def run(folder: str, quick: bool) -> list[Table]:
@@ -38,7 +38,7 @@ def run(folder: str, quick: bool) -> list[Table]:
 
     def grown() -> None:
         if os.path.getsize(path) <= len(raw):
-            raise Failed("liza log anomaly ended well, yet the board has not grown")
+            raise Failed("liza log anomaly succeeded, yet the board has not grown")
 
     def python(code: str) -> Contestant:
         return contestant(f"python -c '{code}'", (sys.executable, "-c", code))
@@ -64,7 +64,7 @@ def run(folder: str, quick: bool) -> list[Table]:
 
 
 def _process(command: tuple[str, ...]) -> None:
-    """Start it and wait for it, with as little of our own between the two as there can be."""
+    """Start it and wait for it, with as little overhead as possible."""
     process = os.posix_spawn(command[0], command, _ENVIRONMENT, file_actions=_NOWHERE)
     status = os.waitpid(process, 0)[1]
     if status != 0:

@@ -1,4 +1,4 @@
-"""What the benchmarks found, as text for a terminal or as Markdown."""
+"""Results of the benchmarks, as text for a terminal or as Markdown."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ _HEADER = ("", "time", "rounds", "ratio", "target", "")
 
 @dataclass(frozen=True)
 class Target:
-    """What a ratio is to be."""
+    """The bound of a ratio."""
 
     bound: float
     at_least: bool = False
@@ -24,7 +24,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Row:
-    """One thing that was measured, and what it says about liza."""
+    """One measurement with its ratio and target."""
 
     measured: Measured
     ratio: float | None = None
@@ -55,7 +55,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Figure:
-    """Something that is no time: a score or a size, and the same of another program beside it."""
+    """A score or a size, and the same of another program beside it."""
 
     name: str
     value: float | None
@@ -87,7 +87,7 @@ def _verdict(value: float | None, target: Target | None) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows whose ratios mean the same."""
+    """Rows with the same kind of ratio."""
 
     title: str
     ratio: str  # what is divided by what
@@ -101,7 +101,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures of one kind. `beside` names what the second of each row is of, if there is one."""
+    """Figures of one kind. `beside` names the other program, if there is one."""
 
     title: str
     rows: Sequence[Figure]

@@ -1,4 +1,4 @@
-"""Measuring several things in turn, so that whatever else the machine does falls on all of them alike."""
+"""Measuring several things in turn, so that other load on the machine affects all of them alike."""
 
 import gc
 import time
@@ -12,13 +12,13 @@ def nothing() -> None:
 
 @dataclass(frozen=True)
 class Contestant:
-    """Something to be timed. What is done before and after each run is not."""
+    """A function to time. `before` and `after` each run are not timed."""
 
     name: str
     run: Callable[[], object]
     before: Callable[[], object] = nothing
     after: Callable[[], object] = nothing
-    at_most: int | None = None  # rounds, for what takes so long that a few say enough
+    at_most: int | None = None  # rounds, for a slow one, of which a few are enough
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class Measured:
 
 
 def race(contestants: Sequence[Contestant], rounds: int, *, warm_up: bool = True) -> list[Measured]:
-    """The minimum of many rounds for each: noise only ever adds, so the least is nearest to the truth.
+    """The minimum of many rounds for each: noise only ever adds, so the minimum is nearest to the truth.
 
-    The collector is left on, as it is in the programs that are compared, but starts each run with a clean slate.
+    The collector is left on, as it is in the programs that are compared, but runs before each round.
     """
     if warm_up:
         for each in contestants:
@@ -53,6 +53,6 @@ def _once(contestant: Contestant) -> float:
     start = time.perf_counter()
     kept = contestant.run()
     taken = time.perf_counter() - start
-    del kept  # taking a large value apart again is not part of making it
+    del kept  # freeing a large value is not part of making it
     contestant.after()
     return taken

@@ -306,7 +306,7 @@ def test_clock_set_back_does_not_hide_an_unreadable_board(board: Watched) -> Non
         assert len(stepped.reported("recovered")) == 1
 
 
-def test_clock_set_back_does_not_prevent_the_retry_of_a_failed_write(board: Watched) -> None:
+def test_clock_set_back_keeps_retrying_a_failed_write(board: Watched) -> None:
     with SteppedWatcher(board) as stepped:
         stepped.ticks(2)
         reports = board.folder / "reports"

@@ -335,7 +335,7 @@ def _enter_for_five_minutes(board: Watched, stepped: SteppedWatcher) -> None:
     assert board.versions() == before
 
 
-# --- only stepped ---------------------------------------------------------------------------------------------------
+# --- only observing -------------------------------------------------------------------------------------------------
 
 
 def test_observing_daemon_reports_and_never_halts(board: Watched) -> None:

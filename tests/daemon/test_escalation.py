@@ -96,7 +96,7 @@ def test_page_is_written_only_when_it_changes(board: Watched) -> None:
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo], ids=["folder", "fifo"])
-def test_page_replaced_by_a_folder_or_fifo_does_not_stop_the_daemon(board: Watched, make: object) -> None:
+def test_folder_or_fifo_as_page_does_not_stop_the_daemon(board: Watched, make: object) -> None:
     assert callable(make)
     make(board.escalation)
     board.checkpoint.touch()

@@ -39,7 +39,7 @@ def test_board_without_git_is_ok(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["CHECKPOINT", "state.yaml.lock", "watch.lock", "stopped/s-1", "PAUSE"])
-def test_halt_or_lock_in_git_is_an_error_and_the_hint_fixes_it(project: Path, name: str) -> None:
+def test_halt_or_lock_in_git_is_an_error_with_a_fix(project: Path, name: str) -> None:
     file = project / ".liza" / name
     file.parent.mkdir(exist_ok=True)
     file.touch()

@@ -1,4 +1,4 @@
-"""Blackboards to do harm to, and what must be true of them afterwards."""
+"""Blackboards for fault tests, and the state that must hold afterwards."""
 
 import os
 from pathlib import Path
@@ -23,25 +23,25 @@ circuit_breaker:
 anomalies:
 - timestamp: 2025-01-18T14:32:00Z
   task: task-0
-  reporter: nobody
+  reporter: coder-0
   type: spec_gap
   details:
     spec_ref: docs/spec.md
 """
 LOG = """\
 - timestamp: 2025-01-18T14:32:00Z
-  agent: nobody
+  agent: coder-0
   action: began
 """
 
 
 def version(marker: int) -> str:
-    """The board as another program may have saved it; versions are told from each other by their marker."""
+    """The board as another program may have saved it; the marker identifies the version."""
     return STATE.replace("marker: 0", f"marker: {marker}")
 
 
 def make(folder: Path, state: str = STATE, log: str | None = LOG) -> Paths:
-    """A `.liza/` in that folder, with files that are old enough to be believed at once."""
+    """A `.liza/` in that folder, with files that are old enough to be read at once."""
     paths = Paths(str(folder / ".liza"))
     os.makedirs(paths.folder)
     for file, text in ((paths.state, state), (paths.log, log)):
@@ -94,8 +94,8 @@ def leftovers(paths: Paths) -> list[str]:
 
 
 def rescued(board: Board) -> list[str]:
-    """The texts of the versions that were saved from an interrupted write; each is where the board says it is."""
+    """The texts of the versions rescued from an interrupted write; each is where the board reports it."""
     folder = Path(board.paths.backups)
     kept = sorted(str(file) for file in folder.iterdir()) if folder.exists() else []
-    assert set(board.rescued) <= set(kept), "the board speaks of a backup that is not there"
+    assert set(board.rescued) <= set(kept), "the board reports a backup that is not there"
     return [Path(file).read_text(encoding="utf-8") for file in kept]

@@ -74,7 +74,7 @@ def _run(work: Callable[[], Any], answer: int) -> None:
 
 
 class Signal:
-    """One process tells others that something has happened; each `give` is taken once."""
+    """Signals an event from one process to others; each `give` is taken once."""
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe()

@@ -1,4 +1,4 @@
-"""Many programs that write one blackboard at the same time, all of them with the lock: liza's own and shell scripts."""
+"""Many programs that write one blackboard at the same time, all with the lock: liza's own and shell scripts."""
 
 import itertools
 import os
@@ -55,7 +55,7 @@ _ENTRY = "- timestamp: 2025-01-18T14:33:00Z\n  agent: %s\n  action: worked\n  de
 
 
 def write_state(paths: Paths, crowd: Crowd, deaths: int = 0) -> list[str]:
-    """All of them add anomalies; what is wrong with the outcome, if anything is.
+    """All of them add anomalies; returns the faults of the outcome.
 
     Meanwhile, as many further writers as `deaths` says are killed, one after the other, wherever they happen to be.
     """
@@ -69,31 +69,31 @@ def write_state(paths: Paths, crowd: Crowd, deaths: int = 0) -> list[str]:
     with _started(crowd, writer, paths, paths.state, _ANOMALY):
         for number in range(deaths):
             acknowledged[f"doomed-{number}"] = _doomed(paths, f"doomed-{number}", number % 5 + 1)
-    add_anomaly(Board(paths), boards.anomaly("nobody"))  # sweeps up what the last of the dead may have left
+    add_anomaly(Board(paths), boards.anomaly("coder-0"))  # cleans up after the last killed writer
     found = [(record["reporter"], record["details"].get("number")) for record in boards.anomalies(paths)]
     expected = crowd.expected
     for name, count in acknowledged.items():
-        # The last one may have been on the board before its writer died, who could then no longer say so.
+        # The last one may have been on the board before its writer was killed, unacknowledged.
         expected[name] = count + ((name, count + 1) in found)
     return _wrong(found, expected) + [f"left behind: {name}" for name in boards.leftovers(paths)]
 
 
 def _doomed(paths: Paths, name: str, at_least: int) -> int:
-    """A writer that is killed after so many records or a few more; how many it had been told were written."""
-    told = Shared()
+    """A writer that is killed after so many records or a few more; how many were acknowledged."""
+    done = Shared()
     with Signal() as written:
 
         def endless(name: str) -> None:
             for number in itertools.count(1):
                 add_anomaly(Board(paths), boards.anomaly(name, number))
-                told.value = number
+                done.value = number
                 written.give()
 
-        with Child(partial(_patiently, endless, name)) as child:
+        with Child(partial(_with_long_timeout, endless, name)) as child:
             for _ in range(at_least):
                 written.take()
             child.kill()
-    return told.value
+    return done.value
 
 
 def write_log(paths: Paths, crowd: Crowd) -> list[str]:
@@ -118,7 +118,8 @@ def _started(crowd: Crowd, writer: Callable[[str], None], paths: Paths, file: st
             for number in range(crowd.shells)
         ]
         children = [
-            stack.enter_context(Child(partial(_patiently, writer, f"liza-{number}"))) for number in range(crowd.writers)
+            stack.enter_context(Child(partial(_with_long_timeout, writer, f"liza-{number}")))
+            for number in range(crowd.writers)
         ]
         for shell in shells:
             stack.callback(shell.kill)
@@ -129,8 +130,8 @@ def _started(crowd: Crowd, writer: Callable[[str], None], paths: Paths, file: st
             assert shell.wait() == 0
 
 
-def _patiently(writer: Callable[[str], None], name: str) -> None:
-    os.environ["LIZA_LOCK_TIMEOUT"] = "300"  # a dozen that never rest wait for each other longer than agents do
+def _with_long_timeout(writer: Callable[[str], None], name: str) -> None:
+    os.environ["LIZA_LOCK_TIMEOUT"] = "300"  # a dozen busy writers wait for each other longer than agents do
     with no_leaked_files():
         writer(name)
 
@@ -152,5 +153,5 @@ def _wrong(found: list[tuple[str, Any]], expected: dict[str, int]) -> list[str]:
             wrong.append(f"{name}: missing {missing}, more than once {twice}")
         elif numbers != sorted(numbers):
             wrong.append(f"{name}: its records are out of order")
-    strangers = {writer for writer, _ in found} - set(expected) - {"nobody"}
-    return wrong + [f"a record of nobody's: {name}" for name in sorted(strangers)]
+    strangers = {writer for writer, _ in found} - set(expected) - {"coder-0"}
+    return wrong + [f"a record of an unknown writer: {name}" for name in sorted(strangers)]

@@ -1,8 +1,8 @@
 """liza, killed at one moment: `python doomed.py MOMENT NUMBER WHEN EPITAPH watch FOLDER ...`.
 
 It runs `liza watch FOLDER ...`. MOMENT and NUMBER are one of those in `steps`, or "sending" and "sent", which are about
-the message of a trip. WHEN says from when on steps are counted: "at once", or "when it changes", after somebody else
-has written the blackboard. Where it died is in the file EPITAPH.
+the message of a trip. WHEN says from when on steps are counted: "at once", or "when it changes", after another program
+has written the blackboard. Where it was killed is written to the file EPITAPH.
 """
 
 import os
@@ -21,7 +21,7 @@ MOMENTS = {"before": steps.before, "half_way": steps.half_way}
 
 
 class Doom:
-    """Comes once."""
+    """Kills the process once, at the given moment."""
 
     def __init__(self, moment: str, number: int, when: str, epitaph: str, state: str) -> None:
         self.moment = moment

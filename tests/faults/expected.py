@@ -1,4 +1,4 @@
-"""What must be true of a blackboard after a crash, whatever the step at which it came."""
+"""The required state of a blackboard after a crash at any step."""
 
 import contextlib
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from tests.scopes.sprint.run import Board
 
 
 @contextlib.contextmanager
-def blaming(step: str, found: list[str]) -> Iterator[None]:
+def collect_failures(step: str, found: list[str]) -> Iterator[None]:
     try:
         yield
     except (AssertionError, ValueError, KeyError, OSError, YAMLError) as error:
@@ -18,7 +18,7 @@ def blaming(step: str, found: list[str]) -> Iterator[None]:
 
 def never_open_without_a_halt(board: Board) -> None:
     if "\n  status: TRIGGERED" in board.text:
-        assert board.checkpoint.exists(), "a trip is open and nobody is halted"
+        assert board.checkpoint.exists(), "a trip is open but the agents are not halted"
 
 
 def one_open_trip(board: Board) -> None:

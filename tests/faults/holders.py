@@ -1,4 +1,4 @@
-"""Who holds the blackboard's lock: a shell script with flock(1), or another process of liza's."""
+"""Holders of the blackboard's lock: a shell script with flock(1), or another process of liza's."""
 
 import subprocess
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from tests.faults.children import Child, Signal
 from tests.tools import needs
 
 
-def free(paths: Paths) -> bool:
+def is_free(paths: Paths) -> bool:
     """Whether a shell script could have the lock now."""
     needs("flock")
     return subprocess.run(["flock", "-n", "-x", paths.lock, "true"], check=False).returncode == 0
@@ -54,7 +54,7 @@ def held_by_liza(paths: Paths) -> Iterator[int]:
 
 @contextmanager
 def before_waiting(act: Callable[[], None]) -> Iterator[None]:
-    """Something happens at the moment when liza has found the lock taken and begins to wait for it."""
+    """Run `act` at the moment when liza has found the lock taken and begins to wait for it."""
     real = lock._wait
 
     def wait(path: str, timeout: float) -> object:

@@ -20,18 +20,18 @@ from tests.faults.soaking.processes import Sample, leaks, open_files, sample
 ANOMALIES = 1_000
 MOST_CPU = 0.005  # of one core
 MOST_MEMORY = 80.0  # megabytes
-_SETTLED = 3  # ticks after the first check, from which on the daemon is idle
+_IDLE_AFTER = 3  # ticks after the first check, from which on the daemon is idle
 
 
 class Idled(NamedTuple):
-    """What a daemon did while there was nothing to do."""
+    """The activity of a daemon while there was nothing to do."""
 
     backend: str
     seconds: float
     cpu: float  # of one core
     samples: tuple[Sample, ...]
     names: Mapping[str, int]  # of the files that it has open
-    written: tuple[str, ...]  # files that are not as they were
+    written: tuple[str, ...]  # files that changed
 
     @property
     def wrong(self) -> list[str]:
@@ -57,14 +57,14 @@ class Idled(NamedTuple):
 
 
 def idle(folder: Path, seconds: float, *options: str) -> Idled:
-    """Watch a blackboard that nobody writes for so long, with ticks as long as they are by default."""
+    """Watch an idle blackboard for so long, with ticks of the default length."""
     board = Watched(folder)
     boards.put(str(board.state), boards.board(ANOMALIES))
     while run(board.root, "analyze").code == 3:
-        assert run(board.root, "resolve", "-m", "what was there before").code == 0
+        assert run(board.root, "resolve", "-m", "decided before").code == 0
     with started(board.root, folder / "daemon", "--interval", "1", *options) as daemon:
         until(lambda: board.facts["checks"] and board.facts["pid"] == daemon.pid, "it has checked the blackboard")
-        board.beats(_SETTLED)
+        board.beats(_IDLE_AFTER)
         before = _versions(board.folder)
         samples = [_sampled(daemon.pid)]
         while samples[-1].at - samples[0].at < seconds:
@@ -84,7 +84,7 @@ def _sampled(pid: int) -> Sample:
 
 
 def _versions(folder: Path) -> dict[str, tuple[int, ...]]:
-    """What any write would change of each file and folder: but the heartbeat, which is the time of one file."""
+    """Everything that a write would change of each file and folder, except the heartbeat."""
     found = {}
     for path in (folder, *folder.rglob("*")):
         status = path.lstat()

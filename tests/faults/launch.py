@@ -1,4 +1,4 @@
-"""Runs one command under limits and says what it cost: `python launch.py FD COMMAND...`.
+"""Runs one command under limits and reports its cost: `python launch.py FD COMMAND...`.
 
 The test runner cannot measure it: what the kernel counts as a child's peak of memory includes that of the process it
 was forked from, and the test runner is large. This one is small.
@@ -10,7 +10,7 @@ import os
 import resource
 import sys
 
-CPU_SECONDS = 4  # the tests ask for less; this ends what would run for ever
+CPU_SECONDS = 4  # the tests ask for less; this ends a command that would run forever
 _PR_CAPBSET_DROP = 24
 _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 1, 2
 
@@ -20,7 +20,7 @@ def main(report: int, command: list[str]) -> None:
     if pid == 0:
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        # root reads what nobody may read; without these two capabilities it is a user like any other.
+        # root may read everything; without these two capabilities it is a user like any other.
         for capability in (_CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH):
             ctypes.CDLL(None).prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
         os.close(report)

@@ -1,6 +1,6 @@
 """A program that replaces state.yaml without the lock, as fast as it can, beside liza's appends; and three detectors.
 
-What is a loss, and what only looks like one? To find out whether it displaced something new, liza has to exchange
+What is a loss, and what only seems to be one? To find out whether it displaced something new, liza has to exchange
 first. If it did, it puts back what came out, and for that moment the file is an older version with a record on top
 that is then taken back. So an old version *seen* proves nothing; an old version that liza *calls written* does:
 
@@ -11,7 +11,7 @@ that is then taken back. So an old version *seen* proves nothing; an old version
 3. liza's process looks at each file that it is about to delete. The rival's newest version may only be deleted after
    something was written on it.
 
-A version is told by its `marker`, a draft of liza's by the numbers of the attempts that are in it.
+A version is identified by its `marker`, a draft of liza's by the numbers of the attempts in it.
 """
 
 import os
@@ -38,7 +38,7 @@ _ATTEMPT = re.compile(r"^ +number: (\d+)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Version:
-    """What one file was: the rival's marker, and the liza attempts on top of it."""
+    """One version of the file: the rival's marker, and the liza attempts on top of it."""
 
     marker: int
     attempts: tuple[int, ...]
@@ -55,7 +55,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What both sides saw."""
+    """The observations of both sides."""
 
     versions: int
     written: list[Written]
@@ -70,11 +70,11 @@ class Outcome:
         return sum(found.marker < newest for newest, found in self.seen_by_rival)
 
     def losses(self) -> dict[str, list[str]]:
-        """What each detector found; all empty where nothing was lost."""
+        """The findings of each detector; all empty if nothing was lost."""
         done = {each.attempt for each in self.written}
         return {
             "taken out by the rival": [
-                f"attempt {found.attempts[-1]}, called written, stood on version {found.marker} after {newest}"
+                f"attempt {found.attempts[-1]}, called written, was on version {found.marker} after {newest}"
                 for newest, found in self.seen_by_rival
                 if found.marker < newest and found.attempts and found.attempts[-1] in done
             ],
@@ -97,7 +97,7 @@ def version_of(path: str) -> Version:
 
 
 class _Shared:
-    """What the two processes know of each other while they run."""
+    """The shared state of the two processes."""
 
     def __init__(self) -> None:
         self.announced = Counter()  # the version that the rival is about to put in place
@@ -133,7 +133,7 @@ def _replace(paths: Paths, versions: int, shared: _Shared, chance: random.Random
 
 
 def aim(attempts: Counter, chance: random.Random) -> None:
-    """Nothing, so that several saves come in a row; or spin to a random moment of liza's next attempt.
+    """Do nothing, so that several saves come in a row; or spin to a random moment of liza's next attempt.
 
     A rival that only ever saved without pause would be noticed by every attempt at its start, and never hit its end.
     """
@@ -195,7 +195,7 @@ def as_it_is() -> Iterator[None]:
 
 @contextmanager
 def check_then_rename() -> Iterator[None]:
-    """As where the kernel cannot exchange: the file is looked at, then replaced."""
+    """As if the kernel could not exchange: the file is checked, then replaced."""
     real = filesystem.exchange
     filesystem.exchange = lambda *_: False
     try:
@@ -205,8 +205,8 @@ def check_then_rename() -> Iterator[None]:
 
 
 @contextmanager
-def exchange_without_looking() -> Iterator[None]:
-    """As if whatever comes out were what had been read."""
+def exchange_without_inspection() -> Iterator[None]:
+    """As if the displaced file were always the version that was read."""
     real = replace._inspect
     replace._inspect = lambda *_: None
     try:

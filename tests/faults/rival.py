@@ -24,7 +24,7 @@ def replace_without_lock(path: str, text: str) -> None:
     """Save as most editors do: a new file, moved over the old one."""
     draft = f"{path}.rival"
     write_file(draft, text)
-    os.utime(draft, (1e9, 1e9))  # as if its writing had taken a while: readers need not wait for it to settle
+    os.utime(draft, (1e9, 1e9))  # as if it had been written long ago: readers need not wait for it
     os.rename(draft, path)
 
 

@@ -1,6 +1,6 @@
-"""Faults for as long as one likes, in phases: `python -m tests.faults.soak MINUTES [SEED [PHASE]]`.
+"""Faults for a given time, in phases: `python -m tests.faults.soak MINUTES [SEED [PHASE]]`.
 
-Prints its figures at the end. Exits with 1 if anything was ever wrong, and says with which seed it can be seen again;
+Prints its figures at the end. Exits with 1 if anything was ever wrong, and prints the seed to reproduce it;
 chance decides what is done, and the machine still decides when.
 """
 
@@ -25,7 +25,7 @@ Round = Callable[[Path, random.Random, float, Figures], list[str]]
 
 
 def idleness(folder: Path, chance: random.Random, seconds: float, figures: Figures) -> list[str]:
-    """Half of the time for each way to see changes."""
+    """Half of the time for each way to notice changes."""
     found = []
     for options in ((), ("--poll",)):
         outcome = idle(folder / "-".join(("team", *options)), seconds / 2, *options)

@@ -1,7 +1,7 @@
 """The calls by which liza touches the disk, numbered, so that a fault can be put at each of them in turn.
 
 Nothing is replaced by an imitation: every call reaches the kernel unless the test says otherwise for that one call.
-Whatever function of `os` liza uses tomorrow is a step as well; there is no list of them to keep up to date.
+Any function of `os` that liza uses is a step; there is no list to keep up to date.
 """
 
 import fcntl
@@ -39,14 +39,14 @@ Around = Callable[[Step, Callable[[], Any]], Any]
 
 @contextmanager
 def around_each(around: Around) -> Iterator[list[Step]]:
-    """Inside, `around(step, call)` stands around each step and decides whether `call` is made; gives those taken."""
+    """Inside, `around(step, call)` wraps each step and decides whether `call` is made; yields the steps taken."""
     taken: list[Step] = []
     inside = False
 
     def stepped(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:
             nonlocal inside
-            if inside:  # what the test itself does at a step is not a step of liza's
+            if inside:  # calls by the test itself are not steps of liza's
                 return function(*arguments, **named)
             step = Step(len(taken) + 1, name, arguments)
             taken.append(step)
@@ -126,7 +126,7 @@ def failing(number: int, code: int) -> Around:
 
 
 def acting(actions: dict[int, Callable[[], None]]) -> Around:
-    """Just before the step of each number, somebody else does something."""
+    """Just before the step of each number, run an action, as another program would."""
 
     def around(step: Step, call: Callable[[], Any]) -> Any:
         if step.number in actions:
@@ -152,7 +152,7 @@ def half_way(number: int) -> Callable[[Step], bool]:
     """
     writes = itertools.count(1)
 
-    def is_it(step: Step) -> bool:
+    def matches(step: Step) -> bool:
         if step.name != "write":
             return False
         fd, data = step.arguments
@@ -161,4 +161,4 @@ def half_way(number: int) -> Callable[[Step], bool]:
         os.write(fd, bytes(data[: len(data) // 2]))
         return True
 
-    return is_it
+    return matches

@@ -1,4 +1,4 @@
-"""Files that are no blackboard: one line that says so, the right exit code, soon, and the file is left as it was."""
+"""Files that are no blackboard: a one-line message, the right exit code, quickly, and the file is left alone."""
 
 import json
 import os
@@ -22,7 +22,7 @@ DEEP = 10_000
 
 @dataclass(frozen=True)
 class Done:
-    """What became of a command."""
+    """The outcome of a command."""
 
     code: int
     cpu: float
@@ -63,9 +63,9 @@ UNREADABLE = {
     "a scalar": "42\n",
     "a text": "not a blackboard\n",
     "a list": "- version: 1\n- tasks: []\n",
-    "invalid UTF-8": boards.STATE.encode().replace(b"nobody", b"n\xffbody"),
+    "invalid UTF-8": boards.STATE.encode().replace(b"coder-0", b"c\xffder-0"),
     "UTF-16": boards.STATE.encode("utf-16"),
-    "a NUL byte": boards.STATE.replace("nobody", "no\0body"),
+    "a NUL byte": boards.STATE.replace("coder-0", "co\0der-0"),
     "NUL bytes, as after a crash of the machine": "\0" * 4096,
     "an alias bomb": bomb(),
     "nested brackets": "tasks: " + "[" * DEEP + "]" * DEEP + "\n",
@@ -85,8 +85,8 @@ UNREADABLE = {
 }  # fmt: skip
 
 
-def assert_told(done: Done, codes: tuple[int, ...]) -> None:
-    """One line that says what is wrong and one that says what to do; soon, and in little memory."""
+def assert_reported(done: Done, codes: tuple[int, ...]) -> None:
+    """One line with the fault and one with the next step; quickly, and in little memory."""
     assert "Traceback" not in done.err
     assert done.code in codes, done
     message, hint = done.err.splitlines()
@@ -99,7 +99,7 @@ def assert_told(done: Done, codes: tuple[int, ...]) -> None:
 
 def assert_answered(paths: Paths, arguments: tuple[str, ...]) -> None:
     """A board that cannot be used is reported; a record meanwhile waits in the inbox."""
-    assert_told(run(paths, *arguments), (4,) if arguments == VALIDATE else (0,))
+    assert_reported(run(paths, *arguments), (4,) if arguments == VALIDATE else (0,))
     assert len(os.listdir(paths.inbox) if os.path.isdir(paths.inbox) else ()) == (arguments == LOG)
 
 
@@ -113,7 +113,7 @@ COMMANDS = pytest.mark.parametrize("arguments", [VALIDATE, LOG], ids=["validate"
 
 @COMMANDS
 @pytest.mark.parametrize("content", UNREADABLE.values(), ids=UNREADABLE)
-def test_what_is_no_blackboard_is_told_and_left_alone(
+def test_unreadable_board_is_reported_and_left_alone(
     tmp_path: Path, content: str | bytes, arguments: tuple[str, ...]
 ) -> None:
     paths = boards.make(tmp_path)
@@ -125,7 +125,7 @@ def test_what_is_no_blackboard_is_told_and_left_alone(
     assert boards.leftovers(paths) == []
 
 
-# --- what can be read, but not written ------------------------------------------------------------------------------
+# --- readable, but not writable -------------------------------------------------------------------------------------
 
 UNWRITABLE = {
     "a flow mapping": "{version: 1, circuit_breaker: {status: OK}, anomalies: []}\n",
@@ -135,7 +135,7 @@ UNWRITABLE = {
 
 
 @pytest.mark.parametrize("content", UNWRITABLE.values(), ids=UNWRITABLE)
-def test_what_cannot_be_cut_safely_is_refused_and_left_alone(tmp_path: Path, content: str) -> None:
+def test_uncuttable_board_is_refused_and_left_alone(tmp_path: Path, content: str) -> None:
     paths = boards.make(tmp_path, content)
     assert_answered(paths, LOG)
     validated = run(paths, *VALIDATE)
@@ -145,7 +145,7 @@ def test_what_cannot_be_cut_safely_is_refused_and_left_alone(tmp_path: Path, con
     assert Path(paths.state).read_text(encoding="utf-8") == content
 
 
-# --- what is no file ------------------------------------------------------------------------------------------------
+# --- not a regular file ---------------------------------------------------------------------------------------------
 
 
 def a_folder(state: str) -> None:
@@ -172,7 +172,7 @@ def nothing(state: str) -> None:
     pass
 
 
-def a_file_nobody_may_read(state: str) -> None:
+def an_unreadable_file(state: str) -> None:
     Path(state).write_text(boards.STATE, encoding="utf-8")
     os.chmod(state, 0)
 
@@ -182,10 +182,10 @@ def a_file_nobody_may_read(state: str) -> None:
     "put",
     [
         a_folder, a_fifo, a_device_that_never_ends, a_symlink_to_nowhere, a_symlink_to_itself, nothing,
-        a_file_nobody_may_read,
+        an_unreadable_file,
     ],
 )  # fmt: skip
-def test_what_is_no_file_that_can_be_read_is_told(
+def test_path_that_is_not_a_readable_file_is_reported(
     tmp_path: Path, put: Callable[[str], None], arguments: tuple[str, ...]
 ) -> None:
     paths = boards.make(tmp_path)
@@ -198,17 +198,17 @@ def test_what_is_no_file_that_can_be_read_is_told(
     assert boards.leftovers(paths) == []
 
 
-def test_a_folder_in_which_nothing_can_be_made_is_told(tmp_path: Path) -> None:
+def test_unwritable_folder_is_reported(tmp_path: Path) -> None:
     paths = boards.make(tmp_path)
     os.chmod(paths.folder, 0o500)
     try:
-        assert_told(run(paths, *LOG), (1,))
+        assert_reported(run(paths, *LOG), (1,))
     finally:
         os.chmod(paths.folder, 0o700)
     assert Path(paths.state).read_text(encoding="utf-8") == boards.STATE
 
 
-def test_a_read_only_folder_can_still_be_validated(tmp_path: Path) -> None:
+def test_read_only_folder_can_be_validated(tmp_path: Path) -> None:
     paths = boards.make(tmp_path)
     os.chmod(paths.folder, 0o500)
     try:
@@ -222,10 +222,10 @@ def test_a_read_only_folder_can_still_be_validated(tmp_path: Path) -> None:
     [b"\xff\xfe\xfd", b"- a\n\tb: [", b"a: b\n", b"[" * DEEP],
     ids=["not UTF-8", "unfinished", "a mapping", "nested brackets"],
 )
-def test_a_log_that_is_no_log_is_told_and_left_alone(tmp_path: Path, content: bytes) -> None:
+def test_invalid_log_is_reported_and_left_alone(tmp_path: Path, content: bytes) -> None:
     paths = boards.make(tmp_path)
     Path(paths.log).write_bytes(content)
     os.utime(paths.log, (1e9, 1e9))
-    assert_told(run(paths, "log", "entry", "--agent", "a", "--action", "b"), (1, 4))
-    assert_told(run(paths, *VALIDATE), (4,))
+    assert_reported(run(paths, "log", "entry", "--agent", "a", "--action", "b"), (1, 4))
+    assert_reported(run(paths, *VALIDATE), (4,))
     assert Path(paths.log).read_bytes() == content

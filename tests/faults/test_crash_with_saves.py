@@ -1,4 +1,4 @@
-"""kill -9 while another program saves without the lock: what it saved is on the board, or kept aside and spoken of."""
+"""kill -9 while another program saves without the lock: its version is on the board, or kept aside and reported."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ def add(paths: Paths, reporter: str) -> Board:
 
 
 def where_is(text: str, board: Board) -> str | None:
-    """Whether what was saved can be found again, and how."""
+    """Whether the saved version can be found again, and how."""
     mark = text.splitlines()[2]
     if mark in Path(board.paths.state).read_text(encoding="utf-8"):
         return "on the board"
@@ -35,7 +35,7 @@ def where_is(text: str, board: Board) -> str | None:
 def each_crash(folder: Path, events: Callable[[Paths], dict[int, Callable[[], None]]]) -> Iterator[tuple[str, Board]]:
     """For each step after the last event that changes the disk: a board whose writer was killed just before it.
 
-    A second writer has then been there, so that nothing may be lying about any more.
+    A second writer has run since, so that no leftovers may remain.
     """
     for number in itertools.count(1):
         paths = boards.make(folder / str(number))
@@ -69,7 +69,7 @@ def steps_of_an_append(folder: Path) -> list[str]:
     return [step.name for step in taken]
 
 
-def test_a_version_saved_at_any_step_is_found_again_after_a_crash_at_any_later_step(tmp_path: Path) -> None:
+def test_save_at_any_step_survives_a_crash_at_any_later_step(tmp_path: Path) -> None:
     found: list[str | None] = []
     for number, name in enumerate(steps_of_an_append(tmp_path / "untouched"), 1):
         for crash, board in each_crash(tmp_path / f"saved-{number}", partial(_save_at, number)):
@@ -97,9 +97,7 @@ def in_place(state: str) -> None:
 
 
 @pytest.mark.parametrize("save", [by_rename, by_rename_twice, in_place])
-def test_a_version_saved_while_a_write_is_undone_is_found_again_after_a_crash(
-    tmp_path: Path, save: Callable[[str], None]
-) -> None:
+def test_save_while_a_write_is_undone_survives_a_crash(tmp_path: Path, save: Callable[[str], None]) -> None:
     """One save comes just before the exchange, the other at any step after it, the crash at any step after that."""
     lost = []
     exchange = steps_of_an_append(tmp_path / "untouched").index("exchange") + 1

@@ -1,4 +1,4 @@
-"""kill -9 at every step of a trip that the daemon makes, then another daemon: one trip, told at most once."""
+"""kill -9 at every step of a trip that the daemon makes, then another daemon: one trip, reported at most once."""
 
 import itertools
 import json
@@ -14,7 +14,7 @@ from tests.daemon.served import Hooks, webhook
 from tests.daemon.writers import text_of
 from tests.faults import doomed
 from tests.faults.expected import (
-    blaming,
+    collect_failures,
     never_open_without_a_halt,
     one_open_trip_with_our_halt,
     one_open_trip_with_their_halt,
@@ -40,7 +40,7 @@ def halted_by_a_human(folder: Path, rules: str) -> Watched:
 
 
 def nothing(board: Watched) -> None:
-    """It trips by what is there when the daemon starts."""
+    """The board trips when the daemon starts."""
 
 
 def the_last_record(board: Watched) -> None:
@@ -48,7 +48,7 @@ def the_last_record(board: Watched) -> None:
 
 
 class Case:
-    """One way to a trip, the moments at which the daemon is killed on it, and what is wrong afterwards."""
+    """One way to a trip, the moments at which the daemon is killed during it, and the failures afterwards."""
 
     def __init__(self, folder: Path, hooks: Hooks, prepare: Prepare, change: Change) -> None:
         self.folder, self.hooks, self.prepare, self.change = folder, hooks, prepare, change
@@ -66,7 +66,7 @@ class Case:
         step = self.killed(board, moment, number)
         if step is None:
             return False
-        with blaming(f"killed {moment} {step}", self.wrong):
+        with collect_failures(f"killed {moment} {step}", self.wrong):
             never_open_without_a_halt(board)
             is_marked = board.watch_json.exists() and bool(board.facts["notified"])
             with Daemon(board.root, wait="tripped") as daemon:
@@ -75,9 +75,9 @@ class Case:
             expected(board)
             assert board.leftovers() == [], f"left behind: {board.leftovers()}"
             sent = self.hooks.paths.count(place)
-            assert sent <= 1, f"told {sent} times"
-            assert sent or is_marked, "nobody was told, although nobody had been before"
-            assert sum(line.startswith("tripped") for line in board.alerts) <= 1, f"told: {board.alerts}"
+            assert sent <= 1, f"sent {sent} times"
+            assert sent or is_marked, "no message was sent, although none had been before"
+            assert sum(line.startswith("tripped") for line in board.alerts) <= 1, f"alerts: {board.alerts}"
         return True
 
     def killed(self, board: Watched, moment: str, number: int) -> str | None:
@@ -88,7 +88,10 @@ class Case:
         with Daemon(board.root, program=program, wait="" if self.change is nothing else "checked") as daemon:
             self.change(board)
             place = f"/{moment}-{number}"
-            until(lambda: daemon.process.poll() is not None or place in self.hooks.paths, "it is killed, or has told")
+            until(
+                lambda: daemon.process.poll() is not None or place in self.hooks.paths,
+                "it is killed, or has sent its message",
+            )
             if moment in doomed.MOMENTS and daemon.process.poll() is None:
                 assert daemon.stop() in (0, -signal.SIGKILL)
             else:
@@ -105,7 +108,7 @@ class Case:
     ],
     ids=["while it watches", "while it starts", "while a human has halted"],
 )
-def test_a_killed_trip_is_completed_by_the_next_daemon(
+def test_killed_trip_is_completed_by_the_next_daemon(
     tmp_path: Path, prepare: Prepare, change: Change, expected: Expected
 ) -> None:
     with webhook() as hooks:
@@ -118,8 +121,8 @@ def test_a_killed_trip_is_completed_by_the_next_daemon(
 
 
 @pytest.mark.parametrize("moment", ["sending", "sent"])
-def test_a_daemon_killed_at_its_message_does_not_send_it_twice(tmp_path: Path, moment: str) -> None:
-    """It may be lost, but it is never there twice: what was to be sent was marked before."""
+def test_daemon_killed_at_its_message_does_not_send_it_twice(tmp_path: Path, moment: str) -> None:
+    """The message may be lost, but is never sent twice: it was marked before."""
     with webhook() as hooks:
         case = Case(tmp_path, hooks, quiet, the_last_record)
         assert case.at(moment, 1, one_open_trip_with_our_halt)

@@ -1,4 +1,4 @@
-"""A person decides while the daemon looks, at any step of that: nobody stays halted, and nobody is alarmed."""
+"""A person decides at any step of the daemon's check: the halt ends, and there is no alarm."""
 
 import itertools
 import json
@@ -62,9 +62,7 @@ def more_evidence(board: Watched) -> None:
 
 
 @pytest.mark.parametrize("edit", [a_harmless_edit, more_evidence])
-def test_a_decision_at_any_step_of_a_look_alarms_nobody_and_leaves_nobody_halted(
-    tmp_path: Path, edit: Callable[[Watched], None]
-) -> None:
+def test_resolution_at_any_step_of_a_check_ends_the_halt(tmp_path: Path, edit: Callable[[Watched], None]) -> None:
     undone: list[str] = []
     for number in itertools.count(1):
         board = Watched(tmp_path / str(number), STATE + text_of(RETRIES))

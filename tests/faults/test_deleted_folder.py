@@ -1,4 +1,4 @@
-"""The blackboard's folder is deleted while liza works on it: what is gone stays gone, and nothing ends as a bug."""
+"""The blackboard's folder is deleted while liza works on it: it stays gone, and nothing ends as a bug."""
 
 import itertools
 import os
@@ -43,14 +43,14 @@ def quiet(folder: Path) -> Board:
 def open_without_its_papers(folder: Path) -> Board:
     """As a check leaves it that was killed after it had entered the trip."""
     board = about_to_trip(folder)
-    judge(board)
+    run_check(board)
     for path in (*board.archived, board.report, board.log):
         path.unlink()
     board.reports.rmdir()
     return board
 
 
-def judge(board: Board) -> None:
+def run_check(board: Board) -> None:
     check.check(Files(Paths(str(board.folder))), read_rules(None), NOW)
 
 
@@ -60,9 +60,14 @@ def decide(board: Board) -> None:
 
 @pytest.mark.parametrize(
     ("prepare", "work"),
-    [(about_to_trip, judge), (quiet, judge), (open_without_its_papers, judge), (open_without_its_papers, decide)],
+    [
+        (about_to_trip, run_check),
+        (quiet, run_check),
+        (open_without_its_papers, run_check),
+        (open_without_its_papers, decide),
+    ],
 )
-def test_a_folder_that_is_deleted_at_any_step_does_not_come_back(
+def test_folder_deleted_at_any_step_does_not_come_back(
     tmp_path: Path, prepare: Callable[[Path], Board], work: Callable[[Board], None]
 ) -> None:
     for number in itertools.count(1):
@@ -76,7 +81,7 @@ def test_a_folder_that_is_deleted_at_any_step_does_not_come_back(
         assert not board.folder.exists(), f"it is there again after step {number}, {taken[number - 1].name}"
 
 
-def test_a_folder_that_is_deleted_while_the_daemon_looks_is_no_reason_for_an_alarm(tmp_path: Path) -> None:
+def test_folder_deleted_during_a_check_raises_no_alarm(tmp_path: Path) -> None:
     for number in itertools.count(1):
         board = Watched(tmp_path / str(number), STATE + text_of(RETRIES))
         with SteppedWatcher(board) as stepped:
@@ -88,7 +93,7 @@ def test_a_folder_that_is_deleted_while_the_daemon_looks_is_no_reason_for_an_ala
             if len(taken) < number:
                 assert number > 10, "there was hardly a step to delete it at"
                 return
-            fine = ("checked", "tripped", "waiting")  # the last where it was gone before the look began
-            told = [f"{each.kind}: {each.text}" for each in stepped.events if each.kind not in fine]
-            assert told == [], f"after step {number}, {taken[number - 1].name}"
+            fine = ("checked", "tripped", "waiting")  # the last if it was gone before the check began
+            unexpected = [f"{each.kind}: {each.text}" for each in stepped.events if each.kind not in fine]
+            assert unexpected == [], f"after step {number}, {taken[number - 1].name}"
             assert not board.folder.exists(), f"it is there again after step {number}, {taken[number - 1].name}"

@@ -1,7 +1,7 @@
 """Every command on a disk that is full, read-only, forbidden or out of open files, from any step on.
 
 Each ends with what docs/operations.md says: a refusal that changed nothing, or what could be done and a line for each
-thing that could not. None ends as a bug, none says that all is well, and once the cause is mended the same command
+thing that could not. None ends as a bug, none reports success, and once the cause is fixed the same command
 completes what was begun.
 """
 
@@ -98,11 +98,11 @@ class Failing:
         return call()
 
 
-Judge = Callable[[Board, bytes, Ended], None]
+Assessment = Callable[[Board, bytes, Ended], None]
 
 
-def tried(folder: Path, tripped: bool, arguments: tuple[str, ...], code: int, judge: Judge) -> None:
-    """Fail from each step on, one after the other; tells all that is not as it should be."""
+def try_each_step(folder: Path, tripped: bool, arguments: tuple[str, ...], code: int, assess: Assessment) -> None:
+    """Fail from each step on, one after the other; reports every failed assertion."""
 
     def work() -> list[str]:
         os.environ.clear()
@@ -120,7 +120,7 @@ def tried(folder: Path, tripped: bool, arguments: tuple[str, ...], code: int, ju
             try:
                 assert ended.code in (0, 1, 3, 4), ended
                 assert "hint:" in ended.err or "degraded" in ended.out or ended.code not in (1, 4), ended
-                judge(board, before, ended)
+                assess(board, before, ended)
             except AssertionError as error:
                 wrong.append(f"from step {first} on: {error}"[:600])
         return wrong
@@ -132,37 +132,37 @@ def tried(folder: Path, tripped: bool, arguments: tuple[str, ...], code: int, ju
 
 @CODES
 @pytest.mark.parametrize("name", RECORDING)
-def test_what_cannot_be_recorded_is_refused_and_nothing_changes(tmp_path: Path, name: str, code: int) -> None:
-    def judge(board: Board, before: bytes, ended: Ended) -> None:
+def test_record_that_cannot_be_written_is_refused_without_changes(tmp_path: Path, name: str, code: int) -> None:
+    def assess(board: Board, before: bytes, ended: Ended) -> None:
         changed = board.state.read_bytes() != before
         if ended.code == 0:
-            assert changed, "it said that it had written, and had not"
-        elif changed:  # what is written stays so; what could not be done besides is said
+            assert changed, "it reported a write that it had not made"
+        elif changed:  # a write stays; the steps that failed after it are reported
             assert "could not be" in ended.err or "perhaps not for good" in ended.err, ended
         if not changed:
-            assert called(board, RECORDING[name]).code == 0, "it is mended, and still refused"
+            assert called(board, RECORDING[name]).code == 0, "it is fixed, and still refused"
 
-    tried(tmp_path, False, RECORDING[name], code, judge)
+    try_each_step(tmp_path, False, RECORDING[name], code, assess)
 
 
 @CODES
 @pytest.mark.parametrize("name", HALTING)
-def test_a_halt_is_made_or_it_is_said_that_it_is_not(tmp_path: Path, name: str, code: int) -> None:
-    def judge(board: Board, before: bytes, ended: Ended) -> None:
+def test_halt_is_made_or_its_failure_reported(tmp_path: Path, name: str, code: int) -> None:
+    def assess(board: Board, before: bytes, ended: Ended) -> None:
         unharmed(before, board.state.read_bytes())
-        said = ended.out + ended.err
-        assert ended.code != 0, "nobody was told of a pattern that matches"
-        assert board.checkpoint.exists() or "could not be halted" in said or ended.code in (1, 4), ended
-        assert board.section["status"] == "OK" or board.checkpoint.exists(), "it is open and nobody is halted"
+        printed = ended.out + ended.err
+        assert ended.code != 0, "a matching pattern was not reported"
+        assert board.checkpoint.exists() or "could not be halted" in printed or ended.code in (1, 4), ended
+        assert board.section["status"] == "OK" or board.checkpoint.exists(), "it is open but the agents are not halted"
         called(board, HALTING["analyze"])
         assert (board.section["status"], board.checkpoint.exists(), len(board.trips)) == ("TRIGGERED", True, 1)
 
-    tried(tmp_path, False, HALTING[name], code, judge)
+    try_each_step(tmp_path, False, HALTING[name], code, assess)
 
 
 @CODES
-def test_a_decision_is_entered_and_followed_or_it_is_said_what_is_left(tmp_path: Path, code: int) -> None:
-    def judge(board: Board, before: bytes, ended: Ended) -> None:
+def test_decision_is_entered_and_completed_or_the_rest_reported(tmp_path: Path, code: int) -> None:
+    def assess(board: Board, before: bytes, ended: Ended) -> None:
         unharmed(before, board.state.read_bytes())
         if ended.code == 0:
             assert (board.section["status"], board.checkpoint.exists()) == ("OK", False)
@@ -171,16 +171,16 @@ def test_a_decision_is_entered_and_followed_or_it_is_said_what_is_left(tmp_path:
                 ended
             )
         else:
-            assert board.checkpoint.exists(), "nothing is decided and nobody is halted"
+            assert board.checkpoint.exists(), "nothing is decided but the agents are not halted"
         called(board, RESOLVE)
         assert (board.section["status"], board.checkpoint.exists()) == ("OK", False)
         assert [trip["resolution"] for trip in board.trips] == ["ADR-003 created"]
 
-    tried(tmp_path, True, RESOLVE, code, judge)
+    try_each_step(tmp_path, True, RESOLVE, code, assess)
 
 
 @CODES
-def test_a_daemon_under_which_the_disk_fails_says_so_stays_and_halts_once_it_can(tmp_path: Path, code: int) -> None:
+def test_daemon_on_a_failing_disk_reports_it_and_halts_later(tmp_path: Path, code: int) -> None:
     board = Watched(tmp_path / "team")
     with SteppedWatcher(board) as stepped:
         stepped.ticks(2)
@@ -213,7 +213,7 @@ def test_signals_at_every_moment_disturb_nothing(tmp_path: Path, name: str) -> N
     assert signals > 3
 
 
-# --- without any pretence -------------------------------------------------------------------------------------------
+# --- a real disk ----------------------------------------------------------------------------------------------------
 
 _ON_A_DISK_OF_ITS_OWN = """
 set -e
@@ -223,8 +223,8 @@ cd "$DISK"
 if [ "$KIND" = full ]; then cat /dev/zero > filler 2> /dev/null || true; else mount -o remount,ro "$DISK"; fi
 set +e
 for words in "$@"; do
-    sh -c "$LIZA $words" > /dev/null 2> "$BOARD/said"; echo $?
-    tail -n 1 "$BOARD/said" >&2
+    sh -c "$LIZA $words" > /dev/null 2> "$BOARD/err"; echo $?
+    tail -n 1 "$BOARD/err" >&2
 done
 "$LIZA" watch --once > /dev/null 2>&1; echo $?
 "$LIZA" resolve -m decided > /dev/null 2>&1; echo $?
@@ -235,9 +235,9 @@ exit 0
 
 @pytest.mark.parametrize(("kind", "codes", "halted"), [("full", [1, 1, 1, 1, 3, 3, 3, 1], True),
                                                        ("read-only", [1, 1, 1, 1, 3, 3, 1, 1], False)])  # fmt: skip
-def test_a_disk_that_is_really_so(tmp_path: Path, kind: str, codes: list[int], halted: bool) -> None:
+def test_real_full_or_read_only_disk(tmp_path: Path, kind: str, codes: list[int], halted: bool) -> None:
     if subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False).returncode != 0:
-        pytest.skip("this system lets nobody but root mount a disk")
+        pytest.skip("only root may mount a disk on this system")
     board = Board(tmp_path / "project", state(RETRY.records) + CLAIMS)
     (tmp_path / "disk").mkdir()
     (board.folder / "state.yaml.lock").touch()

@@ -1,6 +1,6 @@
-"""Somebody else does something at one step of a write, each step in turn: nothing is lost, and nothing ends in a bug.
+"""Another program acts at one step of a write, each step in turn: nothing is lost, and nothing ends in a bug.
 
-What a race hits once in a million times is tried here on purpose, and every time.
+Races that happen once in a million times are forced here, every time.
 """
 
 import itertools
@@ -45,7 +45,7 @@ def each_step(folder: Path, event: Event, undoing: bool = False) -> Iterator[tup
         with steps.around_each(steps.acting(events)) as taken:
             try:
                 add(paths)
-            except Exception as error:  # noqa: BLE001 - the test says which ones are right
+            except Exception as error:  # noqa: BLE001 - the test decides which ones are right
                 caught = error
         if number > len(taken):
             return
@@ -74,11 +74,11 @@ def in_place(number: int, paths: Paths) -> None:
 
 @WHEN
 @pytest.mark.parametrize("save", [by_rename, by_rename_twice, in_place])
-def test_what_another_program_saves_is_kept(tmp_path: Path, save: Callable[[int, Paths], None], undoing: bool) -> None:
+def test_save_of_another_program_is_kept(tmp_path: Path, save: Callable[[int, Paths], None], undoing: bool) -> None:
     wrong = []
     for where, paths, error in each_step(tmp_path, partial(save, 2), undoing):
         # No record of liza's: the other program saved over it after it had been written.
-        if error is not None or boards.reporters(paths) not in (["nobody"], ["nobody", "liza"]):
+        if error is not None or boards.reporters(paths) not in (["coder-0"], ["coder-0", "liza"]):
             wrong.append(f"{where}: {error!r}, {boards.reporters(paths)}")
         elif race.version_of(paths.state).marker != 2:
             wrong.append(f"{where}: it is lost")
@@ -101,7 +101,7 @@ def made_a_folder(paths: Paths) -> None:
 
 @WHEN
 @pytest.mark.parametrize("event", [deleted, made_a_folder])
-def test_a_file_that_goes_away_is_an_error_with_a_hint(tmp_path: Path, event: Event, undoing: bool) -> None:
+def test_vanished_file_is_an_error_with_a_hint(tmp_path: Path, event: Event, undoing: bool) -> None:
     wrong = []
     for where, paths, error in each_step(tmp_path, event, undoing):
         if error is not None and not (isinstance(error, LizaError) and error.hint):
@@ -121,8 +121,8 @@ def second_writer_without_a_lock(paths: Paths) -> None:
         child.result()
 
 
-def test_two_writers_do_not_harm_each_other_where_the_lock_file_was_deleted(tmp_path: Path) -> None:
-    """`git clean -x` deletes it. Nothing can keep a second writer out then, but what either says must be true."""
+def test_two_writers_do_no_harm_after_the_lock_file_was_deleted(tmp_path: Path) -> None:
+    """`git clean -x` deletes it. Nothing can exclude a second writer then, but the outcome of either must be true."""
     wrong = []
     for where, paths, error in each_step(tmp_path, second_writer_without_a_lock):
         found = boards.reporters(paths)

@@ -1,4 +1,4 @@
-"""Disks that are full, read-only or broken: a write is refused with a hint, and then the file is what it was."""
+"""Disks that are full, read-only or broken: a write is refused with a hint, and the file is unchanged."""
 
 import errno
 import itertools
@@ -47,8 +47,8 @@ def content(paths: Paths, write: Write) -> bytes:
     return Path(paths.state if write is add else paths.log).read_bytes()
 
 
-def dishonest(write: Write, paths: Paths, around: steps.Around, new: bytes) -> str | None:
-    """What is wrong with the outcome, such as an error without a hint, or one after which the file is changed."""
+def violation(write: Write, paths: Paths, around: steps.Around, new: bytes) -> str | None:
+    """The fault of the outcome, such as an error without a hint, or one after which the file is changed."""
     old = content(paths, write)
     try:
         with steps.around_each(around):
@@ -56,23 +56,23 @@ def dishonest(write: Write, paths: Paths, around: steps.Around, new: bytes) -> s
     except LizaError as error:
         if error.hint is None:
             return f"there is no hint with: {error.message}"
-        # `Refused` promises that nothing was changed. Another error may say that it was, but perhaps not for good.
+        # `Refused` promises that nothing was changed. Another error may report a change that is perhaps not durable.
         if isinstance(error, Refused) and content(paths, write) != old:
-            return f"something was written all the same, though it said: {error.message}"
+            return f"something was written in spite of: {error.message}"
         if boards.leftovers(paths):
             return f"left behind: {boards.leftovers(paths)}"
     except Exception as error:  # noqa: BLE001 - each is a bug, and all of them are to be seen at once
         return f"it ended with {error!r}"
     else:
         if content(paths, write) != new:
-            return "it said that it had written, and had not"
+            return "it reported a write that it had not made"
     write(paths, "second")
     return f"left behind: {boards.leftovers(paths)}" if boards.leftovers(paths) else None
 
 
 @pytest.mark.parametrize("code", REASONS, ids=errno.errorcode.get)
 @pytest.mark.parametrize("write", [add, log])
-def test_a_failure_at_any_step_is_told_and_changes_nothing(tmp_path: Path, write: Write, code: int) -> None:
+def test_failure_at_any_step_is_reported_and_changes_nothing(tmp_path: Path, write: Write, code: int) -> None:
     """Exactly one call fails, for exactly one path; each call in turn."""
     untouched = boards.make(tmp_path / "untouched")
     with steps.around_each(steps.untouched) as taken:
@@ -83,14 +83,14 @@ def test_a_failure_at_any_step_is_told_and_changes_nothing(tmp_path: Path, write
         to_write = step.name == "open" and step.arguments[1] & (os.O_WRONLY | os.O_RDWR)
         if ("open to write" if to_write else step.name) in REASONS[code]:
             paths = boards.make(tmp_path / str(step.number))
-            found = dishonest(write, paths, steps.failing(step.number, code), new)
+            found = violation(write, paths, steps.failing(step.number, code), new)
             wrong += [f"{step.name} (step {step.number}): {found}"] if found else []
     assert not wrong, "\n" + "\n".join(wrong)
 
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.EMFILE], ids=errno.errorcode.get)
-def test_a_failure_while_a_write_is_undone_loses_nothing_that_another_program_saved(tmp_path: Path, code: int) -> None:
-    """It saves just before the exchange, so that what it saved is displaced and has to go back."""
+def test_failure_while_a_write_is_undone_loses_no_save(tmp_path: Path, code: int) -> None:
+    """Another program saves just before the exchange, so that its version is displaced and has to be put back."""
     theirs = boards.STATE.replace("marker: 0", "marker: 1  # written without the lock")
     wrong = []
     for number in itertools.count(1):
@@ -109,7 +109,7 @@ def test_a_failure_while_a_write_is_undone_loses_nothing_that_another_program_sa
         board.rewrite(lambda document: append_record(document, "anomalies", boards.anomaly("second")))
         on_board = "written without the lock" in Path(paths.state).read_text(encoding="utf-8")
         if not on_board and theirs not in boards.rescued(board):
-            wrong.append(f"{steps_after[-1].name} (step {number} after the save): what was saved is lost")
+            wrong.append(f"{steps_after[-1].name} (step {number} after the save): the saved version is lost")
     assert not wrong, "\n" + "\n".join(wrong)
 
 
@@ -143,7 +143,7 @@ def disk_that_fills_up(step: steps.Step, call: Callable[[], Any]) -> Any:
 
 
 @pytest.mark.parametrize("write", [add, log])
-def test_half_of_a_record_is_never_left_on_a_disk_that_fills_up(tmp_path: Path, write: Write) -> None:
+def test_half_a_record_is_never_left_on_a_full_disk(tmp_path: Path, write: Write) -> None:
     paths = boards.make(tmp_path)
     old = content(paths, write)
     with steps.around_each(disk_that_fills_up), pytest.raises(Refused, match="No space left") as caught:
@@ -154,7 +154,7 @@ def test_half_of_a_record_is_never_left_on_a_disk_that_fills_up(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("write", [add, log])
-def test_the_rest_is_written_when_the_kernel_takes_only_a_part_at_a_time(tmp_path: Path, write: Write) -> None:
+def test_partial_writes_are_completed(tmp_path: Path, write: Write) -> None:
     """As when a signal comes: no error. (The log is written in one piece or not at all.)"""
     paths = boards.make(tmp_path)
 
@@ -164,19 +164,19 @@ def test_the_rest_is_written_when_the_kernel_takes_only_a_part_at_a_time(tmp_pat
     with steps.around_each(around):
         if write is add:
             add(paths, "in pieces")
-            assert boards.reporters(paths) == ["nobody", "in pieces"]
+            assert boards.reporters(paths) == ["coder-0", "in pieces"]
         else:
             with pytest.raises(Refused):
                 log(paths, "in pieces")
             assert content(paths, log) == boards.LOG.encode()
 
 
-# --- without any pretence -------------------------------------------------------------------------------------------
+# --- real limits ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("room", [0, 1, 40])
 @pytest.mark.parametrize("write", [add, log])
-def test_a_limit_of_the_file_size_is_told_and_changes_nothing(tmp_path: Path, write: Write, room: int) -> None:
+def test_file_size_limit_is_reported_and_changes_nothing(tmp_path: Path, write: Write, room: int) -> None:
     """The kernel itself writes what fits below RLIMIT_FSIZE, and then fails."""
     paths = boards.make(tmp_path)
     old = content(paths, write)
@@ -214,10 +214,10 @@ ls -A .liza | tr '\\n' ' '
 
 
 @pytest.mark.parametrize("kind", ["full", "read-only"])
-def test_a_disk_that_is_really_full_or_read_only_is_told_and_nothing_changes(tmp_path: Path, kind: str) -> None:
-    """A small disk of its own, in a name space where no privilege is needed to mount one."""
+def test_real_full_or_read_only_disk_changes_nothing(tmp_path: Path, kind: str) -> None:
+    """A small separate disk, in a name space where no privilege is needed to mount one."""
     if subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False).returncode != 0:
-        pytest.skip("this system lets nobody but root mount a disk")
+        pytest.skip("only root may mount a disk on this system")
     paths = boards.make(tmp_path / "project")
     (tmp_path / "disk").mkdir()
     env = {**os.environ, "DISK": str(tmp_path / "disk"), "BOARD": paths.folder, "LIZA": LIZA, "KIND": kind}

@@ -1,4 +1,4 @@
-"""Records that have to wait: with kill -9 at every step, many writers, a held lock: each is entered once."""
+"""Waiting records with kill -9 at every step, many writers, a held lock: each is entered once."""
 
 import itertools
 import os
@@ -125,8 +125,8 @@ def each_death(folder: Path, prepare: Callable[[Paths], None], work: Callable[[P
 
 
 @EACH
-def test_a_killed_entry_is_completed_once(tmp_path: Path, make: Make) -> None:
-    """Two records wait; whoever enters them dies at each step in turn, and the next one does the rest."""
+def test_killed_entry_is_completed_once(tmp_path: Path, make: Make) -> None:
+    """Two records wait; the process that enters them is killed at each step in turn, and the next one does the rest."""
     for number, paths in each_death(
         tmp_path, lambda paths: made_to_wait(paths, make, partial(make, number=2)), enter_all
     ):
@@ -141,7 +141,7 @@ def enter_all(paths: Paths) -> None:
 
 
 @EACH
-def test_a_killed_writer_leaves_a_whole_record_or_none(tmp_path: Path, make: Make) -> None:
+def test_killed_writer_leaves_a_whole_record_or_none(tmp_path: Path, make: Make) -> None:
     counts = set()
     for number, paths in each_death(tmp_path, lambda paths: None, lambda paths: made_to_wait(paths, make)):
         Path(paths.state).write_text(STATE)
@@ -155,7 +155,7 @@ def test_a_killed_writer_leaves_a_whole_record_or_none(tmp_path: Path, make: Mak
     assert counts == {0, 1}
 
 
-def test_two_deaths_in_a_row_enter_nothing_twice(tmp_path: Path) -> None:
+def test_two_kills_in_a_row_enter_nothing_twice(tmp_path: Path) -> None:
     """Killed before the first file is deleted, and again before the second one is."""
     paths = boards.make(tmp_path)
     made_to_wait(paths, an_anomaly, partial(an_anomaly, number=2), partial(an_anomaly, number=3))
@@ -198,8 +198,8 @@ def ended(children: list[Child]) -> None:
             child.result()
 
 
-def test_eight_writers_while_the_lock_is_held_lose_nothing(tmp_path: Path) -> None:
-    """All of them have to wait at first, and enter what waits themselves once the lock is free."""
+def test_eight_writers_lose_nothing_while_the_lock_is_held(tmp_path: Path) -> None:
+    """All have to wait at first, and enter the waiting records themselves once the lock is free."""
     paths = boards.make(tmp_path)
     with held_by_flock(paths):
         first = crowd(paths, 8, 3)
@@ -210,22 +210,22 @@ def test_eight_writers_while_the_lock_is_held_lose_nothing(tmp_path: Path) -> No
     in_order(paths, 8, 3)
 
 
-def test_eight_enterers_at_once_enter_each_record_once(tmp_path: Path) -> None:
+def test_eight_simultaneous_checks_enter_each_record_once(tmp_path: Path) -> None:
     paths = boards.make(tmp_path)
     with held_by_flock(paths):
         ended(crowd(paths, 8, 3))
-    os.environ["LIZA_LOCK_TIMEOUT"] = "60"  # put back with the environment of the test
+    os.environ["LIZA_LOCK_TIMEOUT"] = "60"  # restored with the environment of the test
     ended([Child(partial(checked, paths)) for _ in range(8)])
     in_order(paths, 8, 3)
 
 
-def test_killed_writers_and_checks_lose_no_record_that_was_kept(tmp_path: Path) -> None:
+def test_killed_writers_and_checks_lose_no_kept_record(tmp_path: Path) -> None:
     """Eight writers at once, each killed at another step; then check after check, each killed one step later."""
     paths = boards.make(tmp_path)
-    kept = [Counter() for _ in range(8)]  # how many records each was told to be kept
+    kept = [Counter() for _ in range(8)]  # how many records of each were acknowledged
 
     def write(writer: int) -> None:
-        # Who waits for a lock opens it again and again, so these would be nearly all of the steps.
+        # A process that waits for a lock opens it again and again, so these would be nearly all of the steps.
         with steps.around_each(dying_at(5 * writer + 3, "open")):
             for number in range(1, 7):
                 an_anomaly(paths, number, f"writer-{writer}")
@@ -247,13 +247,13 @@ def test_killed_writers_and_checks_lose_no_record_that_was_kept(tmp_path: Path) 
     for writer in range(8):
         mine = [number for name, number in found if name == f"writer-{writer}"]
         assert mine == list(range(1, len(mine) + 1)), f"writer-{writer}"
-        assert len(mine) - kept[writer].value in (0, 1), f"writer-{writer}"  # killed before it was told
+        assert len(mine) - kept[writer].value in (0, 1), f"writer-{writer}"  # killed before the acknowledgement
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-def test_a_lock_that_is_held_for_a_minute_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the time that everybody waits by default: eight writers record all through the minute and after it."""
+def test_lock_held_for_a_minute_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the default lock timeout: eight writers record all through the minute and after it."""
     monkeypatch.delenv("LIZA_LOCK_TIMEOUT")
     paths = boards.make(tmp_path)
     with held_by_flock(paths):

@@ -1,4 +1,4 @@
-"""kill -9 at every step of a write: what is there afterwards is one whole version, and nothing is left lying about."""
+"""kill -9 at every step of a write: afterwards there is one whole version, and no leftovers."""
 
 import itertools
 import os
@@ -83,22 +83,22 @@ def after_another_crash(folder: Path) -> Paths:
     """A killed writer has left its draft, so that there is something to sweep."""
     paths = boards.make(folder)
     Path(paths.folder, ".state.yaml.1-2.new").write_text("half a dra")
-    Path(paths.folder, ".state.yaml.1-2-3-4.swap").write_text("a version that somebody wrote")
+    Path(paths.folder, ".state.yaml.1-2-3-4.swap").write_text("a version of another program")
     return paths
 
 
-def somebody_elses(folder: Path) -> Paths:
+def of_another_user(folder: Path) -> Paths:
     paths = boards.make(folder)
     if os.geteuid() != 0:
-        pytest.skip("only root can make a file that belongs to somebody else")
+        pytest.skip("only root can make a file that belongs to another user")
     os.chown(paths.folder, 65534, 65534)  # who may put files here
     os.chown(paths.state, 65534, 65534)
     return paths
 
 
 @MOMENTS
-@pytest.mark.parametrize("prepare", [plain, symlinked, after_another_crash, somebody_elses])
-def test_a_killed_write_leaves_the_old_file_or_the_new_one(
+@pytest.mark.parametrize("prepare", [plain, symlinked, after_another_crash, of_another_user])
+def test_killed_write_leaves_the_old_file_or_the_new_one(
     tmp_path: Path, moment: Moment, prepare: Callable[[Path], Paths]
 ) -> None:
     old = boards.STATE.encode()
@@ -109,12 +109,12 @@ def test_a_killed_write_leaves_the_old_file_or_the_new_one(
         found = Path(paths.state).read_bytes()
         assert found in (old, new)
         add(paths, "second")
-        assert boards.reporters(paths) == ["nobody", *(["killed"] if found == new else []), "second"]
+        assert boards.reporters(paths) == ["coder-0", *(["killed"] if found == new else []), "second"]
         folder = Paths(os.path.dirname(os.path.realpath(paths.state)))
         assert boards.leftovers(paths) == boards.leftovers(folder) == []
 
 
-def test_the_bytes_are_on_the_disk_before_they_get_their_name_and_the_name_before_the_write_is_over(
+def test_write_syncs_file_before_rename_and_folder_after(
     tmp_path: Path,
 ) -> None:
     """A loss of power cannot be tried here; the order that makes it harmless can be seen."""
@@ -146,9 +146,7 @@ def content(paths: Paths) -> bytes:
 
 @pytest.mark.parametrize("moment", [before, after])
 @pytest.mark.parametrize("prepare", [log_with_entries, no_log, log_in_brackets])
-def test_a_killed_log_entry_is_there_whole_or_not_at_all(
-    tmp_path: Path, moment: Moment, prepare: Callable[[Path], Paths]
-) -> None:
+def test_killed_log_entry_is_whole_or_missing(tmp_path: Path, moment: Moment, prepare: Callable[[Path], Paths]) -> None:
     reference = prepare(tmp_path / "unharmed")
     old = content(reference)
     append_entry(reference, boards.entry("killed"))
@@ -157,14 +155,14 @@ def test_a_killed_log_entry_is_there_whole_or_not_at_all(
         found = content(paths)
         assert found in (old, new)
         append_entry(paths, boards.entry("second"))
-        agents = [each["agent"] for each in boards.entries(paths) if each["agent"] != "nobody"]
+        agents = [each["agent"] for each in boards.entries(paths) if each["agent"] != "coder-0"]
         assert agents == (["killed"] if found == new else []) + ["second"]
         assert boards.leftovers(paths) == []
 
 
 @pytest.mark.parametrize("cut", range(1, len(boards.LOG.encode())))
-def test_half_an_entry_in_the_log_is_never_lost_and_never_grows_into_something_else(tmp_path: Path, cut: int) -> None:
-    """A write(2) that the kernel cut short, at every byte: told, or a shorter entry that stays one of its own."""
+def test_half_a_log_entry_is_never_lost_or_merged(tmp_path: Path, cut: int) -> None:
+    """A write(2) that the kernel cut short, at every byte: refused, or a shorter entry that stays separate."""
     half = boards.LOG[:cut]
     paths = boards.make(tmp_path, log=boards.LOG + half)
     before_it = content(paths)
@@ -175,7 +173,7 @@ def test_half_an_entry_in_the_log_is_never_lost_and_never_grows_into_something_e
     else:
         hint = None
         found = boards.entries(paths)
-        assert found[0] == {"timestamp": "2025-01-18T14:32:00Z", "agent": "nobody", "action": "began"}
+        assert found[0] == {"timestamp": "2025-01-18T14:32:00Z", "agent": "coder-0", "action": "began"}
         assert found[2:] == [boards.entry("second")]
     assert content(paths).startswith(before_it)
     assert hint or content(paths) != before_it

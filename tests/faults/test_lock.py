@@ -1,4 +1,4 @@
-"""The lock: flock(1) and liza exclude each other, and nobody holds it longer than they live or want to."""
+"""The lock: flock(1) and liza exclude each other, and it is released with its holder's end at the latest."""
 
 import fcntl
 import os
@@ -17,7 +17,7 @@ from liza.store.lock import Lock
 from liza.store.paths import Paths
 from tests.faults import boards
 from tests.faults.children import Child, Signal
-from tests.faults.holders import before_waiting, free, held_by_flock, held_by_liza, release
+from tests.faults.holders import before_waiting, held_by_flock, held_by_liza, is_free, release
 from tests.tools import needs
 
 LIZA = os.path.join(os.path.dirname(sys.executable), "liza")
@@ -31,13 +31,13 @@ def paths(tmp_path: Path) -> Paths:
 # --- both directions ------------------------------------------------------------------------------------------------
 
 
-def test_flock_does_not_get_what_liza_holds(paths: Paths) -> None:
+def test_flock_does_not_get_the_lock_that_liza_holds(paths: Paths) -> None:
     with held_by_liza(paths):
-        assert not free(paths)
-    assert free(paths)
+        assert not is_free(paths)
+    assert is_free(paths)
 
 
-def test_liza_does_not_get_what_flock_holds_and_names_the_holder(paths: Paths) -> None:
+def test_liza_times_out_on_the_lock_of_flock_and_names_it(paths: Paths) -> None:
     with held_by_flock(paths) as holder:
         with pytest.raises(LockTimeout, match=rf"process {holder.pid} \(flock\)") as caught, Lock(paths.lock, 0.05):
             pass
@@ -47,13 +47,13 @@ def test_liza_does_not_get_what_flock_holds_and_names_the_holder(paths: Paths) -
         pass
 
 
-def test_liza_does_not_get_what_another_liza_holds_and_names_the_holder(paths: Paths) -> None:
+def test_liza_times_out_on_the_lock_of_another_liza(paths: Paths) -> None:
     with held_by_liza(paths) as pid, pytest.raises(LockTimeout) as caught, Lock(paths.lock, 0.05):
         pass
     assert caught.value.holder == pid
 
 
-def test_the_command_gives_up_with_one_line_that_names_the_holder(paths: Paths) -> None:
+def test_command_times_out_with_one_line_naming_the_holder(paths: Paths) -> None:
     command = [LIZA, "log", "entry", "--agent", "coder-1", "--action", "worked"]
     with held_by_flock(paths) as holder:
         done = subprocess.run(
@@ -67,12 +67,12 @@ def test_the_command_gives_up_with_one_line_that_names_the_holder(paths: Paths) 
     assert Path(paths.state).read_text(encoding="utf-8") == boards.STATE
 
 
-def test_liza_goes_on_as_soon_as_flock_lets_go(paths: Paths) -> None:
+def test_liza_continues_as_soon_as_flock_releases(paths: Paths) -> None:
     with Signal() as waiting:
 
         def wait() -> bool:
             with before_waiting(waiting.give), Lock(paths.lock, 30):
-                return free(paths)
+                return is_free(paths)
 
         with held_by_flock(paths):
             child = Child(wait)
@@ -81,7 +81,7 @@ def test_liza_goes_on_as_soon_as_flock_lets_go(paths: Paths) -> None:
             assert child.result() is False
 
 
-def test_a_shell_script_that_waits_for_liza_gets_its_turn(paths: Paths) -> None:
+def test_shell_script_waiting_for_liza_gets_the_lock(paths: Paths) -> None:
     needs("flock")
     with held_by_liza(paths):
         script = subprocess.Popen(["flock", "-x", paths.lock, "true"])
@@ -97,7 +97,7 @@ def add(paths: Paths, reporter: str) -> None:
     Board(paths).rewrite(lambda document: append_record(document, "anomalies", boards.anomaly(reporter)))
 
 
-def test_the_lock_file_is_never_unlinked(paths: Paths) -> None:
+def test_lock_file_is_never_unlinked(paths: Paths) -> None:
     add(paths, "first")
     inode = os.stat(paths.lock).st_ino
     kept_open = os.open(paths.lock, os.O_RDONLY)  # so that the number cannot be given to another file
@@ -110,7 +110,7 @@ def test_the_lock_file_is_never_unlinked(paths: Paths) -> None:
         with Child(lambda: _die_with(paths)) as child:
             assert child.wait() == -signal.SIGKILL
         assert os.stat(paths.lock).st_ino == inode
-        assert free(paths)
+        assert is_free(paths)
     finally:
         os.close(kept_open)
 
@@ -120,14 +120,14 @@ def _die_with(paths: Paths) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_a_lock_on_a_file_that_has_lost_its_name_is_no_lock(paths: Paths) -> None:
-    """A waits for what H holds. Another lock file takes its place, held by N: A must not go on when H lets go."""
+def test_lock_on_a_renamed_file_does_not_count(paths: Paths) -> None:
+    """A waits for the lock of H. Another lock file takes its place, held by N: A must not continue when H releases."""
     other = f"{paths.lock}.other"
     with Signal() as waiting, held_by_flock(paths) as first, held_by_flock(paths, other) as second:
 
         def wait() -> bool:
             with before_waiting(waiting.give), Lock(paths.lock, 30):
-                return not free(paths)
+                return not is_free(paths)
 
         with Child(wait) as child:
             waiting.take()
@@ -137,12 +137,10 @@ def test_a_lock_on_a_file_that_has_lost_its_name_is_no_lock(paths: Paths) -> Non
                 pass
             assert child.runs(), "it went on while another one held the lock"
             release(second)
-            assert child.result(), "what it then held was not the lock that a shell script sees"
+            assert child.result(), "it then held another lock than a shell script sees"
 
 
-def test_a_lock_file_that_is_deleted_between_opening_and_locking_is_opened_again(
-    paths: Paths, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lock_file_deleted_between_open_and_lock_is_opened_again(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
     deleted = False
 
     def flock(fd: int, operation: int) -> None:
@@ -155,5 +153,5 @@ def test_a_lock_file_that_is_deleted_between_opening_and_locking_is_opened_again
     real = fcntl.flock
     monkeypatch.setattr(fcntl, "flock", flock)
     with Lock(paths.lock):
-        assert not free(paths)
+        assert not is_free(paths)
     assert deleted

@@ -1,4 +1,4 @@
-"""The lock and child processes: whoever is started while it is held neither keeps it nor gives it away."""
+"""The lock and child processes: a child started while it is held neither keeps nor releases it."""
 
 import subprocess
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from liza.store.lock import Lock
 from liza.store.paths import Paths
 from tests.faults import boards
 from tests.faults.children import Child, Signal
-from tests.faults.holders import before_waiting, free, held_by_flock, release
+from tests.faults.holders import before_waiting, held_by_flock, is_free, release
 
 
 @pytest.fixture
@@ -20,14 +20,14 @@ def paths(tmp_path: Path) -> Paths:
 
 
 @contextmanager
-def free_at_once(paths: Paths) -> Iterator[Lock]:
+def uncontended(paths: Paths) -> Iterator[Lock]:
     with Lock(paths.lock) as held:
         yield held
 
 
 @contextmanager
-def waited_for(paths: Paths) -> Iterator[Lock]:
-    """The lock as it is taken when somebody else has it at first: another path through the code."""
+def contended(paths: Paths) -> Iterator[Lock]:
+    """The lock, held by another process at first: another path through the code."""
     with held_by_flock(paths) as holder, before_waiting(lambda: release(holder)):
         held = Lock(paths.lock, 30).__enter__()
     try:
@@ -37,43 +37,43 @@ def waited_for(paths: Paths) -> Iterator[Lock]:
 
 
 Way = Callable[[Paths], AbstractContextManager[Lock]]
-WAYS = pytest.mark.parametrize("way", [free_at_once, waited_for])
+WAYS = pytest.mark.parametrize("way", [uncontended, contended])
 
 
 @WAYS
-def test_a_program_started_while_the_lock_is_held_does_not_keep_it(paths: Paths, way: Way) -> None:
+def test_program_started_while_the_lock_is_held_does_not_keep_it(paths: Paths, way: Way) -> None:
     with way(paths):
-        assert not free(paths)
+        assert not is_free(paths)
         program = subprocess.Popen(["cat"], stdin=subprocess.PIPE, close_fds=False)
     try:
-        assert free(paths)
+        assert is_free(paths)
         assert program.poll() is None
     finally:
         program.communicate()
 
 
 @WAYS
-def test_a_forked_child_does_not_keep_the_lock_when_its_parent_lets_go(paths: Paths, way: Way) -> None:
+def test_forked_child_does_not_keep_the_lock_its_parent_releases(paths: Paths, way: Way) -> None:
     with Signal() as end:
         with way(paths):
             child = Child(end.take)
-            assert not free(paths), "the child let go of what is its parent's"
+            assert not is_free(paths), "the child released its parent's lock"
         with child:
-            assert free(paths)
+            assert is_free(paths)
             end.give()
             child.result()
 
 
 @WAYS
-def test_a_forked_child_that_ends_does_not_take_the_lock_from_its_parent(paths: Paths, way: Way) -> None:
+def test_forked_child_that_ends_does_not_release_its_parents_lock(paths: Paths, way: Way) -> None:
     with way(paths):
         with Child(lambda: None) as child:
             child.result()
-        assert not free(paths)
+        assert not is_free(paths)
 
 
 @WAYS
-def test_a_forked_child_does_not_keep_the_lock_when_its_parent_is_killed(paths: Paths, way: Way) -> None:
+def test_forked_child_does_not_keep_the_lock_of_a_killed_parent(paths: Paths, way: Way) -> None:
     with Signal() as started, Signal() as end, Signal() as ended:
 
         def outlive() -> None:
@@ -89,20 +89,20 @@ def test_a_forked_child_does_not_keep_the_lock_when_its_parent_is_killed(paths: 
             started.take()
             doomed.kill()
         try:
-            assert free(paths)
+            assert is_free(paths)
         finally:
             end.give()
             ended.take()
 
 
 @WAYS
-def test_a_forked_child_can_take_the_lock_itself_once_it_is_free(paths: Paths, way: Way) -> None:
+def test_forked_child_can_take_the_free_lock_itself(paths: Paths, way: Way) -> None:
     with Signal() as begin:
 
         def take() -> bool:
             begin.take()
             with Lock(paths.lock, 30):
-                return not free(paths)
+                return not is_free(paths)
 
         with way(paths):
             child = Child(take)

@@ -1,8 +1,8 @@
 """The moment between an exchange and its undoing, in which the file is an older version with liza's record on top.
 
 A program without the lock that reads just then, and saves what it read with something of its own, has not seen the save
-that liza is about to put back. That cannot be prevented; what is held to is its bound: what was saved is on the board
-or kept aside and reported, and a record is entered twice at most as often as somebody read in that moment.
+that liza is about to put back. That cannot be prevented, but it is bounded: each saved version is on the board
+or kept aside and reported, and a record is entered twice at most as often as a program read in that moment.
 """
 
 import random
@@ -41,9 +41,7 @@ def in_place(paths: Paths, text: str) -> None:
 
 
 @pytest.mark.parametrize("save", [by_rename, in_place])
-def test_save_that_a_reader_of_the_draft_never_saw_is_kept_aside(
-    tmp_path: Path, save: Callable[[Paths, str], None]
-) -> None:
+def test_save_missed_by_a_reader_of_the_draft_is_kept_aside(tmp_path: Path, save: Callable[[Paths, str], None]) -> None:
     """One program saves just before the exchange; a second one reads just after it, and saves."""
     paths = boards.make(tmp_path)
     first = boards.STATE.replace("marker: 0", "marker: 1")
@@ -70,7 +68,7 @@ def test_save_that_a_reader_of_the_draft_never_saw_is_kept_aside(
 
 
 def saves_in(text: str) -> set[int]:
-    """The saves of the busy program that a version came out of."""
+    """The saves of the busy program that led to a version."""
     found = _SAVES.search(text)
     spans = [each.split("-") for each in found[1].split()] if found else []
     return {number for first, last in spans for number in range(int(first), int(last) + 1)}

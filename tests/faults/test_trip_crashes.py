@@ -1,7 +1,7 @@
 """kill -9 at every step of a trip and of a resolution, then the same command again: as if nothing had happened.
 
 Exactly one entry in the history, one line in the log, one archived report; CHECKPOINT, report, trigger and history
-speak of the same trip and the same time; nothing is left lying about. And at no moment is a trip entered on the
+have the same trip and the same time; there are no leftovers. And at no moment is a trip entered on the
 blackboard while the agents are not halted.
 """
 
@@ -20,7 +20,7 @@ from liza.cli import main
 from tests.faults import steps
 from tests.faults.children import Child
 from tests.faults.expected import (
-    blaming,
+    collect_failures,
     never_open_without_a_halt,
     one_open_trip_with_our_halt,
     one_open_trip_with_their_halt,
@@ -86,17 +86,17 @@ def each_kill(
 def survives(
     folder: Path, prepare: Prepare, first: tuple[str, ...], again: Sequence[tuple[str, ...]], expected: Expected
 ) -> None:
-    """Whatever the step at which `first` was killed, after `again` all is as it should be; tells all that is not."""
+    """Kill `first` at each step and run `again`: the board is as expected; reports every deviation."""
     found: list[str] = []
     for moment in (steps.before, steps.half_way):
         for board, step in each_kill(folder / moment.__name__, prepare, first, moment):
-            with blaming(f"killed {moment.__name__} {step}", found):
+            with collect_failures(f"killed {moment.__name__} {step}", found):
                 never_open_without_a_halt(board)
-            with blaming(f"killed {moment.__name__} {step}", found):
+            with collect_failures(f"killed {moment.__name__} {step}", found):
                 for command in again:
                     board.run(*command)
                 expected(board)
-            with blaming(f"killed {moment.__name__} {step}", found):
+            with collect_failures(f"killed {moment.__name__} {step}", found):
                 assert board.leftovers() == [], f"left behind: {board.leftovers()}"
     if found:
         pytest.fail("\n".join(found), pytrace=False)
@@ -116,7 +116,7 @@ def about_to_trip_while_a_human_has_halted(folder: Path) -> Board:
 
 
 def never_checked(folder: Path) -> Board:
-    """Without a section of ours, as a board of another tool has none."""
+    """Without liza's section, like a board of another tool."""
     return Board(folder, state(RETRY.records, breaker=""))
 
 
@@ -162,13 +162,13 @@ CHECK = ("analyze", "--now")
         (tripped_with_new_evidence, one_open_trip_with_our_halt),
     ],
 )
-def test_a_killed_trip_is_completed_by_the_next_check(tmp_path: Path, prepare: Prepare, expected: Expected) -> None:
+def test_killed_trip_is_completed_by_the_next_check(tmp_path: Path, prepare: Prepare, expected: Expected) -> None:
     survives(tmp_path, prepare, (*CHECK, NOW), [(*CHECK, AGAIN)], expected)
 
 
 @pytest.mark.parametrize("trip", ["", "0123456789ab"])
 def test_killed_check_of_a_status_set_by_hand_is_completed(tmp_path: Path, trip: str) -> None:
-    """A person wrote TRIGGERED, also with an id: the check that puts it into effect dies at each step."""
+    """A person wrote TRIGGERED, also with an id: the check that puts it into effect is killed at each step."""
 
     def set_by_hand(folder: Path) -> Board:
         board = quiet(folder)
@@ -179,14 +179,14 @@ def test_killed_check_of_a_status_set_by_hand_is_completed(tmp_path: Path, trip:
 
     found: list[str] = []
     for board, step in each_kill(tmp_path, set_by_hand, (*CHECK, NOW), steps.before):
-        with blaming(f"killed before {step}", found):
+        with collect_failures(f"killed before {step}", found):
             board.run(*CHECK, AGAIN)
             one_open_trip_with_our_halt(board)
     assert found == []
 
 
-def test_a_killed_trip_by_hand_is_completed_by_the_next_one(tmp_path: Path) -> None:
-    """Somebody says it again, a check follows: one trip, for that reason."""
+def test_killed_manual_trip_is_completed_by_the_next_one(tmp_path: Path) -> None:
+    """The same command again, then a check: one trip, for that reason."""
 
     def expected(board: Board) -> None:
         one_open_trip_with_our_halt(board)
@@ -203,12 +203,12 @@ def test_a_killed_trip_by_hand_is_completed_by_the_next_one(tmp_path: Path) -> N
         (tripped_while_a_human_has_halted, one_resolved_trip_and_their_halt),
     ],
 )
-def test_a_killed_resolution_is_completed_by_the_next_one(tmp_path: Path, prepare: Prepare, expected: Expected) -> None:
+def test_killed_resolution_is_completed_by_the_next_one(tmp_path: Path, prepare: Prepare, expected: Expected) -> None:
     survives(tmp_path, prepare, (*DECIDE, AGAIN), [(*DECIDE, LATER)], expected)
 
 
-def test_a_decision_completes_what_a_killed_trip_left_undone(tmp_path: Path) -> None:
-    """Nobody checks in between: what is entered on the blackboard is resolved, and told whole all the same."""
+def test_decision_completes_a_killed_trip(tmp_path: Path) -> None:
+    """No check comes in between: an entered trip is resolved, and its records completed."""
 
     def expected(board: Board) -> None:
         if board.trips:
@@ -220,10 +220,10 @@ def test_a_decision_completes_what_a_killed_trip_left_undone(tmp_path: Path) -> 
     survives(tmp_path, about_to_trip, (*CHECK, NOW), [(*DECIDE, AGAIN)], expected)
 
 
-def test_a_decision_completes_a_killed_trip_that_another_pattern_had_overtaken(tmp_path: Path) -> None:
-    """Between the halt and the commit an agent reports what completes an earlier pattern.
+def test_decision_completes_a_killed_trip_overtaken_by_another_pattern(tmp_path: Path) -> None:
+    """Between the halt and the commit an agent reports a record that completes an earlier pattern.
 
-    The trip is that of the CHECKPOINT which the kill left: of the pattern that it names, with the other one beside it.
+    The trip has the pattern of the CHECKPOINT that the kill left, with the other one beside it.
     """
     found: list[str] = []
     for number in itertools.count(1):
@@ -231,7 +231,7 @@ def test_a_decision_completes_a_killed_trip_that_another_pattern_had_overtaken(t
         step = killed(board, (*CHECK, NOW), _overtaken(board, steps.before(number)))
         if step is None:
             break
-        with blaming(f"killed before {step}", found):
+        with collect_failures(f"killed before {step}", found):
             never_open_without_a_halt(board)
             halted_by = board.checkpoint.read_text() if board.checkpoint.exists() else f"pattern: {RETRY.pattern}"
             board.run(*DECIDE, AGAIN)
@@ -254,7 +254,7 @@ def _overtaken(board: Board, is_it: Callable[[steps.Step], bool]) -> Callable[[s
     return at
 
 
-def test_a_check_after_a_killed_resolution_neither_loses_it_nor_trips_again(tmp_path: Path) -> None:
+def test_check_after_a_killed_resolution_keeps_the_decision(tmp_path: Path) -> None:
     def expected(board: Board) -> None:
         (entry,) = board.trips
         if entry.get("resolution") is None:
@@ -266,7 +266,7 @@ def test_a_check_after_a_killed_resolution_neither_loses_it_nor_trips_again(tmp_
     survives(tmp_path, tripped, (*DECIDE, AGAIN), [(*CHECK, LATER)], expected)
 
 
-def test_a_killed_check_that_finds_nothing_leaves_nothing(tmp_path: Path) -> None:
+def test_killed_check_without_a_match_leaves_nothing(tmp_path: Path) -> None:
     def expected(board: Board) -> None:
         (entry,) = board.section["history"]
         assert entry.get("checks", 1) <= 2
@@ -275,14 +275,14 @@ def test_a_killed_check_that_finds_nothing_leaves_nothing(tmp_path: Path) -> Non
     survives(tmp_path, quiet, (*CHECK, NOW), [(*CHECK, AGAIN)], expected)
 
 
-def test_a_trip_killed_twice_is_still_one_trip(tmp_path: Path) -> None:
-    """The second try is killed as well, at a step of its own; all pairs of a coarse grid."""
+def test_trip_killed_twice_is_still_one_trip(tmp_path: Path) -> None:
+    """The second try is killed as well, at another step; all pairs of a coarse grid."""
     found: list[str] = []
     for first, second in itertools.product(range(1, 40, 4), range(1, 40, 4)):
         board = about_to_trip(tmp_path / f"{first}-{second}")
         one = killed(board, (*CHECK, NOW), steps.before(first))
         two = killed(board, (*CHECK, AGAIN), steps.before(second))
-        with blaming(f"killed at {one}, then at {two}", found):
+        with collect_failures(f"killed at {one}, then at {two}", found):
             never_open_without_a_halt(board)
             board.run(*CHECK, LATER)
             one_open_trip_with_our_halt(board)

@@ -1,4 +1,4 @@
-"""Trip after trip while a daemon watches: every one halts the agents, and none is made twice."""
+"""Trip after trip while a daemon watches: every one halts the agents, once."""
 
 import os
 import time
@@ -11,8 +11,8 @@ from tests.daemon.daemon import STATE, Daemon, Watched, until
 from tests.daemon.writers import WRITERS, Writer
 from tests.scopes.sprint.run import record
 
-TRIPS = int(os.environ.get("LIZA_WATCH_TRIPS", "63"))  # for each of ten: 504 by those four that people use most
-SLOWEST = 5.0  # seconds from the end of a write to the halt, on a machine that does much else
+TRIPS = int(os.environ.get("LIZA_WATCH_TRIPS", "63"))  # for each of ten cases: 504 by the four most used
+SLOWEST = 5.0  # seconds from the end of a write to the halt, on a busy machine
 
 
 def _is_logged(board: Watched, trip: int) -> bool:
@@ -21,7 +21,7 @@ def _is_logged(board: Watched, trip: int) -> bool:
 
 @pytest.mark.parametrize("backend", [(), ("--poll",)], ids=["inotify", "polling"])
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
-def test_every_trip_halts_and_none_is_made_twice(tmp_path: Path, write: Writer, backend: tuple[str, ...]) -> None:
+def test_every_trip_halts_once(tmp_path: Path, write: Writer, backend: tuple[str, ...]) -> None:
     board = Watched(tmp_path / "team", STATE)
     took = []
     with Daemon(board.root, *backend) as daemon:

@@ -128,7 +128,7 @@ def test_restored_dirty_file_counts(tmp_path: Path) -> None:
     assert names(tmp_path, lambda: git(tmp_path, "checkout", "-q", "a")) == {"a"}
 
 
-def test_change_of_the_same_size_and_time_counts_in_a_huge_file(tmp_path: Path) -> None:
+def test_change_of_same_size_and_time_counts_in_a_huge_file(tmp_path: Path) -> None:
     repository(tmp_path)
     huge = tmp_path / "huge"
     huge.write_bytes(b"x" * 5_000_000)

@@ -230,7 +230,7 @@ def test_crashing_agent_is_recorded_and_stopped(tmp_path: Path) -> None:
     assert project.kept(1, "metrics")["note"] == "it was killed by SIGSEGV"
 
 
-def test_api_error_in_the_answer_is_an_error_despite_exit_code_zero(tmp_path: Path) -> None:
+def test_api_error_in_the_answer_counts_despite_exit_code_zero(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", REFUSED)
     result = project.run("--on-stagnation", "abort")
     assert result.code == 3

@@ -109,7 +109,7 @@ def test_every_record_waits_and_is_entered_in_order(paths: Paths, why: str) -> N
     assert checked.returncode == 0, checked.stderr
     assert os.listdir(paths.inbox) == []
     found = data(paths)
-    assert [each["reporter"] for each in found["anomalies"]] == ["nobody", "r"]
+    assert [each["reporter"] for each in found["anomalies"]] == ["coder-0", "r"]
     assert found["loops"]["coder-1"]["loop_count"] == 1
     assert [each["objection"] for each in found["claims"]["C-1"]["rounds"]] == ["a"]
     slice_ = found["slices"]["S"]
@@ -122,7 +122,7 @@ def test_the_next_recording_command_enters_what_waits_before_its_own(paths: Path
     assert run(paths, *ANOMALY).returncode == 0
     repair(paths)
     assert run(paths, *ANOMALY[:-2], "second", "spec_ref=x").returncode == 0
-    assert [each["reporter"] for each in data(paths)["anomalies"]] == ["nobody", "r", "second"]
+    assert [each["reporter"] for each in data(paths)["anomalies"]] == ["coder-0", "r", "second"]
 
 
 def test_an_invalid_record_is_refused_and_does_not_wait(paths: Paths) -> None:
@@ -243,7 +243,7 @@ def test_broken_files_are_reported_and_kept_and_hold_up_nothing(paths: Paths) ->
     last = write(paths, "20990118T150000.000000000Z-ffffffff")
     ran = run(paths, "analyze", "--json")
     assert ran.returncode == 3, ran.stderr  # three gaps in one spec
-    assert [each["reporter"] for each in data(paths)["anomalies"]] == ["nobody", "agent", "agent"]
+    assert [each["reporter"] for each in data(paths)["anomalies"]] == ["coder-0", "agent", "agent"]
     assert not last.exists()
     assert {path.name for path in made.values()} == set(os.listdir(paths.inbox))
     notes = json.loads(ran.stdout)["notes"]

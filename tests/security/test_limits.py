@@ -96,7 +96,7 @@ def test_on_degraded_halt_lasts_until_the_board_is_readable(attack: Attack) -> N
     attack.effect = "halted, and lifted by itself"
 
 
-def test_on_degraded_halt_gives_way_to_a_trip_and_keeps_a_persons_halt(attack: Attack) -> None:
+def test_on_degraded_halt_gives_way_to_trips_and_persons_halts(attack: Attack) -> None:
     (attack.board / "rules.yaml").write_text("on_degraded: halt\n")
     attack.write("anomalies: [\n")
     attack.liza("analyze")

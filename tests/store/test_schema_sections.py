@@ -129,7 +129,7 @@ def test_faults_of_a_log_are_located() -> None:
     assert found == {(2, 3), (4, 3), (6, 3)}
 
 
-# All the faults of a large board, in the forms it may have; how long that takes is for `benchmarks validating`.
+# All the faults of a large board, in the forms it may have; `benchmarks validate` measures the time.
 LARGE = {
     "block records": "anomalies:\n" + "".join(f"- task: t{n}\n  type: 5\n" for n in range(MANY)),
     "records in braces": "anomalies:\n" + "".join(f"- {{task: t{n}, type: 5}}\n" for n in range(MANY)),

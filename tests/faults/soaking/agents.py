@@ -1,4 +1,4 @@
-"""Agents that write a blackboard under its lock until they are told to stop, by liza's commands and by scripts."""
+"""Agents that write a blackboard under its lock until a stop signal, by liza's commands and by scripts."""
 
 import json
 import random
@@ -58,7 +58,7 @@ WAYS: tuple[Way, ...] = (by_command, by_script, by_rewriting_script)
 ENTRY_WAYS: tuple[Way, ...] = (entry_by_command, entry_by_script)
 
 
-# --- who uses them --------------------------------------------------------------------------------------------------
+# --- agents ---------------------------------------------------------------------------------------------------------
 
 
 def stamp() -> str:
@@ -78,13 +78,13 @@ def outage(service: str, number: int, reporter: str) -> dict[str, Any]:
 
 
 def harmless(number: int, reporter: str) -> dict[str, Any]:
-    """A record that no other is like."""
+    """A record that is similar to no other."""
     details = {"spec_ref": f"specs/{reporter}.md#{number}", "question": "may it be empty?", "number": number}
     return {"timestamp": stamp(), "task": "task-1", "reporter": reporter, "type": "spec_gap", "details": details}
 
 
 class Written(NamedTuple):
-    """What an agent has written, all of it acknowledged by the program that did it."""
+    """The acknowledged records of an agent."""
 
     anomalies: int
     entries: int
@@ -128,7 +128,7 @@ def tripper(root: Path, name: str, chance: random.Random, stop: Counter, prey: C
 
 
 def resolver(root: Path, chance: random.Random, stop: Counter, prey: Counter) -> list[str]:
-    """A person who decides on each halt; the trips for which the command said that it was resolved."""
+    """A person who decides on each halt; the trips that the command reported as resolved."""
     resolved: list[str] = []
     checkpoint = root / ".liza" / "CHECKPOINT"
     command = [str(BIN / "liza"), "resolve", "--by", "alice", "--json", "-m"]

@@ -1,7 +1,7 @@
-"""Torn files, files that vanish, and clocks that are wrong, beside a daemon that is killed every few seconds.
+"""Torn files, vanished files and wrong clocks, beside a daemon that is killed every few seconds.
 
-None of it may halt the agents or set them free, what cannot be read must be DEGRADED and never OK, and all mends
-itself. Between the faults there are real outages, which must halt the agents as if nothing had been.
+None of it may halt or release the agents, an unreadable board must be DEGRADED and never OK, and recovery is
+automatic. Between the faults there are real outages, which must halt the agents as usual.
 """
 
 import os
@@ -18,7 +18,7 @@ from tests.faults.soaking import agents
 from tests.faults.soaking.figures import Figures
 from tests.faults.soaking.halts import Halt, Onlooker
 from tests.faults.soaking.keeper import LIZA, Keeper, Life
-from tests.faults.soaking.ordeal import Ordeal, can_be_judged, put_aside
+from tests.faults.soaking.ordeal import Ordeal, is_readable, put_aside
 from tests.faults.soaking.traces import leftovers, life_figures
 
 _BEGIN, _END = "circuit_breaker:", "anomalies:"
@@ -33,7 +33,7 @@ _GARBAGE = (
     "a: 1\na: 2\n",
     "%YAML 9\n---\n",
 )
-_TRUE = {"tripped": "outage", "resolved": "by alice: decision"}  # what is in everything that is told of these
+_TRUE = {"tripped": "outage", "resolved": "by alice: decision"}  # in the text of every such event
 _LONG_AGO, _FAR_AHEAD = 1_000_000_000, 4_000_000_000  # 2001 and 2096
 
 
@@ -45,7 +45,7 @@ def broken_files(
     keeper, onlooker = Keeper(), Onlooker()
     ordeal = Ordeal(board, keeper, chance, figures)
     with ExitStack() as stack:
-        stack.enter_context(onlooker.looking_at(board.checkpoint))
+        stack.enter_context(onlooker.observing(board.checkpoint))
         other = random.Random(chance.getrandbits(32))
         stack.enter_context(keeper.at_work(board.root, folder / "notes", other, *backend, command=command))
         began = time.monotonic()
@@ -53,12 +53,12 @@ def broken_files(
         ordeal.resolve()
         while time.monotonic() < began + seconds and not ordeal.wrong:
             _one_fault(ordeal)
-        agents.by_command(board.root, agents.harmless(1, "nobody"))  # sweeps up what a killed daemon may have left
+        agents.by_command(board.root, agents.harmless(1, "coder-0"))  # cleans up after a killed daemon
         lives = keeper.ended()
         halts = onlooker.ended()
     life_figures(lives, figures)
     figures.add(rounds_of_broken_files=1, trips=ordeal.trips)
-    return [*ordeal.wrong, *_about_trips(ordeal, halts, lives), *leftovers(board)]
+    return [*ordeal.wrong, *_unexplained_trips(ordeal, halts, lives), *leftovers(board)]
 
 
 def _one_fault(ordeal: Ordeal) -> None:
@@ -68,25 +68,27 @@ def _one_fault(ordeal: Ordeal) -> None:
         ordeal.trip()
     fault(ordeal)
     ordeal.figures.add(**{f"faults:_{fault.__name__}": 1})
-    ordeal.recovers(fault.__name__)
+    ordeal.expect_recovery(fault.__name__)
     if not ordeal.is_open and ordeal.chance.random() < 0.5:
         ordeal.trip()
     if ordeal.is_open:
         ordeal.resolve()
 
 
-def _about_trips(ordeal: Ordeal, halts: Sequence[Halt], lives: Sequence[Life]) -> list[str]:
+def _unexplained_trips(ordeal: Ordeal, halts: Sequence[Halt], lives: Sequence[Life]) -> list[str]:
     """Halts, entries and messages that no outage and no decision accounts for."""
     trips = ordeal.board.trips
     known = {trip["trip_id"] for trip in trips}
     found = [f"daemon {number}: {each}" for number, life in enumerate(lives) for each in life.wrong]
     if len(trips) != ordeal.trips or len(known) != len(trips):
         found.append(f"{ordeal.trips} outages, but {len(trips)} trips in the history, of which {len(known)} differ")
-    found += [f"the agents were halted by {halt.trip}, which nobody knows" for halt in halts if halt.trip not in known]
+    found += [
+        f"the agents were halted by {halt.trip}, which is in no history" for halt in halts if halt.trip not in known
+    ]
     for number, life in enumerate(lives):
-        for kind, text in life.told:
+        for kind, text in life.events:
             if _TRUE.get(kind, "") not in text:
-                found.append(f"daemon {number} told of what never was: {kind} {text}")
+                found.append(f"daemon {number} reported what never was: {kind} {text}")
     return found
 
 
@@ -94,7 +96,7 @@ def _about_trips(ordeal: Ordeal, halts: Sequence[Halt], lives: Sequence[Life]) -
 
 
 def half_a_save(ordeal: Ordeal) -> None:
-    """In place, and the writer stands still in the middle: the file is cut off there."""
+    """In place, and the writer pauses in the middle: the file is cut off there."""
     _in_two_halves(ordeal, ordeal.board.text + ordeal.note(), truncates=True)
 
 
@@ -107,7 +109,7 @@ def new_head_on_an_old_tail(ordeal: Ordeal) -> None:
 
 
 def _taken_apart(text: str) -> tuple[str, str, str]:
-    """What is before the breaker's section, that section, and the records behind it."""
+    """The text before the breaker's section, that section, and the records after it."""
     head, _, rest = text.partition(_BEGIN)
     section, _, records = rest.partition(_END)
     return head, _BEGIN + section, _END + records
@@ -119,17 +121,17 @@ def _in_two_halves(ordeal: Ordeal, text: str, *, truncates: bool) -> None:
     fd = os.open(board.state, os.O_WRONLY | (os.O_TRUNC if truncates else 0))
     try:
         os.write(fd, raw[:cut])
-        unreadable = not can_be_judged(board.state.read_bytes())
-        ordeal.stands(_while(ordeal), f"cut at {cut} of {len(raw)}", unreadable=unreadable)
+        unreadable = not is_readable(board.state.read_bytes())
+        ordeal.persists(_while(ordeal), f"cut at {cut} of {len(raw)}", unreadable=unreadable)
         os.write(fd, raw[cut:])
         os.ftruncate(fd, len(raw))
     finally:
         os.close(fd)
-    _is_there(ordeal, text)
+    _expect_kept(ordeal, text)
 
 
-def _is_there(ordeal: Ordeal, text: str) -> None:
-    """What was written in place is on the board, or was kept aside by a daemon that was killed at that moment."""
+def _expect_kept(ordeal: Ordeal, text: str) -> None:
+    """The text written in place is on the board, or was kept aside by a daemon that was killed at that moment."""
 
     def found(text_there: str) -> bool:
         return _taken_apart(text_there)[::2] == _taken_apart(text)[::2]
@@ -140,7 +142,7 @@ def _is_there(ordeal: Ordeal, text: str) -> None:
         except AssertionError:
             kept = [path.read_text() for path in (ordeal.board.folder / "backups").glob("*")]
             kept += [path.read_text() for path in ordeal.board.folder.glob(".state.yaml.*.swap")]
-            ordeal.expect(any(map(found, kept)), "what was written in place is neither on the board nor kept aside")
+            ordeal.expect(any(map(found, kept)), "the text written in place is neither on the board nor kept aside")
             ordeal.figures.add(versions_kept_aside_after_a_kill=1)
             save(ordeal.board.state, text)
 
@@ -153,20 +155,20 @@ def half_an_entry_in_the_log(ordeal: Ordeal) -> None:
         file.write(half)
     if not ordeal.is_open:
         save(ordeal.board.state, ordeal.board.text + ordeal.pair())
-        ordeal.comes_about(ordeal.board.checkpoint.exists, "the agents are halted beside a torn log")
+        ordeal.expect_soon(ordeal.board.checkpoint.exists, "the agents are halted beside a torn log")
         ordeal.trips += 1
         ordeal.is_open = True
-    ordeal.stands(_while(ordeal) / 2, "half an entry in the log", unreadable=False)
-    ordeal.expect(log.read_bytes() == before + half, "somebody wrote behind half an entry")
+    ordeal.persists(_while(ordeal) / 2, "half an entry in the log", unreadable=False)
+    ordeal.expect(log.read_bytes() == before + half, "something was written after half an entry")
     os.truncate(log, len(before))
-    ordeal.comes_about(ordeal._is_entered, f"trip {ordeal.trips} is entered and logged")
+    ordeal.expect_soon(ordeal._is_entered, f"trip {ordeal.trips} is entered and logged")
 
 
 def torn_rules(ordeal: Ordeal) -> None:
     ordeal.board.rules.write_text("rules:\n  - {name: retry_cluster, condi")
     with ordeal.keeper.sparing():
-        ordeal.comes_about(lambda: ordeal.facts().get("health") == "degraded", "torn rules are told")
-    ordeal.stands(_while(ordeal) / 2, "torn rules", unreadable=False)
+        ordeal.expect_soon(lambda: ordeal.facts().get("health") == "degraded", "torn rules are reported")
+    ordeal.persists(_while(ordeal) / 2, "torn rules", unreadable=False)
     ordeal.board.rules.unlink()
 
 
@@ -177,7 +179,7 @@ def garbage(ordeal: Ordeal) -> None:
     text = ordeal.board.text
     bad = ordeal.chance.choice([*_GARBAGE, _without_section(text)])
     save(ordeal.board.state, bad)
-    _is_bad_for_a_while(ordeal, f"the text {bad[:20]!r}")
+    _persist_unreadable(ordeal, f"the text {bad[:20]!r}")
     save(ordeal.board.state, text)
 
 
@@ -189,14 +191,14 @@ def _without_section(text: str) -> str:
 def a_deleted_file(ordeal: Ordeal) -> None:
     text = ordeal.board.text
     ordeal.board.state.unlink()
-    _is_bad_for_a_while(ordeal, "no file")
+    _persist_unreadable(ordeal, "no file")
     save(ordeal.board.state, text)
 
 
 def a_file_moved_away(ordeal: Ordeal) -> None:
     """And back, with the time that it had."""
     away = put_aside(ordeal.board.state)
-    _is_bad_for_a_while(ordeal, "a file moved away")
+    _persist_unreadable(ordeal, "a file moved away")
     away.rename(ordeal.board.state)
 
 
@@ -205,7 +207,7 @@ def not_a_file(ordeal: Ordeal) -> None:
     away = put_aside(state)
     kinds: tuple[Callable[[Path], None], ...] = (Path.mkdir, os.mkfifo, lambda path: path.symlink_to("nowhere"))
     ordeal.chance.choice(kinds)(state)
-    _is_bad_for_a_while(ordeal, "not a file")
+    _persist_unreadable(ordeal, "not a file")
     if state.is_dir():
         state.rmdir()
     else:
@@ -217,23 +219,23 @@ def a_folder_moved_away(ordeal: Ordeal) -> None:
     """All of the blackboard, and back."""
     ordeal.is_away = True
     away = put_aside(ordeal.board.folder)
-    ordeal.stands(_while(ordeal), "no folder", unreadable=False)
+    ordeal.persists(_while(ordeal), "no folder", unreadable=False)
     if ordeal.board.folder.exists():
         made = sorted(path.name for path in ordeal.board.folder.iterdir())
-        ordeal.wrong.append(f"somebody made the folder anew, with {made}")
+        ordeal.wrong.append(f"the folder was made again, with {made}")
         shutil.rmtree(ordeal.board.folder)
     away.rename(ordeal.board.folder)
     ordeal.is_away = False
 
 
-def _is_bad_for_a_while(ordeal: Ordeal, what: str) -> None:
+def _persist_unreadable(ordeal: Ordeal, what: str) -> None:
     if ordeal.chance.random() < 0.5:
-        ordeal.is_seen_to_be_bad(what)
-    ordeal.stands(_while(ordeal), what, unreadable=True)
+        ordeal.expect_degraded(what)
+    ordeal.persists(_while(ordeal), what, unreadable=True)
 
 
 def _while(ordeal: Ordeal) -> float:
-    """For as long as a save takes, or as a person takes to notice."""
+    """As long as a save takes, or as a person takes to notice."""
     return ordeal.chance.choice([0.0, 0.02, ordeal.chance.random(), ordeal.chance.uniform(1, 4), 7.0])
 
 
@@ -241,7 +243,7 @@ def _while(ordeal: Ordeal) -> float:
 
 
 def clocks_of_agents(ordeal: Ordeal) -> None:
-    """All records count, whatever their time is said to be: behind one of this sprint, none is of an earlier one."""
+    """All records count, whatever their timestamp: after one of this sprint, none belongs to an earlier one."""
     if ordeal.is_open:
         ordeal.resolve()
     save(ordeal.board.state, ordeal.board.text + ordeal.note())
@@ -264,21 +266,21 @@ def clocks_of_files(ordeal: Ordeal) -> None:
 
     write(ordeal.board.state, quiet)
     with ordeal.keeper.sparing():
-        ordeal.comes_about(lambda: ordeal.facts().get("seen") == at * 10**9, "a file with an odd time is seen")
+        ordeal.expect_soon(lambda: ordeal.facts().get("seen") == at * 10**9, "a file with an odd time is seen")
         if ordeal.is_open:
             return
         write(ordeal.board.state, quiet.replace("note", "done"))
         write(ordeal.board.state, loud)
-        ordeal.halts()
+        ordeal.expect_halt()
 
 
 def clocks_of_the_rest(ordeal: Ordeal) -> None:
-    """The times of files that only their age is asked of: the heartbeat, the log, the halt."""
+    """The times of files of which only the age matters: the heartbeat, the log, the halt."""
     at = ordeal.chance.choice([_LONG_AGO, _FAR_AHEAD])
     for path in (ordeal.board.watch_lock, ordeal.board.log, ordeal.board.checkpoint):
         if path.exists():
             os.utime(path, (at, at))
-    ordeal.stands(_while(ordeal) / 2, "odd times beside the blackboard", unreadable=False)
+    ordeal.persists(_while(ordeal) / 2, "odd times beside the blackboard", unreadable=False)
 
 
 FAULTS: tuple[Callable[[Ordeal], None], ...] = (

@@ -1,4 +1,4 @@
-"""What a soak counts and measures, and how it says it."""
+"""The counts and measurements of a soak, and their output."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ class Figures:
         self.most: dict[str, float] = {}
 
     def add(self, **counts: int) -> None:
-        """Count things; what they are called is told with spaces."""
+        """Count things; underscores in their names are printed as spaces."""
         for name, count in counts.items():
             self.counts[name.replace("_", " ")] += count
 

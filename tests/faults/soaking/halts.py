@@ -1,4 +1,4 @@
-"""Somebody who looks at CHECKPOINT all the time, as agents do: which halts there were, and when."""
+"""An observer that polls CHECKPOINT, as agents do: which halts there were, and when."""
 
 import os
 import re
@@ -30,7 +30,7 @@ class Onlooker:
         self._child: Child | None = None
 
     @contextmanager
-    def looking_at(self, checkpoint: Path) -> Iterator[None]:
+    def observing(self, checkpoint: Path) -> Iterator[None]:
         with Child(lambda: self._look(str(checkpoint))) as self._child:
             yield
 
@@ -55,7 +55,7 @@ class Onlooker:
 
 
 def _trip(checkpoint: str) -> str | None:
-    """The trip that halts the agents now; None where nothing does."""
+    """The trip that halts the agents now; None without a halt."""
     if not os.path.lexists(checkpoint):
         return None
     try:

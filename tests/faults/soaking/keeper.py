@@ -1,6 +1,6 @@
-"""Somebody who starts the daemon of a blackboard, kills it with -9 every few seconds, and starts it again.
+"""A supervisor that starts the daemon of a blackboard, kills it with -9 every few seconds, and starts it again.
 
-Meanwhile it looks at what the daemon has open, and afterwards at what it said. It is a process of its own, so that no
+Meanwhile it samples the daemon's open files, and afterwards reads its output. It is a separate process, so that no
 work of the round delays a kill.
 """
 
@@ -22,8 +22,8 @@ from tests.faults.soaking.processes import Sample, grown, leaks, open_files, sam
 from tests.scopes.sprint.run import BIN
 
 LIZA = (str(BIN / "liza"),)
-# What a daemon has open that does nothing: three streams, its lock, and for inotify a descriptor and a pipe. Its
-# threads are itself, three of the observer's, and one for each place that messages go to.
+# Files that an idle daemon has open: three streams, its lock, and for inotify a descriptor and a pipe. Its
+# threads are itself, three of the observer's, and one for each notification target.
 REST = (7, 5)
 _WARM = 1.0  # seconds after which a daemon has imported what it needs
 _LOOK = 0.1  # seconds between two samples
@@ -38,7 +38,7 @@ class Life(NamedTuple):
     ended: float
     megabytes: float  # at most
     grown: float  # megabytes, from the middle of its life to the end
-    told: tuple[tuple[str, str], ...]  # kind and text
+    events: tuple[tuple[str, str], ...]  # kind and text
     wrong: tuple[str, ...]
 
 
@@ -50,7 +50,7 @@ def _dies_with_its_parent() -> None:
 def started(
     root: Path, output: Path, *options: str, command: Sequence[str] = LIZA
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A daemon in the foreground whose words go into files; it is ended, at the latest, where its `with` ends."""
+    """A daemon in the foreground with its output in files; it is ended, at the latest, when its `with` ends."""
     with output.with_suffix(".out").open("wb") as out, output.with_suffix(".err").open("wb") as err:
         process = subprocess.Popen(
             [*command, "watch", str(root), "--json", *options],
@@ -69,7 +69,7 @@ def started(
 
 
 class Keeper:
-    """What the round can ask of the one who keeps the daemon, and learn from it."""
+    """The supervisor of the daemon, as the round uses it."""
 
     def __init__(self) -> None:
         self.pid = Counter()  # of the present daemon
@@ -90,7 +90,7 @@ class Keeper:
             yield
 
     def ended(self) -> list[Life]:
-        """End the last daemon kindly; all that there were."""
+        """End the last daemon with SIGTERM; all daemons that there were."""
         assert self._child is not None
         self._stop.value = 1
         lives = self._child.result()
@@ -103,7 +103,7 @@ class Keeper:
 
     @contextmanager
     def sparing(self) -> Iterator[None]:
-        """Inside, the daemon is not killed: a promise that needs some seconds can be looked at."""
+        """Inside, the daemon is not killed: a promise that needs some seconds can be checked."""
         before, self.spare.value = self.spare.value, 1
         try:
             yield
@@ -123,15 +123,15 @@ class Keeper:
                 self.since.value, self.pid.value = time.monotonic_ns(), process.pid
                 samples = self._wait(process, chance)
                 names = open_files(process.pid) if process.poll() is None else {}
-                wrong = _put_an_end_to(process, kindly=bool(self._stop.value))
+                wrong = _end(process, kindly=bool(self._stop.value))
             at_most = max((each.megabytes for each in samples), default=0.0)
-            told, odd = _said(output)
+            events, odd = _events_of(output)
             wrong += [*odd, *leaks(samples, self.rest, names)]
-            lives.append(Life(process.pid, began, time.monotonic(), at_most, grown(samples), told, tuple(wrong)))
+            lives.append(Life(process.pid, began, time.monotonic(), at_most, grown(samples), events, tuple(wrong)))
         return lives
 
     def _wait(self, process: "subprocess.Popen[bytes]", chance: random.Random) -> list[Sample]:
-        """Until it is time for a kill; what was seen of the daemon meanwhile."""
+        """Wait until it is time for a kill; the samples of the daemon meanwhile."""
         end = time.monotonic() + chance.choice([chance.uniform(0.05, 1), chance.uniform(1, 4), chance.uniform(4, 8)])
         aims = chance.random() < 0.4
         at, samples = self.prey.value, list[Sample]()
@@ -149,7 +149,7 @@ class Keeper:
         return samples
 
 
-def _put_an_end_to(process: "subprocess.Popen[bytes]", kindly: bool) -> list[str]:
+def _end(process: "subprocess.Popen[bytes]", kindly: bool) -> list[str]:
     if process.poll() is not None:
         return [f"the daemon ended by itself with {process.returncode}"]
     process.send_signal(signal.SIGTERM if kindly else signal.SIGKILL)
@@ -161,16 +161,16 @@ def _put_an_end_to(process: "subprocess.Popen[bytes]", kindly: bool) -> list[str
     return [f"the daemon ended with {code}"] if kindly and code not in (0, -signal.SIGTERM) else []
 
 
-def _said(output: Path) -> tuple[tuple[tuple[str, str], ...], list[str]]:
-    """What a daemon told, and what is wrong with that. The last line of a killed one may be half a line."""
-    told, wrong = [], []
+def _events_of(output: Path) -> tuple[tuple[tuple[str, str], ...], list[str]]:
+    """The events that a daemon printed, and their faults. The last line of a killed one may be half a line."""
+    events, wrong = [], []
     *lines, _ = output.with_suffix(".out").read_bytes().split(b"\n")
     for line in lines:
         event = json.loads(line)
-        told.append((event["status"], event.get("text", "")))
-        if "a bug in liza" in told[-1][1]:
-            wrong.append(told[-1][1])
+        events.append((event["status"], event.get("text", "")))
+        if "a bug in liza" in events[-1][1]:
+            wrong.append(events[-1][1])
     if errors := output.with_suffix(".err").read_text(encoding="utf-8", errors="replace"):
         wrong.append(f"on standard error: {errors[-2000:]}")
     os.unlink(output.with_suffix(".err"))
-    return tuple(told), wrong
+    return tuple(events), wrong

@@ -1,8 +1,8 @@
 """Writers that all take the lock, people who decide, and a daemon that is killed every few seconds.
 
-No record may be lost, every pattern must halt the agents, and each trip must be in the history exactly once. Who knows
-of a trip: the history, the log, the archive of reports, whoever resolved it, and whoever looks at CHECKPOINT. They
-must all tell of the same ones.
+No record may be lost, every pattern must halt the agents, and each trip must be in the history exactly once. The
+history, the log, the archive of reports, the commands that resolved, and the observer of CHECKPOINT must all have the
+same trips.
 """
 
 import random
@@ -27,14 +27,14 @@ from tests.faults.soaking.agents import Pair, Written
 from tests.faults.soaking.figures import Figures
 from tests.faults.soaking.halts import Halt, Onlooker
 from tests.faults.soaking.keeper import LIZA, Keeper, Life
-from tests.faults.soaking.traces import leftovers, life_figures, trips_told_twice
+from tests.faults.soaking.traces import leftovers, life_figures, repeated_trip_messages
 
 PATIENCE = 30.0  # seconds in which a halt must come, though the daemon is killed again and again
 RULES = "notify:\n  file: notices.jsonl\n"
 
 
 class Round(NamedTuple):
-    """What everybody who took part says at the end."""
+    """The observations of all participants at the end."""
 
     board: Watched
     written: dict[str, Written]
@@ -52,7 +52,7 @@ def locked_writers(
     keeper, onlooker = Keeper(), Onlooker()
     enough, decided = Counter(), Counter()
     with ExitStack() as stack:
-        stack.enter_context(onlooker.looking_at(board.checkpoint))
+        stack.enter_context(onlooker.observing(board.checkpoint))
         stack.enter_context(keeper.at_work(board.root, folder / "notes", _other(chance), *backend, command=command))
 
         def child(work: Any, *arguments: Any) -> Child:
@@ -68,7 +68,7 @@ def locked_writers(
         late = _wait_for_all(board, keeper)
         decided.value = 1
         resolved = person.result()
-        agents.by_command(board.root, agents.harmless(0, "nobody"))  # sweeps up what a killed daemon may have left
+        agents.by_command(board.root, agents.harmless(0, "coder-0"))  # cleans up after a killed daemon
         lives = keeper.ended()
         halts = onlooker.ended()
     done = Round(board, written, pairs, resolved, halts, lives)
@@ -82,8 +82,8 @@ def _other(chance: random.Random) -> random.Random:
 
 
 def _wait_for_all(board: Watched, keeper: Keeper) -> list[str]:
-    """Until nothing is open any more; what did not come about."""
-    with keeper.sparing():  # what has not halted the agents by now has all the time it needs
+    """Wait until nothing is open any more; what is missing."""
+    with keeper.sparing():  # a pattern that has not halted the agents yet has all the time it needs
         try:
             until(lambda: _all_is_decided(board), "every pattern has tripped and is decided", PATIENCE)
         except AssertionError as error:
@@ -109,7 +109,7 @@ def _waiting(board: Watched) -> list[str]:
     ]
 
 
-# --- what is wrong --------------------------------------------------------------------------------------------------
+# --- violations -----------------------------------------------------------------------------------------------------
 
 
 def violations(done: Round) -> list[str]:
@@ -118,7 +118,7 @@ def violations(done: Round) -> list[str]:
     found += _lost(done)
     found += _not_once(done)
     found += _not_halted(done.pairs, done.halts)
-    found += trips_told_twice(board.root / "notices.jsonl")
+    found += repeated_trip_messages(board.root / "notices.jsonl")
     found += [f"daemon {number}: {each}" for number, life in enumerate(done.lives) for each in life.wrong]
     return found + leftovers(board)
 
@@ -145,7 +145,7 @@ def _lost(done: Round) -> list[str]:
 
 
 def _not_once(done: Round) -> list[str]:
-    """Trips of which the witnesses do not all tell exactly once."""
+    """Trips that are not exactly once in every source."""
     board = done.board
     history = [trip["trip_id"] for trip in board.trips]
     logged = {word: [line.split()[-1] for line in board.logged if line.startswith(word)] for word in _WORDS}
@@ -164,8 +164,8 @@ def _not_once(done: Round) -> list[str]:
         if count != 1
     ]
     for name, trips in {**witnesses, "CHECKPOINT": _halted_by(done.halts, set(history))}.items():
-        found += [f"{name} knows nothing of {trip}" for trip in set(history) - set(trips)]
-        found += [f"{name} tells of {trip}, the history does not" for trip in set(trips) - set(history)]
+        found += [f"{name} does not have {trip}" for trip in set(history) - set(trips)]
+        found += [f"{name} has {trip}, the history does not" for trip in set(trips) - set(history)]
     found += [f"{trip['trip_id']} has no decision" for trip in board.trips if not trip.get("resolution")]
     again = Tally(halt.trip for halt in done.halts)
     return found + [f"CHECKPOINT of {trip} came back after its decision" for trip in again if again[trip] > 1]
@@ -176,13 +176,13 @@ _WORDS = ("tripped", "resolved")
 
 def _halted_by(halts: Sequence[Halt], known: set[str]) -> list[str]:
     """The trips that CHECKPOINT named. One that others overtook before it was entered goes on under their name: its
-    evidence is theirs, and the agents were not set free in between."""
+    evidence is theirs, and the agents were not released in between."""
     followed = {(halt.trip, halt.ended) for halt, later in pairwise(halts) if halt.ended == later.began}
     return [halt.trip for halt in halts if halt.trip in known or (halt.trip, halt.ended) not in followed]
 
 
 def _not_halted(pairs: Sequence[Pair], halts: Sequence[Halt]) -> list[str]:
-    """Patterns after whose second report nobody saw the agents halted; by the clock alone."""
+    """Patterns after whose second report no halt was seen; by the clock alone."""
     return [
         f"{pair.service}: no CHECKPOINT was seen within {PATIENCE:g} s after it"
         for pair in pairs

@@ -1,7 +1,7 @@
-"""`liza` that notes how it replaces state.yaml: `python -m tests.faults.soaking.noted FOLDER VARIANT ARGUMENTS...`.
+"""`liza` that logs how it replaces state.yaml: `python -m tests.faults.soaking.noted FOLDER VARIANT ARGUMENTS...`.
 
-A line is added to `FOLDER/replaced` for each replacement that liza calls done, and for each newest version of somebody
-else's that it deletes. What is in place, the others say in shared numbers. All else is as in `liza`.
+A line is added to `FOLDER/replaced` for each replacement that liza calls done, and for each newest version of another
+program that it deletes. The others publish the version in place in shared numbers. All else is as in `liza`.
 """
 
 import os
@@ -18,14 +18,14 @@ from tests.faults.children import Counter
 
 _MARKER = re.compile(rb"^marker: (\d+)$", re.MULTILINE)
 FILES = 4  # that it has open for its notes
-VARIANTS = {each.__name__: each for each in (race.as_it_is, race.check_then_rename, race.exchange_without_looking)}
+VARIANTS = {each.__name__: each for each in (race.as_it_is, race.check_then_rename, race.exchange_without_inspection)}
 
 
 class Shared:
-    """What those who replace the file and the daemon know of each other."""
+    """The shared state of the daemon and the programs that replace the file."""
 
     def __init__(self, folder: str) -> None:
-        self.announced = Counter(os.path.join(folder, "announced"))  # the version that somebody is about to save
+        self.announced = Counter(os.path.join(folder, "announced"))  # the version that is about to be saved
         self.in_place = Counter(os.path.join(folder, "in-place"))  # the version that was saved
         self.attempts = Counter(os.path.join(folder, "attempts"))  # the replacement that liza has begun
 
@@ -48,7 +48,7 @@ def label_of(raw: bytes) -> int:
 
 
 def read_notes(folder: str) -> tuple[list[Replaced], list[str]]:
-    """What was replaced, and what was thrown away though nothing newer was there."""
+    """The replacements, and the versions deleted though nothing newer was there."""
     try:
         with open(os.path.join(folder, "replaced"), encoding="ascii") as file:
             lines = [line.split() for line in file]
@@ -59,7 +59,7 @@ def read_notes(folder: str) -> tuple[list[Replaced], list[str]]:
 
 
 def _note(folder: str) -> None:
-    """Stand around the functions that replace, and write down what they do."""
+    """Wrap the functions that replace, and log what they do."""
     shared = Shared(folder)
     notes = os.open(os.path.join(folder, "replaced"), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
     real_replace, real_exchange, real_unlink = storage.replace, filesystem.exchange, storage._unlink

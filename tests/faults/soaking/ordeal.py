@@ -1,4 +1,4 @@
-"""A blackboard to which bad things are done, and what must be true of the daemon before, during and after each."""
+"""A blackboard with injected faults, and what must be true of the daemon before, during and after each."""
 
 import os
 import random
@@ -17,12 +17,12 @@ from tests.faults.soaking.figures import Figures
 from tests.faults.soaking.keeper import Keeper
 from tests.store.oracle import ruamel_value
 
-PATIENCE = 30.0  # seconds in which something must come about, though the daemon is killed again and again
-SOON = 5.0  # and a daemon that has been there for so long, and so have the facts, must know them
+PATIENCE = 30.0  # seconds in which something must happen, though the daemon is killed again and again
+SOON = 5.0  # a daemon that has run for so long must know facts that are as old
 
 
 class Ordeal:
-    """One blackboard, the one who keeps its daemon, and all that was wrong so far."""
+    """One blackboard, the supervisor of its daemon, and all failures so far."""
 
     def __init__(self, board: Watched, keeper: Keeper, chance: random.Random, figures: Figures) -> None:
         self.board = board
@@ -36,32 +36,32 @@ class Ordeal:
         self.is_open = False  # whether the agents are to be halted
         self.is_away = False  # whether the folder is, and CHECKPOINT with it
 
-    # --- what others do ---
+    # --- other programs ---
 
     def note(self) -> str:
-        """A record that means nothing to any rule, as a line of state.yaml."""
+        """A record that no rule matches, as a line of state.yaml."""
         self.notes += 1
         fields: dict[str, Any] = {"timestamp": "2025-01-18T12:00:00Z", "task": "task-1", "reporter": "coder-1"}
         return text_of([{**fields, "type": "note", "details": {"what": f"note {self.notes}"}}])
 
     def pair(self, **fields: Any) -> str:
-        """Two records that are a pattern, unless something in their fields says otherwise."""
+        """Two records that are a pattern, unless their fields prevent it."""
         service = f"service {self.trips + 1} {self.chance.getrandbits(32):x}"
         return text_of([_with(outage(service, number, "coder-1"), fields) for number in (1, 2)])
 
     def trip(self, write: Callable[[Path, str], None] = save, **fields: Any) -> None:
-        """Somebody meets an outage: the agents must be halted, once."""
+        """An agent meets an outage: the agents must be halted, once."""
         write(self.board.state, self.board.text + self.pair(**fields))
-        self.halts()
+        self.expect_halt()
 
-    def halts(self) -> None:
+    def expect_halt(self) -> None:
         written = time.monotonic()
         self.keeper.prey.value += 1
         self.trips += 1
-        self.comes_about(self.board.checkpoint.exists, "the agents are halted")
+        self.expect_soon(self.board.checkpoint.exists, "the agents are halted")
         self.figures.took("halts after an outage between the faults", time.monotonic() - written)
         self.is_open = True
-        self.comes_about(self._is_entered, f"trip {self.trips} is entered and logged")
+        self.expect_soon(self._is_entered, f"trip {self.trips} is entered and logged")
 
     def _is_entered(self) -> bool:
         tripped = [line for line in self.board.logged if line.startswith("tripped")]
@@ -73,34 +73,34 @@ class Ordeal:
         self.expect(decided.code == 0, f"liza resolve ended with {decided.code}: {decided.err}")
         self.expect(not self.board.checkpoint.exists(), "a resolution left the agents halted")
 
-    # --- what must be true ---
+    # --- expectations ---
 
     def expect(self, holds: bool, what: str) -> None:
         if not holds:
             self.wrong.append(f"{self.fault}: {what}")
 
-    def comes_about(self, holds: Callable[[], Any], what: str, patience: float = PATIENCE) -> bool:
+    def expect_soon(self, holds: Callable[[], Any], what: str, patience: float = PATIENCE) -> bool:
         try:
-            until(lambda: _calmly(holds), what, patience)
+            until(lambda: _without_errors(holds), what, patience)
         except AssertionError as error:
             self.wrong.append(f"{self.fault}: {error}")
             return False
         return True
 
     def facts(self) -> Mapping[str, Any]:
-        """What the present daemon says of itself; nothing if it has not said anything yet."""
+        """The status file of the present daemon; empty if it has not written it yet."""
         with suppress(OSError, ValueError):
             found = self.board.facts
             if found.get("pid") == self.keeper.pid.value:
                 return found
         return {}
 
-    def stands(self, seconds: float, what: str, *, unreadable: bool) -> None:
-        """Things are as they are for a while: nobody may be halted or set free by that, and no daemon say OK to it."""
+    def persists(self, seconds: float, what: str, *, unreadable: bool) -> None:
+        """The fault persists for a while: it may neither halt nor release the agents, and no daemon may report OK."""
         began = time.monotonic()
         while time.monotonic() < began + seconds:
             halted = self.board.checkpoint.exists()
-            self.expect(halted == self.is_open or self.is_away, f"{what}: {'halted' if halted else 'set free'}")
+            self.expect(halted == self.is_open or self.is_away, f"{what}: {'halted' if halted else 'released'}")
             if unreadable and min(self.keeper.age(), time.monotonic() - began) > SOON:
                 pid, health = self.keeper.pid.value, self.facts().get("health")
                 same = pid == self.keeper.pid.value
@@ -109,21 +109,19 @@ class Ordeal:
                 return
             time.sleep(0.005)
 
-    def is_seen_to_be_bad(self, what: str) -> None:
-        """Both who can be asked must say that the blackboard cannot be judged: the daemon, and the command."""
+    def expect_degraded(self, what: str) -> None:
+        """Both the daemon and the command must report the blackboard as degraded."""
         with self.keeper.sparing():
-            seen = self.comes_about(lambda: self.facts().get("health") == "degraded", f"{what}: the daemon says so")
-            self.expect(not seen or bool(self.facts().get("last_error")), f"{what}: the daemon does not say why")
+            seen = self.expect_soon(lambda: self.facts().get("health") == "degraded", f"{what}: the daemon is degraded")
+            self.expect(not seen or bool(self.facts().get("last_error")), f"{what}: the daemon gives no reason")
         asked = run(self.board.root, "status", "--json")
         self.expect(asked.code == 4, f"{what}: liza status ended with {asked.code}: {asked.out}")
-        self.figures.add(faults_that_the_daemon_and_the_status_told=1)
+        self.figures.add(faults_reported_by_daemon_and_status=1)
 
-    def recovers(self, what: str) -> None:
-        """All is well again by itself, and the breaker is as it was."""
+    def expect_recovery(self, what: str) -> None:
+        """The daemon recovers by itself, and the breaker is as it was."""
         with self.keeper.sparing():
-            self.comes_about(
-                lambda: self.facts().get("health") == "ok", f"after {what}: the daemon says that it is over"
-            )
+            self.expect_soon(lambda: self.facts().get("health") == "ok", f"after {what}: the daemon has recovered")
         self.expect(self.board.checkpoint.exists() == self.is_open, f"after {what}: the halt is not as it was")
         asked = run(self.board.root, "status", "--json")
         self.expect(asked.code == (3 if self.is_open else 0), f"after {what}: liza status ended with {asked.code}")
@@ -134,14 +132,14 @@ def _with(record: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in {**record, **fields}.items() if value is not None}
 
 
-def _calmly(holds: Callable[[], Any]) -> Any:
-    """What cannot be read at this moment does not hold yet."""
+def _without_errors(holds: Callable[[], Any]) -> Any:
+    """A file that cannot be read at this moment means that the condition does not hold yet."""
     with suppress(OSError, ValueError, YAMLError, KeyError, TypeError):
         return holds()
     return False
 
 
-def can_be_judged(raw: bytes) -> bool:
+def is_readable(raw: bytes) -> bool:
     """Whether a text is a blackboard that has tripped before, as another YAML library reads it."""
     try:
         found = ruamel_value(raw)

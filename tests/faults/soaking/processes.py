@@ -1,4 +1,4 @@
-"""What the kernel knows of a process: its open files, its threads, its memory, and the time it has used."""
+"""Facts of the kernel about a process: its open files, threads, memory, and processor time."""
 
 import os
 import re
@@ -9,9 +9,9 @@ from typing import NamedTuple
 _HERTZ = os.sysconf("SC_CLK_TCK")
 _MEGABYTE = 1 << 20
 _LOCK = "/state.yaml.lock"
-_AT_LEAST = 8  # samples in a third of a life, below which nothing can be said
+_AT_LEAST = 8  # samples in a third of a life; with fewer there is no result
 _LIFE = 10.0  # seconds; in a shorter one the first trip, for which much is imported, may come in the last third
-ROOM = 4.0  # megabytes by which the memory of a daemon may vary while it reads and judges; a leak grows on
+ROOM = 4.0  # megabytes by which the memory of a daemon may vary while it reads and evaluates; a leak keeps growing
 
 
 class Sample(NamedTuple):
@@ -39,13 +39,13 @@ def sample(pid: int, at: float) -> Sample | None:
     if words[0] in "ZX":
         return None
     cpu = (int(words[11]) + int(words[12])) / _HERTZ
-    # Who writes has the lock open, and beside programs that save without pause it may be at that all the time.
+    # A writer has the lock open, and beside programs that save without pause this may be all the time.
     files = names.total() - any(name.endswith(_LOCK) for name in names)
     return Sample(at, files, threads, pages * os.sysconf("SC_PAGE_SIZE") / _MEGABYTE, cpu)
 
 
 def open_files(pid: int) -> Counter[str]:
-    """What a process has open, by name; of pipes and the like only their kind."""
+    """The open files of a process, by name; of pipes and the like only their kind."""
     found: Counter[str] = Counter()
     for fd in os.listdir(f"/proc/{pid}/fd"):
         try:
@@ -56,7 +56,7 @@ def open_files(pid: int) -> Counter[str]:
 
 
 def leaks(samples: Sequence[Sample], rest: tuple[int, int], names: Mapping[str, int]) -> list[str]:
-    """What a process has too much of, even in its emptiest moments.
+    """The files, threads and memory that a process has too much of, even in its idlest moments.
 
     A file that is open for the moment of a read is no leak: it is not there in every sample. `rest` says how many files
     and threads a daemon has that does nothing; memory may grow until all has been imported and seen once.

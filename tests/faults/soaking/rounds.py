@@ -1,4 +1,4 @@
-"""Rounds without a daemon: appends beside a writer that knows no lock, and many writers at once."""
+"""Rounds without a daemon: appends beside a writer without the lock, and many writers at once."""
 
 import os
 import random

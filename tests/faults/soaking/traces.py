@@ -1,4 +1,4 @@
-"""What daemons that came and went leave behind: files, messages, and a name for each."""
+"""Leftovers of killed daemons: files and repeated messages."""
 
 import json
 from collections import Counter
@@ -16,7 +16,7 @@ _FILES = {
 
 
 def leftovers(board: Watched) -> list[str]:
-    """Files beside those that a blackboard has; below `state` only what liza keeps of itself, no traceback of a bug."""
+    """Files that do not belong to a blackboard; below `state` only liza's own, no traceback of a bug."""
     found = [path for path in board.folder.iterdir() if path.name not in _FILES]
     for folder in (board.folder / "reports", board.folder / "backups"):
         found += [path for path in folder.glob("*") if path.name.startswith(".")]
@@ -26,12 +26,12 @@ def leftovers(board: Watched) -> list[str]:
     return [f"left behind: {path.relative_to(board.root)}" for path in sorted(found)]
 
 
-def trips_told_twice(notices: Path) -> list[str]:
-    """Messages about one trip that were sent more than once, however often the daemon was started anew."""
+def repeated_trip_messages(notices: Path) -> list[str]:
+    """Messages about one trip that were sent more than once, however often the daemon was restarted."""
     lines = notices.read_text(encoding="utf-8").splitlines() if notices.exists() else []
     messages = [json.loads(line) for line in lines]
-    told = Counter((each["kind"], each["trip_id"]) for each in messages if each["trip_id"])
-    return [f"{kind} {trip}: told {count} times" for (kind, trip), count in told.items() if count > 1]
+    sent = Counter((each["kind"], each["trip_id"]) for each in messages if each["trip_id"])
+    return [f"{kind} {trip}: sent {count} times" for (kind, trip), count in sent.items() if count > 1]
 
 
 def life_figures(lives: Sequence[Life], figures: Figures) -> None:

@@ -1,11 +1,11 @@
 """Programs that replace state.yaml by rename without the lock, and a daemon that is killed while it writes beside them.
 
 None of their versions may be overwritten unseen. Each of them brings a new pattern, so that the daemon has something to
-write on each, and each knows nothing of what the daemon wrote. Where the daemon is killed between its exchange and its
-look at what came out, the version that came out is kept aside, and people are notified of it.
+write on each, and each knows nothing of the daemon's writes. If the daemon is killed between its exchange and its
+check of the displaced version, that version is kept aside, and people are notified of it.
 
-Who looks: the programs themselves, by taking out what they replace, and by standing still now and then, when their
-version must be the one that is judged; and, in every other round, the daemon's own notes.
+The detectors: the programs themselves, which take out the version they replace, and pause now and then until their
+version is evaluated; and, in every other round, the daemon's own notes.
 """
 
 import fcntl
@@ -29,7 +29,7 @@ from tests.faults.soaking.keeper import LIZA, REST, Keeper
 from tests.faults.soaking.noted import FILES, Shared, label_of, marker_of, read_notes
 from tests.faults.soaking.traces import leftovers, life_figures
 
-PATIENCE = 30.0  # seconds in which a version must have been judged, though the daemon is killed again and again
+PATIENCE = 30.0  # seconds in which a version must be evaluated, though the daemon is killed again and again
 _HEAD = """\
 # saved by a program that does not know of the lock
 version: 1
@@ -37,7 +37,7 @@ marker: {number}
 """
 _SECTION = """\
 circuit_breaker:
-  status: OK  # as far as that program knows
+  status: OK  # that program's state
   current_trigger: null
   history: []
 """
@@ -53,7 +53,7 @@ def version(number: int, name: str) -> str:
 
 
 class TakenOut(NamedTuple):
-    """What a program found in the place where it put its own version."""
+    """The version that a program displaced with its own."""
 
     newest: int  # the newest that any of them had put there
     marker: int
@@ -61,17 +61,17 @@ class TakenOut(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """What one program did and saw."""
+    """The actions and observations of one program."""
 
     saves: int
-    rests: int  # times that it stood still until its version was judged
+    rests: int  # times that it paused until its version was evaluated
     rescued: int  # times that its version had been kept aside by then
     taken_out: list[TakenOut]
     wrong: list[str]
 
 
 def a_long_life(folder: Path, chance: random.Random, seconds: float, figures: Figures) -> list[str]:
-    """The same with one daemon that nobody kills: what it holds must not grow, however often it trips."""
+    """The same with one daemon that is not killed: its resources must not grow, however often it trips."""
     return unlocked_writers(folder, chance, seconds, figures, kills=False)
 
 
@@ -84,7 +84,7 @@ def unlocked_writers(
     *,
     kills: bool = True,
 ) -> list[str]:
-    board = Watched(folder / "team", version(0, "nobody"))
+    board = Watched(folder / "team", version(0, "coder-0"))
     noted = variant != "as_it_is" or (kills and chance.random() < 0.5)
     notes = folder / "notes-of-the-daemon"
     notes.mkdir()
@@ -102,8 +102,8 @@ def unlocked_writers(
         enough.value = 1
         saved = [each.result() for each in rivals]
         with keeper.sparing():
-            last = judged(board, shared.in_place.value)
-        agents.by_command(board.root, agents.harmless(1, "nobody"))  # sweeps up what a killed daemon may have left
+            last = wait_for_evaluation(board, shared.in_place.value)
+        agents.by_command(board.root, agents.harmless(1, "coder-0"))  # cleans up after a killed daemon
         lives = keeper.ended()
     replaced, thrown_away = read_notes(str(notes))
     labels = {each.label for each in replaced}
@@ -121,9 +121,9 @@ def unlocked_writers(
     )
     return [
         *(each for one in saved for each in one.wrong),
-        *([last] if last not in ("judged", "kept aside") else []),
+        *([last] if last not in ("evaluated", "kept aside") else []),
         *(
-            f"what the daemon calls written on version {each.marker} stood there after {each.newest}"
+            f"the daemon's version on {each.marker} was in place after {each.newest}"
             for one in saved
             for each in one.taken_out
             if each.marker < each.newest and each.label in labels
@@ -167,9 +167,9 @@ def rival(board: Watched, name: str, shared: Shared, chance: random.Random, enou
             prey.value += chance.random() < 0.1
             if chance.random() < 0.04:
                 rests += 1
-                outcome = judged(board, number)
+                outcome = wait_for_evaluation(board, number)
                 rescued += outcome == "kept aside"
-                wrong += [outcome] if outcome not in ("judged", "kept aside") else []
+                wrong += [outcome] if outcome not in ("evaluated", "kept aside") else []
         _aim(shared.attempts, chance)
     return Saved(saves, rests, rescued, taken_out, wrong)
 
@@ -182,7 +182,7 @@ def _turn(file: Path) -> Iterator[None]:
 
 
 def _aim(attempts: Counter, chance: random.Random) -> None:
-    """Nothing, so that several saves come in a row; or a random moment of the daemon's next replacement; or any."""
+    """Do nothing, so that several saves come in a row; or wait for a random moment, also of the next replacement."""
     way = chance.random()
     if way < 0.2:
         return
@@ -197,32 +197,32 @@ def _touched(raw: bytes) -> list[str]:
     text, number = raw.decode(), marker_of(raw)
     ours = any(
         text.startswith(_HEAD.format(number=number)) and text.endswith(_TAIL.format(number=number, name=name))
-        for name in ("editor", "script", "nobody")
+        for name in ("editor", "script", "coder-0")
     )
     return [] if ours else [f"version {number} was taken out as something else: {text[:300]!r}"]
 
 
-# --- what must be true while they stand still -----------------------------------------------------------------------
+# --- conditions during a pause --------------------------------------------------------------------------------------
 
 
-def judged(board: Watched, number: int) -> str:
-    """Wait until the daemon has judged that version: "judged", or "kept aside" if it is only to be found there."""
-    return _settled(lambda: _is_judged(board, number), board, number)
+def wait_for_evaluation(board: Watched, number: int) -> str:
+    """Wait for the daemon to evaluate that version: "evaluated", or "kept aside" if it is only found there."""
+    return _wait_until_evaluated(lambda: _is_evaluated(board, number), board, number)
 
 
-def _settled(holds: Callable[[], bool], board: Watched, number: int) -> str:
+def _wait_until_evaluated(holds: Callable[[], bool], board: Watched, number: int) -> str:
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         if holds():
-            return "judged"
+            return "evaluated"
         if _is_kept_aside(board, number):
             return "kept aside"
         time.sleep(0.01)
     there = marker_of(board.state.read_bytes())
-    return f"version {number} was not judged within {PATIENCE:g} s; on the board is {there}, {_folder(board.folder)}"
+    return f"version {number} was not evaluated within {PATIENCE:g} s; on the board is {there}, {_folder(board.folder)}"
 
 
-def _is_judged(board: Watched, number: int) -> bool:
+def _is_evaluated(board: Watched, number: int) -> bool:
     raw = board.state.read_bytes()
     return marker_of(raw) == number and b"status: TRIGGERED" in raw and board.checkpoint.exists()
 

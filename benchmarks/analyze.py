@@ -20,7 +20,7 @@ _RUAMEL_UP_TO = 1_000  # beyond, it takes minutes
 
 
 def run(folder: str, quick: bool) -> list[Table]:
-    """Dry runs, so that every round sees the same board; the exit code 3 of a board that trips is as good as 0."""
+    """Dry runs, so that every round sees the same board; exit code 3 of a board that trips is expected, too."""
     path = os.path.join(folder, "state.yaml")
     programs = os.path.dirname(sys.executable)
     tables = []
@@ -35,7 +35,7 @@ def run(folder: str, quick: bool) -> list[Table]:
                 Contestant("python -c pass", lambda: _process((sys.executable, "-c", "pass"))),
                 Contestant("the fast parse alone", partial(_parse, path)),
                 Contestant("a process that only parses", lambda: _process((sys.executable, "-c", _FAST, path))),
-                Contestant("liza analyze", partial(_judged, analyze)),
+                Contestant("liza analyze", partial(_analyze, analyze)),
             ]
             if size <= _RUAMEL_UP_TO:
                 parse = (sys.executable, "-c", _RUAMEL, path)
@@ -75,9 +75,9 @@ def _parse(path: str) -> None:
         yaml_rs.loads(file.read(), parse_datetime=False)
 
 
-def _judged(command: tuple[str, ...]) -> None:
+def _analyze(command: tuple[str, ...]) -> None:
     if _run(command)[0] not in (0, 3):
-        raise Failed(f"it could not judge: {' '.join(command)}")
+        raise Failed(f"no verdict: {' '.join(command)}")
 
 
 def _peak(command: tuple[str, ...]) -> float:

@@ -1,8 +1,8 @@
 """The daemon: how long from the write of the last record until CHECKPOINT is there.
 
-A ratio is what all but one of a hundred take at most (p99) divided by what the way of writing allows: for a record that
-is moved into place 20 ms and half a parse, for one that is written in place 100 ms and a parse, and a tick more where
-it only polls.
+A ratio is the p99 divided by the time that the way of writing allows: for a record that
+is moved into place 20 ms and half a parse, for one that is written in place 100 ms and a parse, and one more tick
+if it only polls.
 """
 
 import os
@@ -58,7 +58,7 @@ def run(folder: str, quick: bool) -> list[Table]:
             p50, p99 = (times[-(-len(times) * percent // 100) - 1] for percent in (50, 99))
             rows.append(Row(Measured(f"{name}, p50", p50, count)))
             rows.append(Row(Measured(f"{name}, p99", p99, count), p99 / allowed, Target(1)))
-        tables.append(Table(f"from the write to the halt, {size:,} anomalies", "p99 / what is allowed", rows))
+        tables.append(Table(f"from the write to the halt, {size:,} anomalies", "p99 / the allowed time", rows))
     return tables
 
 
@@ -71,7 +71,7 @@ def _measure(
     boards.put(paths.state, text.encode())
     (parsed,) = race([Contestant("parse", lambda: yaml_rs.loads(text, parse_datetime=False))], 5)
     while check(Board(paths), read_rules(None), datetime.now(UTC)).trigger is not None:
-        resolve(Board(paths), "what was there before", "benchmark", datetime.now(UTC))
+        resolve(Board(paths), "resolved before", "benchmark", datetime.now(UTC))
     times: list[float] = []
     with _daemon(paths, options):
         for number in range(trips):
@@ -112,7 +112,7 @@ def _write(path: str, text: str) -> None:
 
 
 def _has_seen(paths: Paths) -> bool:
-    """Whether the daemon has judged what is there now."""
+    """Whether the daemon has evaluated the current version."""
     facts = read_watch_facts(paths)
     return facts.get("seen") == os.stat(paths.state).st_mtime_ns
 
@@ -121,7 +121,7 @@ def _until(holds: Callable[[], bool], pause: float = 0.002, patience: float = 30
     end = time.monotonic() + patience
     while not holds():
         if time.monotonic() > end:
-            raise Failed("the daemon did not do its part in time")
+            raise Failed("the daemon did not answer in time")
         time.sleep(pause)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from benchmarks import boards
-from benchmarks.reading import fast_read
+from benchmarks.read import fast_read
 from benchmarks.tables import Row, Table, Target
 from benchmarks.timing import Contestant, race
 from liza.scopes.sprint.record import add_anomaly
@@ -41,7 +41,7 @@ _RECORD: dict[str, Any] = {
 
 
 class NotProven(Exception):
-    """A write changed something that it should not have; its speed says nothing."""
+    """A write changed something that it should not have; its speed means nothing."""
 
 
 def run(folder: str, quick: bool) -> list[Table]:
@@ -58,7 +58,7 @@ def _replacing(board: Board, raw: bytes, quick: bool) -> Table:
     held: dict[str, Any] = {}
 
     def hold() -> None:
-        """A snapshot as the daemon has it: parsed, but with nothing of its layout worked out yet."""
+        """A snapshot as the daemon has it: parsed, but with no part of its layout computed yet."""
         boards.put(path, raw)
         held["seen"] = versions.read_stable(path)
         held["document"] = Document(held["seen"].raw, pristine.data, path)
@@ -72,7 +72,7 @@ def _replacing(board: Board, raw: bytes, quick: bool) -> Table:
         if after[: span.start] != raw[: span.start] or after[len(after) - tail :] != raw[span.end :]:
             raise NotProven("bytes outside the section have changed")
         if not identical(parse(after, path).data, meant):
-            raise NotProven("the section does not hold what was meant")
+            raise NotProven("the section has another value than intended")
 
     liza = Contestant("liza, from a snapshot, with fsync", replace, before=hold, after=proof)
     floor = Contestant("writing the same bytes, with fsync", lambda: boards.put(path, raw))

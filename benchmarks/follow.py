@@ -1,7 +1,7 @@
-"""What the daemon does when one record is added: reading only that, and judging only what it changes.
+"""The daemon when one record is added: reading only that, and evaluating only what it changes.
 
-A ratio is the time for one record more divided by that of doing everything anew: for reading a full fast parse and
-nothing else, for judging the same judgement without what was remembered.
+A ratio is the time for one more record divided by that of starting over: for reading a full fast parse and nothing
+else, for evaluating the same evaluation without the memo.
 """
 
 from datetime import UTC, datetime
@@ -48,13 +48,13 @@ def _measure(folder: str, size: int, rounds: int) -> list[Table]:
     before = board.read()
     boards.put(board.paths.state, old[:at] + _RECORD + old[at:])
     after = board.read(before)
-    return [_reading(board, before, after, size, rounds), _judging(board, before, after, size, rounds)]
+    return [_following(board, before, after, size, rounds), _evaluation(board, before, after, size, rounds)]
 
 
-def _reading(board: Board, before: Document, after: Document, size: int, rounds: int) -> Table:
+def _following(board: Board, before: Document, after: Document, size: int, rounds: int) -> Table:
     text = after.raw.decode()
     if after.data != yaml_rs.loads(text, parse_datetime=False):
-        raise Failed("what was followed is not what is there")
+        raise Failed("the followed document differs from the file")
     parse, follow = race(
         [
             Contestant("a full fast parse", lambda: yaml_rs.loads(text, parse_datetime=False)),
@@ -63,29 +63,29 @@ def _reading(board: Board, before: Document, after: Document, size: int, rounds:
         rounds,
     )
     rows = [Row(parse), Row(follow, follow.seconds / parse.seconds, Target(0.1))]
-    return Table(f"reading one record more, {size:,} anomalies", "one record / a full fast parse", rows)
+    return Table(f"reading one more record, {size:,} anomalies", "one record / a full fast parse", rows)
 
 
-def _judging(board: Board, before: Document, after: Document, size: int, rounds: int) -> Table:
+def _evaluation(board: Board, before: Document, after: Document, size: int, rounds: int) -> Table:
     rules = read_rules(None)
     memo: dict[Any, Any] = {}
 
-    def judged(document: Document, memo: dict[Any, Any] | None) -> Verdict:
+    def verdict(document: Document, memo: dict[Any, Any] | None) -> Verdict:
         return evaluate(rules, snapshot_of(board, document, rules, check=False), _NOW, memo)
 
     def remember() -> None:
         memo.update(new_memo())
-        judged(before, memo)
+        verdict(before, memo)
 
     remember()
-    if judged(after, memo) != judged(after, None):
-        raise Failed("what was remembered is not what would be found")
+    if verdict(after, memo) != verdict(after, None):
+        raise Failed("the memo changes the verdict")
     whole, more = race(
         [
-            Contestant("judging anew", lambda: judged(after, None)),
-            Contestant("judging with memory", lambda: judged(after, memo), before=remember),
+            Contestant("evaluating without memo", lambda: verdict(after, None)),
+            Contestant("evaluating with memo", lambda: verdict(after, memo), before=remember),
         ],
         rounds,
     )
-    rows = [Row(whole), Row(more, more.seconds / whole.seconds, Target(0.25))]  # or everything was grouped again
-    return Table(f"judging one record more, {size:,} anomalies", "with memory / anew", rows)
+    rows = [Row(whole), Row(more, more.seconds / whole.seconds, Target(0.25))]  # above it, everything was grouped again
+    return Table(f"evaluating one more record, {size:,} anomalies", "with / without memo", rows)

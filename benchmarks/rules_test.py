@@ -1,4 +1,4 @@
-"""`liza rules test` on a file of many cases, beside the same on a file of one: what a case costs once liza runs."""
+"""`liza rules test` on a file of many cases, beside the same on a file of one: the cost of one more case."""
 
 import os
 import sys
@@ -50,7 +50,7 @@ def run(folder: str, quick: bool) -> list[Table]:
     bare, single, all_of_them = race(contestants, _ROUNDS)
     rows = [Row(bare), Row(single), Row(all_of_them, all_of_them.seconds / single.seconds, Target(5))]
     each = (all_of_them.seconds - single.seconds) / (_CASES - 1)
-    note = f"a case more takes {each * 1000:.2f} ms"
+    note = f"one more case takes {each * 1000:.2f} ms"
     return [Table("liza rules test", "the file of many cases / the file of one", rows, note)]
 
 

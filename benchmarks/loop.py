@@ -1,7 +1,7 @@
-"""`liza loop record` beside a breaker of the same job in shell with jq: read, count, write.
+"""`liza loop record` beside an equal breaker in shell with jq: read, count, write.
 
 The shell script is kept as good as it can be: one jq to read and one to write, under flock, with a rename at the end.
-It keeps one JSON file for one loop, and judges four of the signals.
+It keeps one JSON file for one loop, and evaluates four of the signals.
 """
 
 import json

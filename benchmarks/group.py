@@ -1,4 +1,4 @@
-"""Which errors are the same: how well it is told on real logs, beside Drain3, and how fast, beside comparing all."""
+"""Grouping of equal errors: quality on real logs, beside Drain3, and speed, beside comparing all with all."""
 
 import csv
 import logging
@@ -16,7 +16,7 @@ from benchmarks.tables import Figure, Figures, Row, Table, Target
 from benchmarks.timing import Contestant, Measured, race
 from liza.rules.similar import Grouper, similar_groups
 
-_SIMILARITY = 0.7  # one for all systems: nobody tunes liza to the errors that will come
+_SIMILARITY = 0.7  # one for all systems: users do not tune liza either
 _TEXTS = 10_000
 _MORE = 100
 _ROUNDS = 5
@@ -63,7 +63,7 @@ def _by_liza(messages: Sequence[str]) -> Sequence[object]:
 
 
 def _by_drain(messages: Sequence[str]) -> Sequence[object] | None:
-    logging.getLogger("drain3").setLevel(logging.ERROR)  # it would say that it has no configuration, which is meant
+    logging.getLogger("drain3").setLevel(logging.ERROR)  # it warns about its missing configuration
     try:
         miner = import_module("drain3").TemplateMiner()
     except ImportError:
@@ -132,7 +132,7 @@ def made_up(count: int, seed: int = 7) -> list[str]:
 
 
 def _speed(quick: bool) -> list[Table]:
-    """A blackboard grows by one text at a time: adding it must not cost what all the others did."""
+    """A blackboard grows by one text at a time: adding it must not cost as much as all the others."""
     texts = made_up(_TEXTS + _MORE)
     known, more = texts[:_TEXTS], texts[_TEXTS:]
     held: list[Grouper] = []
@@ -163,7 +163,7 @@ def _speed(quick: bool) -> list[Table]:
             [Row(ours, ratio, Target(0.333)), *map(Row, compared)],
         ),
         Table(
-            f"one text more than {_TEXTS:,}",
+            f"one more text than {_TEXTS:,}",
             "grouping all / adding one",
             [Row(one, ours.seconds / one.seconds, Target(50, at_least=True))],
         ),
@@ -171,7 +171,7 @@ def _speed(quick: bool) -> list[Table]:
 
 
 def _all_with_all(texts: Sequence[str]) -> Callable[[], object] | None:
-    """What finding similar texts costs if nothing is known but how to compare two. It needs numpy."""
+    """Finding similar texts by comparing all with all. It needs numpy."""
     try:
         numpy, process = import_module("numpy"), import_module("rapidfuzz.process")
         compare = import_module("rapidfuzz.distance").Levenshtein.normalized_similarity
@@ -185,7 +185,7 @@ def _all_with_all(texts: Sequence[str]) -> Callable[[], object] | None:
 
 
 _PEAK = f"""
-from benchmarks.grouping import made_up
+from benchmarks.group import made_up
 from liza.rules.similar import similar_groups
 similar_groups(made_up({_TEXTS}), {_SIMILARITY})
 with open("/proc/self/status") as status:
@@ -194,7 +194,7 @@ with open("/proc/self/status") as status:
 
 
 def _memory() -> Figures:
-    """The peak of a process of its own, by its own account: what its parent tells of it has the parent's peak in it."""
+    """The peak of a separate process, measured by itself: as seen by its parent it includes the parent's peak."""
     peak = None
     if os.path.exists("/proc/self/status"):
         command = [sys.executable, "-c", _PEAK]

@@ -38,25 +38,12 @@ def analyze(root: Root = None, *, dry_run: bool = False, now: datetime | None = 
     the shipped rules are evaluated first, and an open breaker is returned. Raises `Halted` where the breaker tripped
     but some follow-up steps failed; the agents are halted.
     """
-    from liza.check import check
-    from liza.errors import Unreadable
-    from liza.scopes.rules_file import overrun, rules_in_force
-    from liza.scopes.sprint import degraded
+    from liza import check
+    from liza.scopes.rules_file import rules_in_force
 
     board, at = _board(root), _moment(now)
     rules, broken = rules_in_force(board.paths.rules)
-    try:
-        found = check(board, rules, at, dry_run=dry_run, enter=broken is None)
-    except Unreadable as error:
-        if not dry_run:
-            degraded.see_to(board, error, at)
-        raise
-    broken = broken or overrun(rules, board.paths.rules)
-    if not dry_run:
-        degraded.see_to(board, broken, at)
-    if broken is not None and not found.is_open:
-        raise broken
-    return found
+    return check.analyze(board, rules, at, broken=broken, dry_run=dry_run)
 
 
 def record(

@@ -1,4 +1,7 @@
-"""One check: read, evaluate, act. `analyze`, the daemon and `import liza` come here.
+"""The one pipeline: read, derive, evaluate, act. Every check of a blackboard is made here.
+
+`liza analyze` and `import liza` call `analyze`; commands that only look call `check` as a dry run; the daemon keeps a
+`Pipeline`, gives it what it has read, and remembers what it has reported.
 
 The shipped rules come first and are put into effect before anything that may cost time or fail: own rules, the schema,
 the inbox, and the claims, slices and loops, whose trips no halt of everyone waits for.
@@ -7,73 +10,159 @@ the inbox, and the claims, slices and loops, whose trips no halt of everyone wai
 import os
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from liza.errors import LizaError
+from liza.errors import LizaError, Unreadable
 from liza.rules.evaluate import RuleSet
+from liza.rules.memo import new_memo
 from liza.schema.snapshot import take_snapshot
 from liza.scopes import inbox
-from liza.scopes.engine import reconcile
+from liza.scopes.engine import due, reconcile
 from liza.scopes.inbox import Entered
+from liza.scopes.rules_file import overrun
+from liza.scopes.sprint import degraded
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.act import act, check_sprint
 from liza.scopes.sprint.evaluate import Check, evaluate_board
-from liza.scopes.sprint.trip import Halted as Halted  # for callers of `check`
-from liza.scopes.sprint.trip import Outdated, lost_trigger, tidy
+from liza.scopes.sprint.trip import Halted, Outdated, lost_trigger, tidy
 from liza.store import alerts
 from liza.store.board import Board
 from liza.store.document import Document
+
+__all__ = ["Check", "Evaluated", "Halted", "Outdated", "Pipeline", "analyze", "check"]
+
+
+class Evaluated(NamedTuple):
+    """A verdict that has not been put into effect yet."""
+
+    document: Document
+    found: Check
+    shipped: Check | None = None  # the trip by the shipped rules that own rules did not delay
+
+
+class Pipeline:
+    """Evaluates a document and acts on the verdict, as often as wanted, under the same rules."""
+
+    def __init__(self, board: Board, rules: RuleSet, *, acts: bool = True, is_daemon: bool = False) -> None:
+        self.board = board
+        self.rules = rules
+        self._acts = acts
+        self._is_daemon = is_daemon
+        self._shipped = rules.shipped()
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop what evaluations have remembered; it only saves time. One evaluation alone remembers nothing."""
+        self._memo: dict[Any, Any] | None = new_memo() if self._is_daemon else None
+        self._shipped_memo: dict[Any, Any] | None = new_memo() if self._is_daemon else None
+
+    def evaluate(self, document: Document, now: datetime) -> Evaluated:
+        """The verdict on a document. Only what the shipped rules match is in effect already, where there are others."""
+        shipped = self._trip_shipped(document, now)
+        if shipped is not None:
+            document = self.board.read(document)  # own rules add to that trip
+        if self.rules.budget is not None:
+            self.rules.budget.overruns.clear()
+        return Evaluated(document, evaluate_board(self.board, document, self.rules, now, self._memo), shipped)
+
+    def act(self, evaluated: Evaluated, now: datetime, *, enter: bool = True) -> Check:
+        """Put the verdict on the sprint into effect. What could not be done is in `error`, and in effect as far as the
+        rest of the result says. `Outdated` where the blackboard changed meanwhile: evaluate again. `enter` as in `act`.
+        """
+        document, found, shipped = evaluated
+        if self._acts:
+            try:
+                found = act(self.board, self.rules, found, document, now, enter=enter, waits=not self._is_daemon)
+            except LizaError as error:
+                found = _failed(found, error)
+        if shipped is not None:
+            tripped = found.tripped or (shipped.tripped and found.trigger is not None)
+            found = found._replace(tripped=tripped, notes=(*shipped.notes, *found.notes))
+        return found
+
+    def _trip_shipped(self, document: Document, now: datetime) -> Check | None:
+        """Put into effect what the shipped rules match before own ones are evaluated; None if that is nothing."""
+        is_open = sections.open_trigger(document.data.get("circuit_breaker")) is not None
+        if not self._acts or not self.rules.own or is_open:
+            return None
+        found = evaluate_board(self.board, document, self._shipped, now, self._shipped_memo)
+        if not found.verdict.matches:
+            return None
+        try:
+            try:
+                return act(self.board, self._shipped, found, document, now)
+            except Outdated:
+                return check_sprint(self.board, self._shipped, now)
+        except Halted as error:
+            return _failed(found, error)
 
 
 def check(board: Board, rules: RuleSet, now: datetime, *, dry_run: bool = False, enter: bool = True) -> Check:
     """Evaluate the blackboard as it is, and act on the verdict unless it is a dry run. `enter` as in `act`."""
     notes: tuple[str, ...] = ()
-    tripped = False
+    shipped: Check | None = None
+    pipeline = Pipeline(board, rules, acts=not dry_run)
     while True:
-        if rules.budget is not None:
-            rules.budget.overruns.clear()
         if not dry_run:
             tidy(board)
-        document = board.read()
-        if not dry_run and (shipped := trip_shipped(board, rules, rules.shipped(), document, now)) is not None:
-            tripped, notes = tripped or shipped.tripped, (*notes, *shipped.notes)
-            continue  # own rules add to that trip
-        found = evaluate_board(board, document, rules, now)
+        evaluated = pipeline.evaluate(board.read(), now)
+        shipped = evaluated.shipped or shipped
+        document, found = evaluated.document, evaluated.found
         if dry_run:
             if found.trigger is None:
                 found = found._replace(trigger=_lost_trigger(board, document))
             return _with_problems(found, document, now)
+        if shipped is not None and shipped.error is not None:
+            raise shipped.error  # trying it again would wait for the same lock
         # What waits is entered before an OK, and after a halt: that waits for no lock.
         entered = Entered() if found.is_open else inbox.enter_waiting(board)
         if entered.records:
             notes = (*notes, f"records entered from {board.paths.inbox}: {entered.records}")
             continue
         try:
-            found = act(board, rules, found, document, now, enter=enter)
+            found = pipeline.act(evaluated._replace(shipped=shipped), now, enter=enter)
         except Outdated:
             continue
-        found = found._replace(tripped=found.tripped or tripped, notes=(*notes, *found.notes))
-        return _follow_up(board, rules, found, document, entered, now)
+        if found.error is not None:
+            raise found.error
+        return _follow_up(board, rules, found._replace(notes=(*notes, *found.notes)), document, entered, now)
 
 
-def trip_shipped(
+def analyze(
     board: Board,
     rules: RuleSet,
-    shipped: RuleSet,
-    document: Document,
     now: datetime,
-    memo: dict[Any, Any] | None = None,
-) -> Check | None:
-    """Put into effect what the shipped rules match where own rules would be waited for; None if that is nothing."""
-    if not rules.own or sections.open_trigger(document.data.get("circuit_breaker")) is not None:
-        return None
-    found = evaluate_board(board, document, shipped, now, memo)
-    if not found.verdict.matches:
-        return None
+    *,
+    broken: Unreadable | None = None,
+    own: str | None = None,
+    dry_run: bool = False,
+) -> Check:
+    """One check and all that a person who asked for it is to know of it; where `on_degraded` is set, halted by it.
+
+    `broken` is why `rules` are the shipped ones. With an open breaker it is in the result; without one it is raised,
+    because the shipped rules finding nothing is not an OK. `own` is the file of the own rules, if not the blackboard's.
+    """
     try:
-        return act(board, shipped, found, document, now)
-    except Outdated:
-        return check_sprint(board, shipped, now)
+        found = check(board, rules, now, dry_run=dry_run, enter=broken is None)
+        if dry_run:
+            found = found._replace(scoped=due(found.snapshot.sections, rules, os.environ, now))
+    except Unreadable as error:
+        if not dry_run:
+            degraded.see_to(board, error, now)
+        raise
+    broken = broken or overrun(rules, own or board.paths.rules)
+    done = None if dry_run else degraded.see_to(board, broken, now)
+    if broken is not None and not found.is_open:
+        raise broken
+    rescued = [f"a version of state.yaml that another program wrote was kept in {path}" for path in board.rescued]
+    notes = (*found.notes, *([done] if done is not None else []), *rescued, *board.stuck)
+    return found._replace(notes=notes, error=broken)
+
+
+def _failed(found: Check, error: LizaError) -> Check:
+    if isinstance(error, Halted):  # in effect all the same
+        found = found._replace(trigger=error.trigger, tripped=found.trigger is None)
+    return found._replace(error=error)
 
 
 def _follow_up(

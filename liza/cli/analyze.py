@@ -1,21 +1,17 @@
 """`liza analyze`."""
 
-import os
 from typing import Any
 
 import click
 
-from liza.check import check
+from liza import check
+from liza.check import Check
 from liza.cli import envelope, show
 from liza.cli.group import common, root_of
 from liza.cli.options import adjusted, moment
 from liza.cli.progress import Waiting
-from liza.errors import LizaError, Unreadable
 from liza.model import format_time
-from liza.scopes.engine import due
-from liza.scopes.rules_file import overrun, read_rules, rules_in_force, with_budget
-from liza.scopes.sprint import degraded
-from liza.scopes.sprint.evaluate import Check
+from liza.scopes.rules_file import read_rules, rules_in_force, with_budget
 from liza.store.board import Board
 
 
@@ -57,36 +53,22 @@ def command(
         rules, broken = rules_in_force(board.paths.rules)
     rules = adjusted(rules, exact, window)
     at = moment(now)
-    try:
-        with Waiting("checking the blackboard"):
-            found = check(board, rules, at, dry_run=dry_run, enter=broken is None)
-            if dry_run:
-                found = found._replace(scoped=due(found.snapshot.sections, rules, os.environ, at))
-    except Unreadable as error:
-        if not dry_run:
-            degraded.see_to(board, error, at)
-        raise
-    broken = broken or overrun(rules, rules_file or board.paths.rules)
-    if not dry_run and (said := degraded.see_to(board, broken, at)) is not None:
-        found = found._replace(notes=(*found.notes, said))
-    kept = [f"a version of state.yaml that another program wrote was kept in {path}" for path in board.rescued]
-    found = found._replace(notes=(*found.notes, *kept, *board.stuck))
-    if broken is not None and not found.is_open:
-        raise broken  # the shipped rules found nothing, which is not an OK: DEGRADED
+    with Waiting("checking the blackboard"):
+        found = check.analyze(board, rules, at, broken=broken, own=rules_file, dry_run=dry_run)
     if as_json:
-        _json(found, broken)
+        _json(found)
     elif not quiet:
         show.check(found, rules, dry_run)
-        show.broken_rules(broken)
+        show.broken_rules(found.error)
     return 3 if found.is_open else 0
 
 
-def _json(found: Check, broken: LizaError | None) -> None:
+def _json(found: Check) -> None:
     verdict = found.verdict
     envelope.write(
         "analyze",
         "triggered" if found.is_open else "ok",
-        [*map(envelope.problem_of, found.snapshot.problems), *envelope.problems_of(broken)],
+        [*map(envelope.problem_of, found.snapshot.problems), *envelope.problems_of(found.error)],
         checked_at=format_time(verdict.checked_at),
         window=verdict.window,
         anomalies={

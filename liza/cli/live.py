@@ -74,7 +74,7 @@ class View:
             return [show.bold("liza watch")]
         lines = [f"{show.bold('liza watch')}  {printable(watcher.paths.folder)}", *self._state(watcher)]
         seen = watcher.found.verdict.checked_at if watcher.found is not None else None
-        parts = [watcher.changes.backend, f"process {os.getpid()}", f"{plural(watcher.checks, 'check')}"]
+        parts = [watcher.changes.backend, f"process {os.getpid()}", f"{plural(watcher.checker.count, 'check')}"]
         parts += [f"last change {seen.astimezone():%H:%M:%S}"] if seen is not None else []
         parts += ["only observing"] if watcher.options.observe else []
         error = watcher.notifier.health.last_error

@@ -19,7 +19,7 @@ _HEAD = "The agents have been halted for more than "  # how we know a page of ou
 _LISTED = 50
 
 
-def see_to(
+def update_page(
     paths: Paths, since: datetime | None, trigger: Mapping[str, Any] | None, facts: Snapshot, now: datetime
 ) -> str | None:
     """Have the page say what it is to say, or be gone; why not, if it cannot be done. Only a change is written."""

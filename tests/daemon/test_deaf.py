@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from watchdog.utils.delayed_queue import DelayedQueue
 
-from liza.daemon import watcher
-from liza.daemon.watcher import Changes
+from liza.daemon import changes
+from liza.daemon.changes import Changes
 from liza.store import filesystem
 from liza.store.paths import Paths
 from tests.daemon import faulty
@@ -142,7 +142,7 @@ def test_restart_pauses_grow(board: Watched, monkeypatch: pytest.MonkeyPatch) ->
         tried.append(now)
         _refuse()
 
-    monkeypatch.setattr("liza.daemon.watcher.time.monotonic", lambda: now)
+    monkeypatch.setattr("liza.daemon.changes.time.monotonic", lambda: now)
     monkeypatch.setattr(Changes, "_listen", refuse)
     listening = Changes(Paths(str(board.folder)))
     for _ in range(4 * 3600):
@@ -154,7 +154,7 @@ def test_restart_pauses_grow(board: Watched, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_missing_events_are_detected(board: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     """The threads live, and no event comes: the event for our own heartbeat is missing."""
-    monkeypatch.setattr(watcher, "SILENCE", 0.2)
+    monkeypatch.setattr(changes, "SILENCE", 0.2)
     listening = Changes(Paths(str(board.folder)))
     try:
         listening.start()
@@ -291,21 +291,21 @@ def test_file_moved_out_of_the_folder_delays_no_event(board: Watched, monkeypatc
 
 
 def test_event_that_comes_after_the_check_is_waited_for(board: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watcher, "EVENT", 10.0)
+    monkeypatch.setattr(changes, "EVENT", 10.0)
     listening = Changes(Paths(str(board.folder)))
     listening.start()
     try:
         for _ in range(20):
             board.report_anomalies(*OUTAGE)
-            version = watcher.versions(listening.paths)[listening.paths.state]
-            listening.hear_of(version)
+            version = changes.versions(listening.paths)[listening.paths.state]
+            listening.await_event(version)
             assert listening.moved_into_place() == version
     finally:
         listening.stop()
 
 
 def test_polling_waits_for_no_event(board: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watcher, "EVENT", 3600.0)
+    monkeypatch.setattr(changes, "EVENT", 3600.0)
     listening = Changes(Paths(str(board.folder)), poll=True)
-    listening.hear_of(watcher.versions(listening.paths)[listening.paths.state])
+    listening.await_event(changes.versions(listening.paths)[listening.paths.state])
     assert listening.moved_into_place() is None

@@ -6,7 +6,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from liza.errors import Unreadable
+from liza.errors import LizaError, Unreadable
 from liza.model import Snapshot, Verdict
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.schema.snapshot import take_snapshot
@@ -32,7 +32,7 @@ class Check(NamedTuple):
     tripped: bool = False  # by this check
     notes: tuple[str, ...] = ()  # what was found or done besides
     scoped: tuple[Event, ...] = ()  # what happened to single claims, slices and loops
-    failed: bool = False  # it tripped, but perhaps the trip could not be entered
+    error: LizaError | None = None  # what could not be done or evaluated; the rest of the result holds all the same
     restored: tuple[str, ...] = ()  # those notes that report what was missing beside the open trip, and made again
     joined: tuple[str, ...] = ()  # those notes that report a decision by hand merged with its trip: nothing to do
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver
 
 PAUSES = (30.0, 300.0, 3600.0)  # seconds before listening is tried again, the last one for ever
-STIRRED = 1.0  # seconds; who has just written in the folder may well write again
+BUSY = 1.0  # seconds; who has just written in the folder may well write again
 EVENT = 0.02  # seconds in which the event comes for a change that was seen before it, usually after one millisecond
 SILENCE = 5.0  # seconds without an event for our own heartbeat, after which nobody listens any more
 
@@ -46,7 +46,7 @@ class Changes:
         self._watched: tuple[int, int] | None = None
         self._listening = self._heard = 0.0  # since when, and the last event for our heartbeat
         self._beats = 0  # since then
-        self._stirred = float("-inf")  # the last event for anything else
+        self._written = float("-inf")  # the last event for anything else
 
     @property
     def listens(self) -> bool:
@@ -102,7 +102,7 @@ class Changes:
                 if heartbeat in touched:
                     changes._heard, changes._beats = time.monotonic(), 0
                 else:
-                    changes._stirred = time.monotonic()
+                    changes._written = time.monotonic()
                 if state in touched:
                     version = _version(changes.paths.state)
                     if event.event_type == "moved":
@@ -136,9 +136,9 @@ class Changes:
         return observer
 
     @property
-    def is_stirred(self) -> bool:
+    def is_busy(self) -> bool:
         """Whether somebody has been writing in the folder a moment ago."""
-        return time.monotonic() - self._stirred < STIRRED
+        return time.monotonic() - self._written < BUSY
 
     def moved_into_place(self) -> Identity | None:
         """The version of state.yaml that was last seen being moved to its name, which happens to finished files only.
@@ -148,7 +148,7 @@ class Changes:
         """
         return self._moved
 
-    def hear_of(self, version: Identity | None) -> None:
+    def await_event(self, version: Identity | None) -> None:
         """Who looks may be faster than the event. It is worth waiting for: it may say that the file is whole."""
         end = time.monotonic() + EVENT
         while self.listens and self._known != version and (left := end - time.monotonic()) > 0:

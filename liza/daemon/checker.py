@@ -1,0 +1,258 @@
+"""The daemon's checks: when one is due, which rules are in force, and what is reported of each.
+
+The check itself is `liza.check.Pipeline`. What halts comes first, then what people are notified of; claims, slices,
+loops and the inbox come after that, and nothing here waits for the lock.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+from liza.check import Evaluated, Pipeline
+from liza.daemon import causes, events, scopes
+from liza.daemon.changes import Changes, versions
+from liza.daemon.conditions import AGING, Conditions
+from liza.daemon.decisions import Decisions
+from liza.daemon.health import GRACE
+from liza.daemon.notifier import EventKind, Notifier
+from liza.daemon.reader import Reader
+from liza.daemon.schedule import LastCheck, Schedule
+from liza.errors import LizaError, LockTimeout
+from liza.rules.evaluate import RuleSet
+from liza.rules.silences import read_silences
+from liza.schema.snapshot import take_snapshot
+from liza.scopes import inbox
+from liza.scopes.rules_file import overrun, rules_in_force
+from liza.scopes.sprint import degraded
+from liza.scopes.sprint.evaluate import Check
+from liza.scopes.sprint.trip import Halted, Outdated
+from liza.store.board import Board
+from liza.store.document import Document
+from liza.store.paths import Paths
+
+REFRESH = 60.0  # seconds between two entries of last_check
+RETRY = 2.0
+_TRIES = 3  # at a blackboard that changes while it is acted on, before other things have their turn
+
+
+class Checker:
+    """One check after the other, each compared with the one before."""
+
+    def __init__(
+        self, paths: Paths, notifier: Notifier, changes: Changes, *, interval: float = 1.0, observe: bool = False
+    ) -> None:
+        self.paths = paths
+        self.board = Board(paths, waits=False)
+        self.schedule = Schedule()
+        self.count = 0
+        self.found: Check | None = None  # by the last check
+        self.seen: dict[str, Any] = {}  # the version of each file that was checked
+        self.has_entered = False  # the last check has entered records that waited: they are not evaluated yet
+        self.reload = True
+        self._interval = interval
+        self._observe = observe
+        self._notifier = notifier
+        self._changes = changes
+        self._reader = Reader(self.board, changes)
+        self._conditions = Conditions(self.board, notifier)
+        self._decisions = Decisions(self.board, notifier, observe=observe)
+        self._last_check = LastCheck(REFRESH)
+        self._pipeline: Pipeline | None = None
+        self._open: scopes.Open = {}  # trips of narrower scopes
+        self._unvalidated = False  # whether the records are valid: looked at when there is time
+
+    @property
+    def document(self) -> Document | None:
+        return self._reader.document
+
+    def update(self, now: datetime) -> None:
+        """Check if anything has changed or is due."""
+        self._check_if_due(now)
+        self._decisions.log(now)
+
+    def update_conditions(self, now: datetime) -> None:
+        """Report what changes by time alone."""
+        if self.document is not None and self._pipeline is not None:
+            self._conditions.update(self.document, self._pipeline.rules, self.found, now)
+
+    def check_once_more(self, now: datetime) -> None:
+        """The last check of `--once`: by now everything is reported and nothing comes after it, so it may wait."""
+        self.board.waits = True
+        self.schedule.look_in(0.0, now)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the last check has done all that follows from it."""
+        return not self.board.is_behind and (self.found is None or not isinstance(self.found.error, Halted))
+
+    def waits_for_writer(self, now: datetime) -> bool:
+        return self.found is None and self._reader.waits_for_writer(now)
+
+    def forget(self) -> None:
+        """Start over: there may be another blackboard now."""
+        self.seen, self.found, self._reader.document, self._open = {}, None, None, {}
+
+    def recover(self, now: datetime) -> None:
+        """After a bug of ours: try again, with nothing that it may have come from."""
+        self._reader.document = None
+        if self._pipeline is not None:
+            self._pipeline.forget()
+        self.schedule.look_in(RETRY, now)
+
+    def clock_was_set_back(self, now: datetime) -> None:
+        self._conditions.look_again()
+        self.schedule.restart(now)
+        self._last_check.restart(now)
+
+    def update_degraded(self, now: datetime) -> None:
+        """`on_degraded: halt`, once something has not worked for a while."""
+        errors = self._notifier.health.errors
+        if self._observe or (self.found is None and not errors):
+            return
+        lasting = [each for each in errors.values() if (now - each.since).total_seconds() >= GRACE]
+        if lasting or not errors:
+            with suppress(LizaError):  # tried again at the next tick
+                done = degraded.see_to(self.board, LizaError(lasting[0].text) if lasting else None, now)
+                if done is not None:
+                    self._notifier.report(EventKind.ALARM, done)
+
+    # --- when to check ----------------------------------------------------------------------------------------------
+
+    def _check_if_due(self, now: datetime) -> None:
+        there = versions(self.paths)
+        pipeline = self._pipeline
+        if pipeline is None or self.reload or there[self.paths.rules] != self.seen.get(self.paths.rules):
+            pipeline = self._load_rules(now)
+        if there != self.seen or self.schedule.is_due(now) or self._lacks_paperwork(there):
+            if there != self.seen:
+                self._changes.await_event(there[self.paths.state])
+                there = versions(self.paths)  # what happened meanwhile has woken us already
+            self.seen = there
+            self.schedule.clear()
+            self._check(pipeline, now)
+        elif self._unvalidated and self.document is not None and not self._changes.is_busy:
+            self._validate(self.document, now)
+
+    def _lacks_paperwork(self, there: Mapping[str, Any]) -> bool:
+        """What was made again and removed once more between two looks seems not to have changed."""
+        is_open = self.found is not None and self.found.trigger is not None
+        if self._observe or not is_open or self.schedule.due is not None:
+            return False
+        return there[self.paths.checkpoint] is None or there[self.paths.report] is None
+
+    def _load_rules(self, now: datetime) -> Pipeline:
+        """The rules in force; where rules.yaml cannot be used, the last good ones, at first the shipped ones."""
+        self.reload = False
+        rules, broken = rules_in_force(self.paths.rules)
+        before = self._pipeline
+        pipeline = before
+        if pipeline is None or broken is None:
+            pipeline = Pipeline(self.board, rules, acts=not self._observe, is_daemon=True)
+        self._pipeline = pipeline
+        if broken is not None:
+            self._notifier.failed("rules", broken, now)
+            return pipeline
+        self._notifier.works("rules")
+        if before is not None:
+            self._notifier.report(EventKind.RELOADED, f"{len(rules.rules)} rules in force")
+        self._notifier.set_active("rules", causes.of_changes(rules))
+        return pipeline
+
+    def _schedule_aging(self, document: Document, rules: RuleSet, now: datetime) -> None:
+        """Some things change by time alone: a silence ends, a lease expires."""
+        if any(each.condition.depends_on_age for each in rules.rules):
+            self.schedule.look_in(AGING, now)
+        for entry in read_silences(document.data.get("silences")):
+            if entry.silence is not None and entry.in_force(now):
+                self.schedule.look_in((entry.silence.until - now).total_seconds(), now)
+
+    # --- one check --------------------------------------------------------------------------------------------------
+
+    def _check(self, pipeline: Pipeline, now: datetime) -> None:
+        for _ in range(_TRIES):
+            with suppress(Outdated):
+                self._check_now(pipeline, now)
+                return
+        self.schedule.look_in(0.0, now)
+
+    def _check_now(self, pipeline: Pipeline, now: datetime) -> None:
+        try:
+            evaluated = pipeline.evaluate(self._reader.read(now), now)
+        except LizaError as error:
+            self._notifier.failed("blackboard", error, now)
+            self.schedule.look_in(0.0 if self._reader.waits_for_writer(now) else GRACE, now)
+            return
+        before, document = self.found, evaluated.document
+        self._last_check.note_change(self._reader.is_foreign(document))
+        self._reader.document = document
+        self.count += 1
+        self.found = self._act(pipeline, evaluated, now)
+        self._notifier.set_targets(pipeline.rules.notify, document.data.get("config"))
+        self._report_overruns(pipeline.rules, now)
+        self._unvalidated = self._notifier.has_looked("problems")
+        if not self._unvalidated:  # the first check: what was reported before must not seem to be over
+            self._validate(document, now)
+        self._conditions.look_again()
+        self._decisions.report(before, self.found, now)
+        self._update_scopes(pipeline.rules, document, now)
+        self._enter_waiting(now)
+        self._schedule_aging(document, pipeline.rules, now)
+
+    def _act(self, pipeline: Pipeline, evaluated: Evaluated, now: datetime) -> Check:
+        """Put the verdict on the sprint into effect; what could not be done is reported, and tried again."""
+        enter = self._last_check.is_due(now)
+        found = pipeline.act(evaluated, now, enter=enter)
+        if found.error is None:
+            self._notifier.works("blackboard")
+        else:
+            self._retry(found.error, now)
+            if isinstance(found.error, LockTimeout) and not found.is_open:
+                return found  # only something to write down, so it is not a failure
+            self._notifier.failed("blackboard", found.error, now)
+        if enter:
+            self._last_check.set_entered(now)
+        elif (left := self._last_check.seconds_left(now)) is not None:
+            self.schedule.look_in(left, now)
+        return found
+
+    def _validate(self, document: Document, now: datetime) -> None:
+        self._unvalidated = False
+        self._notifier.set_active("problems", causes.of_problems(take_snapshot(document, now=now)))
+
+    def _report_overruns(self, rules: RuleSet, now: datetime) -> None:
+        error = overrun(rules, self.paths.rules)
+        if error is None:
+            self._notifier.works("own rules")
+        else:
+            self._notifier.failed("own rules", error, now)
+
+    def _update_scopes(self, rules: RuleSet, document: Document, now: datetime) -> None:
+        """The narrower scopes come after the sprint's: a halt of everyone waits for none of them."""
+        try:
+            now_open = scopes.open_trips(self.board, rules, document, now, self._observe, self._open)
+        except LizaError as error:
+            self._notifier.failed("scopes", error, now)
+            self._retry(error, now)
+            return
+        self._notifier.works("scopes")
+        for each in events.of_scopes(self._open, now_open):
+            self._notifier.report(*each)
+        self._open = now_open
+
+    def _enter_waiting(self, now: datetime) -> None:
+        """Records that wait in the inbox are entered after what is known was acted on; the next check sees them."""
+        if self._observe:
+            return
+        try:
+            found = inbox.enter_waiting(self.board, waits=False)
+        except LizaError:
+            self.schedule.look_in(RETRY, now)  # a lock that is held is not reported: `status` shows what waits
+            return
+        self.has_entered = found.records > 0
+        self._notifier.set_active("inbox", causes.of_inbox(found.problems))
+
+    def _retry(self, error: LizaError, now: datetime) -> None:
+        """At the next tick where another program's lock is all that is in the way."""
+        is_for_the_lock = isinstance(error, LockTimeout) or (isinstance(error, Halted) and error.is_for_the_lock)
+        self.schedule.look_in(self._interval if is_for_the_lock else RETRY, now)

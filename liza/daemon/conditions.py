@@ -1,0 +1,46 @@
+"""Alarms about what changes by time alone: a lease that has expired, a halt that has waited for hours."""
+
+from datetime import datetime
+
+from liza.daemon import causes, escalation, scopes
+from liza.daemon.causes import Ages
+from liza.daemon.notifier import Notifier
+from liza.rules.evaluate import RuleSet, evaluate
+from liza.scopes.sprint.evaluate import Check, snapshot_of
+from liza.store.board import Board
+from liza.store.document import Document
+
+AGING = 10.0  # seconds between two looks
+
+
+class Conditions:
+    """Looks now and then; what is active is reported each time it is due."""
+
+    def __init__(self, board: Board, notifier: Notifier) -> None:
+        self._board = board
+        self._notifier = notifier
+        self._ages = Ages()
+        self._looked: datetime | None = None
+
+    def look_again(self) -> None:
+        """At the next update, however short ago the last look was."""
+        self._looked = None
+
+    def update(self, document: Document, rules: RuleSet, found: Check | None, now: datetime) -> None:
+        if self._looked is None or (now - self._looked).total_seconds() >= AGING or now < self._looked:
+            self._looked = now
+            self._look(document, rules, found, now)
+        self._notifier.report_alarms(now)
+
+    def _look(self, document: Document, rules: RuleSet, found: Check | None, now: datetime) -> None:
+        board, set_active, paths = self._board, self._notifier.set_active, self._board.paths
+        snapshot = snapshot_of(board, document, rules, check=False)
+        board.sweep()
+        set_active("leftovers", causes.of_leftovers(board.stuck))
+        set_active("files", causes.of_files(paths, snapshot, self._ages, now))
+        set_active("alarms", causes.of_rules(evaluate(rules.only_alarms(), snapshot, now)))
+        set_active("scopes", scopes.causes(board, snapshot, rules, now))
+        set_active("decisions", causes.of_decisions(document.data.get("circuit_breaker"), now))
+        set_active("silences", causes.of_silences(document.data.get("silences"), now))
+        trigger, since = found.trigger if found else None, self._ages.since(paths.checkpoint, now)
+        self._notifier.outcome("ESCALATION", escalation.update_page(paths, since, trigger, snapshot, now))

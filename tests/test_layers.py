@@ -16,7 +16,7 @@ MODULES = {
 # From the top to the bottom; a module may import from its own layer and from those below.
 LAYERS = (
     ("cli",),
-    ("api", "doctor"),
+    ("api", "doctor", "status"),
     ("daemon", "run", "replay"),
     ("check",),
     ("scopes",),

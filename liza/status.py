@@ -1,0 +1,120 @@
+"""The state of a blackboard for those who only look: a dry run of the one pipeline, and what lies beside the board."""
+
+import os
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from liza.check import check
+from liza.daemon.lease import facts_of
+from liza.errors import LizaError, Unreadable
+from liza.model import Silence, parse_time
+from liza.rules.evaluate import RuleSet
+from liza.rules.silences import read_silences
+from liza.scopes import engine
+from liza.scopes.inbox import Entered, add_waiting, read_waiting
+from liza.scopes.rules_file import overrun, rules_in_force
+from liza.scopes.scope import Event
+from liza.scopes.sprint import checkpoint
+from liza.scopes.sprint import section as sections
+from liza.scopes.sprint.evaluate import Check
+from liza.store.board import Board
+from liza.store.paths import Paths
+
+_RECENT = 5
+
+
+class State(StrEnum):
+    """The blackboard in a word."""
+
+    OK = "ok"
+    DEGRADED = "degraded"  # it cannot be evaluated fully, or cannot be written
+    HALTED = "halted"  # there is a CHECKPOINT, but no open trip
+    TRIGGERED = "triggered"
+
+
+class Status(NamedTuple):
+    """What is known of a blackboard now."""
+
+    paths: Paths
+    at: datetime
+    rules: RuleSet
+    found: Check  # its `error` is why not all rules could be evaluated
+    halt: checkpoint.Checkpoint | None
+    waiting: Entered  # records in the inbox
+    stopped: tuple[str, ...] = ()  # claims, slices and loops
+    alarms: tuple[str, ...] = ()  # about those that are not stopped
+    due: tuple[Event, ...] = ()  # what the next check would do to them
+
+    @property
+    def section(self) -> Any:
+        return self.found.snapshot.sections.get("circuit_breaker")
+
+    @property
+    def state(self) -> State:
+        if self.found.trigger is not None:  # which may be empty, if a person wrote it
+            return State.TRIGGERED
+        if self.halt is not None:
+            return State.HALTED
+        return State.DEGRADED if self.is_degraded else State.OK
+
+    @property
+    def is_degraded(self) -> bool:
+        return self.found.error is not None or not self.found.snapshot.spans  # no spans: it cannot be written
+
+    @property
+    def is_entered(self) -> bool:
+        """Whether the open trip is in state.yaml; otherwise only its CHECKPOINT is there."""
+        return sections.open_trigger(self.section) is not None
+
+    @property
+    def is_halt_known(self) -> bool:
+        """Whether the CHECKPOINT is of a trip that the blackboard knows, so that `liza resolve` removes it."""
+        return self.halt is not None and sections.knows(self.section, self.halt.trip_id)
+
+    @property
+    def open_for(self) -> float | None:
+        """Seconds since the open trip began, if its time can be read."""
+        begun = parse_time(self.found.trigger.get("timestamp")) if self.found.trigger is not None else None
+        return None if begun is None else max((self.at - begun).total_seconds(), 0.0)
+
+    @property
+    def history(self) -> list[Mapping[str, Any]]:
+        """The most recent entries."""
+        return [dict(entry) for entry in sections.history_of(self.section)[-_RECENT:] if isinstance(entry, Mapping)]
+
+    @property
+    def silences(self) -> list[tuple[Mapping[str, Any], Silence]]:
+        """Each that is in force: as it is written, and as it is understood."""
+        found = read_silences(self.found.snapshot.sections.get("silences"))
+        return [(each.fields, each.silence) for each in found if each.silence is not None and each.in_force(self.at)]
+
+    @property
+    def last_check(self) -> datetime | None:
+        """The last on the blackboard, or of the daemon, which enters only some of its checks there."""
+        entered = self.section.get("last_check") if isinstance(self.section, Mapping) else None
+        times = [parse_time(time) for time in (entered, facts_of(self.paths)[1].get("last_check"))]
+        return max((time for time in times if time is not None), default=None)
+
+
+def read_status(board: Board, at: datetime) -> Status:
+    """Writes nothing. `Unreadable` where the blackboard cannot be evaluated at all, with what waits in the inbox."""
+    rules, broken = rules_in_force(board.paths.rules)
+    try:
+        found = check(board, rules, at, dry_run=True)
+    except Unreadable as error:
+        raise add_waiting(error, board) from None
+    found = found._replace(error=broken or overrun(rules, board.paths.rules))
+    halt, waiting = checkpoint.read(board.paths.checkpoint), read_waiting(board)
+    return _with_scopes(Status(board.paths, at, rules, found, halt, waiting), board)
+
+
+def _with_scopes(status: Status, board: Board) -> Status:
+    rules, at, contents = status.rules, status.at, status.found.snapshot.sections
+    status = status._replace(alarms=tuple(text for _, _, text in engine.alarms(contents, rules, os.environ, at)))
+    try:
+        stopped = engine.open_trips(contents, rules, os.environ) | engine.missing(board, contents)
+        return status._replace(stopped=tuple(stopped.values()), due=engine.due(contents, rules, os.environ, at))
+    except LizaError:
+        return status  # what cannot be evaluated is among the alarms

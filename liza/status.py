@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from liza.check import check
-from liza.daemon.lease import facts_of
+from liza.daemon.status import DaemonStatus, read_daemon
 from liza.errors import LizaError, Unreadable
 from liza.model import Silence, parse_time
 from liza.rules.evaluate import RuleSet
@@ -43,6 +43,7 @@ class Status(NamedTuple):
     found: Check  # its `error` is why not all rules could be evaluated
     halt: checkpoint.Checkpoint | None
     waiting: Entered  # records in the inbox
+    daemon: DaemonStatus
     stopped: tuple[str, ...] = ()  # claims, slices and loops
     alarms: tuple[str, ...] = ()  # about those that are not stopped
     due: tuple[Event, ...] = ()  # what the next check would do to them
@@ -94,7 +95,7 @@ class Status(NamedTuple):
     def last_check(self) -> datetime | None:
         """The last on the blackboard, or of the daemon, which enters only some of its checks there."""
         entered = self.section.get("last_check") if isinstance(self.section, Mapping) else None
-        times = [parse_time(time) for time in (entered, facts_of(self.paths)[1].get("last_check"))]
+        times = [parse_time(time) for time in (entered, self.daemon.facts.get("last_check"))]
         return max((time for time in times if time is not None), default=None)
 
 
@@ -107,7 +108,7 @@ def read_status(board: Board, at: datetime) -> Status:
         raise add_waiting(error, board) from None
     found = found._replace(error=broken or overrun(rules, board.paths.rules))
     halt, waiting = checkpoint.read(board.paths.checkpoint), read_waiting(board)
-    return _with_scopes(Status(board.paths, at, rules, found, halt, waiting), board)
+    return _with_scopes(Status(board.paths, at, rules, found, halt, waiting, read_daemon(board.paths)), board)
 
 
 def _with_scopes(status: Status, board: Board) -> Status:

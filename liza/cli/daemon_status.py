@@ -1,4 +1,4 @@
-"""The daemon of a blackboard as others see it: what `liza watch --status` and `liza status` say of it."""
+"""The daemon of a blackboard in `liza watch --status` and `liza status`."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -8,22 +8,20 @@ from typing import Any
 import click
 
 from liza.cli import show
-from liza.daemon.lease import Seen, facts_of, intruder, state
+from liza.daemon.status import DaemonState, DaemonStatus
 from liza.model import parse_time
-from liza.store.lock import holder
 from liza.store.paths import Paths
 from liza.text import one_line, plural
 
 _ALARMS = 10
 
 
-def lines(paths: Paths) -> Iterator[str]:
-    """The daemon for people, and what it would have them know."""
-    seen, facts = facts_of(paths)
-    yield f"daemon:  {_described(paths, seen, facts)}"
-    if seen is None:
+def lines(daemon: DaemonStatus, paths: Paths) -> Iterator[str]:
+    """The daemon for people, and its alarms."""
+    yield f"daemon:  {_described(daemon, paths)}"
+    if not daemon.is_alive:
         return
-    alarms = facts.get("alarms")
+    alarms = daemon.facts.get("alarms")
     active = [each for each in alarms.values() if isinstance(each, Mapping)] if isinstance(alarms, Mapping) else []
     if active:
         yield f"alarms:  {plural(len(active), 'alarm')} (.liza/alerts.log has all)"
@@ -33,42 +31,41 @@ def lines(paths: Paths) -> Iterator[str]:
         yield f"  {one_line(each.get('text'), 200)}{age}"
 
 
-def warnings(paths: Paths) -> Iterator[str]:
-    """What is wrong with it, and what to do about it."""
-    seen, facts = facts_of(paths)
-    if held := intruder(paths):
-        yield f"{held}; to fix: kill {holder(paths.watch_lock)}, then: liza watch --background"
-    if seen is not None and seen.is_stuck:
-        yield f"it does nothing: kill -9 {seen.pid}, then start another: liza watch --background"
-    if seen is not None and facts.get("last_error"):
-        yield one_line(facts["last_error"], 300)
-    if facts.get("not_sent"):
-        yield f"not delivered: {one_line(facts['not_sent'], 200)}"
+def warnings(daemon: DaemonStatus) -> Iterator[str]:
+    """What is wrong with it, and how to fix it."""
+    if daemon.intruder_text:
+        yield f"{daemon.intruder_text}; to fix: kill {daemon.intruder}, then: liza watch --background"
+    if daemon.is_stuck:
+        yield f"it does nothing: kill -9 {daemon.pid}, then start another: liza watch --background"
+    if daemon.is_alive and daemon.facts.get("last_error"):
+        yield one_line(daemon.facts["last_error"], 300)
+    if daemon.facts.get("not_sent"):
+        yield f"not delivered: {one_line(daemon.facts['not_sent'], 200)}"
 
 
-def _described(paths: Paths, seen: Seen | None, facts: Mapping[str, Any]) -> str:
-    word = state(seen, facts)
-    if seen is None:
+def _described(daemon: DaemonStatus, paths: Paths) -> str:
+    facts = daemon.facts
+    if not daemon.is_alive:
         if not facts:
             return "none (liza watch --background)"
-        how = "ended" if word == "not running" else show.bold("is gone", "red")
+        how = show.bold("is gone", "red") if daemon.state is DaemonState.GONE else "ended"
         return f"process {one_line(facts.get('pid'))} {how} (liza watch --background)"
-    if seen.waits:
+    if daemon.waits:
         folder = one_line(os.path.relpath(paths.folder))
-        return f"{click.style(word, fg='green', bold=True)}, process {seen.pid}, for {folder}/ to be created"
-    parts = [f"process {seen.pid}", one_line(facts.get("backend") or "it cannot write watch.json")]
+        word = click.style(daemon.state, fg="green", bold=True)
+        return f"{word}, process {daemon.pid}, for {folder}/ to be created"
+    parts = [f"process {daemon.pid}", one_line(facts.get("backend") or "it cannot write watch.json")]
     started, checks = parse_time(facts.get("started")), facts.get("checks")
     parts += [f"for {show.span(datetime.now(UTC) - started)}"] if started is not None else []
     parts += [plural(checks, "check")] if isinstance(checks, int) else []
     parts += ["only observing"] if facts.get("observe") else []
-    parts += [f"no heartbeat for {show.span(timedelta(seconds=seen.silent_for))}"] if seen.is_stuck else []
-    colour = "green" if word == "running" else "red"
-    return f"{click.style(word, fg=colour, bold=True)}, {', '.join(parts)}"
+    parts += [f"no heartbeat for {show.span(timedelta(seconds=daemon.silent_for))}"] if daemon.is_stuck else []
+    colour = "green" if daemon.state is DaemonState.RUNNING else "red"
+    return f"{click.style(daemon.state, fg=colour, bold=True)}, {', '.join(parts)}"
 
 
-def as_json(paths: Paths) -> dict[str, Any]:
+def as_json(daemon: DaemonStatus) -> dict[str, Any]:
     """The daemon in the JSON of `liza status`."""
-    seen, facts = facts_of(paths)
     names = ("backend", "health", "last_check", "last_error", "not_sent")
-    known = {name: facts.get(name) for name in names} | ({} if seen is not None else {"health": None})
-    return {"state": state(seen, facts), "pid": seen.pid if seen is not None else None, **known}
+    known = {name: daemon.facts.get(name) for name in names} | ({} if daemon.is_alive else {"health": None})
+    return {"state": daemon.state, "pid": daemon.pid, **known}

@@ -73,7 +73,7 @@ def _json(status: Status) -> None:
         stopped=list(status.stopped),
         concerns=_concerns(status),
         inbox=waiting_counts(status.waiting),
-        daemon=daemon_status.as_json(status.paths),
+        daemon=daemon_status.as_json(status.daemon),
     )
 
 
@@ -130,7 +130,7 @@ def _agents(status: Status) -> None:
 
 
 def _scopes_and_inbox(status: Status) -> None:
-    for line in daemon_status.lines(status.paths):
+    for line in daemon_status.lines(status.daemon, status.paths):
         click.echo(line)
     for text in status.stopped:
         click.echo(f"{show.bold('stopped', 'red')}: {show.short(text, 160)}")
@@ -157,7 +157,7 @@ def _patterns(status: Status) -> None:
 
 
 def _warnings(status: Status) -> None:
-    show.warnings(daemon_status.warnings(status.paths))
+    show.warnings(daemon_status.warnings(status.daemon))
     show.warnings(f"rules.yaml: {change}" for change in status.rules.changes)
     show.warnings(status.found.verdict.warnings)
     if count := len(status.found.snapshot.problems):

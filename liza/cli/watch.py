@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,13 +16,15 @@ from liza.cli.group import common, root_of
 from liza.cli.live import View
 from liza.daemon import background
 from liza.daemon.daemon import Options, Watcher
-from liza.daemon.lease import Taken, facts_of, state
 from liza.daemon.notifier import Event, EventKind
-from liza.errors import LizaError, NoBlackboard, WrongUsage
+from liza.daemon.status import DaemonState, read_daemon
+from liza.errors import NoBlackboard, WrongUsage
 from liza.model import format_time
 from liza.store.locate import FOLDER
 from liza.store.paths import Paths, find
-from liza.text import printable, shell_quoted
+from liza.text import printable
+
+_EXIT_CODES = {DaemonState.RUNNING: 0, DaemonState.WAITING: 0, DaemonState.DEGRADED: 4, DaemonState.STUCK: 4}
 
 
 @click.command("watch")
@@ -129,43 +130,8 @@ def _foreground(paths: Paths, options: Options, as_json: bool) -> int:
             _line(each)  # what happened stays on the terminal
 
 
-_HINT = " hint: "  # between what the daemon says when it cannot begin, and how to fix it
-
-
 def _start(paths: Paths, options: Options, as_json: bool) -> int:
-    def work(say: Callable[[str], None]) -> int:
-        log = background.Log(paths.watch_log)
-        told_once: list[str] = []
-
-        def tell(event: Event) -> None:
-            log.write(_plain(event))
-            if event.kind in (EventKind.STARTED, EventKind.WAITING) and not told_once:
-                told_once.append("ready")  # the pipe is closed by it, and its number may be another file's then
-                say(f"ready {os.getpid()}")
-
-        try:
-            return _watch(Watcher(paths, options, tell))
-        except Taken as error:
-            say(f"{error.message}{_HINT}{error.hint}")  # the log is that of the one which has it
-            return error.exit_code
-        except LizaError as error:
-            say(f"{error}{_HINT}{error.hint or f'see: tail {shell_quoted(paths.watch_log)}'}")
-            log.write(f"{format_time(datetime.now(UTC))}  ended      {error.message}")
-            return error.exit_code
-        except Exception as error:  # noqa: BLE001 - its traceback is seen nowhere else: it must be in the log
-            import traceback
-
-            say(f"a bug in liza: {error}{_HINT}please report it with the end of {paths.watch_log}")
-            log.write(traceback.format_exc())
-            return 70
-
-    said = background.detach(work)
-    if not said.startswith("ready "):
-        from liza.errors import Refused
-
-        why, _, hint = said.partition(_HINT)
-        raise Refused(why, hint=hint or f"see: tail {shell_quoted(paths.watch_log)}")
-    pid = int(said.split()[1])
+    pid = background.start(paths, lambda on_event: _watch(Watcher(paths, options, on_event)))
     if as_json:
         envelope.write("watch", "started", pid=pid, log=os.path.relpath(paths.watch_log))
     elif os.path.isdir(paths.folder):
@@ -201,15 +167,14 @@ def _stop(paths: Paths, as_json: bool) -> int:
 
 
 def _status(paths: Paths, as_json: bool) -> int:
-    seen, facts = facts_of(paths)
-    word = state(seen, facts)
+    daemon = read_daemon(paths)
     if as_json:
-        envelope.write("watch", word, pid=seen.pid if seen else None, daemon=facts)
+        envelope.write("watch", daemon.state, pid=daemon.pid, daemon=daemon.facts)
     else:
-        for line in daemon_status.lines(paths):
+        for line in daemon_status.lines(daemon, paths):
             click.echo(line)
-        show.warnings(daemon_status.warnings(paths))
-    return {"running": 0, "waiting": 0, "degraded": 4, "stuck": 4}.get(word, 1)
+        show.warnings(daemon_status.warnings(daemon))
+    return _EXIT_CODES.get(daemon.state, 1)
 
 
 def _print_unit(paths: Paths) -> int:
@@ -238,12 +203,8 @@ def _bytes_of(char: str) -> str:
 # --- printing --------------------------------------------------------------------------------------------------------
 
 
-def _plain(event: Event) -> str:
-    return f"{format_time(event.at)}  {event.kind:<9}  {show.short(event.text, 400)}"
-
-
 def _line(event: Event) -> None:
-    click.echo(_plain(event))
+    click.echo(event.line)
     sys.stdout.flush()
 
 

@@ -1,74 +1,86 @@
-"""A daemon without a terminal: detached, its words in a log that does not grow for ever."""
+"""A daemon without a terminal: started, and ended."""
 
+import json
 import os
 import signal
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NoReturn
+from datetime import UTC, datetime
+from typing import Any, NoReturn
 
-from liza.daemon.lease import look
-from liza.errors import Refused
-from liza.store import files
+from liza.daemon.lease import Taken
+from liza.daemon.notifier import Event, EventKind
+from liza.daemon.rotating_log import RotatingLog
+from liza.daemon.status import read_daemon
+from liza.errors import LizaError, Refused
+from liza.model import format_time
 from liza.store.daemon_process import is_process_running
 from liza.store.lock import holder
 from liza.store.paths import Paths
 from liza.text import shell_quoted
 
-LARGEST = 1_000_000  # bytes of the log, after which it begins anew; one old one is kept
-KEPT = 200  # lines
-LONGEST = 1000  # characters of a line that is kept
 _PATIENCE = 15.0
 
-
-class Log:
-    """A text file that is begun anew when it has become large."""
-
-    def __init__(self, path: str, keeps: Callable[[str], bool] = lambda line: False) -> None:
-        self.path = path
-        self.keeps = keeps  # which lines are taken along when it is begun anew, at most KEPT of them
-
-    def write(self, line: str) -> str | None:
-        """Add a line; why not, if it cannot be done, which is no reason to stop watching.
-
-        Agents can write beside it: a FIFO must not make the daemon wait, nor a link let it write anywhere else.
-        """
-        try:
-            kept: list[str] = []
-            with suppress(FileNotFoundError):
-                if os.lstat(self.path).st_size > LARGEST:
-                    kept = self._kept()
-                    os.replace(self.path, f"{self.path}.1")
-            with open(self.path, "a", encoding="utf-8", errors="backslashreplace", opener=files.open_fd) as file:
-                file.write("".join(f"{each}\n" for each in (*kept, line)))
-        except OSError as error:
-            return error.strerror or type(error).__name__
-        return None
-
-    def _kept(self) -> list[str]:
-        with open(self.path, encoding="utf-8", errors="backslashreplace", opener=files.open_fd) as file:
-            return [line.rstrip("\n")[:LONGEST] for line in file if self.keeps(line)][-KEPT:]
+Announce = Callable[..., None]  # its fields reach the process that started the daemon; called once
 
 
-def detach(work: Callable[[Callable[[str], None]], int]) -> str:
-    """Run `work` in a process of its own, without a terminal; what it says first: "ready", or why it cannot begin.
+def start(paths: Paths, watch: Callable[[Callable[[Event], None]], int]) -> int:
+    """Call `watch` in a process of its own, which logs its events; the pid. `Refused` if it could not begin."""
+    answer = _detach(lambda announce: _watch(paths, watch, announce))
+    if "pid" not in answer:
+        why = answer.get("why") or "it ended before it had begun"
+        raise Refused(str(why), hint=answer.get("hint") or f"see: tail {shell_quoted(paths.watch_log)}")
+    return int(answer["pid"])
 
-    `work` is given a function to say that with.
-    """
+
+def _watch(paths: Paths, watch: Callable[[Callable[[Event], None]], int], announce: Announce) -> int:
+    log = RotatingLog(paths.watch_log)
+    has_begun = False
+
+    def on_event(event: Event) -> None:
+        nonlocal has_begun
+        log.write(event.line)
+        if event.kind in (EventKind.STARTED, EventKind.WAITING) and not has_begun:
+            has_begun = True  # the pipe is closed by it, and its number may be another file's then
+            announce(pid=os.getpid())
+
+    try:
+        return watch(on_event)
+    except Taken as error:
+        announce(why=error.message, hint=error.hint)  # the log is that of the daemon which has it
+        return error.exit_code
+    except LizaError as error:
+        announce(why=str(error), hint=error.hint)
+        log.write(f"{format_time(datetime.now(UTC))}  ended      {error.message}")
+        return error.exit_code
+    except Exception as error:  # noqa: BLE001 - its traceback is seen nowhere else: it must be in the log
+        import traceback
+
+        announce(why=f"a bug in liza: {error}", hint=f"please report it with the end of {paths.watch_log}")
+        log.write(traceback.format_exc())
+        return 70
+
+
+def _detach(work: Callable[[Announce], int]) -> dict[str, Any]:
+    """Run `work` in a process of its own, without a terminal; what it announces."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
         _become_daemon(work, writing)
     os.close(writing)
-    with open(reading, encoding="utf-8", errors="replace") as answer:
-        said = answer.readline().strip()
+    with open(reading, encoding="utf-8", errors="replace") as pipe:
+        answer = pipe.readline()
     os.waitpid(child, 0)
-    return said or "it ended before it had begun"
+    with suppress(ValueError):
+        announced = json.loads(answer)
+        return announced if isinstance(announced, dict) else {}
+    return {}
 
 
-def _become_daemon(work: Callable[[Callable[[str], None]], int], writing: int) -> NoReturn:
+def _become_daemon(work: Callable[[Announce], int], writing: int) -> NoReturn:
     code = 70
     try:
         os.setsid()  # no longer of the terminal, whose hang-up would end it
@@ -78,12 +90,12 @@ def _become_daemon(work: Callable[[Callable[[str], None]], int], writing: int) -
         for stream in (0, 1, 2):
             os.dup2(nothing, stream)
 
-        def say(word: str) -> None:
+        def announce(**fields: object) -> None:
             with suppress(OSError):
-                os.write(writing, f"{' '.join(word.split())}\n".encode())
+                os.write(writing, (json.dumps(fields) + "\n").encode())
                 os.close(writing)
 
-        code = work(say)
+        code = work(announce)
     finally:
         sys.stdout.flush()
         os._exit(code)
@@ -91,14 +103,14 @@ def _become_daemon(work: Callable[[Callable[[str], None]], int], writing: int) -
 
 def stop(paths: Paths) -> int | None:
     """End the daemon of a blackboard; its process number, or None if there was none. It finishes what it has begun."""
-    seen = look(paths)
-    if seen is None:
+    daemon = read_daemon(paths)
+    if not daemon.is_alive:
         return None
-    # Whoever holds the lock, by the kernel's word: what watch.json says may be anybody's process.
-    pid = seen.pid if seen.waits else holder(paths.watch_lock)
-    if pid is None and seen.facts.get("pid") == seen.pid and is_process_running(seen.facts):
+    # The process that holds the lock, by the kernel's word: watch.json may name any process.
+    pid = daemon.pid if daemon.waits else holder(paths.watch_lock)
+    if pid is None and daemon.facts.get("pid") == daemon.pid and is_process_running(daemon.facts):
         raise Refused(
-            f"process {seen.pid} watches, but does not hold {paths.watch_lock}", hint=f"see: ps -fp {seen.pid}"
+            f"process {daemon.pid} watches, but does not hold {paths.watch_lock}", hint=f"see: ps -fp {daemon.pid}"
         )
     if pid is None or pid <= 1:
         hint = f"fuser -v {shell_quoted(paths.watch_lock)}"
@@ -108,9 +120,9 @@ def stop(paths: Paths) -> int | None:
     except ProcessLookupError:
         return pid
     except PermissionError:
-        raise Refused(f"process {pid} is somebody else's", hint=f"ask its owner to run: kill {pid}") from None
+        raise Refused(f"process {pid} belongs to another user", hint=f"ask its owner to run: kill {pid}") from None
     started = time.monotonic()
-    while look(paths) is not None:
+    while read_daemon(paths).is_alive:
         if time.monotonic() - started > _PATIENCE:
             raise Refused(f"process {pid} has not ended after {_PATIENCE:g} s", hint=f"kill -9 {pid}")
         time.sleep(0.02)

@@ -53,6 +53,11 @@ class Changes:
         return self._observer is not None
 
     @property
+    def lacks_events(self) -> bool:
+        """Whether it polls though it was not asked to."""
+        return not self.listens and not self._poll
+
+    @property
     def backend(self) -> str:
         return "inotify" if self.listens else f"polling ({self.why_polling or 'not started'})"
 

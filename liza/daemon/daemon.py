@@ -216,6 +216,7 @@ class Watcher:
             "started": format_time(self.started),
             "interval": self.options.interval,
             "backend": self.changes.backend,
+            "no_events": self.changes.lacks_events,
             "observe": self.options.observe,
             "last_check": format_time(self.found.verdict.checked_at) if self.found else None,
             "checks": self.checker.count,

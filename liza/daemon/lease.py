@@ -10,18 +10,15 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from liza.errors import Refused
 from liza.store import files
-from liza.store.daemon_process import is_daemon, is_process_running, read_watch_facts
+from liza.store.daemon_process import is_daemon, read_watch_facts
 from liza.store.files import write_atomically
-from liza.store.lock import command_of, holder, is_locked
+from liza.store.lock import command_of, holder
 from liza.store.paths import Paths
 
-LONGEST_TICK = 3600.0
-STUCK = 10.0  # seconds without a heartbeat after which a daemon is not doing its work
 _PATIENCE = 0.5  # for somebody who only looks whether the lock is taken
 _POLL = 0.02
 _OFTEN = 100  # times that a daemon moves something aside before it gives up
@@ -93,7 +90,7 @@ class Lease:
         """Where there is no blackboard yet: let others see who waits for it. `Taken` if somebody does already."""
         if self._waiting is not None:
             return
-        lock = _waiting_lock(self.paths)
+        lock = waiting_lock(self.paths)
         with contextlib.suppress(OSError):  # it can be waited for all the same, only unseen
             os.makedirs(os.path.dirname(lock), 0o700, exist_ok=True)
             fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -150,7 +147,7 @@ class Lease:
             self._fd = None
 
 
-def _waiting_lock(paths: Paths) -> str:
+def waiting_lock(paths: Paths) -> str:
     """Among the user's own files, since there is no folder of the blackboard yet; never unlinked, and empty."""
     return own_file(paths, "waiting", ".lock")
 
@@ -167,64 +164,3 @@ def _is_at(fd: int, path: str) -> bool:
         return os.path.samestat(os.fstat(fd), os.lstat(path))
     except OSError:
         return False
-
-
-class Seen(NamedTuple):
-    """The daemon of a blackboard, as others see it."""
-
-    pid: int | None
-    silent_for: float  # seconds since its last heartbeat
-    facts: dict[str, Any]  # what it last said of itself
-    waits: bool = False  # for a blackboard that is not there
-    proven: bool = True  # it holds the lock and is the process that watch.json names
-
-    @property
-    def is_stuck(self) -> bool:
-        interval = self.facts.get("interval")  # anybody may have written there
-        if not isinstance(interval, int | float) or not 0 <= interval <= LONGEST_TICK:
-            interval = 0.0
-        return self.silent_for > STUCK + interval
-
-
-def look(paths: Paths) -> Seen | None:
-    """The daemon that watches now, or None."""
-    if not os.path.isdir(paths.folder) and is_locked(lock := _waiting_lock(paths)):
-        return Seen(holder(lock), 0.0, {}, waits=True)
-    facts = read_watch_facts(paths)
-    names_one = isinstance(facts.get("pid"), int)
-    if is_locked(paths.watch_lock):
-        pid = holder(paths.watch_lock)
-        proven = names_one and (
-            pid is None or is_daemon(pid, facts, paths)
-        )  # on other machines nobody knows the number
-        if proven or not names_one:  # one that says nothing of itself may be on a full disk
-            with contextlib.suppress(OSError):
-                # Also one that is ahead is none: a daemon whose clock was set back beats again a tick later.
-                silent = abs(time.time() - os.lstat(paths.watch_lock).st_mtime)
-                return Seen(pid, silent, facts, proven=proven)
-    return Seen(facts["pid"], 0.0, facts, proven=False) if is_process_running(facts) else None
-
-
-def intruder(paths: Paths) -> str | None:
-    """Another process than the daemon that holds its lock, in words."""
-    pid = holder(paths.watch_lock)
-    if pid is None or is_daemon(pid, read_watch_facts(paths), paths):
-        return None
-    return f"process {pid} ({command_of(pid)}) holds watch.lock, and is not known to be a daemon"
-
-
-def state(seen: Seen | None, facts: Mapping[str, Any]) -> str:
-    """The daemon in a word: running, waiting, degraded, stuck, gone (it ended without a word), or not running."""
-    if seen is None:
-        return "gone" if facts and facts.get("health") != "stopped" else "not running"
-    if seen.waits:
-        return "waiting"
-    # One that lives and says nothing of itself cannot write: the disk is full, or it is not allowed to.
-    is_well = facts and facts.get("health") not in ("degraded", "stopped")
-    return "stuck" if seen.is_stuck else "running" if is_well and seen.proven else "degraded"
-
-
-def facts_of(paths: Paths) -> tuple[Seen | None, dict[str, Any]]:
-    """The daemon, if there is one, and what it or the last one said of itself."""
-    seen = look(paths)
-    return seen, seen.facts if seen is not None else read_watch_facts(paths)

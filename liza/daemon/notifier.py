@@ -12,9 +12,9 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from liza.daemon.alarms import Alarms, Cause, Reported
-from liza.daemon.background import Log
 from liza.daemon.health import Health
 from liza.daemon.lease import Lease
+from liza.daemon.rotating_log import RotatingLog
 from liza.daemon.seal import BROKEN, Seal
 from liza.errors import LizaError
 from liza.model import format_time
@@ -57,6 +57,10 @@ class Event(NamedTuple):
     at: datetime
     kind: EventKind
     text: str
+
+    @property
+    def line(self) -> str:
+        return f"{format_time(self.at)}  {self.kind:<9}  {one_line(self.text, 400)}"
 
 
 class Notice(NamedTuple):
@@ -226,9 +230,9 @@ class Notifier:
         self._tell_all(EventKind.RECOVERED, [f"it works again; it was: {text}" for text in over])
 
 
-def alerts_log(path: str) -> Log:
+def alerts_log(path: str) -> RotatingLog:
     """The lines for people; however many there are, those about trips stay."""
-    return Log(path, keeps=_is_about_a_trip)
+    return RotatingLog(path, keeps=_is_about_a_trip)
 
 
 def _is_about_a_trip(line: str) -> bool:

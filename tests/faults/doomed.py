@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from liza.cli import main
-from liza.daemon import background
+from liza.daemon import rotating_log
 from liza.notify.message import Message
 from liza.notify.webhook import Webhook
 from liza.store.versions import identity
@@ -59,7 +59,7 @@ if __name__ == "__main__":
     moment, number, when, epitaph, *arguments = sys.argv[1:]
     doom = Doom(moment, int(number), when, epitaph, os.path.join(arguments[1], ".liza", "state.yaml"))
     at_the_message(doom)
-    steps.MODULES = (*steps.MODULES, *steps.BREAKER, background)
+    steps.MODULES = (*steps.MODULES, *steps.BREAKER, rotating_log)
     sys.argv = [os.path.join(os.path.dirname(sys.executable), "liza"), *arguments]
     with steps.around_each(doom):
         code = main.main()

@@ -47,9 +47,10 @@ fmt: install
 packs: install
 	$(BIN)/python -m tests.rules.parse_packs
 
-# Renew what people see, after a change that was meant: every `--help`, and the transcripts. Read the diff before a commit.
+# Renew what people see, after a change that was meant: every `--help`, docs' table of anomaly types, the transcripts. Read the diff before a commit.
 snapshots: install
 	$(BIN)/python -m tests.cli.help
+	$(BIN)/python -m tests.docs.schema
 	$(BIN)/python -m tests.transcript
 
 # Slow tests: kill -9, races, full disks, and generated cases with a large budget.

@@ -14,25 +14,7 @@ from liza.text import plural, text_of
 # The types of mappings in facts. isinstance() with the abstract Mapping is ten times slower, on a hot path.
 MAPPINGS = (dict, MappingProxyType)
 
-# Each type of anomaly with the details that its pattern reads; `a|b` is satisfied by either. The schema requires them,
-# and a fingerprint covers them.
-ANOMALY_DETAILS: dict[str, tuple[str, ...]] = {
-    "retry_loop": ("count", "error_pattern"),
-    "trade_off": ("what", "why", "debt_created"),
-    "spec_ambiguity": ("spec_ref",),
-    "external_blocker": ("blocker_service",),
-    "assumption_violated": ("assumption", "reality"),
-    "scope_deviation": (),
-    "workaround": ("root_cause|what",),
-    "debt_created": (),
-    "spec_changed": (),
-    "hypothesis_exhaustion": (),
-    "spec_gap": ("spec_ref",),
-    "review_deadlock": (),
-    "system_ambiguity": ("protocol_section", "question"),
-}
-# Details that a pattern also reads where a record has them.
-OPTIONAL_DETAILS: dict[str, tuple[str, ...]] = {"trade_off": ("root_cause",), "scope_deviation": ("root_cause|what",)}
+Path = tuple[str | int, ...]  # of a value, from the top of its file
 SKEW = timedelta(minutes=5)  # how far the clocks of two machines may differ; a time further ahead is in the future
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -58,7 +40,7 @@ class Problem(NamedTuple):
 class Fault(NamedTuple):
     """What is wrong with a value, and its path from the top of its file; a `Problem` once that is located."""
 
-    path: tuple[str | int, ...]
+    path: Path
     message: str
     hint: str | None = None
     level: str = "error"

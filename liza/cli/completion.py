@@ -116,9 +116,9 @@ def _rules(root: str | None) -> Iterable[str]:
 
 
 def _types(root: str | None) -> Iterable[str]:
-    from liza.model import ANOMALY_DETAILS
+    from liza.schema import anomalies
 
-    return ANOMALY_DETAILS
+    return anomalies.TYPES
 
 
 _FILES = ("DIR", "FILE", "LEDGER.md", "REPORT.xml")

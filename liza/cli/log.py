@@ -1,9 +1,13 @@
 """`liza log anomaly` and `liza log entry`."""
 
+from inspect import cleandoc
+from typing import Any
+
 import click
 
 from liza.cli import record_options
 from liza.cli.group import Family, common, root_of
+from liza.schema import anomalies
 
 
 @click.group("log", cls=Family)
@@ -18,6 +22,14 @@ def command() -> None:
     """
 
 
+def _with_types(function: Any) -> Any:
+    """The help of the command with the table of the types."""
+    rows = "\n".join(f"  {name:<22} {needed}".rstrip() for name, needed, _ in anomalies.rows())
+    table = f"Types, and the details that their patterns need:\n{rows}"
+    function.__doc__ = cleandoc(function.__doc__).replace("{types}", table)
+    return function
+
+
 @command.command("anomaly")
 @click.option("--type", metavar="TYPE", help="What kind: one of these, or your own.")
 @click.option("--task", metavar="ID", help="The task it happened on.")
@@ -29,26 +41,14 @@ def command() -> None:
 @click.argument("words", metavar="[KEY=VALUE]...", nargs=-1)
 @common
 @click.pass_context
+@_with_types
 def anomaly(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **options: str | None) -> int:
     """Append one anomaly, checked, under the lock.
 
     Details are given as KEY=VALUE; KEY=@FILE takes the text of a file, KEY=- that of standard input.
 
     \b
-    Types, and the details that their patterns need:
-      retry_loop             count, error_pattern
-      trade_off              what, why, debt_created
-      spec_ambiguity         spec_ref
-      external_blocker       blocker_service
-      assumption_violated    assumption, reality
-      scope_deviation
-      workaround             root_cause or what
-      debt_created
-      spec_changed
-      hypothesis_exhaustion
-      spec_gap               spec_ref
-      review_deadlock
-      system_ambiguity       protocol_section, question
+    {types}
 
     \b
     Examples:

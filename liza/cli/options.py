@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from liza.errors import WrongUsage
 from liza.model import parse_time
 from liza.rules.evaluate import RuleSet
-from liza.rules.load import is_window
+from liza.schema.rules import window as window_kind
+from liza.text import value_text
 
 
 def moment(text: str | None) -> datetime:
@@ -70,9 +71,8 @@ def _said(raw: bytes, option: str) -> str:
 def adjusted(rules: RuleSet, exact: bool, window: str | None) -> RuleSet:
     """The rules as --exact and --window ask for them."""
     if window is not None:
-        if not is_window(window):
-            hint = "one of: current_sprint, all, a duration like 24h, 'last 50'"
-            raise WrongUsage(f"--window: expected a window, got {window!r}", hint=hint)
+        if (expected := window_kind(window)) is not None:
+            raise WrongUsage(f"--window: expected {expected}, got {value_text(window)}")
         own = tuple(each._replace(rule=each.rule._replace(window=None)) for each in rules.rules)
         rules = rules._replace(window=window, rules=own)
     return rules._replace(exact=rules.exact or exact)

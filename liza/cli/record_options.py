@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from liza.errors import Refused, WrongUsage
-from liza.model import ANOMALY_DETAILS
+from liza.schema import anomalies
 from liza.scopes.sprint.record import Added, add_entry, stamped
 from liza.store.board import Board
 from liza.store.parser import BadYaml, load
@@ -17,10 +17,6 @@ Options = Mapping[str, str | None]
 
 _VALUE = re.compile(r"\s*|~|null|true|false|[-+]?(?:\d|\.\d|\.inf)[\w.+-]*|\.nan", re.IGNORECASE)
 _LINES = 40  # of a record, how many are printed
-
-# Details that are numbers or flags; the others that a pattern needs are texts, whatever they look like.
-_NOT_TEXT = {"count", "debt_created"}
-_TEXT = {name for names in ANOMALY_DETAILS.values() for each in names for name in each.split("|")} - _NOT_TEXT
 
 
 def anomaly(root: str | None, options: Options, words: Sequence[str], as_json: bool) -> int:
@@ -76,7 +72,7 @@ def details(words: Sequence[str]) -> dict[str, Any]:
         elif text.startswith("@"):
             found[key] = _file(key, text[1:])
         else:
-            found[key] = value(text, as_text=key in _TEXT)
+            found[key] = value(text, as_text=key in anomalies.TEXTS)
     return found
 
 

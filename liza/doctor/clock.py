@@ -9,7 +9,7 @@ import liza
 from liza.doctor.finding import Finding, Level
 from liza.doctor.machine import probe
 from liza.errors import LizaError
-from liza.model import file_time, format_time, parse_time
+from liza.model import Path, file_time, format_time, parse_time
 from liza.store.board import Board
 from liza.store.document import Document, parse_log
 from liza.store.paths import Paths
@@ -22,8 +22,6 @@ PAST = frozenset(
 _TOLERATED = timedelta(seconds=60)  # between the clocks of two machines
 _COARSE = timedelta(seconds=2)  # what file systems round to
 _NTP = "timedatectl set-ntp true"
-
-Path = tuple[str | int, ...]
 
 
 def clock(paths: Paths, now: datetime) -> Iterator[Finding]:

@@ -8,11 +8,10 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import chain, count
 from typing import Any
 
-from liza.model import Fault
+from liza.model import Fault, Path
 from liza.notify.desktop import Desktop
 from liza.notify.file import File, is_inside_project
 from liza.notify.webhook import FORMATS, Webhook, is_webhook_url
-from liza.store.document import Path
 from liza.text import suggestion, value_text
 
 Target = Webhook | File | Desktop

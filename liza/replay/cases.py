@@ -17,11 +17,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from liza.errors import Unreadable
-from liza.model import Problem, format_time, parse_duration, parse_time
+from liza.model import Path, Problem, format_time, parse_duration, parse_time
 from liza.replay.playback import CHECK, RECORD, RESOLVE, SET, Event, Played, Trip, play
 from liza.rules.evaluate import RuleSet
 from liza.rules.same import same_key
-from liza.store.document import Document, Path, parse
+from liza.store.document import Document, parse
 from liza.store.versions import read_stable
 from liza.text import closest_match, value_text
 

@@ -10,16 +10,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from liza.model import ANOMALY_DETAILS, MAPPINGS, OPTIONAL_DETAILS, Number, Record
+from liza.model import MAPPINGS, Number, Record
+from liza.schema import anomalies
 
 DIGITS = 12
 LEGACY_DIGITS = 8
 _NOTES = 8  # details of a record that are each taken for a note; an agent may have written thousands
 _IDENTITY = ("timestamp", "task", "reporter", "type")
-_DECLARED = {
-    kind: tuple(name for each in (*needed, *OPTIONAL_DETAILS.get(kind, ())) for name in each.split("|"))
-    for kind, needed in ANOMALY_DETAILS.items()
-}
+_DECLARED = {name: each.declared for name, each in anomalies.TYPES.items()}
 _MARK = re.compile(r"first (\d{1,12}) (\w+)(?:; )?")
 
 

@@ -7,38 +7,17 @@ misspelt `conditon` would otherwise be a rule that never fires.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from liza.model import Problem, Rule, parse_duration
+from liza.model import Path, Problem, Rule
 from liza.rules.conditions import BadRule, Condition
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.parsed_packs import TREES
 from liza.rules.syntax_tree import BadCondition, Node
-from liza.schema import rules as blocks
-from liza.schema.severities import SEVERITIES
+from liza.schema import rules as schema
+from liza.schema.walker import walk
 from liza.text import closest_match, value_text
 
-ACTIONS = ("CHECKPOINT", "FREEZE", "STOP", "OPEN", "ALERT")
 # What stops less than the sprint is for the protocol of that scope.
 PROTOCOLS = {"FREEZE": "disputes", "STOP": "attempts", "OPEN": "loops"}
-_WORDS = {
-    "severity": tuple(SEVERITIES),
-    "action": ACTIONS,
-    "mode": ("act", "observe"),
-    "rearm": ("fresh", "any_new"),
-}
-_TEXTS = ("name", "description", "condition", "summary")
-RULE_KEYS = (*_TEXTS, *_WORDS, "window", "params", "enabled")
-# The blocks that other parts of liza read are known here, so that one file can hold everything.
-FILE_KEYS: dict[str, type[Any]] = {
-    "window": str, "rules": list, "params": dict, "matching": str, "profile": str,
-    "notify": dict, "stagnation": dict, "circuit_breaker": dict, "alarms": bool, "protocol": str, "disputes": dict,
-    "fixed": list, "limits": dict, "on_degraded": str,
-}  # fmt: skip
-
-ON_DEGRADED = ("report", "halt")
-
-_KINDS: dict[type[Any], str] = {str: "a word", list: "a list", dict: "a mapping", bool: "true or false"}
-
-Path = tuple[str | int, ...]
 
 
 class Source(NamedTuple):
@@ -94,7 +73,7 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
     settings: dict[str, Any] = {}
     for file in (*files, *([mine] if mine else [])):
         settings |= {key: file.data[key] for key in ("window", "matching") if key in file.data}
-    settings_of_protocols = {key: mine.data[key] for key in blocks.BLOCKS if key in mine.data} if mine else {}
+    settings_of_protocols = {key: mine.data[key] for key in schema.BLOCKS if key in mine.data} if mine else {}
     changes = [*_changed_settings(files, mine), *_changed_rules(shipped, everything)] if mine else []
     return RuleSet(
         tuple(compiled),
@@ -102,7 +81,7 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
         settings.get("window", "current_sprint"),
         settings.get("matching") == "exact",
         tuple(alarms),
-        (*changes, *blocks.changed_settings(settings_of_protocols)),
+        (*changes, *schema.changed_settings(settings_of_protocols)),
         mine.data.get("notify") or {} if mine else {},
         {home: tuple(rules) for home, rules in scoped.items()},
         settings_of_protocols,
@@ -215,14 +194,26 @@ class _File:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.data: dict[str, Any] = {}
-        self.rules: list[tuple[int, Mapping[str, Any]]] = []
         self.problems: list[Problem] = []
         self.faulty: set[Path] = set()
-        for key, value in source.data.items():
-            self.top(key, value)
-        for index, given in enumerate(self.data.get("rules") or ()):
-            self.rule(index, given)
+        for fault in walk(source.data, (), schema.FILE):
+            self.wrong(fault.path, f"{self._whose(fault.path)}{fault.message}", fault.hint)
+        # Of a faulty block nothing is used, of a faulty rule the fields without a fault.
+        self.data = {
+            key: value for key, value in source.data.items() if value is not None and not self.is_faulty((key,))
+        }
+        self.rules: list[tuple[int, Mapping[str, Any]]] = []
+        given = source.data.get("rules")
+        for index, rule in enumerate(given if isinstance(given, list) else ()):
+            if isinstance(rule, Mapping):
+                self.rule(index, rule)
+
+    def _whose(self, path: Path) -> str:
+        """`rule own: ` for a path inside a rule that has a name."""
+        if len(path) < 3 or path[0] != "rules" or path[2] == "name":
+            return ""
+        name = value_text(self.source.data["rules"][path[1]].get("name")).strip("'")
+        return f"rule {name}: "
 
     def problem(self, path: Path, message: str, hint: str | None = None, offset: int | None = None) -> Problem:
         line, column = self.source.locate(path, offset)
@@ -232,93 +223,18 @@ class _File:
         self.faulty.add(path)
         self.problems.append(self.problem(path, message, hint))
 
-    def top(self, key: str, value: Any) -> None:
-        if key not in FILE_KEYS:
-            meant = closest_match(key, tuple(FILE_KEYS))
-            hint = f"did you mean {meant}?" if meant else f"known are: {', '.join(FILE_KEYS)}"
-            self.wrong((key,), f"the key {value_text(key)} is not known", hint)
-        elif value is None:
-            return
-        elif not isinstance(value, FILE_KEYS[key]):
-            self.wrong((key,), f"{key} is {value_text(value)}, expected is {_KINDS[FILE_KEYS[key]]}")
-        elif key == "window":
-            if self.window((key,), value):
-                self.data[key] = value
-        elif key == "matching" and value not in ("similar", "exact"):
-            word = closest_match(value, ("similar", "exact"))
-            meant = f"did you mean {word}?" if word else None
-            self.wrong((key,), f"matching is {value_text(value)}, expected is similar or exact", meant)
-        elif key == "on_degraded" and value not in ON_DEGRADED:
-            hint = "report (the default), or halt: agents are halted for as long as the blackboard cannot be judged"
-            self.wrong((key,), f"on_degraded: expected report or halt, got {value_text(value)}", hint)
-        elif key == "params":
-            self.data[key] = self.params((key,), value)
-        elif key in blocks.BLOCKS and (found := list(blocks.check_block(key, value))):
-            for fault in found:
-                self.wrong(fault.path, fault.message, fault.hint)
-        else:
-            self.data[key] = value
+    def is_faulty(self, path: Path) -> bool:
+        """Whether something is wrong at this path or below it."""
+        return any(each[: len(path)] == path for each in self.faulty)
 
-    def rule(self, index: int, given: Any) -> None:
+    def rule(self, index: int, given: Mapping[str, Any]) -> None:
         path: Path = ("rules", index)
-        if not isinstance(given, Mapping):
-            self.wrong(path, f"a rule is a mapping with a name, this is {value_text(given)}")
+        if self.is_faulty((*path, "name")):
             return
-        name = given.get("name")
-        usable = {key: value for key, value in given.items() if self.key(path, value_text(name), key, value)}
-        if not isinstance(name, str) or not name.replace("-", "_").isidentifier():
-            self.wrong((*path, "name"), f"name is {value_text(name)}, expected is a word like retry_cluster")
-        elif any(name == other["name"] for _, other in self.rules):
-            self.wrong((*path, "name"), f"the rule {name} is already in this file")
-        else:
-            self.rules.append((index, usable))
-
-    def key(self, path: Path, rule: str, key: str, value: Any) -> bool:
-        where = (*path, key)
-        before = len(self.problems)
-        rule = rule.strip("'")
-        if key == "name":
-            return True
-        if key not in RULE_KEYS:
-            meant = closest_match(key, RULE_KEYS)
-            hint = f"did you mean {meant}?" if meant else f"known are: {', '.join(RULE_KEYS)}"
-            self.wrong(where, f"rule {rule}: the key {value_text(key)} is not known", hint)
-        elif key in _TEXTS and not (isinstance(value, str) and value.strip()):
-            self.wrong(where, f"rule {rule}: {key} is {value_text(value)}, expected is a text")
-        elif key in _WORDS and value not in _WORDS[key]:
-            meant = closest_match(value, _WORDS[key])
-            hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(_WORDS[key])}"
-            self.wrong(where, f"rule {rule}: {key} is {value_text(value)}, expected is one of the known words", hint)
-        elif key == "window":
-            self.window(where, value, f"rule {rule}: ")
-        elif key == "params":
-            if isinstance(value, Mapping):
-                self.params(where, value, f"rule {rule}: ")
-            else:
-                self.wrong(where, f"rule {rule}: params is {value_text(value)}, expected is a mapping")
-        elif key == "enabled" and not isinstance(value, bool):
-            self.wrong(where, f"rule {rule}: enabled is {value_text(value)}, expected is true or false")
-        return len(self.problems) == before
-
-    def window(self, path: Path, value: Any, whose: str = "") -> bool:
-        if is_window(value):
-            return True
-        self.wrong(
-            path, f"{whose}window is {value_text(value)}", "one of: current_sprint, all, a duration like 24h, last 50"
-        )
-        return False
-
-    def params(self, path: Path, value: Mapping[str, Any], whose: str = "") -> dict[str, float]:
-        found: dict[str, float] = {}
-        for name, number in value.items():
-            if isinstance(number, int | float) and not isinstance(number, bool) and abs(number) < 1e15:
-                found[name] = float(number)
-            else:
-                self.wrong((*path, name), f"{whose}the param {name} is {value_text(number)}, expected is a number")
-            if name == "circuit_breaker_rounds" and found.get(name, blocks.ROUNDS.least) < blocks.ROUNDS.least:
-                expected = f"at least {blocks.ROUNDS.least}: one round is no repetition"
-                self.wrong((*path, name), f"{whose}the param {name} is {value_text(number)}, expected is {expected}")
-        return found
+        if any(given["name"] == other["name"] for _, other in self.rules):
+            self.wrong((*path, "name"), f"the rule {given['name']} is already in this file")
+            return
+        self.rules.append((index, {key: value for key, value in given.items() if not self.is_faulty((*path, key))}))
 
 
 class _Entry(NamedTuple):
@@ -328,15 +244,3 @@ class _Entry(NamedTuple):
     params: Mapping[str, float]
     file: _File
     place: int  # among the rules of that file
-
-
-def is_window(value: Any) -> bool:
-    """`current_sprint`, `all`, a duration, or `last N`."""
-    if not isinstance(value, str):
-        return False
-    word, _, number = value.partition(" ")
-    return (
-        value in ("current_sprint", "all")
-        or bool(parse_duration(value))
-        or (word == "last" and number.isdecimal() and len(number) < 10 and int(number) > 0)
-    )

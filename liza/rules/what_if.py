@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from liza.rules.conditions import Condition
 from liza.rules.evaluate import Compiled, RuleSet
-from liza.rules.load import is_window
 from liza.rules.syntax_tree import Comparison, Node, Not
-from liza.text import closest_match
+from liza.schema.rules import window
+from liza.text import suggestion, value_text
 
 
 class InvalidSetting(ValueError):
@@ -25,11 +25,10 @@ def apply_settings(rules: RuleSet, settings: Iterable[str]) -> RuleSet:
         path, equals, value = setting.partition("=")
         name, dot, what = path.strip().partition(".")
         if not equals or not dot:
-            raise InvalidSetting(f"{setting!r} is not RULE.SETTING=VALUE", "for example: retry_cluster.threshold=4")
+            message = f"expected RULE.SETTING=VALUE, got {value_text(setting)}"
+            raise InvalidSetting(message, "for example: retry_cluster.threshold=4")
         if name not in known:
-            meant = closest_match(name, tuple(known))
-            hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(known)}"
-            raise InvalidSetting(f"there is no rule {name!r}", hint)
+            raise InvalidSetting(f"unknown rule {value_text(name)}", suggestion(name, tuple(known)))
         known[name] = _varied(known[name], what.strip(), value.strip())
     return rules._replace(rules=tuple(known.values()))
 
@@ -37,23 +36,22 @@ def apply_settings(rules: RuleSet, settings: Iterable[str]) -> RuleSet:
 def _varied(compiled: Compiled, what: str, value: str) -> Compiled:
     rule, condition = compiled
     if what == "window":
-        if not is_window(value):
-            raise InvalidSetting(
-                f"the window {value!r} is none", "one of: current_sprint, all, a duration like 24h, last 50"
-            )
+        if (expected := window(value)) is not None:
+            raise InvalidSetting(f"{rule.name}.window: expected {expected}, got {value_text(value)}")
         return Compiled(rule._replace(window=value), condition)
     try:
         number = float(value)
     except ValueError:
         number = float("nan")
     if not abs(number) < 1e15:  # which leaves out NaN, too
-        raise InvalidSetting(f"{rule.name}.{what} is {value!r}", f"a number is expected, like {rule.name}.{what}=4")
+        message = f"{rule.name}.{what}: expected a number, got {value_text(value)}"
+        raise InvalidSetting(message, f"for example: {rule.name}.{what}=4")
     if what == "threshold":
         return Compiled(rule, Condition(_with_threshold(condition.tree, number), condition.params))
     if what in condition.params:
         return Compiled(rule, Condition(condition.tree, {**condition.params, what: number}))
     settings = ("threshold", "window", *condition.params)
-    raise InvalidSetting(f"the rule {rule.name} has no setting {what!r}", f"it has: {', '.join(settings)}")
+    raise InvalidSetting(f"{rule.name}: unknown setting {value_text(what)}", suggestion(what, settings, "known"))
 
 
 def _with_threshold(node: Node, number: float) -> Node:

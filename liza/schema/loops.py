@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from liza.model import Fault
-from liza.schema import state
-from liza.schema.state import Faults, Kind
-from liza.store.document import Path
+from liza.model import MAPPINGS, Fault, Path
+from liza.schema import kinds
+from liza.schema.kinds import OneOf
+from liza.schema.walker import Each, Faults, Table
 from liza.text import value_text
 
 STATES = ("CLOSED", "OPEN", "HALF_OPEN")
@@ -14,59 +14,50 @@ OUTCOMES = ("ok", "error", "timeout", "crash")
 
 
 def _percent(value: Any) -> str | None:
-    fine = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 100
-    return None if fine else "a number from 0 to 100"
+    return None if kinds.number(value) is None and 0 <= value <= 100 else "a number from 0 to 100"
 
 
 def _moment(value: Any) -> str | None:
     """Other programs write seconds since 1970."""
-    return None if type(value) is int and value > 0 else state.time(value)
+    return None if type(value) is int and value > 0 else kinds.time(value)
 
 
-def _reason(value: Any) -> str | None:
-    return None if isinstance(value, str) else "a text"
-
-
-_LOOP: dict[str, Kind] = {
-    "trigger_reason": _reason, "trigger_count": state.natural, "loop_count": state.natural,
-    "consecutive_no_progress_loops": state.natural, "last_trigger_time": _moment, "error_history": state.sequence,
-    "iterations": state.sequence, "history": state.sequence, "completed_at": state.time, "progress_before": _percent,
-}  # fmt: skip
-_ITERATION: dict[str, Kind] = {
-    "iteration": state.positive, "timestamp": state.time, "task": state.label, "progress": _percent,
-    "files_changed": state.natural, "claims_done": state.flag, "test_only": state.flag, "evidence": state.mapping,
-    "tokens": state.natural,
-}  # fmt: skip
-_ERROR: dict[str, Kind] = {"iteration": state.positive, "signature": state.text, "file": state.text}
-
-
-def check(value: Any) -> Faults:
-    """Everything that is wrong with the loops of a blackboard."""
-    yield from state.container(value, "loops")
-    records = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-    for key, loop in records:
-        if isinstance(loop, Mapping):
-            yield from _loop(loop, ("loops", key))
-
-
-def _loop(loop: Mapping[str, Any], path: Path) -> Faults:
-    yield from state.one_of(loop, path, "status", STATES, required=False)
-    yield from state.fields(loop, path, {}, _LOOP)
-    for name, kinds in (("iterations", _ITERATION), ("error_history", _ERROR)):
-        entries = loop.get(name)
-        for index, entry in enumerate(entries) if isinstance(entries, list) else ():
-            where = (*path, name, index)
-            if not isinstance(entry, Mapping):
-                yield Fault(where, f"a record with fields is expected, this is {value_text(entry)}")
-                continue
-            yield from state.fields(entry, where, {}, kinds)
-            if name == "iterations":
-                yield from state.one_of(entry, where, "outcome", OUTCOMES, required=False)
-                yield from _evidence(entry.get("evidence"), (*where, "evidence"))
-
-
-def _evidence(value: Any, path: Path) -> Faults:
-    for name, result in value.items() if isinstance(value, Mapping) else ():
+def _evidence(entry: Mapping[str, Any], path: Path) -> Faults:
+    value = entry.get("evidence")
+    for name, result in value.items() if isinstance(value, MAPPINGS) else ():
         if result not in ("pass", "fail"):
-            message = f"{name} is {value_text(result)}, expected is pass or fail"
-            yield Fault((*path, name), message, "what is neither does not count")
+            message = f"{name}: expected pass or fail, got {value_text(result)}"
+            yield Fault((*path, "evidence", name), message, "any other result does not count")
+
+
+_ITERATION = Table(
+    {
+        "iteration": kinds.positive,
+        "timestamp": kinds.time,
+        "task": kinds.label,
+        "progress": _percent,
+        "files_changed": kinds.natural,
+        "claims_done": kinds.flag,
+        "test_only": kinds.flag,
+        "evidence": kinds.mapping,
+        "tokens": kinds.natural,
+        "outcome": OneOf(OUTCOMES),
+    },
+    check=_evidence,
+)
+_ERROR = Table({"iteration": kinds.positive, "signature": kinds.text, "file": kinds.text})
+LOOP = Table(
+    {
+        "status": OneOf(STATES),
+        "trigger_reason": kinds.string,
+        "trigger_count": kinds.natural,
+        "loop_count": kinds.natural,
+        "consecutive_no_progress_loops": kinds.natural,
+        "last_trigger_time": _moment,
+        "iterations": Each(_ITERATION),
+        "error_history": Each(_ERROR),
+        "history": kinds.sequence,
+        "completed_at": kinds.time,
+        "progress_before": _percent,
+    }
+)

@@ -1,26 +1,27 @@
-"""The blocks of `rules.yaml` that set up the protocols: which keys there are, and what may stand behind each.
+"""What belongs into `rules.yaml` and the packs: the rules, and the blocks that set up the protocols.
 
     stagnation: {threshold, action, signals, escalation, notifications}
     circuit_breaker: {max_loops_no_progress, stagnation_threshold, ..., projects}
     disputes: {circuit_breaker_rounds, objections, matching, last_stage}
     limits: {file_bytes, alias_bytes, values, records, text, own_rules_seconds}
 
-Only what one block says by itself is checked here; what the environment and the options make of it is worked out by
-the protocol.
+Only what the file itself holds is checked; what the environment and the options make of it is for the protocol.
 """
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from liza.model import Fault
-from liza.text import closest_match, value_text
-
-Path = tuple[str | int, ...]
+from liza.model import MAPPINGS, Fault, Path, parse_duration
+from liza.schema import kinds
+from liza.schema.kinds import OneOf
+from liza.schema.severities import SEVERITIES
+from liza.schema.walker import Each, Faults, Named, Shape, Table, unexpected
+from liza.text import value_text
 
 
 class Limit(NamedTuple):
-    """A number and the range that it must be in; `off` is what turns it off, where that is possible."""
+    """A kind: a number in a range; with `off`, 0 or false turns the limit off."""
 
     default: int
     least: int
@@ -28,8 +29,7 @@ class Limit(NamedTuple):
     off: bool = False
     fractions: bool = False  # loops are counted, percent and seconds are not
 
-    def fault(self, value: Any) -> str | None:
-        """What is expected instead of this value; None if it will do."""
+    def __call__(self, value: Any) -> str | None:
         if self.off and (value is False or (type(value) is int and value == 0)):
             return None
         is_number = type(value) is int or (self.fractions and type(value) is float)
@@ -66,13 +66,8 @@ SIGNALS = (
     "test_only_loops", "progress_stagnation",
 )  # fmt: skip
 MODELS = ("haiku", "sonnet", "opus")
-_STAGNATION = ("threshold", "action", "signals", "escalation", "notifications")
-
-LOOP_BLOCKS = ("stagnation", "circuit_breaker")  # of loops
-BLOCKS = (*LOOP_BLOCKS, "disputes", "limits")
-
 # What a file of the blackboard may come to, and the seconds that own rules may take. Only the last can be set below its
-# default: `blackboard.limits` looks here only once a default is passed.
+# default: `store.limits` looks here only once a default is passed.
 FILE_LIMITS = {
     "file_bytes": Limit(10_000_000, 10_000_000, 10**12),
     "alias_bytes": Limit(10_000_000, 10_000_000, 10**12),
@@ -83,169 +78,156 @@ FILE_LIMITS = {
 }
 
 ROUNDS = Limit(3, 2, 100)  # of one objection without a state change
+ROUNDS_PARAM = "circuit_breaker_rounds"
 MATCHING = ("similar", "same")  # how the words of objections are compared; the first is the default
 OBJECTIONS = ("similar", "exact")  # by what an objection is the same: also by similar words and answers, or not
 LAST_STAGE = "S5"
 
 
-def check_block(key: str, block: Mapping[str, Any]) -> Iterator[Fault]:
-    """All that is wrong with a block."""
-    checks = {
-        "stagnation": _stagnation,
-        "circuit_breaker": _circuit_breaker,
-        "disputes": _disputes,
-        "limits": _reading,
-    }
-    yield from checks[key](block)
+# --- the tables -----------------------------------------------------------------------------------------------------
 
 
-def _circuit_breaker(block: Mapping[str, Any]) -> Iterator[Fault]:
-    path: Path = ("circuit_breaker",)
-    yield from _limits(block, path, (*LIMITS, AUTO_PROBE, "projects"), {})
-    if block.get(AUTO_PROBE) is not None and (wanted := _flag(block[AUTO_PROBE])) is not None:
-        yield Fault((*path, AUTO_PROBE), f"{AUTO_PROBE}: expected {wanted}, got {value_text(block[AUTO_PROBE])}")
+def window(value: Any) -> str | None:
+    if isinstance(value, str):
+        word, _, count = value.partition(" ")
+        is_count = word == "last" and count.isdecimal() and len(count) < 10 and int(count) > 0
+        if value in ("current_sprint", "all") or is_count or parse_duration(value):
+            return None
+    return "current_sprint, all, a duration like 24h, or last 50"
+
+
+def rule_name(value: Any) -> str | None:
+    is_name = isinstance(value, str) and value.replace("-", "_").isidentifier()
+    return None if is_name else "a word like retry_cluster"
+
+
+def models(value: Any) -> str | None:
+    fits = value and kinds.texts(value) is None
+    return None if fits else "a list of names, the weakest first"
+
+
+def _params(params: Mapping[str, Any], path: Path) -> Faults:
+    for name, value in params.items():
+        if (wanted := kinds.number(value)) is not None:
+            yield unexpected((*path, str(name)), wanted, value)
+        elif name == ROUNDS_PARAM and value < ROUNDS.least:
+            yield unexpected((*path, name), f"at least {ROUNDS.least}: one round is no repetition", value)
+
+
+def _levels(block: Mapping[str, Any], path: Path) -> Faults:
+    """Levels must grow, in the block and in each project; those that a project does not set are the block's."""
+    yield from _unordered(block, path, {})
     projects = block.get("projects")
-    if projects is not None and not isinstance(projects, Mapping):
-        yield Fault((*path, "projects"), f"projects is {value_text(projects)}, expected is a mapping of project types")
-        return
-    for name, own in (projects or {}).items():
-        where = (*path, "projects", name)
-        if not isinstance(own, Mapping):
-            yield Fault(where, f"the project {value_text(name)} is {value_text(own)}, expected is a mapping")
-        else:
-            yield from _limits(own, where, tuple(LIMITS), block)
+    for name, own in projects.items() if isinstance(projects, MAPPINGS) else ():
+        if isinstance(own, MAPPINGS):
+            yield from _unordered(own, (*path, "projects", name), block)
 
 
-def _limits(block: Mapping[str, Any], path: Path, known: tuple[str, ...], base: Mapping[str, Any]) -> Iterator[Fault]:
-    """What is wrong with limits; those that are not given here are those of `base`, or as shipped."""
-    yield from _unknown(block, path, known)
-    for name, limit in LIMITS.items():
-        if block.get(name) is not None and (wanted := limit.fault(block[name])) is not None:
-            yield Fault((*path, name), f"{name} is {value_text(block[name])}, expected is {wanted}")
+def _unordered(block: Mapping[str, Any], path: Path, base: Mapping[str, Any]) -> Faults:
     given = {name: block[name] for name in LEVELS if block.get(name) is not None}
     others = {name: base[name] for name in LEVELS if base.get(name) is not None}
     levels = {**{name: LIMITS[name].default for name in LEVELS}, **others, **given}
-    if any(LIMITS[name].fault(value) is not None for name, value in levels.items()):
+    if any(LIMITS[name](value) is not None for name, value in levels.items()):
         return
     for lower, upper in pairwise(LEVELS):
         if levels[lower] >= levels[upper] and (lower in given or upper in given):
-            said = f"{lower} ({levels[lower]}) must be below {upper} ({levels[upper]})"
-            yield Fault((*path, lower if lower in given else upper), said)
+            message = f"{lower} ({levels[lower]}) must be below {upper} ({levels[upper]})"
+            yield Fault((*path, lower if lower in given else upper), message)
 
 
-def _stagnation(block: Mapping[str, Any]) -> Iterator[Fault]:
-    path: Path = ("stagnation",)
-    yield from _unknown(block, path, _STAGNATION)
-    if block.get("threshold") is not None and (wanted := THRESHOLD.fault(block["threshold"])) is not None:
-        yield Fault((*path, "threshold"), f"threshold is {value_text(block['threshold'])}, expected is {wanted}")
-    if block.get("action") is not None and block["action"] not in ACTIONS:
-        meant = closest_match(block["action"], ACTIONS)
-        hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(ACTIONS)}"
-        yield Fault((*path, "action"), f"action is {value_text(block['action'])}, which is not known", hint)
-    yield from _signals(block.get("signals"), (*path, "signals"))
-    yield from _mapping(block.get("escalation"), (*path, "escalation"), {"enabled": _flag, "model_progression": _names})
-    yield from _mapping(block.get("notifications"), (*path, "notifications"), {"desktop": _flag, "webhook": _text})
+PARAMS = Table(check=_params)
+BLOCKS: dict[str, Table] = {
+    "stagnation": Table(
+        {
+            "threshold": THRESHOLD,
+            "action": OneOf(ACTIONS),
+            "signals": Table(
+                {**dict.fromkeys(SIGNALS, kinds.flag), "task_timeout_iterations": TASK_TIMEOUT}, closed=True
+            ),
+            "escalation": Table({"enabled": kinds.flag, "model_progression": models}, closed=True),
+            "notifications": Table({"desktop": kinds.flag, "webhook": kinds.text}, closed=True),
+        },
+        closed=True,
+    ),
+    "circuit_breaker": Table(
+        {**LIMITS, AUTO_PROBE: kinds.flag, "projects": Named(Table(LIMITS, closed=True))}, closed=True, check=_levels
+    ),
+    "disputes": Table(
+        {ROUNDS_PARAM: ROUNDS, "objections": OneOf(OBJECTIONS), "matching": OneOf(MATCHING), "last_stage": kinds.label},
+        closed=True,
+    ),
+    "limits": Table(FILE_LIMITS, closed=True),
+}
+LOOP_BLOCKS = ("stagnation", "circuit_breaker")  # of loops
+RULE = Table(
+    {
+        "name": rule_name,
+        "description": kinds.text,
+        "condition": kinds.text,
+        "summary": kinds.text,
+        "severity": OneOf(tuple(SEVERITIES)),
+        "action": OneOf(("CHECKPOINT", "FREEZE", "STOP", "OPEN", "ALERT")),
+        "mode": OneOf(("act", "observe")),
+        "rearm": OneOf(("fresh", "any_new")),
+        "window": window,
+        "params": PARAMS,
+        "enabled": kinds.flag,
+    },
+    required=("name",),
+    closed=True,
+    nulls=False,
+)
+_FIELDS: dict[str, Shape] = {
+    "window": window,
+    "rules": Each(RULE),
+    "params": PARAMS,
+    "matching": OneOf(("similar", "exact")),
+    "profile": kinds.string,
+    "notify": kinds.mapping,
+    "alarms": kinds.flag,
+    "protocol": kinds.string,
+    "fixed": kinds.sequence,
+    "on_degraded": OneOf(("report", "halt")),
+}
+FILE = Table({**_FIELDS, **BLOCKS}, closed=True)
 
 
-def _reading(block: Mapping[str, Any]) -> Iterator[Fault]:
-    yield from _mapping(block, ("limits",), {name: limit.fault for name, limit in FILE_LIMITS.items()})
+# --- what differs from the defaults ---------------------------------------------------------------------------------
 
-
-def _disputes(block: Mapping[str, Any]) -> Iterator[Fault]:
-    kinds = {"circuit_breaker_rounds": _rounds, "objections": _objections, "matching": _matching, "last_stage": _name}
-    yield from _mapping(block, ("disputes",), kinds)
-
-
-def _rounds(value: Any) -> str | None:
-    return ROUNDS.fault(value) if type(value) is int else f"a whole number from {ROUNDS.least} to {ROUNDS.most}"
-
-
-def _name(value: Any) -> str | None:
-    return None if type(value) is int else _text(value)
-
-
-def _objections(value: Any) -> str | None:
-    return None if value in OBJECTIONS else f"one of: {', '.join(OBJECTIONS)}"
-
-
-def _matching(value: Any) -> str | None:
-    return None if value in MATCHING else f"one of: {', '.join(MATCHING)}"
-
-
-def _signals(signals: Any, path: Path) -> Iterator[Fault]:
-    kinds: dict[str, Any] = dict.fromkeys(SIGNALS, _flag)
-    yield from _mapping(signals, path, {**kinds, "task_timeout_iterations": TASK_TIMEOUT.fault})
-
-
-def _flag(value: Any) -> str | None:
-    return None if isinstance(value, bool) else "true or false"
-
-
-def _text(value: Any) -> str | None:
-    return None if isinstance(value, str) and value.strip() else "a text"
-
-
-def _names(value: Any) -> str | None:
-    fine = isinstance(value, list) and value and all(isinstance(each, str) and each.strip() for each in value)
-    return None if fine else "a list of names, the weakest first"
-
-
-def _mapping(value: Any, path: Path, kinds: Mapping[str, Any]) -> Iterator[Fault]:
-    if value is None:
-        return
-    if not isinstance(value, Mapping):
-        yield Fault(path, f"{path[-1]} is {value_text(value)}, expected is a mapping")
-        return
-    yield from _unknown(value, path, tuple(kinds))
-    for name, kind in kinds.items():
-        if value.get(name) is not None and (wanted := kind(value[name])) is not None:
-            yield Fault((*path, name), f"{name} is {value_text(value[name])}, expected is {wanted}")
-
-
-def _unknown(block: Mapping[str, Any], path: Path, known: tuple[str, ...]) -> Iterator[Fault]:
-    for name in block:
-        if name not in known:
-            meant = closest_match(name, known)
-            hint = f"did you mean {meant}?" if meant else f"known are: {', '.join(known)}"
-            yield Fault((*path, name), f"the key {value_text(name)} is not known", hint)
+_DEFAULTS: dict[str, Mapping[str, Any]] = {
+    "stagnation": {
+        "threshold": THRESHOLD.default,
+        "signals": {**dict.fromkeys(SIGNALS, True), "task_timeout_iterations": TASK_TIMEOUT.default},
+    },
+    "circuit_breaker": {**{name: limit.default for name, limit in LIMITS.items()}, AUTO_PROBE: False},
+    "disputes": {
+        ROUNDS_PARAM: ROUNDS.default,
+        "objections": OBJECTIONS[0],
+        "matching": MATCHING[0],
+        "last_stage": LAST_STAGE,
+    },
+    "limits": {name: limit.default for name, limit in FILE_LIMITS.items()},
+}
 
 
 def changed_settings(blocks: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """How the blocks differ from what is shipped: nobody should have to find that out."""
-    stagnation, breaker = (blocks.get(key) or {} for key in LOOP_BLOCKS)
-    if stagnation.get("threshold") not in (None, THRESHOLD.default):
-        yield f"stagnation.threshold is {stagnation['threshold']}, shipped is {THRESHOLD.default}"
-    signals = stagnation.get("signals") or {}
-    for name in SIGNALS:
-        if signals.get(name) is False:
-            yield f"the signal {name} is turned off"
-    timeout = signals.get("task_timeout_iterations")
-    if timeout is not None and timeout != TASK_TIMEOUT.default:
-        yield f"task_timeout_iterations is {timeout or 'off'}, shipped is {TASK_TIMEOUT.default}"
-    for name, limit in LIMITS.items():
-        if breaker.get(name) not in (None, limit.default):
-            yield f"circuit_breaker.{name} is {breaker[name] or 'off'}, shipped is {limit.default}"
-    if breaker.get(AUTO_PROBE):
-        yield f"circuit_breaker.{AUTO_PROBE} is on, shipped is off"
-    for project, own in (breaker.get("projects") or {}).items():
-        shipped = PROJECTS.get(project, {})
-        for name, value in own.items():
-            if value is not None and value != shipped.get(name, LIMITS[name].default):
-                was = shipped.get(name, LIMITS[name].default)
-                yield f"circuit_breaker.projects.{value_text(project)}.{name} is {value or 'off'}, shipped is {was}"
-    yield from _changed_disputes(blocks.get("disputes") or {})
-    for name, value in (blocks.get("limits") or {}).items():
-        if value is not None and value != FILE_LIMITS[name].default:
-            yield f"limits.{name} is {value}, shipped is {FILE_LIMITS[name].default}"
+    """How the blocks differ from the defaults, so that a loosened setting is never hidden."""
+    for key, defaults in _DEFAULTS.items():
+        yield from _changed(blocks.get(key) or {}, defaults, key)
+    projects = (blocks.get("circuit_breaker") or {}).get("projects") or {}
+    for name, own in projects.items():
+        defaults = {**_DEFAULTS["circuit_breaker"], **PROJECTS.get(name, {})}
+        yield from _changed(own, defaults, f"circuit_breaker.projects.{value_text(name)}")
 
 
-def _changed_disputes(block: Mapping[str, Any]) -> Iterator[str]:
-    rounds, stage = block.get("circuit_breaker_rounds"), block.get("last_stage")
-    if rounds not in (None, ROUNDS.default):
-        yield f"disputes.circuit_breaker_rounds is {rounds}, shipped is {ROUNDS.default}"
-    if block.get("objections") not in (None, OBJECTIONS[0]):
-        yield f"disputes.objections is '{block['objections']}', shipped is '{OBJECTIONS[0]}'"
-    if block.get("matching") not in (None, MATCHING[0]):
-        yield f"disputes.matching is '{block['matching']}', shipped is '{MATCHING[0]}'"
-    if stage not in (None, LAST_STAGE):
-        yield f"disputes.last_stage is {value_text(stage)}, shipped is '{LAST_STAGE}'"
+def _changed(block: Mapping[str, Any], defaults: Mapping[str, Any], path: str) -> Iterator[str]:
+    for name, default in defaults.items():
+        value = block.get(name)
+        if isinstance(default, Mapping):
+            yield from _changed(value or {}, default, f"{path}.{name}")
+        elif value not in (None, default):
+            yield f"{path}.{name} is {_shown(value)}, shipped is {_shown(default)}"
+
+
+def _shown(value: Any) -> str:
+    return ("off", "on")[value] if isinstance(value, bool) else value_text(value)

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from liza.model import SKEW, Fault, format_time, is_future, parse_time
-from liza.store.document import Path
+from liza.model import SKEW, Fault, Path, format_time, is_future, parse_time
 
 _HINT = "correct the time, or the clock of the machine that wrote it"
 _TRIP = ("timestamp", "resolved_at")

@@ -6,11 +6,11 @@ import time
 
 import liza.rules
 from liza.errors import Unreadable
-from liza.model import Problem
+from liza.model import Path, Problem
 from liza.rules.budget import DEFAULT_SECONDS, Budget
 from liza.rules.evaluate import RuleSet
 from liza.rules.load import BadRules, Source, load
-from liza.store.document import Document, Path, parse
+from liza.store.document import Document, parse
 from liza.store.parser import BOM
 from liza.store.versions import read_stable
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from liza.errors import Unreadable
 from liza.model import MAPPINGS, Problem, Snapshot
 from liza.rules.evaluate import RuleSet
+from liza.schema import log as log_schema
 from liza.schema import state
 from liza.schema.snapshot import locate_faults, take_snapshot
 from liza.scopes import inbox
@@ -63,7 +64,7 @@ def validate_file(file: str) -> Validation:
     raw = read_stable(file).raw
     if os.path.basename(file) == "log.yaml":
         log = parse_log(raw, file)
-        return Validation({file: {"entries": len(log.data)}}, locate_faults(log, state.check_log(log.data)))
+        return Validation({file: {"entries": len(log.data)}}, locate_faults(log, log_schema.check(log.data)))
     document = parse(raw, file)
     snapshot = take_snapshot(document)
     return Validation({file: _counts(snapshot)}, (*snapshot.problems, *_of_protocols(document)))

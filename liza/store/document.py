@@ -6,11 +6,10 @@ from functools import cached_property
 from typing import Any
 
 from liza.errors import Unreadable, Unwritable
+from liza.model import Path
 from liza.store import limits, spans
 from liza.store.parser import BOM, BadYaml, decode, load
 from liza.store.spans import CannotCut, Part
-
-Path = tuple[str | int, ...]
 
 _COMPOSED = 1 << 16  # bytes; composing more takes over half a second
 _MAX_REPARSED = 10_000_000  # characters parsed again to locate an error

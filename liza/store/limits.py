@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from liza.errors import Unreadable
+from liza.model import Path
 
 _LOG = 10  # the log is append-only and seldom parsed: so many times the size and values of the blackboard
 _INNER = {"claims": "rounds", "slices": "attempts", "loops": "iterations"}  # records inside those of a section
@@ -185,11 +186,11 @@ def _line_column(raw: bytes, offset: int) -> tuple[int, int]:
     return raw.count(b"\n", 0, offset) + 1, offset - raw.rfind(b"\n", 0, offset)
 
 
-def _counted(data: Any) -> Iterator[tuple[tuple[str | int, ...], int]]:
+def _counted(data: Any) -> Iterator[tuple[Path, int]]:
     """The number of records in a file, growing section by section: the last place is where it became too many."""
     total = 0
     for name, section in data.items() if isinstance(data, dict) else [(None, data)]:
-        path: tuple[str | int, ...] = (name,) if name is not None else ()
+        path: Path = (name,) if name is not None else ()
         if not isinstance(section, list | dict):
             continue
         total += len(section)
@@ -216,9 +217,9 @@ def _texts(value: Any) -> Iterator[str]:
         ]
 
 
-def _path_of_text(value: Any, length: int) -> tuple[str | int, ...]:
+def _path_of_text(value: Any, length: int) -> Path:
     """Where the text of that length is; a key is where its mapping is."""
-    path: tuple[str | int, ...] = ()
+    path: Path = ()
     while isinstance(value, list | dict):
         inside = list(value.items() if isinstance(value, dict) else enumerate(value))
         found = next(((key, each) for key, each in inside if any(len(t) == length for t in _texts(each))), None)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from liza.model import ANOMALY_DETAILS
+from liza.schema.anomalies import TYPES
 from tests.cli.run import Result, anomalies, liza, new_board
 
 WHEN = ["--timestamp", "2025-01-18T14:32:00Z"]
@@ -159,7 +159,7 @@ def test_help_names_every_type_and_its_details(board: Path) -> None:
     table = liza(board, "log", "anomaly", "--help").out.partition("patterns need:\n")[2].partition("\n\n")[0]
     rows = [line.split(maxsplit=1) for line in table.splitlines()]
     named = {kind: tuple(needs.replace(" or ", "|").split(", ")) for kind, needs in (row for row in rows if row[1:])}
-    assert {row[0]: named.get(row[0], ()) for row in rows} == ANOMALY_DETAILS
+    assert {row[0]: named.get(row[0], ()) for row in rows} == {name: tuple(each.needed) for name, each in TYPES.items()}
 
 
 @pytest.mark.parametrize("words", [[], ["--type", "x"], ["--task", "t", "--reporter", "r"]])

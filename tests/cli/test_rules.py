@@ -162,7 +162,7 @@ rules:
 """
 ERRORS = {
     (1, 1): "did you mean window?",
-    (2, 1): "one of: current_sprint, all, a duration like 24h, last 50",
+    (2, 1): None,
     (4, 5): "did you mean retry_cluster?",
     (5, 5): "did you mean condition?",
     (6, 5): "one of: VISION_FLAW, SCOPE_FLAW, SPEC_FLAW, ARCHITECTURE_FLAW, TECH_STACK_FLAW, EXTERNAL_DEPENDENCY",

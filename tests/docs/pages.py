@@ -23,7 +23,7 @@ from pathlib import Path
 from shutil import which
 from typing import NamedTuple
 
-from liza.rules.load import FILE_KEYS
+from liza.schema import rules as schema
 from liza.schema import state
 from tests.cli.run import environment, liza, new_board
 from tests.run.repositories import SETTINGS, repository
@@ -129,7 +129,7 @@ class Place:
             answer = liza(self.folder, "rules", "test", name, "--json").json
             assert (answer["status"], answer["failed"]) == ("ok", 0), answer
             assert answer["passed"] == block.text.count("- name: ")
-        elif keys <= set(FILE_KEYS):
+        elif keys <= set(schema.FILE.fields):
             checked = liza(self.folder, "rules", "check", name)
             assert checked.code == 0, f"line {block.line}: {checked.out}"
         elif keys <= set(state.SECTIONS):

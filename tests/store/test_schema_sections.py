@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from liza.schema import log as log_schema
 from liza.schema import state
 from liza.schema.snapshot import locate_faults, take_snapshot
 from liza.store.document import parse, parse_log
@@ -119,13 +120,13 @@ ENTRIES: list[tuple[Any, tuple[Any, ...]]] = [
 @pytest.mark.parametrize(("entry", "path"), ENTRIES)
 def test_fault_of_a_log_entry_is_reported_once_at_its_path(entry: Any, path: tuple[Any, ...]) -> None:
     sound = {"timestamp": TIME, "agent": "a", "action": "x", "task": 3, "detail": "d", "own": 1}
-    (fault,) = state.check_log([sound, entry])
+    (fault,) = log_schema.check([sound, entry])
     assert fault.path == (1, *path)
 
 
 def test_faults_of_a_log_are_located() -> None:
     log = parse_log(b"# log\n- timestamp: 2025-01-18T14:32:00Z\n  agent: a\n- x\n-\n  agent:\n", "log.yaml")
-    found = {(problem.line, problem.column) for problem in locate_faults(log, state.check_log(log.data))}
+    found = {(problem.line, problem.column) for problem in locate_faults(log, log_schema.check(log.data))}
     assert found == {(2, 3), (4, 3), (6, 3)}
 
 

@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 from liza.rules.conditions import Condition
 from liza.rules.evaluate import Compiled, RuleSet
-from liza.schema.rules import LAST_STAGE, MATCHING, OBJECTIONS, ROUNDS
+from liza.schema.rules import LAST_STAGE, MATCHING, OBJECTIONS, ROUNDS, ROUNDS_PARAM
 
-ROUNDS_PARAM = "circuit_breaker_rounds"
 RULE = "gossip_loop"
 
 

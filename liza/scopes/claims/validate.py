@@ -5,14 +5,13 @@ from shlex import quote
 from typing import Any
 
 from liza.errors import LizaError
-from liza.model import MAPPINGS, Fault
+from liza.model import MAPPINGS, Fault, Path
 from liza.rules.evaluate import RuleSet
 from liza.scopes.claims import dependencies, freeze, stages
 from liza.scopes.claims.change import ways_out
 from liza.scopes.claims.fields import STATUSES, status_of, unusable_fields
 from liza.scopes.claims.settings import settings_of
 from liza.scopes.records import find_record, named_records
-from liza.store.document import Path
 from liza.text import closest_match, value_text
 
 

@@ -108,9 +108,9 @@ def _number(
     if text is None:
         return None
     number = int(text) if str(text).isdecimal() and len(str(text)) < 10 else None
-    if limit.fault(number) is not None:
+    if limit(number) is not None:
         wrong = Refused if whose == variable else WrongUsage
-        raise wrong(f"{whose}: expected {limit.fault(number)}, got {value_text(text)}", hint=f"for example: {whose}=3")
+        raise wrong(f"{whose}: expected {limit(number)}, got {value_text(text)}", hint=f"for example: {whose}=3")
     return number
 
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from liza.errors import Refused
 from liza.model import Fault
-from liza.schema import state
+from liza.schema import anomalies
+from liza.schema import log as log_schema
 from liza.store import emit
 from liza.store.board import Board
 from liza.store.document import Document
@@ -57,14 +58,14 @@ def _stuck(texts: Iterable[str]) -> Iterable[Fault]:
 def check_anomaly(record: Mapping[str, Any]) -> tuple[Fault, ...]:
     """What is odd about an anomaly; `Refused` where it cannot be recorded."""
     _writable(record)
-    return _checked("anomaly", state.check_anomaly(record, ()))
+    return _checked("anomaly", anomalies.check(record, ()))
 
 
 def add_entry(board: Board, entry: Mapping[str, Any]) -> Added:
     """Append one entry to the log."""
     from liza.store.log import append_entry
 
-    warnings = _checked("log entry", state.check_entry(entry, ()))
+    warnings = _checked("log entry", log_schema.check_entry(entry, ()))
     stuck: list[str] = []
     append_entry(board.paths, entry, stuck=stuck)
     return Added(entry, board.paths.log, None, (*warnings, *_stuck(stuck)))

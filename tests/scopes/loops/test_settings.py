@@ -159,8 +159,8 @@ def test_disabled_signal_is_shown(loops: Loops) -> None:
     loops.write_rules("stagnation: {signals: {no_file_changes: false, task_timeout_iterations: 0}}\n")
     assert loops.codes(*["--files-changed 0 --task t"] * 6) == [0] * 6
     status = loops.run("status").out
-    assert "the signal no_file_changes is turned off" in status
-    assert "task_timeout_iterations is off, shipped is 5" in status
+    assert "signals.no_file_changes is off" in status
+    assert "task_timeout_iterations is 0, shipped is 5" in status
 
 
 def test_rule_can_be_overridden_by_name(loops: Loops) -> None:

@@ -34,19 +34,19 @@ def test_slices_written_by_liza_are_valid(slices: Slices) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("    status: STOPED", "3:5 error: status is 'STOPED', which is not known: the slice is stopped"),
-        ("    attempts: 3", "3:5 error: attempts is 3, expected is a list"),
-        ("    tests:\n      - attempt_count: 0", "4:9 error: test_name is missing: a name is expected"),
+        ("    status: STOPED", "3:5 error: status: expected ACTIVE, STOPPED or ARCH_STOP, got 'STOPED'"),
+        ("    attempts: 3", "3:5 error: attempts: expected a list, got 3"),
+        ("    tests:\n      - attempt_count: 0", "4:9 error: test_name is missing: expected a name"),
         (
             "    tests:\n      - test_name: a\n        attempt_count: many",
-            "5:9 error: attempt_count is 'many', expected is a whole number, 0 or more",
+            "5:9 error: attempt_count: expected a whole number, 0 or more, got 'many'",
         ),
         (
             "    attempts:\n      - test: a\n        result: fail",
-            "5:9 error: result is 'fail', so this attempt does not count",
+            "5:9 error: result: expected one of the known words, got 'fail'",
         ),
-        ("    attempts:\n      - test: a", "4:9 error: result is null, so this attempt does not count"),
-        ("    attempts:\n      - oops", "4:9 error: a record with fields is expected, this is 'oops'"),
+        ("    attempts:\n      - test: a", "4:9 error: result is missing: expected one of the known words"),
+        ("    attempts:\n      - oops", "4:9 error: expected a record with fields, got 'oops'"),
         (
             "    attempts:\n      - result: failed",
             "4:9 warning: an attempt without a test counts for the slice alone",
@@ -63,10 +63,10 @@ def test_slices_written_by_liza_are_valid(slices: Slices) -> None:
             "    status: ACTIVE\n    current_trip: {reason: x}",
             "4:5 warning: the status is ACTIVE beside a trip: reset by hand, which the next command completes",
         ),
-        ("    files_in_scope: src", "3:5 error: files_in_scope is 'src', expected is a list of paths"),
+        ("    files_in_scope: src", "3:5 error: files_in_scope: expected a list of strings, got 'src'"),
         (
-            "    justifications:\n      - file: x\n        reason: ''",
-            "4:9 error: this justification has no failing_test and no reason and no relationship",
+            "    justifications:\n      - {file: x, failing_test: a, relationship: r, reason: ''}",
+            "4:9 error: reason: expected a non-empty string, got ''",
         ),
     ],
 )  # fmt: skip

@@ -1,0 +1,126 @@
+"""Anomalies: one table row for each type.
+
+The row is all that liza knows about a type: commands, their help and completion, validation, the fingerprints of
+evidence and the table in docs/schema.md come from it. Whether a type is a pattern is for a rule to say.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from liza.model import MAPPINGS, Fault, Path
+from liza.schema import kinds, walker
+from liza.schema.kinds import Kind
+from liza.schema.walker import Faults
+from liza.text import suggestion, value_text
+
+
+class Type(NamedTuple):
+    """The details that a record of this type must have, and those that count where it has them.
+
+    `a|b` is satisfied by either. A fingerprint covers all of them; anything else in a record is a note.
+    """
+
+    needed: Mapping[str, Kind] = {}
+    optional: tuple[str, ...] = ()
+
+    @property
+    def declared(self) -> tuple[str, ...]:
+        """The name of each."""
+        return tuple(name for each in (*self.needed, *self.optional) for name in each.split("|"))
+
+
+TYPES = {
+    "retry_loop": Type({"count": kinds.natural, "error_pattern": kinds.text}),
+    "trade_off": Type({"what": kinds.text, "why": kinds.text, "debt_created": kinds.flag}, ("root_cause",)),
+    "spec_ambiguity": Type({"spec_ref": kinds.text}),
+    "external_blocker": Type({"blocker_service": kinds.text}),
+    "assumption_violated": Type({"assumption": kinds.text, "reality": kinds.text}),
+    "scope_deviation": Type(optional=("root_cause|what",)),
+    "workaround": Type({"root_cause|what": kinds.text}),
+    "debt_created": Type(),
+    "spec_changed": Type(),
+    "hypothesis_exhaustion": Type(),
+    "spec_gap": Type({"spec_ref": kinds.text}),
+    "review_deadlock": Type(),
+    "system_ambiguity": Type({"protocol_section": kinds.text, "question": kinds.text}),
+}
+# Details that are texts even where they look like a number or a flag.
+TEXTS = {
+    name
+    for each in TYPES.values()
+    for names, kind in each.needed.items()
+    if kind is kinds.text
+    for name in names.split("|")
+}
+_FIELDS = {"task": kinds.label, "reporter": kinds.label}
+
+
+def rows() -> list[tuple[str, str, str]]:
+    """Each type with its needed and its optional details, as people read them."""
+    return [(name, _listed(kind.needed), _listed(kind.optional)) for name, kind in TYPES.items()]
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(name.replace("|", " or ") for name in names)
+
+
+def check(record: Mapping[str, Any], path: Path) -> Faults:
+    """One anomaly: who, when, on what, and the details that its pattern needs."""
+    yield from walker.walk(record, path, walker.Table(_FIELDS, required=tuple(_FIELDS)))
+    yield from _time(record, path)
+    name = record.get("type")
+    if faults := list(walker.field(record, path, "type", kinds.text)):
+        yield from (fault._replace(hint=suggestion(None, tuple(TYPES))) for fault in faults)
+    elif name not in TYPES:
+        hint = suggestion(name, tuple(TYPES), "known types")
+        yield Fault((*path, "type"), f"{value_text(name)} is not a type that a shipped rule uses", hint, "warning")
+    elif (details := record.get("details")) is not None and not isinstance(details, MAPPINGS):
+        yield walker.unexpected((*path, "details"), "a mapping", details)
+    else:
+        for needed, kind in TYPES[name].needed.items():
+            yield from _detail(record, details or {}, path, needed, kind)
+
+
+def _detail(record: Mapping[str, Any], details: Mapping[str, Any], path: Path, needed: str, kind: Kind) -> Faults:
+    for name in needed.split("|"):
+        for holder, where in ((record, path), (details, (*path, "details"))):
+            if holder.get(name) is not None:
+                yield from walker.walk(holder[name], (*where, name), kind)
+                return
+    where = (*path, "details") if details else path
+    words = needed.replace("|", " or ")
+    hint = f"add the detail: {needed.partition('|')[0]}=..."
+    yield Fault(where, f"{record['type']} needs {words} in its details", hint)
+
+
+def _time(record: Mapping[str, Any], path: Path) -> Faults:
+    """A record without a usable time still counts, so that is a warning."""
+    value = record.get("timestamp")
+    if kinds.time(value) is not None:
+        yield from (fault._replace(level="warning") for fault in walker.field(record, path, "timestamp", kinds.time))
+    elif isinstance(value, str) and not value.rstrip().endswith("Z") and "+" not in value and "-" not in value[10:]:
+        hint = "it is read as UTC: add Z"
+        yield Fault((*path, "timestamp"), f"the time {value_text(value)} has no zone", hint, "warning")
+
+
+def is_sound(record: Any) -> bool:
+    """Whether an anomaly has nothing wrong with it, in one look: there are the most of these, and few are faulty."""
+    try:
+        details = {} if record.get("details") is None else record["details"]
+        datetime.fromisoformat(record["timestamp"])
+        return (
+            record["timestamp"][-1] == "Z"
+            and kinds.label(record["task"]) is kinds.label(record["reporter"]) is None
+            and type(details) is dict
+            and all(name not in record and kind(details[name]) is None for name, kind in _SOUND[record["type"]])
+            and "<<" not in record
+        )
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return False
+
+
+# Without those that either of two fields can satisfy: these take the long way.
+_SOUND = {
+    name: tuple(each.needed.items()) for name, each in TYPES.items() if not any("|" in needed for needed in each.needed)
+}

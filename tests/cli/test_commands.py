@@ -271,5 +271,5 @@ def test_json_works_with_jq_as_documented(tmp_path: Path) -> None:
         f"{LIZA} validate --json | jq -r '.problems[].message'",
         shell=True, cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=30, check=True,
     )  # fmt: skip
-    assert done.stdout.startswith("tasks is 'x'")
+    assert done.stdout.startswith("tasks: expected a list")
     assert json.loads(liza(tmp_path, "validate", "--json").out)["status"] == "invalid"

@@ -69,5 +69,5 @@ def test_validate_checks_webhook_of_config(project: Path) -> None:
     state = project / ".liza" / "state.yaml"
     state.write_text(f"version: 1\nconfig: {{escalation_webhook: 'ftp://{SECRET}'}}\nanomalies: []\n")
     ran = liza(project, "validate")
-    assert (ran.code, "escalation_webhook is no address" in ran.out) == (1, True)
+    assert (ran.code, "escalation_webhook is not a valid address" in ran.out) == (1, True)
     assert SECRET not in ran.out

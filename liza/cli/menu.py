@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from liza.run import context
-from liza.run.loop import POLL, Run
+from liza.run.open_loop import POLL
+from liza.run.state import RunState
 from liza.run.view import Choice
 from liza.text import printable
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Menu:
-    """What to do about a loop that is open, asked until there is an answer or nothing to ask about."""
+    """Ask what to do about an open loop until there is an answer or nothing to ask about."""
 
     TEXT = """
 Options:
@@ -30,17 +31,17 @@ Options:
   [h] Get help (show context)
 """
 
-    def __init__(self, view: "Plain", run: Run, is_over: Callable[[], bool]) -> None:
+    def __init__(self, view: "Plain", run: RunState, is_over: Callable[[], bool]) -> None:
         self.view, self.run, self.is_over = view, run, is_over
 
     def choose(self) -> Choice | None:
-        """The decision; None where the loop is no longer open, or the person has gone."""
+        """The decision; None if the loop is no longer open, or the person has gone."""
         _forget_typed()
         self.view.line(self.TEXT)
         while True:
-            said = self._asked("Choice: ")
-            letter = (said or "").strip().lower()[:1]
-            if said is None:
+            answer = self._asked("Choice: ")
+            letter = (answer or "").strip().lower()[:1]
+            if answer is None:
                 return None
             if letter == "c":
                 return Choice("continue")
@@ -64,8 +65,8 @@ Options:
         following = None if next_one is None else next_one.model
         known = ", ".join(map(printable, self.run.settings.models))
         default = f" [{printable(following)}]" if following else ""
-        said = self._asked(f"Model ({known}){default}: ")
-        return None if said is None else said.strip() or following
+        answer = self._asked(f"Model ({known}){default}: ")
+        return None if answer is None else answer.strip() or following
 
     def _help(self) -> None:
         run = self.run

@@ -16,9 +16,11 @@ from liza.cli.group import common, root_of
 from liza.cli.options import person
 from liza.errors import LockTimeout, Refused, WrongUsage
 from liza.model import Problem, parse_duration
+from liza.run.interrupts import Interrupts
 from liza.run.job import Job, Session, begin, json_of, resumed
-from liza.run.loop import Run
-from liza.run.process import Interrupts, Limits
+from liza.run.loop import run_loop
+from liza.run.process import Limits
+from liza.run.state import RunState
 from liza.schema.rules import ACTIONS
 from liza.scopes.loops import evaluate
 from liza.scopes.loops.record import check_name
@@ -87,13 +89,13 @@ def command(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **opti
         gc.enable()  # unlike other commands this one lives long
         session = session or begin(board.paths, datetime.now(UTC))
         view = run_output.view(as_json, settings, board.paths, interrupts)
-        run = Run(board, rules, settings, job, session, interrupts, view, person(None))
+        run = RunState(board, rules, settings, job, session, interrupts, person(None))
         if facts is not None:
             run.resume(facts)
         if root := root_of(ctx):
             os.environ["LIZA_ROOT"] = os.path.abspath(root)  # the agent's own calls of liza mean the same blackboard
         try:
-            return run.go().code
+            return run_loop(run, view).code
         finally:
             view.ended(run)
 

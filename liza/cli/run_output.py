@@ -16,11 +16,12 @@ from liza.cli import envelope, show
 from liza.clients.caller import agent_sign
 from liza.model import format_time
 from liza.run.context import described
+from liza.run.interrupts import Interrupts
 from liza.run.iteration import Done
 from liza.run.job import Job, Session
-from liza.run.loop import Run
 from liza.run.models import PLACEHOLDER, VARIABLE, takes_model
-from liza.run.process import Interrupts, Outlet
+from liza.run.process import Outlet
+from liza.run.state import RunState
 from liza.run.view import Choice
 from liza.scopes.loops import states
 from liza.scopes.loops.fields import CLOSED, HALF_OPEN, OPEN
@@ -63,7 +64,7 @@ class Plain:
         with suppress(OSError):  # no reader; the run itself notices by its own output
             click.echo(text, err=True)
 
-    def says(self, text: str) -> None:
+    def note(self, text: str) -> None:
         self.line(f"liza run: {printable(text)}")
 
     def began(self, job: Job, session: Session, settings: Settings) -> None:
@@ -128,7 +129,7 @@ class Plain:
         by = f" by {decision.by}" if decision.by else ""
         why = f": {decision.why}" if decision.why else ""
         text = f"loop {state.name} is {state.status} ({decision.how}{by}){why}; continuing"
-        self.says(show.short(text, 300))
+        self.note(show.short(text, 300))
 
     def notify(self, state: LoopResult) -> None:
         """Notify people; the same message at most once a minute."""
@@ -142,7 +143,7 @@ class Plain:
         if is_webhook_url(self.settings.webhook):
             targets.append(Webhook(str(self.settings.webhook)))
         elif self.settings.webhook:
-            self.says("stagnation.notifications.webhook in rules.yaml is not an http address: not notified there")
+            self.note("stagnation.notifications.webhook in rules.yaml is not an http address: not notified there")
         now = time.monotonic()
         if not targets or now - self._notified.get(state.reason, -_QUIET) < _QUIET:
             return
@@ -156,14 +157,14 @@ class Plain:
 
     def _not_told(self, place: str, why: str | None) -> None:
         if why is not None:
-            self.says(f"not delivered: {place}: {why}")
+            self.note(f"not delivered: {place}: {why}")
 
-    def choose(self, run: Run, is_over: Callable[[], bool]) -> Choice | None:
+    def choose(self, run: RunState, is_over: Callable[[], bool]) -> Choice | None:
         from liza.cli.menu import Menu
 
         return Menu(self, run, is_over).choose()
 
-    def ended(self, run: Run) -> None:
+    def ended(self, run: RunState) -> None:
         """What came of it, in a few lines."""
         if self._sender is not None:
             self._sender.stop()
@@ -181,7 +182,7 @@ class Plain:
         self.line(f"  {', '.join(parts)}")
         self.line(f"  kept in {printable(os.path.relpath(run.session.folder))}/")
         if end is None or end.code != 0:
-            stuck = run.stuck()
+            stuck = run.open_loop()
             first = f"{stuck.command('reset')} && " if stuck is not None else ""
             self.line(f"  to continue: {first}liza run --resume {run.session.name}")
 
@@ -209,7 +210,7 @@ class Json(Plain):
         envelope.write("run", status, **fields)
         sys.stdout.flush()
 
-    def says(self, text: str) -> None:
+    def note(self, text: str) -> None:
         self._write("note", text=text)
 
     def began(self, job: Job, session: Session, settings: Settings) -> None:
@@ -242,7 +243,7 @@ class Json(Plain):
     def continues(self, state: LoopResult, decision: states.Decision) -> None:
         self._write("continued", loop=state.name, loop_status=state.status, **decision._asdict())
 
-    def ended(self, run: Run) -> None:
+    def ended(self, run: RunState) -> None:
         super().ended(run)
         end = run.end
         if end is not None:
@@ -279,7 +280,7 @@ class Lively(Plain):
         self._stop()
         super().recorded(done, state)
 
-    def ended(self, run: Run) -> None:
+    def ended(self, run: RunState) -> None:
         self._stop()
         super().ended(run)
 

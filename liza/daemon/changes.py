@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from liza.store.filesystem import network_kind
 from liza.store.paths import Paths
-from liza.store.versions import Identity, identity
+from liza.store.versions import Identity, identity_at
 
 if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver
@@ -109,7 +109,7 @@ class Changes:
                 else:
                     changes._written = time.monotonic()
                 if state in touched:
-                    version = _version(changes.paths.state)
+                    version = identity_at(changes.paths.state)
                     if event.event_type == "moved":
                         changes._moved = version
                     changes._known = version
@@ -213,15 +213,8 @@ def versions(paths: Paths) -> dict[str, Identity | None]:
     """Which version of each file is there; None where there is none."""
     found: dict[str, Identity | None] = {}
     for path in paths.watched:
-        found[path] = _version(path, follow=path != paths.checkpoint)
+        found[path] = identity_at(path, follow=path != paths.checkpoint)
     return found
-
-
-def _version(path: str, *, follow: bool = True) -> Identity | None:
-    try:
-        return identity(os.stat(path, follow_symlinks=follow))
-    except OSError:
-        return None
 
 
 def _folder(path: str) -> tuple[int, int] | None:

@@ -13,9 +13,10 @@ from liza.run import evidence, signs
 from liza.run.answers import Answer, answer_of
 from liza.run.context import Tried
 from liza.run.evidence import Evidence
+from liza.run.interrupts import Interrupts
 from liza.run.job import Job, Session, json_of
 from liza.run.plan import Plan
-from liza.run.process import Interrupts, Limits, Outlet, Ran, run
+from liza.run.process import Limits, Outlet, Ran, run
 from liza.scopes.loops.fields import COMPLETE
 from liza.scopes.loops.record import Iteration
 from liza.store.files import open_fd

@@ -1,4 +1,4 @@
-"""Running tests: the command as it is given, what it prints passed on, and the report that it writes."""
+"""Run tests: the command as given, its output passed on, and the report that it writes."""
 
 import glob
 import os
@@ -11,11 +11,12 @@ from tempfile import TemporaryDirectory
 from typing import BinaryIO, NamedTuple
 
 from liza.errors import Refused
+from liza.store.versions import identity_at
 
 PLACE = "{report}"  # in a word of the command: the path of the report
 VARIABLE = "LIZA_JUNIT"  # the same for a script
-TAIL = 20_000  # bytes of what was printed last that are kept
-LINGER = 2.0  # seconds for the output of what a command leaves running
+TAIL = 20_000  # bytes of the end of the output that are kept
+LINGER = 2.0  # seconds for the output of processes that the command leaves running
 _TICK = 0.1
 _OPTIONS = {
     "pytest": ("--junitxml={report}",),
@@ -26,25 +27,25 @@ _OPTIONS = {
 
 
 class Ran(NamedTuple):
-    """What came of a run."""
+    """The result of a run."""
 
     code: int
-    tail: str  # of what was printed
-    reports: tuple[str, ...]  # that were written by it
-    folder: TemporaryDirectory[str]  # which has one of them; gone when this is
+    tail: str  # of the output
+    reports: tuple[str, ...]  # written by this run
+    folder: TemporaryDirectory[str]  # holds one of them, and is deleted with this object
 
 
 def run(command: Sequence[str], written_to: Sequence[str], out: BinaryIO) -> Ran:
-    """Run a command and pass on what it prints; `Refused` where it cannot be started at all.
+    """Run a command and pass on its output; `Refused` if it cannot be started.
 
-    `written_to` are the files that it writes reports to by itself, or patterns of them; only those written by this run
-    count. Without any, it gets a path to write one to.
+    `written_to` are the files, or patterns of files, to which it writes reports by itself; only those written by this
+    run count. Without any, it gets a path for one.
     """
     folder = TemporaryDirectory(prefix="liza-report-")
     report = os.path.join(folder.name, "report.xml")
     words = command if written_to else with_report_option(command)
     words = [word.replace(PLACE, report) for word in words]
-    before = {file: _version(file) for file in _matching(written_to)}
+    before = {file: identity_at(file) for file in _matching(written_to)}
     try:
         process = subprocess.Popen(
             words,
@@ -61,12 +62,12 @@ def run(command: Sequence[str], written_to: Sequence[str], out: BinaryIO) -> Ran
     tail = _passed_on(process, out)
     code = process.wait()
     named = _matching(written_to) if written_to else [report]
-    written = [file for file in named if _version(file) not in (None, before.get(file))]
+    written = [file for file in named if identity_at(file) not in (None, before.get(file))]
     return Ran(code, tail.decode("utf-8", "backslashreplace"), tuple(written), folder)
 
 
 def with_report_option(command: Sequence[str]) -> list[str]:
-    """The command with the option that makes its runner write a report, where we know the runner."""
+    """The command with the option that makes a known runner write a report."""
     words = list(command)
     if any(PLACE in word for word in words):
         return words
@@ -76,16 +77,16 @@ def with_report_option(command: Sequence[str]) -> list[str]:
             continue
         if any(word.split("=")[0] == options[-1].split("=")[0] for word in words):
             hint = "name the report that it writes with --report FILE"
-            raise Refused(f"the command says itself where {name} writes its report", hint=hint)
+            raise Refused(f"the command already sets where {name} writes its report", hint=hint)
         at = words.index("--") if "--" in words and name == "gotestsum" else len(words)
         return [*words[:at], *options, *words[at:]]
     return words
 
 
 def _passed_on(process: "subprocess.Popen[bytes]", out: BinaryIO) -> bytes:
-    """What a process prints goes to `out` at once; its end is kept. Interrupted, it is waited for: it was, too.
+    """Copy the output to `out` and return its end. After Ctrl-C, which the process gets too, wait for it.
 
-    A server that the tests started and left may keep the output open for ever; that is not waited for.
+    A server that the tests leave running may keep the output open for ever; that is not waited for.
     """
     tail = b""
     ended = None
@@ -110,7 +111,7 @@ def _passed_on(process: "subprocess.Popen[bytes]", out: BinaryIO) -> bytes:
             if not piece:
                 return tail
             tail = (tail + piece)[-TAIL:]
-            with suppress(OSError):  # its reader has gone, and the tests are still worth running
+            with suppress(OSError):  # its reader has gone; the tests still run
                 out.write(piece)
                 out.flush()
 
@@ -118,11 +119,3 @@ def _passed_on(process: "subprocess.Popen[bytes]", out: BinaryIO) -> bytes:
 def _matching(patterns: Sequence[str]) -> list[str]:
     found = [file for pattern in patterns for file in sorted(glob.glob(pattern, recursive=True))]
     return list(dict.fromkeys(found))
-
-
-def _version(file: str) -> tuple[int, int, int] | None:
-    """What distinguishes a report of this run from one of an earlier run, which says nothing of it."""
-    with suppress(OSError):
-        status = os.stat(file)
-        return status.st_mtime_ns, status.st_ino, status.st_size
-    return None

@@ -43,6 +43,14 @@ def identity(status: os.stat_result) -> Identity:
     return Identity(status.st_mtime_ns, status.st_ino, status.st_size, status.st_ctime_ns)
 
 
+def identity_at(path: str, *, follow: bool = True) -> Identity | None:
+    """The version that is there now; None if there is no file."""
+    try:
+        return identity(os.stat(path, follow_symlinks=follow))
+    except OSError:
+        return None
+
+
 def read_stable(path: str, *, again: bool = False, whole: Identity | None = None, patient: bool = False) -> Reading:
     """The whole file, once it has settled; `Unreadable` where there is no file that can be read.
 

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from liza.run import process
-from liza.run.process import Interrupts, Limits, Outlet, Ran, run
+from liza.run.interrupts import Interrupts
+from liza.run.kept_output import HEAD, TAIL
+from liza.run.process import Limits, Outlet, Ran, run
 from tests.daemon.daemon import until
 from tests.run.projects import alive
 
@@ -81,7 +83,7 @@ def test_nonzero_exit_code_is_an_error(runner: Runner) -> None:
 
 def test_death_by_a_signal_is_a_crash(runner: Runner) -> None:
     ran = runner.sh("kill -SEGV $$")
-    assert (ran.outcome, ran.code, ran.note) == ("crash", None, "it was killed by SIGSEGV")
+    assert (ran.outcome, ran.code, ran.note) == ("crash", None, "killed by SIGSEGV")
 
 
 def test_missing_command_is_an_error(runner: Runner) -> None:
@@ -241,7 +243,7 @@ def test_slow_reader_gets_all_output(runner: Runner) -> None:
 
 
 def test_head_and_tail_of_long_output_stay_in_memory(runner: Runner) -> None:
-    size = process.HEAD + process.TAIL + 5_000_000
+    size = HEAD + TAIL + 5_000_000
     ran = run(
         [sys.executable, "-c", f"import sys; sys.stdout.write('first\\n' + 'x' * {size} + '\\nlast')"],
         cwd=str(runner.folder), env=dict(os.environ), log=str(runner.folder / "output.log"),
@@ -251,10 +253,10 @@ def test_head_and_tail_of_long_output_stay_in_memory(runner: Runner) -> None:
     assert ran.output.startswith("first\n")
     assert ran.output.endswith("\nlast")
     assert "bytes left out" in ran.output
-    assert len(ran.output) < process.HEAD + process.TAIL + 100
+    assert len(ran.output) < HEAD + TAIL + 100
 
 
-@pytest.mark.parametrize("size", [process.HEAD - 1, process.HEAD, process.HEAD + 1, process.HEAD + 70_000])
+@pytest.mark.parametrize("size", [HEAD - 1, HEAD, HEAD + 1, HEAD + 70_000])
 def test_output_within_the_limit_is_kept_whole(runner: Runner, size: int) -> None:
     ran = runner.sh(f"yes 012345678 | head -c {size}")
     assert ran.output.encode() == runner.log

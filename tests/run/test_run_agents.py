@@ -226,8 +226,8 @@ def test_crashing_agent_is_recorded_and_stopped(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", CRASHES)
     assert project.run("--on-stagnation", "abort").code == 3
     assert [each["outcome"] for each in project.recorded] == ["crash"] * 3
-    assert project.loop["error_history"][0]["signature"] == "the agent's command: it was killed by SIGSEGV"
-    assert project.kept(1, "metrics")["note"] == "it was killed by SIGSEGV"
+    assert project.loop["error_history"][0]["signature"] == "the agent's command: killed by SIGSEGV"
+    assert project.kept(1, "metrics")["note"] == "killed by SIGSEGV"
 
 
 def test_api_error_in_the_answer_counts_despite_exit_code_zero(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_stopped_paused_run_reports_how_to_continue(tmp_path: Path) -> None:
 def test_run_waits_while_a_pause_file_exists(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", WAITS.replace("$1", ".liza/PAUSE"))
     with project.running("--max", "3") as running:
-        running.wait_for("PAUSE is there: waiting until it is removed")
+        running.wait_for("PAUSE exists: waiting until it is removed")
         assert len(project.recorded) == 2
         (project.folder / ".liza" / "PAUSE").unlink()
         assert running.code() == 1

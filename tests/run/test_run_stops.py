@@ -65,7 +65,7 @@ def test_run_waits_while_a_pause_file_exists(tmp_path: Path) -> None:
 def test_run_waiting_for_pause_still_sees_the_checkpoint(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", WAITS.replace("$1", ".liza/PAUSE"))
     with project.running() as running:
-        running.wait_for("PAUSE is there")
+        running.wait_for("PAUSE exists")
         (project.folder / ".liza" / "CHECKPOINT").touch()
         assert running.code() == 3
 

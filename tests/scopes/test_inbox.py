@@ -1,4 +1,4 @@
-"""Records that wait in the inbox: what the commands answer, what is entered, and what a bad file does."""
+"""Records waiting in the inbox: the answers of the commands, what is entered, and the effect of a bad file."""
 
 import json
 import os
@@ -64,7 +64,7 @@ def write(paths: Paths, name: str = NAME, **changes: Any) -> Path:
     return path
 
 
-# --- what the commands answer -----------------------------------------------------------------------------------------
+# --- answers of the commands ------------------------------------------------------------------------------------------
 
 RECORDING = {
     "loop record": ("loop", "record", "coder-1", "--files-changed", "1"),
@@ -84,7 +84,7 @@ RECORDING = {
 
 @pytest.mark.parametrize("why", ["torn", "missing", "locked"])
 def test_every_record_waits_and_is_entered_in_order(paths: Paths, why: str) -> None:
-    """The commands exit 4, recorded and not evaluated; `log anomaly` exits 0. All of it is there after one check."""
+    """The commands exit 4, recorded and not evaluated; `log anomaly` exits 0. One check enters all."""
 
     def all_wait() -> None:
         ran = run(paths, *ANOMALY, "--json")
@@ -117,7 +117,7 @@ def test_every_record_waits_and_is_entered_in_order(paths: Paths, why: str) -> N
     assert (slice_["status"], len(slice_["justifications"])) == ("ARCH_STOP", 1)
 
 
-def test_the_next_recording_command_enters_what_waits_before_its_own(paths: Paths) -> None:
+def test_next_command_enters_waiting_records_first(paths: Paths) -> None:
     tear(paths)
     assert run(paths, *ANOMALY).returncode == 0
     repair(paths)
@@ -125,15 +125,15 @@ def test_the_next_recording_command_enters_what_waits_before_its_own(paths: Path
     assert [each["reporter"] for each in data(paths)["anomalies"]] == ["coder-0", "r", "second"]
 
 
-def test_an_invalid_record_is_refused_and_does_not_wait(paths: Paths) -> None:
+def test_invalid_record_is_refused_and_does_not_wait(paths: Paths) -> None:
     tear(paths)
     assert run(paths, *ANOMALY[:-1]).returncode == 1
     assert run(paths, "loop", "record", "", "--files-changed", "1").returncode == 1
     assert not os.path.exists(paths.inbox)
 
 
-def test_what_waits_trips_once_it_is_entered(paths: Paths) -> None:
-    """Two gaps of one spec halt everybody: one is on the board, the other one waited. The halt is by the same check."""
+def test_waiting_record_trips_when_entered(paths: Paths) -> None:
+    """Two gaps in one spec halt everyone: one is on the board, the other waited. The same check halts."""
     tear(paths)
     assert run(paths, *ANOMALY[:-1], "spec_ref=docs/spec.md").returncode == 0
     repair(paths)
@@ -141,8 +141,8 @@ def test_what_waits_trips_once_it_is_entered(paths: Paths) -> None:
     assert os.path.exists(paths.checkpoint)
 
 
-def test_a_halt_does_not_wait_for_the_inbox(paths: Paths) -> None:
-    """A pattern is on the board and something waits, while another program holds the lock: CHECKPOINT is made."""
+def test_halt_does_not_wait_for_the_inbox(paths: Paths) -> None:
+    """A pattern is on the board and a record waits while another program holds the lock: CHECKPOINT is made."""
     Path(paths.state).write_text(boards.STATE + boards.STATE[boards.STATE.index("- timestamp") :])
     os.utime(paths.state, (1e9, 1e9))
     write(paths)
@@ -153,7 +153,7 @@ def test_a_halt_does_not_wait_for_the_inbox(paths: Paths) -> None:
     assert os.listdir(paths.inbox) == []
 
 
-def test_watch_once_enters_and_evaluates_what_waits(paths: Paths) -> None:
+def test_watch_once_enters_and_evaluates_waiting_records(paths: Paths) -> None:
     tear(paths)
     assert run(paths, *ANOMALY[:-1], "spec_ref=docs/spec.md").returncode == 0
     repair(paths)
@@ -161,7 +161,7 @@ def test_watch_once_enters_and_evaluates_what_waits(paths: Paths) -> None:
     assert os.listdir(paths.inbox) == []
 
 
-def test_status_validate_and_doctor_count_what_waits(paths: Paths) -> None:
+def test_status_validate_and_doctor_count_waiting_records(paths: Paths) -> None:
     write(paths)
     status = json.loads(run(paths, "status", "--json").stdout)
     assert status["inbox"] == {"waiting": 1, "broken": 0}
@@ -175,7 +175,7 @@ def test_status_validate_and_doctor_count_what_waits(paths: Paths) -> None:
     assert [each["level"] for each in found if each["about"] == "inbox"] == ["warning"]
 
 
-def test_the_api_says_where_a_record_waits(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_api_returns_where_a_record_waits(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LIZA_LOCK_TIMEOUT", "0.05")
     with held_by_flock(paths):
         added = liza.record("spec_gap", task="t", reporter="r", details={"spec_ref": "x"}, root=paths.folder)
@@ -186,8 +186,8 @@ def test_the_api_says_where_a_record_waits(paths: Paths, monkeypatch: pytest.Mon
     assert enter_waiting(Board(paths)).records == 2
 
 
-def test_an_error_behind_the_change_does_not_record_again(paths: Paths) -> None:
-    """The log cannot be written: the slice is stopped on the blackboard, so nothing waits as well."""
+def test_error_after_the_change_does_not_record_again(paths: Paths) -> None:
+    """The log cannot be written: the slice is stopped on the blackboard, so nothing waits."""
     os.unlink(paths.log)
     os.mkdir(paths.log)
     assert run(paths, *RECORDING["attempt arch-stop"]).returncode != 0
@@ -195,7 +195,7 @@ def test_an_error_behind_the_change_does_not_record_again(paths: Paths) -> None:
     assert not os.path.exists(paths.inbox)
 
 
-def test_an_inbox_that_cannot_be_written_is_said(paths: Paths) -> None:
+def test_unwritable_inbox_is_reported(paths: Paths) -> None:
     tear(paths)
     Path(paths.inbox).write_text("in the way")
     ran = run(paths, *ANOMALY, "--json")
@@ -203,7 +203,7 @@ def test_an_inbox_that_cannot_be_written_is_said(paths: Paths) -> None:
     assert "waiting" not in json.loads(ran.stdout)
 
 
-# --- what agents put there --------------------------------------------------------------------------------------------
+# --- files of agents --------------------------------------------------------------------------------------------------
 
 
 def broken_files(paths: Paths) -> dict[str, Path]:
@@ -238,7 +238,7 @@ def broken_files(paths: Paths) -> dict[str, Path]:
     return made
 
 
-def test_broken_files_are_reported_and_kept_and_hold_up_nothing(paths: Paths) -> None:
+def test_broken_inbox_files_are_reported_kept_and_skipped(paths: Paths) -> None:
     made = broken_files(paths)
     last = write(paths, "20990118T150000.000000000Z-ffffffff")
     ran = run(paths, "analyze", "--json")
@@ -252,7 +252,7 @@ def test_broken_files_are_reported_and_kept_and_hold_up_nothing(paths: Paths) ->
     assert any(each["about"] == "inbox" and each["level"] == "error" for each in found)
 
 
-def test_an_inbox_that_is_a_link_is_left_alone(paths: Paths, tmp_path: Path) -> None:
+def test_inbox_that_is_a_link_is_left_alone(paths: Paths, tmp_path: Path) -> None:
     """Files are deleted in the inbox, so it must not lead elsewhere."""
     write(paths)
     os.rename(paths.inbox, tmp_path / "elsewhere")
@@ -262,7 +262,7 @@ def test_an_inbox_that_is_a_link_is_left_alone(paths: Paths, tmp_path: Path) -> 
     assert len(data(paths)["anomalies"]) == 1
 
 
-def test_a_round_for_a_frozen_claim_stays_and_is_entered_later(paths: Paths) -> None:
+def test_round_for_a_frozen_claim_keeps_waiting(paths: Paths) -> None:
     """The claim is frozen only when the round is entered: the round is neither lost nor on the claim."""
     assert run(paths, "claim", "add", "C-1", "--text", "it rains").returncode == 0
     words = ("claim", "round", "C-1", "--objection", "run the harness", "--response", "there is no data")
@@ -276,7 +276,7 @@ def test_a_round_for_a_frozen_claim_stays_and_is_entered_later(paths: Paths) -> 
     assert read_waiting(Board(paths)).records == 1
 
 
-def test_names_sort_by_arrival_when_the_clock_is_set_back(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_sort_by_arrival_with_clock_set_back(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
     real = time.time_ns
     first = files.add_record(paths, "anomaly", {}, "2025-01-18T15:00:00Z")
     monkeypatch.setattr(time, "time_ns", lambda: real() - 60 * 10**9)
@@ -310,7 +310,7 @@ FACTS = st.one_of(
 
 
 @given(FACTS)
-def test_a_fact_comes_back_from_json_as_it_was(fact: Any) -> None:
+def test_fact_survives_json(fact: Any) -> None:
     assert load(type(fact), json.loads(json.dumps(dump(fact))), "fact") == fact
 
 
@@ -319,7 +319,7 @@ def test_a_fact_comes_back_from_json_as_it_was(fact: Any) -> None:
         st.none() | st.booleans() | st.integers() | TEXT, lambda each: st.lists(each) | st.dictionaries(TEXT, each)
     )
 )
-def test_anything_else_is_malformed_and_nothing_worse(value: Any) -> None:
+def test_any_other_value_is_malformed(value: Any) -> None:
     for kind in (Iteration, Round, Fields):
         with suppress(Malformed):
             assert isinstance(load(kind, value, "fact"), kind)

@@ -1,4 +1,4 @@
-"""The six systemic patterns, each in its smallest case, and what the report must say of it."""
+"""The six systemic patterns, each in its smallest case, with the expected parts of the report."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from tests.scopes.sprint.run import Board, record, state
 
 
 class Case(NamedTuple):
-    """Records that trip exactly one pattern; without the last one, nothing does."""
+    """Records that trip exactly one pattern; without the last one, nothing trips."""
 
     pattern: str
     severity: str

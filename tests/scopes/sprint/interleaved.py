@@ -1,7 +1,7 @@
-"""One liza that is stopped at a place of its work while others do all of theirs.
+"""One liza stopped at a given place while other commands run to their end.
 
-Nothing is imitated: the place is a function of liza's own, and just before or after its call other programs are run to
-their end. What a scheduler does once in a million times is done here every time.
+Nothing is simulated: the place is one of liza's own functions, and the other programs run just before or after its
+call. What a scheduler does once in a million times happens here every time.
 """
 
 import subprocess
@@ -32,7 +32,7 @@ def interleaved(board: Board, arguments: Sequence[str], place: str, *others: Seq
 
 
 def stop_at(place: str, others: Sequence[Sequence[str]]) -> None:
-    """From now on, the first call of that function in this process lets the others go first."""
+    """At the first call of that function in this process, run the others."""
     when, where, *end = place.split()
     module, name = where.split(":")
     owner: Any = import_module(module)

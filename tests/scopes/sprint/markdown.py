@@ -1,4 +1,4 @@
-"""A report as its reader sees it: headings, paragraphs and tables, told apart by the rules of Markdown."""
+"""A report as its reader sees it: headings, paragraphs and tables, parsed by the rules of Markdown."""
 
 import re
 from typing import NamedTuple
@@ -7,14 +7,14 @@ _BAR = re.compile(r"(?<!\\)(?:\\\\)*\|")
 
 
 class Table(NamedTuple):
-    """One table: its cells as they stand in the source."""
+    """One table, with its cells as in the source."""
 
     header: list[str]
     rows: list[list[str]]
 
 
 def parts(text: str) -> dict[str, str]:
-    """The text below each heading of the second level, by its name; what is above the first is under ''."""
+    """The text below each second-level heading, by name; the text above the first is under ''."""
     found = {"": ""}
     name = ""
     for line in text.splitlines(keepends=True):
@@ -28,7 +28,7 @@ def parts(text: str) -> dict[str, str]:
 
 
 def cells(line: str) -> list[str]:
-    """The cells of a row; a bar behind an odd number of backslashes is text."""
+    """The cells of a row; a bar after an odd number of backslashes is text."""
     assert line.startswith("|"), line
     assert line.endswith("|"), line
     inner, start = [], 1
@@ -39,7 +39,7 @@ def cells(line: str) -> list[str]:
 
 
 def tables(text: str) -> list[Table]:
-    """Every table. One that is not whole, or that a paragraph runs into, is an error."""
+    """All tables; a broken table, or one joined to a paragraph, is an error."""
     found: list[Table] = []
     lines = ["", *text.splitlines(), ""]
     at = 0
@@ -59,7 +59,7 @@ def tables(text: str) -> list[Table]:
 
 
 def well_formed(text: str) -> None:
-    """What every report must be, whatever is in it."""
+    """Check the format that every report must have."""
     assert text.startswith("# Circuit Breaker Report\n\n")
     assert text.endswith("\n")
     assert [char for char in text if not char.isprintable() and char != "\n"] == [], "a raw control character"

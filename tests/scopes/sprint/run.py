@@ -1,7 +1,7 @@
-"""A blackboard in a folder, and liza at work on it as a process of its own.
+"""A blackboard in a folder, and liza called on it.
 
-Every call is held to what is promised of all of them: no byte of state.yaml outside `circuit_breaker` changes, no
-comment inside it is lost, no control character reaches the reader, and nothing ends as a bug.
+Every call checks what holds for all commands: no byte of state.yaml outside `circuit_breaker` changes, no comment
+inside it is lost, no control character is printed, and nothing ends as a bug.
 """
 
 import json
@@ -21,7 +21,7 @@ NOW = "2025-01-18T17:30:00Z"
 LATER = "2025-01-18T18:30:00Z"
 BUG = 70
 
-# Written as people write: odd spacing, quotes of both kinds, comments in every place.
+# Written as people write: odd spacing, both kinds of quotes, comments everywhere.
 HEAD = """\
 # The blackboard of a team; people write on it, too.
 version: 1
@@ -62,7 +62,7 @@ _BEGIN, _END = b"\ncircuit_breaker:", b"\n# behind the section"
 
 
 class Ran(NamedTuple):
-    """What a command came to."""
+    """A command's exit code and output."""
 
     code: int
     out: str
@@ -80,7 +80,7 @@ def record(kind: str, task: str = "task-1", at: str = "2025-01-18T14:00:00Z", **
 
 
 def listed(records: Sequence[Mapping[str, Any]]) -> str:
-    """The records as lines of a YAML list; JSON is YAML, and escapes what is odd."""
+    """The records as lines of a YAML list; JSON is YAML and escapes odd characters."""
     return "".join(f"  - {json.dumps(each)}\n" for each in records)
 
 
@@ -116,10 +116,10 @@ class Board:
         self.rules = self.folder / "rules.yaml"
         self.save(text)
 
-    # --- what others do to it ---
+    # --- actions of others ---
 
     def save(self, text: str) -> None:
-        """As an editor saves: a new file, moved over the old one. Old enough to be believed at once."""
+        """Save as an editor does: a new file moved over the old one, old enough to be read at once."""
         fresh = self.root / "saved.yaml"
         fresh.write_text(text, encoding="utf-8")
         os.utime(fresh, (1e9, 1e9))
@@ -132,7 +132,7 @@ class Board:
         self.save(text.replace(old, new))
 
     def add(self, *records: Mapping[str, Any]) -> None:
-        """An agent writes down what happened to it."""
+        """Add anomalies, as an agent does."""
         before, section = self.text.replace(NONE, "anomalies:\n").split("\ncircuit_breaker:")
         self.save(f"{before}\n{listed(records)}circuit_breaker:{section}")
 
@@ -143,7 +143,7 @@ class Board:
         ran = _start(program, arguments, self.root, self.environment(env))
         assert ran.code != BUG, ran.err
         assert controls(ran.out + ran.err) == [], "a raw control character was printed"
-        if arguments[:1] not in (("log",), ("silence",)):  # they write elsewhere, on purpose
+        if arguments[:1] not in (("log",), ("silence",)):  # they write to other sections
             unharmed(before, self._bytes())
         return ran
 
@@ -160,7 +160,7 @@ class Board:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("LIZA_")}
         return {**clean, "XDG_STATE_HOME": str(self.root / "state"), **(env or {})}
 
-    # --- what is there ---
+    # --- contents ---
 
     @property
     def text(self) -> str:
@@ -186,7 +186,7 @@ class Board:
 
     @property
     def logged(self) -> list[str]:
-        """What liza wrote into the log."""
+        """Liza's entries in the log."""
         entries = libyaml_value(self.log.read_bytes()) if self.log.exists() else []
         return [f"{entry['action']}: {entry['detail']}" for entry in entries or [] if entry["agent"] == "liza"]
 
@@ -197,36 +197,36 @@ class Board:
 
     @property
     def halt(self) -> dict[str, str]:
-        """The lines of CHECKPOINT that have a name; the first is the time."""
+        """The named lines of CHECKPOINT; the first line is the time."""
         first, *lines = self.checkpoint.read_text(encoding="utf-8").splitlines()
         return {"time": first, **dict(line.split(": ", 1) for line in lines)}
 
     def files(self) -> dict[str, bytes | str]:
-        """Every file below the folder, with its content; for what must not have changed at all."""
+        """Every file below the folder with its content, to check that nothing changed."""
         return {
             str(path.relative_to(self.root)): path.read_bytes() if path.is_file() else "not a file"
             for path in sorted(self.root.rglob("*"))
         }
 
     def leftovers(self) -> list[str]:
-        """What only a write in progress may have there."""
+        """Temporary files, which only a write in progress may have."""
         return [path.name for path in self.root.rglob(".*") if path.name.endswith((".new", ".swap"))]
 
 
 def unharmed(before: bytes, after: bytes) -> None:
-    """No byte outside liza's section is another one, and no comment inside it is gone."""
+    """Check that no byte outside liza's section changed, and no comment inside it is gone."""
     if before.count(_BEGIN) != 1 or before.count(_END) != 1:
-        return  # not written in a way in which a line tells where the section begins and ends
-    assert before.split(_BEGIN)[0] == after.split(_BEGIN)[0], "liza changed what is not its own"
+        return  # the section's first and last line cannot be found
+    assert before.split(_BEGIN)[0] == after.split(_BEGIN)[0], "liza changed another section"
     if before.index(_END) < before.index(_BEGIN):
         return  # liza put its section at the end
-    assert before.split(_END)[1] == after.split(_END)[1], "liza changed what is not its own"
+    assert before.split(_END)[1] == after.split(_END)[1], "liza changed another section"
     kept = _comments(after.split(_BEGIN)[1].split(_END)[0])
     assert [comment for comment in _comments(before.split(_BEGIN)[1].split(_END)[0]) if comment not in kept] == []
 
 
 def _comments(section: bytes) -> list[bytes]:
-    """The comments, and no "#" inside quotes."""
+    """The comments; a "#" inside quotes does not begin one."""
     quoted = rb"""(?<=[\s\[{,])(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\n]|'')*')"""
     return [found[1] for found in re.finditer(quoted + rb"|(#[^\n]*)", section) if found[1]]
 
@@ -237,6 +237,6 @@ def controls(text: str) -> list[str]:
 
 
 def on_a_terminal(board: Board, *arguments: str) -> str:
-    """What a command prints where a person looks at it; its own colours taken out."""
+    """The output of a command on a terminal, without liza's own colours."""
     _, printed = server().show(arguments, board.root, board.environment())
     return re.sub("\x1b\\[(?:0|1|3[1-6])m", "", printed)

@@ -1,4 +1,4 @@
-"""A rules.yaml that cannot be used: whoever asks gets one answer, by the shipped rules, and it is never an OK."""
+"""An unusable rules.yaml: every command gives the same answer, by the shipped rules, and it is never an OK."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ COMMANDS = {"analyze": ("analyze",), "dry run": ("analyze", "--dry-run"), "watch
 
 @pytest.fixture(params=[*BROKEN, "a folder"])
 def quiet(request: pytest.FixtureRequest, tmp_path: Path) -> Board:
-    """A board without a pattern, beside rules that cannot be used."""
+    """A board without a match, beside rules that cannot be used."""
     board = board_with(tmp_path, *RETRY.records[:2])
     if request.param in BROKEN:
         board.rules.write_text(BROKEN[request.param])
@@ -70,8 +70,8 @@ def test_json_has_every_problem_of_the_rules(tmp_path: Path) -> None:
         assert lines == {2, 3}
 
 
-def test_other_rules_file_that_is_broken_is_refused(tmp_path: Path) -> None:
-    """A file that somebody names is the one they mean: nothing else is evaluated in its place."""
+def test_broken_named_rules_file_is_refused(tmp_path: Path) -> None:
+    """A named file is meant: no other rules are evaluated in its place."""
     board = board_with(tmp_path, *RETRY.records)
     (tmp_path / "other.yaml").write_text("rules: [\n")
     assert board.run("analyze", "--rules", "other.yaml").code == 4

@@ -1,4 +1,4 @@
-"""People decide with `yq` or an editor instead: the next check accepts it, and there is one entry for each trip."""
+"""People decide with `yq` or an editor instead: the next check accepts it, with one entry for each trip."""
 
 import re
 import subprocess
@@ -24,13 +24,13 @@ EVENING = "2025-01-18T20:00:00Z"
 
 def yq(board: Board, *edits: str) -> None:
     needs("jq")
-    # This yq moves comments to other places, even into a flow mapping, and what it did is not to be judged here.
+    # This yq moves comments, even into a flow mapping; that is not under test.
     board.save(_edited(re.sub(r" +#.*", "", board.text), edits))
 
 
 @cache
 def _edited(text: str, edits: tuple[str, ...]) -> str:
-    """What yq makes of a text, asked once for all tests: most begin with the same blackboard, and it takes long."""
+    """The result of yq, cached for all tests: most begin with the same blackboard, and yq is slow."""
     with NamedTemporaryFile("w+", suffix=".yaml") as file:
         file.write(text)
         file.flush()
@@ -40,7 +40,7 @@ def _edited(text: str, edits: tuple[str, ...]) -> str:
 
 
 def vim(board: Board, *commands: str) -> None:
-    """As in an editor: in place, or as it is set up to save."""
+    """Edit in vim and save."""
     needs("vim")
     script = "\n".join([*commands, "wq!"]) + "\n"
     done = subprocess.run(["vim", "-u", "NONE", "-es", board.state], input=script.encode(), check=False)
@@ -48,7 +48,7 @@ def vim(board: Board, *commands: str) -> None:
 
 
 def accepted(board: Board, text: str | None = "ADR-003 created") -> None:
-    """The next checks find a resolved trip, one entry of it, and nothing that trips again."""
+    """The next checks find one resolved trip, and nothing trips again."""
     for now in (EVENING, "2025-01-18T20:10:00Z"):
         ran = board.analyze(now=now)
         assert ran.code == 0, ran
@@ -61,7 +61,7 @@ def accepted(board: Board, text: str | None = "ADR-003 created") -> None:
     assert board.run("validate").code == 0
 
 
-def test_both_edits_of_the_protocol_with_yq(tmp_path: Path) -> None:
+def test_both_protocol_edits_with_yq(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     yq(board, MOVE, CLEAR)
     board.checkpoint.unlink()
@@ -71,13 +71,13 @@ def test_both_edits_of_the_protocol_with_yq(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["yq", "vim"])
-def test_a_decision_by_hand_is_in_the_log_and_in_its_report_like_any_other(tmp_path: Path, way: str) -> None:
+def test_decision_by_hand_is_logged_and_in_its_report(tmp_path: Path, way: str) -> None:
     board = tripped(tmp_path)
     if way == "yq":
         yq(board, MOVE, CLEAR)
-    else:  # an editor that leaves nothing to be joined
-        said = {"resolution": "ADR-003 created", "resolved_at": "2025-01-18T19:00:00Z"}
-        added = " | ".join(f'.circuit_breaker.history[-1].{name} = "{text}"' for name, text in said.items())
+    else:  # an edit that leaves no second entry to merge
+        fields = {"resolution": "ADR-003 created", "resolved_at": "2025-01-18T19:00:00Z"}
+        added = " | ".join(f'.circuit_breaker.history[-1].{name} = "{text}"' for name, text in fields.items())
         yq(board, added, CLEAR)
     board.checkpoint.unlink()
     accepted(board)
@@ -90,7 +90,7 @@ def test_a_decision_by_hand_is_in_the_log_and_in_its_report_like_any_other(tmp_p
         )
 
 
-def test_a_decision_by_hand_that_cannot_be_logged_is_told_and_logged_later(tmp_path: Path) -> None:
+def test_unloggable_decision_by_hand_is_reported_and_logged_later(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     yq(board, MOVE, CLEAR)
     board.checkpoint.unlink()
@@ -107,7 +107,7 @@ def test_a_decision_by_hand_that_cannot_be_logged_is_told_and_logged_later(tmp_p
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["analyze", "status", "resolve"])
-def test_a_command_between_the_two_edits_does_no_harm(tmp_path: Path, command: str) -> None:
+def test_command_between_both_edits_is_harmless(tmp_path: Path, command: str) -> None:
     board = tripped(tmp_path)
     yq(board, MOVE)
     if command == "resolve":
@@ -119,7 +119,7 @@ def test_a_command_between_the_two_edits_does_no_harm(tmp_path: Path, command: s
     accepted(board)
 
 
-def test_the_same_edit_with_the_result_that_the_protocol_shows_in_its_example(tmp_path: Path) -> None:
+def test_protocol_edit_with_result_is_accepted(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     yq(board, MOVE.replace(".resolution =", '.result = "TRIGGERED" | .resolution ='), CLEAR)
     board.checkpoint.unlink()
@@ -127,7 +127,7 @@ def test_the_same_edit_with_the_result_that_the_protocol_shows_in_its_example(tm
 
 
 @pytest.mark.parametrize("origin", [".liza.example", "liza init"])
-def test_both_edits_with_yq_on_the_boards_that_come_with_liza(tmp_path: Path, origin: str) -> None:
+def test_both_edits_with_yq_on_shipped_boards(tmp_path: Path, origin: str) -> None:
     board = Board(tmp_path, "")
     if origin == "liza init":
         board.state.unlink()
@@ -145,7 +145,7 @@ def test_both_edits_with_yq_on_the_boards_that_come_with_liza(tmp_path: Path, or
     assert [entry["resolution"] for entry in board.trips] == ["ADR-003 created"]
 
 
-def test_yq_with_more_than_one_pattern(tmp_path: Path) -> None:
+def test_yq_edits_with_several_patterns(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records, *ASSUMPTION.records)
     board.analyze()
     yq(board, MOVE, CLEAR)
@@ -153,7 +153,7 @@ def test_yq_with_more_than_one_pattern(tmp_path: Path) -> None:
     accepted(board)
 
 
-def test_the_edit_in_vim(tmp_path: Path) -> None:
+def test_edit_in_vim(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     vim(
         board,
@@ -168,8 +168,8 @@ def test_the_edit_in_vim(tmp_path: Path) -> None:
     assert "resolution: ADR-003 created" in board.text
 
 
-def test_the_trigger_cut_out_and_pasted_into_the_history(tmp_path: Path) -> None:
-    """In an editor one moves the lines and indents them; the entry that the trip made stays beside it."""
+def test_trigger_moved_into_history_in_an_editor(tmp_path: Path) -> None:
+    """In an editor a person moves and indents the lines; the trip's own entry stays beside it."""
     board = tripped(tmp_path)
     before, rest = board.text.split("  current_trigger:")
     head, rest = rest.split("\n", 1)
@@ -183,7 +183,7 @@ def test_the_trigger_cut_out_and_pasted_into_the_history(tmp_path: Path) -> None
     accepted(board)
 
 
-def test_the_status_alone_set_to_ok_is_noted_and_does_not_trip_again(tmp_path: Path) -> None:
+def test_status_ok_alone_is_noted_and_does_not_trip_again(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     vim(board, "%s/status: TRIGGERED/status: OK/")
     board.checkpoint.unlink()
@@ -193,7 +193,7 @@ def test_the_status_alone_set_to_ok_is_noted_and_does_not_trip_again(tmp_path: P
     accepted(board, None)
 
 
-def test_a_text_without_a_time_is_kept(tmp_path: Path) -> None:
+def test_text_without_time_is_kept(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     yq(board, '.circuit_breaker.history[-1].resolution = "ADR-003 created"', CLEAR)
     board.checkpoint.unlink()
@@ -202,8 +202,8 @@ def test_a_text_without_a_time_is_kept(tmp_path: Path) -> None:
     accepted(board)
 
 
-def test_the_text_of_a_person_who_follows_the_hint_is_kept(tmp_path: Path) -> None:
-    """Status set to OK, CHECKPOINT forgotten: the check says `liza resolve`, and what is then said is the decision."""
+def test_resolve_after_status_ok_records_the_text(tmp_path: Path) -> None:
+    """Status set to OK, CHECKPOINT forgotten: the check suggests `liza resolve`, and its text is the decision."""
     board = tripped(tmp_path)
     vim(board, "%s/status: TRIGGERED/status: OK/")
     assert "liza resolve" in board.analyze(now=EVENING).out
@@ -212,7 +212,7 @@ def test_the_text_of_a_person_who_follows_the_hint_is_kept(tmp_path: Path) -> No
     assert "ADR-009: written down after all" in board.text, "a decision was lost"
 
 
-def test_after_yq_a_resolve_that_only_removes_the_checkpoint_puts_the_right_text_into_the_report(
+def test_resolve_after_yq_keeps_the_first_text_in_report(
     tmp_path: Path,
 ) -> None:
     board = tripped(tmp_path)
@@ -223,7 +223,7 @@ def test_after_yq_a_resolve_that_only_removes_the_checkpoint_puts_the_right_text
     accepted(board)
 
 
-def test_a_trigger_deleted_while_the_status_says_triggered_is_still_open_and_stays_one_entry(tmp_path: Path) -> None:
+def test_deleted_trigger_stays_open_with_one_entry(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     yq(board, ".circuit_breaker.current_trigger = null")
     assert board.analyze(now=LATER).code == 3
@@ -232,7 +232,7 @@ def test_a_trigger_deleted_while_the_status_says_triggered_is_still_open_and_sta
 
 
 @pytest.mark.parametrize("status", ["TRIG", "open"])
-def test_a_trip_is_closed_by_the_word_ok_and_not_by_a_status_that_is_lost(tmp_path: Path, status: str) -> None:
+def test_only_status_ok_closes_a_trip(tmp_path: Path, status: str) -> None:
     board = tripped(tmp_path)
     yq(board, f'.circuit_breaker.current_trigger = null | .circuit_breaker.status = "{status}"')
     assert board.analyze(now=LATER).code == 3
@@ -242,7 +242,7 @@ def test_a_trip_is_closed_by_the_word_ok_and_not_by_a_status_that_is_lost(tmp_pa
     accepted(board)
 
 
-def test_after_a_resolution_by_hand_new_evidence_trips(tmp_path: Path) -> None:
+def test_new_evidence_trips_after_resolution_by_hand(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     yq(board, MOVE, CLEAR)
     board.checkpoint.unlink()
@@ -261,7 +261,7 @@ def test_after_a_resolution_by_hand_new_evidence_trips(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("checkpoint", ["there", "removed"])
-def test_a_stale_copy_saved_over_a_trigger_trips_again_under_the_same_id(tmp_path: Path, checkpoint: str) -> None:
+def test_stale_copy_trips_again_under_the_same_id(tmp_path: Path, checkpoint: str) -> None:
     board = board_with(tmp_path, *RETRY.records)
     stale = board.text
     board.analyze()
@@ -281,7 +281,7 @@ def test_a_stale_copy_saved_over_a_trigger_trips_again_under_the_same_id(tmp_pat
         assert len(board.archived) == 1
 
 
-def test_a_stale_copy_with_more_work_in_it_trips_again_too(tmp_path: Path) -> None:
+def test_stale_copy_with_more_work_trips_again(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records)
     stale = board.text
     board.analyze()
@@ -293,7 +293,7 @@ def test_a_stale_copy_with_more_work_in_it_trips_again_too(tmp_path: Path) -> No
     assert len(board.trips) == 1
 
 
-# --- what other tools wrote -----------------------------------------------------------------------------------------
+# --- entries of other tools -----------------------------------------------------------------------------------------
 
 FOREIGN = """\
 circuit_breaker:
@@ -304,21 +304,21 @@ circuit_breaker:
 """
 
 
-def test_an_entry_of_another_tool_covers_what_happened_until_it_was_resolved(tmp_path: Path) -> None:
-    """RETRY happened at 11, 12 and 13 o'clock."""
+def test_entry_of_another_tool_covers_records_until_resolution(tmp_path: Path) -> None:
+    """The RETRY records are of 11, 12 and 13 o'clock."""
     for more, left in ((", resolved_at: 2025-01-18T12:30:00Z", 1), ("", 1), (", resolved_at: 2025-01-18T13:00:00Z", 0)):
         board = Board(tmp_path / f"{more[-6:]} {left}", state(RETRY.records, breaker=FOREIGN % more))
         assert f"{left} of 3" in board.analyze().out
 
 
-def test_a_check_does_not_widen_what_the_entry_of_another_tool_covers(tmp_path: Path) -> None:
+def test_check_does_not_widen_entry_of_another_tool(tmp_path: Path) -> None:
     board = Board(tmp_path, state(RETRY.records[2:], breaker=FOREIGN % ""))
     assert "1 of 3" in board.analyze().out
     board.add(*[record("retry_loop", f"t{n}", LATER, **RETRY.records[0]["details"]) for n in (1, 2)])
     assert board.analyze(now="2025-01-18T18:40:00Z").code == 3
 
 
-def test_a_rule_that_is_to_trip_on_any_new_record_does_so_as_a_trip_of_its_own(tmp_path: Path) -> None:
+def test_any_new_rule_trips_again_as_a_separate_trip(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     board.rules.write_text("rules:\n- {name: retry_cluster, rearm: any_new}\n")
     board.resolve("the first decision")
@@ -330,7 +330,7 @@ def test_a_rule_that_is_to_trip_on_any_new_record_does_so_as_a_trip_of_its_own(t
     assert len(board.logged) == 4
 
 
-def test_a_rule_about_a_number_can_trip_again_without_losing_the_first_decision(tmp_path: Path) -> None:
+def test_number_rule_trips_again_and_keeps_first_decision(tmp_path: Path) -> None:
     board = board_with(tmp_path)
     board.rules.write_text(
         "rules:\n- {name: blocked, condition: metric(sprint.metrics.tasks_blocked) >= 1, severity: SCOPE_FLAW}\n"
@@ -340,4 +340,4 @@ def test_a_rule_about_a_number_can_trip_again_without_losing_the_first_decision(
     if board.analyze(now=LATER).code == 3:
         board.resolve("the second decision", now="2025-01-18T19:00:00Z")
         assert [entry["resolution"] for entry in board.trips] == ["the first decision", "the second decision"]
-        assert len(board.logged) == 4, "a second trip that nobody logged"
+        assert len(board.logged) == 4, "the second trip was not logged"

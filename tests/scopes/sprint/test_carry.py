@@ -1,4 +1,4 @@
-"""Ticks and notes that people make in the report: they survive new evidence, the resolution and the next trip."""
+"""Ticks and notes of people in the report: they survive new evidence, the resolution and the next trip."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ RENEWED = "# Report\n\n| a |\n|---|\n| 1 |\n| 2 |\n\n## Do\n\n- [ ] One\n- [ ] T
 
 
 def ticked(board: Board) -> None:
-    """A person ticks an item, and writes below a heading and at the end."""
+    """Tick an item, and write below a heading and at the end."""
     text = board.report.read_text()
     assert "- [ ] Acknowledge this report" in text
     text = text.replace("- [ ] Acknowledge this report", "- [x] Acknowledge this report, bob")
@@ -46,7 +46,7 @@ def test_ticks_and_notes_survive_new_evidence(tmp_path: Path) -> None:
     assert edited.count("|") <= kept[0].count("|")
 
 
-def test_a_report_is_archived_as_edited_before_it_is_renewed(tmp_path: Path) -> None:
+def test_edited_report_is_archived_before_renewal(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     ticked(board)
     edited = board.report.read_bytes()
@@ -55,7 +55,7 @@ def test_a_report_is_archived_as_edited_before_it_is_renewed(tmp_path: Path) -> 
     assert edited in [path.read_bytes() for path in board.archived]
 
 
-def test_ticks_and_notes_survive_the_resolution_and_the_next_trip(tmp_path: Path) -> None:
+def test_ticks_and_notes_survive_resolution_and_next_trip(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     ticked(board)
     assert board.resolve().code == 0
@@ -68,7 +68,7 @@ def test_ticks_and_notes_survive_the_resolution_and_the_next_trip(tmp_path: Path
     assert "[x]" not in board.report.read_text(), "another trip is another page"
 
 
-def test_what_is_written_after_the_decision_survives_the_next_trip(tmp_path: Path) -> None:
+def test_notes_after_the_decision_survive_the_next_trip(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     board.resolve()
     ticked(board)
@@ -76,7 +76,7 @@ def test_what_is_written_after_the_decision_survives_the_next_trip(tmp_path: Pat
     assert any("Seen at noon." in path.read_text() for path in board.archived)
 
 
-def test_ticks_survive_where_the_archived_report_was_removed(tmp_path: Path) -> None:
+def test_ticks_survive_a_removed_archive(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     ticked(board)
     board.archived[0].unlink()
@@ -86,7 +86,7 @@ def test_ticks_survive_where_the_archived_report_was_removed(tmp_path: Path) -> 
     assert any("Seen at noon." in path.read_text() for path in board.archived)
 
 
-def test_a_report_that_nobody_edited_leaves_one_archived_page(tmp_path: Path) -> None:
+def test_unedited_report_leaves_one_archived_page(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     board.add({**RETRY.records[0], "timestamp": "2025-01-18T17:40:00Z"})
     board.analyze(now="2025-01-18T17:41:00Z")
@@ -95,7 +95,7 @@ def test_a_report_that_nobody_edited_leaves_one_archived_page(tmp_path: Path) ->
     assert board.archived[0].read_bytes() == board.report.read_bytes()
 
 
-def test_a_heading_of_a_person_is_not_taken_for_the_decision(tmp_path: Path) -> None:
+def test_own_decision_heading_is_not_the_decision(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     board.report.write_text(board.report.read_text() + "\n## Decision\n\nNot yet.\n")
     board.add({**RETRY.records[0], "timestamp": "2025-01-18T17:40:00Z"})
@@ -108,17 +108,17 @@ def test_a_heading_of_a_person_is_not_taken_for_the_decision(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\n"])
-def test_how_an_editor_ends_lines_is_no_note(end: str) -> None:
+def test_line_ends_are_not_notes(end: str) -> None:
     edited = end.join(line.rstrip() for line in BEFORE.replace("[ ] One", "[X] One").splitlines())
     assert carry_over(BEFORE.replace("Report", "Report  "), edited, RENEWED) == RENEWED.replace("[ ] One", "[X] One")
 
 
-def test_a_note_below_a_table_does_not_part_it() -> None:
+def test_note_below_a_table_does_not_split_it() -> None:
     renewed = carry_over(BEFORE, BEFORE.replace("| 1 |\n", "| 1 |\n\nHm.\n"), RENEWED)
     assert "| 1 |\n| 2 |\n\nHm.\n\n## Do" in renewed
 
 
-def test_a_note_whose_place_is_gone_is_kept_all_the_same() -> None:
+def test_note_without_its_place_is_kept() -> None:
     edited = BEFORE.replace("## Do\n", "## Do\n\nMine.\n")
     assert "Mine." in carry_over(BEFORE, edited, "# Another\n\ny\n").splitlines()
 
@@ -128,13 +128,11 @@ NOTES = st.lists(st.sampled_from(["mine", "", "- mine too", "> quoted", "- [x] m
 
 
 @given(LINES, LINES, NOTES, st.integers(0, 12))
-def test_every_line_of_a_person_is_carried_over_once(
-    before: list[str], renewed: list[str], notes: list[str], place: int
-) -> None:
+def test_every_note_is_carried_over_once(before: list[str], renewed: list[str], notes: list[str], place: int) -> None:
     edited = [*before[:place], *notes, *before[place:]]
     old, there, new = ("\n".join(lines) + "\n" for lines in (before, edited, renewed))
     result = carry_over(old, there, new)
     wanted = [line for line in notes if line]
     assert [line for line in result.splitlines() if line in wanted] == wanted
     assert [line for line in result.splitlines() if line and line not in wanted] == [line for line in renewed if line]
-    assert carry_over(new, result, new) == result, "what was carried over is carried over in the same place"
+    assert carry_over(new, result, new) == result, "a second carry-over must keep the place"

@@ -1,4 +1,4 @@
-"""A step of a trip that cannot be done keeps no other from being done: the halt stands, and the exit code is 3."""
+"""A failing step of a trip does not prevent the other steps: the halt remains, and the exit code is 3."""
 
 import errno
 import os
@@ -24,13 +24,13 @@ FLOW = "{version: 1, anomalies: [%s], circuit_breaker: {status: OK, current_trig
 
 
 def in_braces(folder: Path, number: int) -> Board:
-    """A blackboard in one flow mapping: it can be read, but not be written without reformatting it."""
+    """A blackboard in one flow mapping: readable, but not writable without reformatting."""
     lines = listed(RETRY.records[:number]).splitlines()
     return Board(folder, FLOW % ", ".join(line.strip().removeprefix("- ") for line in lines))
 
 
 def with_an_anchor(folder: Path, number: int) -> Board:
-    """Another section refers to what a trip would have to replace."""
+    """Another section refers to a value that a trip would replace."""
     text = state(RETRY.records[:number]).replace("current_trigger: null", "current_trigger: &none null")
     return Board(folder, text.replace("max_review_cycles:   5", "max_review_cycles: *none"))
 
@@ -39,9 +39,7 @@ UNWRITABLE = pytest.mark.parametrize("make", [in_braces, with_an_anchor])
 
 
 @UNWRITABLE
-def test_a_board_that_cannot_be_written_is_halted_and_reported_all_the_same(
-    tmp_path: Path, make: Callable[[Path, int], Board]
-) -> None:
+def test_unwritable_board_is_halted_and_reported(tmp_path: Path, make: Callable[[Path, int], Board]) -> None:
     board = make(tmp_path, 3)
     before = board.text
     for _ in range(2):
@@ -57,7 +55,7 @@ def test_a_board_that_cannot_be_written_is_halted_and_reported_all_the_same(
     assert board.leftovers() == []
 
 
-def test_a_trip_that_could_not_be_entered_tells_so_in_json(tmp_path: Path) -> None:
+def test_trip_not_entered_is_in_json(tmp_path: Path) -> None:
     ran = in_braces(tmp_path, 3).analyze("--json")
     assert ran.code == 3
     answer = ran.json
@@ -66,27 +64,27 @@ def test_a_trip_that_could_not_be_entered_tells_so_in_json(tmp_path: Path) -> No
     assert answer["trigger"]["pattern"] == "retry_cluster", "a script that asks for .trigger gets none"
 
 
-def test_a_quiet_board_that_cannot_be_written_is_degraded_and_not_ok(tmp_path: Path) -> None:
+def test_quiet_unwritable_board_is_degraded(tmp_path: Path) -> None:
     board = in_braces(tmp_path, 2)
     ran = board.analyze()
     assert ran.code == 4
     assert not board.checkpoint.exists()
 
 
-def test_an_open_trip_on_a_board_that_cannot_be_written_is_exit_3(tmp_path: Path) -> None:
+def test_open_trip_on_unwritable_board_is_exit_3(tmp_path: Path) -> None:
     board = Board(tmp_path, "{circuit_breaker: {status: TRIGGERED, current_trigger: {pattern: own_check}}}\n")
     ran = board.analyze()
     assert ran.code == 3
     assert "own_check" in ran.out + ran.err
 
 
-def test_the_halt_of_a_trip_that_could_not_be_entered_is_ended_by_a_human(tmp_path: Path) -> None:
+def test_halt_of_trip_not_entered_is_ended_by_a_person(tmp_path: Path) -> None:
     board = in_braces(tmp_path, 3)
     board.analyze()
     ran = board.resolve()
-    told = ran.out + ran.err
-    assert "rm " in told or ran.code == 1
-    assert "that liza did not make" not in told, "liza did make it"
+    output = ran.out + ran.err
+    assert "rm " in output or ran.code == 1
+    assert "that liza did not make" not in output, "liza made it"
     board.save(state(RETRY.records))
     assert board.analyze(now=LATER).code == 3
     assert len(board.trips) == 1
@@ -103,7 +101,7 @@ LOGS = {
 
 
 @pytest.mark.parametrize("log", LOGS.values(), ids=LOGS.keys())
-def test_a_log_that_cannot_be_added_to_does_not_hide_the_trip(tmp_path: Path, log: bytes) -> None:
+def test_unwritable_log_does_not_hide_the_trip(tmp_path: Path, log: bytes) -> None:
     board = board_with(tmp_path, *RETRY.records)
     board.log.write_bytes(log)
     for _ in range(2):
@@ -120,7 +118,7 @@ def test_a_log_that_cannot_be_added_to_does_not_hide_the_trip(tmp_path: Path, lo
     assert board.analyze(now=LATER).code == 0
 
 
-def test_a_log_that_is_a_folder_does_not_hide_the_trip(tmp_path: Path) -> None:
+def test_log_that_is_a_folder_does_not_hide_the_trip(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records)
     board.log.mkdir()
     assert board.analyze().code == 3
@@ -129,7 +127,7 @@ def test_a_log_that_is_a_folder_does_not_hide_the_trip(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("in_the_way", ["reports is a file", "the report is a folder"])
-def test_a_report_that_cannot_be_written_keeps_nothing_else_from_being_done(tmp_path: Path, in_the_way: str) -> None:
+def test_unwritable_report_does_not_prevent_other_steps(tmp_path: Path, in_the_way: str) -> None:
     board = board_with(tmp_path, *RETRY.records)
     if in_the_way == "reports is a file":
         board.reports.write_text("")
@@ -152,9 +150,9 @@ def test_a_report_that_cannot_be_written_keeps_nothing_else_from_being_done(tmp_
 
 
 def trips_where(
-    board: Board, monkeypatch: pytest.MonkeyPatch, fails: Callable[[steps.Step], bool], code: int, said: str
+    board: Board, monkeypatch: pytest.MonkeyPatch, fails: Callable[[steps.Step], bool], code: int, message: str
 ) -> None:
-    """A check trips, and some of its calls come back with an error."""
+    """Run a check that trips while some of its calls fail."""
     monkeypatch.setattr(steps, "MODULES", (*steps.MODULES, *steps.BREAKER))
 
     def around(step: steps.Step, call: Callable[[], Any]) -> Any:
@@ -162,7 +160,7 @@ def trips_where(
             raise OSError(code, os.strerror(code))
         return call()
 
-    with steps.around_each(around), pytest.raises(Halted, match=said):
+    with steps.around_each(around), pytest.raises(Halted, match=message):
         check(Blackboard(Paths(str(board.folder))), read_rules(None), datetime(2025, 1, 18, 18, tzinfo=UTC))
 
 
@@ -170,23 +168,19 @@ def makes_a_halt(step: steps.Step) -> bool:
     return step.name == "open" and "CHECKPOINT" in step.arguments[0] and bool(step.arguments[1] & os.O_CREAT)
 
 
-def test_a_halt_that_cannot_be_made_keeps_nothing_else_from_being_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_halt_does_not_prevent_other_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     board = board_with(tmp_path, *RETRY.records)
     trips_where(board, monkeypatch, makes_a_halt, errno.EIO, "could not be halted")
     assert not board.checkpoint.exists()
     assert "**Pattern:** retry_cluster" in board.report.read_text()
     assert len(board.logged) == 1
-    assert board.section["status"] == "OK", "or the next check would take the halt for one that a person has ended"
+    assert board.section["status"] == "OK", "otherwise the next check would count the trip as ended by a person"
     assert board.analyze(now=LATER).code == 3
     assert board.halt["trip"] == board.trigger["trip_id"]
     assert len(board.logged) == 1
 
 
-def test_a_halt_that_could_only_be_made_empty_is_known_as_lizas_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_empty_halt_is_recognised_as_lizas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     board = board_with(tmp_path, *RETRY.records)
     trips_where(board, monkeypatch, lambda step: step.name == "write", errno.ENOSPC, "some follow-up steps failed")
     assert board.checkpoint.read_bytes() == b""
@@ -201,8 +195,8 @@ def test_a_halt_that_could_only_be_made_empty_is_known_as_lizas_own(
 
 
 @pytest.mark.parametrize("moment", [None, 0, 1, 86_400, 315_532_800])
-def test_an_empty_checkpoint_of_a_person_is_a_persons(tmp_path: Path, moment: int | None) -> None:
-    """Also one whose time a tool has set that wants the same times everywhere."""
+def test_empty_checkpoint_of_a_person_is_recognised(tmp_path: Path, moment: int | None) -> None:
+    """Also with an mtime set by a tool that gives all files the same time."""
     board = board_with(tmp_path, *RETRY.records)
     board.checkpoint.touch()
     if moment is not None:
@@ -213,8 +207,8 @@ def test_an_empty_checkpoint_of_a_person_is_a_persons(tmp_path: Path, moment: in
     assert board.checkpoint.read_bytes() == b""
 
 
-def test_a_folder_that_may_not_be_written_is_told(tmp_path: Path) -> None:
-    """Nobody can be halted there, and that is said aloud: never an OK."""
+def test_unwritable_folder_is_reported(tmp_path: Path) -> None:
+    """Nothing can be halted there, and that is reported: never an OK."""
     board = board_with(tmp_path, *RETRY.records)
     if os.geteuid() == 0:
         needs("setpriv")
@@ -229,7 +223,7 @@ def test_a_folder_that_may_not_be_written_is_told(tmp_path: Path) -> None:
     assert b"could not be halted" in done.stderr
 
 
-def test_a_link_to_a_board_elsewhere_is_followed(tmp_path: Path) -> None:
+def test_linked_board_is_followed(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records)
     (tmp_path / "elsewhere").mkdir()
     board.state.rename(tmp_path / "elsewhere" / "state.yaml")
@@ -241,8 +235,8 @@ def test_a_link_to_a_board_elsewhere_is_followed(tmp_path: Path) -> None:
     assert board.leftovers() == []
 
 
-def test_a_trip_by_hand_that_could_not_be_entered_is_made_again_by_the_command_that_is_named(tmp_path: Path) -> None:
-    """No rule would find it again: a check could not."""
+def test_manual_trip_not_entered_is_repeated_by_its_command(tmp_path: Path) -> None:
+    """No rule would find it again, so a check could not repeat it."""
     board = board_with(tmp_path)
     good = board.text
     board.save("anomalies: [")
@@ -255,8 +249,8 @@ def test_a_trip_by_hand_that_could_not_be_entered_is_made_again_by_the_command_t
     assert board.halt["trip"] == board.trigger["trip_id"]
 
 
-def test_an_interrupted_trip_by_hand_is_not_called_resolved(tmp_path: Path) -> None:
-    """The halt is there, the trip is not entered: the next check enters it, and a decision on it has its place."""
+def test_interrupted_manual_trip_is_not_resolved(tmp_path: Path) -> None:
+    """The halt exists, but the trip is not entered: the next check enters it, and it can be resolved."""
     board = tripped(tmp_path)
     halt = board.checkpoint.read_text()
     board.resolve()

@@ -1,4 +1,4 @@
-"""The evidence of a trip on the disk, and what of it still counts after the resolution."""
+"""The evidence of a trip on disk, and the evidence that still counts after the resolution."""
 
 import json
 import shutil
@@ -10,7 +10,7 @@ from tests.scopes.sprint.cases import board_with
 from tests.scopes.sprint.run import LATER, NOW, Board, record, state
 
 STORED = Path(__file__).parent / "stored"
-MANY = 501  # more than an entry keeps itself
+MANY = 501  # more than an entry holds itself
 
 
 def boom(number: int, text: str = "boom", at: str = "14") -> dict[str, object]:
@@ -19,7 +19,7 @@ def boom(number: int, text: str = "boom", at: str = "14") -> dict[str, object]:
 
 
 def of_many(folder: Path) -> Board:
-    """A trip with very many records, two of the same rule that are no evidence before them."""
+    """A trip with very many records, after two of the same rule that are no evidence."""
     return board_with(folder, *(boom(n, "disk corrupted") for n in range(2)), *(boom(n) for n in range(MANY)))
 
 
@@ -28,7 +28,7 @@ def without_anomalies(board: Board) -> None:
     board.save(before + "\nanomalies: []\ncircuit_breaker:" + section.split("\ncircuit_breaker:")[1])
 
 
-def test_new_records_trip_after_a_large_trip_was_resolved(tmp_path: Path) -> None:
+def test_new_records_trip_after_a_large_trip(tmp_path: Path) -> None:
     board = of_many(tmp_path)
     assert board.analyze().code == 3
     assert board.resolve().code == 0
@@ -39,7 +39,7 @@ def test_new_records_trip_after_a_large_trip_was_resolved(tmp_path: Path) -> Non
     assert (again.code, again.json["anomalies"]["acknowledged"], len(again.json["matches"][0]["evidence"])) == (3, 0, 5)
 
 
-def test_records_that_were_no_evidence_of_a_large_trip_still_count(tmp_path: Path) -> None:
+def test_other_groups_of_a_large_trip_still_count(tmp_path: Path) -> None:
     board = of_many(tmp_path)
     board.analyze()
     board.resolve()
@@ -47,7 +47,7 @@ def test_records_that_were_no_evidence_of_a_large_trip_still_count(tmp_path: Pat
     assert board.analyze(now="2025-01-18T20:00:00Z").code == 3
 
 
-def test_the_entry_names_the_file_beside_the_archived_report(tmp_path: Path) -> None:
+def test_entry_names_its_evidence_file(tmp_path: Path) -> None:
     board = of_many(tmp_path)
     board.analyze()
     reference = board.trips[0]["evidence"]["retry_cluster"]
@@ -58,7 +58,7 @@ def test_the_entry_names_the_file_beside_the_archived_report(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_new_evidence_of_a_large_open_trip_is_added_to_its_file(tmp_path: Path) -> None:
+def test_new_evidence_of_large_open_trip_is_added_to_file(tmp_path: Path) -> None:
     board = of_many(tmp_path)
     board.analyze()
     trip = board.trigger["trip_id"]
@@ -73,7 +73,7 @@ def test_new_evidence_of_a_large_open_trip_is_added_to_its_file(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_a_large_first_trip_killed_before_it_was_entered_is_completed(tmp_path: Path) -> None:
+def test_large_first_trip_killed_before_entry_is_completed(tmp_path: Path) -> None:
     """Its evidence file is written before the board, and the archived report after it."""
     records = [boom(n) for n in range(MANY)]
     board = Board(tmp_path, json.dumps({"version": 1, "anomalies": records}))
@@ -89,7 +89,7 @@ def test_a_large_first_trip_killed_before_it_was_entered_is_completed(tmp_path: 
 
 
 @pytest.mark.slow
-def test_a_lost_evidence_file_is_reported_and_covers_what_was_before(tmp_path: Path) -> None:
+def test_lost_evidence_file_is_reported_and_covers_earlier_records(tmp_path: Path) -> None:
     board = of_many(tmp_path)
     board.analyze()
     board.resolve()
@@ -108,7 +108,7 @@ def test_a_lost_evidence_file_is_reported_and_covers_what_was_before(tmp_path: P
         *(pytest.param(each, marks=pytest.mark.slow) for each in (b"", b"[]", b'{"other": "x"}', b"\xff\xfe")),
     ],
 )
-def test_a_broken_evidence_file_is_like_a_lost_one(tmp_path: Path, content: bytes) -> None:
+def test_broken_evidence_file_counts_as_lost(tmp_path: Path, content: bytes) -> None:
     board = of_many(tmp_path)
     board.analyze()
     board.resolve()
@@ -118,7 +118,7 @@ def test_a_broken_evidence_file_is_like_a_lost_one(tmp_path: Path, content: byte
 
 
 @pytest.mark.slow
-def test_a_reference_cannot_lead_out_of_the_folder(tmp_path: Path) -> None:
+def test_evidence_reference_cannot_leave_the_folder(tmp_path: Path) -> None:
     board = of_many(tmp_path)
     board.analyze()
     board.resolve()
@@ -129,8 +129,8 @@ def test_a_reference_cannot_lead_out_of_the_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_evidence_that_has_no_file_is_in_the_entry(tmp_path: Path) -> None:
-    """Where the folder of reports cannot be made, a long entry is better than a lost one."""
+def test_evidence_without_a_file_is_in_the_entry(tmp_path: Path) -> None:
+    """If the reports folder cannot be made, a long entry is better than lost evidence."""
     board = of_many(tmp_path)
     board.reports.write_text("in the way")
     board.analyze()
@@ -141,25 +141,25 @@ def test_evidence_that_has_no_file_is_in_the_entry(tmp_path: Path) -> None:
 
 
 def stored(folder: Path) -> Board:
-    """A board on which 0.1.0, as first published, tripped on everything it could, and a person resolved it."""
+    """A board on which 0.1.0, as first published, tripped on every rule, and a person resolved it."""
     board = Board(folder, (STORED / "state.yaml").read_text())
     shutil.copytree(STORED, board.folder, dirs_exist_ok=True)
     board.save((STORED / "state.yaml").read_text())
     return board
 
 
-def test_a_board_of_an_earlier_release_opens_without_a_trip(tmp_path: Path) -> None:
+def test_board_of_earlier_release_opens_without_a_trip(tmp_path: Path) -> None:
     board = stored(tmp_path)
     log = board.log.read_bytes()
     opened = board.analyze("--json", now=LATER)
     assert (opened.code, opened.json["anomalies"]["acknowledged"]) == (0, 11)
-    assert board.log.read_bytes() == log, "a decision that was logged is logged again"
+    assert board.log.read_bytes() == log, "a decision was logged twice"
     assert board.run("watch", "--once").code == 0
     assert board.analyze(now="2025-01-18T19:30:00Z").code == 0
 
 
 @pytest.mark.parametrize("pattern", ["retry_cluster", "external_service_outage", "workaround_pattern", "flaky"])
-def test_new_evidence_counts_on_a_board_of_an_earlier_release(tmp_path: Path, pattern: str) -> None:
+def test_new_evidence_counts_on_board_of_earlier_release(tmp_path: Path, pattern: str) -> None:
     board = stored(tmp_path)
     known: dict[str, tuple[str, dict[str, object]]] = {
         "retry_cluster": ("retry_loop", {"count": 3, "error_pattern": "serialization failure"}),
@@ -176,7 +176,7 @@ def test_new_evidence_counts_on_a_board_of_an_earlier_release(tmp_path: Path, pa
     assert (again.code, again.json["trigger"]["pattern"]) == (3, pattern)
 
 
-def test_a_worse_number_trips_on_a_board_of_an_earlier_release(tmp_path: Path) -> None:
+def test_worse_number_trips_on_board_of_earlier_release(tmp_path: Path) -> None:
     board = stored(tmp_path)
     assert board.analyze(now=LATER).code == 0
     board.edit("tasks_blocked: 2", "tasks_blocked: 3")
@@ -184,8 +184,8 @@ def test_a_worse_number_trips_on_a_board_of_an_earlier_release(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("place", ["    reporter: ", "      error_pattern: ", "      blocker_service: "])
-def test_a_note_on_a_board_of_an_earlier_release_is_no_new_evidence(tmp_path: Path, place: str) -> None:
-    """Its fingerprints cover notes too, and its records have details of their own that nobody declared."""
+def test_note_on_board_of_earlier_release_is_not_evidence(tmp_path: Path, place: str) -> None:
+    """Its fingerprints cover notes too, and its records have undeclared details."""
     board = stored(tmp_path)
     note = f"{' ' * (len(place) - len(place.lstrip()))}note: looked at it\n"
     records, rest = board.text.split("circuit_breaker:")
@@ -193,16 +193,16 @@ def test_a_note_on_a_board_of_an_earlier_release_is_no_new_evidence(tmp_path: Pa
     assert board.analyze(now=LATER).code == 0
 
 
-def test_an_old_position_opens_quietly_and_is_not_blind(tmp_path: Path) -> None:
-    """`first 501 anomalies` is what earlier releases wrote where there was much evidence."""
+def test_legacy_position_opens_quietly_but_not_blindly(tmp_path: Path) -> None:
+    """Earlier releases wrote `first 501 anomalies` for much evidence."""
     entry = {"timestamp": "2025-01-18T15:00:00Z", "pattern": "retry_cluster", "severity": "ARCHITECTURE_FLAW"}
     entry |= {"result": "TRIGGERED", "trip_id": "bf66a874f4a1", "resolution": "fixed", "resolved_by": "alice"}
     whole = {**entry, "resolved_at": "2025-01-18T16:00:00Z", "evidence": {"retry_cluster": f"first {MANY} anomalies"}}
     section = {"last_check": NOW, "status": "OK", "current_trigger": None, "history": [whole]}
     breaker = f"circuit_breaker: {json.dumps(section)}\n"
     board = Board(tmp_path, state([boom(n) for n in range(MANY)], breaker))
-    said = "detail: 'circuit breaker tripped: retry_cluster (ARCHITECTURE_FLAW), trip bf66a874f4a1'"
-    board.log.write_text(f"- {{timestamp: 2025-01-18T15:00:00Z, agent: liza, action: tripped, {said}}}\n")
+    tripped_entry = "detail: 'circuit breaker tripped: retry_cluster (ARCHITECTURE_FLAW), trip bf66a874f4a1'"
+    board.log.write_text(f"- {{timestamp: 2025-01-18T15:00:00Z, agent: liza, action: tripped, {tripped_entry}}}\n")
     board.reports.mkdir()
     (board.reports / "20250118T150000Z-retry_cluster-bf66a874f4a1.md").write_text("trip bf66a874f4a1\n")
     assert board.analyze().code == 0
@@ -214,7 +214,7 @@ def test_an_old_position_opens_quietly_and_is_not_blind(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("old", ['"details": {', '"task": "'])
-def test_a_note_on_resolved_records_is_no_new_evidence(tmp_path: Path, old: str) -> None:
+def test_note_on_resolved_records_is_not_evidence(tmp_path: Path, old: str) -> None:
     board = board_with(tmp_path, *(boom(n) for n in range(3)))
     board.analyze()
     board.resolve()
@@ -238,7 +238,7 @@ def blocked(board: Board, number: int, minute: int) -> int:
     return board.analyze(now=f"2025-01-18T19:{minute:02}:00Z").code
 
 
-def test_a_number_trips_again_when_it_is_worse_or_has_recovered(tmp_path: Path) -> None:
+def test_number_trips_again_when_worse_or_recovered(tmp_path: Path) -> None:
     board = board_with(tmp_path)
     board.rules.write_text(BLOCKED)
     assert blocked(board, 2, 0) == 3
@@ -250,7 +250,7 @@ def test_a_number_trips_again_when_it_is_worse_or_has_recovered(tmp_path: Path) 
     assert [trip["evidence"]["too_many_blocked"].split("=")[1] for trip in board.trips] == ["2", "3", "2"]
 
 
-def test_a_number_that_got_worse_while_open_is_acknowledged_at_the_later_value(tmp_path: Path) -> None:
+def test_number_worse_while_open_is_acknowledged_at_later_value(tmp_path: Path) -> None:
     board = board_with(tmp_path)
     board.rules.write_text(BLOCKED)
     assert [blocked(board, 2, 0), blocked(board, 5, 1)] == [3, 3]
@@ -259,7 +259,7 @@ def test_a_number_that_got_worse_while_open_is_acknowledged_at_the_later_value(t
     assert [blocked(board, 5, 3), blocked(board, 6, 4)] == [0, 3]
 
 
-def test_the_report_names_the_metric_and_its_value(tmp_path: Path) -> None:
+def test_report_names_the_metric_and_its_value(tmp_path: Path) -> None:
     board = board_with(tmp_path)
     board.rules.write_text(BLOCKED)
     blocked(board, 2, 0)

@@ -1,4 +1,4 @@
-"""Anyone may write anything onto the blackboard: one odd record or field never blinds the breaker."""
+"""Any program may write anything on the blackboard: one odd record or field never blinds the breaker."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from tests.scopes.sprint.cases import RETRY, board_with
 from tests.scopes.sprint.run import LATER, NOW, Board, listed, record, state
 
-# Each stands beside three records that trip; it must neither crash the check nor hide them.
+# Each is beside three records that trip; it must neither crash the check nor hide them.
 RECORDS = {
     "a number instead": "5",
     "null": "null",
@@ -36,7 +36,7 @@ COMMANDS = (("analyze", "--now", NOW), ("analyze", "--now", LATER, "--json"), ("
 
 
 @pytest.mark.parametrize("odd", RECORDS.values(), ids=RECORDS.keys())
-def test_an_odd_record_hides_no_pattern(tmp_path: Path, odd: str) -> None:
+def test_odd_record_hides_no_pattern(tmp_path: Path, odd: str) -> None:
     odd = odd.replace("PATTERN", RETRY.records[0]["details"]["error_pattern"])
     board = board_with(tmp_path, record("trade_off", what="x", why="y", debt_created=True), *RETRY.records)
     board.edit("circuit_breaker:", f"  - {odd}\ncircuit_breaker:")
@@ -87,8 +87,8 @@ SECTIONS = {
 
 
 @pytest.mark.parametrize("section", SECTIONS.values(), ids=SECTIONS.keys())
-def test_an_odd_section_is_no_bug_and_never_an_ok(tmp_path: Path, section: str) -> None:
-    """It trips, it is open, or it cannot be judged: what is wrong with it can be seen, and a human can end it."""
+def test_odd_section_is_never_ok(tmp_path: Path, section: str) -> None:
+    """It trips, it is open, or it is degraded: the fault is visible, and a person can end it."""
     board = Board(tmp_path, state(RETRY.records, breaker=section + "\n"))
     ran = board.analyze()
     assert ran.code in (3, 4)
@@ -100,7 +100,7 @@ def test_an_odd_section_is_no_bug_and_never_an_ok(tmp_path: Path, section: str) 
     assert board.analyze(now=LATER).code in (0, 3, 4)
 
 
-def test_a_trigger_that_anyone_may_edit_names_no_file_outside_the_blackboard(tmp_path: Path) -> None:
+def test_edited_trigger_cannot_name_files_outside(tmp_path: Path) -> None:
     """The name of the archived report is made from it."""
     odd = "{timestamp: ../../../specs/evil, pattern: x, severity: SPEC_FLAW, report_file: r, trip_id: 0123456789ab}"
     section = f"circuit_breaker:\n  status: TRIGGERED\n  current_trigger: {odd}\n  history: []\n"
@@ -113,11 +113,11 @@ def test_a_trigger_that_anyone_may_edit_names_no_file_outside_the_blackboard(tmp
 
 
 def outside(folder: Path) -> list[Path]:
-    """The files that are not on the blackboard; those of this test's own record of bugs aside."""
+    """The Markdown files outside the blackboard."""
     return [path for path in sorted(folder.rglob("*.md")) if ".liza" not in path.parts]
 
 
-def test_a_link_in_the_place_of_a_report_is_not_written_through(tmp_path: Path) -> None:
+def test_report_is_not_written_through_a_link(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records)
     precious = tmp_path / "spec.md"
     precious.write_text("precious\n")
@@ -127,7 +127,7 @@ def test_a_link_in_the_place_of_a_report_is_not_written_through(tmp_path: Path) 
     assert precious.read_text() == "precious\n"
 
 
-def test_a_board_that_is_only_its_anomalies_trips(tmp_path: Path) -> None:
+def test_board_of_anomalies_alone_trips(tmp_path: Path) -> None:
     board = Board(tmp_path, "anomalies:\n" + listed(RETRY.records[:1]))
     details = [f"{name}={value}" for name, value in RETRY.records[0]["details"].items()]
     for number in range(2):
@@ -137,7 +137,7 @@ def test_a_board_that_is_only_its_anomalies_trips(tmp_path: Path) -> None:
     assert board.section["status"] == "TRIGGERED"
 
 
-def test_a_board_that_is_only_its_breaker_can_be_checked(tmp_path: Path) -> None:
+def test_board_of_breaker_alone_can_be_checked(tmp_path: Path) -> None:
     board = Board(tmp_path, "circuit_breaker:\n  status: OK\n  history: []\n")
     assert board.analyze().code == 0
     assert board.analyze().code == 0
@@ -146,13 +146,13 @@ def test_a_board_that_is_only_its_breaker_can_be_checked(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("now", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"])
 @pytest.mark.parametrize("window", ["24h", "current_sprint", "999999999d"])
-def test_the_ends_of_time_are_no_bug(tmp_path: Path, now: str, window: str) -> None:
+def test_extreme_times_are_handled(tmp_path: Path, now: str, window: str) -> None:
     board = board_with(tmp_path, *RETRY.records)
     assert board.analyze("--window", window, "--dry-run", now=now).code in (0, 2, 3)
 
 
 @pytest.mark.parametrize("value", [".inf", ".nan", "1e400", "-5", "yes", "[3]"])
-def test_a_metric_of_any_value_is_no_bug(tmp_path: Path, value: str) -> None:
+def test_any_metric_value_is_handled(tmp_path: Path, value: str) -> None:
     board = board_with(tmp_path)
     board.edit("tasks_blocked: 1", f"tasks_blocked: {value}")
     board.rules.write_text(

@@ -1,4 +1,4 @@
-"""While a trip waits for a human, nothing changes, unless there is evidence that it did not have."""
+"""While a trip waits for a person, nothing changes unless there is new evidence."""
 
 import fcntl
 import os
@@ -12,7 +12,7 @@ def fourth(at: str = "2025-01-18T18:10:00Z") -> dict[str, object]:
     return record("retry_loop", "task-4", at, **RETRY.records[0]["details"])
 
 
-def test_another_check_changes_nothing_but_the_time_of_the_last_one(tmp_path: Path) -> None:
+def test_repeated_check_changes_only_last_check(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     before = board.files()
     ran = board.analyze(now=LATER)
@@ -64,7 +64,7 @@ def test_another_pattern_joins_the_open_trip(tmp_path: Path) -> None:
     assert board.analyze(now=LATER).code == 0
 
 
-def test_a_pattern_that_joins_a_trip_by_hand_does_not_take_its_place(tmp_path: Path) -> None:
+def test_pattern_joining_a_manual_trip_does_not_replace_it(tmp_path: Path) -> None:
     board = board_with(tmp_path)
     board.run("trip", "-m", "the sandbox is down", "--now", NOW)
     board.add(*RETRY.records)
@@ -77,7 +77,7 @@ def test_a_pattern_that_joins_a_trip_by_hand_does_not_take_its_place(tmp_path: P
     assert "serialization failure" not in report.split("## Affected Artifacts")[0]
 
 
-def test_if_the_evidence_of_the_trigger_is_gone_another_pattern_does_not_take_its_place(tmp_path: Path) -> None:
+def test_pattern_does_not_replace_trigger_without_evidence(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     board.save(board.text.replace("retry_loop", "system_ambiguity"))
     board.add(*ASSUMPTION.records)
@@ -88,21 +88,21 @@ def test_if_the_evidence_of_the_trigger_is_gone_another_pattern_does_not_take_it
     assert "assumption_cascade" in report.split("## Other Patterns That Matched")[1]
 
 
-def test_evidence_over_500_records_is_kept_as_a_mark_and_is_not_new_for_ever(tmp_path: Path) -> None:
+def test_large_evidence_is_not_new_again(tmp_path: Path) -> None:
     many = [record("retry_loop", f"task-{n}", count=1, error_pattern="disk full") for n in range(501)]
     board = board_with(tmp_path, *many)
     assert board.analyze().code == 3
     assert len(board.text) < 100 * len(many) + 60_000
     board.add(record("system_ambiguity", protocol_section="4", question="which?"))
     ran = board.analyze(now=LATER)
-    assert "new evidence" not in ran.out, "a record that no rule looks at is no evidence"
+    assert "new evidence" not in ran.out, "a record that no rule reads is not evidence"
     board.resolve()
     assert board.analyze(now=LATER).code == 0
     board.add(*[record("retry_loop", f"later-{n}", count=1, error_pattern="disk full") for n in range(3)])
     assert board.analyze(now=LATER).code == 3
 
 
-def test_a_report_that_was_deleted_is_written_again(tmp_path: Path) -> None:
+def test_deleted_report_is_written_again(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     text = board.report.read_text()
     board.report.unlink()
@@ -110,7 +110,7 @@ def test_a_report_that_was_deleted_is_written_again(tmp_path: Path) -> None:
     assert board.report.read_text() == text
 
 
-def test_a_trip_that_nobody_logged_is_logged_once(tmp_path: Path) -> None:
+def test_unlogged_trip_is_logged_once(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     board.log.unlink()
     board.analyze(now=LATER)
@@ -118,7 +118,7 @@ def test_a_trip_that_nobody_logged_is_logged_once(tmp_path: Path) -> None:
     assert len(board.logged) == 1
 
 
-def test_a_check_with_other_options_does_not_close_a_trip(tmp_path: Path) -> None:
+def test_check_with_other_options_does_not_close_a_trip(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     assert board.analyze("--window", "last 1").code == 3
     assert board.analyze("--exact").code == 3
@@ -128,7 +128,7 @@ def test_a_check_with_other_options_does_not_close_a_trip(tmp_path: Path) -> Non
     assert len(board.trips) == 1
 
 
-def test_the_trip_of_another_tool_waits_for_a_human_as_well(tmp_path: Path) -> None:
+def test_trip_of_another_tool_waits_for_a_person(tmp_path: Path) -> None:
     board = board_with(tmp_path)
     board.edit("  status: OK ", "  status: TRIGGERED ")
     board.edit("  current_trigger: null ", "  current_trigger: {timestamp: 2025-01-18T10:00:00Z, pattern: own_check} ")
@@ -139,15 +139,15 @@ def test_the_trip_of_another_tool_waits_for_a_human_as_well(tmp_path: Path) -> N
     assert board.halt["pattern"] == board.trips[0]["pattern"] == "own_check"
 
 
-def test_a_status_that_is_no_known_word_hides_no_trip(tmp_path: Path) -> None:
+def test_unknown_status_hides_no_trip(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     board.edit("status: TRIGGERED", "status: triggerd")
     assert board.analyze(now=LATER).code == 3
     assert board.trips[0].get("resolved_at") is None
 
 
-def test_the_checkpoint_is_there_before_the_lock_is_waited_for(tmp_path: Path) -> None:
-    """Somebody holds the lock: the agents are halted all the same, and the exit code says so."""
+def test_checkpoint_is_made_before_waiting_for_the_lock(tmp_path: Path) -> None:
+    """While another program holds the lock, the agents are halted, and the exit code is 3."""
     board = board_with(tmp_path, *RETRY.records)
     fd = os.open(board.folder / "state.yaml.lock", os.O_RDWR | os.O_CREAT)
     try:
@@ -165,7 +165,7 @@ def test_the_checkpoint_is_there_before_the_lock_is_waited_for(tmp_path: Path) -
     assert (board.trigger["timestamp"], board.halt["time"], len(board.archived)) == (NOW, NOW, 1)
 
 
-def test_an_open_trip_is_exit_3_even_if_the_lock_is_taken(tmp_path: Path) -> None:
+def test_open_trip_is_exit_3_with_lock_held(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     fd = os.open(board.folder / "state.yaml.lock", os.O_RDWR | os.O_CREAT)
     try:
@@ -175,7 +175,7 @@ def test_an_open_trip_is_exit_3_even_if_the_lock_is_taken(tmp_path: Path) -> Non
         os.close(fd)
 
 
-def test_comments_that_people_put_into_the_section_survive_its_whole_life(tmp_path: Path) -> None:
+def test_comments_in_the_section_survive(tmp_path: Path) -> None:
     board = Board(tmp_path, state(RETRY.records[:2]))
     board.analyze()
     board.edit(

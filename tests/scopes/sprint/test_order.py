@@ -1,4 +1,4 @@
-"""The halt comes first: CHECKPOINT, the report, the blackboard, the log, and only then is anybody told."""
+"""The halt comes first: CHECKPOINT, the report, the blackboard, the log, and only then the notifications."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ ORDER = ["halted", "reported", "entered", "logged"]
 
 
 class Seen:
-    """What is there already, in the order in which it appeared; looked at before every step that liza takes."""
+    """The parts of a trip in the order in which they appeared, checked before every step of liza."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -47,19 +47,19 @@ def seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Seen:
     return Seen(board_with(tmp_path, *RETRY.records))
 
 
-def test_each_step_of_a_trip_comes_after_the_one_that_matters_more(seen: Seen) -> None:
+def test_steps_of_a_trip_are_in_order(seen: Seen) -> None:
     board = Board(Paths(str(seen.project.folder)))
     with steps.around_each(seen):
         assert check.check(board, read_rules(None), datetime(2025, 1, 18, 18, tzinfo=UTC)).tripped
     assert seen.look() == ORDER
 
 
-def test_people_are_told_of_a_trip_when_all_of_it_is_done(seen: Seen) -> None:
-    told: list[tuple[str, list[str]]] = []
+def test_notification_follows_all_other_steps(seen: Seen) -> None:
+    notified: list[tuple[str, list[str]]] = []
     watcher = Watcher(
         Paths(str(seen.project.folder)),
         Options(poll=True),
-        lambda happening: told.append((str(happening.kind), list(seen.look()))),
+        lambda happening: notified.append((str(happening.kind), list(seen.look()))),
         lambda: datetime(2025, 1, 18, 18, tzinfo=UTC),
     )
     watcher.lease.take()
@@ -67,4 +67,4 @@ def test_people_are_told_of_a_trip_when_all_of_it_is_done(seen: Seen) -> None:
         watcher.tick()
     finally:
         watcher.lease.release()
-    assert [there for kind, there in told if kind == "tripped"] == [ORDER]
+    assert [there for kind, there in notified if kind == "tripped"] == [ORDER]

@@ -1,4 +1,4 @@
-"""Many at once, as the scheduler has it: one trip is one entry, one line in the log, one id."""
+"""Many concurrent programs: one trip is one entry, one log line, one id."""
 
 import subprocess
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ from tests.scopes.sprint.cases import ASSUMPTION, RETRY, board_with, tripped
 from tests.scopes.sprint.run import BIN, BUG, LATER, NOW, Board, record, unharmed
 from tests.scopes.sprint.test_interleavings import consistent
 
-pytestmark = pytest.mark.slow  # what can be had without chance is in test_interleavings
+pytestmark = pytest.mark.slow  # deterministic cases are in test_interleavings
 
 
 def at_once(board: Board, *commands: Sequence[str]) -> list[int]:
-    """Start all, wait for all; their exit codes."""
+    """Start all commands, wait for all; returns their exit codes."""
     before = board.state.read_bytes()
     with ExitStack() as stack:
         running = [
@@ -33,7 +33,7 @@ def at_once(board: Board, *commands: Sequence[str]) -> list[int]:
     return codes
 
 
-def test_six_checks_at_once_are_one_trip(tmp_path: Path) -> None:
+def test_six_concurrent_checks_are_one_trip(tmp_path: Path) -> None:
     for number in range(2):
         board = board_with(tmp_path / str(number), *RETRY.records, *ASSUMPTION.records)
         assert at_once(board, *[("analyze", "--now", NOW)] * 6) == [3] * 6
@@ -43,7 +43,7 @@ def test_six_checks_at_once_are_one_trip(tmp_path: Path) -> None:
         consistent(board)
 
 
-def test_six_checks_at_once_in_six_different_seconds_are_one_trip(tmp_path: Path) -> None:
+def test_six_checks_in_different_seconds_are_one_trip(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records)
     assert at_once(board, *[("analyze", "--now", f"2025-01-18T17:30:0{n}Z") for n in range(6)]) == [3] * 6
     assert len(board.trips) == 1
@@ -51,13 +51,13 @@ def test_six_checks_at_once_in_six_different_seconds_are_one_trip(tmp_path: Path
     consistent(board)
 
 
-def test_six_quiet_checks_at_once_are_all_counted(tmp_path: Path) -> None:
+def test_six_concurrent_quiet_checks_are_counted(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records[:2])
     assert at_once(board, *[("analyze", "--now", NOW)] * 6) == [0] * 6
     assert board.section["history"] == [{"timestamp": NOW, "pattern": None, "result": "OK", "checks": 6}]
 
 
-def test_checks_against_a_resolution_never_lose_it_and_never_trip_again(tmp_path: Path) -> None:
+def test_checks_during_resolution_never_trip_again(tmp_path: Path) -> None:
     check, decide = ("analyze", "--now", LATER), ("resolve", "-m", "ADR-003 created", "--by", "a", "--now", LATER)
     for number in range(4):
         board = tripped(tmp_path / str(number))
@@ -68,12 +68,12 @@ def test_checks_against_a_resolution_never_lose_it_and_never_trip_again(tmp_path
         assert set(codes) <= {0, 3}
         (entry,) = board.trips
         assert entry["resolution"] == "ADR-003 created"
-        assert board.section["status"] == "OK", "TRIGGERED again by evidence that was dealt with"
+        assert board.section["status"] == "OK", "TRIGGERED again by resolved evidence"
         consistent(board)
         assert len(board.logged) == 2
 
 
-def test_checks_trips_and_resolutions_at_once_leave_a_board_that_makes_sense(tmp_path: Path) -> None:
+def test_concurrent_checks_trips_and_resolutions_stay_consistent(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records)
     stop = ("trip", "-m", "the sandbox is down", "--now", NOW)
     codes = at_once(board, ("analyze", "--now", NOW), stop, ("resolve", "-m", "done", "--now", NOW), stop)

@@ -26,7 +26,7 @@ def report(board: Board) -> dict[str, str]:
 
 
 @EACH
-def test_every_part_of_the_protocols_format_is_there_in_its_order(tmp_path: Path, case: Case) -> None:
+def test_report_has_every_part_in_order(tmp_path: Path, case: Case) -> None:
     board = tripped(tmp_path, case)
     found = report(board)
     assert list(found) == PARTS
@@ -53,15 +53,15 @@ def test_every_part_of_the_protocols_format_is_there_in_its_order(tmp_path: Path
 
 
 @EACH
-def test_the_actions_are_the_fixed_procedure_of_the_severity(tmp_path: Path, case: Case) -> None:
-    """Never a solution: the same steps whatever the evidence says."""
+def test_actions_are_the_procedure_of_the_severity(tmp_path: Path, case: Case) -> None:
+    """Never a solution: the same steps for any evidence."""
     board = tripped(tmp_path / "one", case)
     other = board_with(tmp_path / "other")
     other.run("trip", "-m", "something else", "--severity", case.severity, "--now", NOW)
     assert report(board)["Recommended Actions"] == report(other)["Recommended Actions"]
 
 
-def test_the_artifacts_are_those_of_the_evidence_and_of_its_tasks_with_what_was_said(tmp_path: Path) -> None:
+def test_artifacts_come_from_evidence_and_tasks(tmp_path: Path) -> None:
     board = tripped(tmp_path, GAP)
     (artifacts,) = tables(report(board)["Affected Artifacts"])
     assert artifacts.header == ["Artifact", "Issue"]
@@ -72,7 +72,7 @@ def test_the_artifacts_are_those_of_the_evidence_and_of_its_tasks_with_what_was_
     }
 
 
-def test_where_nothing_names_an_artifact_the_part_says_so(tmp_path: Path) -> None:
+def test_missing_artifacts_are_stated(tmp_path: Path) -> None:
     board = board_with(tmp_path, *[record("external_blocker", "task-9", blocker_service="x") for _ in range(2)])
     board.analyze()
     text = report(board)["Affected Artifacts"]
@@ -80,14 +80,14 @@ def test_where_nothing_names_an_artifact_the_part_says_so(tmp_path: Path) -> Non
     assert "specification" in text
 
 
-def test_what_agents_suspect_is_said_and_marked_as_theirs(tmp_path: Path) -> None:
+def test_agents_suspicion_is_marked_as_theirs(tmp_path: Path) -> None:
     details = {**RETRY.records[0]["details"], "root_cause_hypothesis": "no nesting in the data model"}
     board = board_with(tmp_path, *RETRY.records[:2], record("retry_loop", **details))
     board.analyze()
     assert "suspects:** no nesting in the data model" in report(board)["Trigger Evidence"]
 
 
-def test_all_patterns_at_once_are_all_in_the_report(tmp_path: Path) -> None:
+def test_all_matching_patterns_are_in_the_report(tmp_path: Path) -> None:
     board = board_with(tmp_path, *[each for case in reversed(CASES) for each in case.records])
     assert board.analyze().code == 3
     found = report(board)
@@ -98,7 +98,7 @@ def test_all_patterns_at_once_are_all_in_the_report(tmp_path: Path) -> None:
     assert others.rows[1][3:] == ["API supports pagination", "task-1, task-2"]
 
 
-def test_two_groups_of_one_pattern_are_both_in_the_report(tmp_path: Path) -> None:
+def test_two_groups_of_one_pattern_are_in_the_report(tmp_path: Path) -> None:
     twice = [record("external_blocker", blocker_service="mail relay") for _ in range(2)]
     board = board_with(tmp_path, *OUTAGE.records, *twice)
     board.analyze()
@@ -110,7 +110,7 @@ def test_two_groups_of_one_pattern_are_both_in_the_report(tmp_path: Path) -> Non
     assert board.analyze(now=LATER).code == 0
 
 
-def test_earlier_resolutions_of_the_same_pattern_are_told(tmp_path: Path) -> None:
+def test_earlier_resolutions_of_the_pattern_are_listed(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     board.resolve("ADR-003 | flattened")
     board.add(*[record("retry_loop", f"t{n}", LATER, **RETRY.records[0]["details"]) for n in range(3)])
@@ -122,7 +122,7 @@ def test_earlier_resolutions_of_the_same_pattern_are_told(tmp_path: Path) -> Non
     assert "## Decision" not in board.archived[1].read_text()
 
 
-def test_resolutions_of_other_patterns_are_not_told(tmp_path: Path) -> None:
+def test_resolutions_of_other_patterns_are_not_listed(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     board.resolve()
     board.add(*ASSUMPTION.records)
@@ -130,7 +130,7 @@ def test_resolutions_of_other_patterns_are_not_told(tmp_path: Path) -> None:
     assert "Resolved Before" not in report(board)
 
 
-def test_a_report_stays_well_formed_when_the_decision_is_added(tmp_path: Path) -> None:
+def test_report_with_decision_stays_well_formed(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     board.resolve("# no heading\n| no | table |\n\n```\n- [x] no box\n---\n<b>no markup</b>")
     for path in (board.report, board.archived[0]):
@@ -142,7 +142,7 @@ def test_a_report_stays_well_formed_when_the_decision_is_added(tmp_path: Path) -
         assert len(quoted) == 7
 
 
-def test_a_trip_by_hand_has_the_same_report(tmp_path: Path) -> None:
+def test_manual_trip_has_the_same_report(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records[:2])
     board.run("trip", "-m", "they | mock it differently", "--severity", "TECH_STACK_FLAW", "--now", NOW)
     found = report(board)
@@ -151,7 +151,7 @@ def test_a_trip_by_hand_has_the_same_report(tmp_path: Path) -> None:
     assert "by hand" in found["Trigger Evidence"]
 
 
-def test_a_rule_about_a_number_was_not_tripped_by_hand(tmp_path: Path) -> None:
+def test_number_rule_is_not_reported_as_manual(tmp_path: Path) -> None:
     board = board_with(tmp_path)
     board.rules.write_text(
         "rules:\n- name: blocked\n  description: Too many tasks wait\n  severity: SCOPE_FLAW\n"
@@ -159,12 +159,12 @@ def test_a_rule_about_a_number_was_not_tripped_by_hand(tmp_path: Path) -> None:
     )
     assert board.analyze().code == 3
     found = report(board)
-    assert "by hand" not in found["Trigger Evidence"], "nobody tripped it by hand"
+    assert "by hand" not in found["Trigger Evidence"], "it was not tripped by hand"
     assert "Too many tasks wait" in found["Trigger Evidence"] + found[""]
 
 
 @pytest.mark.parametrize("severity", ["VISION_FLAW", "TECH_STACK_FLAW"])
-def test_an_own_rule_with_a_severity_that_no_shipped_rule_has(tmp_path: Path, severity: str) -> None:
+def test_own_rule_may_use_any_severity(tmp_path: Path, severity: str) -> None:
     board = board_with(tmp_path, *[record("system_ambiguity", protocol_section="4", question="why?")] * 2)
     board.rules.write_text(
         f"rules:\n- name: own\n  severity: {severity}\n"

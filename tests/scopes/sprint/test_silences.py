@@ -1,4 +1,4 @@
-"""A silence at work on a blackboard: halts nobody for a while, and never hides that it does so."""
+"""A silence in effect: it prevents the halt for a while, and is always visible."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from tests.scopes.sprint.markdown import parts, tables, well_formed
 from tests.scopes.sprint.run import LATER, NOW, Board, Ran, record, state
 from tests.store.oracle import libyaml_value
 
-EVENING = "2025-01-18T19:30:00Z"  # when two hours from NOW are over
+EVENING = "2025-01-18T19:30:00Z"  # two hours after NOW
 FIELDS = {
     "retry_cluster": "error_pattern",
     "assumption_cascade": "assumption",
@@ -33,7 +33,7 @@ SILENCED = "Matched, but Silenced"
 
 
 def silence(board: Board, case: Case, *words: str, now: str = NOW) -> Ran:
-    """Silence what a case is about for two hours, as a person does it."""
+    """Silence a case for two hours, as a person does."""
     about = [f"{FIELDS[case.pattern]}={case.common}"] if case.pattern in FIELDS else ["--all"]
     options = ["--for", "2h", "-m", "known, back at six", "--by", "ann", "--now", now]
     ran = board.run("silence", "add", case.pattern, *about, *options, *words)
@@ -42,7 +42,7 @@ def silence(board: Board, case: Case, *words: str, now: str = NOW) -> Ran:
 
 
 def by_hand(folder: Path, *records: Mapping[str, Any], section: Any = None, **fields: Any) -> Board:
-    """A blackboard with a silence that somebody wrote into it, or with something else in its place."""
+    """A blackboard with a hand-written silence, or with something else in its place."""
     whole = json.dumps([BY_HAND | fields] if section is None else section)
     return Board(folder, state(records) + f"silences: {whole}\n")
 
@@ -61,16 +61,16 @@ def log(board: Board) -> list[dict[str, Any]]:
 
 
 def silenced(board: Board, command: str, now: str = NOW) -> list[tuple[str, str]]:
-    """What a command says in its JSON is silenced, and by which silence."""
+    """The silenced rules in a command's JSON, each with its silence."""
     answer = board.run(command, "--json", "--now", now, *(["--dry-run"] if command == "analyze" else [])).json
     return [(each["rule"], each["silence"]["id"]) for each in answer["silenced"]]
 
 
-# --- while it lasts ---------------------------------------------------------------------------------------------------
+# --- while active -----------------------------------------------------------------------------------------------------
 
 
 @EACH
-def test_a_silenced_pattern_halts_nobody_until_the_silence_ends(tmp_path: Path, case: Case) -> None:
+def test_silenced_pattern_halts_after_the_silence_ends(tmp_path: Path, case: Case) -> None:
     board = board_with(tmp_path, *case.records)
     silence(board, case)
     assert board.analyze().code == 0
@@ -86,7 +86,7 @@ def test_a_silenced_pattern_halts_nobody_until_the_silence_ends(tmp_path: Path, 
 
 
 @EACH
-def test_an_expired_silence_hides_nothing_any_more(tmp_path: Path, case: Case) -> None:
+def test_expired_silence_hides_nothing(tmp_path: Path, case: Case) -> None:
     board = board_with(tmp_path, *case.records)
     silence(board, case)
     assert board.analyze().code == 0
@@ -97,16 +97,16 @@ def test_an_expired_silence_hides_nothing_any_more(tmp_path: Path, case: Case) -
 
 
 @EACH
-def test_a_silenced_pattern_is_shown_as_silenced_wherever_patterns_are_shown(tmp_path: Path, case: Case) -> None:
+def test_silenced_pattern_is_shown_as_silenced(tmp_path: Path, case: Case) -> None:
     board = board_with(tmp_path, *case.records)
     silence(board, case)
     for command in ("analyze", "status"):
         ran = board.run(command, "--now", NOW)
         assert ran.code == 0
-        (told,) = [line for line in ran.out.splitlines() if line.startswith("silenced: ")]
-        for said in (case.pattern, "2025-01-18T19:30:00Z", "ann", "known, back at six", "silence-1"):
-            assert said in told
-        (row,) = [line for line in ran.out.splitlines() if line.startswith(f"  - {case.pattern} ")]
+        (line,) = [each for each in ran.out.splitlines() if each.startswith("silenced: ")]
+        for text in (case.pattern, "2025-01-18T19:30:00Z", "ann", "known, back at six", "silence-1"):
+            assert text in line
+        (row,) = [each for each in ran.out.splitlines() if each.startswith(f"  - {case.pattern} ")]
         assert "silenced" in row
         assert "matches now" not in ran.out
     assert silenced(board, "analyze") == silenced(board, "status") == [(case.pattern, "silence-1")]
@@ -116,7 +116,7 @@ def test_a_silenced_pattern_is_shown_as_silenced_wherever_patterns_are_shown(tmp
     assert entry["reason"] == "matched, but silenced"
 
 
-def test_the_json_of_a_silenced_match_says_who_when_and_why(tmp_path: Path) -> None:
+def test_json_of_silenced_match_has_its_silence(tmp_path: Path) -> None:
     board = board_with(tmp_path, *OUTAGE.records)
     silence(board, OUTAGE)
     (found,) = board.run("status", "--json", "--now", NOW).json["silenced"]
@@ -133,7 +133,7 @@ def test_the_json_of_a_silenced_match_says_who_when_and_why(tmp_path: Path) -> N
     }
 
 
-def test_a_silence_that_hides_nothing_is_shown_in_status_all_the_same(tmp_path: Path) -> None:
+def test_silence_without_match_is_shown_in_status(tmp_path: Path) -> None:
     board = board_with(tmp_path, OUTAGE.records[0])
     silence(board, OUTAGE)
     ran = board.run("status", "--now", NOW)
@@ -143,7 +143,7 @@ def test_a_silence_that_hides_nothing_is_shown_in_status_all_the_same(tmp_path: 
     assert "known, back at six" not in board.run("status", "--now", EVENING).out
 
 
-def test_a_dry_run_trips_neither_before_nor_after_the_end_of_a_silence(tmp_path: Path) -> None:
+def test_dry_run_respects_the_end_of_a_silence(tmp_path: Path) -> None:
     board = board_with(tmp_path, *OUTAGE.records)
     silence(board, OUTAGE)
     before = board.files()
@@ -152,7 +152,7 @@ def test_a_dry_run_trips_neither_before_nor_after_the_end_of_a_silence(tmp_path:
     assert board.files() == before
 
 
-def test_exact_matching_takes_a_silence_at_its_word(tmp_path: Path) -> None:
+def test_exact_matching_compares_silences_exactly(tmp_path: Path) -> None:
     board = by_hand(tmp_path, *OUTAGE.records, match={"blocker_service": "Payments Sandbox."})
     assert board.analyze("--dry-run").code == 0
     assert board.analyze("--dry-run", "--exact").code == 3
@@ -160,7 +160,7 @@ def test_exact_matching_takes_a_silence_at_its_word(tmp_path: Path) -> None:
     assert board.analyze("--dry-run", "--exact").code == 0
 
 
-def test_one_more_record_that_the_silence_does_not_mean_trips(tmp_path: Path) -> None:
+def test_record_not_covered_by_the_silence_trips(tmp_path: Path) -> None:
     board = by_hand(tmp_path, *OUTAGE.records, match={"reporter": "coder-1"})
     assert board.analyze().code == 0
     board.add({**record("external_blocker", blocker_service="payments sandbox"), "reporter": "coder-2"})
@@ -168,7 +168,7 @@ def test_one_more_record_that_the_silence_does_not_mean_trips(tmp_path: Path) ->
     assert len(tables(parts(board.report.read_text())["Trigger Evidence"])[0].rows) == 3
 
 
-def test_new_records_of_what_is_silenced_stay_silenced(tmp_path: Path) -> None:
+def test_new_records_of_a_silenced_group_stay_silenced(tmp_path: Path) -> None:
     board = board_with(tmp_path, *OUTAGE.records)
     silence(board, OUTAGE)
     board.edit("circuit_breaker:", f"  - {json.dumps(OUTAGE.records[0])}\ncircuit_breaker:")
@@ -180,7 +180,7 @@ def test_new_records_of_what_is_silenced_stay_silenced(tmp_path: Path) -> None:
 # --- beside other trips -----------------------------------------------------------------------------------------------
 
 
-def test_another_pattern_trips_and_its_report_tells_what_is_silenced(tmp_path: Path) -> None:
+def test_report_of_another_trip_lists_silenced_patterns(tmp_path: Path) -> None:
     board = board_with(tmp_path, *OUTAGE.records, *RETRY.records)
     silence(board, OUTAGE)
     ran = board.analyze()
@@ -197,7 +197,7 @@ def test_another_pattern_trips_and_its_report_tells_what_is_silenced(tmp_path: P
     assert [path.read_text() for path in board.archived] == [text]
 
 
-def test_the_resolution_of_another_trip_does_not_deal_with_what_was_silenced(tmp_path: Path) -> None:
+def test_resolution_of_another_trip_does_not_acknowledge_silenced(tmp_path: Path) -> None:
     board = board_with(tmp_path, *OUTAGE.records, *RETRY.records)
     silence(board, OUTAGE)
     assert board.analyze().code == 3
@@ -207,7 +207,7 @@ def test_the_resolution_of_another_trip_does_not_deal_with_what_was_silenced(tmp
     assert board.trigger["pattern"] == "external_service_outage"
 
 
-def test_the_resolution_of_another_group_does_not_deal_with_the_silenced_one(tmp_path: Path) -> None:
+def test_resolution_of_another_group_does_not_acknowledge_silenced(tmp_path: Path) -> None:
     other = [record("external_blocker", f"task-{n}", blocker_service="mail relay") for n in (1, 2)]
     board = board_with(tmp_path, *OUTAGE.records, *other)
     silence(board, OUTAGE)
@@ -220,7 +220,7 @@ def test_the_resolution_of_another_group_does_not_deal_with_the_silenced_one(tmp
     assert "payments sandbox" in parts(board.report.read_text())["Trigger Evidence"]
 
 
-def test_the_resolution_of_a_group_of_hundreds_does_not_deal_with_the_silenced_one(tmp_path: Path) -> None:
+def test_resolution_of_large_group_does_not_acknowledge_silenced(tmp_path: Path) -> None:
     quiet = [record("spec_gap", "task-1", spec_ref="A", n=n) for n in range(2)]
     board = board_with(tmp_path, *quiet, *(record("spec_gap", f"t{n}", spec_ref="B", n=n) for n in range(501)))
     words = ("--for", "2h", "-m", "known", "--now", NOW)
@@ -234,7 +234,7 @@ def test_the_resolution_of_a_group_of_hundreds_does_not_deal_with_the_silenced_o
     assert [(each["key"], each["count"]) for each in ran.json["matches"]] == [("A", 2)]
 
 
-def test_a_silence_does_not_close_a_trip_that_stands(tmp_path: Path) -> None:
+def test_silence_does_not_close_an_open_trip(tmp_path: Path) -> None:
     board = tripped(tmp_path, OUTAGE)
     trigger, report, halt = board.trigger, board.report.read_bytes(), board.checkpoint.read_bytes()
     ran = silence(board, OUTAGE)
@@ -245,7 +245,7 @@ def test_a_silence_does_not_close_a_trip_that_stands(tmp_path: Path) -> None:
     assert (board.trigger, board.report.read_bytes(), board.checkpoint.read_bytes()) == (trigger, report, halt)
 
 
-def test_the_report_of_a_trip_that_stands_keeps_its_evidence_when_that_is_silenced_later(tmp_path: Path) -> None:
+def test_open_trip_keeps_its_report_when_silenced_later(tmp_path: Path) -> None:
     board = tripped(tmp_path, OUTAGE)
     before = parts(board.report.read_text())
     silence(board, OUTAGE)
@@ -259,18 +259,18 @@ def test_the_report_of_a_trip_that_stands_keeps_its_evidence_when_that_is_silenc
     assert after.keys() - before.keys() == {"Other Patterns That Matched", SILENCED}
     assert [row[0] for row in tables(after["Other Patterns That Matched"])[0].rows] == ["retry_cluster"]
     assert [row[0] for row in tables(after[SILENCED])[0].rows] == ["external_service_outage"]
-    assert "by hand" not in text, "nobody tripped it by hand"
+    assert "by hand" not in text, "it was not tripped by hand"
 
 
-def test_a_trip_that_stands_is_resolved_as_ever_under_a_silence(tmp_path: Path) -> None:
+def test_open_trip_is_resolved_under_a_silence(tmp_path: Path) -> None:
     board = tripped(tmp_path, OUTAGE)
     silence(board, OUTAGE)
     assert board.resolve().code == 0
     assert not board.checkpoint.exists()
-    assert board.analyze(now=EVENING).code == 0, "what was resolved tripped again at the end of a silence"
+    assert board.analyze(now=EVENING).code == 0, "resolved evidence tripped again at the end of a silence"
 
 
-def test_evidence_of_another_group_does_not_make_an_open_trip_forget_what_is_silenced(tmp_path: Path) -> None:
+def test_other_evidence_keeps_silenced_evidence_of_open_trip(tmp_path: Path) -> None:
     board = tripped(tmp_path, OUTAGE)
     (before,) = (entry["evidence"][OUTAGE.pattern].split() for entry in board.trips)
     silence(board, OUTAGE)
@@ -282,10 +282,10 @@ def test_evidence_of_another_group_does_not_make_an_open_trip_forget_what_is_sil
     assert len(after) == len(before) + 2
     assert board.resolve().code == 0
     assert board.analyze(now=LATER).code == 0
-    assert board.analyze(now=EVENING).code == 0, "what was resolved tripped again at the end of a silence"
+    assert board.analyze(now=EVENING).code == 0, "resolved evidence tripped again at the end of a silence"
 
 
-def test_a_resolved_trip_stays_resolved_when_a_silence_ends(tmp_path: Path) -> None:
+def test_resolved_trip_stays_resolved_when_silence_ends(tmp_path: Path) -> None:
     board = tripped(tmp_path, OUTAGE)
     assert board.resolve().code == 0
     assert "silenced: " not in silence(board, OUTAGE, now=LATER).out
@@ -294,7 +294,7 @@ def test_a_resolved_trip_stays_resolved_when_a_silence_ends(tmp_path: Path) -> N
     assert board.analyze(now=EVENING).code == 0
 
 
-def test_a_trip_by_hand_is_not_silenced(tmp_path: Path) -> None:
+def test_manual_trip_is_not_silenced(tmp_path: Path) -> None:
     board = board_with(tmp_path, *OUTAGE.records)
     silence(board, OUTAGE)
     assert board.run("trip", "-m", "stop", "--now", NOW).code in (0, 3)
@@ -302,7 +302,7 @@ def test_a_trip_by_hand_is_not_silenced(tmp_path: Path) -> None:
     assert board.checkpoint.exists()
 
 
-def test_a_disabled_rule_does_not_come_back_by_a_silence(tmp_path: Path) -> None:
+def test_silence_does_not_enable_a_disabled_rule(tmp_path: Path) -> None:
     board = by_hand(tmp_path, *OUTAGE.records)
     board.rules.write_text("rules:\n- {name: external_service_outage, enabled: false}\n")
     assert board.analyze().code == 0
@@ -313,7 +313,7 @@ def test_a_disabled_rule_does_not_come_back_by_a_silence(tmp_path: Path) -> None
 # --- what is written --------------------------------------------------------------------------------------------------
 
 
-def test_a_silence_is_on_the_blackboard_and_in_the_log(tmp_path: Path) -> None:
+def test_silence_is_on_the_board_and_in_the_log(tmp_path: Path) -> None:
     board = board_with(tmp_path, *OUTAGE.records)
     silence(board, OUTAGE)
     (entry,) = silences(board)
@@ -328,12 +328,12 @@ def test_a_silence_is_on_the_blackboard_and_in_the_log(tmp_path: Path) -> None:
     assert f"until: {EVENING}\n" in board.text
     (line,) = log(board)
     assert line["agent"] == "ann"
-    for said in ("silence-1", "external_service_outage", "payments sandbox", EVENING, "known, back at six"):
-        assert said in line["detail"]
+    for text in ("silence-1", "external_service_outage", "payments sandbox", EVENING, "known, back at six"):
+        assert text in line["detail"]
     assert board.run("validate").code == 0
 
 
-def test_expiring_adds_who_and_when_and_changes_nothing_else(tmp_path: Path) -> None:
+def test_expire_adds_only_author_and_time(tmp_path: Path) -> None:
     board = board_with(tmp_path, *OUTAGE.records)
     silence(board, OUTAGE)
     before = board.text
@@ -350,7 +350,7 @@ WARNING = {"file": None, "line": None, "column": None, "hint": None, "level": "w
 NOT_LOGGED = "it could not be logged: it is not a list of entries"
 
 
-def test_a_silence_that_cannot_be_logged_is_added_and_ended_all_the_same_and_that_is_said(tmp_path: Path) -> None:
+def test_unloggable_silence_still_works_with_warning(tmp_path: Path) -> None:
     board = board_with(tmp_path, *OUTAGE.records)
     board.log.write_text("text\n")
     assert f"! {NOT_LOGGED}\n" in silence(board, OUTAGE).out
@@ -365,18 +365,18 @@ def test_a_silence_that_cannot_be_logged_is_added_and_ended_all_the_same_and_tha
     assert board.analyze().code == 3
 
 
-def test_a_silence_is_added_and_ended_also_where_the_blackboard_cannot_be_judged(tmp_path: Path) -> None:
+def test_silence_works_on_unreadable_anomalies(tmp_path: Path) -> None:
     board = Board(tmp_path, "version: 1\nanomalies: {}\n")
     assert board.analyze().code == 4
-    said = "it is added, but the blackboard cannot be evaluated: anomalies is not a list"
+    warning_text = "it is added, but the blackboard cannot be evaluated: anomalies is not a list"
     ran = silence(board, OUTAGE)
     added, warning = ran.out.splitlines()
-    assert (added.startswith("added: external_service_outage "), warning) == (True, f"! {said}")
+    assert (added.startswith("added: external_service_outage "), warning) == (True, f"! {warning_text}")
     assert [each["id"] for each in silences(board)] == ["silence-1"]
     assert [line["action"] for line in log(board)] == ["silenced"]
     answer = silence(board, OUTAGE, "--json").json
     assert (answer["status"], answer["silenced"]) == ("added", [])
-    assert answer["problems"] == [{**WARNING, "message": said}]
+    assert answer["problems"] == [{**WARNING, "message": warning_text}]
     assert board.run("silence", "expire", "silence-1", "--now", NOW).code == 0
 
 
@@ -398,7 +398,7 @@ silences:   # ours
 """
 
 
-def test_not_a_byte_of_what_people_wrote_changes_by_adding(tmp_path: Path) -> None:
+def test_add_changes_no_existing_byte(tmp_path: Path) -> None:
     board = Board(tmp_path, state(OUTAGE.records) + WRITTEN + "last: 1   # here\n")
     before = board.text
     silence(board, OUTAGE)
@@ -409,20 +409,20 @@ def test_not_a_byte_of_what_people_wrote_changes_by_adding(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", ["old one", "flow"])
-def test_not_a_byte_of_what_people_wrote_changes_by_expiring(tmp_path: Path, name: str) -> None:
+def test_expire_changes_no_existing_byte(tmp_path: Path, name: str) -> None:
     board = Board(tmp_path, state(OUTAGE.records) + WRITTEN)
     before = board.text
     assert board.run("silence", "expire", name, "--by", "bob", "--now", NOW).code == 0
     expired = {each["id"]: each.get("expired_by") for each in silences(board)}
     assert expired == {"old one": None, "flow": None} | {name: "bob"}
     rest = iter(board.text)
-    assert all(char in rest for char in before), "something of what was there is gone"
+    assert all(char in rest for char in before), "existing bytes were lost"
     for comment in ("# ours", "# the first", "# flaky runner", "# a comment", "# tight", "# after them"):
         assert comment in board.text
 
 
 @pytest.mark.parametrize("empty", ["silences:\n", "silences: []\n", "silences: null  # none yet\n"])
-def test_the_first_silence_of_an_empty_section(tmp_path: Path, empty: str) -> None:
+def test_first_silence_of_an_empty_section(tmp_path: Path, empty: str) -> None:
     board = Board(tmp_path, state(OUTAGE.records) + empty)
     silence(board, OUTAGE)
     assert [each["id"] for each in silences(board)] == ["silence-1"]

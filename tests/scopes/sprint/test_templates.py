@@ -1,4 +1,4 @@
-"""Somebody's own template: used if it works, held in a sandbox, and never a reason to go without a halt or a report."""
+"""Own templates: used if they work, run in a sandbox, and never a reason for a missing halt or report."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ def with_template(folder: Path, template: bytes) -> tuple[Board, Ran]:
     return board, board.analyze(env={"LIZA_TEMPLATES": str(own)})
 
 
-def test_an_own_template_is_used(tmp_path: Path) -> None:
+def test_own_template_is_used(tmp_path: Path) -> None:
     board, ran = with_template(
         tmp_path, b"# {{ trigger.pattern }}\n{% for row in evidence %}{{ row.task | cell }};{% endfor %}\n"
     )
@@ -44,14 +44,12 @@ HARMFUL = {
     "a huge range": b"{% for x in range(10**12) %}x{% endfor %}",
     "endless recursion": b"{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
     "not UTF-8": b"\xff\xfe",
-    "a change of what it was given": b"{{ evidence.clear() }}{{ trigger.update(x=1) }}",
+    "a change of its arguments": b"{{ evidence.clear() }}{{ trigger.update(x=1) }}",
 }
 
 
 @pytest.mark.parametrize("template", HARMFUL.values(), ids=HARMFUL.keys())
-def test_a_template_that_fails_or_reaches_out_costs_neither_the_halt_nor_the_report(
-    tmp_path: Path, template: bytes
-) -> None:
+def test_harmful_template_affects_neither_halt_nor_report(tmp_path: Path, template: bytes) -> None:
     board, ran = with_template(tmp_path, template)
     assert ran.code == 3
     assert board.section["status"] == "TRIGGERED"
@@ -59,27 +57,27 @@ def test_a_template_that_fails_or_reaches_out_costs_neither_the_halt_nor_the_rep
     text = board.report.read_text()
     well_formed(text)
     assert "**Pattern:** retry_cluster" in text
-    assert "report.md" in text, "nothing says that the own template failed"
+    assert "report.md" in text, "the failed template is not reported"
     assert "root:" not in text
     assert "uid=" not in text
     assert len(board.logged) == 1
 
 
-def test_a_template_folder_without_that_template_is_no_harm(tmp_path: Path) -> None:
+def test_missing_template_folder_is_harmless(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records)
     assert board.analyze(env={"LIZA_TEMPLATES": str(tmp_path / "nowhere")}).code == 3
     well_formed(board.report.read_text())
 
 
-def test_a_folder_in_the_place_of_the_template_is_no_harm(tmp_path: Path) -> None:
+def test_folder_in_place_of_template_is_harmless(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records)
     (tmp_path / "own" / "report.md").mkdir(parents=True)
     assert board.analyze(env={"LIZA_TEMPLATES": str(tmp_path / "own")}).code == 3
     assert "**Pattern:** retry_cluster" in board.report.read_text()
 
 
-def test_an_own_template_is_no_way_for_control_characters(tmp_path: Path) -> None:
-    """A template that forgets the filter `cell` shows what agents wrote as it is; the terminal never does."""
+def test_own_template_cannot_print_control_characters(tmp_path: Path) -> None:
+    """A template without the filter `cell` shows agents' text unescaped; the terminal never does."""
     board = board_with(tmp_path, *[{**each, "task": "\x1b[2Jx"} for each in RETRY.records])
     own = tmp_path / "own"
     own.mkdir()

@@ -1,4 +1,4 @@
-"""TRIGGERED means halted, whoever set the status and whoever removed CHECKPOINT."""
+"""TRIGGERED means halted, no matter who set the status or removed CHECKPOINT."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ NAMED = {"timestamp": "2025-01-18T17:00:00Z", "pattern": "retry_cluster", "sever
 
 
 def set_by_hand(board: Board, trigger: Any = None) -> Board:
-    """As a person does it with yq or an editor."""
+    """Set the status as a person does with yq or an editor."""
     board.edit("  status: OK ", "  status: TRIGGERED ")
     if trigger is not None:
         board.edit("  current_trigger: null ", f"  current_trigger: {json.dumps(trigger)} ")
@@ -25,7 +25,7 @@ def set_by_hand(board: Board, trigger: Any = None) -> Board:
 
 
 def in_effect(board: Board) -> dict[str, Any]:
-    """CHECKPOINT, report, archive, trigger, history and log are of one trip; its entry."""
+    """CHECKPOINT, report, archive, trigger, history and log are of one trip; returns its entry."""
     (entry,) = [each for each in board.trips if each.get("resolved_at") is None]
     trip = entry["trip_id"]
     assert trip == board.trigger["trip_id"] == board.halt["trip"]
@@ -40,7 +40,7 @@ def in_effect(board: Board) -> dict[str, Any]:
     return entry
 
 
-# --- a status that a person wrote -----------------------------------------------------------------------------------
+# --- a status that a person set -------------------------------------------------------------------------------------
 
 
 BY_HAND = [
@@ -73,8 +73,8 @@ def test_status_set_by_hand_is_a_trip_like_any_other(tmp_path: Path, trigger: An
     assert board.analyze(now=EVENING).code == 0
 
 
-def test_evidence_below_the_threshold_is_in_the_report_and_dealt_with(tmp_path: Path) -> None:
-    """Two equal errors and one that a person takes for the same: "these 2 + 1 are a pattern"."""
+def test_evidence_below_threshold_is_reported_and_acknowledged(tmp_path: Path) -> None:
+    """Two equal errors and one that a person considers the same: "these 2 + 1 are a pattern"."""
     board = set_by_hand(board_with(tmp_path, *RETRY.records[:2]), NAMED)
     assert board.analyze().code == 3
     entry = in_effect(board)
@@ -122,7 +122,7 @@ def test_trigger_edited_by_hand_stays_the_same_trip(tmp_path: Path) -> None:
 
 
 def test_open_trip_whose_history_was_deleted_is_entered_again(tmp_path: Path) -> None:
-    """By hand, so that no evidence enters it."""
+    """A manual trip, so that no evidence enters it."""
     board = board_with(tmp_path)
     board.run("trip", "-m", "staging is gone", "--now", NOW)
     trip = board.trigger["trip_id"]
@@ -167,7 +167,7 @@ _FIELDS = st.sampled_from(["timestamp", "pattern", "severity", "trip_id", "repor
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.one_of(st.none(), st.dictionaries(_FIELDS, _VALUES)))
-def test_whatever_trigger_was_written_halts_and_can_be_resolved(tmp_path_factory: Any, trigger: Any) -> None:
+def test_any_hand_written_trigger_halts_and_can_be_resolved(tmp_path_factory: Any, trigger: Any) -> None:
     board = set_by_hand(board_with(tmp_path_factory.mktemp("by-hand"), *RETRY.records[:2]), trigger)
     ran = board.analyze()
     assert ran.code == 3
@@ -179,7 +179,7 @@ def test_whatever_trigger_was_written_halts_and_can_be_resolved(tmp_path_factory
     assert board.section["status"] == "OK"
 
 
-# --- what is missing beside an open trip ----------------------------------------------------------------------------
+# --- missing parts of an open trip ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("more", [False, True], ids=["the same evidence", "more evidence"])
@@ -194,7 +194,7 @@ def test_missing_checkpoint_is_restored_with_a_note(tmp_path: Path, more: bool) 
     assert HALT_RESTORED in (board.folder / "alerts.log").read_text()
     assert board.halt == {**before, "restored": LATER}
     in_effect(board)
-    assert board.analyze("--json", now=LATER).json["notes"] == [], "it is reported once"
+    assert board.analyze("--json", now=LATER).json["notes"] == [], "it must be reported once"
 
 
 def test_restored_checkpoint_goes_when_the_trip_is_resolved_by_hand(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_restored_checkpoint_goes_when_the_trip_is_resolved_by_hand(tmp_path: Pa
 
 
 def test_checkpoint_of_the_trip_itself_waits_for_resolve(tmp_path: Path) -> None:
-    """Only a restored one: whoever sets the status alone may not be done yet."""
+    """Only a restored one is removed: a person who only set the status may not be done yet."""
     board = tripped(tmp_path)
     board.edit("status: TRIGGERED", "status: OK")
     assert board.analyze(now=EVENING).code == 0
@@ -239,11 +239,11 @@ def test_lost_report_is_written_again(tmp_path: Path, damage: str | None) -> Non
     assert [path.read_text() for path in board.archived] == [page]
 
 
-# --- trips that are not on the blackboard ---------------------------------------------------------------------------
+# --- trips missing on the blackboard --------------------------------------------------------------------------------
 
 
-def without_the_evidence(board: Board) -> None:
-    """A copy of the board from before the evidence is saved over it."""
+def remove_evidence(board: Board) -> None:
+    """Save a copy of the board from before the evidence over it."""
     board.save(state(()))
 
 
@@ -251,7 +251,7 @@ def without_the_evidence(board: Board) -> None:
 def test_stale_copy_over_an_open_trip_leads_to_a_recorded_decision(tmp_path: Path, first: str) -> None:
     board = tripped(tmp_path)
     trip, page = board.trigger["trip_id"], board.report.read_text()
-    without_the_evidence(board)
+    remove_evidence(board)
     assert board.run("gate").code == 2
     if first == "analyze":
         assert board.analyze(now=LATER).code == 3
@@ -282,7 +282,7 @@ def test_manual_trip_that_was_not_entered_keeps_its_text(tmp_path: Path) -> None
     board = board_with(tmp_path)
     board.run("trip", "-m", "staging is gone\ntrip: 0123456789ab", "--now", NOW)
     trip = board.trigger["trip_id"]
-    without_the_evidence(board)
+    remove_evidence(board)
     assert board.analyze(now=LATER).code == 3
     assert (board.trigger["trip_id"], board.trigger["pattern"]) == (trip, "manual")
     assert board.trigger["message"] == "staging is gone trip: 0123456789ab"
@@ -319,7 +319,7 @@ def test_decision_on_a_trip_that_cannot_be_entered_is_refused(tmp_path: Path) ->
     assert [(entry["trip_id"], entry["resolution"]) for entry in board.trips] == [(trip, "a decision")]
 
 
-def test_board_without_section_is_degraded_when_the_halt_is_of_another_trip(tmp_path: Path) -> None:
+def test_missing_section_with_halt_of_another_trip_is_degraded(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     halt = board.checkpoint.read_text()
     for text in ("waiting for Bob\n", "", halt.replace(board.halt["trip"], "0123456789ab")):

@@ -1,4 +1,4 @@
-"""What agents write is anyone's: in the report and on the terminal it is text and nothing else."""
+"""Agents' text is untrusted: in the report and on the terminal it is text and nothing else."""
 
 import re
 from pathlib import Path
@@ -51,7 +51,7 @@ def board_of(folder: Path, text: Any, number: int = 3) -> Board:
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
-def test_a_text_of_any_kind_stays_text(tmp_path: Path, text: str) -> None:
+def test_any_text_stays_text(tmp_path: Path, text: str) -> None:
     board = board_of(tmp_path, text)
     board.checkpoint.touch()
     assert board.analyze().code == 3
@@ -82,7 +82,7 @@ def test_a_text_of_any_kind_stays_text(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [TEXTS["escape sequences"], TEXTS["right to left"], TEXTS["line breaks"]])
-def test_no_command_prints_it_raw(tmp_path: Path, text: str) -> None:
+def test_no_command_prints_control_characters(tmp_path: Path, text: str) -> None:
     board = board_of(tmp_path, text)
     for command in (
         ("analyze", "--dry-run", "--now", NOW),
@@ -92,14 +92,14 @@ def test_no_command_prints_it_raw(tmp_path: Path, text: str) -> None:
         ("resolve", "-m", f"decided {text}", "--by", text),
         ("status", "--now", NOW),
     ):
-        board.run(*command)  # holds the output to it
+        board.run(*command)  # checks the output
     assert board.run("trip", "-m", text).code == 3
     printed = on_a_terminal(board, "status", "--now", NOW)
     assert "same" in printed
     assert controls(printed) == []
 
 
-def test_emphasis_and_strikes_are_not_made(tmp_path: Path) -> None:
+def test_emphasis_is_escaped(tmp_path: Path) -> None:
     board = board_of(tmp_path, "~~struck~~ _leaning_")
     board.analyze()
     text = board.report.read_text()
@@ -107,7 +107,7 @@ def test_emphasis_and_strikes_are_not_made(tmp_path: Path) -> None:
     assert " _leaning_" not in text
 
 
-def test_a_megabyte_of_text_makes_a_page_all_the_same(tmp_path: Path) -> None:
+def test_megabyte_text_makes_a_short_page(tmp_path: Path) -> None:
     long = "x" * 1_000_000
     board = board_with(tmp_path, *[record("retry_loop", long, error_pattern=long, spec_ref=n) for n in range(3)])
     assert board.analyze().code == 3
@@ -121,7 +121,7 @@ def test_a_megabyte_of_text_makes_a_page_all_the_same(tmp_path: Path) -> None:
     assert len(board.report.read_text(encoding="utf-8")) < 100_000
 
 
-def test_a_thousand_pieces_of_evidence_make_a_page_with_a_note_of_what_was_cut(tmp_path: Path) -> None:
+def test_thousand_records_are_cut_with_a_note(tmp_path: Path) -> None:
     many = [
         record("retry_loop", f"job-{n}", spec_ref=f"specs/{n}.md", error_pattern="disk full", count=n)
         for n in range(1000)
@@ -135,10 +135,10 @@ def test_a_thousand_pieces_of_evidence_make_a_page_with_a_note_of_what_was_cut(t
     (evidence,) = tables(found["Trigger Evidence"])
     assert f"{1000 - len(evidence.rows)} more" in found["Trigger Evidence"]
     (artifacts,) = tables(found["Affected Artifacts"])
-    assert f"{1000 - len(artifacts.rows)} more" in found["Affected Artifacts"], "artifacts were cut without a word"
+    assert f"{1000 - len(artifacts.rows)} more" in found["Affected Artifacts"], "artifacts were cut without a note"
 
 
-def test_many_patterns_make_a_page_with_a_note_of_what_was_cut(tmp_path: Path) -> None:
+def test_many_patterns_are_cut_with_a_note(tmp_path: Path) -> None:
     outages = [record("external_blocker", blocker_service=f"service {n // 2}") for n in range(200)]
     board = board_with(tmp_path, *outages)
     assert board.analyze().code == 3
@@ -146,10 +146,10 @@ def test_many_patterns_make_a_page_with_a_note_of_what_was_cut(tmp_path: Path) -
     well_formed(text)
     (others,) = tables(parts(text)["Other Patterns That Matched"])
     left = 99 - len(others.rows)
-    assert f"{left} more" in parts(text)["Other Patterns That Matched"], "matches were cut without a word"
+    assert f"{left} more" in parts(text)["Other Patterns That Matched"], "matches were cut without a note"
 
 
-def test_many_suspicions_and_earlier_resolutions_are_cut_with_a_note(tmp_path: Path) -> None:
+def test_many_suspicions_and_resolutions_are_cut_with_a_note(tmp_path: Path) -> None:
     guesses = [
         record("retry_loop", error_pattern="disk full", count=1, root_cause_hypothesis=f"guess {n}") for n in range(30)
     ]
@@ -180,7 +180,7 @@ ODD_VALUES = {
 
 
 @pytest.mark.parametrize("value", ODD_VALUES.values(), ids=ODD_VALUES.keys())
-def test_a_value_of_any_type_in_any_field_is_no_reason_to_fail(tmp_path: Path, value: Any) -> None:
+def test_any_value_in_any_field_is_handled(tmp_path: Path, value: Any) -> None:
     board = board_of(tmp_path, value)
     assert board.analyze().code in (0, 3)
     assert board.analyze("--exact").code in (0, 3)
@@ -190,8 +190,8 @@ def test_a_value_of_any_type_in_any_field_is_no_reason_to_fail(tmp_path: Path, v
     assert board.analyze("--json").json["schema"] == 1
 
 
-def test_a_decision_cannot_become_markup(tmp_path: Path) -> None:
-    """Neither by entities, which a reader turns into marks that reorder text, nor by what begins a block."""
+def test_decision_cannot_become_markup(tmp_path: Path) -> None:
+    """Neither by entities, which a reader turns into marks that reorder text, nor by the start of a block."""
     board = board_of(tmp_path, "x &#x202e; y")
     assert board.analyze().code == 3
     board.resolve("&#x202e;\n# heading\n- [x] done\n1. one\n---\n+ plus")

@@ -17,7 +17,7 @@ REMOVAL = "before liza.scopes.sprint.checkpoint:_take_away CHECKPOINT"  # seen t
 # The places between a check's reading and its commit.
 TO_THE_COMMIT = [
     "before liza.scopes.sprint.checkpoint:make",
-    "before liza.store.replace:replace",
+    "before liza.store.files:write_atomically",
     COMMIT,
 ]
 
@@ -151,7 +151,7 @@ def test_persons_checkpoint_survives_creation_of_ours(tmp_path: Path) -> None:
 
 
 def test_concurrent_resolutions_keep_and_log_the_first(tmp_path: Path) -> None:
-    places = [COMMIT, "before liza.scopes.sprint.checkpoint:remove", "after liza.store.replace:replace"]
+    places = [COMMIT, "before liza.scopes.sprint.checkpoint:remove", "after liza.store.files:write_atomically"]
     for number, place in enumerate(places):
         board = tripped(tmp_path / str(number))
         mine = ("resolve", "-m", "the slow decision", "--by", "bob", "--now", NOW)

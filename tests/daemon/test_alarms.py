@@ -17,11 +17,6 @@ from tests.faults.children import Child
 BLOCKED = STATE.replace("status:   CLAIMED", "status: BLOCKED\n    blocked_reason: no access")
 
 
-@pytest.fixture
-def board(tmp_path: Path) -> Watched:
-    return Watched(tmp_path / "team")
-
-
 def alarms(board: Watched) -> list[str]:
     return [line.removeprefix("alarm ") for line in board.alerts if line.startswith("alarm ")]
 

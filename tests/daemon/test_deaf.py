@@ -29,11 +29,6 @@ SECOND = ("--interval", "1")  # a tick that a loaded machine can distinguish fro
 QUEUE = Path("/proc/sys/fs/inotify/max_queued_events")
 
 
-@pytest.fixture
-def board(tmp_path: Path) -> Watched:
-    return Watched(tmp_path / "team")
-
-
 def with_fault(name: str) -> Sequence[str | Path]:
     return (sys.executable, faulty.__file__, name)
 

@@ -1,7 +1,6 @@
 """People decide, by command or by hand: the daemon reports it, and does not undo it."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -10,11 +9,6 @@ from liza.store.lock import Lock
 from tests.daemon.daemon import OUTAGE, RETRIES, Daemon, Watched, until
 from tests.daemon.stepped import SteppedWatcher
 from tests.daemon.writers import save, yq
-
-
-@pytest.fixture
-def board(tmp_path: Path) -> Watched:
-    return Watched(tmp_path / "team")
 
 
 def test_resolution_by_command_is_reported_and_respected(board: Watched) -> None:

@@ -19,11 +19,6 @@ UNREADABLE = {
 }
 
 
-@pytest.fixture
-def board(tmp_path: Path) -> Watched:
-    return Watched(tmp_path / "team")
-
-
 def test_unreadable_board_is_reported_after_a_while_and_recovers(board: Watched) -> None:
     text = BAD
     with Daemon(board.root) as daemon:

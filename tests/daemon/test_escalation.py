@@ -2,7 +2,6 @@
 
 import os
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -10,11 +9,6 @@ from tests.daemon.daemon import RETRIES, STATE, Daemon, Watched, until
 from tests.daemon.stepped import SteppedWatcher
 from tests.daemon.test_alarms import aged, alarms
 from tests.daemon.writers import save
-
-
-@pytest.fixture
-def board(tmp_path: Path) -> Watched:
-    return Watched(tmp_path / "team")
 
 
 def waited(board: Watched, **span: float) -> str:

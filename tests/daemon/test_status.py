@@ -6,18 +6,11 @@ import signal
 import time
 from pathlib import Path
 
-import pytest
-
 from tests.daemon.daemon import RETRIES, STATE, Daemon, Watched, run, until
 from tests.daemon.served import webhook
 from tests.daemon.writers import save
 
 BLOCKED = STATE.replace("status:   CLAIMED", "status: BLOCKED\n    blocked_reason: no access")
-
-
-@pytest.fixture
-def board(tmp_path: Path) -> Watched:
-    return Watched(tmp_path / "team")
 
 
 def states(board: Watched) -> set[str]:

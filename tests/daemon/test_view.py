@@ -2,7 +2,6 @@
 
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
 import pytest
@@ -44,11 +43,6 @@ class Terminal:
     def _has(self, words: tuple[str, ...]) -> list[str] | None:
         lines = self.lines
         return lines if all(word in "\n".join(lines) for word in words) else None
-
-
-@pytest.fixture
-def board(tmp_path: Path) -> Watched:
-    return Watched(tmp_path / "team")
 
 
 @pytest.fixture

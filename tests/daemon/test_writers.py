@@ -15,11 +15,6 @@ BACKENDS = pytest.mark.parametrize("backend", [(), ("--poll",)], ids=["inotify",
 EACH = pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 
 
-@pytest.fixture
-def board(tmp_path: Path) -> Watched:
-    return Watched(tmp_path / "team")
-
-
 def tripped_once(board: Watched, daemon: Daemon, pattern: str = "retry_cluster") -> None:
     """The halt, the report, the state and the log have the same trip, each once."""
     trip = board.halted()

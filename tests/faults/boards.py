@@ -6,6 +6,7 @@ from typing import Any
 
 from liza.store.board import Board
 from liza.store.document import parse, parse_log
+from liza.store.edit import append_record
 from liza.store.paths import Paths
 from liza.store.values import identical
 from tests.store.oracle import ruamel_value
@@ -63,6 +64,13 @@ def anomaly(reporter: str, number: int = 0) -> dict[str, Any]:
 
 def entry(agent: str, number: int = 0) -> dict[str, Any]:
     return {"timestamp": "2025-01-18T14:33:00Z", "agent": agent, "action": "worked", "detail": f"number {number}"}
+
+
+def add(paths: Paths, reporter: str = "liza") -> Board:
+    """Append an anomaly to the board with liza's own writer."""
+    board = Board(paths)
+    board.rewrite(lambda document: append_record(document, "anomalies", anomaly(reporter)))
+    return board
 
 
 def anomalies(paths: Paths) -> list[Any]:

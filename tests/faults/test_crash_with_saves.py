@@ -9,19 +9,13 @@ from typing import Any
 import pytest
 
 from liza.store.board import Board
-from liza.store.edit import append_record
 from liza.store.paths import Paths
 from tests.faults import boards, steps
+from tests.faults.boards import add
 from tests.faults.rival import replace_without_lock, write_in_place
 
 THEIRS = boards.STATE.replace("marker: 0", "marker: 1  # saved without the lock")
 LATER = boards.STATE.replace("marker: 0", "marker: 2  # saved later without the lock")
-
-
-def add(paths: Paths, reporter: str) -> Board:
-    board = Board(paths)
-    board.rewrite(lambda document: append_record(document, "anomalies", boards.anomaly(reporter)))
-    return board
 
 
 def where_is(text: str, board: Board) -> str | None:

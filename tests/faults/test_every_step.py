@@ -12,17 +12,11 @@ from pathlib import Path
 import pytest
 
 from liza.errors import LizaError
-from liza.store.board import Board
-from liza.store.edit import append_record
 from liza.store.paths import Paths
 from tests.faults import boards, race, steps
+from tests.faults.boards import add
 from tests.faults.children import Child
 from tests.faults.rival import replace_without_lock, write_in_place
-
-
-def add(paths: Paths, reporter: str = "liza") -> None:
-    Board(paths).rewrite(lambda document: append_record(document, "anomalies", boards.anomaly(reporter)))
-
 
 Event = Callable[[Paths], None]
 

@@ -18,6 +18,7 @@ from liza.store.edit import append_record
 from liza.store.log import append_entry
 from liza.store.paths import Paths
 from tests.faults import boards, steps
+from tests.faults.boards import add
 from tests.faults.children import Child
 from tests.faults.rival import replace_without_lock
 
@@ -32,11 +33,7 @@ REASONS: dict[int, tuple[str, ...]] = {
     errno.EIO: (*_FILLS, "open", "listdir", "stat", "pread", "unlink", "fchmod", "utime"),
 }
 
-Write = Callable[[Paths, str], None]
-
-
-def add(paths: Paths, name: str) -> None:
-    Board(paths).rewrite(lambda document: append_record(document, "anomalies", boards.anomaly(name)))
+Write = Callable[[Paths, str], object]
 
 
 def log(paths: Paths, name: str) -> None:

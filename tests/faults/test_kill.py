@@ -10,17 +10,12 @@ from typing import Any
 import pytest
 
 from liza.errors import Refused
-from liza.store.board import Board
-from liza.store.edit import append_record
 from liza.store.log import append_entry
 from liza.store.paths import Paths
 from tests.faults import boards, steps
+from tests.faults.boards import add
 
 Moment = Callable[[int], steps.Around]
-
-
-def add(paths: Paths, reporter: str) -> None:
-    Board(paths).rewrite(lambda document: append_record(document, "anomalies", boards.anomaly(reporter)))
 
 
 def before(number: int) -> steps.Around:

@@ -12,10 +12,10 @@ import pytest
 
 from liza.errors import LockTimeout
 from liza.store.board import Board
-from liza.store.edit import append_record
 from liza.store.lock import Lock
 from liza.store.paths import Paths
 from tests.faults import boards
+from tests.faults.boards import add
 from tests.faults.children import Child, Signal
 from tests.faults.holders import before_waiting, held_by_flock, held_by_liza, is_free, release
 from tests.tools import needs
@@ -91,10 +91,6 @@ def test_shell_script_waiting_for_liza_gets_the_lock(paths: Paths) -> None:
 
 
 # --- the file -------------------------------------------------------------------------------------------------------
-
-
-def add(paths: Paths, reporter: str) -> None:
-    Board(paths).rewrite(lambda document: append_record(document, "anomalies", boards.anomaly(reporter)))
 
 
 def test_lock_file_is_never_unlinked(paths: Paths) -> None:

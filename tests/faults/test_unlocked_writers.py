@@ -9,15 +9,11 @@ from liza.errors import LizaError
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.edit import append_record
-from liza.store.paths import Paths
 from tests.faults import boards, race
+from tests.faults.boards import add
 from tests.faults.children import Child, Signal
 
 VERSIONS = 4_000
-
-
-def add(paths: Paths) -> None:
-    Board(paths).rewrite(lambda document: append_record(document, "anomalies", boards.anomaly("liza")))
 
 
 # --- as fast as it can ----------------------------------------------------------------------------------------------

@@ -29,6 +29,8 @@ echo "$LIZA_ITERATION" >> work.txt
 echo "Progress: $((LIZA_ITERATION * 25))%"
 """
 IDLES = "echo nothing to do"
+SAYS = "echo model $LIZA_MODEL in $LIZA_ITERATION"
+PROGRESSION = "stagnation: {escalation: {enabled: true, model_progression: [small, middle, large]}}\n"  # rules
 FAILS = """\
 echo "$LIZA_ITERATION" >> work.txt
 echo "src/auth.js:42"

@@ -17,42 +17,32 @@ pytestmark = pytest.mark.slow
 # --- git operations under way ---------------------------------------------------------------------------------------
 
 
-def during_a_merge(folder: Path) -> None:
+def conflicting(folder: Path, *words: str) -> None:
+    """Run a git command that stops at a conflict between the branches main and other."""
     git(folder, "switch", "-q", "-c", "other")
     (folder / "changed").write_text("theirs\n")
     commit(folder)
     git(folder, "switch", "-q", "main")
     (folder / "changed").write_text("ours\n")
     commit(folder)
-    subprocess.run(
-        ["git", "merge", "other"], cwd=folder, env={**os.environ, **SETTINGS}, capture_output=True, check=False
-    )
+    subprocess.run(["git", *words], cwd=folder, env={**os.environ, **SETTINGS}, capture_output=True, check=False)
+
+
+def during_a_merge(folder: Path) -> None:
+    conflicting(folder, "merge", "other")
 
 
 def during_a_rebase(folder: Path) -> None:
-    during_a_merge(folder)
-    git(folder, "merge", "--abort")
-    subprocess.run(
-        ["git", "rebase", "other"], cwd=folder, env={**os.environ, **SETTINGS}, capture_output=True, check=False
-    )
+    conflicting(folder, "rebase", "other")
 
 
 def during_a_cherry_pick(folder: Path) -> None:
-    during_a_merge(folder)
-    git(folder, "merge", "--abort")
-    subprocess.run(
-        ["git", "cherry-pick", "other"], cwd=folder, env={**os.environ, **SETTINGS}, capture_output=True, check=False
-    )
+    conflicting(folder, "cherry-pick", "other")
 
 
 def during_several_cherry_picks(folder: Path) -> None:
     """One of two was resolved and committed; the other one is still to come."""
-    during_a_merge(folder)
-    git(folder, "merge", "--abort")
-    subprocess.run(
-        ["git", "cherry-pick", "other", "main~1"],
-        cwd=folder, env={**os.environ, **SETTINGS}, capture_output=True, check=False,
-    )  # fmt: skip
+    conflicting(folder, "cherry-pick", "other", "main~1")
     commit(folder)
 
 
@@ -144,12 +134,12 @@ def test_another_work_tree_of_the_repository_is_left_alone(folder: Path, tmp_pat
 def test_missing_base_or_work_tree_is_refused(folder: Path, tmp_path: Path) -> None:
     begun = StartedSlice(folder)
     for tag in ("0" * 40, "--exec=touch x", "no-such-tag", "a\nb"):
-        with pytest.raises(Refused, match="is no commit in"):
+        with pytest.raises(Refused, match="not a commit"):
             rollback.plan_rollback({"checkpoint_tag": tag}, "S-1", str(folder), NOW)
     with pytest.raises(Refused, match="has no base"):
         rollback.plan_rollback({}, "S-1", str(folder), NOW)
     begun.record["checkpoint"]["work_tree"] = "gone"
-    with pytest.raises(Refused, match="is no git work tree"):
+    with pytest.raises(Refused, match="not a git work tree"):
         begun.plan()
     assert capture_base(str(tmp_path), str(tmp_path), "S-1").base is None
 
@@ -171,14 +161,14 @@ def test_lost_dirty_start_is_not_replaced_by_a_clean_one(folder: Path) -> None:
     dirty(folder)
     begun = StartedSlice(folder)
     git(folder, "update-ref", "-d", str(begun.base.ref))
-    with pytest.raises(Refused, match="changes that nobody committed, and they are gone"):
+    with pytest.raises(Refused, match="uncommitted changes"):
         begun.plan()
 
 
 def test_sparse_work_tree_is_refused(folder: Path) -> None:
     begun = StartedSlice(folder)
     git(folder, "sparse-checkout", "set", "src")
-    with pytest.raises(Refused, match="in part only"):
+    with pytest.raises(Refused, match="sparse checkout"):
         begun.plan()
 
 
@@ -188,7 +178,7 @@ def test_failure_halfway_reports_where_everything_is(folder: Path) -> None:
     failed = files(folder)
     plan = begun.plan()
     (folder / ".git" / "index.lock").write_text("")
-    with pytest.raises(Refused, match="the rollback is not complete: git read-tree failed") as refused:
+    with pytest.raises(Refused, match="git read-tree failed") as refused:
         rollback.roll_back(plan)
     assert rollback.restore_command(plan) in str(refused.value.hint)
     assert files(folder) == failed

@@ -6,7 +6,7 @@ between two system calls. No test waits for a clock.
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,12 +16,7 @@ from liza.store import versions
 from liza.store.replace import replace
 from liza.store.versions import read_stable
 from tests.faults.children import no_leaked_files
-from tests.store.files import as_other_user, old, public_folder
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> Path:
-    return tmp_path / "state.yaml"
+from tests.store.files import as_other_user, old
 
 
 def young(file: Path, text: str) -> Path:
@@ -211,12 +206,6 @@ def test_path_that_is_not_a_file_is_not_left_open(state: Path, make: Callable[[P
     make(state)
     with no_leaked_files():
         unreadable(state)
-
-
-@pytest.fixture
-def public() -> Iterator[Path]:
-    with public_folder() as folder:
-        yield folder
 
 
 def test_unreadable_file_mode_is_degraded(public: Path) -> None:

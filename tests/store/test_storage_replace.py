@@ -4,7 +4,6 @@ import errno
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,18 +12,7 @@ from liza.errors import Refused
 from liza.store import filesystem
 from liza.store.replace import Changed, _label, replace, sweep
 from liza.store.versions import read_stable
-from tests.store.files import as_other_user, old, public_folder
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> Path:
-    return tmp_path / "state.yaml"
-
-
-@pytest.fixture
-def public() -> Iterator[Path]:
-    with public_folder() as folder:
-        yield folder
+from tests.store.files import as_other_user, old
 
 
 def test_replaced_file_leaves_no_temporary_file(state: Path) -> None:

@@ -12,7 +12,7 @@ from importlib import import_module
 from liza.toolerrors import traces
 from liza.toolerrors.findings import DETAIL, LINE, TEST, Found, Lines, Read, compiled, without_escapes
 from liza.toolerrors.lines import arrow, biome, is_quiet, logged, single
-from liza.toolerrors.patterns import ANYBODYS, COUNTS, TOOLS
+from liza.toolerrors.patterns import COUNTS, GENERIC, TOOLS
 
 _ENOUGH = 500  # errors after which only the end is looked at
 _LAST = 1_000  # lines
@@ -63,7 +63,7 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Lines, int], Read]], ...] = (
     (("-->", "╭─[", "┌─", "╭▸"), arrow),
     (("━━━",), biome),
     (("e  ",), _of("pytest", "detail")),
-    *((tuple(each.hints.split("|")), partial(single, each)) for each in (*ANYBODYS, *COUNTS)),
+    *((tuple(each.hints.split("|")), partial(single, each)) for each in (*GENERIC, *COUNTS)),
     (("error", "fatal", "critical", "severe"), logged),
 )
 _ASKED: dict[str, int] = {}  # for each hint those who look for it, as bits

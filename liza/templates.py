@@ -35,6 +35,22 @@ def custom_template(name: str) -> str | None:
     return file if folder and os.path.exists(file) else None
 
 
+def render_custom(
+    name: str, facts: "Mapping[str, Any]", filters: "Mapping[str, Callable[..., Any]]"
+) -> "tuple[str | None, str | None]":
+    """What the custom template makes of the facts; else None, and why it cannot be used if there is one."""
+    from liza.store.files import open_regular
+
+    own = custom_template(name)
+    if own is None:
+        return None, None
+    try:
+        with open(own, encoding="utf-8", opener=open_regular) as file:
+            return render(file.read(), facts, filters), None
+    except Exception as error:  # noqa: BLE001 - a template may do anything
+        return None, f"the template {own} failed, so this is the shipped one: {error}"
+
+
 def render(template: str, facts: "Mapping[str, Any]", filters: "Mapping[str, Callable[..., Any]]") -> str:
     """A template filled with the facts; any fault of the template raises an exception."""
     return str(compile_template(template, filters).render(facts))

@@ -83,6 +83,16 @@ def printable(text: str) -> str:
     )
 
 
+_MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in "\\`*[]|~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
+
+
+def escape_markdown(text: str) -> str:
+    """A text without any markup or control character. An underscore inside a word is none, and stays readable."""
+    import re
+
+    return re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", printable(text).translate(_MARKDOWN))
+
+
 def closest_match(word: object, known: Sequence[str]) -> str | None:
     """The known word that was probably meant, or None."""
     if not isinstance(word, str) or not 1 < len(word) < 60:

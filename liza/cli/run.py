@@ -23,7 +23,7 @@ from liza.run.process import Limits
 from liza.run.state import RunState
 from liza.schema.rules import ACTIONS
 from liza.scopes.loops import evaluate
-from liza.scopes.loops.record import check_name
+from liza.scopes.records import check_name
 from liza.store.board import Board
 from liza.store.files import make_folders
 from liza.store.lock import Lock
@@ -182,7 +182,7 @@ def _seconds(options: dict[str, Any], name: str) -> float | None:
 
 def _check(job: Job) -> None:
     """What would make every iteration fail in the same way is said before the first."""
-    check_name(job.loop)
+    check_name(evaluate.LOOPS, job.loop)
     if not os.path.isdir(job.cwd):
         raise Refused(f"the folder of the session is gone: {job.cwd}", hint="make it again, or start a new run")
     for folder in job.workdirs:

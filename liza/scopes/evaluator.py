@@ -1,11 +1,12 @@
 """Evaluate the rules of a narrower scope over the records of one loop, slice or claim."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import datetime
 from typing import Generic, TypeVar
 
 from liza.model import Match, Record, Snapshot, Verdict
-from liza.rules.evaluate import RuleSet, evaluate
+from liza.rules.conditions import Condition
+from liza.rules.evaluate import Compiled, RuleSet, evaluate
 
 S = TypeVar("S")
 
@@ -37,6 +38,16 @@ class Evaluator(Generic[S]):
         """The matches that stop the scope, in pack order. Silences do not apply to these rules."""
         found = self.verdict(records).observed
         return [match for match in found if match.rule.action == self.action and match.rule.mode == "act"]
+
+
+def scoped_rules(rules: RuleSet, protocol: str, params: Mapping[str, float] = {}, off: Container[str] = ()) -> RuleSet:
+    """The rules of one protocol, with settings as their params and without those that are turned off."""
+    chosen = [
+        Compiled(each.rule, Condition(each.condition.tree, {**each.condition.params, **params}))
+        for each in rules.scoped.get(protocol, ())
+        if each.rule.name not in off
+    ]
+    return rules.of_scope(chosen)
 
 
 def reason_text(match: Match, text: str) -> str:

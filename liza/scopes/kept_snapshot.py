@@ -2,10 +2,21 @@
 
 import os
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from liza.store import files
 from liza.store.files import make_folders, open_fd, write_atomically
+
+
+class Measured(NamedTuple):
+    """The files that changed since the kept snapshot, None where that is unknown, and the snapshot to keep instead."""
+
+    files: tuple[str, ...] | None
+    path: str
+    snapshot: Any  # as JSON, or None
+
+    def keep(self) -> None:
+        write_snapshot(self.path, self.snapshot)
 
 
 def read_snapshot(path: str) -> Any:

@@ -28,6 +28,9 @@ class Section(NamedTuple):
     while_unusable: str = ""  # what holds for a record until a person has corrected it
     unusable_fields: Unusable = lambda record: ()
     archive: Archive | None = None
+    example: str = ""  # of a name
+    longest: int = 100  # characters of a name
+    is_strict: bool = False  # a name has no outer blanks and no leading dash
     is_unique: bool = False  # two records of one name are an error, not the first of them
 
 
@@ -93,12 +96,12 @@ def change_each(section: Any, scope: str, change: Callable[[str, Mapping[str, An
     return section
 
 
-def check_name(scope: str, name: str, longest: int, example: str, *, strict: bool = False) -> None:
-    """`Refused` where a record cannot have that name; `strict` also refuses outer blanks and a leading dash."""
-    is_odd = strict and (name != name.strip() or name.startswith("-"))
-    if not name.strip() or not name.isprintable() or len(name) > longest or is_odd:
-        hint = f"a name on one line of at most {longest} characters, like {example}"
-        raise Refused(f"invalid {scope} name {value_text(name)}", hint=hint)
+def check_name(section: Section, name: str) -> None:
+    """`Refused` where a record cannot have that name."""
+    is_odd = section.is_strict and (name != name.strip() or name.startswith("-"))
+    if not name.strip() or not name.isprintable() or len(name) > section.longest or is_odd:
+        hint = f"a name on one line of at most {section.longest} characters, like {section.example}"
+        raise Refused(f"invalid {section.scope} name {value_text(name)}", hint=hint)
 
 
 # --- fields of a record ---------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from liza.errors import LizaError, Refused
 from liza.git import worktree
 from liza.model import MAPPINGS
 from liza.scopes.change import read_usable
+from liza.scopes.kept_snapshot import Measured
 from liza.scopes.records import list_of, mappings_of
 from liza.scopes.slices import texts, touched_files
 from liza.scopes.slices.base import capture_base, delete_base, read_base
@@ -29,7 +30,7 @@ class Site(NamedTuple):
     checkpoint: Base | None = None
     notes: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
-    seen: touched_files.Touched | None = None
+    seen: Measured | None = None
 
     def leave(self, done: SliceResult) -> None:
         """Keep what the next attempt is compared with; and no checkpoint that the slice does not have."""

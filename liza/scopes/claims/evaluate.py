@@ -16,10 +16,10 @@ from liza.scopes.records import Section
 from liza.scopes.scope import Reconciled, Sections
 from liza.store.document import Document
 
-_WHILE_UNUSABLE = "nothing can be done to the claim"
 CLAIMS = Section(
-    "claim", "claims", "liza claim list", _WHILE_UNUSABLE, unusable_fields, frozen_copies.keep_copy, is_unique=True
-)
+    "claim", "claims", "liza claim list", "nothing can be done to the claim", unusable_fields,
+    frozen_copies.keep_copy, example="C-001", is_strict=True, is_unique=True,
+)  # fmt: skip
 
 
 def evaluator_for(rules: RuleSet, settings: Settings, now: datetime) -> Evaluator[Settings]:

@@ -8,16 +8,9 @@ from liza.scopes.records import mappings_in
 from liza.text import text_of
 
 OPEN, ACCEPTED, KILLED, DISPUTED = "OPEN", "ACCEPTED", "KILLED", "DISPUTED"
-
-
 STATUSES = (OPEN, ACCEPTED, KILLED, DISPUTED)
-
-
 LISTS = ("rounds", "history", "reexamine")
-
-
 DELETED, REMOVED = TAKEN_OUT = ("the claim was deleted", "its dispute was taken out")  # instead of a digest
-
 
 Claim = dict[str, Any]
 

@@ -22,7 +22,6 @@ from liza.text import value_text
 OVERRIDE = "human_override_rationale"
 ENTRY = "its dispute"  # the name of the digest of the open dispute itself
 POSITIONS = ("dispute_reason", "researcher_position", "also_disputed")
-# Fields of a claim in dispute, which move to its history afterwards.
 # What liza itself changes while a claim is frozen, what a person writes to decide by hand, and what only names it. Why
 # the dispute is to be re-examined is changed, too, but each time with its digest: a mark by hand is no trigger.
 NOT_FROZEN = ("status", "history", OVERRIDE, "id", "claim_id")
@@ -95,12 +94,3 @@ def changed_fields(claim: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             continue  # frozen by an older version, or about to be resolved by hand
         if name != OVERRIDE and kept.get(name, NOTHING) != now.get(name, NOTHING):
             yield name, f"{name} was {'changed' if name in kept else 'added'}"
-
-
-# --- into the freeze ------------------------------------------------------------------------------------------------
-
-
-# --- out of it ------------------------------------------------------------------------------------------------------
-
-
-# --- while it lasts -------------------------------------------------------------------------------------------------

@@ -19,12 +19,9 @@ from liza.scopes.claims.fields import (
     status_of,
 )
 from liza.scopes.records import mappings_in
-from liza.text import printable, text_of
+from liza.text import cut_line, escape_markdown, text_of
 
 LONGEST = 20_000  # characters of one field
-_MARKUP = str.maketrans({sign: f"\\{sign}" for sign in "\\`*[]|~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
-_ITEM = _MARKUP | {ord(sign): f"\\{sign}" for sign in ";,"}
-_EMPHASIS = re.compile(r"(?<!\w)_|_(?!\w)")  # an underscore inside a word is none, and stays readable
 _MARKER = re.compile(r"(\s*)([-+=#]|\d+(?=[.)]))")  # what begins a list, a heading or a ruler
 # The names of the fields, in their order; those of a list are written once for each.
 NAMES = {
@@ -112,12 +109,7 @@ def past_dispute_text(entry: Mapping[str, Any]) -> str:
     """A dispute that is over, in a line."""
     how = str(entry.get("resolution") or "?").replace("_", " ")
     since = f"{entry.get('timestamp')} to {entry.get('resolved_at')}"
-    return f"{since}, {how} by {entry.get('resolved_by') or '?'}: {_line(entry.get('rationale'))}"
-
-
-def _line(value: Any) -> str:
-    line = " ".join(str(value)[:2000].split())
-    return line if len(line) <= 400 else line[:399] + "…"
+    return f"{since}, {how} by {entry.get('resolved_by') or '?'}: {cut_line(str(entry.get('rationale')), 400)}"
 
 
 # --- text in Markdown -----------------------------------------------------------------------------------------------
@@ -125,7 +117,7 @@ def _line(value: Any) -> str:
 
 def escape_line(text: str) -> str:
     """A text on one line, without any markup or control character."""
-    return _escaped(" ".join(text[:LONGEST].split()))
+    return escape_markdown(" ".join(text[:LONGEST].split()))
 
 
 def escape_heading(text: str) -> str:
@@ -135,18 +127,14 @@ def escape_heading(text: str) -> str:
 
 def escape_item(text: str) -> str:
     """The same for one of several on one line: their separators are escaped too."""
-    return _escaped(" ".join(text[:LONGEST].split()), _ITEM)
+    return re.sub("[;,]", r"\\\g<0>", escape_line(text))
 
 
 def escape_lines(text: str) -> str:
     """A text of several lines as one item of a list: each line ends in a hard break and the next one is indented."""
     more = f" … ({len(text) - LONGEST:,} more characters are on the blackboard)" if len(text) > LONGEST else ""
-    first, *rest = [_escaped(line.expandtabs(4)) for line in text[:LONGEST].splitlines()] or [""]
+    first, *rest = [escape_markdown(line.expandtabs(4)) for line in text[:LONGEST].splitlines()] or [""]
     return "\\\n".join([first, *(f"  {_MARKER.sub(_harmless, line, count=1)}" for line in rest)]) + more
-
-
-def _escaped(text: str, signs: Mapping[int, str] = _MARKUP) -> str:
-    return _EMPHASIS.sub(r"\\_", printable(text).translate(signs))
 
 
 def _harmless(found: re.Match[str]) -> str:

@@ -13,18 +13,15 @@ from liza.scopes.claims.change import ClaimResult, Context, Frozen, context_of
 from liza.scopes.claims.evaluate import CLAIMS
 from liza.scopes.claims.states import Fields, Round
 from liza.scopes.payload import dump, load_fields
-from liza.scopes.records import named_records, put_record
+from liza.scopes.records import check_name, named_records, put_record
 from liza.scopes.scope import Event, Outcome
 from liza.store.document import Document
 from liza.store.inbox import EntryBoard, Recording
-from liza.text import value_text
-
-LONGEST = 100  # characters of an id
 
 
 def add_claim(context: Context, name: str, fields: Fields) -> Recording[ClaimResult]:
     """Put a claim on the blackboard; one that is there with the same words stays as it is."""
-    check_name(name)
+    check_name(CLAIMS, name)
 
     def after(document: Document, claim: Mapping[str, Any] | None) -> Outcome:
         change.require_claims(document, fields.depends_on or ())
@@ -75,11 +72,6 @@ def enter_round(board: EntryBoard, fields: Mapping[str, Any], now: datetime) -> 
     context = context_of(board, now)
     board.allowed = lambda document: change.require_not_frozen(context, document, given["claim"])
     record_round(context, given["claim"], given["round"]).make()
-
-
-def check_name(name: str) -> None:
-    if not name or name != name.strip() or name[0] == "-" or not name.isprintable() or len(name) > LONGEST:
-        raise Refused(f"{value_text(name)} is no id for a claim", hint="a short name on one line, like C-001")
 
 
 class Imported(NamedTuple):

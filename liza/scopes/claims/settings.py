@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from liza.rules.conditions import Condition
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.schema.rules import LAST_STAGE, MATCHING, OBJECTIONS, ROUNDS, ROUNDS_PARAM
+from liza.scopes.evaluator import scoped_rules
 
 RULE = "gossip_loop"
 
@@ -44,11 +44,7 @@ def _notes(rules: RuleSet, settings: Settings) -> Iterator[str]:
 
 def rules_for(rules: RuleSet, settings: Settings) -> RuleSet:
     """The rules about claims with their number filled in."""
-    chosen = [
-        Compiled(each.rule, Condition(each.condition.tree, {**each.condition.params, ROUNDS_PARAM: settings.rounds}))
-        for each in _rules(rules)
-    ]
-    return rules.of_scope(chosen)
+    return scoped_rules(rules, "disputes", {ROUNDS_PARAM: settings.rounds})
 
 
 def _rules(rules: RuleSet) -> tuple[Compiled, ...]:

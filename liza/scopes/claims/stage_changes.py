@@ -11,12 +11,11 @@ from liza.scopes.claims.change import Context, ways_out
 from liza.scopes.claims.disputes import NEW_DATA, mark_for_reexamination
 from liza.scopes.claims.fields import is_frozen
 from liza.scopes.claims.stages import Blocker
-from liza.scopes.records import change_each, find_record
+from liza.scopes.records import change_each, check_name, find_record
 from liza.scopes.scope import Event, Reconciled
 from liza.store import backups
 from liza.store.document import Document
 from liza.store.edit import revise
-from liza.text import value_text
 
 
 class StageResult(NamedTuple):
@@ -70,7 +69,7 @@ class Change(NamedTuple):
 
 def advance_stage(context: Context, name: str) -> StageResult:
     """Go on to a stage. Every claim in dispute is to be re-examined then; beyond the last stage there must be none."""
-    _named(name)
+    check_name(stages.STAGES, name)
     last = context.settings.last_stage
 
     def after(document: Document) -> Change:
@@ -113,7 +112,7 @@ def close_stage(context: Context, name: str, by: str) -> StageResult:
 
     The claims on the blackboard decide, not what the caller says.
     """
-    _named(name)
+    check_name(stages.STAGES, name)
     last = context.settings.last_stage
 
     def after(document: Document) -> Change:
@@ -167,8 +166,3 @@ def _disputed(document: Document, section: Any, name: str) -> str:
         hint = "see which are with: liza claim list"
         raise Refused(f"claim {name} is not in dispute: there is nothing to re-examine", hint=hint)
     return name
-
-
-def _named(name: str) -> None:
-    if not name or name != name.strip() or name[0] == "-" or not name.isprintable() or len(name) > 100:
-        raise Refused(f"{value_text(name)} is no name for a stage", hint="a short name on one line, like S3")

@@ -29,6 +29,7 @@ from liza.scopes.claims.objections import SAME_BY, Objection
 from liza.scopes.claims.settings import Settings
 from liza.scopes.evaluator import Evaluator, reason_text
 from liza.scopes.scope import Event, Outcome
+from liza.text import cut_line
 
 
 class Round(NamedTuple):
@@ -60,13 +61,9 @@ class Fields(NamedTuple):
 
 def new_claim(name: str, fields: Fields, now: datetime) -> Outcome:
     claim = {"status": OPEN, **fields.given(), "created": format_time(now), "rounds": []}
-    return Outcome(claim, (Event("claim", name, "added", f"claim {name} was added: {brief(fields.text)}"),))
-
-
-def brief(text: Any) -> str:
-    """The beginning of a text on one line, for the log."""
-    line = " ".join(str(text)[:1000].split())
-    return line if len(line) <= 200 else line[:199] + "…"
+    return Outcome(
+        claim, (Event("claim", name, "added", f"claim {name} was added: {cut_line(str(fields.text), 200)}"),)
+    )
 
 
 def add_round(claim: Mapping[str, Any], given: Round, now: datetime) -> Claim:

@@ -4,29 +4,17 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Any, NamedTuple
 
 from liza.errors import Refused
 from liza.rules.evaluate import RuleSet
-from liza.scopes.kept_snapshot import read_snapshot, write_snapshot
+from liza.scopes.kept_snapshot import Measured, read_snapshot
 from liza.scopes.loops.evaluate import path_prefix
 from liza.scopes.loops.record import Iteration, LoopResult, record_iteration
 from liza.scopes.loops.settings import Settings
-from liza.store import files
+from liza.store import files as stored
 from liza.store.board import Board
 from liza.store.inbox import Recording
 from liza.store.paths import Paths
-
-
-class Measured(NamedTuple):
-    """A measurement; its snapshot is kept for the next one once the iteration is recorded."""
-
-    files_changed: int | None
-    path: str
-    snapshot: Any  # as JSON, or None
-
-    def keep(self) -> None:
-        write_snapshot(self.path, self.snapshot)
 
 
 def record_measured(
@@ -38,7 +26,7 @@ def record_measured(
         recording = record_iteration(board, name, iteration, rules, settings, now)
         return recording.then(lambda: delete_snapshot(board.paths, name))
     measured = measure_files_changed(board.paths, name, workdirs)
-    counted = iteration._replace(files_changed=measured.files_changed)
+    counted = iteration._replace(files_changed=None if measured.files is None else len(measured.files))
     return record_iteration(board, name, counted, rules, settings, now).then(measured.keep)
 
 
@@ -61,14 +49,14 @@ def measure_files_changed(paths: Paths, loop: str, workdirs: Sequence[str]) -> M
     if before is not None and not before.work_only:
         before = None
     changed = exclude_files(snapshot.changed(before, now), output_files())
-    count = None if changed is None else len(changed)
-    return Measured(count, path, None if now is None else {**snapshot.dump(now), "roots": roots})
+    files = None if changed is None else tuple(changed)
+    return Measured(files, path, None if now is None else {**snapshot.dump(now), "roots": roots})
 
 
 def delete_snapshot(paths: Paths, loop: str) -> None:
     """The end of the last iteration was not measured, so the next one has nothing to compare with."""
     with suppress(OSError):
-        files.remove(_snapshot_path(paths, loop))
+        stored.remove(_snapshot_path(paths, loop))
 
 
 def _snapshot_path(paths: Paths, loop: str) -> str:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from liza.errors import Refused, Unreadable
 from liza.model import format_time
 from liza.rules.evaluate import RuleSet
-from liza.scopes import records
 from liza.scopes.change import change_known, change_record, read_usable
 from liza.scopes.evaluator import Evaluator
 from liza.scopes.loops import evaluate, states
@@ -15,6 +14,7 @@ from liza.scopes.loops.evaluate import LOOPS
 from liza.scopes.loops.fields import COMPLETE, OPEN, OUTCOMES, status_of
 from liza.scopes.loops.settings import Settings
 from liza.scopes.payload import dump, load_fields
+from liza.scopes.records import check_name
 from liza.scopes.scope import Outcome
 from liza.store.board import Board
 from liza.store.document import Document
@@ -188,13 +188,8 @@ def _result(name: str, outcome: Outcome, evaluator: Evaluator[Settings]) -> Loop
     )
 
 
-def check_name(name: str) -> None:
-    """`Refused` where a loop cannot have that name."""
-    records.check_name("loop", name, 200, "coder-1")
-
-
 def _check_iteration(name: str, iteration: Iteration) -> None:
-    check_name(name)
+    check_name(LOOPS, name)
     if iteration.outcome not in OUTCOMES:
         raise Refused(f"unknown outcome {value_text(iteration.outcome)}", hint=f"one of: {', '.join(OUTCOMES)}")
     for field, most in (("progress", COMPLETE), ("files_changed", _MOST), ("tokens", _MOST), ("duration", _MOST)):

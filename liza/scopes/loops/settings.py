@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from liza.errors import Refused, WrongUsage
-from liza.rules.conditions import Condition
-from liza.rules.evaluate import Compiled, RuleSet
+from liza.rules.evaluate import RuleSet
 from liza.schema import rules as blocks
 from liza.schema.rules import LIMITS, PROJECTS, SIGNALS, TASK_TIMEOUT, THRESHOLD, Limit
+from liza.scopes.evaluator import scoped_rules
 from liza.text import suggestion, value_text
 
 _TRUE = ("1", "true", "yes", "on")
@@ -136,9 +136,4 @@ def rules_for(rules: RuleSet, settings: Settings) -> RuleSet:
         name: float(value) for name, value in settings._asdict().items() if value != _DEFAULTS[name] and name in _PARAMS
     }
     off = settings.off | (frozenset() if settings.task_timeout_iterations else {"task_not_progressing"})
-    chosen = [
-        Compiled(each.rule, Condition(each.condition.tree, {**each.condition.params, **params}))
-        for each in rules.scoped.get("loops", ())
-        if each.rule.name not in off
-    ]
-    return rules.of_scope(chosen)
+    return scoped_rules(rules, "loops", params, off)

@@ -17,33 +17,15 @@ FIELDS = (
     "test_expectation", "actual_error", "attempt_log", "cumulative_files_modified", "scope_violations",
     "best_hypothesis", "specific_question", "recovery_options",
 )  # fmt: skip
-ASKED = (
-    "test_expectation",
-    "best_hypothesis",
-    "specific_question",
-    "recovery_options",
-)  # of the agent that worked on it
+# Of the agent that worked on it.
+ASKED = ("test_expectation", "best_hypothesis", "specific_question", "recovery_options")
 LISTS = ("attempt_log", "cumulative_files_modified", "scope_violations", "recovery_options")
 ABOUT = ("slice_id", "test_name", "trip_id", "stopped", "reason", "complete")
 _KNOWN = (*ABOUT, *FIELDS, "not_applicable")
 # Words that say nothing. With a reason behind them they do.
 _NOTHING = (
-    "",
-    "n/a",
-    "na",
-    "none",
-    "null",
-    "nil",
-    "tbd",
-    "todo",
-    "unknown",
-    "not applicable",
-    "-",
-    "--",
-    "?",
-    "...",
-    "…",
-)
+    "", "n/a", "na", "none", "null", "nil", "tbd", "todo", "unknown", "not applicable", "-", "--", "?", "...", "…",
+)  # fmt: skip
 
 Report = dict[str, Any]
 

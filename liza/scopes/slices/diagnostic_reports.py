@@ -19,7 +19,6 @@ from liza.scopes.slices.fields import ACTIVE, open_trip, status_of
 from liza.store import emit, files
 from liza.store.board import Board
 from liza.store.document import parse
-from liza.store.files import open_regular
 from liza.store.paths import Paths
 from liza.store.values import identical
 from liza.text import file_name, printable, shell_quoted, text_of, value_text
@@ -89,19 +88,17 @@ def _known_report(paths: Paths, name: str, record: Mapping[str, Any], test: str)
 def render_report(report: Report) -> str:
     """The report as a file; a custom template that loses or changes a field is not used."""
     facts = {"report": report}
-    own = templates.custom_template(TEMPLATE)
-    if own is not None:
+    text, why = templates.render_custom(TEMPLATE, facts, _FILTERS)
+    if text is not None:
         try:
-            with open(own, encoding="utf-8", opener=open_regular) as file:
-                text = templates.render(file.read(), facts, _FILTERS)
             if _holds(text, report):
                 return text
             why = "it does not hold the eight fields as they are"
-        except Exception as error:  # noqa: BLE001 - whatever a custom template does, there is a report
-            why = str(error)
-        note = f"# The template {_line(own)} could not be used, so this is the shipped one: {_line(why)}\n"
-        return note + templates.render(templates.read_template(TEMPLATE), facts, _FILTERS)
-    return templates.render(templates.read_template(TEMPLATE), facts, _FILTERS)
+        except Unreadable as error:
+            why = error.message
+        why = f"the template {templates.custom_template(TEMPLATE)} could not be used, so this is the shipped one: {why}"
+    note = "" if why is None else f"# {_line(why)}\n"
+    return note + templates.render(templates.read_template(TEMPLATE), facts, _FILTERS)
 
 
 def _holds(text: str, report: Report) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from liza.rules.evaluate import RuleSet
 from liza.scopes.change import append_archive
-from liza.scopes.evaluator import Evaluator
+from liza.scopes.evaluator import Evaluator, scoped_rules
 from liza.scopes.records import Section, mappings_of
 from liza.scopes.slices import derived, states
 from liza.scopes.slices.fields import ACTIVE, RESULTS, status_of, unusable_fields
@@ -25,11 +25,13 @@ def path_prefix(paths: Paths, name: str) -> str:
     return os.path.join(paths.runs, "slices", file_name(name))
 
 
-SLICES = Section("slice", "slices", "liza attempt status", "the slice counts as STOPPED", unusable_fields, archive)
+SLICES = Section(
+    "slice", "slices", "liza attempt status", "the slice counts as STOPPED", unusable_fields, archive, "S-3", 120
+)
 
 
 def evaluator_for(rules: RuleSet, now: datetime) -> Evaluator[None]:
-    return Evaluator(rules.of_scope(rules.scoped.get("attempts", ())), None, "attempts", "STOP", now)
+    return Evaluator(scoped_rules(rules, "attempts"), None, "attempts", "STOP", now)
 
 
 def alerts(name: str, record: Mapping[str, Any], evaluator: Evaluator[None]) -> list[tuple[str, str]]:

@@ -10,9 +10,8 @@ from liza import templates
 from liza.model import MAPPINGS
 from liza.scopes.records import list_of, mappings_of
 from liza.scopes.slices import derived, diagnosis, diagnostic_reports
-from liza.store.files import open_regular
 from liza.store.paths import Paths
-from liza.text import printable, text_of
+from liza.text import one_line, printable, text_of
 from liza.toolerrors import results
 
 TEMPLATE = "prior_attempts.xml"
@@ -34,15 +33,8 @@ def render_block(paths: Paths, name: str, run: Mapping[str, Any], *, as_begun: b
         "as_begun": as_begun,
         "tests": list(_tests(paths, name, run)),
     }
-    own = templates.custom_template(TEMPLATE)
-    if own is not None:
-        try:
-            with open(own, encoding="utf-8", opener=open_regular) as file:
-                return templates.render(file.read(), facts, _FILTERS), None
-        except Exception as error:  # noqa: BLE001 - whatever a custom template does, there is a block
-            wrong = f"the template {own} failed, so this is the shipped one: {error}"
-            return templates.render(templates.read_template(TEMPLATE), facts, _FILTERS), wrong
-    return templates.render(templates.read_template(TEMPLATE), facts, _FILTERS), None
+    text, why = templates.render_custom(TEMPLATE, facts, _FILTERS)
+    return text or templates.render(templates.read_template(TEMPLATE), facts, _FILTERS), why
 
 
 def last_run(record: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -91,8 +83,7 @@ def _tests(paths: Paths, name: str, run: Mapping[str, Any]) -> Iterator[dict[str
 
 def _one(value: Any) -> str:
     """A text on one line."""
-    text = " ".join(text_of(value)[: 4 * LONG].split())
-    return _escaped(printable(text if len(text) <= LONG else text[: LONG - 1] + "…"))
+    return _escaped(one_line(value, LONG))
 
 
 def _lines(value: Any, most: int = LONG) -> str:

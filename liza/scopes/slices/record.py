@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 from liza.errors import Refused, Unreadable
 from liza.model import format_time
 from liza.rules.evaluate import RuleSet
-from liza.scopes import records
 from liza.scopes.change import change_known, change_record, read_usable, unknown_record
 from liza.scopes.payload import dump, load_fields
-from liza.scopes.records import list_of, mappings_of
+from liza.scopes.records import check_name, list_of, mappings_of
 from liza.scopes.rules_file import read_rules
 from liza.scopes.scope import Event, Outcome
 from liza.scopes.slices import derived, evaluate, scope_lock, states, texts
@@ -55,7 +54,7 @@ def start_test(
     files: Sequence[str] = (),
 ) -> Recording[SliceResult]:  # fmt: skip
     """Begin to work on a test; the first time, with where the slice began."""
-    check_name(name)
+    check_name(SLICES, name)
     check_test_name(test)
     evaluator = evaluate.evaluator_for(rules, now)
 
@@ -80,7 +79,7 @@ def record_attempts(
 
     With `once` nothing is recorded where one of the reports was read before; that is decided under the lock.
     """
-    check_name(name)
+    check_name(SLICES, name)
     for each in attempts:
         if each.test is not None:
             check_test_name(each.test)
@@ -116,7 +115,7 @@ def arch_stop(
     board: Board, name: str, why: str, by: str | None, rules: RuleSet, now: datetime
 ) -> Recording[SliceResult]:
     """Stop a slice because its work needs another architecture; also one that has not begun."""
-    check_name(name)
+    check_name(SLICES, name)
 
     def change(document: Document, slice_: Mapping[str, Any] | None) -> Outcome:
         return states.arch_stop(name, slice_ or states.new_slice(name), why, by, now)
@@ -146,7 +145,7 @@ def justify_file(
     board: Board, name: str, file: str, test: str, reason: str, relationship: str, now: datetime
 ) -> Recording[Mapping[str, Any]]:
     """Record why a file outside the scope has to be changed."""
-    check_name(name)
+    check_name(SLICES, name)
 
     def change(document: Document, slice_: Mapping[str, Any] | None) -> Outcome:
         text = f"slice {name} may change {value_text(file, 200)}: {reason}"
@@ -268,11 +267,6 @@ def _rules(board: Board) -> RuleSet:
 
 
 # --- names ----------------------------------------------------------------------------------------------------------
-
-
-def check_name(name: str) -> None:
-    """`Refused` where a slice cannot have that name."""
-    records.check_name("slice", name, 120, "S-3")
 
 
 def check_test_name(name: str) -> None:

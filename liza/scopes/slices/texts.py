@@ -6,6 +6,7 @@ from typing import Any
 from unicodedata import normalize
 
 from liza.scopes.records import mappings_of
+from liza.text import cut_line
 from liza.toolerrors.results import FAILED
 
 ERROR = 20_000  # characters of a test's last error that stay on the blackboard; the whole is kept in a file then
@@ -46,9 +47,8 @@ def summary_line(error: str) -> str:
 
 
 def short(text: str, limit: int = LINE) -> str:
-    """A text on one line."""
-    line = " ".join(text[: 4 * limit + 100].split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    """A text on one line, as it is stored."""
+    return cut_line(text, limit)
 
 
 def find_repeated_strategy(strategy: str, record: Mapping[str, Any]) -> str | None:

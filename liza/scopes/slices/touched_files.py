@@ -2,37 +2,25 @@
 
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from liza.git import snapshot, worktree
-from liza.scopes.kept_snapshot import read_snapshot, write_snapshot
+from liza.scopes.kept_snapshot import Measured, read_snapshot
 from liza.scopes.slices import rollback_target
 from liza.scopes.slices.evaluate import path_prefix
 from liza.store.paths import Paths
 
 
-class Touched(NamedTuple):
-    """The files that changed since the last attempt; None where that is unknown."""
-
-    files: tuple[str, ...] | None
-    path: str
-    snapshot: Any  # as JSON, or None
-
-    def keep(self) -> None:
-        """Keep the snapshot for the next attempt to be compared with."""
-        write_snapshot(self.path, self.snapshot)
-
-
-def since_last_attempt(paths: Paths, name: str, folder: str) -> Touched:
+def since_last_attempt(paths: Paths, name: str, folder: str) -> Measured:
     """What changed in a work tree since a test of this slice was started or attempted."""
     path = f"{path_prefix(paths, name)}.snapshot.json"
     now, before = snapshot.snapshot([folder]), snapshot.load(read_snapshot(path))
     if now is None or before is None or now.trees.keys() != before.trees.keys():
-        return Touched(None, path, None if now is None else snapshot.dump(now))
+        return Measured(None, path, None if now is None else snapshot.dump(now))
     top = next(iter(now.trees))
     found = snapshot.touched(before, now)
     files = None if found is None else tuple(sorted(os.path.relpath(each, top) for each in found))
-    return Touched(files, path, snapshot.dump(now))
+    return Measured(files, path, snapshot.dump(now))
 
 
 def since_base(record: Mapping[str, Any], name: str, root: str) -> tuple[str, tuple[str, ...]]:

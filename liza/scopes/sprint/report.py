@@ -13,7 +13,7 @@ from liza.model import VALUE, Match, Number, Record, Silenced, Snapshot, format_
 from liza.schema.severities import SEVERITIES, UNKNOWN
 from liza.scopes.sprint import section as sections
 from liza.store import files
-from liza.text import printable
+from liza.text import escape_markdown, one_line
 
 TEMPLATE = "report.md"
 ROWS = 40
@@ -22,35 +22,13 @@ DECISION = 20_000
 _DECIDED = "\n## Decision\n\n**Resolved:**"
 CELL = 240
 
-_MARKUP = str.maketrans(
-    {
-        "&": "&amp;",
-        "|": "\\|",
-        "`": "\\`",
-        "<": "&lt;",
-        ">": "&gt;",
-        "*": "\\*",
-        "[": "\\[",
-        "]": "\\]",
-        "~": "\\~",
-        "\\": "\\\\",
-    }
-)
-_EMPHASIS = re.compile(r"(?<!\w)_|_(?!\w)")
 # What agents say about an artifact, in the order in which it says most.
 _SAID = ("reality", "question", "ambiguity", "gap", "what", "assumption", "error_pattern", "root_cause", "description")
 
 
 def cell(value: Any) -> str:
     """A text as it may stand in a table or a paragraph: one line, cut, without markup or control characters."""
-    text = "" if value is None else " ".join(str(value)[: 4 * CELL].split())
-    text = printable(text)
-    return _plain(text if len(text) <= CELL else text[: CELL - 1] + "…")
-
-
-def _plain(text: str) -> str:
-    """Without any markup. An underscore inside a word is none, and stays readable."""
-    return _EMPHASIS.sub(r"\\_", text.translate(_MARKUP))
+    return escape_markdown(one_line("" if value is None else str(value), CELL))
 
 
 def render(
@@ -67,14 +45,10 @@ def render(
     facts["left_out"]["silenced"] = max(len(silenced) - ROWS, 0)
     facts["alarms"] = list(alarms[:ROWS])
     facts["left_out"]["alarms"] = max(len(alarms) - ROWS, 0)
-    own = templates.custom_template(TEMPLATE)
-    if own is not None:
-        try:
-            with open(own, encoding="utf-8", opener=files.open_regular) as file:
-                return templates.render(file.read(), facts, {"cell": cell})
-        except Exception as error:  # noqa: BLE001 - whatever somebody's template does, there is a report
-            facts["rule_changes"].append(f"the template {own} failed, so this is the shipped one: {error}")
-    return templates.render(templates.read_template(TEMPLATE), facts, {"cell": cell})
+    text, why = templates.render_custom(TEMPLATE, facts, {"cell": cell})
+    if why is not None:  # whatever a custom template does, there is a report
+        facts["rule_changes"].append(why)
+    return text or templates.render(templates.read_template(TEMPLATE), facts, {"cell": cell})
 
 
 def _facts(
@@ -230,7 +204,7 @@ def is_blank(path: str) -> bool:
 def _quoted(text: str) -> str:
     if len(text) > DECISION:
         text = text[:DECISION] + " … (the whole text is in .liza/state.yaml)"
-    lines = (_no_block(_plain(printable(" ".join(line.split())))) for line in text.strip().splitlines())
+    lines = (_no_block(escape_markdown(" ".join(line.split()))) for line in text.strip().splitlines())
     return "\n".join(f"> {line}".rstrip() for line in lines)
 
 

@@ -54,7 +54,7 @@ def _queue(recording: Recording[T], cause: LizaError) -> inbox.Waiting:
 
 
 def record_anomaly(board: Board, record: Mapping[str, Any]) -> Added:
-    """Append one anomaly; where that cannot be done now, it waits, and the answer says where."""
+    """Append one anomaly; where that cannot be done now, it waits, and the answer has the file."""
     warnings = check_anomaly(record)
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     recording = Recording(board, "anomaly", lambda: record, moment, lambda: add_anomaly(board, record))
@@ -80,7 +80,7 @@ def enter_waiting(board: Board, *, waits: bool = True) -> Entered:
     problems = [_problem(each, board.paths.inbox) for each in found.odd]
     count = 0
     if found.labels:
-        board.read()  # a blackboard that cannot be read says so once
+        board.read()  # a blackboard that cannot be read is one error, not one per record
     for label in found.labels:
         try:
             entering = EntryBoard(board, inbox.read_record(board.paths, label), waits=waits)
@@ -148,8 +148,8 @@ def read_waiting(board: Board) -> Entered:
 
 def waiting_text(records: int) -> str:
     """How many records wait, in words."""
-    said = "1 record waits" if records == 1 else f"{records} records wait"
-    return f"{said} in .liza/inbox/ to be entered: liza analyze"
+    text = "1 record waits" if records == 1 else f"{records} records wait"
+    return f"{text} in .liza/inbox/ to be entered: liza analyze"
 
 
 def waiting_counts(waiting: Entered) -> dict[str, int]:
@@ -163,8 +163,8 @@ def add_waiting(error: Unreadable, board: Board) -> Unreadable:
 
     waiting = read_waiting(board)
     own = Problem(error.message, error.file or board.paths.state, error.line, error.column, error.hint)
-    said = [Problem(waiting_text(waiting.records), board.paths.inbox, level="warning")] if waiting.records else []
-    error.problems = (*(error.problems or (own,)), *said, *waiting.problems)
+    count = [Problem(waiting_text(waiting.records), board.paths.inbox, level="warning")] if waiting.records else []
+    error.problems = (*(error.problems or (own,)), *count, *waiting.problems)
     error.fields = {**error.fields, "inbox": waiting_counts(waiting)}
     return error
 

@@ -63,8 +63,8 @@ def _fact(kind: Any, value: Mapping[str, Any], name: str) -> Any:
     if missing or unknown:
         what = f"{missing[0]} is missing" if missing else f"unknown field {value_text(unknown[0])}"
         raise Malformed(f"{name}: {what}")
-    said = {each: load(hints[each], inner, f"{name}.{each}") for each, inner in value.items()}
-    return kind(**said)
+    values = {each: load(hints[each], inner, f"{name}.{each}") for each, inner in value.items()}
+    return kind(**values)
 
 
 def _words(kind: Any) -> str:

@@ -22,7 +22,7 @@ def read_rules(
 ) -> RuleSet:
     """The rules in force for a blackboard; `Unreadable` with all that is wrong with them.
 
-    Who judges by one `protocol` alone is spared the packs of the others, unless `own` has something to say about rules.
+    With `protocol` the packs of the other protocols are not read, unless `own` changes rules.
     `config` is a file whose blocks for loops take the place of those in `own`.
     """
     folder = os.path.join(os.path.dirname(liza.rules.__file__), "packs")
@@ -97,7 +97,7 @@ def halts_when_degraded(own: str) -> bool:
 def notify_problems(own: str) -> tuple[Problem, ...]:
     """What is wrong with `notify:` in a file of rules that can be read otherwise.
 
-    It keeps no rule from being judged, so it is no error of the rules; but people would wait for messages in vain.
+    No rule depends on it, so it is not an error of the rules; but people would wait for messages in vain.
     """
     from liza.notify.targets import read_targets
     from liza.schema.snapshot import locate_faults

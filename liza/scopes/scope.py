@@ -72,7 +72,7 @@ class Alarm(NamedTuple):
     """What people should know for as long as it lasts, and is not a trip."""
 
     kind: str
-    subject: str  # what tells it from others of its kind
+    subject: str  # distinguishes it from others of its kind
     text: str
 
 

@@ -77,11 +77,11 @@ class Frozen(Refused):
         since = (found[1] if (found := open_dispute(claim)) else {}).get("timestamp")
         taken = is_taken_out(claim)
         broken = ", ".join(freeze.violations(claim))
-        why = claim.get("dispute_reason") or broken or "its status says so"
-        said = f"claim {name} is frozen, {verb}: {DISPUTED}{f' since {since}' if since else ''}"
-        said += f", and {broken} by hand" if taken else ""
+        why = claim.get("dispute_reason") or broken or "its status was set by hand"
+        text = f"claim {name} is frozen, {verb}: {DISPUTED}{f' since {since}' if since else ''}"
+        text += f", and {broken} by hand" if taken else ""
         ways = ways_out(name, taken)
-        super().__init__(f"{said} ({value_text(why, 200)})", hint=f"ways out: {'; '.join(ways)}")
+        super().__init__(f"{text} ({value_text(why, 200)})", hint=f"ways out: {'; '.join(ways)}")
         self.fields = {"claim": name, "depends_on": [], "ways_out": list(ways)}
 
 

@@ -22,11 +22,11 @@ VALUES = ("text", "confidence")
 def derive_rounds(name: str, claim: Mapping[str, Any], settings: Settings) -> list[Record]:
     """The rounds of a claim with all that rules ask about."""
     entries = rounds_of(claim)
-    said = [objections_of(entry) for entry in entries]
+    objections = [objections_of(entry) for entry in entries]
     changed = state_changes(claim)
-    links = link_objections(entries, said, [bool(each) for each in changed], settings.matching, settings.by_response)
+    links = link_objections(entries, objections, list(map(bool, changed)), settings.matching, settings.by_response)
     found: list[Record] = []
-    for index, (entry, some, changes) in enumerate(zip(entries, said, changed, strict=True)):
+    for index, (entry, some, changes) in enumerate(zip(entries, objections, changed, strict=True)):
         about = {
             "claim": name,
             "details": None,  # nothing is looked up there: whatever an agent put into it is not what was seen
@@ -44,7 +44,7 @@ def derive_rounds(name: str, claim: Mapping[str, Any], settings: Settings) -> li
 
 
 class _Known:
-    """What the record of a claim has said so far."""
+    """The evidence, tests and values that the record of a claim has had so far."""
 
     def __init__(self, claim: Mapping[str, Any]) -> None:
         past = past_rounds(claim)
@@ -54,14 +54,14 @@ class _Known:
         self.begun = bool(past) or isinstance(claim.get("baseline"), MAPPINGS)
 
     def is_other(self, name: str, value: Any) -> bool:
-        """Whether a text or a confidence is not what was said last."""
+        """Whether a text or a confidence differs from the last one."""
         return _value(value) is not None and _value(value) != self.values[name]
 
     def take(self, entry: Mapping[str, Any]) -> set[str]:
-        """What an entry says that was not known; it is from now on.
+        """What in an entry was not known before; it is from now on.
 
-        Without a baseline the first round says how the text and the confidence were; what is the first to name one
-        later has changed it.
+        Without a baseline the first round shows how the text and the confidence were; the first entry that names
+        one later has changed it.
         """
         changes = set()
         for kind, names in (("evidence", ("evidence",)), ("test", ("test", "tests"))):
@@ -93,7 +93,7 @@ def all_rounds(claim: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], tuple[
 
 
 def unrecorded_values(claim: Mapping[str, Any], text: Any, confidence: Any, evidence: Sequence[Any]) -> dict[str, Any]:
-    """What of these the record of a claim has not said yet: it is for the next round to say."""
+    """What of these the record of a claim does not have yet: it goes into the next round."""
     known = _walk(claim)[1]
     found = {name: value for name, value in (("text", text), ("confidence", confidence)) if known.is_other(name, value)}
     new = [each for each in evidence if comparison_key(reference_text(each)) not in known.evidence]
@@ -146,17 +146,17 @@ def reference_keys(entries: Sequence[Mapping[str, Any]], *names: str) -> Iterato
 
 
 def baseline(claim: Mapping[str, Any]) -> dict[str, Any]:
-    """How a claim was before its rounds. Where others wrote these, the first one says so, else the claim as it is."""
+    """How a claim was before its rounds. Where other programs wrote those, as the first one has it, else as it is."""
     known = _walk({**claim, "baseline": None})[1]
     first = next(iter(rounds_of(claim)), {})
-    said: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name in VALUES:
         if _value(first.get(name)) is not None:
-            said[name] = first[name]
+            values[name] = first[name]
         elif claim.get(name) is not None and known.values[name] is None:
-            said[name] = claim[name]
+            values[name] = claim[name]
     evidence = [each for each in evidence_of(claim) if comparison_key(reference_text(each)) not in known.evidence]
-    return said | ({"evidence": evidence} if evidence else {})
+    return values | ({"evidence": evidence} if evidence else {})
 
 
 def comparison_key(text: str) -> str:

@@ -57,14 +57,14 @@ def begin_dispute(
         "disputed_at": format_time(now),
         "previous_status": claim.get("status") or OPEN,
     }
-    said = f"claim {name} is {DISPUTED}: {why}" + (f" (the same by: {same_by})" if same_by else "")
+    text = f"claim {name} is {DISPUTED}: {why}" + (f" (the same by: {same_by})" if same_by else "")
     frozen = _with_entry(result, claim, rule, stage, now, same_by)
-    return Outcome(frozen, (Event("claim", name, "disputed", said),), (frozen,))
+    return Outcome(frozen, (Event("claim", name, "disputed", text),), (frozen,))
 
 
 def _position(objection: Objection) -> dict[str, Any]:
-    said = {"id": objection.id, "objection": objection.text, "response": objection.response}
-    return {name: value for name, value in said.items() if value is not None}
+    fields = {"id": objection.id, "objection": objection.text, "response": objection.response}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def accept_manual_dispute(name: str, claim: Mapping[str, Any], stage: str | None, now: datetime) -> Outcome:
@@ -77,7 +77,7 @@ def accept_manual_dispute(name: str, claim: Mapping[str, Any], stage: str | None
 
 
 def restore_dispute(claim: Mapping[str, Any], since: str, what: str) -> Claim:
-    """The claim with the dispute that was deleted by hand, as far as it is known; the entry says that it was deleted.
+    """The claim with the dispute that was deleted by hand, as far as it is known; its entry is marked as deleted.
 
     Where the claim has been frozen again since, it is unknown whether it is as it was then.
     """
@@ -172,13 +172,13 @@ def accept_manual_decision(name: str, claim: Mapping[str, Any], now: datetime) -
 def mark_for_reexamination(
     name: str, claim: Mapping[str, Any], trigger: str, detail: str, now: datetime, **entry: Any
 ) -> Outcome:  # fmt: skip
-    """It is to be re-examined. A mark that says the same is there once; `entry` is new in the open dispute."""
+    """It is to be re-examined. The same mark is made once; `entry` is new in the open dispute."""
     marks = [each for each in marks_of(claim) if trigger != STAGE_TRANSITION or each.get("trigger") != trigger]
     if any((each.get("trigger"), each.get("detail")) == (trigger, detail) for each in marks):
         return Outcome(dict(claim))
     mark = {"trigger": trigger, "detail": detail, "timestamp": format_time(now)}
-    said = f"claim {name} is to be re-examined ({trigger.replace('_', ' ')}): {detail}"
-    return Outcome(_with_marks(claim, [*marks, mark], entry), (Event("claim", name, "marked", said),))
+    text = f"claim {name} is to be re-examined ({trigger.replace('_', ' ')}): {detail}"
+    return Outcome(_with_marks(claim, [*marks, mark], entry), (Event("claim", name, "marked", text),))
 
 
 def _with_marks(claim: Mapping[str, Any], marks: Sequence[Mapping[str, Any]], more: Mapping[str, Any]) -> Claim:
@@ -242,8 +242,8 @@ def reexamine_dispute(
     looks = [*(listed if isinstance(listed, list | tuple) else ()), looked]
     left = [each for each in marks_of(claim) if each.get("trigger") != trigger]
     result = _with_marks(claim, left, {"reexaminations": looks})
-    said = f"claim {name} was re-examined ({trigger.replace('_', ' ')} by {by}), {looked['outcome']}: {note}"
-    event = Event("claim", name, "reexamined", said)
+    text = f"claim {name} was re-examined ({trigger.replace('_', ' ')} by {by}), {looked['outcome']}: {note}"
+    event = Event("claim", name, "reexamined", text)
     if not resolved:
         return Outcome(result, (event,))
     done = end_dispute(name, result, "reexamined", status_before(claim), note, by, now, trigger=trigger)

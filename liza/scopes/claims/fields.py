@@ -70,7 +70,7 @@ def marks_of(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def rounds_of(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The rounds since the claim was last unfrozen; what is no record counts for nothing."""
+    """The rounds since the claim was last unfrozen; entries that are not records are skipped."""
     return mappings_in(claim.get("rounds"))
 
 

@@ -23,7 +23,7 @@ OVERRIDE = "human_override_rationale"
 ENTRY = "its dispute"  # the name of the digest of the open dispute itself
 POSITIONS = ("dispute_reason", "researcher_position", "also_disputed")
 # What liza itself changes while a claim is frozen, what a person writes to decide by hand, and what only names it. Why
-# the dispute is to be re-examined is changed, too, but each time with its digest: a mark by hand is no trigger.
+# the dispute is to be re-examined is changed, too, but each time with its digest: a mark made by hand is not a trigger.
 NOT_FROZEN = ("status", "history", OVERRIDE, "id", "claim_id")
 # Frozen also where a claim does not have them. A dispute that an older version froze has digests of these alone.
 ALWAYS_FROZEN = ("text", "confidence", "evidence", "rounds", *POSITIONS, "previous_status")
@@ -67,7 +67,7 @@ def seal_entry(entry: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, A
 
 def violations(claim: Mapping[str, Any]) -> tuple[str, ...]:
     """What was changed by hand in a frozen claim; empty where it is not frozen or nothing was."""
-    return tuple(said for _, said in changed_fields(claim))
+    return tuple(change for _, change in changed_fields(claim))
 
 
 def changed_fields(claim: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """A copy of each claim as it was frozen, kept beside the blackboard.
 
-Deleting a claim in dispute must not delete what was said: both positions stay readable, and who overrides the dispute
+Deleting a claim in dispute must not delete the argument: both positions stay readable, and who overrides the dispute
 gets the whole claim back.
 """
 
@@ -26,13 +26,13 @@ def file_of(paths: Paths, name: str) -> str:
 
 
 def keep_copy(paths: Paths, name: str, claims: Sequence[Mapping[str, Any]]) -> None:
-    """Keep a claim as it is frozen. The freeze does not wait for that: without a copy there is what the log says."""
+    """Keep a claim as it is frozen. The freeze does not wait for that: without a copy the log has its reason."""
     with suppress(Refused):
         append_archive(paths, file_of(paths, name), "claims", claims)
 
 
 def find_copy(paths: Paths, name: str, since: str) -> dict[str, Any] | None:
-    """The claim as it was when that dispute began; None if there is no such copy."""
+    """The claim as it was when that dispute began; None without such a copy."""
     try:
         with open(file_of(paths, name), "rb", opener=open_fd) as file:
             lines = file.read(LARGEST).splitlines()

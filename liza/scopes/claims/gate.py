@@ -25,7 +25,7 @@ def check_claim(board: Board, name: str, now: datetime) -> Gate:
         lost = missing.find_missing(board, document.data.get(evaluate.CLAIMS.name))
         return next((Gate(str(each), _hint(name, True)) for each in lost if each.name == name), Gate())
     broken = "".join(f", and {each} by hand" for each in freeze.violations(found[1]))
-    why = " ".join(str(found[1].get("dispute_reason") or "its status says so").split())[:200]
+    why = " ".join(str(found[1].get("dispute_reason") or "its status was set by hand").split())[:200]
     return Gate(f"claim {name} is {DISPUTED}{broken}: {why}", _hint(name))
 
 

@@ -1,4 +1,4 @@
-"""Reading a Markdown ledger of claims: headings with an id, and fields below each. What it cannot read, it says.
+"""Reading a Markdown ledger of claims: headings with an id, and fields below each. It reports what it cannot read.
 
 ## C-001 [DISPUTED]
 
@@ -27,7 +27,7 @@ _APART = re.compile(r"\s{0,3}(?:(?P<fence>```+|~~~+)|<!--(?!.*-->))")  # code, o
 _TAG = re.compile(r"\s*(?<!\\)\[([^\[\]]*)(?<!\\)\]\s*$")
 _FIELD = re.compile(
     r"""\s{0,3}(?: [-*+]?\s*\*\*(?P<name>[^*:]{1,60}):?\*\*:?\s*(?P<value>.*)      # - **Text:** ...
-              |  [-*+]\s+(?P<bare>[A-Z][\w -]{0,40}):\s+(?P<said>.*) )             # - Text: ...
+              |  [-*+]\s+(?P<bare>[A-Z][\w -]{0,40}):\s+(?P<rest>.*) )             # - Text: ...
     """,
     re.VERBOSE,
 )
@@ -48,7 +48,7 @@ class Ledger(NamedTuple):
 
 
 def read_ledger(text: str, file: str) -> Ledger:
-    """What a ledger says."""
+    """The claims of a ledger."""
     reader = _Reader(file)
     for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
         reader.line(number, line)
@@ -65,7 +65,7 @@ class _Reader:
         self.problems: list[Problem] = []
         self.claim: dict[str, Any] | None = None
         self.field: str | None = None  # that the next line may go on with
-        self.is_broken = False  # whether the last line says that there is another
+        self.is_broken = False  # whether the last line ends in a backslash: another follows
         self.titles: dict[str, str] = {}  # the title after the id of each claim: its text, unless it has another
         self.until: str | None = None  # what ends the code or the comment that the next line is in
 
@@ -90,11 +90,9 @@ class _Reader:
             self.field = None
             self.wrong(number, f"code and comments are not read: {value_text(line.strip())}")
         elif self.claim is not None and (found := _FIELD.fullmatch(line)) is not None:
-            self.named(number, found["name"] or found["bare"], found["value"] if found["name"] else found["said"])
+            self.named(number, found["name"] or found["bare"], found["value"] if found["name"] else found["rest"])
         elif self.claim is not None:
-            self.wrong(
-                number, f"this is no field of a claim: {value_text(line.strip())}", "write it as: - **Text:** ..."
-            )
+            self.wrong(number, f"not a field of a claim: {value_text(line.strip())}", "write it as: - **Text:** ...")
         elif self.claims or not line.lstrip().startswith(("#", ">", "*", "Claims:")):
             self.wrong(number, f"this belongs to no claim: {value_text(line.strip())}")
 
@@ -110,7 +108,7 @@ class _Reader:
         if level == 1 and not _ID.fullmatch(name):
             return  # the title of the page
         if not name or len(name) > LONGEST or not name.isprintable():
-            self.wrong(number, f"{value_text(title)} is no id of a claim", "ids look like C-001 or CLAIM-1")
+            self.wrong(number, f"invalid claim id {value_text(title)}", "ids look like C-001 or CLAIM-1")
         elif name in self.claims:
             self.wrong(number, f"the claim {value_text(name)} is there already, in line {self.lines[name]}: left out")
         else:
@@ -147,7 +145,7 @@ class _Reader:
         elif field == "status" and not _is_status(text.strip()):
             self.wrong(number, f"{value_text(text)} is not a status", f"one of: {', '.join(STATUSES)}")
         elif field == "status" and self.claim["status"] == DISPUTED != text.strip().upper():
-            self.wrong(number, f"the status is {value_text(text)}, its tag says {DISPUTED}: that is what counts")
+            self.wrong(number, f"the status is {value_text(text)}, but its tag is {DISPUTED}: the tag counts")
         elif field in self.claim and self.claim[field] is not None and field != "status":
             self.wrong(number, f"{label} is given twice: left out")
         elif not text.strip():
@@ -157,7 +155,7 @@ class _Reader:
             self.field = field if field != "status" else None
 
     def value(self, text: str) -> str:
-        """The text of a line; a backslash at its end says that the next line goes on."""
+        """The text of a line; a backslash at its end means that the next line continues it."""
         ends = len(text) - len(text.rstrip("\\"))
         self.is_broken = ends % 2 == 1
         return _unescaped(text[:-1] if self.is_broken else text).rstrip()

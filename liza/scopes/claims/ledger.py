@@ -47,8 +47,8 @@ def ledger_markdown(listed: Listed, stage: str | None) -> str:
     """The whole ledger; claims in dispute are named before all others."""
     disputed = [name for name, claim in listed if is_frozen(claim)]
     counts = Counter(tag_of(claim) for _, claim in listed)
-    said = ", ".join(f"{count} {escape_line(tag)}" for tag, count in counts.items()) or "none"
-    lines = ["# Claim Ledger", "", f"Claims: {said}." + (f" Stage: {escape_line(stage)}." if stage else "")]
+    summary = ", ".join(f"{count} {escape_line(tag)}" for tag, count in counts.items()) or "none"
+    lines = ["# Claim Ledger", "", f"Claims: {summary}." + (f" Stage: {escape_line(stage)}." if stage else "")]
     if disputed:
         lines += [
             "",

@@ -2,7 +2,7 @@
 
 Deleting a frozen claim, removing the dispute from its history, or saving an older copy of the file over it would be
 the silent way out that must not exist. The log remembers: a dispute in it ends with a decision that is in
-it, or in the claim's history. Until then the claim is frozen for every command, whatever the blackboard says.
+it, or in the claim's history. Until then the claim is frozen for every command, whatever is on the blackboard.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class Missing(NamedTuple):
     name: str
     since: str
     claim: Mapping[str, Any] | None  # as it is now; None if it is gone
-    logged: str  # what the log says of it
+    logged: str  # the text of its log entry
     copy: Mapping[str, Any] | None = None  # the claim as it was frozen
 
     @property
@@ -86,7 +86,7 @@ def restore_missing(board: Board, section: Any) -> Any:
 
 
 def _undecided(paths: Paths) -> dict[str, dict[str, str]]:
-    """By the log, the disputes that are open: since when, and what it says of each."""
+    """By the log, the disputes that are open: since when, and the text of the log entry."""
     found: dict[str, dict[str, str]] = {}
     for entry in entries_with(paths.log, (BEGAN, ENDED)):
         name, since = entry.get("claim"), entry.get("timestamp")
@@ -107,7 +107,7 @@ def _claims(section: Any) -> dict[str, Mapping[str, Any]]:
 
 
 def _is_over(claim: Mapping[str, Any], since: str) -> bool:
-    """Whether a claim says how and why that dispute ended, or one that came after it."""
+    """Whether a claim has how and why that dispute ended, or one that came after it."""
     return any(is_over(entry) and _time(entry.get("timestamp")) >= _time(since) for _, entry in disputes_of(claim))
 
 

@@ -1,6 +1,6 @@
 """The objections of a round, and which of them are the same from one round to the next.
 
-Two objections are the same by their ids, or else by what they say, or by the answer that they get again, in whatever
+Two objections are the same by their ids, or else by their words, or by the answer that they get again, in whatever
 words the next round is written.
 """
 
@@ -18,7 +18,7 @@ ID, SAME, SIMILAR, RESPONSE = SAME_BY = ("id", "same", "similar", "response")  #
 
 
 class Objection(NamedTuple):
-    """What a reviewer says against a claim, and what the researcher answers; both as they were written."""
+    """What a reviewer objects to a claim, and what the researcher answers; both as they were written."""
 
     text: str
     response: str | None = None
@@ -42,16 +42,16 @@ def objections_of(entry: Mapping[str, Any]) -> tuple[Objection, ...]:
 def _listed(value: Any) -> Iterator[Objection]:
     for each in value if isinstance(value, list | tuple) else ():
         if isinstance(each, MAPPINGS):
-            said = each.get("objection") if each.get("objection") is not None else each.get("text")
+            text = each.get("objection") if each.get("objection") is not None else each.get("text")
             answer = each.get("response")
             label = _text(each.get("id")).strip() or None
-            yield Objection(_text(said), None if answer is None else text_of(answer), label)
+            yield Objection(_text(text), None if answer is None else text_of(answer), label)
         elif each is not None and not isinstance(each, list | tuple):
             yield Objection(text_of(each))
 
 
 def _each(value: Any) -> Sequence[Any]:
-    """A value, or each of several; a mapping says nothing that could be compared."""
+    """A value, or each of several; a mapping has no text to compare."""
     if isinstance(value, list | tuple):
         return [each for each in value if not isinstance(each, MAPPINGS)]
     return () if value is None or isinstance(value, MAPPINGS) else (value,)
@@ -61,15 +61,15 @@ def _text(value: Any) -> str:
     return "" if value is None or isinstance(value, MAPPINGS) else text_of(value)
 
 
-def identify(said: Sequence[Objection], matching: str) -> dict[Objection, str]:
+def identify(objections: Sequence[Objection], matching: str) -> dict[Objection, str]:
     """What each objection is called among all of a claim: two have the same name if they are the same objection.
 
     An id is what counts where there is one. One without an id is taken for that of which it repeats the words.
     """
-    groups = _groups([each.text for each in said if each.text.strip()], matching)
+    groups = _groups([each.text for each in objections if each.text.strip()], matching)
     ids: dict[Any, set[str]] = {}  # of each text that has an id
-    first: dict[Any, str] = {}  # the words in which each was said first
-    for each in said:
+    first: dict[Any, str] = {}  # the words of its first occurrence
+    for each in objections:
         if each.id is not None:
             first.setdefault(("id", same_key(each.id)), f"{each.id}: {each.text}" if each.text.strip() else each.id)
             if each.text.strip():
@@ -77,7 +77,7 @@ def identify(said: Sequence[Objection], matching: str) -> dict[Objection, str]:
         else:
             first.setdefault(("text", groups[each.text]), each.text)
     names: dict[Objection, str] = {}
-    for each in said:
+    for each in objections:
         if each.id is not None:
             names[each] = first["id", same_key(each.id)]
             continue
@@ -94,20 +94,20 @@ class Link(NamedTuple):
 
 
 def link_objections(
-    entries: Sequence[Mapping[str, Any]], said: Sequence[Sequence[Objection]], changed: Sequence[bool], matching: str,
-    by_response: bool,
+    entries: Sequence[Mapping[str, Any]], objections: Sequence[Sequence[Objection]], changed: Sequence[bool],
+    matching: str, by_response: bool,
 ) -> list[list[Link]]:  # fmt: skip
-    """What every objection of every round is called: the same name in two rounds in a row says the same objection.
+    """What every objection of every round is called: the same name in two rounds in a row is the same objection.
 
     Besides its id and its words an objection may be known by its answer: the same reviewer objects again, nothing has
     changed, and the researcher answers what was answered before. That holds from one round to the next only, so that
     two objections that once got one answer do not stay one for good.
     """
-    names = identify([each for some in said for each in some], matching)
-    answers = _answers(said) if by_response else {}
+    names = identify([each for some in objections for each in some], matching)
+    answers = _answers(objections) if by_response else {}
     found: list[list[Link]] = []
-    for index, some in enumerate(said):
-        before = list(zip(said[index - 1], found[-1], strict=True)) if found else []
+    for index, some in enumerate(objections):
+        before = list(zip(objections[index - 1], found[-1], strict=True)) if found else []
         is_again = bool(found) and not changed[index] and _reviewer(entries[index]) == _reviewer(entries[index - 1])
         links: list[Link] = []
         for each in some:
@@ -132,14 +132,14 @@ def _reviewer(entry: Mapping[str, Any]) -> str:
     return same_key(_text(entry.get("reviewer")))
 
 
-def _answers(said: Sequence[Sequence[Objection]]) -> Mapping[str, Any]:
-    """The group of each answer that is long enough to say something: "done" answers anything."""
-    texts = [each.response for some in said for each in some if each.response is not None]
+def _answers(objections: Sequence[Sequence[Objection]]) -> Mapping[str, Any]:
+    """The group of each answer that is long enough to mean something: "done" answers anything."""
+    texts = [each.response for some in objections for each in some if each.response is not None]
     return similar_groups([text for text in texts if len(" ".join(text.split())) >= SHORTEST], SIMILARITY)
 
 
 def _is_answered_alike(one: Objection, other: Objection, answers: Mapping[str, Any]) -> bool:
-    """Whether two objections got the same answer, and no ids say that they are two."""
+    """Whether two objections got the same answer, and their ids do not differ."""
     if one.id is not None and other.id is not None:
         return False
     text, earlier = one.response, other.response

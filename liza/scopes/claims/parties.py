@@ -22,7 +22,7 @@ def party_of(claim: Mapping[str, Any], name: str) -> str | None:
 
 
 def _names(claim: Mapping[str, Any], party: str) -> Iterator[str]:
-    said = [each.get(party) for each in (claim, *past_rounds(claim), *rounds_of(claim))]
-    named = [same_key(text_of(each)) for each in said if each is not None and not isinstance(each, MAPPINGS)]
+    values = [each.get(party) for each in (claim, *past_rounds(claim), *rounds_of(claim))]
+    named = [same_key(text_of(each)) for each in values if each is not None and not isinstance(each, MAPPINGS)]
     yield from filter(None, named)
     yield from _ROLES[party] if not any(named) else _ROLES[party][:2]

@@ -1,6 +1,6 @@
 """What people decide about claims: an edit, promotion, the end, and the ways out of a dispute.
 
-Each way out needs its reason in words, is logged, and leaves the dispute in the claim's history. There is no other.
+Each way out needs its reason in words, is logged, and leaves the dispute in the claim's history. There is no other way.
 """
 
 from collections.abc import Mapping
@@ -42,7 +42,9 @@ def promote_claim(context: Context, name: str, status: str, why: str | None, by:
     """Give a claim its better status, unless it rests on one that is in dispute."""
     word = check_status(status)
     if word in (OPEN, KILLED):
-        raise Refused(f"{word} is no promotion", hint=f"kill it with: liza claim kill {quote(name)} -m WHY")
+        raise Refused(
+            f"invalid status for a promotion: {word}", hint=f"kill it with: liza claim kill {quote(name)} -m WHY"
+        )
 
     def after(document: Document, claim: Mapping[str, Any]) -> Outcome:
         change.require_not_killed(name, claim)
@@ -103,8 +105,8 @@ def resolve_dispute(
             return first
         outcome = wanted if wanted is not None else status_before(claim)
         cycle = change.latest_cycle(document)
-        said = more | ({"resolved_cycle": cycle} if cycle is not None else {})
-        then = end_dispute(name, claim, how, outcome, rationale.strip(), by, context.now, **said)
+        details = more | ({"resolved_cycle": cycle} if cycle is not None else {})
+        then = end_dispute(name, claim, how, outcome, rationale.strip(), by, context.now, **details)
         return first.then(then)
 
     return change.claim_result(context, name, change.change_claim(context, name, after))
@@ -142,7 +144,7 @@ def _resolved_already(name: str, claim: Mapping[str, Any], how: str, wanted: str
 def reexamine_claim(
     context: Context, name: str, trigger: str, resolved: bool | None, note: str, by: str
 ) -> ClaimResult:
-    """Look at a dispute again: resolved unfreezes the claim, unresolved leaves it; None only says that it is due."""
+    """Look at a dispute again: resolved unfreezes the claim, unresolved leaves it; None only marks it as due."""
 
     def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
         first = _as_frozen(context, document, name)
@@ -188,5 +190,5 @@ def check_status(text: str) -> str:
     meant = closest_match(word, STATUSES)
     if not plain.isalnum() or not plain.isascii() or len(word) > 40 or (meant and meant != word):
         hint = f"did you mean {meant}?" if meant else f"one of: {', '.join(STATUSES[:3])}, or a word of your own"
-        raise Refused(f"{value_text(text)} is no status for a claim", hint=hint)
+        raise Refused(f"invalid claim status {value_text(text)}", hint=hint)
     return word

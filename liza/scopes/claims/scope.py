@@ -31,7 +31,7 @@ def _open_trip(claim: Mapping[str, Any], settings: Settings) -> OpenTrip | None:
         return None
     entry, why = open_dispute(claim), claim.get("dispute_reason")
     since = entry[1].get("timestamp") if entry is not None else DISPUTED
-    reason = " ".join(why[:2000].split())[:300] if isinstance(why, str) else "its status says so"
+    reason = " ".join(why[:2000].split())[:300] if isinstance(why, str) else "its status was set by hand"
     return OpenTrip(str(since), DISPUTED, reason)
 
 

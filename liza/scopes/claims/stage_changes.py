@@ -110,7 +110,7 @@ def add_data(context: Context, reference: str, only: tuple[str, ...]) -> StageRe
 def close_stage(context: Context, name: str, by: str) -> StageResult:
     """End a stage; the last one, or one beyond it, only if no claim is in dispute.
 
-    The claims on the blackboard decide, not what the caller says.
+    The claims on the blackboard decide, not the caller.
     """
     check_name(stages.STAGES, name)
     last = context.settings.last_stage

@@ -95,8 +95,8 @@ def enter_stage(section: Any, name: str, last: str, now: datetime) -> Moved:
             section = put_record(section, label, {**stage, "status": status}, STAGES.scope)
     kept = {key: value for key, value in (found[1] if found else {}).items() if not key.startswith("closed_")}
     section = put_record(section, name, {**kept, "status": ACTIVE, "entered_at": format_time(now)}, STAGES.scope)
-    said = f"the pipeline is in stage {name}" + (f", it was in {was}" if was else "")
-    return Moved(section, (Event("stage", name, "advanced", said),))
+    text = f"the pipeline is in stage {name}" + (f", it was in {was}" if was else "")
+    return Moved(section, (Event("stage", name, "advanced", text),))
 
 
 def close_stage(section: Any, name: str, by: str, now: datetime) -> Moved:
@@ -105,8 +105,8 @@ def close_stage(section: Any, name: str, by: str, now: datetime) -> Moved:
     if stage.get("status") == CLOSED:
         return Moved(section)
     done = {**stage, "status": CLOSED, "closed_at": format_time(now), "closed_by": by}
-    said = f"stage {name} was closed by {by}"
-    return Moved(put_record(section, name, done, STAGES.scope), (Event("stage", name, "closed", said),))
+    text = f"stage {name} was closed by {by}"
+    return Moved(put_record(section, name, done, STAGES.scope), (Event("stage", name, "closed", text),))
 
 
 def with_data(section: Any, reference: str, now: datetime) -> Any:
@@ -154,7 +154,7 @@ def blockers(claims: Any) -> list[Blocker]:
 
 
 class Over(NamedTuple):
-    """A stage that says that the last one is behind the pipeline, while claims are in dispute."""
+    """A stage at or beyond the last one, while claims are in dispute."""
 
     stage: str
     status: str

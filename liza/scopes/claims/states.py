@@ -46,7 +46,7 @@ class Round(NamedTuple):
 
 
 class Fields(NamedTuple):
-    """What can be said of a claim besides its rounds; None is not said."""
+    """The fields of a claim besides its rounds; None is not given."""
 
     text: str | None = None
     confidence: Any = None
@@ -55,8 +55,8 @@ class Fields(NamedTuple):
     evidence: tuple[str, ...] | None = None
 
     def given(self) -> dict[str, Any]:
-        said = self._asdict().items()
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in said if value is not None}
+        values = self._asdict().items()
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values if value is not None}
 
 
 def new_claim(name: str, fields: Fields, now: datetime) -> Outcome:
@@ -70,7 +70,7 @@ def add_round(claim: Mapping[str, Any], given: Round, now: datetime) -> Claim:
     """After one more round.
 
     A round has each text, confidence and evidence that no earlier round has, so that what was changed since the
-    last one, with a command or by hand, is seen in it. What no round has said so far is the claim's baseline.
+    last one, with a command or by hand, is seen in it. What no round has had so far is the claim's baseline.
     """
     if not isinstance(claim.get("baseline"), MAPPINGS):
         claim = {**claim, "baseline": derived.baseline(claim)}
@@ -84,7 +84,7 @@ def add_round(claim: Mapping[str, Any], given: Round, now: datetime) -> Claim:
     entry |= {
         name: value for name in ("cycle", "reviewer", "researcher") if (value := getattr(given, name)) is not None
     }
-    entry |= _said(given.objections)
+    entry |= _objection_fields(given.objections)
     entry |= {name: list(value) for name, value in (("evidence", evidence), ("tests", given.tests)) if value}
     entry |= new
     result = {**claim, **{name: value for name, value in after.items() if value is not None}}
@@ -93,7 +93,7 @@ def add_round(claim: Mapping[str, Any], given: Round, now: datetime) -> Claim:
     return {**result, "rounds": [*(listed if isinstance(listed, list | tuple) else ()), entry]}
 
 
-def _said(objections: Sequence[Objection]) -> dict[str, Any]:
+def _objection_fields(objections: Sequence[Objection]) -> dict[str, Any]:
     """One objection is part of the round itself, several are a list in it."""
     listed = [
         {
@@ -150,9 +150,9 @@ def edit_claim(
         "after": len(rounds_of(claim)),
         **given,
     }
-    said = f"claim {name} was edited by {by}: {', '.join(given)}"
+    text = f"claim {name} was edited by {by}: {', '.join(given)}"
     result = {**claim, **given, "history": [*history_of(claim), entry]}
-    return Outcome(result, (Event("claim", name, "edited", said),))
+    return Outcome(result, (Event("claim", name, "edited", text),))
 
 
 def end_claim(
@@ -170,9 +170,9 @@ def end_claim(
         **({"rationale": why} if why else {}),
     }
     what = event if event == "killed" else f"{event} to {status}"
-    said = f"claim {name} was {what} by {by}{f': {why}' if why else ''}"
+    text = f"claim {name} was {what} by {by}{f': {why}' if why else ''}"
     result = {**claim, "status": status, "history": [*history_of(claim), entry]}
-    return Outcome(result, (Event("claim", name, event, said),))
+    return Outcome(result, (Event("claim", name, event, text),))
 
 
 # --- evaluating -----------------------------------------------------------------------------------------------------

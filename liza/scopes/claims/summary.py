@@ -92,7 +92,7 @@ def _dispute(dispute: Dispute) -> Iterator[str]:
     since = "since this cycle" if dispute.new else f"since {escape_line(began)}"
     yield f"- **{escape_line(dispute.name)} [{DISPUTED}]** {since}"
     for label, field in (("Objection", "dispute_reason"), ("Researcher", "researcher_position")):
-        yield f"  - {label}: {escape_lines(text_of(claim.get(field) or 'not said')).replace(chr(10), chr(10) + '  ')}"
+        yield f"  - {label}: {escape_lines(text_of(claim.get(field) or 'not given')).replace(chr(10), chr(10) + '  ')}"
     for each in freeze.violations(claim):
         yield f"  - Frozen, and {escape_line(each)} by hand"
     for mark in marks_of(claim):

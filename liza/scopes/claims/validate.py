@@ -20,7 +20,7 @@ def faults(section: Any, rules: RuleSet, beside: Mapping[str, Any]) -> Iterator[
     try:
         listed = [(where, name, claim) for where, name, claim in named_records(section, "claim")]
     except LizaError:
-        return  # that it holds no records is said already
+        return  # the schema reports that it holds no records
     names = {name for _, name, _ in listed}
     seen: set[str] = set()
     for where, name, claim in listed:
@@ -37,22 +37,22 @@ def faults(section: Any, rules: RuleSet, beside: Mapping[str, Any]) -> Iterator[
 
 def _claim(name: str, claim: Mapping[str, Any], path: Path, names: set[str]) -> Iterator[Fault]:
     for field, expected in unusable_fields(claim):
-        said = f"{field}: expected {expected}, got {value_text(claim.get(field))}; the claim cannot be evaluated"
-        yield Fault((*path, field), said)
-    for field, said in freeze.changed_fields(claim):
+        text = f"{field}: expected {expected}, got {value_text(claim.get(field))}; the claim cannot be evaluated"
+        yield Fault((*path, field), text)
+    for field, change in freeze.changed_fields(claim):
         hint = f"put it back from .liza/backups/, or decide: {'; '.join(ways_out(name))}"
-        yield Fault((*path, field), f"claim {name} is frozen, and {said} by hand", hint)
+        yield Fault((*path, field), f"claim {name} is frozen, and {change} by hand", hint)
     status = status_of(claim)
     meant = closest_match(status, STATUSES)
     if meant and meant != status:
         yield Fault((*path, "status"), f"the status is {value_text(status)}", f"did you mean {meant}?", "warning")
     if not isinstance(claim.get("text"), str):
-        yield Fault(path, f"claim {name} says nothing: it has no text", "add a field: text: ...", "warning")
+        yield Fault(path, f"claim {name} has no text", "add a field: text: ...", "warning")
     for each in dependencies.dependencies_of(claim):
         if each not in names:
             other = closest_match(each, sorted(names))
-            said = f"it depends on {value_text(each)}, which is no claim here"
-            yield Fault((*path, "depends_on"), said, f"did you mean {other}?" if other else None, "warning")
+            text = f"it depends on {value_text(each)}, which is not a claim here"
+            yield Fault((*path, "depends_on"), text, f"did you mean {other}?" if other else None, "warning")
     yield from _rounds(claim.get("rounds"), (*path, "rounds"))
 
 
@@ -63,7 +63,7 @@ def _rounds(listed: Any, path: Path) -> Iterator[Fault]:
             continue
         for field in ("objection", "response"):
             if isinstance(entry.get(field), MAPPINGS):
-                yield Fault((*path, index, field), f"{field} is a mapping, expected is a text")
+                yield Fault((*path, index, field), f"{field}: expected a text, got a mapping")
         if not isinstance(entry.get("objections"), list | None):
             yield Fault((*path, index, "objections"), "objections is not a list", "a single one is called objection")
 
@@ -72,7 +72,7 @@ def _stages(claims: Any, section: Any, last: str) -> Iterator[Fault]:
     try:
         found = stages.closed_over_dispute(section, claims, last)
     except LizaError:
-        return  # what cannot be read is said already
+        return  # the schema reports what cannot be read
     if found is not None:
         where = find_record(section, found.stage, "stage")
         hint = f"see: liza stage list   (and: liza claim show {quote(found.found[0].name)})"

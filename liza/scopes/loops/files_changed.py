@@ -42,7 +42,7 @@ def measure_files_changed(paths: Paths, loop: str, workdirs: Sequence[str]) -> M
     roots = [os.path.abspath(each) for each in workdirs] or [os.path.dirname(os.path.abspath(paths.folder))]
     now = snapshot.snapshot(roots, work_only=True)
     kept = read_snapshot(path)
-    # A snapshot of other work trees says nothing about these, nor does one of an older version, which counted the
+    # A snapshot of other work trees cannot be compared with these, nor can one of an older version, which counted the
     # output of tools as work.
     is_comparable = isinstance(kept, dict) and kept.get("roots") == roots
     before = snapshot.load(kept) if is_comparable else None

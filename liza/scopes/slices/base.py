@@ -14,7 +14,7 @@ from liza.store.locate import FOLDER
 from liza.text import file_name
 
 REFS = "refs/liza"
-_NO_WORK_TREE = "not a git work tree, so there is no base to go back to"
+_NO_WORK_TREE = "not a git work tree, so there is nothing to roll back to"
 
 
 class Captured(NamedTuple):

@@ -22,7 +22,7 @@ ASKED = ("test_expectation", "best_hypothesis", "specific_question", "recovery_o
 LISTS = ("attempt_log", "cumulative_files_modified", "scope_violations", "recovery_options")
 ABOUT = ("slice_id", "test_name", "trip_id", "stopped", "reason", "complete")
 _KNOWN = (*ABOUT, *FIELDS, "not_applicable")
-# Words that say nothing. With a reason behind them they do.
+# Words without content, unless a reason follows them.
 _NOTHING = (
     "", "n/a", "na", "none", "null", "nil", "tbd", "todo", "unknown", "not applicable", "-", "--", "?", "...", "…",
 )  # fmt: skip
@@ -33,7 +33,7 @@ Report = dict[str, Any]
 def known_report(
     name: str, record: Mapping[str, Any], test: str, violations: Sequence[Mapping[str, Any]], why: str
 ) -> Report:
-    """The report as liza can write it; `why` says what an empty list of violations means."""
+    """The report as liza can write it; `why` explains an empty list of violations."""
     trip = open_trip(record) or {}
     about = find_test(record, test)
     log = list(_log(name, record, test))
@@ -66,7 +66,7 @@ def _failed(name: str, record: Mapping[str, Any], test: str) -> list[Mapping[str
 
 
 def _error(name: str, record: Mapping[str, Any], test: str) -> str | None:
-    """What the last attempt says, where another program wrote that and nothing else."""
+    """The error of the last attempt, where another program wrote only that."""
     failed = _failed(name, record, test)
     return text_of(failed[-1]["error"]) if failed and failed[-1].get("error") else None
 
@@ -82,10 +82,10 @@ def _log(name: str, record: Mapping[str, Any], test: str) -> Iterator[dict[str, 
 
 
 def merge_answer(report: Mapping[str, Any], answer: Mapping[str, Any]) -> Report:
-    """The report with what an agent said. What the test runner said and what was tried stay as they were recorded."""
+    """The report with an agent's answer. What the test runner printed and what was tried stay as recorded."""
     reasons = answer.get("not_applicable")
     merged = {**report, **{name: answer[name] for name in ASKED if answer.get(name) is not None}}
-    if _says_nothing(report.get("actual_error")):
+    if _is_empty(report.get("actual_error")):
         merged["actual_error"] = answer.get("actual_error")
     merged["attempt_log"] = _results(list_of(report, "attempt_log"), answer.get("attempt_log"))
     merged["cumulative_files_modified"] = _joined(report, answer, "cumulative_files_modified", text_of)
@@ -101,13 +101,15 @@ def _results(ours: list[Any], theirs: Any) -> Any:
     """An agent knows best what came of an attempt; what was tried, and where, is recorded."""
     if not ours:
         return theirs
-    said = {
+    results_of = {
         each.get("attempt"): each.get("result")
         for each in (theirs if isinstance(theirs, list) else ())
-        if isinstance(each, MAPPINGS) and not _says_nothing(each.get("result"))
+        if isinstance(each, MAPPINGS) and not _is_empty(each.get("result"))
     }
     return [
-        {**each, "result": said.get(each.get("attempt"), each.get("result"))} if isinstance(each, MAPPINGS) else each
+        {**each, "result": results_of.get(each.get("attempt"), each.get("result"))}
+        if isinstance(each, MAPPINGS)
+        else each
         for each in ours
     ]
 
@@ -115,7 +117,7 @@ def _results(ours: list[Any], theirs: Any) -> Any:
 def _joined(report: Mapping[str, Any], answer: Mapping[str, Any], field: str, key: Any) -> Any:
     given = answer.get(field)
     if not isinstance(given, list):
-        return report[field] or given  # a text says why there are none
+        return report[field] or given  # a text explains why there are none
     return list({key(each): each for each in (*given, *list_of(report, field))}.values())
 
 
@@ -129,31 +131,29 @@ def _file(violation: Any) -> str:
 def missing_fields(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Each field that is not filled in as it must be, and what is wrong with it."""
     reasons = report.get("not_applicable")
-    stated = (
-        {name for name, why in reasons.items() if not _says_nothing(why)} if isinstance(reasons, MAPPINGS) else set()
-    )
+    stated = {name for name, why in reasons.items() if not _is_empty(why)} if isinstance(reasons, MAPPINGS) else set()
     for name in FIELDS:
         value = report.get(name)
-        if _says_nothing(value):
+        if _is_empty(value):
             if name not in stated:
-                yield name, "is missing" if value is None else "is empty, and nothing under not_applicable says why"
+                yield name, "is missing" if value is None else "is empty, and not_applicable does not explain why"
         elif name == "recovery_options" and isinstance(value, list):
             if not all(_is_option(each) for each in value):
                 yield name, "needs an option and a risk in each entry"
         elif name not in LISTS and not isinstance(value, str):
-            yield name, f"is {value_text(value)}, expected is a text"
+            yield name, f"expected a text, got {value_text(value)}"
 
 
 def _is_option(value: Any) -> bool:
     if not isinstance(value, MAPPINGS):
         return False
-    return not _says_nothing(value.get("option")) and not _says_nothing(value.get("risk"))
+    return not _is_empty(value.get("option")) and not _is_empty(value.get("risk"))
 
 
-def _says_nothing(value: Any) -> bool:
+def _is_empty(value: Any) -> bool:
     if isinstance(value, str):
         return value.strip().strip(".").lower() in _NOTHING
-    return value is None or (isinstance(value, list | tuple | dict) and all(map(_says_nothing, value)))
+    return value is None or (isinstance(value, list | tuple | dict) and all(map(_is_empty, value)))
 
 
 def unknown_keys(answer: Mapping[str, Any]) -> Iterator[str]:
@@ -161,4 +161,4 @@ def unknown_keys(answer: Mapping[str, Any]) -> Iterator[str]:
     for name in answer:
         if name not in _KNOWN:
             meant = closest_match(name, FIELDS)
-            yield f"{value_text(name)} is no field of the report" + (f": did you mean {meant}?" if meant else "")
+            yield f"unknown field {value_text(name)}" + (f": did you mean {meant}?" if meant else "")

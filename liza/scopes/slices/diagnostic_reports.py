@@ -165,7 +165,7 @@ def _find_entry(record: Mapping[str, Any], name: str, test: str | None) -> Mappi
     names = [text_of(entry.get("test")) for entry in entries]
     if test is None and len(entries) > 1:
         listed = ", ".join(value_text(each) for each in names)
-        raise Refused(f"slice {name} has several reports: {listed}", hint="say which with --test NAME")
+        raise Refused(f"slice {name} has several reports: {listed}", hint="choose one with --test NAME")
     if test is not None and test not in names:
         raise Refused(
             f"slice {name} has no report on {value_text(test)}", hint=f"one of: {', '.join(map(value_text, names))}"
@@ -191,18 +191,18 @@ def complete_report(
     report, file = find_report(board, name, test)
     about = answer.get("test_name")
     if about is not None and text_of(about) != report["test_name"]:
-        hint = f"say which test is meant with --test, or take test_name out of {source}"
+        hint = f"name the test with --test, or take test_name out of {source}"
         raise Refused(
             f"it is about {value_text(text_of(about))}, the report about {value_text(report['test_name'])}", hint=hint
         )
     done = diagnosis.merge_answer(report, answer)
     missing = [f"{field} {what}" for field, what in diagnosis.missing_fields(done)]
     if missing:
-        said = [*missing, *diagnosis.unknown_keys(answer)]
-        problems = [Problem(each, source) for each in said]
-        hint = f"add what is missing to {source}, or say why it does not apply under not_applicable, by its name"
+        faults = [*missing, *diagnosis.unknown_keys(answer)]
+        problems = [Problem(each, source) for each in faults]
+        hint = f"add what is missing to {source}, or explain why it does not apply under not_applicable, by its name"
         problems[-1] = problems[-1]._replace(hint=hint)
-        raise Refused(f"the report is not complete: {'; '.join(said)}", hint=hint, file=source, problems=problems)
+        raise Refused(f"the report is not complete: {'; '.join(faults)}", hint=hint, file=source, problems=problems)
     path = _path(board.paths, {"file": file})
     if path is None:
         hint = f"correct the file of that report under slice {name} in .liza/state.yaml"

@@ -200,7 +200,7 @@ def evaluate_slice(name: str, record: Mapping[str, Any], rules: RuleSet, now: da
 def _result_with_reports(
     board: Board, name: str, outcome: Outcome, rules: RuleSet, now: datetime, warnings: Sequence[str] = ()
 ) -> SliceResult:
-    """With the paperwork of a trip, which comes after the slice is stopped and keeps nothing from being said."""
+    """With the reports of a trip, which are written once the slice is stopped; a failure is only a warning."""
     wrong: list[str] = []
     if open_trip(outcome.record) is not None:
         from liza.scopes.slices.diagnostic_reports import write_missing_reports

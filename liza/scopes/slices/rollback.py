@@ -181,7 +181,7 @@ def _free_name(tree: WorkTree, ref: str) -> str:
 class _Commit(NamedTuple):
     title: str
     files: frozenset[str]
-    is_merged: bool  # a merge brought it; git says of its files, too, that they changed since the last attempt
+    is_merged: bool  # a merge brought it; its files, too, are among those that changed since the last attempt
 
 
 def _commits(tree: WorkTree, since: str | None) -> Iterator[_Commit]:
@@ -264,7 +264,7 @@ def restore_command(plan: Plan) -> str:
 
 
 def roll_back(plan: Plan) -> str:
-    """Save what is there, then go back; the commit that keeps it. What fails in between says how to go on."""
+    """Save what is there, then go back; the commit that keeps it. An error names the command that restores all."""
     tree, target = plan.tree, plan.target
     saved = commit_content(tree, worktree.capture(tree, plan.forced), plan.message)
     run(tree.top, "update-ref", plan.saved, saved)

@@ -57,7 +57,7 @@ def read_scope(ground: Roots, name: str, record: Mapping[str, Any], graph: str |
     if record.get(rules.LISTED) is not None:
         if not isinstance(record[rules.LISTED], list):
             hint = f"write files_in_scope of slice {name} as a list; [] if nothing may be changed"
-            raise Unreadable(f"files_in_scope is {value_text(record[rules.LISTED])}, which is no list", hint=hint)
+            raise Unreadable(f"files_in_scope is {value_text(record[rules.LISTED])}, which is not a list", hint=hint)
         return FileScope(tuple(_paths(ground, rules.paths_of(record[rules.LISTED]), rules.LISTED)))
     notes: list[str] = []
     file = _find(ground, GRAPH, graph)
@@ -108,21 +108,21 @@ def find_violations(paths: Paths, name: str, record: Mapping[str, Any], test: st
 
 
 def _paths(ground: Roots, listed: Sequence[str], rule: str) -> Iterator[Entry]:
-    for said in listed:
-        path = rules.strip_note(said)
+    for text in listed:
+        path = rules.strip_note(text)
         pattern = rules.compile_pattern(path)
         if pattern is not None:
-            yield Entry(said, rule, (), pattern)
+            yield Entry(text, rule, (), pattern)
             continue
-        places = [place for each in dict.fromkeys((path, said)) for place in ground.places(each)]
-        yield Entry(said, rule, tuple(each for each in places if each is not None))
+        places = [place for each in dict.fromkeys((path, text)) for place in ground.places(each)]
+        yield Entry(text, rule, tuple(each for each in places if each is not None))
 
 
 def _packages(ground: Roots, listed: Sequence[str]) -> Iterator[Entry]:
     module = _module(ground)
-    for said in listed:
-        path = rules.strip_note(said)
-        entry = next(_paths(ground, [said], rules.PACKAGES))
+    for text in listed:
+        path = rules.strip_note(text)
+        entry = next(_paths(ground, [text], rules.PACKAGES))
         if entry.pattern is None and not os.path.lexists(os.path.join(ground.top, path)):
             places, inside = rules.package_paths(path, module)
             more = [found for each in places if (found := ground.path(each)) is not None]
@@ -152,13 +152,13 @@ def _contracts(ground: Roots, contracts: Sequence[Any], graph: str | None, notes
             continue
         files, packages = rules.find_references(text)
         for entry in _paths(ground, files, rules.CONTRACTS):
-            yield entry._replace(said=f"{entry.said} in {name}")
+            yield entry._replace(text=f"{entry.text} in {name}")
         for package in packages:
             yield Entry(f"{package} in {name}", rules.CONTRACTS, (), None, package.replace(".", "/"))
 
 
 def _contract(ground: Roots, contract: Any, document: str) -> tuple[str, str | None]:
-    """What a contract is called, and what it says: itself, a file, or a section of the page of contracts."""
+    """The name of a contract and its text: itself, a file, or a section of the page of contracts."""
     if isinstance(contract, MAPPINGS):
         name = text_of(contract.get("id") or contract.get("name") or "a contract")
         own = "\n".join(f"`{text}`\n{text}" for text in _texts(contract))
@@ -210,7 +210,7 @@ def _planned(file: str, name: str, notes: list[str]) -> Mapping[str, Any]:
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", None)
         hint = "correct that line: until then the scope is unknown"
-        raise Unreadable(f"it is no JSON: {error}", hint=hint, file=file, line=line) from None
+        raise Unreadable(f"not valid JSON: {error}", hint=hint, file=file, line=line) from None
     slices = data.get("slices", data) if isinstance(data, dict) else data
     if isinstance(slices, dict):
         found = slices.get(name)

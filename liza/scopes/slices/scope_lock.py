@@ -24,7 +24,7 @@ _DOTTED = re.compile(r"`((?:[A-Za-z_]\w*\.){2,}[A-Za-z_]\w*)`")
 class Entry(NamedTuple):
     """Something that is in scope: a file, a folder, a pattern, or a package."""
 
-    said: str  # as it is written
+    text: str  # as it is written
     rule: str
     paths: tuple[str, ...] = ()  # relative to the top of the work tree
     pattern: "re.Pattern[str] | None" = None
@@ -41,7 +41,7 @@ class Entry(NamedTuple):
 
 
 class FileScope(NamedTuple):
-    """What a slice may change, and where that is said."""
+    """What a slice may change, and which list or contract names it."""
 
     listed: tuple[Entry, ...] | None  # None: no list was given, which is not the same as an empty one
     inferred: tuple[Entry, ...] = ()  # in the order of the rules
@@ -66,7 +66,7 @@ def decide_file(scope: FileScope, file: str, path: str | None, justified: Mappin
     entries = scope.listed if scope.listed is not None else scope.inferred
     found = next((each for each in entries if path is not None and each.holds(path)), None)
     if found is not None:
-        return Decision(file, True, found.rule, found.said)
+        return Decision(file, True, found.rule, found.text)
     if file in justified:
         return Decision(file, True, JUSTIFIED, justified[file])
     if path is None:
@@ -97,10 +97,10 @@ def paths_of(value: Any) -> list[str]:
     return found
 
 
-def strip_note(said: str) -> str:
+def strip_note(text: str) -> str:
     """A path without the note behind it: `src/x.md (update)`."""
-    path = _NOTE.sub("", said.strip().strip("`")).replace("\\", "/").rstrip("/")
-    return path or said.strip()
+    path = _NOTE.sub("", text.strip().strip("`")).replace("\\", "/").rstrip("/")
+    return path or text.strip()
 
 
 def compile_pattern(path: str) -> "re.Pattern[str] | None":
@@ -134,7 +134,7 @@ def find_references(text: str) -> tuple[list[str], list[str]]:
 
 
 def find_section(document: str, contract: str) -> str | None:
-    """What a page of contracts says under the heading of one of them."""
+    """The part of a page of contracts under the heading of one of them."""
     wanted = re.compile(rf"(?<![\w-]){re.escape(contract)}(?![\w-])")
     found: list[str] = []
     depth = 0
@@ -158,9 +158,9 @@ def add_justification(
     record: Mapping[str, Any], file: str, test: str, reason: str, relationship: str, now: datetime
 ) -> Slice:
     """Record why a file outside the scope has to be changed; it is not a violation then."""
-    said = {"file": file, "failing_test": test, "reason": reason, "relationship": relationship}
+    fields = {"file": file, "failing_test": test, "reason": reason, "relationship": relationship}
     kept = [each for each in mappings_of(record, "justifications") if each.get("file") != file]
-    changed = {**record, "justifications": [*kept, {"timestamp": format_time(now), **said}]}
+    changed = {**record, "justifications": [*kept, {"timestamp": format_time(now), **fields}]}
     if "scope_violations" not in record:
         return changed
     left = [each for each in mappings_of(record, "scope_violations") if each.get("file") != file]

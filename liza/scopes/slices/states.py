@@ -1,4 +1,4 @@
-"""The states of a slice: ACTIVE while its tests are attempted, STOPPED after a trip, ARCH_STOP when an agent says so.
+"""The states of a slice: ACTIVE while its tests are attempted, STOPPED after a trip, ARCH_STOP by an agent's report.
 
 Pure decisions: each function takes a slice as it is on the blackboard and returns what to write there next. Fields that
 other programs add are kept.

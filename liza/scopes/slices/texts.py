@@ -10,14 +10,14 @@ from liza.text import cut_line
 from liza.toolerrors.results import FAILED
 
 ERROR = 20_000  # characters of a test's last error that stay on the blackboard; the whole is kept in a file then
-LINE = 500  # of a strategy, and of what is said of one attempt
+LINE = 500  # of a strategy, and of the texts of one attempt
 ALIKE = 0.9  # how much of two strategies must agree for one to repeat the other
 
 # Lines in which test runners print the error, the most specific first.
 _ERROR_LINES = (
-    re.compile(r"^E {2,}(?P<said>\S.*)"),  # pytest
-    re.compile(r"^(?P<said>(?:[\w.]*(?:Error|Exception|Failure)|panic)\b: .*)"),
-    re.compile(r"(?P<said>\b(?:assert\w*|expected|want(?:ed)?|panic)\b.*)", re.IGNORECASE),
+    re.compile(r"^E {2,}(?P<text>\S.*)"),  # pytest
+    re.compile(r"^(?P<text>(?:[\w.]*(?:Error|Exception|Failure)|panic)\b: .*)"),
+    re.compile(r"(?P<text>\b(?:assert\w*|expected|want(?:ed)?|panic)\b.*)", re.IGNORECASE),
 )
 _COLOURS = re.compile("\x1b\\[[0-9;:]*[A-Za-z]")
 
@@ -37,10 +37,10 @@ def cut_error(error: str, file: str | None) -> str:
 
 
 def summary_line(error: str) -> str:
-    """The one line of an error that says most."""
+    """The one line of an error that is most specific."""
     lines = [line for line in (_COLOURS.sub("", line)[: 4 * LINE] for line in error[:200_000].splitlines()) if line]
     for pattern in _ERROR_LINES:
-        found = next((match["said"] for line in lines if (match := pattern.search(line))), None)
+        found = next((match["text"] for line in lines if (match := pattern.search(line))), None)
         if found is not None:
             return short(found)
     return short(next((line for line in lines if line.strip()), ""))

@@ -1,4 +1,4 @@
-"""Acting on a verdict: nothing matched, a pattern that nobody is halted for yet, or a trip that waits for a person.
+"""Acting on a verdict: nothing matched, a pattern that halts no agent yet, or a trip that waits for a person.
 
 What a crash left undone of a trip, the next check does.
 """
@@ -45,7 +45,7 @@ def act(
     """Put a verdict into effect. Without `enter`, a check that changes nothing is not entered on the blackboard.
 
     `Outdated` where the blackboard changed so that the verdict no longer holds: evaluate again. Without `waits` (the
-    daemon), `LockTimeout` where another process holds the lock and nobody is to be halted.
+    daemon), `LockTimeout` where another process holds the lock and no agent is to be halted.
     """
     if found.trigger is not None:
         return open_trip.keep_open(board, rules, found, document, now, enter=enter)

@@ -31,16 +31,16 @@ class Checkpoint(NamedTuple):
     trip_id: str | None  # None: a human made it
     time: str | None
     mtime: float
-    fields: Mapping[str, str] = MappingProxyType({})  # pattern, severity, message, restored: what it says, unchecked
+    fields: Mapping[str, str] = MappingProxyType({})  # pattern, severity, message, restored: as written, unchecked
 
     @property
     def is_restored(self) -> bool:
-        """Somebody had removed it while its trip was open, and liza made it again."""
+        """It was removed while its trip was open, and liza made it again."""
         return "restored" in self.fields
 
     @property
     def is_degraded(self) -> bool:
-        """It has no trip: the blackboard could not be judged, and it is removed as soon as it can be."""
+        """It has no trip: the blackboard could not be evaluated, and it is removed as soon as it can be."""
         return "degraded" in self.fields
 
     @property
@@ -89,11 +89,11 @@ def removal(path: str) -> str:
     return f"{'rmdir' if os.path.isdir(path) and not os.path.islink(path) else 'rm'} {quote(path)}"
 
 
-def make(path: str, trigger: Mapping[str, Any], settled: bool = False, restored: str | None = None) -> None:
-    """Halt the agents. Waits for nobody: no lock, and the file appears whole under its name.
+def make(path: str, trigger: Mapping[str, Any], is_committed: bool = False, restored: str | None = None) -> None:
+    """Halt the agents. Waits for no lock, and the file appears whole under its name.
 
-    Once the trip is `settled` on the blackboard, the file says the same time as that. `restored` is the time at which
-    it was found missing while its trip was open: whoever decides by hand has removed theirs already.
+    Once the trip `is_committed` on the blackboard, the file has the same time. `restored` is the time at which
+    it was found missing while its trip was open: a person who decides by hand has removed theirs already.
 
     A human's CHECKPOINT stays as it is: it halts just as well. One that an earlier trip of ours left is replaced.
     """
@@ -103,16 +103,16 @@ def make(path: str, trigger: Mapping[str, Any], settled: bool = False, restored:
     if (
         there is not None
         and there.trip_id == trigger["trip_id"]
-        and (not settled or there.time == trigger["timestamp"])
+        and (not is_committed or there.time == trigger["timestamp"])
     ):
         return
     # One line each, whatever a person wrote: no text may pass for another trip.
-    said = {name: one_line(trigger.get(name) or "unknown", 100) for name in ("timestamp", "pattern", "severity")}
+    lines = {name: one_line(trigger.get(name) or "unknown", 100) for name in ("timestamp", "pattern", "severity")}
     more = {"message": one_line(trigger.get("message") or "", _LONG), "restored": restored or ""}
     text = (
-        f"{said['timestamp']}\n"
-        f"pattern: {said['pattern']}\n"
-        f"severity: {said['severity']}\n"
+        f"{lines['timestamp']}\n"
+        f"pattern: {lines['pattern']}\n"
+        f"severity: {lines['severity']}\n"
         f"report: {one_line(trigger.get('report_file') or REPORT_FILE, 200)}\n"
         f"trip: {trigger['trip_id']}\n"
         "resume: read the report, decide, then run: liza resolve -m 'what was decided'\n"
@@ -128,13 +128,13 @@ def make(path: str, trigger: Mapping[str, Any], settled: bool = False, restored:
 
 
 def make_degraded(path: str, why: str, now: datetime) -> None:
-    """Halt the agents because the blackboard cannot be judged; nothing is done where they are halted already."""
+    """Halt the agents because the blackboard cannot be evaluated; nothing is done where they are halted already."""
     if read(path) is not None:
         return
     text = (
         f"{format_time(now)}\n"
         f"degraded: {one_line(why, _LONG)}\n"
-        "resume: fix what is said above; the halt ends by itself at the next check, as: liza analyze\n"
+        "resume: fix the problem above; the halt ends by itself at the next check, as: liza analyze\n"
     )
     try:
         _write(path, text, replaces=False)
@@ -143,7 +143,7 @@ def make_degraded(path: str, why: str, now: datetime) -> None:
 
 
 def lift_degraded(path: str) -> bool:
-    """Let the agents go on once the blackboard can be judged again; True if they were halted because it could not."""
+    """Let the agents continue once the blackboard can be evaluated again; True if they were halted for that."""
     there = read(path)
     if there is None or not there.is_degraded:
         return False
@@ -178,7 +178,7 @@ def _write(path: str, text: str, *, replaces: bool) -> None:
 
 
 def _make_empty(path: str, trip_id: str) -> None:
-    """Marked with its trip, as `liza.halt` tells."""
+    """Marked with its trip, as `liza.halt` reads it."""
     moment = int(trip_id, 16)
     try:
         fd = files.open_fd(path, os.O_WRONLY | os.O_CREAT)
@@ -196,7 +196,7 @@ def _put(fresh: str, path: str, replaces: bool) -> None:
         os.rename(fresh, path)
         return
     try:
-        os.link(fresh, path)  # fails if somebody made one meanwhile, which then halts the agents too
+        os.link(fresh, path)  # fails if another one was made meanwhile, which then halts the agents too
     except FileExistsError:
         return
     except OSError as error:
@@ -206,7 +206,7 @@ def _put(fresh: str, path: str, replaces: bool) -> None:
 
 
 def remove(path: str, trip_id: str | None) -> bool:
-    """Let the agents go on, if the CHECKPOINT is the one of that trip; True if there is none of ours any more.
+    """Let the agents continue, if the CHECKPOINT is the one of that trip; True if there is none of ours any more.
 
     It is taken aside before it is looked at for the last time: another trip, or a human, may have put theirs in its
     place since, and theirs goes back.
@@ -223,7 +223,7 @@ def remove(path: str, trip_id: str | None) -> bool:
 
 
 def _still_halted(path: str, error: OSError) -> "Unfinished":
-    hint = f"let them go on yourself: {removal(path)}"
+    hint = f"let them continue yourself: {removal(path)}"
     return Unfinished(f"the agents are still halted: {error.strerror}", hint=hint, file=path)
 
 
@@ -259,7 +259,7 @@ def _put_aside_back(aside: str, path: str) -> None:
 
 
 def sweep(path: str) -> None:
-    """Mend what a crash left: a draft goes, a halt that was only taken aside comes back."""
+    """Clean up after a crash: a draft goes, a halt that was only taken aside comes back."""
     folder = os.path.dirname(path)
     with suppress(OSError):
         for entry in os.listdir(folder):

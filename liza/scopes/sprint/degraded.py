@@ -1,6 +1,6 @@
-"""`on_degraded: halt`: while the blackboard cannot be judged, the agents are halted, without a trip.
+"""`on_degraded: halt`: while the blackboard cannot be evaluated, the agents are halted, without a trip.
 
-The halt lifts itself at the first check that can judge everything again.
+The halt lifts itself at the first check that can evaluate everything again.
 """
 
 from datetime import datetime
@@ -10,7 +10,7 @@ from liza.scopes.rules_file import halts_when_degraded
 from liza.scopes.sprint import checkpoint
 from liza.store.board import Board
 
-LIFTED = "the blackboard can be judged again: the halt for on_degraded was removed, agents may continue"
+LIFTED = "the blackboard can be evaluated again: the halt for on_degraded was removed, agents may continue"
 
 
 def see_to(board: Board, error: LizaError | None, now: datetime) -> str | None:
@@ -22,4 +22,4 @@ def see_to(board: Board, error: LizaError | None, now: datetime) -> str | None:
     checkpoint.make_degraded(
         board.paths.checkpoint, location(error.file, error.line, error.column) + error.message, now
     )
-    return f"the agents are halted until the blackboard can be judged (on_degraded: halt): {error.message}"
+    return f"the agents are halted until the blackboard can be evaluated (on_degraded: halt): {error.message}"

@@ -56,7 +56,7 @@ def snapshot_of(
 ) -> Snapshot:
     """The facts of a document, with the log where a rule reads it.
 
-    `Unreadable` where a rule reads a section that does not hold records: it would see none, and say OK.
+    `Unreadable` where a rule reads a section that does not hold records: it would see none, and report OK.
     """
     for name in sorted(rules.streams & _LISTS):
         if not isinstance(document.data.get(name), list | None):

@@ -1,7 +1,7 @@
 """The evidence of a trip on the disk: in its history entry, or beside the archived report where there is very much.
 
-What is in the file is what would be in the entry: for each rule one text of fingerprints. Whoever judges gets it as if
-it were in the entry.
+What is in the file is what would be in the entry: for each rule one text of fingerprints. It is
+evaluated as if it were in the entry.
 """
 
 import os
@@ -20,7 +20,7 @@ _LARGEST = 1 << 27  # bytes; a million records have a tenth of that
 
 
 def kept(board: Board, trigger: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
-    """What the history entry says of the evidence, once what it does not say itself is in its file."""
+    """The evidence for the history entry, once what is too long for it is in its file."""
     many = {rule: count for rule, text in texts.items() if (count := len(parse_evidence(text).prints)) > LISTED}
     if not many:
         return dict(texts)

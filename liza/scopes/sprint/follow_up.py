@@ -1,6 +1,6 @@
 """What is written about a trip and about the decision on it: the page for people, and the lines of the log.
 
-Each step can be done again without harm under the same trip id; whoever comes next does what a crash left undone.
+Each step can be done again without harm under the same trip id; the next check completes what a crash left undone.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ class Trip(NamedTuple):
     rule_changes: tuple[str, ...] = ()
     silenced: tuple[Silenced, ...] = ()
     alarms: tuple[str, ...] = ()  # what keeps, or could have kept, records from counting
-    renews: bool = True  # a report on it that is there already is written anew; else that one has more to say
+    renews: bool = True  # a report on it that is there already is written anew; else that one has more in it
 
 
 def attempt(failed: list[LizaError], step: Callable[[], T]) -> T | None:
@@ -63,7 +63,7 @@ def caught(step: Callable[[], object]) -> LizaError | None:
 def write_report(board: Board, trip: Trip, instead_of: Trip | None = None) -> None:
     """The page for people. What they wrote into an earlier version of it is in this one too.
 
-    `instead_of` is what this process took the trip for before it knew better: its page is nobody's work.
+    `instead_of` is what this process took the trip for before it knew better: its page was not edited.
     """
     name = str(trip.trigger.get("trip_id"))
     if not trip.renews and not report.is_about(board.paths.report, name):
@@ -74,7 +74,7 @@ def write_report(board: Board, trip: Trip, instead_of: Trip | None = None) -> No
     if there is not None and _is_final(board, trip, there):
         return
     text = _rendered(trip)
-    if there is not None and report.says(there, name):
+    if there is not None and report.is_report_on(there, name):
         before = _read(_archived(board, trip.trigger))
         if _is_edited(there, before):
             text = carry_over(text if before is None else before, there, text)
@@ -91,7 +91,7 @@ def write_report(board: Board, trip: Trip, instead_of: Trip | None = None) -> No
 def archive(board: Board, trip: Trip) -> None:
     """The same page under a name of its own, once the trip is entered and its time is certain.
 
-    Until somebody decides it is as liza wrote it, which is how what people wrote is told from it.
+    Until the trip is resolved it is as liza wrote it, to compare with what people wrote into the report.
     """
     path = _archived(board, trip.trigger)
     name = str(trip.trigger.get("trip_id"))
@@ -103,7 +103,7 @@ def archive(board: Board, trip: Trip) -> None:
     if known is not None and _is_final(board, trip, known):
         return
     there = _read(board.paths.report)
-    if known != text or there is None or not report.says(there, name):
+    if known != text or there is None or not report.is_report_on(there, name):
         write_report(board, trip)  # before what it is compared with is another one
     if known == text:
         return
@@ -115,11 +115,11 @@ def archive(board: Board, trip: Trip) -> None:
 
 def _is_final(board: Board, trip: Trip, page: str) -> bool:
     """Whether a page is not to be written anew: a human has decided meanwhile, and that is in it; or this trip has no
-    evidence any more. Agents can write a page too: that somebody has decided is what the blackboard says."""
+    evidence any more. Agents can write a page too: whether the trip is resolved is decided by the blackboard."""
     name = str(trip.trigger.get("trip_id"))
     if not trip.renews:
-        return report.says(page, name)
-    if not report.says(page, name, decided=True):
+        return report.is_report_on(page, name)
+    if not report.is_report_on(page, name, decided=True):
         return False
     try:
         section = board.read().data.get("circuit_breaker")
@@ -135,25 +135,25 @@ def is_replaced(board: Board, trigger: Mapping[str, Any]) -> bool:
     if there is None or before is None:
         return False  # who writes it next reports that
     trip = str(trigger.get("trip_id"))
-    return report.says(before, trip) and not (report.says(there, trip) and holds(there, before))
+    return report.is_report_on(before, trip) and not (report.is_report_on(there, trip) and holds(there, before))
 
 
 def restore_report(board: Board, trigger: Mapping[str, Any]) -> None:
     archived = _archived(board, trigger)
     text = _read(_edited(archived)) or _read(archived)
-    if text is not None:  # else whoever tripped it is about to write it
+    if text is not None:  # else the process that tripped is about to write it
         with suppress(OSError):
             files.write_atomically(board.paths.report, _encoded(text))
 
 
 def _keep_edited(board: Board, there: str) -> None:
-    """Put a report that somebody edited beside the archived one, before another takes its place."""
+    """Put a report that was edited beside the archived one, before another takes its place."""
     for path in _archives(board):
-        if report.says(there, path.removesuffix(".md")[-_ID:]):
+        if report.is_report_on(there, path.removesuffix(".md")[-_ID:]):
             if _is_edited(there, _read(path)) and _read(_edited(path)) != there:
                 files.write_atomically(_edited(path), _encoded(there))
             return
-    if report.has_ticks(there):  # nobody but a person does that, wherever the archived one is
+    if report.has_ticks(there):  # only a person does that, wherever the archived one is
         files.make_folder(board.paths.reports)
         name = f"{hashlib.sha256(_encoded(there)).hexdigest()[:_ID]}.edited.md"
         files.write_atomically(os.path.join(board.paths.reports, name), _encoded(there))
@@ -169,7 +169,7 @@ def _archives(board: Board) -> list[str]:
 
 
 def _is_edited(there: str, before: str | None) -> bool:
-    """Whether somebody wrote into a report; where it was never archived only what nobody but a person does counts."""
+    """Whether a report was edited; where it was never archived only ticks count, which are a person's."""
     return there != before if before is not None else report.has_ticks(there)
 
 
@@ -208,7 +208,7 @@ def is_logged(board: Board, action: str, trigger: Mapping[str, Any]) -> bool:
 
 
 def log_trip(board: Board, trigger: Mapping[str, Any], now: datetime, *, waits: bool = True) -> None:
-    """That it tripped: by whoever finds it so first, since the one who tripped it may have been killed."""
+    """Log that it tripped: by the first process that finds it so, as the one that tripped may have been killed."""
     log_once(board, trigger, "tripped", sections.named(trigger), now, waits=waits)
 
 
@@ -225,8 +225,8 @@ def log_once(
     """One line a decision: a trip that is taken up again after a crash is not logged twice."""
     trip = _name_of(trigger)
     mark = f"trip {trip}" if trigger.get("trip_id") else f"trip of {trip}"
-    said = f"circuit breaker {action}: {one_line(detail, _DETAIL)}, {mark}"
-    entry = {"timestamp": format_time(now), "agent": LIZA, "action": action, "trip_id": trip, **more, "detail": said}
+    text = f"circuit breaker {action}: {one_line(detail, _DETAIL)}, {mark}"
+    entry = {"timestamp": format_time(now), "agent": LIZA, "action": action, "trip_id": trip, **more, "detail": text}
     append_entry(board.paths, entry, lambda: is_logged(board, action, trigger), waits=waits and board.waits)
 
 
@@ -243,16 +243,16 @@ def _is_about(entry: Mapping[str, Any], action: str, trip: str) -> bool:
 
 
 def keep_decision(board: Board, entry: Mapping[str, Any], now: datetime, *, waits: bool = True) -> list[LizaError]:
-    """Write down what the history says of the decision on a trip, and what of it could not be."""
+    """Record the decision on a trip in its report and the log; the steps that failed are returned."""
     failed: list[LizaError] = []
-    if entry.get("trip_id") and entry.get("resolution"):  # one without words is waited for, and told by the log alone
+    if entry.get("trip_id") and entry.get("resolution"):  # one without a text is only logged, until the text comes
         report_decision(board, entry, failed)
-    log_decision(board, entry, now, failed, waits=waits)  # last: its line says that all of it is done
+    log_decision(board, entry, now, failed, waits=waits)  # last: its line marks all of it as done
     return failed
 
 
 def report_decision(board: Board, entry: Mapping[str, Any], failed: list[LizaError]) -> None:
-    """Into both copies of the report: what the history says of the decision on this trip."""
+    """Add the decision on this trip, as the history has it, to both copies of the report."""
     trip = str(entry["trip_id"])
     added = report.decision(entry)
     archived = _archived(board, entry)
@@ -274,22 +274,22 @@ def log_decision(
 
 
 def log_command(board: Board, entry: Mapping[str, Any], now: datetime) -> None:
-    """That somebody decides by `liza resolve`; under the lock, and before it is entered: else it is only a claim."""
+    """That a person decides by `liza resolve`; under the lock, and before it is entered: else it is only a claim."""
     trip, at = _name_of(entry), str(entry.get("resolved_at"))
     line = {"timestamp": format_time(now), "agent": str(entry.get("resolved_by")), "action": RESOLVE, "trip_id": trip}
     line |= {"resolved_at": at}
     line |= {"evidence": kept} if (kept := evidence_digest(entry)) is not None else {}
     line["detail"] = f"{one_line(entry.get('pattern'), 100)}: {one_line(entry.get('resolution'), _DETAIL)}, trip {trip}"
-    with suppress(LizaError):  # a decision is entered all the same; what is written after it tells why the log is not
+    with suppress(LizaError):  # a decision is entered all the same; the error of a later step reports the log
         append_locked(board.paths, line)
 
 
 def _archive_as_edited(board: Board, trip: str, archived: str) -> None:
     """The report under its own name with what people wrote into it, unless the decision is in there already."""
     there, known = _read(board.paths.report), _read(archived)
-    if there is None or there == known or not report.says(there, trip):
+    if there is None or there == known or not report.is_report_on(there, trip):
         return
-    if known is not None and report.says(known, trip, decided=True):
+    if known is not None and report.is_report_on(known, trip, decided=True):
         return
     with suppress(OSError):  # the page is there all the same
         files.make_folder(board.paths.reports)
@@ -300,9 +300,9 @@ def _add_decision(path: str, trip: str, added: str) -> None:
     text = _read(path)
     if text is None:
         return  # the report was taken away; the decision is on the blackboard
-    if report.says(text, trip) and not report.says(text, trip, decided=True):
+    if report.is_report_on(text, trip) and not report.is_report_on(text, trip, decided=True):
         try:
             files.write_atomically(path, _encoded(text.rstrip("\n") + "\n" + added))
         except OSError as error:
-            said = f"the decision could not be added to the report: {error.strerror}"
-            raise checkpoint.Unfinished(said, hint="make room or permission for it", file=path) from None
+            text = f"the decision could not be added to the report: {error.strerror}"
+            raise checkpoint.Unfinished(text, hint="make room or permission for it", file=path) from None

@@ -52,7 +52,7 @@ def manual_trip(
 
 
 def matches_of(pattern: str | None, verdict: Verdict, rules: RuleSet) -> tuple[Match, ...]:
-    """All matches, that of the pattern first; below its threshold, what speaks for it: a person has judged that."""
+    """All matches, that of the pattern first; below its threshold, its evidence: the person decided that."""
     silenced = [each.match for each in verdict.silenced]
     own = [match for match in (*verdict.matches, *silenced) if match.rule.name == pattern]
     if not own:
@@ -81,5 +81,5 @@ def _trip_id(section: Any, trigger: Mapping[str, Any], own: list[Match]) -> str:
         if not sections.knows(section, found):
             return found
     earlier = sum(isinstance(entry, Mapping) and entry.get("result") != "OK" for entry in history)
-    said = [one_line(trigger.get(name), 500) for name in ("timestamp", "pattern", "severity", "message")]
-    return hashlib.sha256("\n".join([MANUAL, str(earlier), *said]).encode()).hexdigest()[:12]
+    texts = [one_line(trigger.get(name), 500) for name in ("timestamp", "pattern", "severity", "message")]
+    return hashlib.sha256("\n".join([MANUAL, str(earlier), *texts]).encode()).hexdigest()[:12]

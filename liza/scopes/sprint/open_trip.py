@@ -1,5 +1,5 @@
 """A trip that waits for a person: nothing changes, unless there is evidence that it did not have, or CHECKPOINT or the
-report is missing. Then what is missing is made again, with an alarm that says so."""
+report is missing. Then what is missing is made again, with an alarm."""
 
 import os
 from collections.abc import Mapping

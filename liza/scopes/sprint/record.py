@@ -72,7 +72,7 @@ def add_entry(board: Board, entry: Mapping[str, Any]) -> Added:
 
 
 def stamped(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The record with its time in UTC; the present one where it has none. What is no time is left for the check."""
+    """The record with its time in UTC; the present one where it has none. An invalid time is left for the check."""
     stamp = record.get("timestamp")
     if stamp is None:
         rest = {name: value for name, value in record.items() if name != "timestamp"}

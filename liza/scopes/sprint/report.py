@@ -1,7 +1,7 @@
-"""The one page that says why the agents were stopped.
+"""The one page that explains why the agents were stopped.
 
 Everything in it that agents wrote is untrusted: it is cut, kept on one line, and can neither break a table nor become
-markup. The template may be somebody's own, so it runs in a sandbox.
+markup. A custom template runs in a sandbox.
 """
 
 import re
@@ -22,12 +22,12 @@ DECISION = 20_000
 _DECIDED = "\n## Decision\n\n**Resolved:**"
 CELL = 240
 
-# What agents say about an artifact, in the order in which it says most.
+# What agents write about an artifact, the most specific field first.
 _SAID = ("reality", "question", "ambiguity", "gap", "what", "assumption", "error_pattern", "root_cause", "description")
 
 
 def cell(value: Any) -> str:
-    """A text as it may stand in a table or a paragraph: one line, cut, without markup or control characters."""
+    """A text for a table or a paragraph: one line, cut, without markup or control characters."""
     return escape_markdown(one_line("" if value is None else str(value), CELL))
 
 
@@ -76,7 +76,7 @@ def _facts(
         "others": [_other(match) for match in rest[:ROWS]],
         "earlier": earlier[-FEW:],
         "rule_changes": list(rule_changes),
-        # What does not fit on the page is said to be missing.
+        # How much does not fit on the page.
         "left_out": {
             "evidence": max(len(evidence) - ROWS, 0),
             "hypotheses": max(len(hypotheses) - FEW, 0),
@@ -109,8 +109,8 @@ def _number(number: Number) -> dict[str, str]:
 
 
 def _artifacts(matches: Sequence[Match], snapshot: Snapshot) -> list[dict[str, str]]:
-    """The specifications that the evidence and its tasks refer to, each with what was said of it."""
-    said: dict[str, list[str]] = {}
+    """The specifications that the evidence and its tasks refer to, each with what agents wrote about it."""
+    texts_of: dict[str, list[str]] = {}
     tasks = {str(task.get("id")): task for task in snapshot.records("tasks")}
     # Each record once: a list of values may have it in many groups.
     for record in {(each.stream, each.key): each for match in matches for each in match.evidence}.values():
@@ -118,12 +118,12 @@ def _artifacts(matches: Sequence[Match], snapshot: Snapshot) -> list[dict[str, s
         texts = [str(value) for name in _SAID[:5] if (value := record.get(name)) is not None]
         for ref in refs if isinstance(refs, list | tuple) else (refs,):
             if ref is not None:
-                said.setdefault(str(ref), []).extend(texts)
+                texts_of.setdefault(str(ref), []).extend(texts)
     for match in matches:
         for name in match.tasks:
             if name in tasks and tasks[name].get("spec_ref") is not None:
-                said.setdefault(str(tasks[name].get("spec_ref")), []).append(f"specifies {name}")
-    return [{"name": ref, "said": "; ".join(_distinct(texts)[:4])} for ref, texts in said.items()]
+                texts_of.setdefault(str(tasks[name].get("spec_ref")), []).append(f"specifies {name}")
+    return [{"name": ref, "said": "; ".join(_distinct(texts)[:4])} for ref, texts in texts_of.items()]
 
 
 def _other(match: Match) -> dict[str, Any]:
@@ -169,12 +169,12 @@ def decision(entry: Mapping[str, Any]) -> str:
 def is_about(path: str, trip: str, decided: bool = False) -> bool:
     """Whether the report at `path` is the one of that trip, and holds what was decided if that is asked."""
     try:
-        return says(files.read(path).decode(errors="replace"), trip, decided)
+        return is_report_on(files.read(path).decode(errors="replace"), trip, decided)
     except OSError:
         return False
 
 
-def says(text: str, trip: str, decided: bool = False) -> bool:
+def is_report_on(text: str, trip: str, decided: bool = False) -> bool:
     """Whether a report is the one of that trip, and holds what was decided if that is asked.
 
     People write headings of their own into it, so a decision is known by all that `decision` begins with.
@@ -198,7 +198,7 @@ def is_blank(path: str) -> bool:
     except FileNotFoundError:
         return True
     except OSError:
-        return False  # there, and not to be read: whoever writes it next reports that
+        return False  # there, and not readable: the next step that writes it reports that
 
 
 def _quoted(text: str) -> str:

@@ -11,7 +11,7 @@ _BOX = re.compile(r"(\s*[-*+] \[)[ xX](\] )(.*)")
 
 
 def carry_over(before: str, edited: str, renewed: str) -> str:
-    """The renewed report with what somebody added to the earlier one; `before` is that one as liza wrote it."""
+    """The renewed report with what a person added to the earlier one; `before` is that one as liza wrote it."""
     lines = _with_ticks(_lines(edited), renewed.splitlines())  # whose ends stay: two spaces are a line break there
     written = {line for line in (*_lines(before), *_lines(renewed), *_lines("\n".join(lines))) if line}
     anchors: list[str] = []
@@ -33,7 +33,7 @@ def holds(edited: str, before: str) -> bool:
     there, items = set(lines), [box[3] for line in lines if (box := _BOX.fullmatch(line)) is not None]
     for line in filter(None, _lines(before)):
         box = _BOX.fullmatch(line)
-        if line not in there and not (box is not None and any(said.startswith(box[3]) for said in items)):
+        if line not in there and not (box is not None and any(item.startswith(box[3]) for item in items)):
             return False
     return True
 
@@ -75,7 +75,7 @@ def _with_ticks(edited: Sequence[str], renewed: Sequence[str]) -> list[str]:
     lines = []
     for line in renewed:
         box = _BOX.fullmatch(line.rstrip())
-        same = [there for said, there in items if box is not None and said.startswith(box[3])]
+        same = [there for item, there in items if box is not None and item.startswith(box[3])]
         lines.append(same[0] if same else line)
     return lines
 

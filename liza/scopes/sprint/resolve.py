@@ -27,12 +27,12 @@ class Resolution(NamedTuple):
 
     trigger: Mapping[str, Any] | None  # what was resolved; None if nothing was open
     left: checkpoint.Checkpoint | None  # a CHECKPOINT that is still there
-    finished: bool = False  # what an earlier resolution, or somebody by hand, had left undone is done now
-    earlier: Mapping[str, Any] | None = None  # the last decision, where somebody else was faster and this one is none
+    finished: bool = False  # steps left over from an earlier resolution, or from one by hand, are done now
+    earlier: Mapping[str, Any] | None = None  # the last decision, where another one was faster and this one is none
 
 
 def resolve(board: Board, text: str, by: str, now: datetime, *, terminal: bool = True) -> Resolution:
-    """Close the open trip with a text; `Refused` if the text is empty, or nobody has decided.
+    """Close the open trip with a text; `Refused` if the text is empty, or names no person.
 
     Without a terminal it may have been an agent that cleared its environment: that is entered, and alarmed.
     """
@@ -41,7 +41,7 @@ def resolve(board: Board, text: str, by: str, now: datetime, *, terminal: bool =
         raise Refused("a resolution needs a text: what was decided, and where it is written down", hint=hint)
     by = person_name(by)
     if not by:
-        raise Refused("a resolution needs somebody who decided", hint="liza resolve -m '...' --by NAME")
+        raise Refused("a resolution needs the name of the person who decided", hint="liza resolve -m '...' --by NAME")
     tidy(board)
     with suppress(Unreadable):  # in the middle of a save; what is read below, under the lock, decides
         if lost_trigger(board, board.read().data.get("circuit_breaker")) is not None:
@@ -108,14 +108,14 @@ def _enter_lost(board: Board, now: datetime) -> None:
         hint = (
             f"{cause.hint}; then run the same command again" if cause.hint else "fix it and run the same command again"
         )
-        said = f"the decision was not recorded, because the trip cannot be entered: {cause.message}"
-        raise Refused(said, hint=hint, file=cause.file, line=cause.line, column=cause.column) from None
+        text = f"the decision was not recorded, because the trip cannot be entered: {cause.message}"
+        raise Refused(text, hint=hint, file=cause.file, line=cause.line, column=cause.column) from None
 
 
 def _last_decision(board: Board, section: Any) -> Mapping[str, Any] | None:
     """The last trip that is resolved, as the history has it; what its resolution has left undone was interrupted.
 
-    A CHECKPOINT of another trip stays: perhaps an old copy was saved over it, and only a check can tell.
+    A CHECKPOINT of another trip stays: perhaps an old copy was saved over it, and only a check can decide that.
     """
     section = with_kept(board, section)
     for entry in reversed(sections.history_of(section)):
@@ -144,7 +144,7 @@ def _follow_up(board: Board, entry: Mapping[str, Any], now: datetime) -> None:
     attempt(failed, lambda: checkpoint.remove(board.paths.checkpoint, trip))
     log_decision(board, entry, now, failed)
     if failed:
-        said = "the decision is entered, but some follow-up steps failed"
-        first = Problem(said, board.paths.state, hint="fix what follows, then run the same command again")
+        text = "the decision is entered, but some follow-up steps failed"
+        first = Problem(text, board.paths.state, hint="fix what follows, then run the same command again")
         rest = [Problem(each.message, each.file or "", each.line, each.column, each.hint) for each in failed]
-        raise checkpoint.Unfinished(said, file=board.paths.state, problems=[first, *rest])
+        raise checkpoint.Unfinished(text, file=board.paths.state, problems=[first, *rest])

@@ -1,4 +1,4 @@
-"""The `circuit_breaker` section as a value: what it says, and what it is to say after a check, a trip or a resolution.
+"""The `circuit_breaker` section as a value: its fields, and the new ones after a check, a trip or a resolution.
 
 Only decisions; nothing here reads or writes a file. Whatever people put into the section beside our fields stays in it.
 """
@@ -19,7 +19,7 @@ __all__ = [
 Section = dict[str, Any]
 WITHOUT_TERMINAL = "without_terminal"  # a decision that perhaps no person made
 _DECISION = ("resolution", "resolved_at", "resolved_by", WITHOUT_TERMINAL)
-BY_HAND = "by hand"  # as it stands on the blackboard where nobody said who
+BY_HAND = "by hand"  # as resolved_by where the name is unknown
 
 
 def history_of(section: Any) -> list[Any]:
@@ -28,14 +28,14 @@ def history_of(section: Any) -> list[Any]:
 
 
 def knows(section: Any, trip_id: str | None) -> bool:
-    """Whether the history tells of this trip, open or resolved."""
+    """Whether the history has this trip, open or resolved."""
     return trip_id is not None and any(
         isinstance(entry, Mapping) and entry.get("trip_id") == trip_id for entry in history_of(section)
     )
 
 
 def is_resolved(section: Any, trip_id: str | None) -> bool:
-    """Whether somebody has decided on this trip."""
+    """Whether this trip is resolved."""
     return trip_id is not None and any(
         isinstance(entry, Mapping) and entry.get("trip_id") == trip_id and entry.get("resolved_at") is not None
         for entry in history_of(section)
@@ -137,7 +137,7 @@ def resolved(section: Any, text: str, by: str, now: datetime, *, terminal: bool 
     if at is None:
         at = _last(history, lambda entry: entry.get("result") == "TRIGGERED" and same_trip(entry, trigger))
     if at is not None and history[at].get("resolution") not in (None, "", text):
-        decision["resolution"] = f"{history[at]['resolution']}; {text}"  # what somebody entered by hand before
+        decision["resolution"] = f"{history[at]['resolution']}; {text}"  # what was entered by hand before
     if at is None:
         kept = {n: trigger[n] for n in ("timestamp", "pattern", "severity", "trip_id") if trigger.get(n) is not None}
         kept = {"timestamp": format_time(now), "pattern": "unknown", **kept}
@@ -148,13 +148,13 @@ def resolved(section: Any, text: str, by: str, now: datetime, *, terminal: bool 
 
 
 def without_terminal_text(entry: Mapping[str, Any]) -> str:
-    """What an alarm says of a decision that was made without a terminal."""
+    """The text of the alarm about a decision that was made without a terminal."""
     who = f"{entry.get('pattern')} was resolved without a terminal, in the name of {entry.get('resolved_by')}"
     return f"{who}: {entry.get('resolution')}"
 
 
 def completed(section: Any, text: str, by: str) -> tuple[Section, Mapping[str, Any]] | None:
-    """The text for the last trip that somebody closed without one; None if there is no such trip."""
+    """The text for the last trip that was closed without one; None if there is no such trip."""
     history = history_of(section)
     at = _last(history, lambda entry: entry.get("result") == "TRIGGERED" and bool(entry.get("trip_id")))
     if at is None or history[at].get("resolution"):
@@ -187,11 +187,11 @@ def whose(entry: Mapping[str, Any]) -> str:
     name = by if by and by != BY_HAND else None
     if origin_of(entry) is Origin.COMMAND:
         return f"by {name}" if name else BY_HAND
-    return f"edited in, claims {name}" if name else "edited in, names nobody"
+    return f"edited in, claims {name}" if name else "edited in, without a name"
 
 
 def last_decision(section: Any) -> Mapping[str, Any] | None:
-    """The entry of our last trip, if somebody has decided on it and said what."""
+    """The entry of our last trip, if it is resolved with a text."""
     history = history_of(section)
     at = _last(history, lambda entry: entry.get("result") == "TRIGGERED" and bool(entry.get("trip_id")))
     entry = history[at] if at is not None else {}
@@ -236,7 +236,7 @@ def reconcile(section: Any, now: datetime) -> Reconciled:
         by = entry.get("resolved_by") or BY_HAND
         history[index] = {**entry, "resolved_at": format_time(now), "resolved_by": by}
         if not entry.get("resolution"):
-            notes.append(f"{entry.get('pattern')} was resolved by hand, without a text that says how")
+            notes.append(f"{entry.get('pattern')} was resolved by hand, without a text")
     result = {**_plain(section), "history": history} if history != history_of(section) else _plain(section)
     if result.get("status") == "OK" and result.get("current_trigger") is not None:
         result["current_trigger"] = None  # a person set the status, and that was all

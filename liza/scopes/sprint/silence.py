@@ -25,7 +25,7 @@ def add(
 ) -> Done:
     """Put one silence on the blackboard; an empty `match` means all that the rule finds."""
     if not reason.strip():
-        raise Refused("a silence needs a reason", hint="-m 'why nobody needs to be stopped by this'")
+        raise Refused("a silence needs a reason", hint="-m 'why this needs no halt'")
     if length > LONGEST:
         hours = f"{LONGEST.total_seconds() / 3600:g}"
         raise Refused(f"a silence lasts at most {hours} hours", hint=f"--for {hours}h, and decide again then")
@@ -46,8 +46,8 @@ def add(
     record = board.change(append)
     entry = next(read_silences([record]))
     about = ", ".join(f"{name}={value}" for name, value in match.items()) or "all of it"
-    said = f"{record['id']}: {rule} ({about}) until {record['until']}: {reason.strip()}"
-    return Done(entry, _log(board, by, "silenced", said, now))
+    text = f"{record['id']}: {rule} ({about}) until {record['until']}: {reason.strip()}"
+    return Done(entry, _log(board, by, "silenced", text, now))
 
 
 def expire(board: Board, name: str, by: str, now: datetime) -> Done:
@@ -71,7 +71,7 @@ def expire(board: Board, name: str, by: str, now: datetime) -> Done:
 
 
 def _log(board: Board, by: str, action: str, detail: str, now: datetime) -> LizaError | None:
-    """What is on the blackboard is done; if it could not be logged as well, that is told, and is no refusal."""
+    """What is on the blackboard is done; an entry that could not be logged is reported, and is not a refusal."""
     try:
         append_entry(board.paths, {"timestamp": format_time(now), "agent": by, "action": action, "detail": detail})
     except LizaError as error:

@@ -1,6 +1,6 @@
 """A trip: a match put into effect.
 
-The halt comes first and waits for nobody; then the report; then the blackboard, under its lock, which is the commit
+The halt comes first and waits for no lock; then the report; then the blackboard, under its lock, which is the commit
 point; then the log. Each step can be done again without harm under the same trip id, so whatever a crash left undone,
 the next check does.
 """
@@ -59,23 +59,23 @@ def trip_of(
 
 def lost_trigger(board: Board, section: Any) -> dict[str, Any] | None:
     """The trip that halts the agents and is not on the blackboard: it could not be entered, or an older copy was saved
-    over it. Nobody has decided on it, so the next check enters it, under the same id."""
+    over it. It is not resolved, so the next check enters it, under the same id."""
     halt = checkpoint.read(board.paths.checkpoint)
     if halt is None or halt.trip_id is None or sections.knows(section, halt.trip_id):
         return None
-    said = {name: one_line(text, 2000) for name, text in halt.fields.items() if name != "restored"}
+    fields = {name: one_line(text, 2000) for name, text in halt.fields.items() if name != "restored"}
     return {
         "timestamp": halt.time or format_time(halt.since),
-        "pattern": said.pop("pattern", UNKNOWN_PATTERN),
-        "severity": known_severity(said.pop("severity", None)),
+        "pattern": fields.pop("pattern", UNKNOWN_PATTERN),
+        "severity": known_severity(fields.pop("severity", None)),
         "report_file": REPORT_FILE,
         "trip_id": halt.trip_id,
-        **said,
+        **fields,
     }
 
 
 def known_severity(word: object) -> str:
-    """The severity that somebody wrote, if it is one."""
+    """The severity that a person wrote, if it is one."""
     return word if isinstance(word, str) and word in SEVERITIES else DEFAULT_SEVERITY
 
 
@@ -145,7 +145,7 @@ class _Halt:
         if self.failure is None and checkpoint.read(self.path) is None:
             return None
         self.triggers.append(trigger)
-        return caught(lambda: checkpoint.make(self.path, trigger, settled=True))
+        return caught(lambda: checkpoint.make(self.path, trigger, is_committed=True))
 
     def withdraw(self) -> None:
         for each in self.triggers:
@@ -182,7 +182,7 @@ def apply_trip(
     if committed.trip is None:
         halted.withdraw()  # the evidence is gone again
         raise Outdated
-    # What rules found they find again; what a person said may be nowhere if it could not be entered.
+    # What rules found they find again; a person's text may be nowhere if it could not be entered.
     retry = "the same command again" if trip.trigger.get("message") and len(failed) > before else "liza analyze"
     _follow_up(board, committed.trip, now, failed, retry)
     return committed.trip
@@ -239,11 +239,11 @@ class Halted(LizaError, RuntimeError):
     status = "triggered"
 
     def __init__(self, failed: Sequence[LizaError], trigger: Mapping[str, Any], retry: str = "liza analyze") -> None:
-        said = f"{sections.named(trigger)} tripped, but some follow-up steps failed"
+        text = f"{sections.named(trigger)} tripped, but some follow-up steps failed"
         file = failed[0].file or ""
-        first = Problem(said, file, hint=f"fix what follows, then run: {retry}")
+        first = Problem(text, file, hint=f"fix what follows, then run: {retry}")
         rest = [Problem(each.message, each.file or file, each.line, each.column, each.hint) for each in failed]
-        super().__init__(f"{said}: {failed[0].message}", file=file, problems=[first, *rest])
+        super().__init__(f"{text}: {failed[0].message}", file=file, problems=[first, *rest])
         self.trigger = trigger
         self.is_for_the_lock = all(isinstance(each, LockTimeout) for each in failed)
         self.fields = {"trigger": sections.trigger_fields(trigger)}

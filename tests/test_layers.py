@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import liza
@@ -24,6 +25,16 @@ LAYERS = (
     ("clients", "toolerrors", "git", "notify"),
     ("store", "halt", "templates"),
     ("model", "text", "errors"),
+)
+# Inside scopes, in the same order: the engine knows the scopes by its table, and no scope knows another.
+SCOPE_LAYERS = (
+    ("validate", "inbox"),
+    ("sprint",),
+    ("engine",),
+    ("loops", "claims", "slices"),
+    ("change",),
+    ("scope", "evaluator", "kept_snapshot", "rules_file", "payload"),
+    ("records", "gate"),
 )
 # Evaluation: it gets everything as arguments.
 EVALUATES = (
@@ -95,6 +106,25 @@ def test_imports_point_downwards() -> None:
         and depth < mine
     }
     assert upwards == set()
+
+
+def test_imports_inside_scopes_point_downwards() -> None:
+    scopes = {name for name in MODULES if name.startswith("liza.scopes.")}
+    depths = {part: depth for depth, parts in enumerate(SCOPE_LAYERS) for part in parts}
+    assert depths.keys() == {name.split(".")[2] for name in scopes}
+    wrong = {
+        (module, name)
+        for module in scopes
+        for name in scopes.intersection(imports(MODULES[module]))
+        if (mine := module.split(".")[2]) != (other := name.split(".")[2])
+        and (depths[other] < depths[mine] or (depths[other] == depths[mine] and mine in ("loops", "claims", "slices")))
+    }
+    assert wrong == set()
+
+
+def test_scopes_have_no_import_cycle() -> None:
+    scopes = {name for name in MODULES if name.startswith("liza.scopes")}
+    TopologicalSorter({name: scopes.intersection(imports(MODULES[name])) - {name} for name in scopes}).prepare()
 
 
 def test_rules_do_not_import_store() -> None:

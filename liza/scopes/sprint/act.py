@@ -16,7 +16,7 @@ from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.evaluate import Check, evaluate_board, snapshot_of
 from liza.scopes.sprint.follow_up import Trip, is_logged, keep_decision
 from liza.scopes.sprint.origin import origin_of
-from liza.scopes.sprint.trip import Outdated, apply_trip, lost_trigger, trip_of
+from liza.scopes.sprint.trip import Outdated, lost_trigger, put_into_effect, trip_of
 from liza.store import edit
 from liza.store.board import Board
 from liza.store.document import Document
@@ -155,7 +155,7 @@ def _trip(
         snapshot = snapshot_of(board, document, rules)
         return trip_of(board, evaluate(rules, snapshot, now), snapshot, rules, still)
 
-    trip = apply_trip(board, first, now, trip_now)
+    trip = put_into_effect(board, first, now, trip_now)
     if trip.renews:
         return found._replace(snapshot=trip.snapshot, trigger=trip.trigger, tripped=True)
     which = f"{trip.trigger['pattern']}: trip {trip.trigger['trip_id']}"

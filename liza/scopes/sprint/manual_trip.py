@@ -15,7 +15,7 @@ from liza.scopes.sprint.checkpoint import REPORT_FILE
 from liza.scopes.sprint.follow_up import Trip
 from liza.scopes.sprint.manual_status import MANUAL
 from liza.scopes.sprint.open_trip import add_message
-from liza.scopes.sprint.trip import Halted, Outdated, apply_trip, lost_trigger, tidy
+from liza.scopes.sprint.trip import Halted, Outdated, lost_trigger, put_into_effect, tidy
 from liza.store.board import Board
 
 
@@ -48,7 +48,7 @@ def trip(board: Board, text: str, severity: str, now: datetime) -> tuple[dict[st
     }
     made = Trip(trigger, (), snapshot, {})
     try:
-        apply_trip(board, made, now, lambda document: made)
+        put_into_effect(board, made, now, lambda document: made)
     except Outdated:
         return _join(board, text, now) or trigger, False  # another trip was first
     return trigger, True

@@ -18,7 +18,7 @@ from liza.scopes.sprint.checkpoint import REPORT_FILE
 from liza.scopes.sprint.evaluate import Check, evaluate_board, snapshot_of
 from liza.scopes.sprint.follow_up import Trip, archive, attempt, is_replaced, log_trip, write_report
 from liza.scopes.sprint.manual_status import manual_trip, matches_of
-from liza.scopes.sprint.trip import Halted, Outdated, apply_trip, evidence_of, new_records, numbers_of
+from liza.scopes.sprint.trip import Halted, Outdated, evidence_of, new_records, numbers_of, put_into_effect
 from liza.store import edit
 from liza.store.board import Board
 from liza.store.document import Document
@@ -88,7 +88,7 @@ def _accept_manual(board: Board, rules: RuleSet, found: Check, seen: Document, n
         snapshot = snapshot_of(board, document, rules)
         return manual_trip(board, trigger, evaluate(rules, snapshot, now), snapshot, rules, now)
 
-    trip = apply_trip(board, first, now, trip_now)
+    trip = put_into_effect(board, first, now, trip_now)
     note = "a person or another program set the status to TRIGGERED: agents are halted, and the trip is entered"
     return found._replace(snapshot=trip.snapshot, trigger=trip.trigger, tripped=True, notes=(note,))
 
@@ -150,7 +150,7 @@ def _apply_again(board: Board, trip: Trip, now: datetime) -> None:
     is_halted = checkpoint.read(board.paths.checkpoint) is not None
     if not is_halted:
         _require_open(board, trip)  # else it was not removed by hand: a person has decided
-    apply_trip(board, trip, now, lambda document: trip if _is_open(document, trip) else None, halt=not is_halted)
+    put_into_effect(board, trip, now, lambda document: trip if _is_open(document, trip) else None, halt=not is_halted)
 
 
 def _require_open(board: Board, trip: Trip) -> None:

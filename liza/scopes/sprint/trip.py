@@ -7,7 +7,7 @@ the next check does.
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from liza.errors import LizaError, LockTimeout, Refused
 from liza.model import Match, Number, Problem, Record, Snapshot, Verdict, format_time
@@ -24,6 +24,7 @@ from liza.store.board import Board
 from liza.store.document import Document
 from liza.text import one_line
 
+T = TypeVar("T")
 DEFAULT_SEVERITY = "ARCHITECTURE_FLAW"  # where a person names none
 UNKNOWN_PATTERN = "unknown"
 
@@ -128,30 +129,6 @@ class Outdated(Exception):
     """The blackboard changed so that the verdict no longer holds: evaluate it again."""
 
 
-class _Halt:
-    """The CHECKPOINT of a trip. Which trip it is, is certain only under the lock; until then it has the id that this
-    process took it for."""
-
-    def __init__(self, board: Board, trigger: Mapping[str, Any], *, make: bool) -> None:
-        self.path = board.paths.checkpoint
-        self.triggers = [trigger]  # all whose id it has had
-        self.failure = caught(lambda: checkpoint.make(self.path, trigger)) if make else None
-
-    def name(self, trigger: Mapping[str, Any]) -> LizaError | None:
-        """Give it the id and time that are entered; why that failed. Where a person has removed it, nothing is done.
-
-        Under the lock, and not afterwards: a person who has decided by then must not find the agents halted again.
-        """
-        if self.failure is None and checkpoint.read(self.path) is None:
-            return None
-        self.triggers.append(trigger)
-        return caught(lambda: checkpoint.make(self.path, trigger, is_committed=True))
-
-    def withdraw(self) -> None:
-        for each in self.triggers:
-            checkpoint.remove(self.path, str(each["trip_id"]))
-
-
 class _Committed(NamedTuple):
     """What is entered in state.yaml after the commit: this trip, or another one that is open, or neither."""
 
@@ -159,7 +136,7 @@ class _Committed(NamedTuple):
     other: Mapping[str, Any] | None = None
 
 
-def apply_trip(
+def put_into_effect(
     board: Board, trip: Trip, now: datetime, trip_now: Callable[[Document], Trip | None], *, halt: bool = True
 ) -> Trip:
     """Halt, report, commit, follow up: in this order, each repeatable. `Outdated` if nothing is to trip after all.
@@ -168,68 +145,99 @@ def apply_trip(
     trip is for the blackboard as it is by then. A step that fails keeps no later one from being done; `Halted` reports
     all of them at the end.
     """
-    failed: list[LizaError] = []
-    halted = _Halt(board, trip.trigger, make=halt)
-    failed += [halted.failure] if halted.failure is not None else []
-    attempt(failed, lambda: write_report(board, trip))
-    before = len(failed)
-    committed = attempt(
-        failed, lambda: board.change(lambda document: _commit(board, document, trip, trip_now, halted, failed, now))
-    ) or _Committed(trip)  # not entered, but in effect: the next check enters it
+    effect = _Effect(board, trip, now)
+    if halt:
+        effect.halt()
+    effect.attempt(lambda: write_report(board, trip))
+    committed = effect.commit(trip_now)
     if committed.other is not None:
         restore_report(board, committed.other)
         raise Outdated
     if committed.trip is None:
-        halted.withdraw()  # the evidence is gone again
+        effect.withdraw_halt()  # the evidence is gone again
         raise Outdated
-    # What rules found they find again; a person's text may be nowhere if it could not be entered.
-    retry = "the same command again" if trip.trigger.get("message") and len(failed) > before else "liza analyze"
-    _follow_up(board, committed.trip, now, failed, retry)
+    effect.follow_up(committed.trip)
     return committed.trip
 
 
-def _commit(
-    board: Board,
-    document: Document,
-    trip: Trip,
-    trip_now: Callable[[Document], Trip | None],
-    halt: _Halt,
-    failed: list[LizaError],
-    now: datetime,
-) -> tuple[bytes, _Committed]:
-    """The blackboard with the trip entered, once its halt and its report are those of the trip that is entered."""
-    section = sections.reconcile(document.data.get("circuit_breaker"), now).section
-    other = sections.open_trigger(section)
-    if other is not None and not sections.is_entered(section, other):
-        other = None  # a person wrote it, and this trip is that one, put into effect
-    is_another = other is not None and other["trip_id"] != trip.trigger["trip_id"]
-    entered = None if is_another else trip_now(document)
-    if entered is None:
-        # An open trip stays open until a person decides, also one whose evidence is gone by now.
-        if other is not None and (error := halt.name({**trip.trigger, **other})) is not None:
-            failed.append(error)
-        return document.raw, _Committed(None, other)
-    if other is not None and other.get("timestamp"):  # another check was first: it is the same trip, from then on
-        message = {"message": other["message"]} if other.get("message") else {}
-        entered = entered._replace(trigger={**message, **entered.trigger, "timestamp": other["timestamp"]})
-    if (error := halt.name(entered.trigger)) is not None:
-        if halt.failure is not None:
-            # A trip that is entered and has no halt would look as if a person had removed it.
-            hint = "fix the problem with CHECKPOINT, then run: liza analyze"
-            raise Refused("nothing is entered before the agents are halted", hint=hint, file=board.paths.state)
-        failed.append(error)
-    if entered.trigger != trip.trigger:  # no trip is entered that people cannot read about
-        attempt(failed, lambda: write_report(board, entered, instead_of=trip))
-    listed = evidence.kept(board, entered.trigger, entered.evidence)  # its file is there before what names it
-    new = sections.tripped(section, entered.trigger, listed, now)
-    return edit.replace_section(document, "circuit_breaker", new), _Committed(entered)
+class _Effect:
+    """One trip on its way into effect, and the steps that failed.
 
+    Which trip it is, is certain only under the lock; until then CHECKPOINT has the id that this process took it for.
+    """
 
-def _follow_up(board: Board, trip: Trip, now: datetime, failed: list[LizaError], retry: str) -> None:
-    attempt(failed, lambda: archive(board, trip))
-    attempt(failed, lambda: log_trip(board, trip.trigger, now))
-    if failed:
-        raise Halted(failed, trip.trigger, retry)
+    def __init__(self, board: Board, trip: Trip, now: datetime) -> None:
+        self.board, self.trip, self.now = board, trip, now
+        self.failed: list[LizaError] = []
+        self.is_halted = True
+        self.is_entered = True
+        self.triggers = [trip.trigger]  # all whose id CHECKPOINT has had
+
+    def attempt(self, step: Callable[[], T]) -> T | None:
+        return attempt(self.failed, step)
+
+    def halt(self) -> None:
+        known = len(self.failed)
+        self.attempt(lambda: checkpoint.make(self.board.paths.checkpoint, self.trip.trigger))
+        self.is_halted = len(self.failed) == known
+
+    def name_halt(self, trigger: Mapping[str, Any]) -> LizaError | None:
+        """Give CHECKPOINT the id and time that are entered; why that failed. One that a person removed stays away.
+
+        Under the lock, and not afterwards: a person who has decided by then must not find the agents halted again.
+        """
+        path = self.board.paths.checkpoint
+        if self.is_halted and checkpoint.read(path) is None:
+            return None
+        self.triggers.append(trigger)
+        return caught(lambda: checkpoint.make(path, trigger, is_committed=True))
+
+    def withdraw_halt(self) -> None:
+        for each in self.triggers:
+            checkpoint.remove(self.board.paths.checkpoint, str(each["trip_id"]))
+
+    def commit(self, trip_now: Callable[[Document], Trip | None]) -> _Committed:
+        """Enter the trip in state.yaml. Where that fails it is in effect all the same: the next check enters it."""
+        known = len(self.failed)
+        committed = self.attempt(lambda: self.board.change(lambda document: self._entered(document, trip_now)))
+        self.is_entered = len(self.failed) == known
+        return committed or _Committed(self.trip)
+
+    def _entered(self, document: Document, trip_now: Callable[[Document], Trip | None]) -> tuple[bytes, _Committed]:
+        """The blackboard with the trip entered, once its halt and its report are those of the trip that is entered."""
+        section = sections.reconcile(document.data.get("circuit_breaker"), self.now).section
+        other = sections.open_trigger(section)
+        if other is not None and not sections.is_entered(section, other):
+            other = None  # a person wrote it, and this trip is that one, put into effect
+        is_another = other is not None and other["trip_id"] != self.trip.trigger["trip_id"]
+        entered = None if is_another else trip_now(document)
+        if entered is None:
+            # An open trip stays open until a person decides, also one whose evidence is gone by now.
+            if other is not None and (error := self.name_halt({**self.trip.trigger, **other})) is not None:
+                self.failed.append(error)
+            return document.raw, _Committed(None, other)
+        if other is not None and other.get("timestamp"):  # another check was first: it is the same trip, from then on
+            message = {"message": other["message"]} if other.get("message") else {}
+            entered = entered._replace(trigger={**message, **entered.trigger, "timestamp": other["timestamp"]})
+        if (error := self.name_halt(entered.trigger)) is not None:
+            if not self.is_halted:
+                # A trip that is entered and has no halt would look as if a person had removed it.
+                hint = "fix the problem with CHECKPOINT, then run: liza analyze"
+                raise Refused("nothing is entered before the agents are halted", hint=hint, file=self.board.paths.state)
+            self.failed.append(error)
+        if entered.trigger != self.trip.trigger:  # no trip is entered that people cannot read about
+            self.attempt(lambda: write_report(self.board, entered, instead_of=self.trip))
+        listed = evidence.kept(self.board, entered.trigger, entered.evidence)  # its file is there before what names it
+        new = sections.tripped(section, entered.trigger, listed, self.now)
+        return edit.replace_section(document, "circuit_breaker", new), _Committed(entered)
+
+    def follow_up(self, trip: Trip) -> None:
+        self.attempt(lambda: archive(self.board, trip))
+        self.attempt(lambda: log_trip(self.board, trip.trigger, self.now))
+        if self.failed:
+            # What rules found they find again; a person's text may be nowhere if it could not be entered.
+            is_lost = trip.trigger.get("message") and not self.is_entered
+            raise Halted(self.failed, trip.trigger, "the same command again" if is_lost else "liza analyze")
 
 
 class Halted(LizaError, RuntimeError):

@@ -26,11 +26,12 @@ LAYERS = (
     ("store", "halt", "templates"),
     ("model", "text", "errors"),
 )
-# Inside scopes, in the same order: the engine knows the scopes by its table, and no scope knows another.
+# Inside scopes, in the same order: the engine knows the scopes by their rows in the table, and no scope knows another.
 SCOPE_LAYERS = (
     ("validate", "inbox"),
     ("sprint",),
     ("engine",),
+    ("table",),
     ("loops", "claims", "slices"),
     ("change",),
     ("scope", "evaluator", "kept_snapshot", "rules_file", "payload"),

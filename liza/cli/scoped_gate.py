@@ -1,17 +1,25 @@
 """`liza gate` with options: `--root`, or for one claim, slice, loop or stage. The bare form is in `gate.py`."""
 
+from collections.abc import Callable
+from datetime import UTC, datetime
+
 import click
 
 from liza.cli import gate
 from liza.cli.group import common, root_of
+from liza.scopes.table import ROWS
 from liza.text import printable
 
 
+def _scope_options(command: Callable[..., int]) -> Callable[..., int]:
+    """One option for each kind of scope that the engine knows."""
+    for word, what in reversed([each for row in ROWS for each in row.gates.items()]):
+        command = click.option(f"--{word}", metavar="NAME", help=f"Also stop if {what}.")(command)
+    return command
+
+
 @click.command("gate")
-@click.option("--claim", metavar="ID", help="Also stop if this claim is frozen.")
-@click.option("--slice", metavar="ID", help="Also stop if this slice is stopped.")
-@click.option("--loop", metavar="NAME", help="Also stop if this loop is open.")
-@click.option("--stage", metavar="NAME", help="Also stop if this stage is blocked.")
+@_scope_options
 @common
 @click.pass_context
 def command(ctx: click.Context, /, **scopes: str | None) -> int:
@@ -24,8 +32,6 @@ def command(ctx: click.Context, /, **scopes: str | None) -> int:
       liza gate || exit 2
     """
     try:
-        from datetime import UTC, datetime
-
         from liza.scopes.engine import check_gate
 
         answer = check_gate(root_of(ctx), scopes, datetime.now(UTC))

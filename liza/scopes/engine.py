@@ -4,10 +4,10 @@
 written unless something changes, and then only the records that change.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from liza.errors import LizaError, Unreadable
 from liza.halt import halt_reason
@@ -16,6 +16,7 @@ from liza.scopes.change import apply_reconciled, log_events, reconcile_each
 from liza.scopes.gate import Gate
 from liza.scopes.records import named_records
 from liza.scopes.scope import Alarm, Environment, Event, Reconciled, Scope, Sections
+from liza.scopes.table import ROWS
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.inbox import EntryBoard
@@ -24,46 +25,6 @@ from liza.store.log import has_line
 
 if TYPE_CHECKING:
     from liza.rules.evaluate import RuleSet
-
-# --- the table ------------------------------------------------------------------------------------------------------
-
-
-class Row(NamedTuple):
-    """One kind of scope. Its package is loaded only where the blackboard has its section, or a command asks for it."""
-
-    section: str  # of state.yaml, which holds its records
-    stream: str  # under which rules see them
-    gates: tuple[str, ...]  # the words of `liza gate`
-    kinds: tuple[str, ...]  # of the records that wait in the inbox
-    load: Callable[[], Scope[Any]]
-    logged: str | None = None  # the log's action for a trip that must not vanish with its record
-
-
-def _loops() -> Scope[Any]:
-    from liza.scopes.loops.scope import SCOPE
-
-    return SCOPE
-
-
-def _claims() -> Scope[Any]:
-    from liza.scopes.claims.scope import SCOPE
-
-    return SCOPE
-
-
-def _slices() -> Scope[Any]:
-    from liza.scopes.slices.scope import SCOPE
-
-    return SCOPE
-
-
-ROWS = (
-    Row("loops", "iterations", ("loop",), ("iteration",), _loops),
-    Row("claims", "rounds", ("claim", "stage"), ("claim", "round"), _claims, logged="claim_disputed"),
-    Row("slices", "attempts", ("slice",), ("attempts", "start", "arch_stop", "justification"), _slices),
-)
-SECTIONS = tuple(row.section for row in ROWS)
-
 
 # --- evaluating -----------------------------------------------------------------------------------------------------
 

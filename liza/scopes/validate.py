@@ -11,8 +11,9 @@ from liza.schema import log as log_schema
 from liza.schema import state
 from liza.schema.snapshot import locate_faults, take_snapshot
 from liza.scopes import inbox
-from liza.scopes.engine import SECTIONS, faults, missing
+from liza.scopes.engine import faults, missing
 from liza.scopes.rules_file import notify_problems, read_rules
+from liza.scopes.table import SECTIONS
 from liza.store.board import Board
 from liza.store.document import Document, parse, parse_log
 from liza.store.versions import read_stable

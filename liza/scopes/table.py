@@ -1,0 +1,53 @@
+"""The scopes that there are: one row each. `engine.py` does the rest for all of them.
+
+It imports nothing heavy: `liza gate --help` and shell completion read it, and a scope is loaded only by its row.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from liza.scopes.scope import Scope
+
+
+class Row(NamedTuple):
+    """One kind of scope. Its package is loaded only where the blackboard has its section, or a command asks for it."""
+
+    section: str  # of state.yaml, which holds its records
+    stream: str  # under which rules see them
+    gates: Mapping[str, str]  # the options of `liza gate`, and what each stops at
+    kinds: tuple[str, ...]  # of the records that wait in the inbox
+    load: Callable[[], "Scope[Any]"]
+    logged: str | None = None  # the log's action for a trip that must not vanish with its record
+
+
+def _loops() -> "Scope[Any]":
+    from liza.scopes.loops.scope import SCOPE
+
+    return SCOPE
+
+
+def _claims() -> "Scope[Any]":
+    from liza.scopes.claims.scope import SCOPE
+
+    return SCOPE
+
+
+def _slices() -> "Scope[Any]":
+    from liza.scopes.slices.scope import SCOPE
+
+    return SCOPE
+
+
+ROWS = (
+    Row("loops", "iterations", {"loop": "this loop is open"}, ("iteration",), _loops),
+    Row(
+        "claims", "rounds", {"claim": "this claim is frozen", "stage": "this stage is blocked"}, ("claim", "round"),
+        _claims, logged="claim_disputed",
+    ),
+    Row(
+        "slices", "attempts", {"slice": "this slice is stopped"}, ("attempts", "start", "arch_stop", "justification"),
+        _slices,
+    ),
+)  # fmt: skip
+SECTIONS = tuple(row.section for row in ROWS)

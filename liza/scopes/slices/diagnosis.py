@@ -161,4 +161,4 @@ def unknown_keys(answer: Mapping[str, Any]) -> Iterator[str]:
     for name in answer:
         if name not in _KNOWN:
             meant = closest_match(name, FIELDS)
-            yield f"unknown field {value_text(name)}" + (f": did you mean {meant}?" if meant else "")
+            yield f"{value_text(name)} is not a field of the report" + (f": did you mean {meant}?" if meant else "")

@@ -199,7 +199,7 @@ def test_ledger_keeps_dispute_with_edited_status(lab: Claims, tmp_path: Path) ->
     (tmp_path / "LEDGER.md").write_text(ledger_of(lab))
     other = Claims(tmp_path / "other")
     ran = other.claim("import", str(tmp_path / "LEDGER.md"))
-    assert "its tag says DISPUTED: that is what counts" in ran.err
+    assert "its tag is DISPUTED: the tag counts" in ran.err
     assert other.at()["status"] == "DISPUTED"
 
 

@@ -88,10 +88,13 @@ FAULTS = {
     "no id": ("- {text: x}", "has no id"),
     "the same id twice": ("- {id: a, text: x}\n- {id: a, text: y}", "also that of an earlier claim"),
     "a round that is none": ("- {id: a, text: x, rounds: [yes]}", "a round with fields is expected"),
-    "an objection that is a mapping": ("- {id: a, text: x, rounds: [{objection: {b: c}}]}", "objection is a mapping"),
+    "an objection that is a mapping": (
+        "- {id: a, text: x, rounds: [{objection: {b: c}}]}",
+        "objection: expected a text, got a mapping",
+    ),
     "objections that are no list": ("- {id: a, text: x, rounds: [{objections: b}]}", "objections is not a list"),
-    "no text": ("- {id: a}", "it has no text"),
-    "an unknown dependency": ("- {id: aa1, text: x, depends_on: aa2}", "which is no claim here"),
+    "no text": ("- {id: a}", "has no text"),
+    "an unknown dependency": ("- {id: aa1, text: x, depends_on: aa2}", "which is not a claim here"),
 }
 
 

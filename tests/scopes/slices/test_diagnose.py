@@ -100,7 +100,7 @@ def test_all_missing_fields_are_named_at_once(stopped: Slices) -> None:
 def test_empty_field_needs_a_reason(stopped: Slices, nothing: str) -> None:
     answer: dict[str, Any] = {**ANSWER, "best_hypothesis": nothing}
     ran = diagnose(stopped, answer)
-    assert (ran.code, "best_hypothesis is empty, and nothing under not_applicable" in ran.err) == (1, True)
+    assert (ran.code, "best_hypothesis is empty, and not_applicable" in ran.err) == (1, True)
     reasons = {"not_applicable": {"best_hypothesis": nothing}}
     assert diagnose(stopped, {**answer, **reasons}).code == 1
     reasons = {"not_applicable": {"best_hypothesis": "the logs of the database are gone"}}
@@ -220,5 +220,5 @@ def test_own_template_is_used_unless_it_drops_a_field(slices: Slices, tmp_path: 
         (tmp_path / "diagnostic.yaml").write_text(bad)
         file.unlink()
         slices.does("fail a")
-        assert "could not be used, so this is the shipped one" in file.read_text()
+        assert "so this is the shipped one" in file.read_text()
         assert slices.report("a")["test_name"] == "a"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from liza.model import MAPPINGS, format_time
+from liza.model import MAPPINGS, format_time, parse_time
 from liza.scopes.claims.derived import baseline
 from liza.scopes.claims.fields import (
     DISPUTED,
@@ -211,9 +211,13 @@ def is_due(claim: Mapping[str, Any], trigger: str) -> bool:
 
 def awaits_review(claim: Mapping[str, Any]) -> bool:
     """Whether new data ended the last dispute and nothing was reviewed or tested since."""
-    last = [entry for _, entry in disputes_of(claim)][-1:]
-    by_data = any(NEW_DATA in (each.get("resolution"), each.get("trigger")) for each in last)
-    return by_data and not mappings_in(claim.get("rounds"))
+    last: Mapping[str, Any] = next((entry for _, entry in reversed(disputes_of(claim))), {})
+    if NEW_DATA not in (last.get("resolution"), last.get("trigger")):
+        return False
+    # A round that waited in the inbox may be entered now although it was made while the claim was frozen.
+    ended = parse_time(last.get("resolved_at"))
+    made = [parse_time(each.get("timestamp")) for each in mappings_in(claim.get("rounds"))]
+    return not any(ended is None or each is None or each >= ended for each in made)
 
 
 def mark_stage_transition(name: str, claim: Mapping[str, Any], stage: str, now: datetime) -> Outcome:

@@ -1,5 +1,7 @@
 """The three ways out of a dispute: each needs its reason, is logged, and is kept in the claim's history."""
 
+from datetime import timedelta
+
 import pytest
 
 from tests.scopes.claims.run import HARNESS, Claims, frozen_part, json_of
@@ -333,6 +335,19 @@ def test_after_new_data_promotion_needs_a_review(lab: Claims, way: str, review: 
     ran = lab.claim("promote", "C-001")
     assert (ran.code, "liza claim round C-001" in ran.err, lab.text) == (1, True, before)
     assert lab.round(HARNESS, words=review).code == 0
+    assert lab.claim("promote", "C-001").code == 0
+
+
+def test_round_made_before_the_new_data_is_no_review(lab: Claims) -> None:
+    """A round that waited in the inbox is entered under the time at which it was made."""
+    lab.dispute()
+    made = lab.now - timedelta(minutes=2)
+    assert lab.claim("resolve", "C-001", "--new-data", "gc.tsv").code == 0
+    resolved, lab.now = lab.now, made
+    assert lab.round(HARNESS).code == 0
+    lab.now = resolved
+    assert lab.claim("promote", "C-001").code == 1
+    assert lab.round(HARNESS).code == 0
     assert lab.claim("promote", "C-001").code == 0
 
 

@@ -90,7 +90,7 @@ class Table:
     """Rows with the same kind of ratio."""
 
     title: str
-    ratio: str  # what is divided by what
+    ratio: str  # numerator / denominator
     rows: Sequence[Row]
     note: str = ""
 

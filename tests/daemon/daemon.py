@@ -18,7 +18,7 @@ from tests.daemon.writers import save, text_of
 from tests.scopes.sprint.run import Board, Ran, record, served
 from tests.served import Started, server
 
-PATIENCE = 20.0  # seconds; only a test that fails waits so long
+PATIENCE = 20.0  # seconds; only a failing test waits so long
 TICK = 0.05
 
 # The list is the last section, so that a shell script can append to it. Nothing in it is worth an alarm.
@@ -171,7 +171,7 @@ class Daemon:
         return self.process.pid
 
     def _read(self, seconds: float) -> bool:
-        """Take in what has been printed; False once nothing more can come."""
+        """Read more output; False at its end."""
         assert self.process.stdout is not None
         if self.process.stdout.closed:
             return False

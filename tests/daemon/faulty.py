@@ -24,7 +24,7 @@ def no_start() -> None:
     def start(_: BaseObserver) -> None:
         raise OSError(errno.ENOSPC, "inotify watch limit reached")
 
-    setattr(BaseObserver, "start", start)  # noqa: B010 - a plain assignment is no method to mypy
+    setattr(BaseObserver, "start", start)  # noqa: B010 - mypy refuses a plain assignment
 
 
 def dying_thread(number: int) -> None:

@@ -29,7 +29,7 @@ def webhook(*answers: int, location: str = "") -> Iterator[Hooks]:
     codes = list(answers or (204,))
 
     class Handler(BaseHTTPRequestHandler):
-        """Takes what is posted."""
+        """Stores posted bodies."""
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

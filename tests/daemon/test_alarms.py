@@ -22,7 +22,7 @@ def alarms(board: Watched) -> list[str]:
 
 
 def aged(path: Path, **span: float) -> None:
-    """As if it had been written so long ago."""
+    """Set its time back by so much."""
     moment = time.time() - timedelta(**span).total_seconds()
     os.utime(path, (moment, moment), follow_symlinks=False)
 

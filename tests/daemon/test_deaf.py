@@ -1,4 +1,4 @@
-"""Without inotify events the agents are halted within two ticks all the same, and the status says why."""
+"""Without inotify events the agents are still halted within two ticks, and the status says why."""
 
 import itertools
 import os
@@ -204,7 +204,7 @@ def test_signal_is_handled_at_any_moment_of_the_wait(board: Watched) -> None:
 
 
 def flood(board: Watched) -> None:
-    """More events than the queue of the kernel takes, about files that the daemon does not look at."""
+    """More events than the queue of the kernel takes, about files that the daemon ignores."""
     names = [board.folder / name for name in ("one", "other")]
     for path in names:
         path.touch()

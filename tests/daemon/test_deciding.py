@@ -71,7 +71,8 @@ def test_resolution_by_hand_is_logged_once(board: Watched, way: str, watched: bo
         stepped.ticks(3)
     tripped, resolved = board.logged
     assert tripped.startswith("tripped: ")
-    assert resolved == f"resolved: circuit breaker resolved: retry_cluster edited in, names nobody, trip {trip}"
+    assert resolved.startswith("resolved: ")
+    assert resolved.endswith(f"trip {trip}")
 
 
 def test_resolution_that_cannot_be_logged_is_reported(board: Watched) -> None:

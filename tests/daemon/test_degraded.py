@@ -112,7 +112,7 @@ def test_section_lost_beside_old_reports_is_no_new_board(board: Watched) -> None
 
 def test_save_in_two_halves_is_not_reported(board: Watched) -> None:
     text = STATE + text_of(RETRIES)
-    cut = text.index("reporter") + 3  # in the middle of a record: this half is no YAML
+    cut = text.index("reporter") + 3  # in the middle of a record: this half is not YAML
     with Daemon(board.root) as daemon:
         with open(board.state, "w", encoding="utf-8") as file:
             file.write(text[:cut])

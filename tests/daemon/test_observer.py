@@ -43,7 +43,7 @@ CHECKS = pytest.mark.parametrize("check", [check_once, check_by_daemon])
 
 @pytest.fixture
 def board(tmp_path: Path) -> Watched:
-    """A project with code and specs in it, on whose blackboard a pattern matches."""
+    """A project with code and specs, and a pattern that matches on its blackboard."""
     text = STATE.replace("anomalies:", "# behind the section\nanomalies:")
     board = Watched(tmp_path / "project", text, RULES)
     board.report_anomalies(*RETRIES)

@@ -141,5 +141,5 @@ def test_version_displaced_by_an_interrupted_write_is_kept_and_reported(board: W
     with Daemon(board.root, wait="") as daemon:
         alarm = daemon.wait_for("alarm", "a version of state.yaml that another program wrote was kept in ")
         assert Path(alarm.split()[-1]).read_text() == "theirs: 1\n"
-        assert daemon.stop() == 0  # killed, it may leave a draft of its own
+        assert daemon.stop() == 0  # killed, it may leave a draft
     assert board.leftovers() == []

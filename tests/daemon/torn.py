@@ -109,7 +109,7 @@ class Onlooker:
         return halfway, self.look()
 
     def passing_back(self, at: int) -> Seen:
-        """The old text is written again, by a writer that goes on while the daemon waits for quiet."""
+        """The old text is written again, by a writer that continues while the daemon waits for quiet."""
         writer = Writer(self.board.state, self.made._replace(old=self.made.new, new=self.made.old), at)
         try:
             self.clock.begin(writer.finish)

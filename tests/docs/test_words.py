@@ -38,7 +38,7 @@ def yaml(text: str) -> list[str]:
 
 
 def named(*words: str) -> click.Command:
-    """A command as it is called."""
+    """The command with this name."""
     command: click.Command = liza
     context = click.Context(command)
     for word in words:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self
 
-_PATIENCE = 60  # seconds; only a test that fails waits so long
+_PATIENCE = 60  # seconds; only a failing test waits so long
 
 
 class Child:
@@ -66,7 +66,7 @@ def _run(work: Callable[[], Any], answer: int) -> None:
         with open(answer, "wb") as pipe:
             pipe.write(outcome)
         code = 0
-    except BaseException:  # noqa: BLE001 - a forked child must never go on into the test runner
+    except BaseException:  # noqa: BLE001 - a forked child must never return into the test runner
         traceback.print_exc()
         sys.stderr.flush()
     finally:

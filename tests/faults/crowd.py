@@ -79,7 +79,7 @@ def write_state(paths: Paths, crowd: Crowd, deaths: int = 0) -> list[str]:
 
 
 def _doomed(paths: Paths, name: str, at_least: int) -> int:
-    """A writer that is killed after so many records or a few more; how many were acknowledged."""
+    """A writer that is killed after at least that many records; returns the number acknowledged."""
     done = Shared()
     with Signal() as written:
 

@@ -52,7 +52,7 @@ def at_the_message(doom: Doom) -> None:
         if doom.moment == "sent":
             doom.die("the message")
 
-    setattr(Webhook, "send", doomed)  # noqa: B010 - a plain assignment is no method to mypy
+    setattr(Webhook, "send", doomed)  # noqa: B010 - mypy refuses a plain assignment
 
 
 if __name__ == "__main__":

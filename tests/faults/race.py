@@ -60,7 +60,7 @@ class Outcome:
     versions: int
     written: list[Written]
     attempts: int
-    seen_by_rival: list[tuple[int, Version]]  # its newest version before, and what it took out
+    seen_by_rival: list[tuple[int, Version]]  # its newest version before, and the one it displaced
     thrown_away: list[str]
     final: Version
 
@@ -106,7 +106,7 @@ class _Shared:
 
 
 def run(paths: Paths, versions: int, seed: int, variant: "Variant") -> Outcome:
-    """Race `versions` saves of the rival against appends that go on until it has finished."""
+    """Race `versions` saves of the rival against appends until it has finished."""
     shared = _Shared()
     with ExitStack() as stack:
         liza = stack.enter_context(Child(lambda: _append(paths, versions, shared, variant)))
@@ -148,7 +148,7 @@ def aim(attempts: Counter, chance: random.Random) -> None:
 
 
 def _append(paths: Paths, versions: int, shared: _Shared, variant: "Variant") -> tuple[int, list[Written], list[str]]:
-    """liza: one append after the other, each with a number of its own for every attempt."""
+    """liza: one append after the other, each attempt with its own number."""
     board = Board(paths)
     attempts = 0
     base = 0

@@ -49,7 +49,7 @@ RESOLVE = ("resolve", "-m", "ADR-003 created", "--by", "alice", *LATER)
 CLAIMS = "claims:\n  C-1: {text: it holds}\n"
 
 _MAKING = {"open to write", "write", "fsync", "rename", "link", "exchange", "mkdir", "makedirs"}
-# Which steps fail for which reason; and all of them from the first one on, as it is with real disks.
+# Which steps fail for which reason; and all of them from the first one on, as with real disks.
 REASONS: dict[int, set[str]] = {
     errno.ENOSPC: _MAKING,
     errno.EROFS: {*_MAKING, "unlink", "utime", "fchmod", "replace"} - {"write", "fsync"},

@@ -58,7 +58,7 @@ def violation(write: Write, paths: Paths, around: steps.Around, new: bytes) -> s
             return f"something was written in spite of: {error.message}"
         if boards.leftovers(paths):
             return f"left behind: {boards.leftovers(paths)}"
-    except Exception as error:  # noqa: BLE001 - each is a bug, and all of them are to be seen at once
+    except Exception as error:  # noqa: BLE001 - each is a bug, and all are reported at once
         return f"it ended with {error!r}"
     else:
         if content(paths, write) != new:
@@ -98,7 +98,7 @@ def test_failure_while_a_write_is_undone_loses_no_save(tmp_path: Path, code: int
                 add(paths, "harmed")
         except LizaError:
             pass
-        except Exception as error:  # noqa: BLE001 - each is a bug, and all of them are to be seen at once
+        except Exception as error:  # noqa: BLE001 - each is a bug, and all are reported at once
             wrong.append(f"{steps_after[-1].name} (step {number} after the save): it ended with {error!r}")
         if number > len(steps_after):
             break
@@ -130,7 +130,7 @@ def _failing_after_a_save(paths: Paths, theirs: str, number: int, code: int) -> 
 
 
 def disk_that_fills_up(step: steps.Step, call: Callable[[], Any]) -> Any:
-    """There is room for half of what is written, then for nothing."""
+    """There is room for half of a write, then for nothing."""
     if step.name != "write":
         return call()
     fd, data = step.arguments

@@ -70,7 +70,7 @@ Make = Callable[..., None]
 
 
 def recorded(paths: Paths) -> dict[Make, int]:
-    """How many records of each kind are on the blackboard, apart from what was there at first."""
+    """How many records of each kind are on the blackboard, apart from the initial ones."""
     data = parse(Path(paths.state).read_bytes(), paths.state).data
     return {
         an_anomaly: len(boards.anomalies(paths)) - 1,

@@ -85,7 +85,7 @@ def with_save(text: str, number: int) -> str:
 
 
 def test_saves_of_a_busy_program_are_on_the_board_or_kept(tmp_path: Path) -> None:
-    """It saves as fast as it can, each time on what it has read. What liza wrote between the two it overwrites: that is
+    """It saves as fast as it can, each time on the version it has read. It overwrites liza's writes in between: that is
     its own doing, and counts for nothing here."""
     paths = boards.make(tmp_path)
     saved, attempts = Counter(), Counter()

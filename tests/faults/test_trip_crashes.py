@@ -47,7 +47,7 @@ def _more_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def killed(board: Board, arguments: tuple[str, ...], is_it: Callable[[steps.Step], bool]) -> str | None:
-    """The step at which the command was killed; None if it came to its end, so that there is no such step."""
+    """The step at which the command was killed; None if it ended before such a step."""
     epitaph = board.root / "died"
 
     def around(step: steps.Step, call: Callable[[], Any]) -> Any:

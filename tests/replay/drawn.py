@@ -81,7 +81,7 @@ def tag(element: Element) -> str:
 
 
 def words(element: Element) -> str:
-    """What a text shows: not what it says when hovered."""
+    """The visible words of a text, without its hover text."""
     hover = {id(each) for each in element.iter() if tag(each) == "title"}
     shown = "" if id(element) in hover else element.text or ""
     return shown + "".join(words(each) + (each.tail or "") for each in element)

@@ -283,7 +283,7 @@ WHILE_OPEN = {
         [record(1), record(2), record(3), record(4), _sprint(10, 10), resolve(20), _sprint(25, 0)],
         ["12:02"],
     ),
-    "nothing is judged at the moment of the resolution": (
+    "no evaluation at the moment of the resolution": (
         rules("count(type=a) = 2", window="10m"),
         [record(0), record(0), _BARE, _BARE, resolve(11)],
         ["12:00", "12:11"],

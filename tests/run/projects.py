@@ -1,4 +1,4 @@
-"""A project with a repository, a blackboard and a scripted agent, and `liza run` in it as a process of its own."""
+"""A project with a repository, a blackboard and a scripted agent, and `liza run` in it as a separate process."""
 
 import json
 import signal
@@ -76,7 +76,7 @@ class Project:
         return ("--", "sh", str(self.agent))
 
     def run(self, *options: str, **env: str) -> Result:
-        """`liza run` until it ends by itself."""
+        """`liza run` to its end."""
         return self.liza("run", "--loop", "l", *options, *self.words, **env)
 
     def liza(self, *words: str, **env: str) -> Result:

@@ -13,7 +13,7 @@ NOW = datetime(2025, 1, 18, 12, 0, tzinfo=UTC)
 
 
 class StartedSlice:
-    """A slice that starts in a work tree as it is now."""
+    """A slice that starts in the present state of a work tree."""
 
     def __init__(self, folder: Path, name: str = "S-1") -> None:
         self.folder = folder
@@ -55,7 +55,7 @@ def files(folder: Path) -> dict[bytes, tuple[str, bytes]]:
 
 
 def state(folder: Path) -> dict[str, Any]:
-    """All that a rollback restores: the files, what is staged, the branch and where it is."""
+    """Everything that a rollback restores: the files, the index, the branch and its commit."""
     return {
         "files": {path: each for path, each in files(folder).items() if b".liza" not in path.split(b"/")},
         "status": [line for line in git(folder, "status", "--porcelain", "-z").split("\0") if ".liza" not in line],

@@ -17,7 +17,7 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
 
 
 class Terminal:
-    """`liza` on a terminal of its own, in a session of its own, as a shell starts it."""
+    """`liza` on its own terminal and in its own session, as a shell starts it."""
 
     def __init__(self, folder: Path, *words: str, **env: str) -> None:
         self.raw = b""

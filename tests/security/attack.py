@@ -35,7 +35,7 @@ os.write(pipe, f"{os.waitstatus_to_exitcode(status)} {usage.ru_maxrss}".encode()
 
 
 class Ran(NamedTuple):
-    """How one command ended, what it printed and what it cost."""
+    """The exit, output and cost of one command."""
 
     code: int  # negative: the signal that ended it
     out: str
@@ -45,7 +45,7 @@ class Ran(NamedTuple):
 
 
 class Attack:
-    """The folder of a project whose blackboard an agent writes to, and outside it a place that must not change."""
+    """A project whose blackboard an agent writes, and a folder outside that must not change."""
 
     def __init__(self, folder: Path) -> None:
         self.project = folder / "project"

@@ -18,7 +18,7 @@ def _record(number: int, text: str, kind: str = "retry_loop", field: str = "erro
 
 
 def _texts(make: Callable[[int], str], kind: str = "retry_loop", field: str = "error_pattern") -> str:
-    """As many records as fit, each with a text of its own."""
+    """As many records as fit, each with its own text."""
     size = len(_record(0, make(0), kind, field).encode())
     return HEAD + "".join(_record(n, make(n), kind, field) for n in range(min(RECORDS, BYTES // size)))
 

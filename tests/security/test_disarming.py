@@ -1,4 +1,4 @@
-"""An agent tries to disarm the breaker: each attempt halts all the same, or is an alarm that stays."""
+"""An agent tries to disarm the breaker: each attempt still halts, or is a lasting alarm."""
 
 import json
 import re

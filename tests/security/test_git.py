@@ -146,7 +146,7 @@ def test_rollback_works_in_a_linked_work_tree(attack: Attack) -> None:
 
 
 def _pointers(project: Path) -> str:
-    """A filter as git-lfs is one: what is committed is not what is in the work tree."""
+    """A filter like git-lfs: the committed content differs from the work tree."""
     git(project, "config", "filter.big.clean", "tr a-z A-Z")
     git(project, "config", "filter.big.smudge", "tr A-Z a-z")
     (project / ".gitattributes").write_text("*.bin filter=big\n")

@@ -197,7 +197,7 @@ REPLACED: dict[str, tuple[str, Any, str]] = {
         "circuit_breaker:\r\n  status: OK\r\n  history: []\r\nb: 2\r\n",
     ),
     "an alias gives way, its anchor stays": ("a: &x OK\ncircuit_breaker: *x\n", "x", "a: &x OK\ncircuit_breaker: x\n"),
-    "an anchor that nobody uses": (
+    "an unused anchor": (
         "circuit_breaker:\n  status: &x OK\nb: 2\n", {"status": "x"}, "circuit_breaker:\n  status: x\nb: 2\n",
     ),
     "equal to what is there": (

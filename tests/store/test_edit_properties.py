@@ -1,4 +1,4 @@
-"""After any write, every byte outside the written span is the same, and both parsers read what was meant."""
+"""After any write, every byte outside the written span is the same, and both parsers read the intended value."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def read(text: str) -> Document:
 
 
 def check(document: Document, name: str, meant: Any, new: bytes) -> None:
-    """The new bytes say what was meant, and differ from the old ones only inside the section."""
+    """The new bytes have the intended value, and differ from the old ones only inside the section."""
     whole = {**document.data, name: meant}
     assert identical(parse(new, "state.yaml").data, whole)
     assert identical(ruamel_value(new), whole)

@@ -133,7 +133,7 @@ def test_value_without_a_yaml_form_is_refused(tmp_path: Path, text: bytes, value
     assert "value cannot be written as YAML" in error.message, "the value is at fault, not the file"
 
 
-# The changed section is checked by itself, so these look at the sections around it.
+# The changed section is checked by itself, so these check the sections around it.
 AROUND: dict[str, tuple[str, Edit]] = {
     "an anchored section grows, and another section is its alias": ("anomalies: &x\n- id: a\nb: *x\n", append),
     "the same in brackets": ("anomalies: &x [1]\nb: *x\n", append),

@@ -35,7 +35,7 @@ SOURCES = sorted(
 
 
 def as_tools_print(path: str) -> Iterator[str]:
-    """A file as it is, with the numbers of its lines, and as grep finds it."""
+    """A file unchanged, with line numbers, and as grep prints it."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     yield text

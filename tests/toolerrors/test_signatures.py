@@ -54,7 +54,7 @@ def test_many_samples_have_line_numbers() -> None:
     assert len(_MOVABLE) >= 120
 
 
-# Of each pair the errors look alike, and similar() has to keep them apart by itself.
+# The errors of each pair look alike; similar() has to keep them apart.
 APART = (
     ("http-404", "http-500"),
     ("agent-api-overloaded", "agent-api-500"),

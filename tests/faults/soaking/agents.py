@@ -91,7 +91,7 @@ class Written(NamedTuple):
 
 
 def chatter(root: Path, name: str, chance: random.Random, stop: Counter) -> Written:
-    """An agent whose reports mean nothing to any rule."""
+    """An agent whose reports match no rule."""
     anomalies = entries = 0
     while not stop.value:
         if chance.random() < 0.6:

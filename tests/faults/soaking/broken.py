@@ -148,7 +148,7 @@ def _expect_kept(ordeal: Ordeal, text: str) -> None:
 
 
 def half_an_entry_in_the_log(ordeal: Ordeal) -> None:
-    """The log ends in the middle of a word: a trip is made all the same, and logged when the log is whole again."""
+    """The log ends in the middle of a word: a trip is made nevertheless, and logged when the log is whole again."""
     log, before = ordeal.board.log, ordeal.board.log.read_bytes()
     half = b'- {"timestamp": "2025-01-18T12:00:00Z", "agent": "coder-'
     with log.open("ab") as file:

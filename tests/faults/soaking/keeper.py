@@ -25,7 +25,7 @@ LIZA = (str(BIN / "liza"),)
 # Files that an idle daemon has open: three streams, its lock, and for inotify a descriptor and a pipe. Its
 # threads are itself, three of the observer's, and one for each notification target.
 REST = (7, 5)
-_WARM = 1.0  # seconds after which a daemon has imported what it needs
+_WARM = 1.0  # seconds after which a daemon has imported its modules
 _LOOK = 0.1  # seconds between two samples
 _PR_SET_PDEATHSIG = 1
 

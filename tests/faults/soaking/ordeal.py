@@ -33,7 +33,7 @@ class Ordeal:
         self.fault = "at the beginning"
         self.trips = 0
         self.notes = 0
-        self.is_open = False  # whether the agents are to be halted
+        self.is_open = False  # whether the agents must be halted
         self.is_away = False  # whether the folder is, and CHECKPOINT with it
 
     # --- other programs ---

@@ -17,7 +17,7 @@ from liza.store.document import Document
 from liza.store.paths import Paths
 from tests.rules.boards import NOW
 from tests.rules.test_memo import OWN
-from tests.store.test_following import edited, outcome
+from tests.store.test_follow import edited, outcome
 
 HEAD = """\
 version: 1

@@ -15,7 +15,7 @@ import pytest
 from liza.doctor.finding import Level
 from tests.cli.run import LIZA
 from tests.daemon.daemon import Daemon, Watched, until
-from tests.daemon.test_deaf import without_instances
+from tests.daemon.test_inotify import without_instances
 from tests.doctor.findings import found, is_well, wrong
 
 

@@ -112,7 +112,7 @@ def test_resolution_by_status_only_is_reported_with_an_alarm(board: Watched) -> 
         board.checkpoint.unlink()
         board.edit("status: TRIGGERED", "status: OK")
         daemon.wait_for("resolved")
-        assert "without a text that says how" in daemon.wait_for("alarm")
+        daemon.wait_for("alarm", "resolved by hand")
         board.beats(3)
         assert not board.checkpoint.exists()
         assert len(daemon.reported("tripped")) == 1

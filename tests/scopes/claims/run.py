@@ -8,53 +8,25 @@ import shlex
 import sys
 from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 from unittest.mock import patch
 
 from liza.cli.main import run as liza
+from tests.scopes.board import ScopeBoard
 from tests.scopes.sprint.run import BUG, Ran, controls
 from tests.store.oracle import libyaml_value
 
-START = datetime(2025, 1, 18, 12, 0, tzinfo=UTC)
-HEAD = """\
-# a lab's board
-version: 1
-tasks:
-  - {id: task-1,   status: CLAIMED}  # stays as it is
-anomalies: []
-remarks: >-
-  folded   text
-"""
 # The example of the protocol.
 HARNESS = "You must run confounder harness for GC content bias"
 IMPOSSIBLE = "Dataset lacks GC annotation — test is impossible with available data"
 
 
-class Claims:
-    """One blackboard, and a clock that advances by a minute with every command."""
-
+class Claims(ScopeBoard):
     def __init__(self, root: Path, text: str = "") -> None:
-        self.root = root
-        self.folder = root / ".liza"
-        self.folder.mkdir(parents=True)
-        self.state = self.folder / "state.yaml"
-        self.rules = self.folder / "rules.yaml"
-        self.log = self.folder / "log.yaml"
+        super().__init__(root, text)
         self.alerts = self.folder / "alerts.log"
         self.checkpoint = self.folder / "CHECKPOINT"
-        self.now = START
-        self.write(HEAD + text)
-
-    def write(self, text: str) -> None:
-        """A person writes the file, old enough to be read at once."""
-        self.state.write_text(text, encoding="utf-8")
-        os.utime(self.state, (1_000_000_000, 1_000_000_000))
-
-    def write_rules(self, text: str) -> None:
-        self.rules.write_text(text)
-        os.utime(self.rules, (1_000_000_000, 1_000_000_000))
 
     def edit(self, old: str, new: str) -> None:
         """Change one place by hand."""
@@ -94,8 +66,7 @@ class Claims:
 
     def run_now(self, *words: str, stdin: bytes = b"") -> Ran:
         """A command that takes `--now`, a minute after the last one."""
-        self.now += timedelta(minutes=1)
-        return self.run(*words, "--now", f"{self.now:%Y-%m-%dT%H:%M:%SZ}", stdin=stdin)
+        return self.run(*words, *self.tick(), stdin=stdin)
 
     def claim(self, verb: str, *words: str, stdin: bytes = b"") -> Ran:
         return self.run_now("claim", verb, *words, stdin=stdin)
@@ -139,15 +110,6 @@ class Claims:
     def disputes(self, name: str = "C-001") -> list[dict[str, Any]]:
         """All disputes of a claim, oldest first."""
         return [each for each in self.at(name).get("history", []) if each["event"] == "disputed"]
-
-    @property
-    def logged(self) -> list[tuple[str, str]]:
-        entries = libyaml_value(self.log.read_bytes()) if self.log.exists() else []
-        return [(entry["action"], entry["detail"]) for entry in entries or []]
-
-    @property
-    def actions(self) -> list[str]:
-        return [action for action, _ in self.logged]
 
 
 def json_of(ran: Ran) -> dict[str, Any]:

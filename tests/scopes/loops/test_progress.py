@@ -5,7 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from tests.scopes.loops.run import STATE, Loops
+from tests.scopes.board import STATE
+from tests.scopes.loops.run import Loops
 
 
 def percent(*progress: float) -> list[str]:

@@ -41,6 +41,15 @@ BOM = b"\xef\xbb\xbf"
 MAX_ALIAS_EVENTS = 100_000
 MAX_DEPTH = 200
 
+_MOST_BITS = 1000  # of an integer: about 300 digits
+# Only where a run begins, or each of its characters would be the start of a search. A search of the whole text takes as
+# long as parsing it, so it is done only where every 25th character allows for a run that long.
+_DIGITS = re.compile(r"(?<![0-9A-Fa-f_])[0-9A-Fa-f_]{250}")
+_DIGITS_SAMPLED = re.compile(r"[0-9A-Fa-f_]{10}")
+# The parser takes seconds for an integer of a million digits, and four times as long for twice as many.
+_RUN = re.compile(r"(?<![0-9_])[0-9_]{6001}")
+_RUN_SAMPLED = re.compile(r"[0-9_]{240}")
+
 _LIMITS = _PARSER._AliasLimits(MAX_ALIAS_EVENTS, 64)
 _POSITION = r"YAML parse error at line (\d+), column (\d+)"
 _DUPLICATE = r"duplicate mapping key: '(.+)'"
@@ -69,6 +78,9 @@ class BadYaml(ValueError):
 
 def load(text: str) -> Any:
     """The value of a YAML text; several documents give a list of their values."""
+    sample = text[::25]
+    if _RUN_SAMPLED.search(sample) and (run := _RUN.search(text)) is not None:
+        raise BadYaml("more than 6,000 digits in a row", text.count("\n", 0, run.start()) + 1)
     try:
         value = _PARSER._loads(text, parse_datetime=False, alias_limits=_LIMITS, duplicate_key_policy="error")
     except _PARSER.YAMLDecodeError as error:
@@ -81,7 +93,22 @@ def load(text: str) -> Any:
         raise BadYaml(str(error).split(";")[0]) from None
     if any(sign in text for sign in _DEEP) and _too_deep(value):
         raise BadYaml(f"nested more than {MAX_DEPTH} levels deep")
+    if _DIGITS_SAMPLED.search(sample) and _DIGITS.search(text):
+        return _spell_huge_integers(value)
     return value
+
+
+def _spell_huge_integers(value: Any) -> Any:
+    """The same with integers of hundreds of digits as text, in hexadecimal.
+
+    Python prints none of thousands of digits and makes no float of one with hundreds: whoever uses it would fail, far
+    from here, and a record that an agent wrote so would keep a halt from coming.
+    """
+    if isinstance(value, list):
+        return [_spell_huge_integers(each) for each in value]
+    if isinstance(value, dict):
+        return {_spell_huge_integers(key): _spell_huge_integers(each) for key, each in value.items()}
+    return hex(value) if type(value) is int and value.bit_length() > _MOST_BITS else value
 
 
 def _too_deep(value: Any) -> bool:

@@ -99,8 +99,8 @@ class Pipeline:
 
 def check(board: Board, rules: RuleSet, now: datetime, *, dry_run: bool = False, enter: bool = True) -> Check:
     """Evaluate the blackboard as it is, and act on the verdict unless it is a dry run. `enter` as in `act`."""
-    notes: tuple[str, ...] = ()
     shipped: Check | None = None
+    waited = 0  # records entered from the inbox
     pipeline = Pipeline(board, rules, acts=not dry_run)
     while True:
         if not dry_run:
@@ -115,9 +115,9 @@ def check(board: Board, rules: RuleSet, now: datetime, *, dry_run: bool = False,
         if shipped is not None and shipped.error is not None:
             raise shipped.error  # trying it again would wait for the same lock
         # What waits is entered before an OK, and after a halt: that waits for no lock.
-        entered = Entered() if found.is_open else inbox.enter_waiting(board)
+        entered = Entered() if found.is_open else inbox.enter_waiting(board, seconds=inbox.SECONDS)
         if entered.records:
-            notes = (*notes, f"records entered from {board.paths.inbox}: {entered.records}")
+            waited += entered.records
             continue
         try:
             found = pipeline.act(evaluated._replace(shipped=shipped), now, enter=enter)
@@ -125,7 +125,9 @@ def check(board: Board, rules: RuleSet, now: datetime, *, dry_run: bool = False,
             continue
         if found.error is not None:
             raise found.error
-        return _follow_up(board, rules, found._replace(notes=(*notes, *found.notes)), document, entered, now)
+        if waited:
+            found = found._replace(notes=(f"records entered from {board.paths.inbox}: {waited}", *found.notes))
+        return _follow_up(board, rules, found, document, entered, now)
 
 
 def analyze(

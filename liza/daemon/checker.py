@@ -245,12 +245,15 @@ class Checker:
         if self._observe:
             return
         try:
-            found = inbox.enter_waiting(self.board, waits=False)
+            found = inbox.enter_waiting(self.board, waits=False, seconds=inbox.SECONDS)
         except LizaError:
             self.schedule.look_in(RETRY, now)  # a lock that is held is not reported: `status` shows what waits
             return
         self.has_entered = found.records > 0
-        self._notifier.set_active("inbox", causes.of_inbox(found.problems))
+        if found.is_cut:
+            self.schedule.look_in(0.0, now)  # what has come meanwhile is evaluated before the others are entered
+        else:
+            self._notifier.set_active("inbox", causes.of_inbox(found.problems))
 
     def _retry(self, error: LizaError, now: datetime) -> None:
         """At the next tick where another program's lock is all that is in the way."""

@@ -42,6 +42,7 @@ class Lease:
         self._fd: int | None = None
         self._waiting: int | None = None  # the lock by which others see that we wait for a blackboard
         self._told: dict[str, Any] = {}
+        self._is_wrong = False  # watch.json says that all is well, which is no longer so and cannot be corrected
         self.moved: list[str] = []  # where things are that had the name of the lock, for the caller to report
 
     def take(self, patience: float = _PATIENCE) -> None:
@@ -124,17 +125,19 @@ class Lease:
         return self._fd is not None and _is_at(self._fd, self.paths.watch_lock)
 
     def beat(self) -> None:
-        """Show that we are alive."""
-        if self._fd is not None:
+        """Show that we are alive and do our work."""
+        if self._fd is not None and not self._is_wrong:
             with contextlib.suppress(OSError):  # a disk that went read-only under us: we look all the same
                 os.utime(self._fd)
 
     def write_facts(self, **facts: Any) -> None:
         """Write down how we do, if that has changed."""
         if facts != self._told:
-            with contextlib.suppress(OSError):  # a full disk must not end the watch; the next change is written again
+            try:
                 write_atomically(self.paths.watch_json, (json.dumps(facts, indent=2) + "\n").encode())
-                self._told = facts
+                self._told, self._is_wrong = facts, False
+            except OSError:  # a full disk must not end the watch; the next change is written again
+                self._is_wrong = self._told.get("health") == "ok" != facts.get("health")
 
     def release(self) -> None:
         self._wait_no_longer()

@@ -72,16 +72,27 @@ class Entered(NamedTuple):
 
     records: int = 0  # that are on the blackboard now
     problems: "tuple[Problem, ...]" = ()  # the others, and why they still wait
+    is_cut: bool = False  # time was up: there may be more
 
 
-def enter_waiting(board: Board, *, waits: bool = True) -> Entered:
-    """Enter the records that wait. `LockTimeout` or `Unreadable` where none can be entered now."""
+# For a check: agents can put thousands of records here, and a halt must not wait until all of them are entered.
+SECONDS = 0.5
+
+
+def enter_waiting(board: Board, *, waits: bool = True, seconds: float | None = None) -> Entered:
+    """Enter the records that wait. `LockTimeout` or `Unreadable` where none can be entered now.
+
+    With `seconds`, at least one is entered, and no further one begun after that time.
+    """
+    began = time.monotonic()
     found = inbox.list_inbox(board.paths)
     problems = [_problem(each, board.paths.inbox) for each in found.odd]
     count = 0
     if found.labels:
         board.read()  # a blackboard that cannot be read is one error, not one per record
     for label in found.labels:
+        if count and seconds is not None and time.monotonic() - began > seconds:
+            return Entered(count, tuple(problems), is_cut=True)
         try:
             entering = EntryBoard(board, inbox.read_record(board.paths, label), waits=waits)
         except FileNotFoundError:

@@ -27,6 +27,7 @@ ENTERED = "inbox_entered"  # the section of state.yaml with the ids that were en
 LARGEST = 4 << 20  # bytes of one record
 
 _NAME = re.compile(r"(\d{8}T\d{6}\.\d{9}Z-[0-9a-f]{8})\.json")
+_MOST_ODD = 20  # files that are named in a report: agents can put any number here
 _AHEAD = 3600  # seconds; a file whose name is further in the future has no part in the order of new ones
 
 
@@ -149,7 +150,12 @@ def list_inbox(paths: Paths) -> Listing:
         return Listing((), (InvalidRecord(message, hint=hint, file=paths.inbox),))
     labels = sorted(match[1] for name in names if (match := _NAME.fullmatch(name)) is not None)
     odd = sorted(name for name in names if _NAME.fullmatch(name) is None and not name.startswith("."))
-    return Listing(tuple(labels), tuple(_broken(paths, name, "not the name of a record") for name in odd))
+    named = [_broken(paths, name, "not the name of a record") for name in odd[:_MOST_ODD]]
+    if more := len(odd) - len(named):
+        named.append(
+            InvalidRecord(f"{more:,} more files are no records", hint=f"see: ls {paths.inbox}", file=paths.inbox)
+        )
+    return Listing(tuple(labels), tuple(named))
 
 
 def read_record(paths: Paths, label: str) -> Waiting:

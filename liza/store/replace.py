@@ -20,6 +20,7 @@ from liza.store import files, filesystem, limits
 from liza.store.versions import Identity, Reading, has_writer, identity
 
 _POLL = 0.002
+_MOST_STUCK = 20  # leftovers that are named in a report
 _COPIES = 20  # versions of one undoing that are kept
 
 
@@ -228,6 +229,8 @@ def sweep(path: str, backups: str, stuck: list[str] | None = None) -> list[str]:
         except OSError as error:
             if stuck is not None:
                 stuck.append(_stuck(left, error))
+    if stuck is not None and (more := len(stuck) - _MOST_STUCK) > 0:
+        stuck[_MOST_STUCK:] = [f"{folder}: {more:,} more such files; to see them: ls -A {folder}"]
     return rescued
 
 
@@ -275,7 +278,7 @@ def sweep_drafts(folder: str) -> None:
 def is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):  # the number may come from a name that an agent chose
         return False
     except OSError:
         return True

@@ -25,11 +25,12 @@ def halt_reason(root: str | None = None) -> tuple[str, str] | None:
             if root
             else None
         )
-    path = os.path.join(folder, "CHECKPOINT")
-    try:
-        status = os.lstat(path)  # a file, a folder or a dangling link: each halts
-    except (FileNotFoundError, NotADirectoryError):
+    halt = _halt_in(folder)
+    if halt is None and (other := locate.passed_over(folder, root)) is not None:
+        halt = _halt_in(other)
+    if halt is None:
         return None
+    path, status = halt
     lines = _lines(path)
     reason = printable(", ".join(line for line in lines[:3] if line.strip()))
     hint = "wait; a human made it, and removes it when work may continue"
@@ -38,6 +39,15 @@ def halt_reason(root: str | None = None) -> tuple[str, str] | None:
     elif any(line.startswith("degraded: ") for line in lines[1:2]):
         hint = "wait; the halt ends by itself once the blackboard can be evaluated; to see what is wrong: liza status"
     return f"halted by {path}{f' ({reason})' if reason else ''}", hint
+
+
+def _halt_in(folder: str) -> tuple[str, os.stat_result] | None:
+    """The CHECKPOINT in a blackboard: a file, a folder or a dangling link, each halts."""
+    path = os.path.join(folder, "CHECKPOINT")
+    try:
+        return path, os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def marker_trip_id(status: os.stat_result) -> str | None:

@@ -130,6 +130,22 @@ def boards_upward(start: str) -> "Iterator[str]":
         folder = parent
 
 
+def passed_over(found: str, root: str | None) -> str | None:
+    """The `.liza/` of the linked work tree that led to `found`, if that is how it was found.
+
+    Agents can write the `.git` file that leads to another blackboard, so a halt in this one counts, too.
+    """
+    folder = root or os.environ.get("LIZA_ROOT") or os.getcwd()
+    while (own := os.path.join(folder, FOLDER)) != found:
+        if main_board(folder) == found:
+            return own
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
+    return None
+
+
 def main_work_tree(folder: str) -> str | None:
     """The main work tree of a repository of which `folder` is the top of a linked one, else None.
 

@@ -9,7 +9,11 @@ from liza.store import files
 
 
 class File(NamedTuple):
-    """A file of the project. Agents can write rules.yaml, so nothing outside the project is written."""
+    """A file of the project. Agents can write rules.yaml, and most of the text of a message.
+
+    So nothing is written outside the project, in hidden files and folders (a shell's or git's own), or behind what
+    another program wrote, as a script.
+    """
 
     path: str
     project: str
@@ -23,7 +27,10 @@ class File(NamedTuple):
         if not is_inside_project(path, os.path.realpath(self.project)):
             raise NotSent("it is a link that leads elsewhere", retry=False)
         try:
-            with open(path, "a", encoding="utf-8", opener=files.open_fd) as file:
+            with open(path, "a+", encoding="utf-8", opener=files.open_fd) as file:
+                file.seek(0)
+                if file.read(1) not in ("", "{"):
+                    raise NotSent("it has other contents than messages", retry=False)
                 file.write(json.dumps(message._asdict()) + "\n")
         except files.UnsafeFile as error:
             raise NotSent(error.strerror or "it is not a regular file", retry=False) from None
@@ -32,6 +39,6 @@ class File(NamedTuple):
 
 
 def is_inside_project(path: str, project: str) -> bool:
-    """Whether a file is in the project and not one of the blackboard's, which have other readers."""
+    """Whether a file is in the project, and neither hidden nor one of the blackboard's."""
     inside = os.path.commonpath((path, project)) == project and path != project
-    return inside and ".liza" not in os.path.relpath(path, project).split(os.sep)
+    return inside and not any(part.startswith(".") for part in os.path.relpath(path, project).split(os.sep))

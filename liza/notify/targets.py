@@ -87,7 +87,7 @@ def _file(given: Any, project: str) -> Iterator[Target | Fault]:
         return
     usable = isinstance(given, str) and bool(given.strip()) and "\0" not in given and "://" not in given
     if not usable or not is_inside_project(os.path.normpath(os.path.join(project, given)), project):
-        hint = "a path like notices.jsonl, inside the project and outside .liza/"
+        hint = "a path like notices.jsonl, inside the project, outside .liza/ and not hidden"
         yield Fault(("notify", "file"), f"notify.file is {_shown(given)}, where no messages can go", hint)
     else:
         yield File(os.path.normpath(given), project)

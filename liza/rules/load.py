@@ -29,6 +29,9 @@ class Source(NamedTuple):
     locate: Callable[[Path, int | None], tuple[int | None, int | None]]
 
 
+_MOST_PROBLEMS = 100  # of one file: to locate each takes time, and agents can write thousands
+
+
 class BadRules(ValueError):
     """All that is wrong with the files of rules."""
 
@@ -222,6 +225,8 @@ class _File:
     def wrong(self, path: Path, message: str, hint: str | None = None) -> None:
         self.faulty.add(path)
         self.problems.append(self.problem(path, message, hint))
+        if len(self.problems) >= _MOST_PROBLEMS:
+            raise BadRules(self.problems)
 
     def is_faulty(self, path: Path) -> bool:
         """Whether something is wrong at this path or below it."""

@@ -14,6 +14,7 @@ from liza.store.document import Document, parse
 from liza.store.parser import BOM
 from liza.store.versions import read_stable
 
+_LARGEST = 100_000  # bytes: the rules are compiled before anything is evaluated, which takes a second for so many
 PACKS = ("systemic", "alarms", "loops", "disputes", "attempts")
 
 
@@ -115,6 +116,9 @@ def _source(file: str) -> Source:
     except Unreadable as error:
         error.hint = "name a file of rules; see docs/rules.md for how one is written"
         raise
+    if len(raw) > _LARGEST:
+        message = f"too large to be evaluated: {len(raw):,} bytes, the limit for rules is {_LARGEST:,}"
+        raise Unreadable(message, hint="move rules that are not needed out of it", file=file)
     lines = (line.strip() for line in raw.removeprefix(BOM).splitlines())
     if all(not line or line.startswith(b"#") or line == b"---" for line in lines):
         return Source(file, {}, lambda path, offset: (None, None))  # everything commented out, as it comes

@@ -51,7 +51,7 @@ def test_add_shows_the_silence_and_what_it_hides(tmp_path: Path) -> None:
     assert second.startswith(f"silenced: {RULE} 2 of 2 (stripe) ")
 
 
-def test_add_without_match_says_so(tmp_path: Path) -> None:
+def test_add_without_match_is_reported(tmp_path: Path) -> None:
     board(tmp_path)
     result = add(tmp_path, "blocker_service=paypal")
     assert result.code == 0

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from liza.model import Match, Reason, Snapshot, Verdict, format_time
 from liza.rules.acknowledged import has_new_evidence, trip_id
 from liza.rules.evaluate import RuleSet, evaluate
-from liza.rules.evidence import format_evidence, legacy_fingerprint, merge_evidence
+from liza.rules.evidence import format_evidence, merge_evidence
 from liza.scopes.sprint import section
 from liza.scopes.sprint.trip import evidence_of
 from tests.rules.boards import NOW, SYSTEMIC, Fields, anomaly, names, progress, rule, rules, snapshot, systemic
 
 OUTAGE = "external_service_outage"
+MANY = 501  # an earlier release kept a position for this many
 
 
 def blocker(at: int = 0, service: str = "payments-api", **fields: Any) -> Fields:
@@ -220,74 +221,6 @@ def test_broken_breaker_section_acknowledges_nothing(breaker: object) -> None:
     assert systemic(blocker(0), blocker(1), circuit_breaker=breaker) == [OUTAGE]
 
 
-# --- entries of earlier releases --------------------------------------------------------------------------------------
-
-MANY = 501  # an earlier release kept a position for this many
-
-
-def by_earlier_release(
-    *records: Any, evidence: str | None = None, resolved_at: str | None = "2025-01-18T17:00:00Z"
-) -> Fields:
-    """The breaker section as an earlier release left it after a resolution."""
-    found = snapshot(*records).records("anomalies")
-    text = evidence if evidence is not None else " ".join(map(legacy_fingerprint, found))
-    entry: Fields = {"timestamp": "2025-01-18T16:00:00Z", "pattern": OUTAGE, "result": "TRIGGERED", "trip_id": "0" * 12}
-    entry |= {"evidence": {OUTAGE: text}, "resolution": "x", "resolved_at": resolved_at}
-    return {"status": "OK", "current_trigger": None, "history": [entry]}
-
-
-def test_legacy_fingerprints_still_acknowledge() -> None:
-    old = [blocker(0), blocker(1)]
-    breaker = by_earlier_release(*old)
-    assert systemic(*old, circuit_breaker=breaker) == []
-    assert systemic(*old, blocker(2), circuit_breaker=breaker) == []
-    assert systemic(*old, blocker(2), blocker(3), circuit_breaker=breaker) == [OUTAGE]
-
-
-def test_legacy_and_new_fingerprints_add_up() -> None:
-    old, new = [blocker(0), blocker(1)], [blocker(2), blocker(3)]
-    both = resolved(snapshot(*old, *new, circuit_breaker=by_earlier_release(*old)))
-    assert systemic(*old, *new, circuit_breaker=both) == []
-    assert systemic(*old, *new, blocker(4), circuit_breaker=both) == []
-
-
-def test_legacy_position_covers_records_up_to_resolution() -> None:
-    old: list[Any] = [blocker(at % 60, n=at) for at in range(MANY)]
-    breaker = by_earlier_release(evidence=f"first {MANY} anomalies")
-    assert systemic(*old, circuit_breaker=breaker) == []
-    late = [blocker(5 * 60 + at) for at in range(1, 3)]  # after 17:00, where the old ones were
-    assert systemic(*late, circuit_breaker=breaker) == [OUTAGE]
-    assert systemic(*late, *old, circuit_breaker=breaker) == [OUTAGE]
-
-
-def test_legacy_position_covers_undated_records_of_whole_list() -> None:
-    old: list[Any] = [{**blocker(0, n=at), "timestamp": None} for at in range(MANY)]
-    breaker = by_earlier_release(evidence=f"first {MANY} anomalies")
-    assert systemic(*old, circuit_breaker=breaker) == []
-    assert systemic(*old[:5], circuit_breaker=breaker) == [OUTAGE]
-
-
-def test_legacy_position_of_trip_closed_by_status_covers_records() -> None:
-    old: list[Any] = [blocker(at % 60, n=at) for at in range(MANY)]
-    breaker = by_earlier_release(evidence=f"first {MANY} anomalies", resolved_at=None)
-    assert systemic(*old, circuit_breaker=breaker) == []
-
-
-def test_legacy_position_and_fingerprints_cover_both() -> None:
-    old: list[Any] = [blocker(at % 60, n=at) for at in range(MANY)]
-    late = [blocker(5 * 60 + at) for at in range(1, 3)]
-    prints = " ".join(map(legacy_fingerprint, snapshot(*late).records("anomalies")))
-    breaker = by_earlier_release(evidence=f"first {MANY} anomalies; {prints}")
-    assert systemic(*old, *late, circuit_breaker=breaker) == []
-
-
-def test_legacy_anomaly_position_covers_no_tasks() -> None:
-    ruleset = rules(rule("count(tasks, status=BLOCKED) >= 2", OUTAGE))
-    tasks = [{"id": f"t{at}", "status": "BLOCKED"} for at in range(2)]
-    breaker = by_earlier_release(evidence=f"first {MANY} anomalies")
-    assert names(evaluate(ruleset, snapshot(tasks=tasks, circuit_breaker=breaker), NOW)) == [OUTAGE]
-
-
 # --- many records -----------------------------------------------------------------------------------------------------
 
 
@@ -298,14 +231,6 @@ def test_many_records_are_fingerprinted_individually() -> None:
     assert names(verdict_after(old, [blocker(1, "search-api"), blocker(2, "search-api")])) == [OUTAGE]
     (match,) = verdict_after(old, [*old, blocker(700), blocker(701)]).matches
     assert [record.key for record in match.evidence] == [MANY, MANY + 1]
-
-
-def test_lost_evidence_file_covers_records_before_resolution() -> None:
-    breaker = by_earlier_release()
-    breaker["history"][0]["evidence"] = {OUTAGE: {"file": ".liza/reports/x.evidence.json", "records": 502}}
-    quiet = evaluate(SYSTEMIC, snapshot(blocker(0), blocker(1), circuit_breaker=breaker), NOW)
-    assert (names(quiet), len(quiet.warnings)) == ([], 1)
-    assert systemic(blocker(301), blocker(302), circuit_breaker=breaker) == [OUTAGE]
 
 
 # --- notes added later ------------------------------------------------------------------------------------------------
@@ -334,82 +259,6 @@ def test_any_changed_detail_of_own_type_makes_record_new() -> None:
     assert names(verdict_after(old, old, ruleset)) == []
     assert names(verdict_after(old, [{**each, "note": "seen"} for each in old], ruleset)) == []
     assert names(verdict_after(old, [anomaly("flaky", at, test="b") for at in range(2)], ruleset)) == ["own"]
-
-
-# --- numbers ----------------------------------------------------------------------------------------------------------
-
-
-def numbered(value: Any, breaker: Any = None, condition: str = "metric(config.n) >= 2") -> Verdict:
-    return evaluate(rules(condition), snapshot(config={"n": value}, circuit_breaker=breaker), NOW)
-
-
-def acknowledged_at(value: Any, condition: str = "metric(config.n) >= 2") -> Fields:
-    return resolved(snapshot(config={"n": value}), rules(condition))
-
-
-@pytest.mark.parametrize(
-    ("condition", "at", "quiet", "worse"),
-    [
-        ("metric(config.n) >= 2", 5, [5, 4, 2], [6, 5.5]),
-        ("metric(config.n) > 2", 5, [5, 3], [6]),
-        ("metric(config.n) <= 2", 1, [1, 2], [0, -1]),
-        ("metric(config.n) < 2", 1, [1, 1.5], [0.5]),
-        ("NOT metric(config.n) >= 2", 1, [1, 1.5], [0]),
-        ("NOT metric(config.n) = 2", 1, [1], [0, 3]),
-        ("metric(config.n) = 2", 2, [2], []),
-        ("metric(config.n) >= 2 OR count(type=x) >= 9", 5, [5, 2], [6]),
-        ("metric(config.n) + count(type=x) >= 2", 5, [5, 2], [6]),
-        ("count(type=x) < 1", 0, [0, 7], []),
-        ("count(type=x) = 0", 0, [0, 7], []),
-        ("NOT count(type=x) >= 1", 0, [0, 7], []),
-    ],
-)
-def test_number_counts_again_when_worse(condition: str, at: float, quiet: list[float], worse: list[float]) -> None:
-    breaker = acknowledged_at(at, condition)
-    assert [value for value in quiet if names(numbered(value, breaker, condition))] == []
-    assert [value for value in worse if not names(numbered(value, breaker, condition))] == []
-
-
-def test_recovered_number_counts_from_threshold() -> None:
-    breaker = acknowledged_at(5)
-    back = numbered(1, breaker)
-    assert back.recovered == ("own",)
-    recovered = section.follow_numbers(breaker, back.recovered, {})
-    assert numbered(1, recovered).recovered == ()
-    assert names(numbered(2, recovered)) == ["own"]
-    assert numbered(None, breaker).recovered == (), "an absent number has not recovered"
-
-
-def test_number_acknowledged_twice_counts_from_later_value() -> None:
-    breaker = acknowledged_at(2)
-    again = resolved(snapshot(config={"n": 5}, circuit_breaker=breaker), rules("metric(config.n) >= 2"))
-    assert names(numbered(5, again)) == []
-    assert names(numbered(6, again)) == ["own"]
-
-
-def test_number_without_recorded_value_counts_from_first_seen() -> None:
-    breaker = acknowledged_at(5)
-    breaker["history"][0]["evidence"] = {"own": ""}
-    found = numbered(4, breaker)
-    assert names(found) == []
-    values = {name: format_evidence((), numbers) for name, numbers in found.unvalued.items()}
-    known = section.follow_numbers(breaker, (), values)
-    assert names(numbered(4, known)) == []
-    assert names(numbered(5, known)) == ["own"]
-
-
-def test_low_count_is_acknowledged_with_its_records() -> None:
-    ruleset = rules("count(type=external_blocker) < 3")
-    old = [blocker(0), blocker(1)]
-    assert names(verdict_after(old, old, ruleset)) == []
-    assert names(verdict_after(old, old[:1], ruleset)) == ["own"]
-    assert names(verdict_after(old, [*old, blocker(2)], ruleset)) == []
-
-
-def test_unacknowledged_metric_of_two_counts() -> None:
-    ruleset = rules("metric(config.a) >= 2 OR metric(config.b) >= 2")
-    breaker = resolved(snapshot(config={"a": 2, "b": 0}), ruleset)
-    assert names(evaluate(ruleset, snapshot(config={"a": 2, "b": 2}, circuit_breaker=breaker), NOW)) == ["own"]
 
 
 # --- rearm ------------------------------------------------------------------------------------------------------------

@@ -23,6 +23,9 @@ else:
             raise AttributeError(f"module 'liza' has no attribute {name!r}")
         from importlib import import_module
 
+        from liza.errors import require_posix
+
+        require_posix()
         globals()[name] = found = getattr(import_module("liza.api"), name)
         return found
 

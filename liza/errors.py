@@ -44,6 +44,17 @@ class Refused(LizaError, ValueError):
     """The request cannot be carried out; nothing was changed."""
 
 
+UNSUPPORTED = ("liza runs on Linux and macOS, not on Windows", "run it inside WSL")
+
+
+def require_posix() -> None:
+    """Raise `Refused` on Windows, which lacks flock(2) and process groups."""
+    import os
+
+    if os.name != "posix":
+        raise Refused(UNSUPPORTED[0], hint=UNSUPPORTED[1])
+
+
 class Unwritable(Refused):
     """The blackboard cannot be written now; the request itself may be valid."""
 

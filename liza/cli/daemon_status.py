@@ -53,8 +53,11 @@ def _described(daemon: DaemonStatus, paths: Paths) -> str:
     if daemon.waits:
         folder = one_line(os.path.relpath(paths.folder))
         word = click.style(daemon.state, fg="green", bold=True)
-        return f"{word}, process {daemon.pid}, for {folder}/ to be created"
-    parts = [f"process {daemon.pid}", one_line(facts.get("backend") or "it cannot write watch.json")]
+        return f"{word}, process {daemon.pid or 'unknown'}, for {folder}/ to be created"
+    parts = [
+        f"process {daemon.pid}" if daemon.pid else "process unknown",
+        one_line(facts.get("backend") or "it cannot write watch.json"),
+    ]
     started, checks = parse_time(facts.get("started")), facts.get("checks")
     parts += [f"for {show.span(datetime.now(UTC) - started)}"] if started is not None else []
     parts += [plural(checks, "check")] if isinstance(checks, int) else []

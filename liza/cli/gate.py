@@ -15,6 +15,10 @@ STOP = 2
 
 def main() -> int:
     """The answer for the nearest blackboard upward, or the one that LIZA_ROOT names."""
+    if os.name != "posix":
+        from liza.errors import UNSUPPORTED
+
+        return stop(*UNSUPPORTED)
     if len(sys.argv) > 1 and sys.argv[1:] != ["gate"]:
         from liza.cli.main import run
 

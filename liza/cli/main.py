@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 
-from liza.errors import LizaError, Unreadable, location
+from liza.errors import LizaError, Unreadable, location, require_posix
 
 BUG = 70
 INTERRUPTED = 130
@@ -116,6 +116,7 @@ def _dispatch(arguments: list[str]) -> int:
         from liza.cli import gate
 
         return gate.main()
+    require_posix()
     if not arguments and "_LIZA_COMPLETE" in os.environ:
         from liza.cli import completion
 

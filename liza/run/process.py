@@ -223,7 +223,9 @@ class _Reader:
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Whether the command has ended. It is not reaped here, so that its process id is not reused."""
+    """Whether the command has ended. Where possible it is not reaped here, so that its process id is not reused."""
+    if not hasattr(os, "waitid"):  # macOS before Python 3.13
+        return process.poll() is not None
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 

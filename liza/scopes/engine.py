@@ -208,7 +208,7 @@ def _check_gates(board: Board, named: Mapping[str, str], now: datetime) -> Gate:
         if not name.strip():  # a variable that a hook forgot to set must not open the gate
             return Gate(f"no {word} is named", f"give its name after --{word}")
         row = next(row for row in ROWS if word in row.gates)
-        gate = row.load().gates[word](board, name, now)
+        gate = row.load().gates()[word](board, name, now)
         notes += gate.notes
         if not gate:
             return gate._replace(notes=notes)
@@ -226,4 +226,4 @@ def knows_kind(kind: str) -> bool:
 def enter(board: EntryBoard, kind: str, fields: Mapping[str, Any], now: datetime) -> None:
     """Make the change that a record of the inbox asks for, as of the time at which the record was made."""
     row = next(row for row in ROWS if kind in row.kinds)
-    row.load().entries[kind](board, fields, now)
+    row.load().entries()[kind](board, fields, now)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from liza.errors import LizaError
 from liza.model import Fault, Record
-from liza.scopes.gate import Gate
 from liza.scopes.records import Archived, Section
 
 if TYPE_CHECKING:
     from liza.rules.evaluate import RuleSet
     from liza.scopes.evaluator import Evaluator
+    from liza.scopes.gate import Gate
     from liza.store.board import Board
     from liza.store.inbox import EntryBoard
     from liza.store.paths import Paths
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 Environment = Mapping[str, str]
 Sections = Mapping[str, Any]
+Gates = Mapping[str, Callable[["Board", str, datetime], "Gate"]]  # by the word of `liza gate`
+Entries = Mapping[str, Callable[["EntryBoard", Mapping[str, Any], datetime], object]]  # by the kind in the inbox
 
 
 # --- what a decision returns ----------------------------------------------------------------------------------------
@@ -109,10 +111,10 @@ class Scope(NamedTuple, Generic[S]):
     alarms: Callable[[str, Mapping[str, Any], "Evaluator[S]"], Iterable[Alarm]]
     section_alarms: Callable[[Sections, S], Iterator[Alarm]] = _no_alarms
     faults: Callable[[Sections, "RuleSet"], Iterator[Fault]] = _no_faults
-    # By the word of `liza gate`: may work on that one continue?
-    gates: Mapping[str, Callable[["Board", str, datetime], Gate]] = {}
-    # By the kind of a record in the inbox: the change that the record asks for.
-    entries: Mapping[str, Callable[["EntryBoard", Mapping[str, Any], datetime], object]] = {}
+    # May work on one continue? Loaded when a gate is asked.
+    gates: Callable[[], Gates] = dict
+    # The changes that records of the inbox ask for. Loaded when one waits.
+    entries: Callable[[], Entries] = dict
     # Stopped, and gone from the blackboard without a decision: by the id of the trip.
     missing: Callable[["Board", Sections], Mapping[str, str]] = _nothing_missing
     # What no trip waits for, such as a report.

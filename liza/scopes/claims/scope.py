@@ -5,12 +5,12 @@ from typing import Any
 
 from liza.model import Fault, Record
 from liza.rules.evaluate import RuleSet
-from liza.scopes.claims import derived, evaluate, freeze, gate, missing, record, states
+from liza.scopes.claims import derived, evaluate, freeze, states
 from liza.scopes.claims.fields import DISPUTED, KILLED, is_frozen, marks_of, open_dispute, status_of, unusable_fields
 from liza.scopes.claims.settings import Settings, settings_of
 from liza.scopes.claims.stages import closed_over_dispute, current_stage
 from liza.scopes.evaluator import Evaluator
-from liza.scopes.scope import Alarm, OpenTrip, Outcome, Scope, Sections
+from liza.scopes.scope import Alarm, Entries, Gates, OpenTrip, Outcome, Scope, Sections
 from liza.store.board import Board
 
 
@@ -56,10 +56,22 @@ def _faults(sections: Sections, rules: RuleSet) -> Iterator[Fault]:
     return validate.faults(sections.get("claims"), rules, sections)
 
 
+def _gates() -> Gates:
+    from liza.scopes.claims import gate
+
+    return {"claim": gate.check_claim, "stage": gate.check_stage}
+
+
+def _entries() -> Entries:
+    from liza.scopes.claims import record
+
+    return {"claim": record.enter_claim, "round": record.enter_round}
+
+
 def _missing(board: Board, sections: Sections) -> dict[str, str]:
-    return {
-        f"claim {each.name} {each.since}": str(each) for each in missing.find_missing(board, sections.get("claims"))
-    }
+    from liza.scopes.claims.missing import find_missing
+
+    return {f"claim {each.name} {each.since}": str(each) for each in find_missing(board, sections.get("claims"))}
 
 
 SCOPE: Scope[Settings] = Scope(
@@ -72,7 +84,7 @@ SCOPE: Scope[Settings] = Scope(
     alarms=_alarms,
     section_alarms=_section_alarms,
     faults=_faults,
-    gates={"claim": gate.check_claim, "stage": gate.check_stage},
-    entries={"claim": record.enter_claim, "round": record.enter_round},
+    gates=_gates,
+    entries=_entries,
     missing=_missing,
 )

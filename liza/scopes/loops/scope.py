@@ -9,9 +9,8 @@ from liza.scopes.evaluator import Evaluator
 from liza.scopes.gate import Gate, status_hint
 from liza.scopes.loops import derived, evaluate, states
 from liza.scopes.loops.fields import CLOSED, OPEN, status_of
-from liza.scopes.loops.record import enter_iteration, read_loop
 from liza.scopes.loops.settings import Settings, settings_of
-from liza.scopes.scope import Alarm, OpenTrip, Scope, Sections
+from liza.scopes.scope import Alarm, Entries, OpenTrip, Scope, Sections
 from liza.store.board import Board
 
 
@@ -43,8 +42,16 @@ def _section_alarms(sections: Sections, settings: Settings) -> Iterator[Alarm]:
         yield Alarm("loops_disabled", "", evaluate.DISABLED)
 
 
+def _entries() -> Entries:
+    from liza.scopes.loops.record import enter_iteration
+
+    return {"iteration": enter_iteration}
+
+
 def _check_gate(board: Board, name: str, now: datetime) -> Gate:
     """Closed while the loop is open. One that has cooled down may try again, which its status alone does not show."""
+    from liza.scopes.loops.record import read_loop
+
     rules, settings = evaluate.load_rules(board.paths)
     notes = tuple(evaluate.setting_warnings(settings))
     loop = read_loop(board, name, rules, settings, now)
@@ -62,6 +69,6 @@ SCOPE: Scope[Settings] = Scope(
     open_trip=_open_trip,
     alarms=_alarms,
     section_alarms=_section_alarms,
-    gates={"loop": _check_gate},
-    entries={"iteration": enter_iteration},
+    gates=lambda: {"loop": _check_gate},
+    entries=_entries,
 )

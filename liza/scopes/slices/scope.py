@@ -11,8 +11,8 @@ from liza.scopes.evaluator import Evaluator
 from liza.scopes.gate import Gate, status_hint
 from liza.scopes.records import mappings_of, named_records
 from liza.scopes.rules_file import read_rules
-from liza.scopes.scope import Alarm, OpenTrip, Reconciled, Scope, Sections
-from liza.scopes.slices import derived, evaluate, record, states
+from liza.scopes.scope import Alarm, Entries, OpenTrip, Reconciled, Scope, Sections
+from liza.scopes.slices import derived, evaluate, states
 from liza.scopes.slices.evaluate import SLICES
 from liza.scopes.slices.fields import ACTIVE, open_trip, status_of, stop_reason, unusable_fields
 from liza.store.board import Board
@@ -56,6 +56,8 @@ def faults(sections: Sections, rules: RuleSet) -> Iterator[Fault]:
 
 def _check_gate(board: Board, name: str, now: datetime) -> Gate:
     """Closed while the slice is stopped, also by attempts that another program wrote and no check has seen yet."""
+    from liza.scopes.slices import record
+
     slice_ = read_usable(board.read(), SLICES, name)
     if slice_ is None:
         return Gate()  # nothing is known against a slice that is not on the blackboard
@@ -63,6 +65,17 @@ def _check_gate(board: Board, name: str, now: datetime) -> Gate:
     if not found.is_stopped:
         return Gate()
     return Gate(f"slice {name} is {found.status}: {found.reason}", status_hint("attempt status --slice", name))
+
+
+def _entries() -> Entries:
+    from liza.scopes.slices import record
+
+    return {
+        "attempts": record.enter_attempts,
+        "start": record.enter_start,
+        "arch_stop": record.enter_arch_stop,
+        "justification": record.enter_justification,
+    }
 
 
 def _follow_up(paths: Paths, done: Reconciled) -> None:
@@ -84,12 +97,7 @@ SCOPE: Scope[None] = Scope(
     open_trip=_open_trip,
     alarms=_alarms,
     faults=faults,
-    gates={"slice": _check_gate},
-    entries={
-        "attempts": record.enter_attempts,
-        "start": record.enter_start,
-        "arch_stop": record.enter_arch_stop,
-        "justification": record.enter_justification,
-    },
+    gates=lambda: {"slice": _check_gate},
+    entries=_entries,
     follow_up=_follow_up,
 )

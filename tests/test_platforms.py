@@ -87,7 +87,7 @@ def run_on_macos(folder: Path, script: str) -> list[str]:
 
 
 def board_in(folder: Path) -> Any:
-    return libyaml_value((folder / "project" / ".liza" / "state.yaml").read_text())
+    return libyaml_value((folder / "project" / ".liza" / "state.yaml").read_bytes())
 
 
 def test_trip_and_resolution_work_without_linux(tmp_path: Path) -> None:

@@ -16,11 +16,13 @@ def guarded(attack: Attack) -> Attack:
     """A person's blackboard, in which agents can write only to the inbox."""
     for folder in (attack.project.parents[0], *attack.project.parents[1:3]):
         folder.chmod(0o755)  # pytest's own are for its user alone
-    attack.project.chmod(0o755)
     (attack.board / "inbox").mkdir()
-    (attack.board / "state.yaml.lock").touch(0o600)  # who can read it can hold it
+    for name in ("state.yaml.lock", "watch.lock"):
+        (attack.board / name).touch(0o600)  # a user who can read a lock can hold it
     for path in (attack.project, attack.board, *attack.board.iterdir()):
         os.chown(path, PERSON, PERSON)
+    os.chown(attack.project, PERSON, AGENT)
+    attack.project.chmod(0o1775)  # agents create files beside `.liza/`, and cannot rename it
     os.chown(attack.board / "inbox", PERSON, AGENT)
     (attack.board / "inbox").chmod(0o1770)
     return attack
@@ -60,8 +62,10 @@ def test_agents_can_neither_end_the_halt_nor_change_the_board(guarded: Attack) -
         "rm -rf .liza/reports",
         "mv .liza .liza.old",
         "flock -n .liza/state.yaml.lock true",
+        "flock -n .liza/watch.lock true",
     ):
         assert shell(guarded, script) != 0, script
+    assert shell(guarded, "echo x > main.py && mv main.py src.py") == 0
     assert guarded.liza("resolve", "-m", "go on", user=AGENT, LIZA_TRUST=str(PERSON)).code == 1
     assert guarded.halted
     assert (guarded.board / "state.yaml").read_bytes() == before

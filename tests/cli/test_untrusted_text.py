@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,8 @@ def harmless(text: str) -> bool:
     return not [char for char in OUR_COLOURS.sub("", text) if char != "\n" and unicodedata.category(char) in odd]
 
 
-def test_untrusted_text_is_escaped(tmp_path: Path) -> None:
+def test_untrusted_text_is_escaped(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+    record_property("effect", "shown without control characters")
     text = NASTY.replace("\x1b", "\\e").replace("\x07", "\\a").replace("\x9b", "\\x9b")
     new_board(
         tmp_path,
@@ -49,7 +51,8 @@ def test_command_line_words_are_escaped(tmp_path: Path, words: list[str]) -> Non
     assert harmless(result.out), ascii(result.out)
 
 
-def test_file_names_are_escaped(tmp_path: Path) -> None:
+def test_file_names_are_escaped(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+    record_property("effect", "shown without control characters")
     (tmp_path / f"{NASTY}.yaml").write_text("tasks: x\n")
     assert harmless(on_a_terminal(tmp_path, "validate", f"{NASTY}.yaml").out)
     new_board(tmp_path / NASTY)

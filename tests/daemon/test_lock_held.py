@@ -1,5 +1,6 @@
 """An agent holds the lock: the halt and its notification wait for nothing."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,10 @@ def never_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lock, "_wait", wait)
 
 
-def test_trip_is_reported_while_the_lock_is_held(tmp_path: Path) -> None:
+def test_trip_is_reported_while_the_lock_is_held(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    record_property("effect", "halted and reported")
     board = Watched(tmp_path / "team")
     with SteppedWatcher(board) as stepped:
         stepped.ticks()
@@ -44,7 +48,10 @@ def test_trip_is_reported_while_the_lock_is_held(tmp_path: Path) -> None:
         assert stepped.reported("alarm") == []
 
 
-def test_freeze_waiting_for_the_lock_delays_no_halt(tmp_path: Path) -> None:
+def test_freeze_waiting_for_the_lock_delays_no_halt(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    record_property("effect", "halted and reported at once; frozen later")
     board = Watched(tmp_path / "lab", BOARD)
     with SteppedWatcher(board) as stepped:
         stepped.ticks()

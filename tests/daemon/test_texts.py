@@ -1,6 +1,7 @@
 """Agents' text reaches people on one short and harmless line, wherever it is shown."""
 
 import json
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -154,8 +155,9 @@ def test_any_board_can_be_checked(tmp_path: Path, sections: dict[str, object]) -
     assert all(is_harmless(each.text) for each in stepped.events)
 
 
-def test_live_view_escapes_alarms(tmp_path: Path) -> None:
+def test_live_view_escapes_alarms(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     """A name that an agent chose is part of an alarm, and active alarms are drawn again and again."""
+    record_property("effect", "shown without control characters")
     view = View()
     with SteppedWatcher(Watched(tmp_path / "team")) as stepped:
         stepped.ticks()

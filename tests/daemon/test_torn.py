@@ -3,6 +3,7 @@
 Some of its moments; `tests/faults` has all of them.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -97,7 +98,10 @@ def test_open_writer_is_shown_as_degraded(tmp_path: Path) -> None:
     assert board.text == STATE + "# a comment\n"
 
 
-def test_record_deleted_in_a_file_kept_open_is_noticed_later(tmp_path: Path) -> None:
+def test_record_deleted_in_a_file_kept_open_is_noticed_later(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    record_property("effect", "halted after at most 30 s")
     board = Watched(tmp_path / "team")
     board.state.write_text(STATE + text_of(RETRIES[:2]))
     less = STATE + text_of(RETRIES[:1])

@@ -84,9 +84,12 @@ def with_save(text: str, number: int) -> str:
     return "\n- ".join([board.rstrip(), *records]) + "\n"
 
 
-def test_saves_of_a_busy_program_are_on_the_board_or_kept(tmp_path: Path) -> None:
+def test_saves_of_a_busy_program_are_on_the_board_or_kept(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     """It saves as fast as it can, each time on the version it has read. It overwrites liza's writes in between: that is
     its own doing, and counts for nothing here."""
+    record_property("effect", "no save lost: on the board, or kept in backups")
     paths = boards.make(tmp_path)
     saved, attempts = Counter(), Counter()
     chance = random.Random(1)

@@ -29,6 +29,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.write_line(f"{'attack':<76} {'result':<7} {'s':>5} {'MB':>5}  effect")
     for report in (each for outcome in ("passed", "failed") for each in terminalreporter.getreports(outcome)):
         known = dict(report.user_properties)
+        if report.outcome == "passed" and not known.get("effect"):
+            continue  # not an attack: it tests what the others rely on
         name = report.nodeid.rpartition("::")[2].removeprefix("test_").replace("_", " ")
-        cost = f"{known.get('seconds', 0):5.1f} {known.get('megabytes', 0):5.0f}"
+        size = known.get("megabytes") or None  # of a daemon, or of a test that runs no command, nobody has measured it
+        cost = f"{known.get('seconds') or report.duration:5.1f} {'-' if size is None else f'{size:.0f}':>5}"
         terminalreporter.write_line(f"{name[:76]:<76} {report.outcome:<7} {cost}  {known.get('effect', '')}")

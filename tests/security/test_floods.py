@@ -4,9 +4,14 @@ import json
 import os
 import resource
 import time
+from datetime import UTC, datetime
 
 import pytest
 
+from liza.check import check
+from liza.scopes.rules_file import read_rules
+from liza.store.board import Board
+from liza.store.paths import Paths
 from tests.daemon.daemon import RETRIES, TICK, Daemon, Watched, until
 from tests.security.attack import Attack
 from tests.security.test_daemon import status_of, watched
@@ -44,7 +49,9 @@ def test_every_record_of_a_full_inbox_is_entered(attack: Attack, monkeypatch: py
     monkeypatch.setattr("liza.scopes.inbox.SECONDS", 0.0)
     attack.write("version: 1\nanomalies: []\n")
     plant_records(attack, 20)
-    assert attack.liza("analyze").code == 0
+    board = Board(Paths(str(attack.board)))
+    found = check(board, read_rules(None), datetime.now(UTC))
+    assert [note for note in found.notes if note.endswith("entered from " + board.paths.inbox + ": 20")]
     assert (attack.board / "state.yaml").read_text().count("type: note") == 20
     assert os.listdir(attack.board / "inbox") == []
     attack.effect = "all entered, once each"

@@ -1,6 +1,7 @@
 """Agents' text is untrusted: in the report and on the terminal it is text and nothing else."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -190,8 +191,9 @@ def test_any_value_in_any_field_is_handled(tmp_path: Path, value: Any) -> None:
     assert board.analyze("--json").json["schema"] == 1
 
 
-def test_decision_cannot_become_markup(tmp_path: Path) -> None:
+def test_decision_cannot_become_markup(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     """Neither by entities, which a reader turns into marks that reorder text, nor by the start of a block."""
+    record_property("effect", "escaped in the report")
     board = board_of(tmp_path, "x &#x202e; y")
     assert board.analyze().code == 3
     board.resolve("&#x202e;\n# heading\n- [x] done\n1. one\n---\n+ plus")

@@ -89,4 +89,4 @@ def _json(found: Check) -> None:
 
 
 def _evidence(match: Any) -> list[dict[str, Any]]:
-    return [{"stream": record.stream, "key": record.key, **envelope.plain(record.fields)} for record in match.evidence]
+    return [{"stream": record.stream, "key": record.key, **record.fields} for record in match.evidence]

@@ -113,14 +113,26 @@ def is_sound(record: Any) -> bool:
             record["timestamp"][-1] == "Z"
             and kinds.label(record["task"]) is kinds.label(record["reporter"]) is None
             and type(details) is dict
-            and all(name not in record and kind(details[name]) is None for name, kind in _SOUND[record["type"]])
             and "<<" not in record
+            and _are_sound(record, details)
         )
     except (LookupError, TypeError, ValueError, AttributeError):
         return False
 
 
-# Without those that either of two fields can satisfy: these take the long way.
+def _are_sound(record: Mapping[str, Any], details: Mapping[str, Any]) -> bool:
+    for names, kind in _SOUND[record["type"]]:
+        found = None
+        for name in names:
+            if name in record:
+                return False
+            if found is None:
+                found = details.get(name)
+        if found is None or kind(found) is not None:
+            return False
+    return True
+
+
 _SOUND = {
-    name: tuple(each.needed.items()) for name, each in TYPES.items() if not any("|" in needed for needed in each.needed)
+    name: [(tuple(names.split("|")), kind) for names, kind in each.needed.items()] for name, each in TYPES.items()
 }

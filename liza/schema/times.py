@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from liza.model import SKEW, Fault, Path, format_time, is_future, parse_time
+from liza.model import MAPPINGS, SKEW, Fault, Path, format_time, is_future, parse_time
 
 _HINT = "correct the time, or the clock of the machine that wrote it"
 _TRIP = ("timestamp", "resolved_at")
@@ -25,14 +25,19 @@ def check(sections: Mapping[str, Any], now: datetime) -> Iterator[Fault]:
 
 def _list(value: Any, path: Path, names: tuple[str, ...], now: datetime) -> Iterator[Fault]:
     latest = format_time(now + SKEW) if now.year < 9999 else "~"
-    for index, record in enumerate(value) if isinstance(value, list) else ():
-        # There may be a hundred thousand of them, and as texts most are plainly in the past.
-        if isinstance(record, Mapping) and not all(_is_past(record.get(name), latest) for name in names):
-            yield from _fields(record, (*path, index), names, now)
-
-
-def _is_past(value: Any, latest: str) -> bool:
-    return value is None or (isinstance(value, str) and value[-1:] == "Z" and value < latest)
+    if not isinstance(value, list):
+        return
+    # There may be a hundred thousand of them, and as strings most are plainly in the past.
+    suspects = {
+        index
+        for name in names
+        for index, record in enumerate(value)
+        if isinstance(record, MAPPINGS)
+        and (time := record.get(name)) is not None
+        and not (type(time) is str and time[-1:] == "Z" and time < latest)
+    }
+    for index in sorted(suspects):
+        yield from _fields(value[index], (*path, index), names, now)
 
 
 def _fields(record: Any, path: Path, names: tuple[str, ...], now: datetime) -> Iterator[Fault]:

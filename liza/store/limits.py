@@ -76,7 +76,7 @@ def check_data(raw: bytes, data: Any, file: str, locate: Any) -> None:
         if over is not None:
             *_, (_, number) = _counted(data)
             _require("records", number, file, lambda: locate(over))
-    if len(raw) > (most := _smallest("text")) and (longest := max(map(len, _texts(data)), default=0)) > most:
+    if len(raw) > (most := _smallest("text")) and (longest := _longest(data)) > most:
         _require("text", longest, file, lambda: locate(_path_of_text(data, longest)))
 
 
@@ -203,18 +203,17 @@ def _counted(data: Any) -> Iterator[tuple[Path, int]]:
             yield path, total
 
 
-def _texts(value: Any) -> Iterator[str]:
-    """All texts in a value, keys among them."""
-    level = [value]
+def _longest(value: Any) -> int:
+    """The length of the longest text in a value, keys among them. There may be a million values: level by level."""
+    longest, level = 0, [value]
     while level:
-        yield from [each for each in level if isinstance(each, str)]
-        keyed = [each for each in level if isinstance(each, dict)]
-        listed = [each for each in level if isinstance(each, list)]
-        level = [
-            *chain.from_iterable(keyed),
-            *chain.from_iterable(map(dict.values, keyed)),
-            *chain.from_iterable(listed),
-        ]
+        longest = max(longest, max([len(each) for each in level if type(each) is str], default=0))
+        keyed = [each for each in level if type(each) is dict]
+        keys = set().union(*keyed)
+        longest = max(longest, max([len(key) for key in keys if type(key) is str], default=0))
+        inner = chain.from_iterable([*map(dict.values, keyed), *[each for each in level if type(each) is list]])
+        level = list(inner)
+    return longest
 
 
 def _path_of_text(value: Any, length: int) -> Path:
@@ -222,7 +221,7 @@ def _path_of_text(value: Any, length: int) -> Path:
     path: Path = ()
     while isinstance(value, list | dict):
         inside = list(value.items() if isinstance(value, dict) else enumerate(value))
-        found = next(((key, each) for key, each in inside if any(len(t) == length for t in _texts(each))), None)
+        found = next(((key, each) for key, each in inside if _longest(each) == length), None)
         if found is None:
             break
         path, value = (*path, found[0]), found[1]

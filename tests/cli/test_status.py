@@ -103,7 +103,7 @@ def test_undocumented_decision_by_hand_is_shown(tmp_path: Path) -> None:
     board.edit("status: TRIGGERED", "status: OK")
     board.analyze(now=LATER)
     ran = status(board)
-    assert f"{NOW}  retry_cluster  resolved edited in, names nobody: no decision recorded" in ran.out
+    assert f"{NOW}  retry_cluster  resolved edited in, without a name: no decision recorded" in ran.out
     assert "to continue: liza resolve -m 'what was decided'" in ran.out
 
 

@@ -124,7 +124,7 @@ def test_claim_set_disputed_by_hand_is_reported_once(tmp_path: Path) -> None:
         board.save(board.text.replace("    status:   OPEN\n", "    status: DISPUTED\n"))
         stepped.ticks(12)
         assert "rule: by hand" in board.text
-        assert stepped.reported("tripped") == ["claim C-001 is DISPUTED: its status says so"]
+        assert stepped.reported("tripped") == ["claim C-001 is DISPUTED: its status was set by hand"]
         assert stepped.reported("resolved") == []
 
 

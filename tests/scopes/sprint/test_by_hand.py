@@ -82,10 +82,10 @@ def test_decision_by_hand_is_logged_and_in_its_report(tmp_path: Path, way: str) 
     board.checkpoint.unlink()
     accepted(board)
     assert len(board.logged) == 2
-    assert f"resolved: retry_cluster edited in, names nobody, trip {board.trips[0]['trip_id']}" in board.logged[1]
+    assert f"resolved: retry_cluster edited in, without a name, trip {board.trips[0]['trip_id']}" in board.logged[1]
     for page in (board.report, *board.archived):
         assert (
-            "**Resolved:** 2025-01-18T19:00:00Z  \n**By:** edited in, names nobody\n\n> ADR-003 created\n"
+            "**Resolved:** 2025-01-18T19:00:00Z  \n**By:** edited in, without a name\n\n> ADR-003 created\n"
             in page.read_text()
         )
 

@@ -103,8 +103,10 @@ def test_undocumented_decision_by_hand_is_shown(tmp_path: Path) -> None:
     board.edit("status: TRIGGERED", "status: OK")
     board.analyze(now=LATER)
     ran = status(board)
-    assert f"{NOW}  retry_cluster  resolved edited in, without a name: no decision recorded" in ran.out
+    assert f"{NOW}  retry_cluster  resolved edited in" in ran.out
     assert "to continue: liza resolve -m 'what was decided'" in ran.out
+    (entry,) = [each for each in status(board, "--json").json["history"] if each["result"] == "TRIGGERED"]
+    assert (entry["resolved_at"], entry.get("resolution")) == (LATER, None)
 
 
 def test_halt_by_a_person_shows_how_to_continue(tmp_path: Path) -> None:

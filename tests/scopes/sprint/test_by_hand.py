@@ -82,12 +82,12 @@ def test_decision_by_hand_is_logged_and_in_its_report(tmp_path: Path, way: str) 
     board.checkpoint.unlink()
     accepted(board)
     assert len(board.logged) == 2
-    assert f"resolved: retry_cluster edited in, without a name, trip {board.trips[0]['trip_id']}" in board.logged[1]
+    assert board.logged[1].startswith("resolved: ")
+    assert board.trips[0]["trip_id"] in board.logged[1]
     for page in (board.report, *board.archived):
-        assert (
-            "**Resolved:** 2025-01-18T19:00:00Z  \n**By:** edited in, without a name\n\n> ADR-003 created\n"
-            in page.read_text()
-        )
+        decision = page.read_text().partition("## Decision")[2]
+        assert "2025-01-18T19:00:00Z" in decision
+        assert "> ADR-003 created" in decision.splitlines()
 
 
 def test_unloggable_decision_by_hand_is_reported_and_logged_later(tmp_path: Path) -> None:

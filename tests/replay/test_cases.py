@@ -230,12 +230,12 @@ def test_any_file_is_read_or_reported_faulty(tmp_path_factory: pytest.TempPathFa
     found: Sequence[Case | Problem]
     try:
         found = read_cases(str(file)).cases
-        said = [each.name for each in found]
+        message = [each.name for each in found]
     except Unreadable as error:
         found = error.problems or (Problem(error.message, error.file or ""),)
-        said = [each.message for each in found]
-    assert said
-    assert all(text.strip() for text in said)
+        message = [each.message for each in found]
+    assert message
+    assert all(text.strip() for text in message)
     assert {each.file for each in found} == {str(file)}
 
 
@@ -257,7 +257,7 @@ def test_case_with_the_expected_outcome_passes(tmp_path: Path, trips: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("trips", "said"),
+    ("trips", "message"),
     [
         ("trips: []", "no further trip is expected, but retry_cluster trips at 15m ('timeout after 30 s')"),
         (
@@ -291,8 +291,8 @@ def test_case_with_the_expected_outcome_passes(tmp_path: Path, trips: str) -> No
         ),
     ],
 )
-def test_difference_has_a_readable_message(tmp_path: Path, trips: str, said: str) -> None:
-    assert wrong(tmp_path, trips) == (said,)
+def test_difference_has_a_readable_message(tmp_path: Path, trips: str, message: str) -> None:
+    assert wrong(tmp_path, trips) == (message,)
 
 
 def test_every_difference_of_a_trip_is_reported(tmp_path: Path) -> None:
@@ -302,8 +302,8 @@ def test_every_difference_of_a_trip_is_reported(tmp_path: Path) -> None:
 
 def test_missing_trip_reports_how_near_its_rule_came(tmp_path: Path) -> None:
     body = RETRIES.replace("task-3, type: retry_loop", "task-3, type: trade_off") + "trips: [retry_cluster]"
-    (said,) = run_case(case(tmp_path, body), SHIPPED).wrong
-    assert said.startswith("retry_cluster should trip, but it does not: 2 of 3 ('timeout after ")
+    (message,) = run_case(case(tmp_path, body), SHIPPED).wrong
+    assert message.startswith("retry_cluster should trip, but it does not: 2 of 3 ('timeout after ")
 
 
 def test_rules_that_join_an_open_trip_are_expected_by_name(tmp_path: Path) -> None:

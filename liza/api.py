@@ -18,7 +18,7 @@ from liza.scopes.sprint.record import Added
 from liza.store.board import Board
 
 if TYPE_CHECKING:
-    from liza.scopes.loops.record import LoopResult
+    from liza.scopes.loops.record import Iteration, LoopResult
     from liza.scopes.sprint.evaluate import Check
     from liza.scopes.sprint.resolve import Resolution
 
@@ -31,8 +31,8 @@ def analyze(root: Root = None, *, dry_run: bool = False, now: datetime | None = 
     """Check the blackboard for systemic patterns, once, as `liza analyze` does.
 
     A pattern that matches halts the agents (`.liza/CHECKPOINT`), writes the report and enters the trip on the
-    blackboard; `dry_run` only evaluates. In the result, `is_open` says whether the agents are halted, `trigger` is the
-    open trip or None, `tripped` says whether this check opened it, and `verdict` how near every rule is.
+    blackboard; `dry_run` only evaluates. In the result, `is_open` is whether the agents are halted, `trigger` is the
+    open trip or None, `tripped` is whether this check opened it, and `verdict` how near every rule is.
 
     Raises `Unreadable` where the blackboard or its rules cannot be used: that is not an OK. With an unusable rules.yaml
     the shipped rules are evaluated first, and an open breaker is returned. Raises `Halted` where the breaker tripped
@@ -57,11 +57,11 @@ def record(
 ) -> Added:
     """Record one anomaly on the blackboard, validated and under its lock, as `liza log anomaly` does.
 
-    This does not evaluate: a daemon (`liza watch`) does at once, otherwise the next `analyze`. The result says what was
-    written and where, and `warnings` what looks wrong about it.
+    This does not evaluate: a daemon (`liza watch`) does at once, otherwise the next `analyze`. The result has what was
+    written and where, and in `warnings` what looks wrong about it.
 
     Where state.yaml cannot be read or another program holds the lock, the record waits in `.liza/inbox/` and the next
-    check enters it; `waits` says why, and `file` where. Do not record it again.
+    check enters it; `waits` is why, and `file` where. Do not record it again.
 
     Raises `Refused`, and writes nothing, where the type's own details are missing or a value cannot be written as YAML.
     """
@@ -190,9 +190,6 @@ class Loop:
         Raises `Refused` for an impossible value. Where the blackboard cannot be read or its lock is held, the iteration
         waits in `.liza/inbox/` and `NotEvaluated` (an `Unreadable`) is raised: do not record it again.
         """
-        from liza.scopes.inbox import record_or_queue
-        from liza.scopes.loops import evaluate
-        from liza.scopes.loops.files_changed import record_measured
         from liza.scopes.loops.record import Iteration
         from liza.toolerrors import errors
 
@@ -211,12 +208,17 @@ class Loop:
             tokens=tokens,
             duration=duration,
         )
-        rules, settings = evaluate.load_rules(self._board.paths)
-        trees = [os.fspath(each) for each in workdirs]
-        measured = record_measured(self._board, self.name, iteration, trees, rules, settings, _moment(now))
-        self.last = record_or_queue(measured)
+        self.last = self._enter(iteration, [os.fspath(each) for each in workdirs], _moment(now))
         self._recorded += 1
         return self.last
+
+    def _enter(self, iteration: "Iteration", trees: Sequence[str], now: datetime) -> "LoopResult":
+        from liza.scopes.inbox import record_or_queue
+        from liza.scopes.loops import evaluate
+        from liza.scopes.loops.files_changed import record_measured
+
+        rules, settings = evaluate.load_rules(self._board.paths)
+        return record_or_queue(record_measured(self._board, self.name, iteration, trees, rules, settings, now))
 
 
 def _board(root: Root) -> Board:

@@ -139,7 +139,7 @@ def analyze(
     own: str | None = None,
     dry_run: bool = False,
 ) -> Check:
-    """One check and all that a person who asked for it is to know of it; where `on_degraded` is set, halted by it.
+    """One check, with all that a person who asked for it should know; `on_degraded: halt` is put into effect.
 
     `broken` is why `rules` are the shipped ones. With an open breaker it is in the result; without one it is raised,
     because the shipped rules finding nothing is not an OK. `own` is the file of the own rules, if not the blackboard's.
@@ -197,7 +197,7 @@ def _lost_trigger(board: Board, document: Document) -> Mapping[str, Any] | None:
 
 
 def _enter_waiting(board: Board, entered: Entered, *, is_halted: bool) -> list[str]:
-    """What is to be reported about the inbox; after a halt, what waits is entered now, for the next check."""
+    """What people should know about the inbox; after a halt, what waits is entered now, for the next check."""
     try:
         entered = inbox.enter_waiting(board) if is_halted else entered
     except LizaError as error:

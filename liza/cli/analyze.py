@@ -22,7 +22,7 @@ from liza.store.board import Board
 @click.option("--window", metavar="W", help="Which anomalies count: current_sprint, all, 24h, last 50.")
 @click.option("--rules", "rules_file", metavar="FILE", help="Another file in place of .liza/rules.yaml.")
 @click.option("--now", metavar="TIME", help="Evaluate as of this time.")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing; the exit code says it.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing; only the exit code answers.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
 @click.pass_context

@@ -10,6 +10,7 @@ import click
 from liza.cli import show
 from liza.daemon.daemon import Watcher
 from liza.daemon.notifier import Event, EventKind
+from liza.model import Reason
 from liza.scopes.sprint import checkpoint
 from liza.text import one_line, plural, printable
 
@@ -22,6 +23,7 @@ COLOURS = {
 }
 _LAST = 50  # events that are kept; as many are shown as there is room for
 _ALARMS = 5
+_SHOWN_AT_ZERO = (Reason.MATCHED, Reason.OBSERVED, Reason.DISABLED, Reason.SILENCED)
 # A screen of its own, so that nothing scrolls away; no cursor; and what is too long for a line ends with the line.
 _BEGIN = "\x1b[?1049h\x1b[?25l\x1b[?7l"
 _END = "\x1b[?7h\x1b[?25h\x1b[?1049l"
@@ -35,7 +37,7 @@ class View:
         self.last: deque[Event] = deque(maxlen=_LAST)
         self._drawn = ""
 
-    def happened(self, event: Event) -> None:
+    def add_event(self, event: Event) -> None:
         if event.kind is not EventKind.CHECKED:  # the patterns show that
             self.last.append(event)
 
@@ -59,14 +61,12 @@ class View:
             _write(_END)
 
     def lines(self, width: int, height: int) -> list[str]:
-        """What there is to see, the most important first; what happened last is at the bottom."""
-        head, patterns = self._head(), self._patterns()
-        room = height - len(head) - 2
-        if len(patterns) > max(room, 0):
-            patterns = [line for line in patterns if "○" not in line][: max(room, 0)]
+        """The lines of the picture, the most important first; the last events are at the bottom."""
+        head = self._head()
+        patterns = self._patterns(max(height - len(head) - 2, 0))
         room = height - len(head) - len(patterns) - 1
-        told = [_told(each, width) for each in list(self.last)[-room:]] if room > 0 else []
-        return [*head, *patterns, *([""] if told else []), *told][:height]
+        events = [_event_line(each, width) for each in list(self.last)[-room:]] if room > 0 else []
+        return [*head, *patterns, *([""] if events else []), *events][:height]
 
     def _head(self) -> list[str]:
         watcher = self.watcher
@@ -80,9 +80,9 @@ class View:
         error = watcher.notifier.health.last_error
         lines.append(f"watch:   {one_line(', '.join(parts), 200)}")
         lines += [f"{show.bold('DEGRADED', 'red')}: {one_line(error, 500)}"] if error is not None else []
-        standing = list(watcher.notifier.active.values())
-        lines += [f"alarms:  {len(standing)}"] if standing else []
-        lines += [f"  {click.style('!', fg='yellow')} {one_line(each.text, 500)}" for each in standing[-_ALARMS:]]
+        active = list(watcher.notifier.active.values())
+        lines += [f"alarms:  {len(active)}"] if active else []
+        lines += [f"  {click.style('!', fg='yellow')} {one_line(each.text, 500)}" for each in active[-_ALARMS:]]
         return lines
 
     def _state(self, watcher: Watcher) -> list[str]:
@@ -92,9 +92,13 @@ class View:
         agents = show.bold("halted", "red") + " (CHECKPOINT)" if halted else "free to work"
         return [*show.state(watcher.found), f"agents:  {agents}"]
 
-    def _patterns(self) -> list[str]:
+    def _patterns(self, room: int) -> list[str]:
+        """All of them, or where there is no room those that there is something to see of."""
         found = self.watcher.found if self.watcher is not None else None
-        return [] if found is None else show.pattern_lines(found.verdict.progress)
+        progress = list(found.verdict.progress) if found is not None else []
+        if len(progress) > room:
+            progress = [each for each in progress if each.value > 0 or each.reason in _SHOWN_AT_ZERO][:room]
+        return show.pattern_lines(progress)
 
 
 def _size() -> tuple[int, int]:
@@ -105,7 +109,7 @@ def _size() -> tuple[int, int]:
         return 80, 24
 
 
-def _told(each: Event, width: int) -> str:
+def _event_line(each: Event, width: int) -> str:
     word = click.style(f"{each.kind:<9}", fg=COLOURS.get(each.kind))
     return f"  {each.at.astimezone():%H:%M:%S}  {word}  {one_line(each.text, max(width, 20))}"
 

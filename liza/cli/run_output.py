@@ -134,9 +134,8 @@ class Plain:
     def notify(self, state: LoopResult) -> None:
         """Notify people; the same message at most once a minute."""
         from liza.notify.desktop import Desktop
-        from liza.notify.message import Message
+        from liza.notify.message import Message, Target
         from liza.notify.sender import Sender
-        from liza.notify.targets import Target
         from liza.notify.webhook import Webhook, is_webhook_url
 
         targets: list[Target] = [Desktop()] if self.settings.desktop else []

@@ -2,7 +2,6 @@
 
 import gc
 import os
-import re
 import signal
 import sys
 from datetime import UTC, datetime
@@ -11,13 +10,14 @@ from typing import Any
 import click
 
 from liza.cli import daemon_status, envelope, show
-from liza.cli import test_message as reaching
 from liza.cli.group import common, root_of
 from liza.cli.live import View
 from liza.daemon import background
 from liza.daemon.daemon import Options, Watcher
 from liza.daemon.notifier import Event, EventKind
 from liza.daemon.status import DaemonState, read_daemon
+from liza.daemon.test_message import send_test_message
+from liza.daemon.unit import systemd_unit
 from liza.errors import NoBlackboard, WrongUsage
 from liza.model import format_time
 from liza.store.locate import FOLDER
@@ -76,7 +76,7 @@ def command(
     if print_unit:
         return _print_unit(paths)
     if test_message:
-        return reaching.run(paths, as_json)
+        return _send_test_message(paths, as_json)
     if stop:
         return _stop(paths, as_json)
     if status:
@@ -113,7 +113,7 @@ def _foreground(paths: Paths, options: Options, as_json: bool) -> int:
     if as_json or not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
         return _watch(Watcher(paths, options, _json_line if as_json else _line))
     view = View()
-    view.watcher = watcher = Watcher(paths, options, view.happened, looked=view.draw)
+    view.watcher = watcher = Watcher(paths, options, view.add_event, looked=view.draw)
 
     def suspend(*_: Any) -> None:
         view.hide()
@@ -127,7 +127,7 @@ def _foreground(paths: Paths, options: Options, as_json: bool) -> int:
     finally:
         view.hide()
         for each in view.last:
-            _line(each)  # what happened stays on the terminal
+            _line(each)  # the events stay on the terminal
 
 
 def _start(paths: Paths, options: Options, as_json: bool) -> int:
@@ -144,10 +144,10 @@ def _start(paths: Paths, options: Options, as_json: bool) -> int:
 
 
 def _once(paths: Paths, options: Options, as_json: bool) -> int:
-    happened: list[Event] = []
-    watcher = Watcher(paths, options, happened.append)
+    events: list[Event] = []
+    watcher = Watcher(paths, options, events.append)
     watcher.once()
-    for each in happened:
+    for each in events:
         (_json_line if as_json else _line)(each)
     errors = watcher.notifier.health.errors.values()
     for failure in errors:
@@ -178,26 +178,21 @@ def _status(paths: Paths, as_json: bool) -> int:
 
 
 def _print_unit(paths: Paths) -> int:
-    from liza import templates
-
-    folder = os.path.dirname(os.path.abspath(paths.folder))
-    program = _quoted(os.path.abspath(sys.argv[0]))
-    text = templates.read_template("liza-watch.service").replace("@NAME@", printable(folder).replace("%", "%%"))
-    # In its arguments a dollar sign is the beginning of a variable, in the name of the program it is not.
-    click.echo(text.replace("@FOLDER@", _quoted(folder).replace("$", "$$")).replace("@LIZA@", program), nl=False)
+    click.echo(systemd_unit(paths, sys.argv[0]), nl=False)
     return 0
 
 
-def _quoted(path: str) -> str:
-    """A path as one word of a unit, whatever is in it."""
-    if re.fullmatch(r"[\w/.,:+@=-]+", path):
-        return path
-    escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
-    return f'"{"".join(char if char.isprintable() else _bytes_of(char) for char in escaped)}"'
-
-
-def _bytes_of(char: str) -> str:
-    return "".join(f"\\x{byte:02x}" for byte in os.fsencode(char))
+def _send_test_message(paths: Paths, as_json: bool) -> int:
+    sent = send_test_message(paths, datetime.now(UTC))
+    if as_json:
+        problems = [{"message": fault.message, "hint": fault.hint} for fault in sent.faults]
+        places = [{"place": name, "sent": why is None, "why": why} for name, why in sent.outcome.items()]
+        envelope.write("watch", "sent" if sent.is_complete else "not sent", problems, places=places)
+    else:
+        for name, why in sent.outcome.items():
+            click.echo(f"{name}: " + (click.style("sent", fg="green") if why is None else show.bold(why, "red")))
+        show.warnings(fault.message + (f" ({fault.hint})" if fault.hint else "") for fault in sent.faults)
+    return 0 if sent.is_complete else 1
 
 
 # --- printing --------------------------------------------------------------------------------------------------------

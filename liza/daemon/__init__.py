@@ -1,1 +1,1 @@
-"""The daemon: it sees every change of the blackboard, and judges it as `liza analyze` does."""
+"""The daemon: it sees every change of the blackboard, and checks it as `liza analyze` does."""

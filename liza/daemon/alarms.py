@@ -41,7 +41,7 @@ class Reported(NamedTuple):
 
 
 class Alarms:
-    """The causes that stand."""
+    """The active causes, and what was reported of them."""
 
     def __init__(self) -> None:
         self.active: dict[str, Reported] = {}
@@ -49,7 +49,7 @@ class Alarms:
         self._lines: dict[str, tuple[datetime, int]] = {}  # by name: since when lines are counted, and how many
 
     def load(self, facts: Any) -> None:
-        """What the daemon before us had reported."""
+        """Load what the daemon before us had reported."""
         for name, reported in facts.items() if isinstance(facts, Mapping) else ():
             if isinstance(reported, Mapping):
                 since, last = parse_time(reported.get("since")), parse_time(reported.get("last"))

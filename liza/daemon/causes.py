@@ -1,4 +1,4 @@
-"""What is worth an alarm: the matches of the `alarms` pack, and what the files beside the blackboard say."""
+"""What is worth an alarm: the matches of the `alarms` pack, and what the files beside the blackboard show."""
 
 import hashlib
 import os
@@ -16,16 +16,16 @@ from liza.scopes.sprint.section import WITHOUT_TERMINAL, history_of, without_ter
 from liza.store.paths import Paths
 from liza.text import one_line
 
-# After so long somebody should look; from the second on it is written where a person will find it.
+# After so long a person should look; from the second on it is written where one will find it.
 WAITING = (timedelta(minutes=30), timedelta(hours=2), timedelta(hours=8))
 DONE = ("MERGED", "ABANDONED", "SUPERSEDED")
 _PATIENCE = 2.0  # seconds between two steps of one decision: `liza resolve` writes, and then lets the agents go on
 _BY_HAND = 60.0  # the same, for a person who types them
 _RECENT = timedelta(days=1)
-_LONG = 120  # characters of what a record says that an alarm repeats
-# What an alarm says of the record behind it: the first of these fields that it has, unless the rule has its own.
-_SAID: tuple[str, ...] = ("blocked_reason", "detail", "question", "description", "what", "assigned_to")
-_SAID_BY = {
+_LONG = 120  # characters of a record's text that an alarm repeats
+# What an alarm shows of the record behind it: the first of these fields that it has, unless the rule has its own.
+_SHOWN: tuple[str, ...] = ("blocked_reason", "detail", "question", "description", "what", "assigned_to")
+_SHOWN_BY_RULE = {
     "coder_lease_expired": ("current_task", "lease_expires"),
     "review_lease_expired": ("reviewing_by", "review_lease_expires"),
     "rejected_without_coder": ("assigned_to",),
@@ -44,7 +44,7 @@ def of_rules(verdict: Verdict) -> Iterator[Cause]:
     """One for each group that a rule with the action ALERT has matched."""
     for match in verdict.observed:
         if match.rule.action == "ALERT":
-            yield Cause(match.rule.name, _key(match.key or ""), _words(match))
+            yield Cause(match.rule.name, _key(match.key or ""), _text(match))
 
 
 def _key(key: str) -> str:
@@ -52,20 +52,20 @@ def _key(key: str) -> str:
     return key if len(key) <= _LONG else f"{key[:_LONG]} {hashlib.sha256(key.encode(errors='replace')).hexdigest()[:8]}"
 
 
-def _words(match: Match) -> str:
-    fields = _SAID_BY.get(match.rule.name)
-    texts = [text for record in match.evidence[-1:] for text in _texts_of(record, fields or _SAID)]
-    said = ", ".join(texts if fields else texts[:1])
-    parts = (match.rule.summary or match.rule.description or match.rule.name, match.key or "", said)
+def _text(match: Match) -> str:
+    fields = _SHOWN_BY_RULE.get(match.rule.name)
+    texts = [text for record in match.evidence[-1:] for text in _texts_of(record, fields or _SHOWN)]
+    shown = ", ".join(texts if fields else texts[:1])
+    parts = (match.rule.summary or match.rule.description or match.rule.name, match.key or "", shown)
     return ": ".join(one_line(part, 2 * _LONG) for part in parts if part)
 
 
 def _texts_of(record: Record, fields: tuple[str, ...]) -> Iterator[str]:
     for name in fields:
         texts = [one_line(value, _LONG) for value in values(record.get(name)) if not isinstance(value, Mapping)]
-        said = ", ".join(text for text in texts[:5] if text)
-        if said:
-            yield said if name in _ALONE else f"{name.replace('_', ' ')} {said}"
+        shown = ", ".join(text for text in texts[:5] if text)
+        if shown:
+            yield shown if name in _ALONE else f"{name.replace('_', ' ')} {shown}"
 
 
 def of_changes(rules: RuleSet) -> Iterator[Cause]:
@@ -75,10 +75,10 @@ def of_changes(rules: RuleSet) -> Iterator[Cause]:
 
 
 def of_silences(section: Any, now: datetime) -> Iterator[Cause]:
-    """Agents can write the blackboard: whoever keeps a pattern from halting them does so in everybody's hearing."""
+    """Agents can write the blackboard: a pattern that is kept from halting them is reported."""
     for entry in read_silences(section):
         if (found := entry.silence) is not None and found.in_force(now):
-            who, why = one_line(found.by or "somebody", _LONG), one_line(found.reason, 2 * _LONG)
+            who, why = one_line(found.by or "an unnamed person", _LONG), one_line(found.reason, 2 * _LONG)
             rule, until = one_line(found.rule, _LONG), format_time(found.until)
             yield Cause("silenced", _key(entry.name), f"{rule} is silenced until {until} by {who}: {why}")
 
@@ -144,7 +144,7 @@ class Ages:
 
 
 def of_files(paths: Paths, snapshot: Snapshot, ages: Ages, now: datetime) -> Iterator[Cause]:
-    """Halts that wait for a person, and a log that nobody writes."""
+    """Halts that wait for a person, and a log without new entries."""
     halted, paused, logged = (ages.since(path, now) for path in (paths.checkpoint, paths.pause, paths.log))
     if halted is not None:
         yield from _waiting("CHECKPOINT", now - halted, WAITING)
@@ -156,7 +156,7 @@ def of_files(paths: Paths, snapshot: Snapshot, ages: Ages, now: datetime) -> Ite
 
 
 def _is_under_way(snapshot: Snapshot) -> bool:
-    """Whether anybody should be at work: nobody is missed where every task is done, or the sprint has ended."""
+    """Whether agents should be at work: not where every task is done, or the sprint has ended."""
     sprint = snapshot.sections.get("sprint")
     timeline = sprint.get("timeline") if isinstance(sprint, Mapping) else None
     ended = isinstance(timeline, Mapping) and timeline.get("ended") is not None
@@ -192,7 +192,7 @@ def about_the_halt(halt: Checkpoint | None, trigger: Mapping[str, Any] | None) -
     if halt is None and trigger is not None:
         yield _note("CHECKPOINT is missing while the breaker is open: the agents are not halted")
     elif halt is not None and halt.is_degraded:
-        yield _note("the agents are halted until the blackboard can be judged (on_degraded: halt)")
+        yield _note("the agents are halted until the blackboard can be evaluated (on_degraded: halt)")
     elif halt is not None and halt.trip_id is None:
         yield _note("the agents are halted by a CHECKPOINT that a person made")
     elif halt is not None and trigger is None:

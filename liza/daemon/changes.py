@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PAUSES = (30.0, 300.0, 3600.0)  # seconds before listening is tried again, the last one for ever
 BUSY = 1.0  # seconds; who has just written in the folder may well write again
 EVENT = 0.02  # seconds in which the event comes for a change that was seen before it, usually after one millisecond
-SILENCE = 5.0  # seconds without an event for our own heartbeat, after which nobody listens any more
+SILENCE = 5.0  # seconds without an event for our own heartbeat, after which listening has failed
 
 
 class Changes:
@@ -94,7 +94,7 @@ class Changes:
         from watchdog.observers.inotify import InotifyObserver
         from watchdog.observers.inotify_c import InotifyConstants
 
-        logging.getLogger("watchdog").addHandler(logging.NullHandler())  # what it has to say is seen by its threads
+        logging.getLogger("watchdog").addHandler(logging.NullHandler())  # its failures show in its threads
         changes = self
         names = {os.path.basename(path) for path in self.paths.watched}
         state, heartbeat = os.path.basename(self.paths.state), os.path.basename(self.paths.watch_lock)
@@ -142,19 +142,18 @@ class Changes:
 
     @property
     def is_busy(self) -> bool:
-        """Whether somebody has been writing in the folder a moment ago."""
+        """Whether something was written in the folder a moment ago."""
         return time.monotonic() - self._written < BUSY
 
     def moved_into_place(self) -> Identity | None:
         """The version of state.yaml that was last seen being moved to its name, which happens to finished files only.
 
-        A version, and not a mere yes: whoever writes into that file later makes another one of it, whether or not we
-        hear of it.
+        A version, not a yes: a later write into that file makes another version of it, with or without an event.
         """
         return self._moved
 
     def await_event(self, version: Identity | None) -> None:
-        """Who looks may be faster than the event. It is worth waiting for: it may say that the file is whole."""
+        """A look may be faster than the event. It is worth waiting for: it may show that the file is whole."""
         end = time.monotonic() + EVENT
         while self.listens and self._known != version and (left := end - time.monotonic()) > 0:
             self._sleep(left)
@@ -174,7 +173,7 @@ class Changes:
             self.stop()  # the folder is another one, or gone: listen to the new one
             self._again = 0.0
             self.start()
-        elif (why := self._why_deaf()) is not None:
+        elif (why := self._why_no_events()) is not None:
             self.stop()
             if time.monotonic() - self._listening > self._pauses[-1]:
                 self._failures = 0
@@ -186,7 +185,7 @@ class Changes:
             for _ in range(self._wakes.qsize()):  # they all mean the same, and more may come for ever
                 self._wakes.get_nowait()
 
-    def _why_deaf(self) -> str | None:
+    def _why_no_events(self) -> str | None:
         """Threads die unseen, and a queue that is full drops events silently; but our own heartbeat must be heard."""
         if not all(thread.is_alive() for thread in self._threads):
             return "a thread that listens has died"

@@ -165,7 +165,7 @@ class Watcher:
         self.changes.wait(self.options.interval)
 
     def _patience(self) -> float:
-        # Without events it looks twice a tick: a change must still settle and be checked before the tick is over.
+        # Without events it looks twice a tick: a change must still come to rest and be checked before the tick is over.
         longest = self.options.interval / (1 if self.changes.listens else 2)
         return self.checker.schedule.seconds_left(self.clock(), longest)
 

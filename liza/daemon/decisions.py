@@ -15,7 +15,7 @@ from liza.store.board import Board
 
 
 class Decisions:
-    """Remembers what is to be logged when the lock is free, and what was restored how often."""
+    """Remembers the decisions to log when the lock is free, and what was restored how often."""
 
     def __init__(self, board: Board, notifier: Notifier, *, observe: bool) -> None:
         self._board = board

@@ -1,4 +1,4 @@
-"""`.liza/ESCALATION`: the page for whoever comes by while the agents have been halted for hours, and only then."""
+"""`.liza/ESCALATION`: the page for a person who comes by while the agents have been halted for hours."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ _LISTED = 50
 def update_page(
     paths: Paths, since: datetime | None, trigger: Mapping[str, Any] | None, facts: Snapshot, now: datetime
 ) -> str | None:
-    """Have the page say what it is to say, or be gone; why not, if it cannot be done. Only a change is written."""
+    """Write or remove the page; why not, if it cannot be done. Only a change is written."""
     text = _page(checkpoint.read(paths.checkpoint), since, trigger, facts, now)
     there = _head(paths.escalation)
     try:
@@ -46,7 +46,7 @@ def _head(path: str) -> bytes | None:
 def _page(
     halt: Checkpoint | None, since: datetime | None, trigger: Mapping[str, Any] | None, facts: Snapshot, now: datetime
 ) -> str | None:
-    """What the page is to say; None while nobody has waited for hours."""
+    """The text of the page; None unless agents have waited for hours."""
     length = length_of(now - since, WAITING[1:]) if since is not None else ""
     if halt is None or since is None or not length:
         return None
@@ -75,7 +75,7 @@ def _why(halt: Checkpoint, trigger: Mapping[str, Any] | None) -> Iterator[str]:
         if halt.trip_id is None:
             yield "Then remove .liza/CHECKPOINT, which a person made."
     elif halt.is_degraded:
-        yield "Why: the blackboard cannot be judged (on_degraded: halt)."
+        yield "Why: the blackboard cannot be evaluated (on_degraded: halt)."
         yield "Fix what liza status reports; the halt ends by itself."
     elif halt.trip_id is None:
         yield "Why: a person made .liza/CHECKPOINT."

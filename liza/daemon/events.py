@@ -28,13 +28,11 @@ def of_check(before: Check | None, found: Check, *, observe: bool) -> Iterator[N
         and not isinstance(before.error, Halted)
         and not found.notes
     ):
-        said = "state.yaml no longer had this trip, as where an older copy is saved over it; it was entered again"
-        yield Notice(EventKind.ALARM, f"{trigger.get('pattern') if trigger else '?'}: {said}")
+        text = "state.yaml no longer had this trip, as where an older copy is saved over it; it was entered again"
+        yield Notice(EventKind.ALARM, f"{trigger.get('pattern') if trigger else '?'}: {text}")
     elif was is not None and trigger is None and was.get("trip_id") and entry_of(found, was.get("trip_id")) is None:
-        said = (
-            "state.yaml no longer has this trip, as where an older copy is saved over it; nobody has entered a decision"
-        )
-        yield Notice(EventKind.ALARM, f"{was.get('pattern')}: {said}")
+        text = "state.yaml no longer has this trip, as where an older copy is saved over it; no decision is entered"
+        yield Notice(EventKind.ALARM, f"{was.get('pattern')}: {text}")
     elif was is not None and trigger is None:
         yield Notice(EventKind.RESOLVED, _resolution(found, was), _id(was))
     elif observe and (names := [name for name in _matching(found) if before is None or name not in _matching(before)]):
@@ -53,7 +51,7 @@ def _is_unfinished(found: Check | None) -> bool:
 def of_absence(found: Check, was_reported: Callable[[EventKind, str], bool]) -> Iterator[Notice]:
     """Trips that were reported, and were resolved while no daemon ran.
 
-    Not the one that is open: whoever decides by hand enters the decision first, and sets the status after that.
+    Not the one that is open: a person who decides by hand enters the decision first, and then sets the status.
     """
     still_open = _id(found.trigger) if found.trigger is not None else None
     for entry in history_of(found.snapshot.sections.get("circuit_breaker")):
@@ -79,12 +77,12 @@ def _id(trigger: Mapping[str, Any]) -> str:
 
 def _resolution(found: Check, trigger: Mapping[str, Any]) -> str:
     entry = entry_of(found, trigger.get("trip_id")) or {}
-    said = f": {entry['resolution']}" if entry.get("resolution") else ""
-    return f"{trigger.get('pattern') or 'no pattern named'} {whose(entry)}{said}"
+    text = f": {entry['resolution']}" if entry.get("resolution") else ""
+    return f"{trigger.get('pattern') or 'no pattern named'} {whose(entry)}{text}"
 
 
 def entry_of(found: Check, trip_id: str | None) -> Mapping[str, Any] | None:
-    """What the history says of a trip."""
+    """The entry of a trip in the history."""
     for entry in reversed(history_of(found.snapshot.sections.get("circuit_breaker"))):
         if isinstance(entry, Mapping) and entry.get("trip_id") == trip_id:
             return entry
@@ -100,7 +98,7 @@ def _counts(found: Check) -> list[tuple[str, float, str | None]]:
 
 
 def _nearest(found: Check) -> str:
-    """How things stand, in a line: the patterns that are on their way."""
+    """The patterns that have some evidence, in a line."""
     return ", ".join(_near(each) for each in found.verdict.progress if each.value > 0) or "no pattern in sight"
 
 

@@ -8,7 +8,7 @@ from liza.errors import LizaError, location
 from liza.text import one_line
 
 GRACE = 2.0  # seconds that a file may be unreadable before it is reported: a save is not always done at once
-STILL = 30.0  # seconds after which nobody is in the middle of a save any more, though they have the file open
+STILL = 30.0  # seconds after which an open file no longer means that a save is going on
 
 
 class Failure(NamedTuple):
@@ -49,7 +49,7 @@ class Health:
         return not 0 <= waited < GRACE or what in self._reported.active  # less than nothing: the clock was set back
 
     def load(self, facts: Any) -> None:
-        """What the daemon before us had reported."""
+        """Load what the daemon before us had reported."""
         self._reported.load(facts)
 
     def dump(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""One daemon a blackboard: whoever holds the flock on `.liza/watch.lock` is it, if `watch.json` names that process.
+"""One daemon a blackboard: the process that holds the flock on `.liza/watch.lock`, if `watch.json` names it.
 
-The file is never unlinked. Its mtime is the heartbeat, so that an idle daemon writes no byte; `watch.json` says in
-words how it does, and is written when that changes.
+The file is never unlinked. Its mtime is the heartbeat, so that an idle daemon writes no byte; `watch.json` has
+its state, and is written when that changes.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from liza.store.files import write_atomically
 from liza.store.lock import command_of, holder
 from liza.store.paths import Paths
 
-_PATIENCE = 0.5  # for somebody who only looks whether the lock is taken
+_PATIENCE = 0.5  # another process may hold the lock for a moment, only to look whether it is taken
 _POLL = 0.02
 _OFTEN = 100  # times that a daemon moves something aside before it gives up
 
@@ -41,8 +41,8 @@ class Lease:
         self.paths = paths
         self._fd: int | None = None
         self._waiting: int | None = None  # the lock by which others see that we wait for a blackboard
-        self._told: dict[str, Any] = {}
-        self._is_wrong = False  # watch.json says that all is well, which is no longer so and cannot be corrected
+        self._written: dict[str, Any] = {}
+        self._is_wrong = False  # watch.json has health ok, which is no longer so and cannot be corrected
         self.moved: list[str] = []  # where things are that had the name of the lock, for the caller to report
 
     def take(self, patience: float = _PATIENCE) -> None:
@@ -76,7 +76,7 @@ class Lease:
                 self.beat()
                 self._wait_no_longer()
                 return
-            os.close(fd)  # somebody deleted the file meanwhile: what we hold is no longer the lock
+            os.close(fd)  # the file was deleted meanwhile: what we hold is no longer the lock
 
     def _move_aside(self) -> bool:
         aside = f"{self.paths.watch_lock}.odd-{os.urandom(4).hex()}"
@@ -88,7 +88,7 @@ class Lease:
         return len(self.moved) < _OFTEN
 
     def announce_waiting(self) -> None:
-        """Where there is no blackboard yet: let others see who waits for it. `Taken` if somebody does already."""
+        """Where there is no blackboard yet: show that we wait for it. `Taken` if another process does already."""
         if self._waiting is not None:
             return
         lock = waiting_lock(self.paths)
@@ -131,13 +131,13 @@ class Lease:
                 os.utime(self._fd)
 
     def write_facts(self, **facts: Any) -> None:
-        """Write down how we do, if that has changed."""
-        if facts != self._told:
+        """Write `watch.json`, if that has changed."""
+        if facts != self._written:
             try:
                 write_atomically(self.paths.watch_json, (json.dumps(facts, indent=2) + "\n").encode())
-                self._told, self._is_wrong = facts, False
+                self._written, self._is_wrong = facts, False
             except OSError:  # a full disk must not end the watch; the next change is written again
-                self._is_wrong = self._told.get("health") == "ok" != facts.get("health")
+                self._is_wrong = self._written.get("health") == "ok" != facts.get("health")
 
     def release(self) -> None:
         self._wait_no_longer()

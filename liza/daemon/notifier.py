@@ -87,7 +87,7 @@ class Notifier:
         self._lease = lease
         self._on_event = on_event
         self._clock = clock
-        self._about_us = about_us  # what `watch.json` says of the process and its work
+        self._about_us = about_us  # the facts about the process in `watch.json`
         self.health = Health()
         self._alarms = Alarms()
         self._causes: dict[str, list[Cause]] = {}  # by where they were seen
@@ -99,7 +99,7 @@ class Notifier:
         self._marks: list[str] = []  # trips that were reported, or at least were to be
 
     def remember(self) -> None:
-        """What the daemon before us had reported."""
+        """Load what the daemon before us had reported."""
         facts = read_watch_facts(self._paths)
         confirmed = self._seal.confirms(facts)
         if not confirmed:
@@ -118,7 +118,7 @@ class Notifier:
         return self._alarms.active
 
     def save_facts(self, health: str | None = None) -> None:
-        """Say in `watch.json` how we do, if that has changed."""
+        """Write the state to `watch.json`, if that has changed."""
         kept = {
             "errors": self.health.dump(),
             "alarms": self._alarms.dump(),
@@ -141,15 +141,15 @@ class Notifier:
     # --- at once ----------------------------------------------------------------------------------------------------
 
     def report(self, kind: EventKind, text: str, trip_id: str | None = None, todo: str = "") -> None:
-        """Tell of something: here, and what people should know also where they will find it, with what to do."""
-        self._tell_all(kind, [text], trip_id, todo)
+        """Report something here; what people should know also in alerts.log and by message, with what to do."""
+        self._report_all(kind, [text], trip_id, todo)
 
-    def _tell_all(self, kind: EventKind, texts: list[str], trip_id: str | None = None, todo: str = "") -> None:
-        """Tell of several things at once: each on its own line, all in one message."""
+    def _report_all(self, kind: EventKind, texts: list[str], trip_id: str | None = None, todo: str = "") -> None:
+        """Report several things at once: each on its own line, all in one message."""
         at = self._clock()
         lines = [one_line(text, _LONG) for text in texts]
         for line in lines:
-            with suppress(OSError):  # a terminal or a reader that is gone is no reason to skip the others
+            with suppress(OSError):  # a terminal or a reader that is gone must not keep it from the others
                 self._on_event(Event(at, kind, line))
         if trip_id is not None and kind in _WORTH_A_MESSAGE:
             if self.was_reported(kind, trip_id):
@@ -212,8 +212,8 @@ class Notifier:
     def report_alarms(self, now: datetime) -> None:
         """Report each cause once for as long as it is active, and once when it is over."""
         found, over = self._alarms.update([each for some in self._causes.values() for each in some], now)
-        self._tell_all(EventKind.ALARM, found)
-        self._tell_all(EventKind.OVER, [f"{text} (over)" for text in over])
+        self._report_all(EventKind.ALARM, found)
+        self._report_all(EventKind.OVER, [f"{text} (over)" for text in over])
 
     def failed(self, what: str, error: LizaError, now: datetime) -> None:
         """`what` cannot be read or done. A save is not always done at once, so it is reported only if it lasts."""
@@ -224,10 +224,10 @@ class Notifier:
         self.health.works(what)
 
     def report_errors(self, now: datetime) -> None:
-        """Tell of what has not worked for a while, and of what does again."""
+        """Report what has not worked for a while, and what works again."""
         found, over = self.health.update(now)
-        self._tell_all(EventKind.DEGRADED, found)
-        self._tell_all(EventKind.RECOVERED, [f"it works again; it was: {text}" for text in over])
+        self._report_all(EventKind.DEGRADED, found)
+        self._report_all(EventKind.RECOVERED, [f"it works again; it was: {text}" for text in over])
 
 
 def alerts_log(path: str) -> RotatingLog:

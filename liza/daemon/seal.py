@@ -1,4 +1,4 @@
-"""Whether `watch.json` says of earlier messages what the daemon wrote there.
+"""Whether the list of earlier messages in `watch.json` is what the daemon wrote there.
 
 Agents can write it, and a message that it claims was sent is not sent. So a digest of that part is kept among the
 user's own files, outside the repository; what does not agree with it is not believed, and reported again. The digest is
@@ -17,8 +17,8 @@ from liza.store.files import write_atomically
 from liza.store.paths import Paths
 from liza.store.replace import sweep_drafts
 
-TOLD = ("alarms", "errors", "places", "notified")
-BROKEN = "watch.json is not as liza left it: what it says of earlier messages is not used, and they may come again"
+SEALED = ("alarms", "errors", "places", "notified")
+BROKEN = "watch.json is not as liza left it: its list of earlier messages is not used, and they may come again"
 
 
 class Seal:
@@ -30,7 +30,7 @@ class Seal:
         self._last = ""
 
     def set(self, facts: Mapping[str, Any]) -> str | None:
-        """Remember what `watch.json` is about to say; why that is not possible, if it is not."""
+        """Remember the facts before they are written to `watch.json`; why that is not possible, if it is not."""
         mine = _digest(facts)
         if mine == self._last:
             return None
@@ -69,4 +69,4 @@ class Seal:
 
 
 def _digest(facts: Mapping[str, Any]) -> str:
-    return digest(json.dumps({name: facts.get(name) for name in TOLD}, sort_keys=True))
+    return digest(json.dumps({name: facts.get(name) for name in SEALED}, sort_keys=True))

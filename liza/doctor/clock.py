@@ -15,7 +15,7 @@ from liza.store.document import Document, parse_log
 from liza.store.paths import Paths
 from liza.store.versions import read_stable
 
-# Fields that say when something happened. Others (a lease, the end of a silence) are meant to lie ahead.
+# Fields with the time at which something happened. Others (a lease, the end of a silence) are meant to lie ahead.
 PAST = frozenset(
     ("timestamp", "time", "at", "created", "started", "opened_at", "last_check", "resolved_at", "heartbeat", "updated")
 )
@@ -34,7 +34,7 @@ def clock(paths: Paths, now: datetime) -> Iterator[Finding]:
 def _of_machine(paths: Paths, now: datetime) -> Iterator[Finding]:
     installed = file_time(os.stat(liza.__file__).st_mtime)
     if now < installed - timedelta(days=1):
-        text = f"this machine says {format_time(now)}, before liza was installed here ({format_time(installed)})"
+        text = f"the clock shows {format_time(now)}, before liza was installed here ({format_time(installed)})"
         yield Finding("clock", Level.ERROR, text, _NTP)
     try:
         made = file_time(probe(paths.folder).mtime)

@@ -60,7 +60,7 @@ def run_check(about: str, paths: Paths | None, now: datetime) -> list[Finding]:
 
 
 def apply_fixes(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings after applying every safe fix; each says what was done, or why not."""
+    """The findings after applying every safe fix, each with what was done, or why not."""
     return [_apply_fix(each) if each.fix is not None else each for each in findings]
 
 
@@ -75,6 +75,6 @@ def _apply_fix(finding: Finding) -> Finding:
 
 
 def exit_code(findings: Iterable[Finding]) -> int:
-    """4 where the blackboard cannot be judged, else 1 where something is to be mended, else 0."""
+    """4 where the blackboard cannot be evaluated, else 1 where something must be fixed, else 0."""
     levels = {each.level for each in findings}
     return 4 if Level.DEGRADED in levels else 1 if Level.ERROR in levels else 0

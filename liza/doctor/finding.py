@@ -20,8 +20,8 @@ class Level(StrEnum):
 class Finding(NamedTuple):
     """What was found, and the command or edit that fixes what is wrong.
 
-    `fix` fixes it and says what it did. Only harmless fixes have one: no byte that another program wrote is lost, and
-    no halt is lifted.
+    `fix` fixes it and returns what it did. Only harmless fixes have one: no byte that another program wrote is
+    lost, and no halt is lifted.
     """
 
     about: str

@@ -37,7 +37,7 @@ def _in_work_tree(folder: str) -> bool:
 def _tracked(project: str) -> Iterator[Finding]:
     answer = ask(project, "ls-files", "-z", "--", FOLDER)
     if answer is None:
-        text = "git does not answer, so what it keeps of the blackboard is not known"
+        text = "git does not answer, so what it keeps of the blackboard is unknown"
         yield Finding("git", Level.WARNING, text, f"git -C {quote(project)} ls-files {FOLDER}")
         return
     names = [os.fsdecode(name).removeprefix(f"{FOLDER}/") for name in answer.split(b"\0") if name]
@@ -79,7 +79,7 @@ def _gitignore(paths: Paths) -> Iterator[Finding]:
             new.write(gitignore())
         return f"wrote {file}"
 
-    text = "there is none, so git takes halts, locks and drafts for files of the project"
+    text = "missing, so git takes halts, locks and drafts for files of the project"
     yield Finding("git", Level.WARNING, text, "liza doctor --fix", file, fix=fix)
 
 

@@ -32,19 +32,19 @@ def inotify(paths: Paths | None, now: datetime) -> Iterator[Finding]:
         return
     used = _used()
     limits = {what: _limit(what) for what in _LIMITS}
-    said = ", ".join(
+    usage = ", ".join(
         f"{getattr(used, what):,} of {limit:,} {what}" for what, limit in limits.items() if limit is not None
     )
     failed = _try(paths.folder if paths is not None else "/")
     full = [what for what, limit in limits.items() if limit is not None and getattr(used, what) >= _MOST * limit]
     if failed is not None:
         what = "instances" if failed in (errno.EMFILE, errno.ENFILE) else "watches"
-        text = f"no watch can be set ({os.strerror(failed)}), so a daemon looks once a second; {said} in use"
+        text = f"no watch can be set ({os.strerror(failed)}), so a daemon looks once a second; {usage} in use"
         yield Finding("inotify", Level.WARNING, text, _raised(what, limits[what]))
     elif full:
-        yield Finding("inotify", Level.WARNING, f"nearly used up: {said}", _raised(full[0], limits[full[0]]))
+        yield Finding("inotify", Level.WARNING, f"nearly used up: {usage}", _raised(full[0], limits[full[0]]))
     else:
-        yield Finding("inotify", Level.OK, f"{said} in use")
+        yield Finding("inotify", Level.OK, f"{usage} in use")
 
 
 def _raised(what: str, limit: int | None) -> str:

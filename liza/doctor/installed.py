@@ -24,13 +24,10 @@ def versions(paths: Paths | None, now: datetime) -> Iterator[Finding]:
     python = ".".join(map(str, sys.version_info[:3]))
     try:
         needed = metadata.requires("liza") or []
-        least = metadata.metadata("liza")["Requires-Python"]
     except metadata.PackageNotFoundError:
         text = f"liza {__version__} is not installed, only found: what it needs cannot be compared"
         yield Finding("versions", Level.WARNING, text, f"{sys.executable} -m pip install .")
         return
-    if not _is_within(python, least):
-        yield Finding("versions", Level.ERROR, f"Python {python} is not {least}", "install liza with a newer Python")
     wrong = [finding for each in needed if (finding := _library(each)) is not None]
     yield from wrong
     if not wrong:

@@ -1,4 +1,4 @@
-"""The blackboard's lock, by trying to take it: how old a lock file is says nothing."""
+"""The blackboard's lock, by trying to take it: the age of a lock file means nothing."""
 
 import os
 import time
@@ -47,7 +47,7 @@ def _stays_locked(path: str) -> bool:
 
 
 def _held(path: str) -> Finding:
-    """Who holds it, where the kernel says. A process that has ended may have left it to its children."""
+    """The process that holds it, if the kernel knows. A process that has ended may have left it to its children."""
     pid = holder(path)
     if pid is not None and is_alive(pid):
         text = f"process {pid} ({command_of(pid)}) has held it for more than {PATIENCE:g} s: all others wait"

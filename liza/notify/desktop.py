@@ -1,9 +1,12 @@
 """The notifications of the desktop, over D-Bus; no program is started for it."""
 
 import os
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from liza.model import Fault
 from liza.notify.message import TIMEOUT, Message, NotSent
+from liza.notify.settings import shown
 
 _WHERE = "org.freedesktop.Notifications"
 
@@ -73,3 +76,10 @@ def _address() -> str:
 def _escaped(text: str) -> str:
     """Agents' text must not be rendered as markup, with links or pictures."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def read(given: Any, project: str) -> Iterator[Desktop | Fault]:
+    if given is True:
+        yield Desktop()
+    elif given not in (None, False):
+        yield Fault(("notify", "desktop"), f"notify.desktop: expected true or false, got {shown(given)}")

@@ -2,9 +2,12 @@
 
 import json
 import os
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
+from liza.model import Fault
 from liza.notify.message import Message, NotSent
+from liza.notify.settings import shown
 from liza.store import files
 
 
@@ -42,3 +45,14 @@ def is_inside_project(path: str, project: str) -> bool:
     """Whether a file is in the project, and neither hidden nor one of the blackboard's."""
     inside = os.path.commonpath((path, project)) == project and path != project
     return inside and not any(part.startswith(".") for part in os.path.relpath(path, project).split(os.sep))
+
+
+def read(given: Any, project: str) -> Iterator[File | Fault]:
+    if given is None:
+        return
+    usable = isinstance(given, str) and bool(given.strip()) and "\0" not in given and "://" not in given
+    if not usable or not is_inside_project(os.path.normpath(os.path.join(project, given)), project):
+        hint = "a path like notices.jsonl, inside the project, outside .liza/ and not hidden"
+        yield Fault(("notify", "file"), f"notify.file is {shown(given)}, where no messages can go", hint)
+    else:
+        yield File(os.path.normpath(given), project)

@@ -1,6 +1,6 @@
-"""A notification, and why it may not have arrived."""
+"""A notification, where it may go, and why it may not have arrived."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 TIMEOUT = 5.0  # seconds that a target has to answer
 
@@ -27,3 +27,14 @@ class NotSent(Exception):
         super().__init__(why)
         self.why = why
         self.retry = retry
+
+
+class Target(Protocol):
+    """Somewhere messages go. Two equal ones are one; a target is hashable."""
+
+    @property
+    def name(self) -> str:
+        """Without secrets such as an address."""
+
+    def send(self, message: Message) -> None:
+        """`NotSent` if it has not arrived, or may not have."""

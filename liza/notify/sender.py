@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from liza.notify.message import Message, NotSent
-from liza.notify.targets import Target, unique_name
+from liza.notify.message import Message, NotSent, Target
+from liza.notify.targets import unique_name
 
 PAUSES = (1.0, 5.0, 15.0)  # seconds before each new try
 _MOST = 200  # waiting messages; more would be a flood that no one reads

@@ -4,21 +4,26 @@ What is sent may hold text that agents wrote, so nothing in it mentions a user, 
 """
 
 import json
+import os
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from liza.model import Fault, Path
 from liza.notify.message import TIMEOUT, Message, NotSent
-from liza.text import cut
+from liza.notify.settings import shown, unknown_keys
+from liza.text import cut, suggestion, value_text
 
 FORMATS = ("json", "slack", "discord")
-_BUSY = (429, 500, 502, 503, 504)  # answers that say: not now
+_MOST = 20  # webhooks: each has a thread of its own
+_BUSY = (429, 500, 502, 503, 504)  # try again later
 _DISCORD = 2000  # characters that it takes
 _SLACK = 4000  # as many as it shows in one piece
 _MARKS = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_~|[]()<>#:@-"})
 
 
 class Webhook(NamedTuple):
-    """Where to, and in which form; `is_address` must hold for the first."""
+    """Where to, and in which form; `is_webhook_url` must hold for the first."""
 
     url: str
     form: str = "json"
@@ -63,6 +68,41 @@ class Webhook(NamedTuple):
         if self.form == "discord":
             return {"content": _discord(line), "allowed_mentions": {"parse": []}, "flags": 4}  # 4: no previews of links
         return message._asdict()
+
+
+def read(given: Any, project: str) -> Iterator[Webhook | Fault]:
+    """One webhook, or a list of them, as `notify.webhook` has it."""
+    if isinstance(given, list | tuple):
+        if len(given) > _MOST:
+            hint = "send to one place that passes the messages on"
+            yield Fault(("notify", "webhook"), f"{len(given):,} webhooks: only the first {_MOST} get messages", hint)
+        for index, each in enumerate(given[:_MOST]):
+            yield from read_one(each, ("notify", "webhook", index))
+    else:
+        yield from read_one(given, ("notify", "webhook"))
+
+
+def read_one(given: Any, path: Path) -> Iterator[Webhook | Fault]:
+    """A webhook by its address, or by a mapping with `url` or `env`."""
+    if given is None:
+        return
+    details: Mapping[str, Any] = given if isinstance(given, Mapping) else {"url": given}
+    yield from unknown_keys(details, path, ("url", "env", "format"))
+    form, url, variable = details.get("format", "json"), details.get("url"), details.get("env")
+    if url is None and isinstance(variable, str):
+        url = os.environ.get(variable)
+        if url is None:  # not here, but perhaps where the daemon runs
+            hint = "set it where the daemon is started: an address in a variable is in no file that others can read"
+            yield Fault((*path, "env"), f"the environment has no {value_text(variable)}", hint, "warning")
+            return
+    if not is_webhook_url(url):
+        where = (*path, "url") if isinstance(given, Mapping) else path
+        hint = "an address begins with http:// or https:// and names a host"
+        yield Fault(where, f"{'.'.join(map(str, path))} has no usable address", hint)
+    elif form not in FORMATS:
+        yield Fault((*path, "format"), f"unknown webhook format {shown(form)}", suggestion(form, FORMATS))
+    else:
+        yield Webhook(str(url), form)
 
 
 def is_webhook_url(url: Any) -> bool:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from liza.notify.desktop import Desktop
 from liza.notify.file import File
+from liza.notify.message import Target
 from liza.notify.targets import read_targets
 from liza.notify.webhook import Webhook
 
@@ -22,7 +23,8 @@ def test_all_kinds_of_targets_are_read_without_duplicates() -> None:
         "file": "./notices.jsonl",
     }
     found, faults = read_targets(block, {"escalation_webhook": URL}, "/team")
-    assert found == [Webhook(URL), Webhook(URL, "slack"), Desktop(), File("notices.jsonl", "/team")]
+    expected: list[Target] = [Webhook(URL), Webhook(URL, "slack"), Desktop(), File("notices.jsonl", "/team")]
+    assert found == expected
     assert faults == []
 
 
@@ -89,7 +91,8 @@ def test_invalid_environment_value_is_not_shown(monkeypatch: pytest.MonkeyPatch)
 
 def test_fault_in_one_target_keeps_the_others() -> None:
     found, faults = read_targets({"webhook": ["nowhere", URL], "desktop": 1, "file": "notices.jsonl"}, None, "/team")
-    assert found == [Webhook(URL), File("notices.jsonl", "/team")]
+    expected: list[Target] = [Webhook(URL), File("notices.jsonl", "/team")]
+    assert found == expected
     assert len(faults) == 2
 
 

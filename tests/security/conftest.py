@@ -32,6 +32,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         if report.outcome == "passed" and not known.get("effect"):
             continue  # not an attack: it tests what the others rely on
         name = report.nodeid.rpartition("::")[2].removeprefix("test_").replace("_", " ")
-        size = known.get("megabytes") or None  # of a daemon, or of a test that runs no command, nobody has measured it
+        size = known.get("megabytes") or None  # not measured for a daemon or a test without a command
         cost = f"{known.get('seconds') or report.duration:5.1f} {'-' if size is None else f'{size:.0f}':>5}"
         terminalreporter.write_line(f"{name[:76]:<76} {report.outcome:<7} {cost}  {known.get('effect', '')}")

@@ -15,6 +15,7 @@ from liza.store.parser import BOM
 from liza.store.versions import read_stable
 
 _LARGEST = 100_000  # bytes: the rules are compiled before anything is evaluated, which takes a second for so many
+_MOST_SECONDS = 10.0
 PACKS = ("systemic", "alarms", "loops", "disputes", "attempts")
 
 
@@ -65,9 +66,10 @@ def rules_in_force(own: str) -> tuple[RuleSet, Unreadable | None]:
 def with_budget(rules: RuleSet) -> RuleSet:
     """The rules with a limit to the time that own ones take; without it, as for a replay, they take what they take."""
     block = rules.blocks.get("limits") or {}
-    given = os.environ.get("LIZA_LIMIT_OWN_RULES_SECONDS") or block.get("own_rules_seconds")
+    # Agents can write the file, and while own rules are evaluated the daemon sees no new record.
+    wanted = min(block.get("own_rules_seconds", DEFAULT_SECONDS), _MOST_SECONDS)
     try:
-        seconds = DEFAULT_SECONDS if given is None else float(given)
+        seconds = float(os.environ.get("LIZA_LIMIT_OWN_RULES_SECONDS") or wanted)
     except ValueError:
         seconds = DEFAULT_SECONDS
     return rules._replace(budget=Budget(seconds, time.monotonic))

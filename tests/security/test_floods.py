@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from liza.check import check
-from liza.scopes.rules_file import read_rules
+from liza.scopes.rules_file import read_rules, rules_in_force
 from liza.store.board import Board
 from liza.store.paths import Paths
 from tests.daemon.daemon import RETRIES, TICK, Daemon, Watched, until
@@ -108,3 +108,15 @@ def test_a_huge_file_of_rules_delays_no_halt(attack: Attack, kind: str) -> None:
         assert attack.halted
         assert attack.liza("rules", "check", limit=SECONDS).code in (0, 1)
     attack.effect = "halted"
+
+
+def test_time_that_rules_allow_themselves_has_a_limit(attack: Attack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While they are evaluated, the daemon sees no new record. The environment is a person's."""
+    (attack.board / "rules.yaml").write_text("limits: {own_rules_seconds: 600}\n")
+    for seconds, variable in ((10, None), (600, "600")):
+        if variable is not None:
+            monkeypatch.setenv("LIZA_LIMIT_OWN_RULES_SECONDS", variable)
+        rules, broken = rules_in_force(str(attack.board / "rules.yaml"))
+        assert rules.budget is not None
+        assert (rules.budget.seconds, broken) == (seconds, None)
+    attack.effect = "10 s, whatever the file says"

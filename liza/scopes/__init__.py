@@ -1,1 +1,1 @@
-"""The narrower scopes: what stops one loop, one claim or one slice while everything else goes on."""
+"""What a trip stops: the sprint, which is everyone, or one loop, claim or slice while everything else goes on."""

@@ -1,4 +1,4 @@
-"""Evaluate the rules of a narrower scope over the records of one loop, slice or claim."""
+"""Evaluate the rules of a scope over the records of one loop, claim or slice."""
 
 from collections.abc import Container, Mapping, Sequence
 from datetime import datetime

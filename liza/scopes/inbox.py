@@ -43,7 +43,7 @@ def record_or_queue(recording: Recording[T]) -> T:
 
 def _queue(recording: Recording[T], cause: LizaError) -> inbox.Waiting:
     try:
-        return inbox.add_record(recording.board.paths, recording.kind, recording.fields(), recording.moment)
+        return inbox.add_record(recording.board.paths, recording.kind, recording.fields, recording.moment)
     except (OSError, Refused) as error:
         why = error.message if isinstance(error, LizaError) else error.strerror or str(error)
         if isinstance(error, NotDurable):
@@ -57,7 +57,7 @@ def record_anomaly(board: Board, record: Mapping[str, Any]) -> Added:
     """Append one anomaly; where that cannot be done now, it waits, and the answer has the file."""
     warnings = check_anomaly(record)
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    recording = Recording(board, "anomaly", lambda: record, moment, lambda: add_anomaly(board, record))
+    recording = Recording(board, "anomaly", record, moment, lambda: add_anomaly(board, record))
     try:
         return record_or_queue(recording)
     except NotEvaluated as error:

@@ -206,7 +206,7 @@ class Recording(NamedTuple, Generic[T]):
 
     board: Board
     kind: str
-    fields: Callable[[], Mapping[str, Any]]
+    fields: Mapping[str, Any]
     moment: str
     make: Callable[[], T]
 

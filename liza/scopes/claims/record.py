@@ -38,9 +38,7 @@ def add_claim(context: Context, name: str, fields: Fields) -> Recording[ClaimRes
     def make() -> ClaimResult:
         return change.claim_result(context, name, change.change_claim(context, name, after))
 
-    return Recording(
-        context.board, "claim", lambda: {"claim": name, "fields": dump(fields)}, format_time(context.now), make
-    )
+    return Recording(context.board, "claim", {"claim": name, "fields": dump(fields)}, format_time(context.now), make)
 
 
 def enter_claim(board: EntryBoard, fields: Mapping[str, Any], now: datetime) -> None:
@@ -61,9 +59,7 @@ def record_round(context: Context, name: str, given: Round) -> Recording[ClaimRe
     def make() -> ClaimResult:
         return change.change_unfrozen(context, name, "so no round is recorded", after)
 
-    return Recording(
-        context.board, "round", lambda: {"claim": name, "round": dump(given)}, format_time(context.now), make
-    )
+    return Recording(context.board, "round", {"claim": name, "round": dump(given)}, format_time(context.now), make)
 
 
 def enter_round(board: EntryBoard, fields: Mapping[str, Any], now: datetime) -> None:

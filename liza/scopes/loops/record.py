@@ -101,12 +101,10 @@ def record_iteration(
     def change(document: Document, loop: Mapping[str, Any] | None) -> Outcome:
         return states.add_iteration(name, loop or states.new_loop(), iteration.fields(now), found, evaluator)
 
-    def fields() -> Mapping[str, Any]:
-        return {"loop": name, "iteration": dump(iteration), "project": settings.project}
-
     def make() -> LoopResult:
         return _result(name, change_record(board, LOOPS, name, change, now), evaluator)
 
+    fields = {"loop": name, "iteration": dump(iteration), "project": settings.project}
     return Recording(board, "iteration", fields, format_time(now), make)
 
 

@@ -61,13 +61,11 @@ def start_test(
     def change(document: Document, slice_: Mapping[str, Any] | None) -> Outcome:
         return states.start_test(name, slice_ or states.new_slice(name), test, strategy, base, evaluator, files)
 
-    def fields() -> Mapping[str, Any]:
-        return {"slice": name, "test": test, "strategy": strategy, "base": dump(base), "files": list(files)}
-
     def make() -> SliceResult:
         outcome = change_record(board, SLICES, name, change, now)
         return _result_with_reports(board, name, outcome, rules, now, _repeats(outcome.before, [strategy]))
 
+    fields = {"slice": name, "test": test, "strategy": strategy, "base": dump(base), "files": list(files)}
     return Recording(board, "start", fields, format_time(now), make)
 
 
@@ -91,10 +89,6 @@ def record_attempts(
         before = slice_ or states.new_slice(name)
         return states.add_attempts(name, before, attempts, evaluator, reports, without_start)
 
-    def fields() -> Mapping[str, Any]:
-        how = {"reports": list(reports), "once": once, "without_start": without_start}
-        return {"slice": name, "attempts": dump(attempts), **how}
-
     def make() -> SliceResult:
         outcome = change_record(board, SLICES, name, change, now)
         if once and is_known_report(outcome.before, reports):
@@ -104,6 +98,8 @@ def record_attempts(
         last = mappings_of(outcome.record, "attempts")[-len(attempts) :] if attempts else []
         return done._replace(refused=any(each.get("result") == REFUSED for each in last))
 
+    how = {"reports": list(reports), "once": once, "without_start": without_start}
+    fields = {"slice": name, "attempts": dump(attempts), **how}
     return Recording(board, "attempts", fields, format_time(now), make)
 
 
@@ -120,12 +116,10 @@ def arch_stop(
     def change(document: Document, slice_: Mapping[str, Any] | None) -> Outcome:
         return states.arch_stop(name, slice_ or states.new_slice(name), why, by, now)
 
-    def fields() -> Mapping[str, Any]:
-        return {"slice": name, "why": why, "by": by}
-
     def make() -> SliceResult:
         return _result_with_reports(board, name, change_record(board, SLICES, name, change, now), rules, now)
 
+    fields = {"slice": name, "why": why, "by": by}
     return Recording(board, "arch_stop", fields, format_time(now), make)
 
 
@@ -153,12 +147,10 @@ def justify_file(
         changed = scope_lock.add_justification(before, file, test, reason, relationship, now)
         return Outcome(changed, (Event("slice", name, "justified", text),))
 
-    def fields() -> Mapping[str, Any]:
-        return {"slice": name, "file": file, "test": test, "reason": reason, "relationship": relationship}
-
     def make() -> Mapping[str, Any]:
         return change_record(board, SLICES, name, change, now, ignored=RESET_FIXES).record
 
+    fields = {"slice": name, "file": file, "test": test, "reason": reason, "relationship": relationship}
     return Recording(board, "justification", fields, format_time(now), make)
 
 

@@ -25,15 +25,22 @@ class Budget:
         self._clock = clock
         self._began = self._last = float("-inf")
 
-    def spend(self) -> None:
-        """Called repeatedly while an own rule is evaluated; raises `TooCostly` when the time is used up.
+    def begin(self) -> None:
+        """An own rule is about to be evaluated.
 
         Checks in quick succession share the time: there may be one for each of thousands of loops.
         """
         now = self._clock()
         if now - self._last > _PAUSE:
             self._began = now
-        self._last = now
+
+    def end(self) -> None:
+        """It was evaluated, however long it took without calling `spend`."""
+        self._last = self._clock()
+
+    def spend(self) -> None:
+        """Called repeatedly while an own rule is evaluated; raises `TooCostly` when the time is used up."""
+        now = self._last = self._clock()
         if now - self._began > self.seconds:
             raise TooCostly(f"own rules together took longer than {self.seconds:g} s")
 

@@ -70,7 +70,10 @@ class RuleSet(NamedTuple):
 
     def spend_for(self, name: str) -> Callable[[], None]:
         """The function to call while a rule is evaluated; it raises once the rule has taken too long."""
-        return self.budget.spend if self.budget is not None and name in self.own else unlimited
+        if self.budget is None or name not in self.own:
+            return unlimited
+        self.budget.begin()
+        return self.budget.spend
 
     def shipped(self) -> "RuleSet":
         """The same without own rules, so that the shipped ones take effect before own rules are evaluated."""
@@ -113,6 +116,8 @@ def evaluate(rules: RuleSet, snapshot: Snapshot, now: datetime, memo: dict[Any, 
             continue  # the budget has it among its overruns
         findings.add(compiled, result)
         findings.check_before_window(compiled, window, rules.spend_for(compiled.rule.name))
+        if rules.budget is not None and compiled.rule.name in rules.own:
+            rules.budget.end()
         unusable |= {**window.context.unusable, **result.unusable}
         acknowledged |= result.acknowledged
     findings.sort([compiled.rule.name for compiled in rules.rules])
@@ -149,6 +154,9 @@ def _within_budget(
             raise
         budget.overruns[name] = str(error)
         return None
+    finally:
+        if budget is not None and name in rules.own:
+            budget.end()
     if overruns and budget is not None:
         budget.overruns[name] = overruns[0]
     return result

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from liza.check import check
+from liza.rules.budget import Budget, TooCostly
 from liza.scopes.rules_file import read_rules, rules_in_force
 from liza.store.board import Board
 from liza.store.paths import Paths
@@ -120,3 +121,19 @@ def test_time_that_rules_allow_themselves_has_a_limit(attack: Attack, monkeypatc
         assert rules.budget is not None
         assert (rules.budget.seconds, broken) == (seconds, None)
     attack.effect = "10 s, whatever the file says"
+
+
+def test_long_work_without_a_look_at_the_clock_is_no_pause() -> None:
+    """Rules that each take longer than a pause between two checks share the time, too."""
+    now = 0.0
+    budget = Budget(3, lambda: now)
+    for _ in range(4):
+        budget.begin()
+        budget.spend()
+        now += 1
+        budget.end()
+    with pytest.raises(TooCostly):
+        budget.spend()
+    now += 1
+    budget.begin()
+    budget.spend()

@@ -105,7 +105,12 @@ def closest_match(word: object, known: Sequence[str]) -> str | None:
     return next((each for each in known if sorted(each.lower()) == sorted(word.lower())), None)  # ADN for AND
 
 
-def suggestion(word: object, known: Sequence[str], otherwise: str = "one of") -> str:
-    """A hint for an unknown word: `did you mean count?`, or all known words after `otherwise`."""
+def did_you_mean(word: object, known: Sequence[str], otherwise: str | None = None) -> str | None:
+    """A hint for an unknown word: `did you mean count?`, or `otherwise` where no known word is near."""
     match = closest_match(word, known)
-    return f"did you mean {match}?" if match else f"{otherwise}: {', '.join(known)}"
+    return f"did you mean {match}?" if match else otherwise
+
+
+def suggestion(word: object, known: Sequence[str], otherwise: str = "one of") -> str:
+    """The same, or all known words after `otherwise`."""
+    return did_you_mean(word, known) or f"{otherwise}: {', '.join(known)}"

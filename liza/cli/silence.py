@@ -19,7 +19,7 @@ from liza.scopes.rules_file import read_rules
 from liza.scopes.sprint.evaluate import Check, snapshot_of
 from liza.scopes.sprint.silence import add, expire
 from liza.store.board import Board
-from liza.text import closest_match, printable, shell_quoted
+from liza.text import printable, shell_quoted, suggestion, value_text
 
 
 @click.group("silence", cls=Family)
@@ -71,14 +71,7 @@ def add_command(
     require_person(board.paths, "liza silence add")
     rules = read_rules(board.paths.rules)
     _known(rule, rules)
-    match = _fields(words)
-    if not match and not everything:
-        raise Refused(
-            f"that would silence everything that {rule} finds",
-            hint=f"narrow it: liza silence add {shell_quoted(rule)} FIELD=VALUE ...   (or confirm with --all)",
-        )
-    if match and everything:
-        raise WrongUsage("--all and FIELD=VALUE contradict each other", hint="give one of the two")
+    match = _match(rule, words, everything)
     seconds = parse_duration(length)
     if not seconds or seconds < 1:
         raise WrongUsage(f"--for: expected a duration, got {length!r}", hint="like 30m or 2h")
@@ -194,9 +187,20 @@ def _known(rule: str, rules: RuleSet) -> None:
     if rule in [each.name for each in rules.disabled]:
         raise Refused(f"the rule {rule} is disabled, so there is nothing to silence", hint="see: liza rules list")
     if rule not in names:
-        meant = closest_match(rule, names)
-        hint = f"did you mean {meant}?" if meant else f"the rules in force: {', '.join(names)}"
-        raise Refused(f"there is no rule {rule!r}", hint=hint)
+        raise Refused(f"unknown rule {value_text(rule)}", hint=suggestion(rule, names, "the rules in force"))
+
+
+def _match(rule: str, words: tuple[str, ...], everything: bool) -> dict[str, str]:
+    """The fields that narrow a silence; only --all silences everything that a rule finds."""
+    match = _fields(words)
+    if not match and not everything:
+        raise Refused(
+            f"this would silence everything that {rule} finds",
+            hint=f"narrow it: liza silence add {shell_quoted(rule)} FIELD=VALUE ...   (or confirm with --all)",
+        )
+    if match and everything:
+        raise WrongUsage("--all and FIELD=VALUE contradict each other", hint="give one of the two")
+    return match
 
 
 def _fields(words: tuple[str, ...]) -> dict[str, str]:

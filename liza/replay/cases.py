@@ -13,23 +13,22 @@ Time is virtual, so a case of a week takes a millisecond. Everything wrong with 
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from liza.errors import Unreadable
-from liza.model import Path, Problem, format_time, parse_duration, parse_time
+from liza.model import format_time, parse_time
 from liza.replay.playback import CHECK, RECORD, RESOLVE, SET, Event, Played, Trip, play
 from liza.rules.evaluate import RuleSet
 from liza.rules.same import same_key
+from liza.schema import cases as schema
+from liza.schema.cases import START, moment_of
+from liza.schema.snapshot import locate_faults
+from liza.schema.walker import walk
 from liza.store.document import Document, parse
 from liza.store.versions import read_stable
-from liza.text import closest_match, value_text
+from liza.text import value_text
 
-START = datetime(2025, 1, 1, tzinfo=UTC)
-
-_FILE_KEYS = ("rules", "cases")
-_CASE_KEYS = ("name", "start", "board", "anomalies", "log", "set", "resolves", "checks", "trips", "alarms")
-_TRIP_KEYS = ("at", "rule", "key", "tasks", "also", "severity")
 _OF_RECORD = ("timestamp", "task", "reporter", "type", "details")
 
 
@@ -81,15 +80,16 @@ def read_cases(file: str) -> CaseFile:
     except Unreadable as error:
         error.hint = "a file of cases holds 'cases:' and a list; see docs/rules.md for how a case is written"
         raise
-    reader = _Reader(document)
-    found = reader.file()
-    if reader.problems:
-        problems = sorted(reader.problems, key=lambda each: (each.line or 0, each.column or 0))
+    faults = [fault for fault in walk(document.data, (), schema.FILE) if fault.level == "error"]
+    if faults:
+        problems = locate_faults(document, faults)
         first = problems[0]
         raise Unreadable(
             first.message, hint=first.hint, file=file, line=first.line, column=first.column, problems=problems
         )
-    return found
+    rules = document.data.get("rules")
+    cases = tuple(_case(document, index, given) for index, given in enumerate(document.data["cases"]))
+    return CaseFile(file, rules and os.path.join(os.path.dirname(file), rules), cases)
 
 
 def run_case(case: Case, rules: RuleSet) -> Outcome:
@@ -177,148 +177,50 @@ def span(length: timedelta) -> str:
 # --- reading --------------------------------------------------------------------------------------------------------
 
 
-class _Reader:
-    """Reads a file of cases and collects what is wrong with it."""
+def _case(document: Document, index: int, given: Mapping[str, Any]) -> Case:
+    start = (parse_time(given.get("start")) if given.get("start") is not None else None) or START
+    line, column = document.locate(("cases", index)) or (None, None)
+    events = sorted(_events(given, start), key=lambda event: event.at)
+    # On a blackboard records are in the order in which they came, whatever their order here.
+    events = [event._replace(key=place) for place, event in enumerate(events)]
+    trips = tuple(_expected(given.get("trips"), start))
+    alarms = tuple(_expected(given["alarms"], start)) if "alarms" in given else None
+    return Case(
+        given["name"], document.file, line, column, start, given.get("board") or {}, tuple(events), trips, alarms
+    )
 
-    def __init__(self, document: Document) -> None:
-        self.document = document
-        self.problems: list[Problem] = []
 
-    def wrong(self, path: Path, message: str, hint: str | None = None) -> None:
-        line, column = self.document.locate(path) or (None, None)
-        self.problems.append(Problem(message, self.document.file, line, column, hint))
+def _events(given: Mapping[str, Any], start: datetime) -> Iterator[Event]:
+    for stream in ("anomalies", "log"):
+        for index, record in enumerate(given.get(stream) or ()):
+            at = _at(record["at"], start)
+            yield Event(at, RECORD, stream, _record(record, at, stream), key=index)
+    for change in given.get("set") or ():
+        fields = {name: value for name, value in change.items() if name != "at"}
+        yield Event(_at(change["at"], start), SET, fields=fields)
+    for decision in given.get("resolves") or ():
+        text, by = (str(decision.get(name) or default) for name, default in (("text", "resolved"), ("by", "test")))
+        yield Event(_at(decision["at"], start), RESOLVE, text=text, by=by)
+    for check in given.get("checks") or ():
+        yield Event(_at(check, start), CHECK)
 
-    def file(self) -> CaseFile:
-        data = self.document.data
-        self.known(data, _FILE_KEYS, ())
-        rules = data.get("rules")
-        if rules is not None and not isinstance(rules, str):
-            self.wrong(("rules",), f"rules is {value_text(rules)}, expected is the path of a file of rules")
-            rules = None
-        elif rules is not None:
-            rules = os.path.join(os.path.dirname(self.document.file), rules)
-        cases = []
-        for index, given in self.items(data.get("cases"), ("cases",), "cases"):
-            cases.append(self.case(given, ("cases", index)))
-        if not cases and not self.problems:
-            self.wrong(("cases",), "there are no cases in it", "see docs/rules.md for how a case is written")
-        names = [case.name for case in cases]
-        for index, name in enumerate(names):
-            if name in names[:index]:
-                self.wrong(("cases", index, "name"), f"another case is already called {value_text(name)}")
-        return CaseFile(self.document.file, rules, tuple(cases))
 
-    def case(self, given: Mapping[str, Any], path: Path) -> Case:
-        self.known(given, _CASE_KEYS, path)
-        start = START
-        if given.get("start") is not None:
-            start = parse_time(given["start"]) or START
-            if parse_time(given["start"]) is None:
-                self.wrong((*path, "start"), f"start is {value_text(given['start'])}, expected is an ISO 8601 time")
-        name = given.get("name")
-        if not isinstance(name, str) or not name.strip():
-            self.wrong((*path, "name") if "name" in given else path, "a case needs a name")
-            name = ""
-        board = given.get("board")
-        if board is not None and not isinstance(board, Mapping):
-            self.wrong((*path, "board"), f"board is {value_text(board)}, expected is a mapping of sections")
-        board = board if isinstance(board, Mapping) else {}
-        if not isinstance(board.get("anomalies"), list | None):
-            self.wrong((*path, "board", "anomalies"), "anomalies is not a list")
-            board = {**board, "anomalies": []}
-        if "trips" not in given and "alarms" not in given:
-            self.wrong(
-                path, f"the case {value_text(name)} does not say what it expects", "trips: [] if nothing is to trip"
-            )
-        line, column = self.document.locate(path) or (None, None)
-        events = sorted(self.events(given, path, start), key=lambda event: event.at)
-        # On a blackboard records stand in the order in which they came, whatever their order here.
-        events = [event._replace(key=index) for index, event in enumerate(events)]
-        expected = tuple(self.trips(given.get("trips"), (*path, "trips"), start))
-        alarms = tuple(self.trips(given["alarms"], (*path, "alarms"), start)) if "alarms" in given else None
-        return Case(name, self.document.file, line, column, start, board, tuple(events), expected, alarms)
+def _expected(given: Any, start: datetime) -> Iterator[Expected]:
+    for wanted in given or ():
+        if isinstance(wanted, str):
+            yield Expected(wanted)
+            continue
+        at = None if wanted.get("at") is None else _at(wanted["at"], start)
+        also, tasks = (
+            tuple(map(str, wanted[name])) if wanted.get(name) is not None else None for name in ("also", "tasks")
+        )
+        key, severity = (None if wanted.get(name) is None else str(wanted[name]) for name in ("key", "severity"))
+        yield Expected(wanted["rule"], at, key, tasks, also, severity)
 
-    def events(self, given: Mapping[str, Any], path: Path, start: datetime) -> Iterator[Event]:
-        for stream in ("anomalies", "log"):
-            for index, record in self.items(given.get(stream), (*path, stream), stream):
-                at = self.moment(record, (*path, stream, index), start)
-                yield Event(at, RECORD, stream, _record(record, at, stream), key=index)
-        for index, change in self.items(given.get("set"), (*path, "set"), "set"):
-            at = self.moment(change, (*path, "set", index), start)
-            if "circuit_breaker" in change:
-                self.wrong((*path, "set", index), "circuit_breaker cannot be set in between", "say it with resolves:")
-            yield Event(at, SET, fields={name: value for name, value in change.items() if name != "at"})
-        for index, decision in self.items(given.get("resolves"), (*path, "resolves"), "resolves"):
-            self.known(decision, ("at", "text", "by"), (*path, "resolves", index))
-            at = self.moment(decision, (*path, "resolves", index), start)
-            yield Event(at, RESOLVE, text=str(decision.get("text") or "resolved"), by=str(decision.get("by") or "test"))
-        checks = given.get("checks")
-        for index, check in enumerate(checks if isinstance(checks, list) else ()):
-            yield Event(self.moment({"at": check}, (*path, "checks"), start, (*path, "checks", index)), CHECK)
-        if checks is not None and not isinstance(checks, list):
-            self.wrong((*path, "checks"), f"checks is {value_text(checks)}, expected is a list of times like [30m, 2h]")
 
-    def trips(self, given: Any, path: Path, start: datetime) -> Iterator[Expected]:
-        if given is not None and not isinstance(given, list):
-            self.wrong(path, f"{path[-1]} is {value_text(given)}, expected is a list", "[] if nothing is to come")
-            return
-        for index, wanted in enumerate(given or ()):
-            where = (*path, index)
-            if isinstance(wanted, str):
-                yield Expected(wanted)
-                continue
-            if not isinstance(wanted, Mapping) or not isinstance(wanted.get("rule"), str):
-                self.wrong(where, "a trip is the name of a rule, or a mapping with rule: in it")
-                continue
-            self.known(wanted, _TRIP_KEYS, where)
-            at = self.moment(wanted, where, start) if wanted.get("at") is not None else None
-            also, tasks = (
-                self.names(wanted[name], (*where, name)) if name in wanted else None for name in ("also", "tasks")
-            )
-            key, severity = (None if wanted.get(name) is None else str(wanted[name]) for name in ("key", "severity"))
-            yield Expected(wanted["rule"], at, key, tasks, also, severity)
-
-    def names(self, given: Any, path: Path) -> tuple[str, ...]:
-        if isinstance(given, list):
-            return tuple(map(str, given))
-        self.wrong(path, f"{path[-1]} is {value_text(given)}, expected is a list of names")
-        return ()
-
-    def moment(self, given: Mapping[str, Any], path: Path, start: datetime, where: Path | None = None) -> datetime:
-        """When something happens: so long after the start, or at a time."""
-        at = given.get("at")
-        if type(at) is int and at == 0:
-            return start
-        seconds = parse_duration(at) if isinstance(at, str) else None
-        moment = parse_time(at)
-        try:
-            if seconds is not None:
-                return start + timedelta(seconds=seconds)
-        except OverflowError:
-            moment = None
-        if moment is None:
-            where = where or ((*path, "at") if "at" in given else path)
-            message = "at is missing" if at is None else f"at is {value_text(at)}"
-            self.wrong(where, f"{message}: a time since the start is expected, like 5m or 2h")
-            return start
-        return moment
-
-    def items(self, given: Any, path: Path, name: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-        if given is not None and not isinstance(given, list):
-            self.wrong(path, f"{name} is {value_text(given)}, expected is a list")
-            return
-        for index, item in enumerate(given or ()):
-            if isinstance(item, Mapping):
-                yield index, item
-            else:
-                self.wrong((*path, index), f"a mapping is expected here, this is {value_text(item)}")
-
-    def known(self, given: Mapping[str, Any], keys: Sequence[str], path: Path) -> None:
-        for key in given:
-            if key not in keys:
-                meant = closest_match(key, keys)
-                hint = f"did you mean {meant}?" if meant else f"known are: {', '.join(keys)}"
-                self.wrong((*path, key), f"the key {value_text(key)} is not known", hint)
+def _at(value: Any, start: datetime) -> datetime:
+    moment = moment_of(value, start)
+    return start if moment is None else moment  # None only beyond the end of the calendar
 
 
 def _record(given: Mapping[str, Any], at: datetime, stream: str) -> dict[str, Any]:

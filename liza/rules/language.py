@@ -25,7 +25,7 @@ from liza.rules.syntax_tree import (
     Not,
     Param,
 )
-from liza.text import closest_match
+from liza.text import did_you_mean
 
 STREAMS = ("anomalies", "rounds", "attempts", "iterations", "tasks", "agents", "discovered", "log")
 AGGREGATES = ("count", "streak", "share", "metric")
@@ -76,8 +76,8 @@ class _Parser:
 
     def fail(self, expected: str, token: Token | None = None, hint: str | None = None) -> NoReturn:
         token = token or self.token
-        meant = closest_match(token.text, KEYWORDS) if hint is None and token.kind == "word" else None
-        hint = f"did you mean {meant}?" if meant else hint
+        if hint is None and token.kind == "word":
+            hint = did_you_mean(token.text, KEYWORDS)
         if token.kind == "odd":
             raise BadCondition(_odd(token.text, expected), token.offset, hint)
         found = f"found {token.text!r}" if token.kind != "end" else "the condition ends"
@@ -148,8 +148,8 @@ class _Parser:
     def aggregate(self) -> Aggregate | Metric:
         token = self.take()
         if token.kind != "word" or token.text not in AGGREGATES:
-            meant = closest_match(token.text, AGGREGATES)
-            self.fail("count(...), streak(...), share(...) or metric(...)", token, meant and f"did you mean {meant}?")
+            hint = did_you_mean(token.text, AGGREGATES)
+            self.fail("count(...), streak(...), share(...) or metric(...)", token, hint)
         self.expect("(")
         if token.text == "metric":
             path = self.word("a path like sprint.metrics.tasks_blocked")
@@ -278,9 +278,7 @@ class _Arguments:
     def stream(self) -> None:
         token = self.parser.take()
         if token.text not in STREAMS:
-            meant = closest_match(token.text, STREAMS)
-            hint = f"did you mean {meant}?" if meant else None
-            self.parser.fail(f"a stream ({', '.join(STREAMS)}) or a filter", token, hint)
+            self.parser.fail(f"a stream ({', '.join(STREAMS)}) or a filter", token, did_you_mean(token.text, STREAMS))
         self.given["stream"] = token.text
         if self.parser.accept("where"):
             where = [self.parser.filter()]
@@ -308,10 +306,8 @@ class _Arguments:
             self.once("within", token, parser.duration())
             parser.expect(")")
         else:
-            meant = closest_match(token.text, ARGUMENTS)
-            parser.fail(
-                "same, similar, per, distinct, within, exists or age", token, meant and f"did you mean {meant}?"
-            )
+            hint = did_you_mean(token.text, ARGUMENTS)
+            parser.fail("same, similar, per, distinct, within, exists or age", token, hint)
 
     def similar(self) -> Grouping:
         parser = self.parser

@@ -14,7 +14,7 @@ from liza.rules.parsed_packs import TREES
 from liza.rules.syntax_tree import BadCondition, Node
 from liza.schema import rules as schema
 from liza.schema.walker import walk
-from liza.text import closest_match, value_text
+from liza.text import closest_match, did_you_mean, value_text
 
 # What stops less than the sprint is for the protocol of that scope.
 PROTOCOLS = {"FREEZE": "disputes", "STOP": "attempts", "OPEN": "loops"}
@@ -167,9 +167,8 @@ def _compile(entry: "_Entry", shipped: Sequence[str]) -> tuple[Rule | None, Cond
     needed = ("condition", "severity") if fields.get("action", "CHECKPOINT") == "CHECKPOINT" else ("condition",)
     missing = [n for n in needed if fields.get(n) is None and (*path, n) not in file.faulty]
     if missing:
-        meant = closest_match(fields["name"], shipped)
         message = f"the rule {value_text(fields['name'])} has no {' and no '.join(missing)}"
-        problems.append(file.problem((*path, "name"), message, f"did you mean {meant}?" if meant else None))
+        problems.append(file.problem((*path, "name"), message, did_you_mean(fields["name"], shipped)))
     if problems or missing or condition is None:
         return None, None, problems
     said = {name: _plain(fields[name]) for name in Rule._fields if name in fields}

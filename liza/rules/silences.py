@@ -43,19 +43,19 @@ class Entry(NamedTuple):
 def read_silences(section: Any) -> Iterator[Entry]:
     """Every silence of the section, whatever its state."""
     if section is not None and not isinstance(section, (list, tuple, *MAPPINGS)):
-        yield Entry("silences", {}, None, f"silences is {value_text(section)}, expected is a list")
+        yield Entry("silences", {}, None, f"silences: expected a list, got {value_text(section)}")
         return
     pairs = section.items() if isinstance(section, MAPPINGS) else enumerate(section or ())
     for place, fields in pairs:
         if not isinstance(fields, MAPPINGS):
-            yield Entry(place, {}, None, f"it is {value_text(fields)}, expected is a mapping")
+            yield Entry(place, {}, None, f"expected a record with fields, got {value_text(fields)}")
         else:
             entry = Entry(place, fields, None, fault_of(fields))
             yield entry if entry.fault else entry._replace(silence=_silence(entry))
 
 
 def fault_of(fields: Mapping[str, Any]) -> str | None:
-    """Why an entry is no silence, or None if it is one."""
+    """Why an entry is not a valid silence, or None if it is one."""
     created, until = parse_time(fields.get("created")), parse_time(fields.get("until"))
     match, reason = fields.get("match"), fields.get("reason")
     ended = [name for name in ("expired_at", "expired_by") if fields.get(name) is not None]
@@ -70,18 +70,18 @@ def fault_of(fields: Mapping[str, Any]) -> str | None:
     if until - created > LONGEST:
         return f"it is longer than {LONGEST.total_seconds() / 3600:g} hours"
     if match is not None and not isinstance(match, MAPPINGS):
-        return f"match is {value_text(match)}, expected is a mapping of fields"
+        return f"match: expected a mapping of fields, got {value_text(match)}"
     if match and any(value is None or isinstance(value, (list, *MAPPINGS)) for value in match.values()):
-        return "match is not a mapping of fields to single values"
+        return "match: expected one value for each field"
     if not match and fields.get("all") is not True:
-        return "it would match everything its rule finds, without saying all: true"
+        return "it matches everything its rule finds, but all: true is missing"
     if ended and parse_time(fields.get("expired_at")) is None:
-        return "somebody expired it, and expired_at is no time"
+        return "it was expired, but expired_at is not a time"
     return None
 
 
 def _silence(entry: Entry) -> Silence:
-    """What `fault_of` has nothing to say against."""
+    """An entry in which `fault_of` finds nothing wrong."""
     fields = entry.fields
     created, until = parse_time(fields["created"]), parse_time(fields["until"])
     assert created is not None

@@ -14,7 +14,7 @@ from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.files import make_folders, open_fd
 from liza.store.paths import Paths
-from liza.text import closest_match, text_of, value_text
+from liza.text import did_you_mean, text_of, value_text
 
 Change = Callable[[Document, Mapping[str, Any] | None], Outcome]
 
@@ -139,8 +139,7 @@ def _require_unique(document: Document, section: Section, name: str) -> None:
 def unknown_record(document: Document, section: Section, name: str) -> Refused:
     """The error for a name that is not on the blackboard."""
     names = [label for _, label, _ in named_records(document.data.get(section.name), section.scope)]
-    meant = closest_match(name, names)
-    hint = f"did you mean {meant}?" if meant else f"list them with: {section.list_command}"
+    hint = did_you_mean(name, names, f"list them with: {section.list_command}")
     return Refused(f"there is no {section.scope} {value_text(name)}", hint=hint, file=document.file)
 
 

@@ -140,7 +140,7 @@ def test_inactive_rule_is_refused_with_suggestion(tmp_path: Path) -> None:
     result = liza(tmp_path, "rules", "explain", "retry_clustr")
     assert (result.code, result.hint()) == (1, "did you mean retry_cluster?")
     result = liza(tmp_path, "rules", "explain", "nothing_like_it")
-    assert (result.code, result.hint()) == (1, "see which there are with: liza rules list")
+    assert (result.code, result.hint()) == (1, "list them with: liza rules list")
     result = liza(tmp_path, "rules", "explain", "spec_gap_cluster")
     assert (result.code, "is disabled" in result.err) == (1, True)
     answer = liza(tmp_path, "rules", "explain", "retry_clustr", "--json")

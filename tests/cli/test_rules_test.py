@@ -171,7 +171,7 @@ def test_board_with_non_list_anomalies_is_refused(tmp_path: Path) -> None:
     text = "cases: [{name: a, board: {anomalies: 7}, anomalies: [{at: 1m, type: a}], trips: []}]\n"
     result = rules_test(files(tmp_path, odd=text), "odd.yaml")
     assert (result.code, result.out) == (1, "")
-    assert "anomalies is not a list" in result.err
+    assert "anomalies: expected a list" in result.err
 
 
 def test_all_problems_of_all_files_are_reported(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_fields_of_a_silence_cannot_fake_its_state(tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", [(), ("--all",)])
 def test_malformed_section_is_not_listed_as_empty(tmp_path: Path, words: tuple[str, ...]) -> None:
     board(tmp_path, "silences: none\n")
-    fault = "silences is 'none', expected is a list"
+    fault = "silences: expected a list, got 'none'"
     result = liza(tmp_path, "silence", "list", "--now", NOW, *words)
     assert (result.code, result.out) == (0, f"! silences is not in force: {fault}\n")
     assert listed(tmp_path, *words) == [{"state": "invalid", "fault": fault}]

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -18,7 +18,7 @@ from liza.model import MAPPINGS
 from liza.scopes.records import named_records
 from liza.scopes.slices import diagnosis, diagnostic_reports, prior_attempts, rollback, rollback_bases, states, texts
 from liza.scopes.slices.fields import open_tests
-from liza.scopes.slices.record import find_slice, reset_slice
+from liza.scopes.slices.record import SliceResult, find_slice, reset_slice
 from liza.scopes.slices.rollback import Plan
 from liza.store.board import Board
 from liza.text import plural, printable
@@ -113,11 +113,7 @@ def reset_command(
     if not untouched and not (message or "").strip():
         hint = f"liza attempt reset --slice {words.quoted(name)} -m 'what to do differently'"
         raise Refused(f"a reset of slice {name} needs guidance for the next agent", hint=hint)
-    plan, why_not = _planned(board, name, record, at, go_back)
-    if force and not go_back:
-        raise WrongUsage("--force without --rollback has no effect", hint="add --rollback, or leave out --force")
-    if plan is not None and go_back and not force:
-        rollback.require_own_commits(plan, name)
+    plan, why_not = _checked_plan(board, name, record, at, go_back, force)
     rolled_back = _carried_out(plan) if go_back and plan is not None and plan.is_needed else None
     guidance = texts.escape_surrogates(message)[: 4 * texts.ERROR] if message else None
     try:
@@ -125,27 +121,52 @@ def reset_command(
         done = reset_slice(board, name, guidance, person(by), rolled_back, rules, at, went_back)
         work_tree.look_around(board, name)
     except BaseException as error:  # whatever it is, what was in the work tree must not be lost
-        _tell_rolled_back(plan, rolled_back)
+        _print_rolled_back(plan, rolled_back)
         if isinstance(error, LizaError) and rolled_back is not None:
             error.fields["rollback"] = _plan_facts(plan, None, rolled_back)
         raise
     as_begun = plan is not None and (rolled_back is not None or not plan.is_needed)
     block, wrong = _briefing(board, name, done.record, as_begun)
     done = done._replace(warnings=(*done.warnings, *([wrong] if wrong else [])))
+    undone = _Undone(plan, why_not, rolled_back)
     if only_prompt:
-        _tell_rolled_back(plan, rolled_back)
+        _print_rolled_back(plan, rolled_back)
         show.warnings(done.warnings, err=True)
         click.echo(block, nl=False)
         return 0
+    notes = ["nothing to reset: this guidance is not entered"] if untouched and rolled_back is None else []
+    return _print_reset(done, undone, block, notes, as_json)
+
+
+class _Undone(NamedTuple):
+    """What became of the rollback."""
+
+    plan: Plan | None
+    why_not: str | None
+    rolled_back: dict[str, Any] | None
+
+
+def _print_reset(done: SliceResult, undone: _Undone, block: str, notes: list[str], as_json: bool) -> int:
     if as_json:
-        facts = _plan_facts(plan, why_not, rolled_back)
+        facts = _plan_facts(*undone)
         return words.print_result("attempt reset", done, True, prior_attempts=block, rollback=facts)
-    said = ["nothing was to be reset: this guidance is not entered"] if untouched and rolled_back is None else []
-    code = words.print_result("attempt reset", done, False, said)
-    for line in _plan_lines(plan, why_not, rolled_back):
+    code = words.print_result("attempt reset", done, False, notes)
+    for line in _plan_lines(*undone):
         click.echo(line)
     click.echo(f"\n{block}" if block else "", nl=False)
     return code
+
+
+def _checked_plan(
+    board: Board, name: str, record: Mapping[str, Any], at: datetime, go_back: bool, force: bool
+) -> tuple[Plan | None, str | None]:
+    """The plan to go back; `Refused` where it must not be carried out."""
+    plan, why_not = _planned(board, name, record, at, go_back)
+    if force and not go_back:
+        raise WrongUsage("--force without --rollback has no effect", hint="add --rollback, or leave out --force")
+    if plan is not None and go_back and not force:
+        rollback.require_own_commits(plan, name)
+    return plan, why_not
 
 
 def _carried_out(plan: Plan) -> dict[str, Any]:
@@ -153,7 +174,7 @@ def _carried_out(plan: Plan) -> dict[str, Any]:
     return {"to": plan.target.commit or plan.target.content, "saved": plan.saved, "commit": commit}
 
 
-def _tell_rolled_back(plan: Plan | None, rolled_back: Mapping[str, Any] | None) -> None:
+def _print_rolled_back(plan: Plan | None, rolled_back: Mapping[str, Any] | None) -> None:
     """Where the failed work is kept, beside what is printed for a program."""
     if rolled_back is not None:
         for line in _plan_lines(plan, None, rolled_back):

@@ -12,7 +12,7 @@ from liza.scopes.claims.change import ways_out
 from liza.scopes.claims.fields import STATUSES, status_of, unusable_fields
 from liza.scopes.claims.settings import settings_of
 from liza.scopes.records import find_record, named_records
-from liza.text import closest_match, value_text
+from liza.text import closest_match, did_you_mean, value_text
 
 
 def faults(section: Any, rules: RuleSet, beside: Mapping[str, Any]) -> Iterator[Fault]:
@@ -50,16 +50,15 @@ def _claim(name: str, claim: Mapping[str, Any], path: Path, names: set[str]) -> 
         yield Fault(path, f"claim {name} has no text", "add a field: text: ...", "warning")
     for each in dependencies.dependencies_of(claim):
         if each not in names:
-            other = closest_match(each, sorted(names))
             text = f"it depends on {value_text(each)}, which is not a claim here"
-            yield Fault((*path, "depends_on"), text, f"did you mean {other}?" if other else None, "warning")
+            yield Fault((*path, "depends_on"), text, did_you_mean(each, sorted(names)), "warning")
     yield from _rounds(claim.get("rounds"), (*path, "rounds"))
 
 
 def _rounds(listed: Any, path: Path) -> Iterator[Fault]:
     for index, entry in enumerate(listed if isinstance(listed, list) else ()):
         if not isinstance(entry, MAPPINGS):
-            yield Fault((*path, index), f"a round with fields is expected, this is {value_text(entry)}")
+            yield Fault((*path, index), f"expected a round with fields, got {value_text(entry)}")
             continue
         for field in ("objection", "response"):
             if isinstance(entry.get(field), MAPPINGS):

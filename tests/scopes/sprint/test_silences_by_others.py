@@ -70,8 +70,8 @@ FAULTS: dict[str, dict[str, Any]] = {
     "it needs the times created and until": {"until": "tomorrow"},
     "it ends before it begins": {"created": EVENING, "until": "2025-01-18T17:00:00Z"},
     "it is longer than 24 hours": {"until": "2025-01-19T17:00:01Z"},
-    "match is not a mapping of fields to single values": {"match": {"blocker_service": None}},
-    "somebody expired it, and expired_at is no time": {"expired_by": "bob"},
+    "match: expected one value for each field": {"match": {"blocker_service": None}},
+    "it was expired, but expired_at is not a time": {"expired_by": "bob"},
 }
 
 

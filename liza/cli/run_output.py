@@ -93,7 +93,7 @@ class Plain:
         took = show.span(timedelta(seconds=done.ran.seconds))
         words = "completed" if state.completed else status
         self.line(f"{show.bold(f'iteration {done.number}')}: {described(done.tried())}, {took}, {words}")
-        if done.says_complete and not state.completed:
+        if done.claims_complete and not state.completed:
             self._not_accepted(done)
         if done.paths is None and not self._is_unmeasured:
             self._is_unmeasured = True

@@ -1,4 +1,4 @@
-"""Who calls liza: decisions that belong to a person are refused inside an agent.
+"""Detect that an agent is calling, and refuse decisions that belong to a person.
 
 A guard rail, not a lock: an agent can clear its environment and leave its process group. A decision without a terminal
 is therefore alarmed.
@@ -26,7 +26,7 @@ def require_person(paths: Paths, decision: str) -> None:
 
 
 def agent_sign(paths: Paths) -> str | None:
-    """What shows that an agent is calling: a variable, or a parent `liza run`; None if nothing does."""
+    """The sign that an agent is calling: a variable, or a parent `liza run`; None without one."""
     variable = next((name for name in VARIABLES if os.environ.get(name)), None)
     if variable is not None:
         return variable

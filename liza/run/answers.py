@@ -1,8 +1,8 @@
-"""The answers of coding agents that speak JSON: their own words, whether they failed, and what it cost.
+"""Read the JSON output of coding agents: their own text, whether they failed, and the cost.
 
-Agents print one object, or one a line as things happen. Their formats differ and change; what is read here is what
-most have in common, and what is not found is not known. Only the agent's own words are taken as such: not what its
-tools answered, and not the prompt it was given.
+Agents print one object, or one per line as events happen. Their formats differ and change; this reads what most have in
+common, and what is not found is unknown. Only the agent's own text counts: not the results of its tools, and not its
+prompt.
 """
 
 import json
@@ -13,22 +13,22 @@ _OWN_WORDS = ("text", "result", "response", "message", "content", "output_text")
 _OTHERS = ("tool_result", "tool_use", "function_call_output", "command_execution", "user", "system", "tool")
 _COUNTED = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _DEPTH = 12  # of objects in objects
-_MOST = 200_000  # lines that are looked at
+_MOST = 200_000  # lines that are read
 
 
 class Answer(NamedTuple):
-    """What the JSON in an agent's output says; empty and None for plain text."""
+    """The facts in the JSON output of an agent; empty and None for plain text."""
 
     words: tuple[str, ...] = ()  # the lines of its own words
     is_json: bool = False
-    failure: str | None = None  # in its own words, where its last word is that it failed
-    commands: tuple[str, ...] = ()  # what it ran in a shell
+    failure: str | None = None  # its message, if it ended in a failure
+    commands: tuple[str, ...] = ()  # that it ran in a shell
     tokens: int | None = None
     cost: float | None = None  # in US dollars
 
 
 def answer_of(output: str) -> Answer:
-    """What an agent said. Output that is not JSON is taken as text, line by line."""
+    """Read the output of an agent. Output that is not JSON is text, line by line."""
     words: list[str] = []
     commands: list[str] = []
     failure: str | None = None
@@ -68,7 +68,7 @@ def _json(text: str) -> Any:
 
 
 def _texts(value: Mapping[str, Any], depth: int) -> Iterator[str]:
-    """The agent's own words in an object, in their order."""
+    """The agent's own text in an object, in order."""
     if depth > _DEPTH or value.get("type") in _OTHERS or value.get("role") in _OTHERS:
         return
     for key, each in value.items():
@@ -82,7 +82,7 @@ def _texts(value: Mapping[str, Any], depth: int) -> Iterator[str]:
 
 
 def _commands(value: Any, depth: int) -> Iterator[str]:
-    """What the agent ran: the `command` of its tools, a text or a list of words."""
+    """The commands that the agent ran: the `command` of its tools, a string or a list of words."""
     if depth > _DEPTH:
         return
     if isinstance(value, list):
@@ -99,7 +99,7 @@ def _commands(value: Any, depth: int) -> Iterator[str]:
 
 
 def _failure(value: Mapping[str, Any], before: str | None) -> str | None:
-    """The outcome after this object: a failure is one until a later object says that all went well."""
+    """The failure after this object: one lasts until a later object reports success."""
     kind = value.get("type")
     if value.get("is_error") is True and kind in ("result", None):
         return _text_in(value.get("result")) or _text_in(value.get("error")) or _text_in(value) or "is_error"
@@ -122,15 +122,15 @@ def _text_in(value: Any) -> str | None:
 
 
 def _refusal(words: list[str], is_json: bool) -> str | None:
-    """A short plain answer that is nothing but the error of the service behind the agent."""
-    said = [line.strip() for line in words if line.strip()]
-    if is_json or not 0 < len(said) <= 5:
+    """The API error that is all of a short plain answer."""
+    lines = [line.strip() for line in words if line.strip()]
+    if is_json or not 0 < len(lines) <= 5:
         return None
-    return next((line for line in said if line.startswith(("API Error", "API error"))), None)
+    return next((line for line in lines if line.startswith(("API Error", "API error"))), None)
 
 
 class _Spent:
-    """Tokens and cost, added up over the objects. A final account takes the place of what was counted on the way."""
+    """Tokens and cost, summed over the objects. A final total replaces the sum."""
 
     def __init__(self) -> None:
         self.tokens: int | None = None

@@ -1,4 +1,4 @@
-"""A task that a run gives up: marked as blocked on the blackboard, for a person to look at."""
+"""Mark a task as blocked that a run gives up, so that a person looks at it."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -14,7 +14,7 @@ _OVER = ("MERGED", "SUPERSEDED", "ABANDONED")
 
 
 def block(board: Board, task: str, reason: str, now: datetime) -> str | None:
-    """Mark the task as BLOCKED; why that was not done, or None."""
+    """Mark the task as BLOCKED; the reason if that was not possible, or None."""
 
     def edited(document: Document) -> tuple[bytes, str | None]:
         found = _find(document.data.get("tasks"), task)
@@ -33,14 +33,14 @@ def block(board: Board, task: str, reason: str, now: datetime) -> str | None:
 
 
 def title_of(tasks: Any, task: str) -> str | None:
-    """What the task is about, as written."""
+    """The title of the task."""
     found = _find(tasks, task)
     titles = [found[1].get(name) for name in ("title", "description", "name")] if found is not None else []
     return next((title for title in titles if isinstance(title, str) and title.strip()), None)
 
 
 def _find(tasks: Any, task: str) -> tuple[int | str, Mapping[str, Any]] | None:
-    """Where a task is in its section, a list or a mapping, and what is there."""
+    """The place of a task in its section, a list or a mapping, and the task."""
     entries = tasks.items() if isinstance(tasks, MAPPINGS) else enumerate(tasks) if isinstance(tasks, list) else ()
     for where, record in entries:
         if isinstance(record, MAPPINGS) and text_of(record.get("id", where)) == task:

@@ -1,7 +1,7 @@
-"""What the next iteration gets to read: `{context_file}`, a page of Markdown.
+"""The page that the next iteration reads: `{context_file}`, in Markdown.
 
-Only what is known: the state of the loop, what would stop it, what went wrong last, verbatim, and what was tried. What
-to do about it is for the reader.
+Only facts: the state of the loop, what would stop it, the last errors verbatim, and what was tried. What to do about it
+is for the reader.
 """
 
 import re
@@ -14,12 +14,12 @@ from liza.text import plural, printable
 
 ERRORS = 10  # of the last iteration that had any
 TRIED = 10  # iterations that are listed
-_OPEN = 20  # things that are not as they should be
-_LONGEST = 2000  # characters of one of them
+_OPEN = 20  # faults that are listed
+_LONGEST = 2000  # characters of a fault
 
 
 class Tried(NamedTuple):
-    """One iteration, as the next ones read of it."""
+    """One iteration, as the next ones see it."""
 
     number: int
     model: str | None
@@ -29,7 +29,7 @@ class Tried(NamedTuple):
     claims_done: bool
     evidence: Mapping[str, bool]
     errors: tuple[str, ...]  # verbatim, each with its place
-    faults: tuple[str, ...]  # what the evidence lacks
+    faults: tuple[str, ...]  # missing evidence
     note: str | None = None
 
 
@@ -102,7 +102,7 @@ def described(each: Tried) -> str:
     parts = [each.outcome]
     parts += [f"{files or 'no'} file{'' if files == 1 else 's'} changed"] if files is not None else []
     parts += [f"progress {each.progress:g} %"] if each.progress is not None else []
-    parts += ["said that it was done"] if each.claims_done else []
+    parts += ["claims done"] if each.claims_done else []
     parts += [f"{name} {'passed' if passed else 'failed'}" for name, passed in each.evidence.items()]
     parts += [plural(len(each.errors), "error")] if each.errors else []
     parts += [printable(each.note)] if each.note else []
@@ -110,7 +110,7 @@ def described(each: Tried) -> str:
 
 
 def _verbatim(text: str) -> list[str]:
-    """Between fences that are longer than any in it, so that it stays what it is: text that came out of a program."""
+    """Program output between fences that are longer than any in it."""
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
     return [fence, *(_shown(line) for line in text[: ERRORS * _LONGEST].splitlines()), fence]
 
@@ -120,6 +120,6 @@ def _shown(line: str) -> str:
 
 
 def loaded(value: Mapping[str, Any]) -> Tried:
-    """What was kept of an iteration in a session."""
+    """Restore an iteration from a session."""
     lists = {name: tuple(value[name]) for name in ("errors", "faults")}
     return Tried(**{**value, **lists})

@@ -1,5 +1,7 @@
-"""What is held against a claim to be done: commands that must succeed, files that must be there, a plan without open
-items. It is looked at when something says that the work is done; the tests also after every change."""
+"""The checks of a claim to be done: commands that must succeed, files that must exist, a plan without open items.
+
+They are made when the work is claimed to be done; the tests also after every change.
+"""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -15,30 +17,30 @@ LARGEST = 10_000_000  # bytes of a plan
 
 
 class Evidence(NamedTuple):
-    """What was looked at, and what is not as it should be, in words for the next iteration."""
+    """The result of each check, and its faults as text for the next iteration."""
 
     results: Mapping[str, bool] = {}
     faults: tuple[str, ...] = ()
-    is_cut: bool = False  # liza was stopped before everything was looked at
+    is_cut: bool = False  # liza was stopped before all checks were made
 
     def joined(self, other: "Evidence") -> "Evidence":
         return Evidence({**self.results, **other.results}, self.faults + other.faults, self.is_cut or other.is_cut)
 
 
 def of_command(name: str, command: str, run: Callable[[str, str], Ran]) -> Evidence:
-    """A shell command that must succeed. One that was stopped together with liza says nothing either way."""
+    """A shell command that must succeed. One that was stopped together with liza proves nothing."""
     ran = run(name, command)
     if ran.stopped:
         return Evidence(is_cut=True)
     if ran.outcome == "ok":
         return Evidence({name: True})
-    how = ran.note or f"it ended with exit code {ran.code}"
-    said = "\n".join(ran.output.rstrip().splitlines()[-_LINES:])
-    return Evidence({name: False}, (f"{name} failed: {command}\n{how}" + (f"\n{said}" if said else ""),))
+    how = ran.note or f"exit code {ran.code}"
+    tail = "\n".join(ran.output.rstrip().splitlines()[-_LINES:])
+    return Evidence({name: False}, (f"{name} failed: {command}\n{how}" + (f"\n{tail}" if tail else ""),))
 
 
 def of_files(paths: Sequence[str], cwd: str) -> Evidence:
-    """Files that must be there."""
+    """Files that must exist."""
     if not paths:
         return Evidence()
     missing = [path for path in paths if not os.path.exists(os.path.join(cwd, path))]
@@ -57,7 +59,7 @@ def of_plan(found: Plan | None, path: str) -> Evidence:
 
 
 def read_plan(path: str | None, optional_sections: Sequence[str]) -> Plan | None:
-    """The plan as it is now; None where there is none that can be read."""
+    """The plan as it is now; None if it cannot be read."""
     if path is not None:
         with suppress(OSError), open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             return plans.read(file.read(LARGEST).decode(errors="replace"), optional_sections)

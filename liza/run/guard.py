@@ -1,8 +1,8 @@
-"""A process that ends the agent where liza itself can no longer do so: `kill -9 LIZA`, or the memory is used up.
+"""A process that ends the agent if liza itself no longer can: after `kill -9 LIZA`, or out of memory.
 
-A shell waits at the end of a pipe. While liza lives, the pipe stays open; an iteration that is over is said there, and
-the shell goes. If liza dies, the pipe is closed without a word, and the shell ends the agent's process group. (The
-kernel could do it by itself, `PR_SET_PDEATHSIG`, but only to the agent's first process and not to what that started.)
+A shell waits at the end of a pipe. Liza writes a line when an iteration is over, and the shell exits. If liza dies, the
+pipe is closed without a line, and the shell ends the agent's process group. (The kernel's `PR_SET_PDEATHSIG` ends only
+the agent's first process and not its children, and only Linux has it.)
 """
 
 import subprocess
@@ -18,7 +18,7 @@ class Guard:
 
     def __init__(self, group: int) -> None:
         self._shell: subprocess.Popen[bytes] | None = None
-        with suppress(OSError):  # without a shell the work goes on as well
+        with suppress(OSError):  # without a shell the work continues
             self._shell = subprocess.Popen(
                 ["/bin/sh", "-c", _WAITS, "liza-guard", str(group)],
                 cwd="/",
@@ -33,5 +33,5 @@ class Guard:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._shell is not None:
-            with suppress(OSError):  # it has ended
+            with suppress(OSError):  # the shell has ended
                 self._shell.communicate(b"over\n")

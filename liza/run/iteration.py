@@ -1,4 +1,4 @@
-"""One iteration: the command is run, and what came of it is measured, read and kept."""
+"""One iteration: run the command; measure, read and keep the result."""
 
 import os
 from collections.abc import Mapping
@@ -24,12 +24,12 @@ from liza.store.locate import FOLDER
 from liza.toolerrors.errors import Error, errors_of
 
 _LONGEST = 500  # characters of an error
-_LISTED = 30  # errors and faults that the next iterations may read
-_CHECK_TIME = 3600.0  # seconds that --verify and --test may take, where no time limit is given
+_LISTED = 30  # errors and faults that the next iterations read
+_CHECK_TIME = 3600.0  # seconds for --verify and --test without a time limit
 
 
 class Done(NamedTuple):
-    """All that is known of an iteration that is over."""
+    """All that is known of a finished iteration."""
 
     number: int
     started: datetime
@@ -41,23 +41,23 @@ class Done(NamedTuple):
     progress_from: str | None  # plan, file or output
     evidence: Evidence
     paths: frozenset[str] | None  # that changed
-    unkept: tuple[str, ...] = ()  # what should be in files of its own and is not, and why
+    unkept: tuple[str, ...] = ()  # files that could not be written, and why
 
     @property
-    def says_complete(self) -> bool:
+    def claims_complete(self) -> bool:
         return self.iteration.claims_done or (self.iteration.progress or 0.0) >= COMPLETE
 
     def tried(self) -> Tried:
-        said = self.iteration
-        places = tuple(f"{each.file}: {each.signature}" if each.file else each.signature for each in self.errors)
+        each = self.iteration
+        errors = tuple(f"{error.file}: {error.signature}" if error.file else error.signature for error in self.errors)
         return Tried(
-            self.number, said.model, said.outcome, said.files_changed, said.progress, said.claims_done,
-            dict(said.evidence), places[:_LISTED], self.evidence.faults[:_LISTED], self.ran.note,
+            self.number, each.model, each.outcome, each.files_changed, each.progress, each.claims_done,
+            dict(each.evidence), errors[:_LISTED], self.evidence.faults[:_LISTED], self.ran.note,
         )  # fmt: skip
 
 
 class Workplace(NamedTuple):
-    """Where iterations take place: what they are about, what stops them, and where their output goes."""
+    """What an iteration needs: the job, the session, what stops it, and where its output goes."""
 
     job: Job
     session: Session
@@ -67,7 +67,7 @@ class Workplace(NamedTuple):
 
 
 def iterate(place: Workplace, number: int, model: str | None) -> Done:
-    """Run the command once. Whatever it does, this comes back with what is to be recorded."""
+    """Run the command once. However it ends, this returns what to record."""
     job, session = place.job, place.session
     folder = session.iteration(number)
     roots = job.workdirs or (job.cwd,)
@@ -85,8 +85,8 @@ def iterate(place: Workplace, number: int, model: str | None) -> Done:
     )
     after = snapshot.snapshot(roots, work_only=True)
     paths = exclude_files(snapshot.changed(before, after), own | output_files())
-    done = _understood(place, number, model, started, ran, paths)
-    return done._replace(unkept=_unkept(folder, done, patch(before, after, paths)))
+    done = _read_result(place, number, model, started, ran, paths)
+    return done._replace(unkept=_write_files(folder, done, patch(before, after, paths)))
 
 
 def _variables(place: Workplace, number: int, model: str | None) -> dict[str, str]:
@@ -100,17 +100,17 @@ def _variables(place: Workplace, number: int, model: str | None) -> dict[str, st
 
 
 def _progress_file(place: Workplace) -> str:
-    """The session's own, or the one that a person has named; that of a run around this one is neither."""
+    """The session's own, or one that a person named, but not that of an outer run."""
     given = place.environment.get("LIZA_PROGRESS_FILE")
     if not given or f"/{FOLDER}/runs/" in given:
         return place.session.progress_file
     return os.path.join(place.job.cwd, given)
 
 
-# --- reading what came of it ----------------------------------------------------------------------------------------
+# --- reading the result ---------------------------------------------------------------------------------------------
 
 
-def _understood(
+def _read_result(
     place: Workplace, number: int, model: str | None, started: datetime, ran: Ran, paths: frozenset[str] | None
 ) -> Done:
     job = place.job
@@ -119,11 +119,11 @@ def _understood(
     plan = evidence.read_plan(job.plan, job.optional_sections)
     progress, source = _progress(place, plan, answer)
     claims = signs.claims_done(answer.words) and outcome == "ok"
-    says_complete = claims or (progress or 0.0) >= COMPLETE
-    found = _evidence(place, number, plan, says_complete and outcome == "ok", bool(paths), ran.stopped)
+    claims_complete = claims or (progress or 0.0) >= COMPLETE
+    found = _evidence(place, number, plan, claims_complete and outcome == "ok", bool(paths), ran.stopped)
     errors = _errors(ran, answer)
     score = signs.score(progress, source == "plan", claims, found.results, outcome)
-    # What an iteration that was cut short would have changed is unknown.
+    # The changes of an iteration that was cut short are unknown.
     files = None if paths is None or (ran.stopped and not paths) else len(paths)
     iteration = Iteration(
         task=job.task,
@@ -141,21 +141,21 @@ def _understood(
         confidence=score.confidence,
         errors=len(errors),
         session=place.session.name,
-        unproven=says_complete and (not found.results or found.is_cut),
+        unproven=claims_complete and (not found.results or found.is_cut),
     )
     return Done(number, started, ran, answer, iteration, errors, plan, source, found, paths)
 
 
 def _progress(place: Workplace, plan: Plan | None, answer: Answer) -> tuple[float | None, str | None]:
-    """How far the work is, and who says so: the plan, the progress file, or the output."""
+    """The progress and its source: the plan, the progress file, or the output."""
     if plan is not None and plan.progress is not None:
         return plan.progress, "plan"
     with suppress(OSError), open(_progress_file(place), "rb", opener=open_fd) as file:
-        said = signs.progress_of_file(file.read(10_000).decode(errors="replace"))
-        if said is not None:
-            return said, "file"
-    said = signs.progress_in(answer.words)
-    return said, None if said is None else "output"
+        found = signs.progress_of_file(file.read(10_000).decode(errors="replace"))
+        if found is not None:
+            return found, "file"
+    found = signs.progress_in(answer.words)
+    return found, None if found is None else "output"
 
 
 def _whole(number: float | None) -> float | None:
@@ -163,13 +163,13 @@ def _whole(number: float | None) -> float | None:
 
 
 def _relative(paths: frozenset[str] | None, place: Workplace) -> list[str] | None:
-    """Below the work tree: a checkout that lies in a folder called tests makes nothing a test."""
+    """Paths below the work tree: a checkout inside a folder called tests does not make its files tests."""
     roots = [os.path.realpath(root) for root in place.job.workdirs or (place.job.cwd,)]
     return None if paths is None else [os.path.relpath(path, roots[0]) for path in sorted(paths)]
 
 
 def _errors(ran: Ran, answer: Answer) -> tuple[Error, ...]:
-    """Why it failed, if it did, before what else its output has of errors."""
+    """The reason of its failure, then the other errors in its output."""
     if ran.stopped:
         return ()
     found = errors_of(ran.output)
@@ -188,9 +188,9 @@ def _line(text: str) -> str:
 
 
 def _evidence(
-    place: Workplace, number: int, plan: Plan | None, says_complete: bool, changed: bool, stopped: bool
+    place: Workplace, number: int, plan: Plan | None, claims_complete: bool, changed: bool, stopped: bool
 ) -> Evidence:
-    """What is there to believe. The tests are run after every change, all else when the work is said to be done."""
+    """Make the checks: the tests after every change, all others when the work is claimed to be done."""
     job = place.job
     if stopped:
         return Evidence(is_cut=True)
@@ -207,9 +207,9 @@ def _evidence(
         )
 
     found = Evidence()
-    if job.test and (changed or says_complete):
+    if job.test and (changed or claims_complete):
         found = found.joined(evidence.of_command("tests", job.test, command))
-    if says_complete:
+    if claims_complete:
         found = found.joined(evidence.of_files(job.require, job.cwd))
         if job.plan is not None:
             found = found.joined(evidence.of_plan(plan, job.plan))
@@ -221,8 +221,8 @@ def _evidence(
 # --- keeping it -----------------------------------------------------------------------------------------------------
 
 
-def _unkept(folder: str, done: Done, changes: bytes) -> tuple[str, ...]:
-    """Keep everything about the iteration in files of its own; what could not be, which must not lose the record."""
+def _write_files(folder: str, done: Done, changes: bytes) -> tuple[str, ...]:
+    """Write the files about the iteration; returns those that failed, which must not lose the record."""
     pieces = {
         "changes.patch": changes,
         "errors.json": json_of(_errors_kept(done)),
@@ -235,7 +235,7 @@ def _unkept(folder: str, done: Done, changes: bytes) -> tuple[str, ...]:
             with open(os.path.join(folder, name), "wb", opener=open_fd) as file:
                 file.write(raw)
         except OSError as error:
-            found.append(f"{name} could not be kept: {error.strerror}")
+            found.append(f"{name} could not be written: {error.strerror}")
     return tuple(found)
 
 
@@ -245,35 +245,35 @@ def _errors_kept(done: Done) -> dict[str, Any]:
 
 
 def _metrics(done: Done) -> dict[str, Any]:
-    said, ran = done.iteration, done.ran
+    iteration, ran = done.iteration, done.ran
     return {
         "iteration": done.number,
         "started": done.started,
         "seconds": round(ran.seconds, 3),
-        "outcome": said.outcome,
+        "outcome": iteration.outcome,
         "exit_code": ran.code,
         "note": ran.note,
-        "model": said.model,
-        "files_changed": said.files_changed,
-        "progress": said.progress,
+        "model": iteration.model,
+        "files_changed": iteration.files_changed,
+        "progress": iteration.progress,
         "progress_from": done.progress_from,
-        "tokens": said.tokens,
+        "tokens": iteration.tokens,
         "cost_usd": done.answer.cost,
         "output_bytes": ran.size,
-        "errors": said.errors,
-        "test_only": said.test_only,
+        "errors": iteration.errors,
+        "test_only": iteration.test_only,
     }
 
 
 def _completion_signals(done: Done) -> dict[str, Any]:
-    said, plan = done.iteration, done.plan
+    iteration, plan = done.iteration, done.plan
     return {
         "iteration": done.number,
-        "claims_done": said.claims_done,
-        "completion": said.completion,
-        "confidence": said.confidence,
-        "evidence": {name: "pass" if passed else "fail" for name, passed in said.evidence.items()},
-        "unproven": said.unproven,
+        "claims_done": iteration.claims_done,
+        "completion": iteration.completion,
+        "confidence": iteration.confidence,
+        "evidence": {name: "pass" if passed else "fail" for name, passed in iteration.evidence.items()},
+        "unproven": iteration.unproven,
         "faults": done.evidence.faults,
         "plan": None if plan is None else {"done": plan.done, "total": plan.total, "open": plan.open},
     }

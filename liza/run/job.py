@@ -1,4 +1,4 @@
-"""What `liza run` is asked to do, and the session in which it does it."""
+"""The job of `liza run`, and the session that keeps its state and output."""
 
 import json
 import os
@@ -20,7 +20,7 @@ _NAME = re.compile(r"[\w-][\w.-]{0,99}")
 
 
 class Job(NamedTuple):
-    """A command that is run again and again, and what is held against it."""
+    """A command that is run repeatedly, and how its result is checked."""
 
     loop: str
     command: tuple[str, ...]
@@ -32,10 +32,10 @@ class Job(NamedTuple):
     plan: str | None = None
     optional_sections: tuple[str, ...] = ()
     verify: str | None = None  # a shell command that must succeed before completion is accepted
-    test: str | None = None  # one that is run after every iteration that changed something
+    test: str | None = None  # one that is run after every iteration that changed a file
     require: tuple[str, ...] = ()
-    workdirs: tuple[str, ...] = ()  # what is measured; the folder of the run where there is none
-    stagnation_threshold: str | None = None  # as it was asked for, and so are the next two
+    workdirs: tuple[str, ...] = ()  # the work trees that are measured; the folder of the run if empty
+    stagnation_threshold: str | None = None  # as given, like the next two
     on_stagnation: str | None = None
     project: str | None = None
 
@@ -54,7 +54,7 @@ class Job(NamedTuple):
 
     @classmethod
     def load(cls, value: Mapping[str, Any]) -> "Job":
-        """The job that `dump` made these values of; TypeError or KeyError where they are anything else."""
+        """Restore a job from the values that `dump` made; TypeError or KeyError for anything else."""
         lists = {name: tuple(value[name]) for name in ("command", "optional_sections", "require", "workdirs")}
         return cls(**{**value, **lists, "limits": Limits(**value["limits"])})
 
@@ -64,7 +64,7 @@ def _filled(word: str, values: Mapping[str, str]) -> str:
 
 
 class Session(NamedTuple):
-    """One run, and those that resumed it: the folder that keeps what came of it."""
+    """The folder of one run and those that resumed it."""
 
     folder: str  # .liza/runs/NAME
 
@@ -81,12 +81,12 @@ class Session(NamedTuple):
         return os.path.join(self.folder, "progress")
 
     def iteration(self, number: int) -> str:
-        """The folder of one iteration, which is there afterwards."""
+        """The folder of one iteration, created if needed."""
         folder = os.path.join(self.folder, "iterations", str(number))
         try:
             files.make_folders(os.path.dirname(folder), folder)
         except OSError as error:
-            raise _not_kept(folder, error) from None
+            raise _not_written(folder, error) from None
         return folder
 
     def save(self, facts: Mapping[str, Any]) -> None:
@@ -95,32 +95,32 @@ class Session(NamedTuple):
         try:
             files.write_atomically(path, json_of({**plain, "seal": seal.seal(*self._sealed(plain))}))
         except OSError as error:
-            raise _not_kept(path, error) from None
+            raise _not_written(path, error) from None
 
     def write_context(self, text: str) -> None:
-        """Put the page for the next iteration where it can be read."""
+        """Write the page for the next iteration."""
         try:
             files.write_atomically(self.context_file, text.encode(errors="backslashreplace"))
         except OSError as error:
-            raise _not_kept(self.context_file, error) from None
+            raise _not_written(self.context_file, error) from None
 
     def is_as_written(self, facts: Mapping[str, Any]) -> bool:
-        """Whether what these facts would run is what liza saved in this folder, for this user."""
+        """Whether liza saved these facts in this folder for this user, so that they may be run."""
         return seal.is_sealed(facts.get("seal"), *self._sealed(facts))
 
     def _sealed(self, facts: Mapping[str, Any]) -> tuple[bytes, bytes]:
-        """With the folder: what was saved for one session is not that of another."""
+        """The sealed values, with the folder: a seal of one session is not valid in another."""
         plain = {name: facts.get(name) for name in ("job", "model", "model_place")}  # the model is put into the command
         return os.fsencode(os.path.realpath(self.folder)), json.dumps(plain, sort_keys=True).encode()
 
     def facts(self) -> dict[str, Any]:
-        """What was saved; `Refused` where there is nothing to continue from."""
+        """The saved facts; `Refused` if they cannot be continued from."""
         path = os.path.join(self.folder, "session.json")
         try:
             with open(path, encoding="utf-8", opener=open_fd) as file:
                 found = json.load(file)
             if not isinstance(found, dict) or found.get("schema") != 1:
-                raise ValueError("it is not the session of a run")
+                raise ValueError("not the session of a run")
             Job.load(found["job"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             hint = "start a new run: liza run ... -- COMMAND"
@@ -128,7 +128,7 @@ class Session(NamedTuple):
         return found
 
 
-def _not_kept(path: str, error: OSError) -> Refused:
+def _not_written(path: str, error: OSError) -> Refused:
     folder = os.path.dirname(path)
     is_begun = os.path.isfile(os.path.join(folder, "session.json"))
     again = (
@@ -137,7 +137,7 @@ def _not_kept(path: str, error: OSError) -> Refused:
         else "run the same command again"
     )
     hint = f"make room or permission there, then {again}"
-    return Refused(f"the run cannot be kept: {error.strerror}", hint=hint, file=path)
+    return Refused(f"the run cannot be saved: {error.strerror}", hint=hint, file=path)
 
 
 def begin(paths: Paths, now: datetime) -> Session:
@@ -153,17 +153,17 @@ def begin(paths: Paths, now: datetime) -> Session:
                     os.mkdir(name, dir_fd=held.fd)
                     return Session(os.path.join(runs, name))
     except OSError as error:
-        raise _not_kept(runs, error) from None
-    raise Refused("no session can be begun: a thousand were in this second", file=runs)
+        raise _not_written(runs, error) from None
+    raise Refused("no session can be started: a thousand were started in this second", file=runs)
 
 
 def resumed(paths: Paths, name: str) -> Session:
-    """A session that was begun before."""
+    """A session that was started before."""
     folder = os.path.join(os.path.abspath(paths.runs), name)
     if _NAME.fullmatch(name) is None or not os.path.isfile(os.path.join(folder, "session.json")):
         names = _sessions(paths)
-        hint = f"the last ones are: {', '.join(names[-3:])}" if names else "there has been none yet"
-        raise Refused(f"there is no session {value_text(name)}", hint=hint, file=paths.runs)
+        hint = f"the latest sessions: {', '.join(names[-3:])}" if names else "no session exists yet"
+        raise Refused(f"no session {value_text(name)}", hint=hint, file=paths.runs)
     return Session(folder)
 
 
@@ -175,11 +175,11 @@ def _sessions(paths: Paths) -> list[str]:
 
 
 def json_of(value: Any) -> bytes:
-    """Values as a file of JSON that people can read."""
+    """Values as indented JSON."""
     return (json.dumps(value, indent=2, default=_plain) + "\n").encode()
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return format_time(value)
-    raise TypeError(f"{type(value).__name__} in a file of JSON")
+    raise TypeError(f"{type(value).__name__} in a JSON file")

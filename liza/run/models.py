@@ -13,21 +13,21 @@ _LARGEST = 1 << 20  # bytes of a script that are searched
 
 
 class Progression(NamedTuple):
-    """Models in order, and which one is at work. One may be named twice, so what counts is the place, not the name."""
+    """Models in order, and the current one. A name may occur twice, so the place counts."""
 
     models: tuple[str, ...]
     model: str | None = None
-    place: int | None = None  # of the model among them; None where it is none of them
+    place: int | None = None  # of the model among them; None if it is not one of them
 
     def following(self) -> "Progression | None":
-        """With the next model at work; None after the last, and after one that is none of them."""
+        """Move to the next model; None after the last, and after one that is not in the list."""
         if self.model is not None and self.place is None:
             return None
         place = 0 if self.place is None else self.place + 1
         return self._replace(model=self.models[place], place=place) if place < len(self.models) else None
 
     def chosen(self, model: str | None, place: int | None = None) -> "Progression":
-        """With the model at work that a person names; `place` is where it was kept before, if it still is there."""
+        """Move to the model that a person names; `place` is its saved place, if it is still there."""
         following = self.following()
         if place is not None and self.models[place : place + 1] == (model,):
             return self._replace(model=model, place=place)
@@ -37,9 +37,9 @@ class Progression(NamedTuple):
 
 
 def takes_model(command: Sequence[str], cwd: str) -> bool:
-    """Whether the command asks which model it is to use: in its words, or in a script that it names.
+    """Whether the command uses the model: in its words, or in a script that it names.
 
-    A program that reads the variable by other means is not seen, so this is good for a warning only.
+    A program that reads the variable by other means is not recognised, so this is good for a warning only.
     """
     if any(PLACEHOLDER in word or VARIABLE in word for word in command):
         return True

@@ -1,9 +1,9 @@
 """The check boxes of a Markdown plan.
 
-An item of a list that begins with a box is a thing to do: `- [ ]`, `* [ ]`, `+ [ ]`, `1. [ ]` or `1) [ ]`, at any
-depth. `[x]` and `[X]` are done. `[]` and the marks that people put for what is begun (`[~]`, `[/]`, `[-]`) are open:
-where liza is not sure that something is done, it is not. What is in fenced code or in an HTML comment is not an item;
-a fence or comment that is never closed hides nothing.
+A list item that begins with a box is a task: `- [ ]`, `* [ ]`, `+ [ ]`, `1. [ ]` or `1) [ ]`, at any
+depth. `[x]` and `[X]` are done. `[]` and common marks of started items (`[~]`, `[/]`, `[-]`) are
+open: an item counts as done only if that is certain. Fenced code and HTML comments contain no items; a
+fence or comment that is never closed hides nothing.
 """
 
 import re
@@ -18,7 +18,7 @@ _FENCE = re.compile(r"\s*(`{3,}(?=[^`]*$)|~{3,})")
 
 
 class Plan(NamedTuple):
-    """What a plan says: how many of the things that must be done are, and which are not."""
+    """How many of the required items of a plan are done, and which are open."""
 
     done: int
     total: int
@@ -27,21 +27,21 @@ class Plan(NamedTuple):
 
     @property
     def progress(self) -> float | None:
-        """In percent; None for a plan without a single box, whose progress is unknown."""
+        """In percent; None for a plan without boxes."""
         if self.total:
             return 100.0 * self.done / self.total
         return 100.0 if self.optional else None
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is open. A plan without boxes is not: perhaps it was emptied."""
+        """Whether no item is open. A plan without boxes is not complete: perhaps it was emptied."""
         return not self.open and bool(self.total or self.optional)
 
 
 def read(text: str, optional_sections: Sequence[str] = ()) -> Plan:
-    """The plan in a Markdown text. A heading of one of these names, and all below it, does not block."""
+    """Read a Markdown plan. Items below a heading of one of these names do not block."""
     optional = {_name(section) for section in optional_sections}
-    within: int | None = None  # the level of the optional heading that we are below
+    within: int | None = None  # the level of the optional heading above
     done, skipped, still_open = 0, 0, []
     for line, level in _lines(text):
         if level is not None:
@@ -58,7 +58,7 @@ def read(text: str, optional_sections: Sequence[str] = ()) -> Plan:
 
 
 def _lines(text: str) -> Iterator[tuple[str, int | None]]:
-    """The lines that are neither code nor comment; of a heading its words, and its level."""
+    """The lines that are neither code nor comment; for a heading its text and its level."""
     lines = text.splitlines()
     at = 0
     while at < len(lines):
@@ -79,7 +79,7 @@ def _lines(text: str) -> Iterator[tuple[str, int | None]]:
 
 
 def _hidden(lines: Sequence[str], at: int) -> int:
-    """How many lines from here on are code or a comment."""
+    """The number of lines of code or comment that begin here."""
     if fence := _FENCE.match(lines[at]):
         closing = re.compile(rf"\s*{re.escape(fence[1][0])}{{{len(fence[1])},}}\s*$")
         return next((n - at + 1 for n in range(at + 1, len(lines)) if closing.match(lines[n])), 0)
@@ -89,5 +89,5 @@ def _hidden(lines: Sequence[str], at: int) -> int:
 
 
 def _name(heading: str) -> str:
-    """A heading as it is compared: without case, emphasis, or the colon at its end."""
+    """A heading for comparison: without case, emphasis, or a final colon."""
     return " ".join(heading.strip(" \t#*_`:").casefold().split())

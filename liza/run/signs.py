@@ -1,17 +1,17 @@
-"""What an iteration's output says of how far it has come.
+"""Signs of progress and completion in the output of an iteration.
 
 **Progress** is a line `Progress: N%`; the last one counts.
 
-**A claim** that the work is done is a whole line that says so, and nothing that merely contains the word: `DONE`,
+**A claim** that the work is done is a whole line, not a sentence that contains the word: `DONE`,
 `COMPLETE`, `COMPLETED` or `FINISHED` in capitals; `task complete`, `all tasks complete`, `all tasks are done` in any
 case; these between the tags `<promise>` and `</promise>`; `STATUS: COMPLETE`; `EXIT_SIGNAL: true`, while a later
 `EXIT_SIGNAL: false` takes every claim back. Emphasis, a full stop and a tick around the words do not matter.
 
-Three numbers are kept with each iteration. They describe, and decide nothing:
-- **completion**, 0 to 100: the progress if it is known; else 100 for a claim that the evidence bears out and 50 for one
-  that it does not; else unknown;
-- **confidence**, 0 to 1: how far that may be trusted. 1 where evidence was looked at, 0.8 for the plan's ratio, 0.5 for
-  what the agent says of its progress, 0.2 for a bare claim, 0 where nothing is known; half of it if the command failed;
+Three numbers are kept with each iteration. They only describe:
+- **completion**, 0 to 100: the progress if it is known; else 100 for a claim with passing evidence and 50 for one
+  without; else unknown;
+- **confidence**, 0 to 1: 1 with evidence, 0.8 for the plan's ratio, 0.5 for progress that the agent reports, 0.2 for a
+  bare claim, 0 if nothing is known; half of it if the command failed;
 - **errors**: how many errors the output has.
 """
 
@@ -42,17 +42,17 @@ _LOOKS_ONLY = re.compile(
 
 
 def progress_in(lines: Iterable[str]) -> float | None:
-    """The progress in percent that the last such line gives; None where there is none between 0 and 100."""
+    """The progress in percent of the last such line; None without one between 0 and 100."""
     found: float | None = None
     for line in lines:
-        if len(line) <= _LONGEST and "%" in line and (said := _PROGRESS.match(line.lstrip(_BEFORE + "-"))):
-            percent = float(said[1])
+        if len(line) <= _LONGEST and "%" in line and (match := _PROGRESS.match(line.lstrip(_BEFORE + "-"))):
+            percent = float(match[1])
             found = percent if percent <= 100 else found
     return found
 
 
 def progress_of_file(text: str) -> float | None:
-    """What a progress file says: `45`, `45%`, or a line `Progress: 45%`."""
+    """The progress in a progress file: `45`, `45%`, or a line `Progress: 45%`."""
     number = re.fullmatch(r"\s*(\d{1,3}(?:\.\d+)?)\s*%?\s*", text)
     if number is None:
         return progress_in(text.splitlines())
@@ -60,7 +60,7 @@ def progress_of_file(text: str) -> float | None:
 
 
 def claims_done(lines: Iterable[str]) -> bool:
-    """Whether the agent says that its work is done."""
+    """Whether the agent claims that its work is done."""
     claimed = False
     for line in lines:
         if len(line) > _LONGEST:
@@ -80,7 +80,7 @@ def _is_claim(line: str) -> bool:
 
 
 def is_test_only(paths: Iterable[str] | None, commands: Sequence[str]) -> bool | None:
-    """Whether an iteration only wrote tests, or changed nothing and only ran them; None where unknown."""
+    """Whether an iteration only wrote tests, or changed nothing and only ran them; None if unknown."""
     if paths is None:
         return None
     changed = list(paths)
@@ -92,7 +92,7 @@ def is_test_only(paths: Iterable[str] | None, commands: Sequence[str]) -> bool |
 
 
 def is_test_file(path: str) -> bool:
-    """Whether a file is a test by where it lies or what it is called."""
+    """Whether a file is a test by its folder or name."""
     *folders, name = path.split("/")
     return not _TEST_FOLDERS.isdisjoint(folders) or _TEST_NAME.fullmatch(name) is not None
 
@@ -110,7 +110,7 @@ class Score(NamedTuple):
 
 
 def score(progress: float | None, from_plan: bool, claimed: bool, evidence: Mapping[str, bool], outcome: str) -> Score:
-    """How complete the work seems, and how far that may be trusted."""
+    """The completion of the work, and the confidence in it."""
     if progress is not None:
         completion, confidence = progress, 0.8 if from_plan else 0.5
     elif claimed:

@@ -1,1 +1,1 @@
-"""How the outputs of tools and agents are read for errors; `liza.toolerrors.errors` is the way in."""
+"""Find errors in the output of tools and agents; start at `liza.toolerrors.errors`."""

@@ -1,10 +1,10 @@
-"""What a diff shows is no error, however much it looks like one."""
+"""Skip diffs: lines in them that look like errors are not errors."""
 
 from liza.toolerrors.findings import Lines, Read, compiled
 
 
 def hunk(lines: Lines, at: int) -> Read:
-    """Nothing, up to the end of a hunk, which says itself how long it is."""
+    """Skip to the end of a hunk, whose header gives its length."""
     counts = compiled(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@").match(lines[at])
     if counts is None:
         return None
@@ -19,7 +19,7 @@ def hunk(lines: Lines, at: int) -> Read:
 
 
 def fenced(lines: Lines, at: int) -> Read:
-    """Nothing, up to the end of a diff in a fence of Markdown."""
+    """Skip to the end of a diff in a Markdown fence."""
     if not lines[at].startswith("```"):
         return None
     end = next((i + 1 for i in range(at + 1, len(lines)) if lines[i].startswith("```")), None)

@@ -1,31 +1,30 @@
-"""Which errors the output of an iteration tells of, whatever tool wrote it.
+"""Find the errors in the output of an iteration, whichever tool wrote it.
 
-A signature is the line that names the error, as it was printed, without what a terminal or a log puts before it
-(colours, times, `E   `). Where a test runner prints the failing test on one line and what went wrong on another, the
-two are one signature, written as pytest does: `FAIL: test_total (...) - AssertionError: 3 != 4`. Comparing is the
-business of `similar(signature)`, which passes over line numbers, paths, durations and names; `subject_of` says what it
-passes over although it tells two errors apart.
+A signature is the line that names the error, as printed, without the prefix of a terminal or a log (colours, times,
+`E   `). If a test runner prints the failing test on one line and the failure on another, the two become one signature,
+as pytest writes it: `FAIL: test_total (...) - AssertionError: 3 != 4`. `similar(signature)` compares them and ignores
+line numbers, paths, durations and names; `subject_of` returns what it ignores although it distinguishes two errors.
 
-The primary error comes first. What ended the agent itself (an API error) goes before everything; then failing tests,
-in the words of their runner; then compilers, exceptions and programs, in the order of the output; then lines of a log;
-then what only passes on that something else failed (`make: *** Error 2`). A mere count of failures is an error only if
-nothing else is. Of exceptions that caused each other it is the last one in Python, which is the one that nobody caught,
-and the deepest cause in Java and node, where the outer ones are often wrappers without a message of their own.
+The primary error comes first. An API error, which ended the agent itself, goes before everything; then failing tests,
+as their runner prints them; then compilers, exceptions and programs, in the order of the output; then lines of a log;
+then consequences of another failure (`make: *** Error 2`). A count of failures is an error only if there is no other.
+Of chained exceptions it is the last one in Python, which was not caught, and the deepest cause in Java and node, where
+the outer ones are often wrappers without a message of their own.
 
-What an agent says about errors is no error: `outputs.text` tells what is passed over, and `outputs.streams` how the
-streams of agents are read.
+An agent's text about errors is not an error: see `plain_text` for what is skipped, and `streams` for how the streams of
+agents are read.
 """
 
 import re
 from typing import NamedTuple
 
 LONGEST = 500  # characters of a signature
-MOST = 200  # errors: who has more does not read them
-_HEAD, _TAIL = 2_000_000, 6_000_000  # characters that are looked at
+MOST = 200  # errors
+_HEAD, _TAIL = 2_000_000, 6_000_000  # characters that are read
 
 
 class Error(NamedTuple):
-    """One error: its line, and where known the place in the user's code (`src/auth.js:42`) and the failing test."""
+    """One error: its line, and if known the place in the user's code (`src/auth.js:42`) and the failing test."""
 
     signature: str
     file: str | None = None
@@ -33,7 +32,7 @@ class Error(NamedTuple):
 
 
 def errors_of(output: str) -> tuple[Error, ...]:
-    """Every error in the output of a tool or an agent, the primary one first; none if there is none. Never raises."""
+    """All errors in the output of a tool or an agent, the primary one first. Never raises."""
     text = output if len(output) <= _HEAD + _TAIL else f"{output[:_HEAD]}\n{output[-_TAIL:]}"
     if "\x1b" in text:
         from liza.toolerrors.findings import without_escapes
@@ -46,20 +45,20 @@ def errors_of(output: str) -> tuple[Error, ...]:
     from liza.toolerrors.findings import COUNT
 
     found = sorted(found_in(text), key=lambda each: each.rank)
-    told: dict[tuple[str, str | None], Error] = {}
+    distinct: dict[tuple[str, str | None], Error] = {}
     for each in found:
-        if each.rank == COUNT and told:
+        if each.rank == COUNT and distinct:
             break
         error = Error(one_line(each.text), one_line(each.file or "") or None, one_line(each.test or "") or None)
         if error.signature:
-            told.setdefault((error.signature, error.file), error)
-        if len(told) == MOST or each.rank == COUNT:
+            distinct.setdefault((error.signature, error.file), error)
+        if len(distinct) == MOST or each.rank == COUNT:
             break
-    return tuple(told.values())
+    return tuple(distinct.values())
 
 
 def primary_error(error: str | None, output: str | None, outcome: str) -> Error | None:
-    """The error of one iteration: as it was given, found in what it printed, or what its outcome alone says."""
+    """The error of one iteration: as given, else from its output, else from its outcome."""
     found = errors_of(error if error is not None else output or "")
     if found:
         return found[0]
@@ -71,10 +70,10 @@ def primary_error(error: str | None, output: str | None, outcome: str) -> Error 
 
 
 def subject_of(error: Error) -> str:
-    """What tells two errors apart that are worded alike: the failing test, or else the file and the names in quotes.
+    """What distinguishes errors with similar messages: the failing test, or else the file and the names in quotes.
 
-    The same assertion in another test, the same mistake in another file, or another module that is missing is another
-    error: whoever mends one after the other gets somewhere. Names with digits in them may differ each time.
+    The same assertion in another test, the same mistake in another file, or another missing module is another error:
+    fixing one after the other is progress. Names with digits in them may differ each time.
     """
     if error.test:
         return error.test
@@ -89,7 +88,7 @@ def subject_of(error: Error) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text on one line of printable characters. What does not print goes, so that no terminal acts on it."""
+    """The text on one line, without unprintable characters, which a terminal could act on."""
     line = text[: 2 * LONGEST].strip()
     if not line.isprintable():
         line = "".join(c if c.isprintable() else " " if c.isspace() else "" for c in line)

@@ -1,14 +1,14 @@
-"""What reading an output comes to, and the places that stack traces and compilers print near an error."""
+"""An error as it was found in an output, and the places that stack traces and compilers print near it."""
 
 import re
 from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
-# What goes before what. The reasons are told in `errors`.
+# The order of errors; `errors` gives the reasons.
 ENDED, TEST, ROOT, LOGGED, AROUND, COUNT = range(6)
-DETAIL = 6  # of a failing test, whose verdict stands elsewhere
-LINE = 1_000  # characters of a line that are looked at
+DETAIL = 6  # of a failing test, whose verdict is elsewhere in the output
+LINE = 1_000  # characters of a line that are read
 
 
 class Found(NamedTuple):
@@ -21,10 +21,10 @@ class Found(NamedTuple):
 
 
 Lines = Sequence[str]
-Read = tuple[list[Found], int] | None  # what a reader found, and the line to go on with; None if it is not for this one
+Read = tuple[list[Found], int] | None  # errors and the next line to read; None if the reader does not apply
 
 _ESCAPES = r"\x1b(?:\[[0-9;:?<=>]*[ -/]*[@-~]|\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\)?|[@-Z\\^_])"
-_SOON = 40  # lines in which a place is looked for
+_SOON = 40  # lines that are searched for a place
 _FRAME = r"\s*(?:at (?:async )?(?:.*[( ])?|❯ (?:.* )?)(?P<file>(?:[A-Za-z]:)?[^\s:()\"]+):(?:line )?(?P<line>\d+)"
 _GO_FRAME = r"\s+(?P<file>\S+\.go):(?P<line>\d+)(?: \+0x[0-9a-f]+)?$"
 _ARROW = r"\s*(?:-->|╭▸|[╭┌]─+\[?) ?(?P<file>[^\s:]+):(?P<line>\d+)"
@@ -32,7 +32,7 @@ _NOT_THE_USERS = (
     "site-packages", "dist-packages", "/lib/python", "<frozen", "node_modules", "node:", "/usr/lib/go", "/usr/local/go",
     "/rustc/", ".cargo/registry", "internal/process", "<anonymous>",
 )  # fmt: skip
-# Frames of Java name a file without its folder; whose code it is stands before.
+# Frames of Java name a file without its folder; the package before it shows whose code it is.
 _NOT_THE_USERS_IN_JAVA = (
     r"\s*at (?:app/+)?(?:(?:java|javax|jdk|sun|kotlin|scala)[./]|org\.(?:junit|opentest4j|gradle|springframework)\b)"
 )
@@ -40,7 +40,7 @@ _NOT_THE_USERS_IN_JAVA = (
 
 @cache
 def compiled(pattern: str) -> re.Pattern[str]:
-    """Patterns are compiled when a line may fit: compiling all of them takes longer than reading most outputs."""
+    """Compile a pattern on first use: compiling all of them takes longer than reading most outputs."""
     return re.compile(pattern)
 
 
@@ -50,22 +50,22 @@ def without_escapes(text: str) -> str:
 
 
 def place(found: re.Match[str]) -> str:
-    """The file and the line of a match, as people write them."""
+    """The file and the line of a match, as `file:line`."""
     file = found["file"].removeprefix("file://")
     return f"{file}:{found['line']}" if found["line"] else file
 
 
 def is_users(file: str) -> bool:
-    """Whether a file is the user's own and not that of a language or a library."""
+    """Whether a file is the user's own, not one of a language or a library."""
     return not any(each in file for each in _NOT_THE_USERS)
 
 
 def is_frame(line: str) -> bool:
-    """Whether a line is one of the stack of a Java, JavaScript or similar trace."""
+    """Whether a line is a frame of a Java, JavaScript or similar stack trace."""
     return line[:1].isspace() and line.lstrip().startswith(("at ", "❯ "))
 
 
-def in_frames(lines: Lines, start: int, stop: int | None = None, anybodys: bool = True) -> str | None:
+def in_frames(lines: Lines, start: int, stop: int | None = None, libraries: bool = True) -> str | None:
     """The innermost place in the user's own code that a stack trace names, or else the innermost of all."""
     other = None
     for line in lines[start : min(start + _SOON, stop or len(lines))]:
@@ -76,7 +76,7 @@ def in_frames(lines: Lines, start: int, stop: int | None = None, anybodys: bool 
         if is_users(frame["file"]) and not compiled(_NOT_THE_USERS_IN_JAVA).match(line[:LINE]):
             return place(frame)
         other = other or place(frame)
-    return other if anybodys and other and not other.startswith("node:") else None
+    return other if libraries and other and not other.startswith("node:") else None
 
 
 def in_arrow(lines: Lines, start: int) -> str | None:
@@ -88,7 +88,7 @@ def in_arrow(lines: Lines, start: int) -> str | None:
 
 
 def continued(lines: Lines, at: int, always: bool = False) -> str:
-    """A line with what it announces: a message that ends with a colon goes on below."""
+    """A line with its continuation: a message that ends with a colon continues on the next line."""
     text = lines[at][:LINE].strip()
     if always or text.endswith(":"):
         below = next((line.strip() for line in lines[at + 1 : at + 4] if line.strip()), "")

@@ -18,10 +18,10 @@ from liza.toolerrors.findings import (
     place,
 )
 from liza.toolerrors.patterns import NONE, Pattern
-from liza.toolerrors.traces import placed, says_something
+from liza.toolerrors.traces import is_message, placed
 
-_FAR = 200  # lines between a file's name and what a linter says of it
-_GOES_ON = ("cmake", "webpack")  # below
+_FAR = 200  # lines between a file's name and a linter's message
+_CONTINUED = ("cmake", "webpack")  # on the next line
 _LEVEL = (
     r"(?:\S{1,80} (?:\S{1,80} ){0,2}?)?[\[(|<]?"
     r"(?P<level>TRACE|DEBUG|INFO|NOTICE|WARN|WARNING(?!: DATA RACE)|ERROR|FATAL|CRITICAL|SEVERE)"
@@ -41,7 +41,7 @@ _BELOW = r"\s+(?P<file>[^\s:]+):(?P<line>\d+):\d+:$"
 
 
 def single(pattern: Pattern, lines: Lines, at: int) -> Read:
-    """What one pattern makes of one line; what is no error is kept from the patterns that follow."""
+    """Match one pattern with one line; a line that is not an error is consumed before the patterns that follow."""
     line = lines[at][:LINE]
     found = compiled(pattern.regex).match(line)
     if found is None:
@@ -49,10 +49,10 @@ def single(pattern: Pattern, lines: Lines, at: int) -> Read:
     if pattern.rank == NONE:
         return [], at + 1
     groups = found.groupdict()
-    if "message" in groups and not says_something(groups["message"]):
+    if "message" in groups and not is_message(groups["message"]):
         return None
-    goes_on = pattern.name in _GOES_ON
-    text = continued(lines, at, always=True) if goes_on else (groups.get("text") or line).strip()
+    is_continued = pattern.name in _CONTINUED
+    text = continued(lines, at, always=True) if is_continued else (groups.get("text") or line).strip()
     return [Found(pattern.rank, text, _where(pattern, found, lines, at), groups.get("test"))], at + 1
 
 
@@ -71,7 +71,7 @@ def _where(pattern: Pattern, found: re.Match[str], lines: Lines, at: int) -> str
 
 
 def is_quiet(line: str, timed: bool) -> bool:
-    """Whether a line is one of a log below the level of an error, whatever its words are."""
+    """Whether a line is a log line below the level of an error."""
     found = _level(line, timed)
     return found is not None and found["level"].upper() in _QUIET
 
@@ -85,19 +85,19 @@ def logged(lines: Lines, at: int, timed: bool = False) -> Read:
     message = found["message"].lstrip("[(")
     if message.startswith("Failed to execute goal"):
         return [Found(AROUND, line)], at + 1
-    if not message[:1].isalpha() or message.startswith(_NOISE_OF_MAVEN) or not says_something(message):
+    if not message[:1].isalpha() or message.startswith(_NOISE_OF_MAVEN) or not is_message(message):
         return [], at + 1
     for below in lines[at + 1 : at + 3]:  # esbuild
         if where := compiled(_BELOW).match(below[:LINE]):
             return [Found(ROOT, line, place(where))], at + 1
     if read := placed([message], 0):
         return [each._replace(rank=LOGGED) for each in read[0]], at + 1
-    told_twice = message.startswith("Tests run:") or line.startswith("[ERROR]   ")
-    return [Found(COUNT if told_twice else LOGGED, line.strip())], at + 1
+    is_repeated = message.startswith("Tests run:") or line.startswith("[ERROR]   ")
+    return [Found(COUNT if is_repeated else LOGGED, line.strip())], at + 1
 
 
 def _level(line: str, timed: bool) -> re.Match[str] | None:
-    """The level of a line of a log. Without a time before it the level must come first."""
+    """The level of a log line. Without a time before it the level must come first."""
     found = compiled(_LEVEL).match(line) if any(level in line for level in (*_QUIET, *_BAD)) else None
     found = found or (compiled(_SMALL).match(line) if line[:1] in ("[", "(") else None)
     if found and not timed and found.start("level") > 1:
@@ -106,7 +106,7 @@ def _level(line: str, timed: bool) -> re.Match[str] | None:
 
 
 def arrow(lines: Lines, at: int) -> Read:
-    """What stands above ` --> src/main.rs:3:5`, in the form that rustc, ruff, vite and others share."""
+    """The message above ` --> src/main.rs:3:5`, a form that rustc, ruff, vite and others share."""
     above = lines[at - 1].strip() if at else ""
     where = in_arrow(lines, at)
     if where is None or not above.lstrip("[")[:1].isalpha() or above.startswith(("warning", "note", "help", "info")):

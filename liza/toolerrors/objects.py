@@ -1,4 +1,4 @@
-"""Errors that one JSON object tells: a diagnostic, a test that failed, a line of a log, an answer that is an error."""
+"""Errors in one JSON object: a diagnostic, a failed test, a line of a log, or an error response."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,12 +21,12 @@ _FINE = frozenset(
     ("info", "information", "debug", "trace", "notice", "warn", "warning", "note", "help", "failure-note", "hint")
 )
 _FAILED = frozenset(("failed", "fail", "failure", "error"))
-_AGAIN = ("Reconnecting", "Retrying")  # what an agent says of an error that it may get over
+_AGAIN = ("Reconnecting", "Retrying")  # an agent's messages about an error that may pass
 _PINO_ERROR, _ESLINT_ERROR = 50, 2
 
 
 def read(node: Object, file: str | None) -> list[Found] | None:
-    """The errors an object tells, or None if it is to be looked into. `file` is what the object around it is about."""
+    """The errors in an object, or None to read its parts. `file` is the file that the enclosing object is about."""
     for reader in (_test, _diagnostic, _answer):
         found = reader(node, file)
         if found is not None:
@@ -46,7 +46,7 @@ def text_of(value: Any, deep: int = 6) -> str:
 
 
 def first_line(text: str) -> str:
-    """The first line that says something."""
+    """The first line that is not empty."""
     return next((line.strip() for line in text[:20_000].splitlines() if line.strip()), "")
 
 
@@ -84,12 +84,12 @@ def _worded(node: Object) -> str:
 
 
 def _stack_of(node: Object) -> list[Found]:
-    """What the stack trace in an object tells."""
+    """The errors in the stack trace of an object."""
     return next((found for key in _STACKS if isinstance(node.get(key), str) and (found := in_text(node[key]))), [])
 
 
 def _test(node: Object, file: str | None) -> list[Found] | None:
-    """A test of jest, vitest, mocha or pytest in their reports. One that passed is none, whatever it is called."""
+    """A test in a report of jest, vitest, mocha or pytest; an empty list if it passed."""
     test = next((node[key] for key in _TESTS if isinstance(node.get(key), str)), None)
     if test is None:
         return None
@@ -110,7 +110,7 @@ def _test(node: Object, file: str | None) -> list[Found] | None:
 
 
 def _diagnostic(node: Object, file: str | None) -> list[Found] | None:
-    """What a compiler or linter says of a place, or a line of a log. Its level decides."""
+    """A diagnostic of a compiler or linter, or a log line; its level decides."""
     level = next((node[key] for key in _LEVELS if isinstance(node.get(key), str | int) and node[key] is not True), None)
     message = _worded(node)
     placed = file_of(node) or (file if "ruleId" in node or "line" in node else None)
@@ -138,11 +138,13 @@ def _answer(node: Object, file: str | None) -> list[Found] | None:
     if not error or not isinstance(error, str | Mapping | list):
         return None
     rank = ENDED if node.get("type") in ("error", "turn.failed", "stream_error") else ROOT
-    told: list[Found] = []
+    errors: list[Found] = []
     for each in error[:50] if isinstance(error, list) else [error]:
         if isinstance(each, str):
-            told += in_text(each) or [Found(rank, first_line(each))]
+            errors += in_text(each) or [Found(rank, first_line(each))]
         elif isinstance(each, Mapping):
-            told += _stack_of(each) or [Found(rank, _worded(each), file_of(each) or file)]
-    told = [each._replace(rank=min(rank, each.rank)) for each in told if each.text and not each.text.startswith(_AGAIN)]
-    return told or None
+            errors += _stack_of(each) or [Found(rank, _worded(each), file_of(each) or file)]
+    errors = [
+        each._replace(rank=min(rank, each.rank)) for each in errors if each.text and not each.text.startswith(_AGAIN)
+    ]
+    return errors or None

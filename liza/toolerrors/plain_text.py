@@ -1,7 +1,7 @@
 """Errors in plain text: the output of compilers, test runners, package managers, shells and programs.
 
-No errors are: what a diff shows, lines of a log below the level of an error, source code and what grep shows of it, and
-sentences about errors. The work grows with the length of the text and no faster.
+Not errors: the content of diffs, log lines below the level of an error, source code and the output of grep, and
+sentences about errors. The time is linear in the length of the text.
 """
 
 from bisect import bisect_right
@@ -14,7 +14,7 @@ from liza.toolerrors.findings import DETAIL, LINE, TEST, Found, Lines, Read, com
 from liza.toolerrors.lines import arrow, biome, is_quiet, logged, single
 from liza.toolerrors.patterns import COUNTS, GENERIC, TOOLS
 
-_ENOUGH = 500  # errors after which only the end is looked at
+_ENOUGH = 500  # errors after which only the end is read
 _LAST = 1_000  # lines
 _TIME = (
     r"\[?(?:\d{4}-\d\d-\d\d[T ]|\d\d-[A-Z][a-z]{2}-\d{4} )?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
@@ -30,7 +30,7 @@ _MAY_BE_PREFIX = frozenset("0123456789[#It(│✗✘❌×⨯")
 
 
 def _of(module: str, name: str) -> Callable[[Lines, int], Read]:
-    """A reader of a module that is loaded for the first line that asks for it: most outputs have no such line."""
+    """A reader whose module is loaded for the first line that needs it: most outputs have no such line."""
 
     def read(lines: Lines, at: int) -> Read:
         found: Read = getattr(import_module(f"liza.toolerrors.{module}"), name)(lines, at)
@@ -40,7 +40,7 @@ def _of(module: str, name: str) -> Callable[[Lines, int], Read]:
 
 
 _EXCEPTIONS = ("error", "exception", "rejection", "failure", "fault", "interrupt", "timeout")
-# Who looks at a line, in which order, and what the line must hold for it, in small letters.
+# The readers in order, each with the hints of which a line must contain one, in lower case.
 _READERS: tuple[tuple[tuple[str, ...], Callable[[Lines, int], Read]], ...] = (
     (("@@ -",), _of("diffs", "hunk")),
     (("```diff", "```patch"), _of("diffs", "fenced")),
@@ -66,7 +66,7 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Lines, int], Read]], ...] = (
     *((tuple(each.hints.split("|")), partial(single, each)) for each in (*GENERIC, *COUNTS)),
     (("error", "fatal", "critical", "severe"), logged),
 )
-_ASKED: dict[str, int] = {}  # for each hint those who look for it, as bits
+_ASKED: dict[str, int] = {}  # for each hint its readers, as bits
 for _number, (_hints, _reader) in enumerate(_READERS):
     for _hint in _hints:
         _ASKED[_hint] = _ASKED.get(_hint, 0) | 1 << _number
@@ -78,7 +78,7 @@ def _readers(asked: int) -> tuple[Callable[[Lines, int], Read], ...]:
 
 
 def found_in(text: str) -> list[Found]:
-    """All errors that a text tells of, in its order."""
+    """All errors in a text, in its order."""
     lines, timed = _lines(text)
     found: list[Found] = []
     done = latest = -1
@@ -89,7 +89,7 @@ def found_in(text: str) -> list[Found]:
         if read is None:
             continue
         if not read[0] and latest == at and lines[at].endswith("(ignored)"):
-            found.pop()  # make goes on after an error that it was told to ignore, so that one is none
+            found.pop()  # make continues after an error that it is set to ignore
         found += read[0]
         latest, done = read[1] if read[0] else latest, read[1]
     if not any(each.rank in (TEST, DETAIL) for each in found):
@@ -104,7 +104,7 @@ def _first(readers: tuple[Callable[[Lines, int], Read], ...], lines: Lines, at: 
 
 
 def _lines(text: str) -> tuple[list[str], set[int]]:
-    """The lines without colours and what logs put before them, and the numbers of those that had a time there."""
+    """The lines without colours and log prefixes, and the numbers of those whose prefix had a time."""
     if "\x1b" in text:
         text = without_escapes(text)
     if "\n" * 6 in text:
@@ -121,9 +121,9 @@ def _lines(text: str) -> tuple[list[str], set[int]]:
 
 
 def _candidates(lines: Lines) -> list[tuple[int, int]]:
-    """The lines that hold something, each with those who look for it.
+    """The lines that contain a hint, each with its readers.
 
-    Found by searching the whole text once for each hint: most outputs hold few of them, and most lines none.
+    The whole text is searched once for each hint: most outputs contain few of them, and most lines none.
     """
     low = "\n".join(line[:LINE] for line in lines).lower()
     starts = [0]

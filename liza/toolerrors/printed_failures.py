@@ -1,4 +1,4 @@
-"""What a failed run of tests printed, where it wrote no report: which tests failed, by the words of their runner."""
+"""Read which tests failed from the output of a run that wrote no report."""
 
 import re
 from collections.abc import Sequence
@@ -7,16 +7,16 @@ from liza.toolerrors.requested_tests import Collected
 from liza.toolerrors.results import FAILED, INFRA, Outcome, Report
 
 _UNITTEST = re.compile(r"(?P<name>\S+) \((?P<group>\S+?)(?:\.(?P=name))?\)")
-_NOT_RUN = re.compile(r"ERROR\b|.* ERROR$")  # pytest and unittest: it was not run to its end
+_NOT_RUN = re.compile(r"ERROR\b|.* ERROR$")  # pytest and unittest: the test did not run to its end
 _ASSERTION = re.compile(
     r"AssertionError|AssertionFailed|ComparisonFailure|\bassert(?:ion)?\b.*\bfailed\b|^assert ", re.IGNORECASE
 )
 
 
 def read(output: str, code: int, names: Sequence[str], counted: Sequence[str], *, every: bool) -> Report | None:
-    """What came of the tests with these names; None where the output shows no failed assertion.
+    """The outcomes of the tests with these names; None if the output shows no failed assertion.
 
-    A failure without the name of a test is that of the only test that counts, else nobody knows whose.
+    A failure without a test's name belongs to the only test that counts, else to an unknown one.
     """
     from liza.toolerrors.errors import errors_of
 
@@ -41,7 +41,7 @@ def read(output: str, code: int, names: Sequence[str], counted: Sequence[str], *
 
 
 def _named(label: str) -> tuple[str, str]:
-    """The group and the name of a test as JUnit has them, so that one test has one name by either way."""
+    """The group and the name of a test as in JUnit, so that a test has one name however it was read."""
     if found := _UNITTEST.fullmatch(label):
         return found["group"], found["name"]
     plain, bracket, parameters = label.partition("[")

@@ -1,4 +1,4 @@
-"""Failing tests in the words of pytest: verdicts, and the details of them that stand elsewhere in the output."""
+"""Failing tests as pytest prints them: verdicts, and their details elsewhere in the output."""
 
 from liza.toolerrors.findings import DETAIL, LINE, ROOT, TEST, Found, Lines, Read, compiled, place
 from liza.toolerrors.traces import exception
@@ -21,7 +21,7 @@ def verdict(lines: Lines, at: int) -> Read:
 
 
 def detail(lines: Lines, at: int) -> Read:
-    """The lines with `E` before them, with the place that is printed below, or above in short styles."""
+    """The lines that begin with `E`, with the place that is printed below, or above in short styles."""
     if not lines[at].startswith("E  ") or lines[at].endswith("%]"):
         return None
     end = next((i for i in range(at, len(lines)) if not lines[i].startswith("E  ")), len(lines))
@@ -38,7 +38,7 @@ def detail(lines: Lines, at: int) -> Read:
 
 
 def with_details(found: list[Found]) -> list[Found]:
-    """The verdicts with places and reasons from their details, which are left out then: one error is told once."""
+    """Complete the verdicts with places and reasons from their details, and drop these: each error is listed once."""
     places = {each.file for each in found if each.rank == DETAIL}  # below `E   KeyError: 'a'`: `cart.py:5: KeyError`
     found = [each for each in found if each.rank != ROOT or each.test or each.file not in places]
     verdicts: dict[str, Found] = {}
@@ -49,25 +49,27 @@ def with_details(found: list[Found]) -> list[Found]:
                 verdicts[each.test] = each
     if not verdicts:
         return [each._replace(rank=TEST) if each.rank == DETAIL else each for each in found]
-    details = {each.test: each for each in found if each.rank == DETAIL}  # the last is the one that nobody caught
+    details = {each.test: each for each in found if each.rank == DETAIL}  # the last is the one that was not caught
     nameless = [each for each in found if each.rank in (DETAIL, ROOT) and not each.test]
-    told = [_completed(each, details, nameless) for each in verdicts.values()]
+    completed = [_completed(each, details, nameless) for each in verdicts.values()]
     reasons = [each.text.partition(" - ")[2] for each in verdicts.values()]
-    repeated = {each for each in nameless if any(_says(each, reason) for reason in reasons)}
-    return told + [each for each in found if each.rank != DETAIL and each not in repeated and each.test not in verdicts]
+    repeated = {each for each in nameless if any(_is_reason(each, reason) for reason in reasons)}
+    return completed + [
+        each for each in found if each.rank != DETAIL and each not in repeated and each.test not in verdicts
+    ]
 
 
 def _completed(verdict: Found, details: dict[str | None, Found], nameless: list[Found]) -> Found:
     path, _, name = (verdict.test or "").partition("::")
     head, _, reason = verdict.text.partition(" - ")
-    known = details.get(name.replace("::", ".") or path) or next((e for e in nameless if _says(e, reason)), None)
+    known = details.get(name.replace("::", ".") or path) or next((e for e in nameless if _is_reason(e, reason)), None)
     if known is None:
         return verdict._replace(file=path)
     cut = not reason or (reason.endswith("...") and known.text.startswith(reason[:-3]))
     return verdict._replace(text=f"{head} - {known.text}" if cut else verdict.text, file=known.file or path)
 
 
-def _says(known: Found, reason: str) -> bool:
-    """Whether an exception or a detail without a name is the reason of a verdict, which may be cut short."""
+def _is_reason(known: Found, reason: str) -> bool:
+    """Whether an exception or an unnamed detail is the reason of a verdict, which may be cut."""
     reason = reason.removesuffix("...")
     return bool(reason) and (known.text.startswith(reason) or known.text.endswith(f": {reason}"))

@@ -24,7 +24,7 @@ class Case:
     def __init__(self, attributes: Mapping[str, str], suites: Sequence[str]) -> None:
         self.name = attributes.get("name", "")
         self.group = attributes.get("classname", "")
-        if self.group in ("", _NODE):  # node's says nothing, and two suites may use one test name
+        if self.group in ("", _NODE):  # node's is always the same, and two suites may use one test name
             self.group = " ".join(filter(None, suites))
         self.file = attributes.get("file", "")
         # Setup or teardown around its tests; node names a file that could not be loaded by its path.

@@ -1,7 +1,7 @@
-"""Failing tests, as their runners tell of them: which test it was, and what went wrong in it.
+"""Failing tests as their runners print them: the test and the failure.
 
-Every reader takes the lines and the number of one that may begin something, and returns what it found and the line to
-go on with; None if it was nothing of its kind.
+Every reader takes the lines and the number of one that may begin a failure, and returns the errors and the next line to
+read; None if it does not apply.
 """
 
 import re
@@ -32,7 +32,7 @@ def _until(lines: Lines, start: int, pattern: str) -> int:
 
 
 def jest(lines: Lines, at: int) -> Read:
-    """`● suite › name` and the message below; `● Console` is what a test printed."""
+    """`● suite › name` and the message below; `● Console` is the output of a test."""
     found = compiled(r"\s*● (?P<test>\S.*)$").match(lines[at][:LINE])
     if found is None or found["test"] in ("Console", "Console:"):
         return None
@@ -60,7 +60,7 @@ def mocha(lines: Lines, at: int) -> Read:
     """The list below `2 failing`: a number, the test over several lines with a colon at its end, the message."""
     if not compiled(r"\s+[1-9]\d* failing$").match(lines[at]):
         return None
-    told: list[Found] = []
+    failures: list[Found] = []
     number = r"\s{1,4}\d+\) (?P<test>\S.*)$"
     here = _until(lines, at + 1, number)
     while here < len(lines) and (found := compiled(number).match(lines[here][:LINE])):
@@ -71,9 +71,9 @@ def mocha(lines: Lines, at: int) -> Read:
             test, here = f"{test} {line.strip()}", here + 1
         message, here = _first(lines, here, here + 4)
         stop = _until(lines, here + 1, number)
-        told.append(Found(TEST, f"{test.rstrip(':')} - {message}", in_frames(lines, here, stop), test.rstrip(":")))
+        failures.append(Found(TEST, f"{test.rstrip(':')} - {message}", in_frames(lines, here, stop), test.rstrip(":")))
         here = stop
-    return (told, here) if told else None
+    return (failures, here) if failures else None
 
 
 def tap(lines: Lines, at: int) -> Read:
@@ -97,11 +97,11 @@ def tap(lines: Lines, at: int) -> Read:
 
 # --- Go, Rust, Java ---------------------------------------------------------------------------------------------------
 
-_GO_SAYS = r"\s+(?P<file>\S+\.go):(?P<line>\d+): ?(?P<text>.*)$"
+_GO_MESSAGE = r"\s+(?P<file>\S+\.go):(?P<line>\d+): ?(?P<text>.*)$"
 
 
 def go_test(lines: Lines, at: int) -> Read:
-    """`--- FAIL: TestX (0.00s)` and its first words, which -v prints before it. A test of tests is not one itself."""
+    """`--- FAIL: TestX (0.00s)` and its first message, before it with -v; not for a parent of subtests."""
     found = compiled(r"\s*--- FAIL: (?P<test>\S+)(?: \([\d.]+s\))?$").match(lines[at][:LINE])
     if found is None:
         return None
@@ -111,22 +111,22 @@ def go_test(lines: Lines, at: int) -> Read:
     if below.startswith("panic: "):
         text = f"{lines[at].strip()} - {below.removesuffix(' [recovered]')}"
         return [Found(TEST, text, in_frames(lines, at + 2), found["test"])], at + 3
-    said = compiled(_GO_SAYS).match(below[:LINE]) or _said_before(lines, at, found["test"])
-    if said is None:
+    message = compiled(_GO_MESSAGE).match(below[:LINE]) or _message_before(lines, at, found["test"])
+    if message is None:
         return [Found(TEST, lines[at].strip(), None, found["test"])], at + 1
-    text = said["text"] or _testify(lines, at + 2)
-    return [Found(TEST, f"{lines[at].strip()} - {text}", f"{said['file']}:{said['line']}", found["test"])], at + 2
+    text = message["text"] or _testify(lines, at + 2)
+    return [Found(TEST, f"{lines[at].strip()} - {text}", f"{message['file']}:{message['line']}", found["test"])], at + 2
 
 
-def _said_before(lines: Lines, at: int, test: str) -> re.Match[str] | None:
-    said = None
+def _message_before(lines: Lines, at: int, test: str) -> re.Match[str] | None:
+    message = None
     for i in range(at - 1, max(at - _FAR, -1), -1):
         if lines[i].startswith(("=== RUN", "=== CONT", "=== NAME")):
             if lines[i].split()[-1] == test:
-                return said
-            said = None
+                return message
+            message = None
         else:
-            said = compiled(_GO_SAYS).match(lines[i][:LINE]) or said
+            message = compiled(_GO_MESSAGE).match(lines[i][:LINE]) or message
     return None
 
 

@@ -16,11 +16,11 @@ from liza.toolerrors.plain_text import found_in as in_text
 Object = Mapping[str, Any]
 
 _TRIES = 3  # that may fail to find a value over several lines: each can take the time of reading all that follows
-_ENOUGH = 1_000  # lines that are no JSON although they begin like it: the rest is read as plain text
+_ENOUGH = 1_000  # lines that begin like JSON and are not: the rest is read as plain text
 _LONG = 5_000  # characters: a longer line may be the rest of one in JSON
 _START = r"[ \t]*(?:data: )?(?=\{\s*(?:$|[\"}])|\[\s*(?:$|[\[{\"\]]))"
 _MORE = r"[ \t]*[^\s,].*"  # on the line of a value, behind it
-# What a tool was given, or has shown of files, tells of no error, whatever it says.
+# The input of a tool, and files that it shows, contain no errors.
 _GIVEN = frozenset(
     ("input", "arguments", "prompt", "old_string", "new_string", "file_text", "patch", "diff", "fix", "source", "error",
      "err", "suggestions", "instructions", "system", "tools", "oldString", "newString", "tool_use_result",
@@ -102,7 +102,7 @@ def _unquoted(line: str) -> str:
 
 
 class _Stream:
-    """What was found so far, and what the later parts of a stream may still change."""
+    """The errors so far, and those that later parts of a stream may still replace."""
 
     def __init__(self) -> None:
         self.others: list[Found] = []
@@ -112,33 +112,33 @@ class _Stream:
         self._printed: list[str] = []  # what go test printed, a line an object
 
     def found(self) -> list[Found]:
-        """All of it, what was run last before what was run first."""
+        """All errors, those of the latest command first."""
         runs = [each for run in reversed(self._runs.values()) for each in run]
         printed = in_text("".join(self._printed)) if self._printed else []
         words = [] if self._runs else [each for text in self._words for each in in_text(text)]
         return self.others + printed + runs + words
 
     def take(self, value: Any) -> None:
-        """Look through a value and all that is in it, in its order, without ever recurring."""
+        """Read a value and all parts of it, in order and without recursion."""
         pending: list[tuple[Any, str | None]] = [(value, None)]
         while pending:
             node, file = pending.pop()
             if isinstance(node, list):
                 pending += [(each, file) for each in reversed(node)]
             elif isinstance(node, dict) and not self._is_agents(node):
-                told = objects.read(node, file)
-                self.others += told or []
-                if told is None:
+                errors = objects.read(node, file)
+                self.others += errors or []
+                if errors is None:
                     file = objects.file_of(node) or file
                     pending += [(each, file) for key, each in reversed(node.items()) if key not in _GIVEN]
-                    if not node.get("assertionResults"):  # the text of a report tells again what its parts tell
+                    if not node.get("assertionResults"):  # the text of a report repeats its parts
                         texts = [each for key, each in node.items() if key in _TEXTS and isinstance(each, str)]
                         self.others += [each for text in texts for each in in_text(text)]
 
     def _is_agents(self, node: Object) -> bool:
-        """Take in what a coding agent said, ran or came to; False if the object is something else."""
+        """Take an agent's text, command or result; False if the object is something else."""
         kind, role = node.get("type"), node.get("role")
-        said = node.get("text") or node.get("content")
+        text = node.get("text") or node.get("content")
         if isinstance(node.get("Action"), str) and "Package" in node:
             self._printed.append(objects.text_of(node.get("Output")))
         elif kind in _CALLS or isinstance(node.get("function"), dict):
@@ -148,16 +148,16 @@ class _Stream:
         elif kind in _RESULTS or role == "tool" or True in (node.get("is_error"), node.get("isError")):
             self._result(node)
         elif kind in _RUNS:
-            text = objects.text_of(node.get("aggregated_output") or node.get("output"))
-            self._run(objects.text_of(node.get("command")), text, node.get("exit_code") not in (0, None))
+            output = objects.text_of(node.get("aggregated_output") or node.get("output"))
+            self._run(objects.text_of(node.get("command")), output, node.get("exit_code") not in (0, None))
         elif True in (node.get("is_api_error_message"), node.get("isApiErrorMessage")):
             self.others.append(Found(ENDED, objects.first_line(objects.text_of(node.get("message")))))
         elif kind == "item.completed" and isinstance(node.get("item"), dict) and node["item"].get("type") == "error":
             self.others.append(Found(LOGGED, objects.first_line(objects.text_of(node["item"]))))  # it went on
-        elif (kind in _WORDS or role == "assistant") and isinstance(said, str):
-            self._words.append(said)
+        elif (kind in _WORDS or role == "assistant") and isinstance(text, str):
+            self._words.append(text)
         else:
-            return kind in _THOUGHTS or (role in ("user", "system", "developer") and isinstance(said, str))
+            return kind in _THOUGHTS or (role in ("user", "system", "developer") and isinstance(text, str))
         return True
 
     def _call(self, node: Object) -> None:
@@ -167,7 +167,7 @@ class _Stream:
         try:
             call = f"{name} {json.dumps(given, sort_keys=True)[:2000]}"
         except RecursionError:
-            return  # then it is never the same as another
+            return  # it never equals another call
         self._calls |= {node[key]: (name, call) for key in _IDS if isinstance(node.get(key), str)}
 
     def _result(self, node: Object) -> None:
@@ -179,7 +179,7 @@ class _Stream:
             self._run(call, text, bad)
 
     def _run(self, call: str, text: str, bad: bool) -> None:
-        """What a tool answered; the same call later on takes the place of the earlier one."""
+        """The result of a tool call; the same call later replaces it."""
         found = in_text(text)
         if bad and not found:
             found = [Found(LOGGED, objects.first_line(compiled(r"</?tool_use_error>").sub("", text[:20_000])))]
@@ -187,7 +187,7 @@ class _Stream:
         self._runs[call] = found
 
     def _end(self, node: Object) -> None:
-        """What the agent came to. If it failed, that is the reason why nothing else was done."""
+        """The result of the agent; its failure is the reason why it stopped."""
         status = objects.text_of(node.get("subtype") or node.get("status"))
         text = objects.text_of(next((node[key] for key in ("result", "error", "errors") if node.get(key)), None))
         if node.get("is_error") is True or status.startswith("error"):

@@ -1,4 +1,4 @@
-"""Exceptions with what led to them: tracebacks of Python, stacks and causes of Java and JavaScript, panics of Go."""
+"""Exceptions with their traces: tracebacks of Python, stacks and causes of Java and JavaScript, panics of Go."""
 
 from liza.toolerrors.findings import (
     AROUND,
@@ -17,7 +17,7 @@ from liza.toolerrors.findings import (
     place,
 )
 
-_LONG_TRACE = 400  # lines: a recursion is told in fewer
+_LONG_TRACE = 400  # lines: Python shortens a recursion to fewer
 _TRACEBACK = "Traceback (most recent call last):"
 _PYTHON_FRAME = r"\s*(?:[|+] *)*File \"(?P<file>[^\"]+)\", line (?P<line>\d+)"
 _ABOVE = r"(?P<file>(?!node:)(?:[A-Za-z]:)?[^\s:]+\.\w+):(?P<line>\d+)$"
@@ -44,14 +44,14 @@ _NOTHING = frozenset(
 )
 
 
-def says_something(message: str) -> bool:
-    """Whether what stands behind `Error:` is a message, and not a value or a piece of code."""
+def is_message(message: str) -> bool:
+    """Whether the text after `Error:` is a message, not a value or a piece of code."""
     bare = message.strip().rstrip(".").lower()
     return bool(bare) and bare not in _NOTHING and not bare.endswith(_NO_MESSAGE_ENDS)
 
 
 def traceback(lines: Lines, at: int) -> Read:
-    """A traceback of Python with all that it was chained with; each exception with its innermost user's frame."""
+    """A chain of Python tracebacks; each exception with the innermost frame in the user's code."""
     chain: list[Found] = []
     here: int | None = at
     while here is not None:
@@ -84,12 +84,12 @@ def _one_traceback(lines: Lines, at: int) -> tuple[list[Found], int] | None:
             return [*leaves, Found(AROUND if leaves else ROOT, text, file or other)], i + 1
         elif not lines[i].strip():
             break
-    # The rest is missing: the frames alone are an error, too.
+    # The rest is missing: the frames alone are an error too.
     return [Found(ROOT, _TRACEBACK, file or other)], at + 2
 
 
 def _leaves(lines: Lines, start: int, file: str | None) -> list[Found]:
-    """The exceptions in a group that have no traceback of their own; the others are read as they come."""
+    """The exceptions in a group without a traceback of their own; the others are read as they come."""
     return [
         Found(ROOT, line.strip(" |+-"), file)
         for i, line in enumerate(lines[start : start + _LONG_TRACE], start)
@@ -111,7 +111,7 @@ def exception(lines: Lines, at: int) -> Read:
     found = compiled(_EXCEPTION).match(bare)
     if found is None and not (framed and (compiled(_INSIDE).match(bare) or compiled(_ALONE).match(bare))):
         return None
-    if found and not says_something(found["message"]):
+    if found and not is_message(found["message"]):
         return None
     texts, places, end = _stack(lines, at)
     file = next((each for each in reversed(places) if each), None) or _near(lines, at) or in_frames(lines, at + 1, end)
@@ -150,12 +150,12 @@ def _stack(lines: Lines, at: int) -> tuple[list[str], list[str | None], int]:
             break
         end += 1
     stops = [*(start - 1 for start in starts[1:]), end]
-    places = [in_frames(lines, a, b, anybodys=False) if b > a else None for a, b in zip(starts, stops, strict=True)]
+    places = [in_frames(lines, a, b, libraries=False) if b > a else None for a, b in zip(starts, stops, strict=True)]
     return texts, places, end
 
 
 def _first_frame(lines: Lines, start: int) -> int | None:
-    """Where the stack begins: a message may have several lines, but another exception has its own."""
+    """The first frame of the stack: a message may have several lines, but another exception has its own stack."""
     for i in range(start, min(start + 12, len(lines))):
         if is_frame(lines[i]):
             return i
@@ -165,7 +165,7 @@ def _first_frame(lines: Lines, start: int) -> int | None:
 
 
 def _near(lines: Lines, at: int) -> str | None:
-    """A place that stands near an exception: above it for a syntax error, below for a module that was not found."""
+    """A place near an exception: above it for a syntax error, below for a module that was not found."""
     for line in reversed(lines[max(at - 6, 0) : at]):
         if found := compiled(_PYTHON_FRAME).match(line[:LINE]) or compiled(_ABOVE).match(line[:LINE]):
             return place(found)

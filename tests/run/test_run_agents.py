@@ -59,7 +59,7 @@ def test_each_iteration_leaves_its_artifacts(tmp_path: Path) -> None:
 def test_unwritable_artifact_is_reported_and_loses_no_record(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", 'mkdir "$(dirname "$LIZA_CONTEXT_FILE")/iterations/1/metrics.json"; echo x > x')
     result = project.run("--max", "1")
-    assert lines(result, "liza run: metrics.json could not be kept: it is a folder")
+    assert lines(result, "liza run: metrics.json could not be written: it is a folder")
     assert [each["files_changed"] for each in project.recorded] == [1]
 
 
@@ -160,7 +160,7 @@ def test_repeated_claim_against_the_evidence_stops_the_loop(tmp_path: Path) -> N
     assert project.loop["trigger_reason"] == "Done said 2 times in a row without completion"
     assert "not accepted: verify failed" in result.err
     faults = project.kept(1, "completion_signals")["faults"]
-    assert faults == ["verify failed: echo 3 tests fail; exit 5\nit ended with exit code 5\n3 tests fail"]
+    assert faults == ["verify failed: echo 3 tests fail; exit 5\nexit code 5\n3 tests fail"]
 
 
 def test_claim_without_evidence_is_never_accepted(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Cases for rules: a file that says what happens, minute by minute, and which trips must come of it.
+"""Test cases for rules: a file of events, minute by minute, and the trips that they must cause.
 
     cases:
       - name: the third of its kind trips
@@ -8,7 +8,7 @@
         trips:
           - {at: 15m, rule: retry_cluster}
 
-Time is virtual, so a case of a week takes a millisecond. Everything wrong with a file is found in one go.
+Time is virtual, so a case of a week takes a millisecond. All errors in a file are reported at once.
 """
 
 import os
@@ -33,7 +33,7 @@ _OF_RECORD = ("timestamp", "task", "reporter", "type", "details")
 
 
 class Expected(NamedTuple):
-    """A trip that must come; what is None is not asked for."""
+    """A required trip; fields that are None are not compared."""
 
     rule: str
     at: datetime | None = None
@@ -44,7 +44,7 @@ class Expected(NamedTuple):
 
 
 class Case(NamedTuple):
-    """What happens, and what must come of it."""
+    """The events of a case and the trips that they must cause."""
 
     name: str
     file: str
@@ -54,11 +54,11 @@ class Case(NamedTuple):
     board: Mapping[str, Any]
     events: tuple[Event, ...]
     trips: tuple[Expected, ...]
-    alarms: tuple[Expected, ...] | None = None  # None: whatever alarms there are
+    alarms: tuple[Expected, ...] | None = None  # None: not compared
 
 
 class CaseFile(NamedTuple):
-    """The cases of a file, and the file of rules that they are about; None for the shipped ones alone."""
+    """The cases of a file, and the rules file that they test; None for the shipped rules alone."""
 
     file: str
     rules: str | None
@@ -66,7 +66,7 @@ class CaseFile(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """A case that was tried: nothing in `wrong` means that all came as expected."""
+    """The result of a case; it passed if `wrong` is empty."""
 
     case: Case
     played: Played
@@ -74,11 +74,11 @@ class Outcome(NamedTuple):
 
 
 def read_cases(file: str) -> CaseFile:
-    """The cases of a file; `Unreadable` with everything that is wrong in it."""
+    """Read the cases of a file; `Unreadable` with all errors in it."""
     try:
         document = parse(read_stable(file).raw, file)
     except Unreadable as error:
-        error.hint = "a file of cases holds 'cases:' and a list; see docs/rules.md for how a case is written"
+        error.hint = "a file of cases has the key 'cases:' with a list; see docs/rules.md"
         raise
     faults = [fault for fault in walk(document.data, (), schema.FILE) if fault.level == "error"]
     if faults:
@@ -108,7 +108,7 @@ def _differences(case: Case, played: Played) -> Iterator[str]:
         wanted = case.trips[index] if index < len(case.trips) else None
         found = played.trips[index] if index < len(played.trips) else None
         if wanted is None and found is not None:
-            yield f"no further trip is expected, but {_said(case, found)}"
+            yield f"expected no further trip, but {_describe(case, found)}"
         elif found is None and wanted is not None:
             yield f"{wanted.rule} should trip{_when(case, wanted.at)}, but {_nearest(played, wanted.rule)}"
         elif found is not None and wanted is not None:
@@ -122,16 +122,16 @@ def _alarms_that_differ(case: Case, played: Played) -> Iterator[str]:
     wanted = {each.rule: each.at for each in case.alarms}
     for rule, at in wanted.items():
         if rule not in found:
-            yield f"there should be the alarm {rule}{_when(case, at)}, but {_nearest(played, rule)}"
+            yield f"expected the alarm {rule}{_when(case, at)}, but {_nearest(played, rule)}"
         elif at is not None and found[rule] != at:
-            yield f"the alarm {rule} should come{_when(case, at)}, it comes{_when(case, found[rule])}"
+            yield f"expected the alarm {rule}{_when(case, at)}, but it is raised{_when(case, found[rule])}"
     for rule in found.keys() - wanted.keys():
-        yield f"no alarm {rule} is expected, but it comes{_when(case, found[rule])}"
+        yield f"expected no alarm {rule}, but it is raised{_when(case, found[rule])}"
 
 
 def _compared(case: Case, wanted: Expected, found: Trip) -> Iterator[str]:
     if wanted.rule != found.rule.name or (wanted.at is not None and wanted.at != found.at):
-        yield f"{wanted.rule} should trip{_when(case, wanted.at)}, but {_said(case, found)}"
+        yield f"{wanted.rule} should trip{_when(case, wanted.at)}, but {_describe(case, found)}"
         return
     also = {each.match.rule.name for each in found.joined}
     if wanted.key is not None and same_key(wanted.key) != same_key(found.match.key or ""):
@@ -144,7 +144,7 @@ def _compared(case: Case, wanted: Expected, found: Trip) -> Iterator[str]:
         yield f"{wanted.rule}: the severity should be {wanted.severity}, it is {found.rule.severity}"
 
 
-def _said(case: Case, trip: Trip) -> str:
+def _describe(case: Case, trip: Trip) -> str:
     return f"{trip.rule.name} trips{_when(case, trip.at)} ({value_text(trip.match.key or trip.rule.description)})"
 
 
@@ -153,12 +153,12 @@ def _when(case: Case, moment: datetime | None) -> str:
 
 
 def _nearest(played: Played, rule: str) -> str:
-    """How near a rule that did not trip came to it."""
+    """How near a rule was that did not trip."""
     for each in played.last.progress:
         if each.rule.name == rule:
             about = f" ({value_text(each.key)})" if each.key else ""
             return f"it does not: {each.value:g} of {each.threshold:g}{about}, {each.reason}"
-    return "there is no such rule"
+    return "no rule has this name"
 
 
 def _list(names: Sequence[str]) -> str:
@@ -166,7 +166,7 @@ def _list(names: Sequence[str]) -> str:
 
 
 def span(length: timedelta) -> str:
-    """A length of time as it is written in a case: 90m, 5m, 12s."""
+    """A duration as it is written in a case: 90m, 5m, 12s."""
     seconds = length.total_seconds()
     for size, unit in ((86400, "d"), (3600, "h"), (60, "m"), (1, "s")):
         if seconds and seconds % size == 0:
@@ -224,7 +224,7 @@ def _at(value: Any, start: datetime) -> datetime:
 
 
 def _record(given: Mapping[str, Any], at: datetime, stream: str) -> dict[str, Any]:
-    """A record as an agent would have written it then; details may be written beside the other fields."""
+    """A record as an agent would have written it; details may be given beside the other fields."""
     fields = {name: value for name, value in given.items() if name != "at"}
     if stream == "log":
         return {"timestamp": format_time(at), "agent": "agent", **fields}

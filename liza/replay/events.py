@@ -1,4 +1,4 @@
-"""What a blackboard has seen, as events in the order of time: its records, and the decisions of people."""
+"""The history of a blackboard as events in order of time: its records, and the decisions of people."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -12,16 +12,16 @@ from liza.scopes.sprint import section as sections
 
 
 class Recording(NamedTuple):
-    """A blackboard taken apart: what was always there, and what came one after the other."""
+    """A blackboard split into what was always there and the events that followed."""
 
     board: Mapping[str, Any]
     events: tuple[Event, ...]
-    trips: tuple[Mapping[str, Any], ...]  # that it remembers
-    timeless: int  # records without a usable time; they are taken to have come with the one before
+    trips: tuple[Mapping[str, Any], ...]  # in its history
+    timeless: int  # records without a usable time, which get that of the one before
 
 
 def read_recording(snapshot: Snapshot, streams: frozenset[str]) -> Recording:
-    """The events of a blackboard, as far as the rules look at them."""
+    """The events of a blackboard that the rules use."""
     board = {name: value for name, value in snapshot.sections.items() if name not in ("anomalies", "circuit_breaker")}
     events: list[Event] = []
     timeless = 0
@@ -42,7 +42,7 @@ def read_recording(snapshot: Snapshot, streams: frozenset[str]) -> Recording:
             events.append(Event(at, RESOLVE, text=text, by=by))
     last = max((event.at for event in events), default=None)
     for each in read_silences(snapshot.sections.get("silences")):
-        # What a silence hid counts from its end on, whether anything else happens then or not.
+        # What a silence hid counts from its end on, even if nothing else happens then.
         if each.silence is not None and last is not None and each.silence.until <= last:
             events.append(Event(each.silence.until, CHECK))
     events.sort(key=lambda event: event.at)

@@ -1,8 +1,8 @@
-"""A stretch of time played back: when would each rule have tripped, had somebody checked after every record?
+"""Play back events: when would each rule have tripped, with a check after every record?
 
-The judgement is `evaluate`, and the breaker's section is kept by the same functions as on a real blackboard, so what
-is tried here is what happens there. Most rules only count, and a count that was reached stays reached; for these the
-moment is found by halving, so that a long sprint takes seconds and not hours.
+It calls `evaluate`, and the same functions as on a real blackboard update the breaker's section, so a playback shows
+what would really happen. Most rules only count, and a count that was reached stays reached; for these a binary search
+finds the moment, so that a long sprint takes seconds and not hours.
 """
 
 from bisect import bisect_left
@@ -25,19 +25,19 @@ RECORD, RESOLVE, SET, CHECK = "record", "resolve", "set", "check"
 
 
 class Event(NamedTuple):
-    """Something that happened to a blackboard."""
+    """A change of a blackboard."""
 
     at: datetime
     kind: str  # RECORD, RESOLVE, SET or CHECK
     stream: str = "anomalies"  # of a record
-    fields: Mapping[str, Any] = {}  # of a record; of SET, the sections and what is in them from then on
+    fields: Mapping[str, Any] = {}  # of a record; for SET, the new content of sections
     text: str = ""  # of a resolution
     by: str = ""
-    key: int | str = 0  # where a record stands on the blackboard it is from
+    key: int | str = 0  # the place of a record on its blackboard
 
 
 class Joined(NamedTuple):
-    """A rule that matched while another one's trip was open."""
+    """A rule that matched while the trip of another was open."""
 
     at: datetime
     match: Match
@@ -49,7 +49,7 @@ class Trip(NamedTuple):
     at: datetime
     match: Match
     trip_id: str
-    event: Event  # that brought it about
+    event: Event  # that caused it
     joined: tuple[Joined, ...]
     resolution: Event | None
 
@@ -59,21 +59,21 @@ class Trip(NamedTuple):
 
 
 class Played(NamedTuple):
-    """All that would have happened."""
+    """The result of a playback."""
 
     trips: tuple[Trip, ...]
-    observed: tuple[Joined, ...]  # the first match of each rule that only watches
+    observed: tuple[Joined, ...]  # the first match of each rule that only observes
     silenced: tuple[Silenced, ...]
     end: Callable[[], Verdict]
 
     @property
     def last(self) -> Verdict:
-        """How things stand after the last event; found out for those who want to know."""
+        """The verdict after the last event; computed on demand."""
         return self.end()
 
 
 def play(rules: RuleSet, board: Mapping[str, Any], events: Sequence[Event]) -> Played:
-    """Put the events on a blackboard, one after the other in the order of time, and judge after each."""
+    """Put the events on a blackboard in order of time, and evaluate after each."""
     return _Playback(rules, board, sorted(events, key=lambda event: event.at)).run()
 
 
@@ -82,7 +82,7 @@ class _Playback:
         self.rules = rules
         self.events = events
         self.breaker: Any = board.get("circuit_breaker")
-        self.breakers = [(0, self.breaker)]  # what it was from which event on
+        self.breakers = [(0, self.breaker)]  # its value from each event on
         self.base = board
         self.memo: dict[Any, Any] = {}
         self.records = {
@@ -98,7 +98,7 @@ class _Playback:
         self.ordered = all(
             [key for _, _, key in found] == sorted(key for _, _, key in found) for found in self.records.values()
         )
-        # Where what rules see can become less: counting begins anew behind each.
+        # Where records can disappear from the view of rules: counting starts over after each.
         breaks = {i for i, _ in self.sets} | set(self._ends_of_silences())
         self.breaks = sorted(breaks | {0, len(events)})
 
@@ -110,7 +110,7 @@ class _Playback:
     # --- the blackboard at a moment ---------------------------------------------------------------------------------
 
     def snapshot(self, index: int) -> Snapshot:
-        """As it is after an event."""
+        """The blackboard after an event."""
         current = dict(self.base)
         for i, fields in self.sets:
             current |= fields if i <= index else {}
@@ -120,29 +120,29 @@ class _Playback:
         return Snapshot(b"", {}, current, (), before["log"], derived(current, self.rules, {}))
 
     def _seen(self, found: Sequence[tuple[int, Any, int | str]], index: int) -> list[Any]:
-        """The records that are there by then, in the order in which they stand in the file."""
+        """The records written by then, in the order of the file."""
         seen = found[: bisect_left(found, index + 1, key=lambda each: each[0])]
         return [fields for _, fields, _ in (seen if self.ordered else sorted(seen, key=lambda each: each[2]))]
 
-    def judge(self, index: int, *only: Compiled) -> Verdict:
+    def evaluate_at(self, index: int, *only: Compiled) -> Verdict:
         rules = self.rules._replace(rules=only, disabled=()) if only else self.rules
         return evaluate(rules, self.snapshot(index), self.events[index].at, self.memo)
 
     def matches(self, index: int, *rules: Compiled) -> set[str]:
-        """The rules among these that match after an event."""
-        found = self.judge(index, *rules)
+        """The names of these rules that match after an event."""
+        found = self.evaluate_at(index, *rules)
         return {match.rule.name for match in (*found.matches, *found.observed)}
 
     # --- the first moment -------------------------------------------------------------------------------------------
 
     def firsts(self, rules: Sequence[Compiled], start: int) -> dict[str, int]:
-        """The first event from `start` on after which each rule matches; a rule that never does is not in it."""
+        """The first event from `start` on after which each rule matches; rules that never match are missing."""
         found: dict[str, int] = {}
         growing = [each for each in rules if self._only_grows(each)]
         for low, high in self._stretches(start, len(self.events)):
             left = [each for each in growing if each.rule.name not in found]
             reached = self.matches(high - 1, *left) if left else set()
-            found |= {each.rule.name: self._halved(each, low, high) for each in left if each.rule.name in reached}
+            found |= {each.rule.name: self._search(each, low, high) for each in left if each.rule.name in reached}
         for each in rules:
             if each not in growing:
                 index = self._first(each, start)
@@ -150,11 +150,11 @@ class _Playback:
         return found
 
     def _first(self, rule: Compiled, start: int) -> int | None:
-        """The first event after which a rule matches, that has to be asked about each; its numbers may recover."""
+        """The first event after which a rule matches that must be evaluated at each; its numbers may recover."""
         before = self.breaker
         try:
-            for index in self._telling(rule, start, len(self.events)):
-                verdict = self.judge(index, rule)
+            for index in self._relevant(rule, start, len(self.events)):
+                verdict = self.evaluate_at(index, rule)
                 if verdict.matches or verdict.observed:
                     return index
                 self._follow_numbers(verdict)
@@ -163,29 +163,29 @@ class _Playback:
             self.breaker = before
 
     def _follow_numbers(self, verdict: Verdict) -> None:
-        """What a check that finds nothing enters of numbers that were dealt with."""
+        """Update the acknowledged numbers, as a check without a match does."""
         if verdict.recovered:
             self.breaker = sections.follow_numbers(self.breaker, verdict.recovered, {})
 
-    def _halved(self, rule: Compiled, low: int, high: int) -> int:
-        """Where in [low, high) a rule begins to match that matches at its end."""
+    def _search(self, rule: Compiled, low: int, high: int) -> int:
+        """The first event in [low, high) at which a rule matches that matches at the end."""
         return low + bisect_left(range(low, high - 1), True, key=lambda index: bool(self.matches(index, rule)))
 
     def _only_grows(self, rule: Compiled) -> bool:
-        """Whether what a rule has reached it does not lose again by what comes later."""
+        """Whether a rule that matches once also matches after all later events."""
         window = rule.rule.window or self.rules.window
         return window in ("current_sprint", "all") and self._only_counts(rule)
 
     def _only_counts(self, rule: Compiled) -> bool:
-        """A silence can take away what was reached: by a text that joins a group to one that is silenced."""
+        """Whether a rule only counts; a silence can end a match, by a text that joins its group to a silenced one."""
         return rule.condition.is_monotone and all(silence.rule != rule.rule.name for silence in self.silences)
 
     def _stretches(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         marks = [start, *(mark for mark in self.breaks if start < mark < end), end]
         yield from ((low, high) for low, high in pairwise(marks) if low < high)
 
-    def _telling(self, rule: Compiled, start: int, end: int) -> Iterator[int]:
-        """The events that can bring a match about; where a rule asks for few or for none, that is any."""
+    def _relevant(self, rule: Compiled, start: int, end: int) -> Iterator[int]:
+        """The events that can cause a match; any event, for a rule that does not only count."""
         counts = self._only_counts(rule) and rule.rule.rearm == "fresh"
         context = Context({}, {}, self.events[start].at) if start < end else None
         for index in range(start, end):
@@ -196,12 +196,12 @@ class _Playback:
                     continue
             yield index
 
-    # --- what happens -----------------------------------------------------------------------------------------------
+    # --- trips ------------------------------------------------------------------------------------------------------
 
     def run(self) -> Played:
         trips: list[Trip] = []
         acting = [each for each in self.rules.rules if each.rule.mode == "act" and each.rule.action == "CHECKPOINT"]
-        start: int | None = self._after_what_stands()
+        start: int | None = self._after_open_trip()
         while start is not None and start < len(self.events):
             moments = self.firsts(acting, start)
             if not moments:
@@ -209,15 +209,15 @@ class _Playback:
             first = min(moments.values())
             numbers = [each for each in acting if each.condition.has_numbers]
             for index in range(start, first) if numbers else ():
-                self._follow_numbers(self.judge(index, *numbers))
+                self._follow_numbers(self.evaluate_at(index, *numbers))
             trip, start = self._trip(first, moments, acting)
             trips.append(trip)
             self.breakers.append((len(self.events) if start is None else start, self.breaker))
         observing = [each for each in self.rules.rules if each not in acting]
         return Played(tuple(trips), tuple(self._observed(observing)), tuple(self._silenced()), cache(self._end))
 
-    def _after_what_stands(self) -> int | None:
-        """A trip that was open from the beginning goes on until somebody resolves it."""
+    def _after_open_trip(self) -> int | None:
+        """The event that resolves a trip which was open from the beginning."""
         if sections.open_trigger(self.breaker) is None:
             return 0
         closed = next((i for i, event in enumerate(self.events) if event.kind == RESOLVE), None)
@@ -228,9 +228,9 @@ class _Playback:
         return closed
 
     def _trip(self, index: int, moments: Mapping[str, int], acting: Sequence[Compiled]) -> tuple[Trip, int | None]:
-        """The trip at an event, until it is resolved; and the event from which on things can go wrong again."""
+        """The trip at an event, and the event that resolves it, after which rules can trip again."""
         event = self.events[index]
-        verdict = self.judge(index, *(each for each in acting if moments.get(each.rule.name) == index))
+        verdict = self.evaluate_at(index, *(each for each in acting if moments.get(each.rule.name) == index))
         match = verdict.matches[0]
         name = match.rule.name
         identity = trip_id_of(match, self.breaker)
@@ -248,7 +248,7 @@ class _Playback:
         for each in matching:
             if each.rule.name != name:
                 at = moments[each.rule.name]
-                joined += [Joined(self.events[at].at, found) for found in self.judge(at, each).matches[:1]]
+                joined += [Joined(self.events[at].at, found) for found in self.evaluate_at(at, each).matches[:1]]
         joined.sort(key=lambda each: each.at)
         if closed == len(self.events):
             self.breaker = sections.tripped(self.breaker, trigger, evidence_of(verdict), event.at)
@@ -258,7 +258,7 @@ class _Playback:
         trigger |= {"also_matched": others} if others else {}
         evidence = evidence_of(verdict)
         for moment, rules in self._while_open(index, closed, matching):
-            for rule, found in evidence_of(self.judge(moment, *rules)).items():
+            for rule, found in evidence_of(self.evaluate_at(moment, *rules)).items():
                 evidence[rule] = merge_evidence(evidence.get(rule, ""), found)
         section = sections.tripped(self.breaker, trigger, evidence, event.at)
         self.breaker = sections.resolved(section, resolution.text, resolution.by, resolution.at)
@@ -267,7 +267,7 @@ class _Playback:
     def _while_open(
         self, index: int, closed: int, matching: Sequence[Compiled]
     ) -> Iterator[tuple[int, Sequence[Compiled]]]:
-        """When to look for more evidence of an open trip: at its end, and all the time where evidence can go again."""
+        """When to collect more evidence of an open trip: at its end, and after every event if it can disappear."""
         fleeting = [each for each in matching if not self._only_grows(each)]
         ends = {high - 1 for _, high in self._stretches(index + 1, closed)}
         for moment in range(index + 1, closed):
@@ -281,20 +281,20 @@ class _Playback:
         for each in observing:
             if each.rule.name in moments:
                 index = moments[each.rule.name]
-                yield Joined(self.events[index].at, self.judge(index, each).observed[0])
+                yield Joined(self.events[index].at, self.evaluate_at(index, each).observed[0])
 
     def _silenced(self) -> Iterator[Silenced]:
-        """What each silence kept from tripping, as it was when the silence ended."""
+        """The matches that each silence hid when it ended."""
         now = self.breaker
         for silence in self.silences:
             last = bisect_left(self.events, silence.until, key=lambda event: event.at) - 1
             if last >= 0 and silence.in_force(self.events[last].at):
                 self.breaker = [breaker for start, breaker in self.breakers if start <= last][-1]
-                found = self.judge(last).silenced
+                found = self.evaluate_at(last).silenced
                 yield from (each for each in found if each.silence == silence)
         self.breaker = now
 
     def _end(self) -> Verdict:
         if self.events:
-            return self.judge(len(self.events) - 1)
+            return self.evaluate_at(len(self.events) - 1)
         return evaluate(self.rules, Snapshot(b"", {}, self.base, ()), datetime.max.replace(tzinfo=UTC))

@@ -1,4 +1,4 @@
-"""What a picture is made of: elements of SVG, and texts that fit the room there is for them."""
+"""Elements of SVG, and texts that fit into their room."""
 
 from bisect import bisect
 from html import escape
@@ -7,11 +7,11 @@ from unicodedata import east_asian_width, normalize
 
 from liza.text import printable
 
-_KEY = 200  # characters of a stranger's text that are told
+_KEY = 200  # characters of an untrusted text that are shown
 
 
 def wide(text: str, size: float = 11) -> float:
-    """How wide a text is at most in the fonts that browsers take."""
+    """The greatest width of a text in the fonts of browsers."""
     return size * sum(map(_ems, normalize("NFKC", text)))
 
 
@@ -31,7 +31,7 @@ def cut(text: str, room: float, size: float = 11) -> str:
 
 
 def clean(text: str | None) -> str:
-    """What strangers wrote, on one line and without what a browser would act on or XML forbids."""
+    """Untrusted text on one line, without characters that a browser would act on or XML forbids."""
     text = text or ""
     return printable(text if len(text) <= _KEY else f"{text[: _KEY - 1]}…")
 
@@ -41,7 +41,7 @@ def bar(start: float, end: float, y: float, height: int, **attributes: object) -
 
 
 def plate(x: float, y: float, text: str, ground: str) -> str:
-    """A label that stays readable where a line runs behind it."""
+    """A label that is readable in front of a line."""
     plate = tag("rect", x=x - 1, y=y - 10, width=wide(text), height=13, fill=ground, fill_opacity=0.8)
     return plate + words(x, y, text, 11, class_="label")
 
@@ -51,7 +51,7 @@ def words(x: float, y: float, text: str, size: int, **attributes: object) -> str
 
 
 def tag(name: str, content: str = "", /, **attributes: object) -> str:
-    """An element; its content is escaped already, and its attributes are none of a stranger's words."""
+    """An element; its content is escaped already, and its attributes are trusted."""
     written = "".join(f' {key.rstrip("_").replace("_", "-")}="{_short(value)}"' for key, value in attributes.items())
     return f"<{name}{written}>{content}</{name}>" if content else f"<{name}{written}/>"
 

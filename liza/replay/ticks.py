@@ -1,4 +1,4 @@
-"""Time as an axis: round moments between two others, and how each is told."""
+"""A time axis: round moments between two others, and their labels."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -17,7 +17,7 @@ _NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", 
 
 
 def ticks(first: datetime, last: datetime, room: float) -> list[tuple[datetime, str, str]]:
-    """Round moments, as many as there is room for, each with its text and with what it is a part of."""
+    """Round moments, as many as fit, each with its label and the label of its day or year."""
     low, high = ((at - EPOCH) // _MICROSECOND for at in (first, last))
     if first == last:
         return [(first, *_tick(first, 1 if first.microsecond else _SECOND))]
@@ -48,5 +48,5 @@ def _tick(at: datetime, step: int) -> tuple[str, str]:
     return text, f"{at.day} {month} {at.year}"
 
 
-def told(at: datetime, fine: str = "auto") -> str:
+def time_text(at: datetime, fine: str = "auto") -> str:
     return f"{at.astimezone(UTC).replace(tzinfo=None).isoformat(' ', fine)} UTC"

@@ -1,8 +1,8 @@
-"""What was played back, as a picture: when each rule came to match, when its trip was open, and who closed it.
+"""Draw a playback: when each rule matched, when its trip was open, and who closed it.
 
-One SVG without scripts, fonts or addresses in it, with a ground of its own, so that any page can show it. What stands
-in records is text of strangers: it is cut, made printable and escaped. However much happened, a picture has only so
-many columns; what falls into the same one is drawn once.
+One SVG without scripts, fonts or addresses, with its own background, so that any page can show it. Text in records is
+untrusted: it is cut, made printable and escaped. The picture has a fixed number of columns; events in the same column
+are drawn once.
 """
 
 from collections import Counter
@@ -15,16 +15,16 @@ from typing import NamedTuple
 from liza.model import Match, Reason, Record, Verdict
 from liza.replay.playback import RECORD, RESOLVE, Event, Played
 from liza.replay.svg import bar, clean, cut, plate, tag, wide, words
-from liza.replay.ticks import EPOCH, ticks, told
+from liza.replay.ticks import EPOCH, ticks, time_text
 from liza.text import plural
 
-WIDTH, LEFT, RIGHT = 1000, 196, 906  # of the picture; where the first and the last event are
+WIDTH, LEFT, RIGHT = 1000, 196, 906  # of the picture, and x of the first and the last event
 _EDGE = RIGHT + 8  # of the lanes
 _GAP = 6  # between two texts
-_COLUMN = 2  # what is nearer than this is drawn once
+_COLUMN = 2  # events that are closer are drawn once
 _LANE = 34
 
-# Colours that stay apart for the colour-blind (Okabe and Ito), and never without a shape.
+# Colours that colour-blind people can distinguish (Okabe and Ito), and always with a shape.
 _INK, _GREY, _LINE, _BANDS = "#1f2937", "#5f6773", "#e2e5ea", ("#f5f6f8", "#fff")
 _RED, _BLUE, _GREEN, _PURPLE = "#d55e00", "#0072b2", "#009e73", "#a3447a"
 
@@ -52,22 +52,22 @@ def draw_timeline(plays: Sequence[tuple[str, Played]], events: Sequence[Event], 
 
 
 class _Mark(NamedTuple):
-    """That a rule matched."""
+    """A match of a rule."""
 
     at: datetime
     kind: str
     match: Match
-    since: datetime  # and until when: a trip is open, a silence in force
+    since: datetime  # and until: while the trip is open or the silence in force
     until: datetime | None
 
     @property
     def label(self) -> tuple[str, str]:
-        """In full, and what must be there of it."""
+        """The full label, and its least form."""
         count = f"{self.match.value:g} of {self.match.threshold:g}"
         return (f"{count} · {clean(self.match.key)}" if self.match.key else count), count
 
     def hover(self, more: int) -> str:
-        lines = [f"{self.kind}: {clean(self.match.rule.name)}", told(self.at), self.label[0]]
+        lines = [f"{self.kind}: {clean(self.match.rule.name)}", time_text(self.at), self.label[0]]
         return "\n".join([*lines, *([f"and {more} more here"] if more else [])])
 
 
@@ -78,7 +78,7 @@ class _Picture:
         moments = [event.at.astimezone(UTC) for event in events]
         self.first, self.last = (min(moments), max(moments)) if moments else (EPOCH, EPOCH)
         self.written = {id(event.fields): event.at for event in events if event.kind == RECORD}
-        self.ends = [played.last for _, played in plays if events]  # each is a judgement of its own
+        self.ends = [played.last for _, played in plays if events]  # each evaluates the rules
         self.marks = [list(self._marks(played)) for _, played in plays]
         self.evidence = [self._evidence(marks, end) for marks, end in zip_longest(self.marks, self.ends)]
         self.lanes, self.unseen = self._lanes()
@@ -102,7 +102,7 @@ class _Picture:
             tag("title", escape(clean(title))),
             tag("rect", width=WIDTH, height=y + 8, rx=8, fill="#fff", stroke="#d0d5dc"),
             words(16, 30, cut(clean(title), WIDTH - 32, 17), 17, font_weight="bold"),
-            words(16, 50, self._said(), 12, fill=_GREY),
+            words(16, 50, self._subtitle(), 12, fill=_GREY),
             self._legend(72),
             self._strip(top - 12),
         ]
@@ -112,7 +112,7 @@ class _Picture:
         )
         return f"<svg {attributes}>\n" + "\n".join([*head, grid, *body]) + "\n</svg>\n"
 
-    # --- what there is to draw --------------------------------------------------------------------------------------
+    # --- the content -----------------------------------------------------------------------------------------------
 
     def _marks(self, played: Played) -> Iterator[_Mark]:
         for trip in played.trips:
@@ -126,7 +126,7 @@ class _Picture:
             yield _Mark(at, SILENCED, match, silence.created, silence.until)
 
     def _evidence(self, marks: Sequence[_Mark], end: Verdict | None) -> dict[str, set[int]]:
-        """The columns in which the records stand that made each rule match."""
+        """The columns of the records that made each rule match."""
         matches = [mark.match for mark in marks]
         if end is not None:
             matches += (*end.matches, *end.observed, *(each.match for each in end.silenced))
@@ -141,7 +141,7 @@ class _Picture:
         return self.written.get(id(record.fields)) or record.timestamp
 
     def _lanes(self) -> tuple[list[str], list[str]]:
-        """The rules that saw something in any of the playbacks, in their order, and the others."""
+        """The rules with evidence in any of the playbacks, in their order, and the others."""
         progress = [each for end in self.ends for each in end.progress]
         known = dict.fromkeys(each.rule.name for each in progress)
         marked = dict.fromkeys(mark.match.rule.name for marks in self.marks for mark in marks)
@@ -154,7 +154,7 @@ class _Picture:
         return set[int]().union(*(each.get(name, ()) for each in self.evidence))
 
     def _drawn(self) -> set[str]:
-        """What the legend has to explain."""
+        """The entries of the legend."""
         found = {mark.kind for marks in self.marks for mark in marks}
         resolved = self.lanes and any(event.kind == RESOLVE for event in self.events)
         evidence = {name: self._anywhere(name) for name in self.lanes}
@@ -163,7 +163,7 @@ class _Picture:
         return found | {word for word, holds in drawn.items() if holds}
 
     def _x(self, at: datetime) -> float:
-        """Where a moment is; the middle if there is only one."""
+        """The x of a moment; the middle if there is only one."""
         if self.first == self.last:
             return (LEFT + RIGHT) / 2
         return LEFT + (RIGHT - LEFT) * ((min(max(at, self.first), self.last) - self.first) / (self.last - self.first))
@@ -174,10 +174,10 @@ class _Picture:
         heading, played = self.plays[index]
         trips = len(played.trips)
         closed = sum(trip.resolution is not None for trip in played.trips)
-        said = f"{plural(trips, 'trip')}, {closed} resolved" if trips else "no trip"
+        summary = f"{plural(trips, 'trip')}, {closed} resolved" if trips else "no trip"
         ends = words(WIDTH - 16, top + 18, "at the end", 11, fill=_GREY, text_anchor="end") if self.lanes else ""
         name = cut(clean(heading), 560, 14)
-        line = f'{escape(name)}<tspan dx="12" font-weight="normal" fill="{_GREY}">{said}</tspan>'
+        line = f'{escape(name)}<tspan dx="12" font-weight="normal" fill="{_GREY}">{summary}</tspan>'
         lanes = top + 46 if any(event.kind == RESOLVE for event in self.events) else top + 30
         bottom = lanes + _LANE * len(self.lanes)
         parts = [
@@ -190,7 +190,7 @@ class _Picture:
         return tag("g", "\n".join(filter(None, parts)), class_="panel"), bottom - top + 14
 
     def _ground(self, index: int, name: str, top: int, row: int) -> str:
-        """What a lane is called, and how near its rule is in the end."""
+        """The name of a lane, and how near its rule is in the end."""
         state = next(
             (each for end in self.ends[index : index + 1] for each in end.progress if each.rule.name == name), None
         )
@@ -206,7 +206,7 @@ class _Picture:
         )
 
     def _resolutions(self, played: Played, top: int, bottom: int) -> str:
-        """A line for each, and who it was; a fainter one where there was nothing to resolve."""
+        """A line and a name for each; fainter if there was nothing to resolve."""
         closing = {trip.resolution.at for trip in played.trips if trip.resolution}
         lines: dict[int, tuple[bool, Event]] = {}
         for event in sorted((each for each in self.events if each.kind == RESOLVE), key=lambda each: each.at):
@@ -215,8 +215,8 @@ class _Picture:
                 lines[column] = (event.at in closing, event)
         parts = []
         for closes, event in lines.values():
-            what = "resolved" if closes else "nothing open to resolve"
-            hover = f"{what}\n{told(event.at)}\nby {clean(event.by)}\n{clean(event.text)}"
+            heading = "resolved" if closes else "nothing open to resolve"
+            hover = f"{heading}\n{time_text(event.at)}\nby {clean(event.by)}\n{clean(event.text)}"
             look = {"stroke": _BLUE} if closes else {"stroke": _GREY, "stroke_dasharray": "1 4"}
             d = f"M{self._x(event.at):.1f} {top - 9}V{bottom}"
             parts.append(tag("path", tag("title", escape(hover)), d=d, fill="none", class_="resolution", **look))
@@ -250,7 +250,7 @@ class _Picture:
         )
 
     def _bars(self, columns: Iterable[Sequence[_Mark]], y: int) -> Iterator[str]:
-        """From each match to its end; an arrow where there is none."""
+        """A bar from each match to its end; an arrow if it has none."""
         for marks in columns:
             kind, until = marks[0].kind, marks[-1].until
             start, end = self._x(marks[0].since), _EDGE if until is None else self._x(until)
@@ -274,14 +274,14 @@ class _Picture:
             tag("g", dots, class_="evidence", fill=_INK, stroke="#fff", stroke_width=0.8) if dots else ""
         )
 
-    # --- around them ------------------------------------------------------------------------------------------------
+    # --- the frame --------------------------------------------------------------------------------------------------
 
-    def _said(self) -> str:
+    def _subtitle(self) -> str:
         if not self.events:
             return "no events"
         records = sum(event.kind == RECORD for event in self.events)
         fine = "auto" if self.last - self.first < timedelta(seconds=10) else "seconds"
-        return f"{told(self.first, fine)} to {told(self.last, fine)} · {plural(records, 'record')}"
+        return f"{time_text(self.first, fine)} to {time_text(self.last, fine)} · {plural(records, 'record')}"
 
     def _legend(self, y: int) -> str:
         parts, x = [], 22.0
@@ -301,7 +301,7 @@ class _Picture:
         return tag("g", "".join(parts), class_="legend")
 
     def _strip(self, y: int) -> str:
-        """When anything was written at all: the more in a column, the taller."""
+        """A bar for all records in a column: the more, the taller."""
         columns = Counter(_column(self._x(event.at)) for event in self.events if event.kind == RECORD)
         if not columns:
             return ""
@@ -325,13 +325,13 @@ class _Picture:
 
 
 def _labels(wanted: Sequence[tuple[float, str, str]], edge: float = _EDGE) -> Iterator[tuple[float, str]]:
-    """Texts in one row, each as long as there is room for up to the next; none where not even its least fits."""
+    """Texts in one row, each cut to the room up to the next; left out if its least form does not fit."""
     taken = float(LEFT - 8)
     nexts = [*(x for x, _, _ in wanted[1:]), float("inf")]
     for (x, full, least), after in zip(wanted, nexts, strict=False):
         text = cut(full, min(after - _GAP, edge) - x)
         if after > edge and text != full and x >= taken:
-            text = cut(full, edge - taken)  # the last one may stand before its place
+            text = cut(full, edge - taken)  # the last one may begin before its place
         elif not text.startswith(least):
             text = least
         start = min(x, edge - wide(text))

@@ -260,7 +260,7 @@ def test_case_with_the_expected_outcome_passes(tmp_path: Path, trips: str) -> No
 @pytest.mark.parametrize(
     ("trips", "message"),
     [
-        ("trips: []", "no further trip is expected, but retry_cluster trips at 15m ('timeout after 30 s')"),
+        ("trips: []", "expected no further trip, but retry_cluster trips at 15m ('timeout after 30 s')"),
         (
             "trips: [{rule: retry_cluster, at: 10m}]",
             "retry_cluster should trip at 10m, but retry_cluster trips at 15m ('timeout after 30 s')",
@@ -273,7 +273,7 @@ def test_case_with_the_expected_outcome_passes(tmp_path: Path, trips: str) -> No
             "trips: [retry_cluster, {rule: workaround_pattern, at: 1h}]",
             "workaround_pattern should trip at 1h, but it does not: 0 of 2, below its threshold",
         ),
-        ("trips: [retry_cluster, nonsense]", "nonsense should trip, but there is no such rule"),
+        ("trips: [retry_cluster, nonsense]", "nonsense should trip, but no rule has this name"),
         (
             "trips: [{rule: retry_cluster, key: deadlock}]",
             "retry_cluster: the key should be 'deadlock', it is 'timeout after 30 s'",

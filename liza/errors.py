@@ -1,6 +1,6 @@
 """Errors that a person can act on.
 
-Each has an exit code, says in one line what happened and where, and carries the command or edit that fixes it.
+Each has an exit code, reports in one line what happened and where, and carries the command or edit that fixes it.
 Each is also the builtin that a caller of the Python API would already catch.
 """
 

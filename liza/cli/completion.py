@@ -52,7 +52,7 @@ def answer(instruction: str) -> int:
         _teach(args)
         items = asked.get_completions(args, incomplete)
         click.echo("\n".join(asked.format_completion(item) for item in items))
-    except Exception:  # noqa: BLE001 - the boundary, as said above
+    except Exception:  # noqa: BLE001 - the boundary, as described above
         return 1
     return 0
 

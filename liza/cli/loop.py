@@ -171,10 +171,10 @@ def _table(rows: list[LoopResult]) -> None:
     colours = {OPEN: "red", HALF_OPEN: "yellow", CLOSED: "green"}
     for row in rows:
         status = click.style(f"{row.status:<9}", fg=colours[row.status])
-        said = row.reason if row.status != CLOSED else "completed" if row.completed else _nearest(row)
+        about = row.reason if row.status != CLOSED else "completed" if row.completed else _nearest(row)
         times = iteration_count(row.loop)
         count = f"{times:>4} {'iteration ' if times == 1 else 'iterations'}"
-        click.echo(show.fitted(f"{show.short(row.name, 40):<{width}}  {status}  {count}  {show.short(said)}".rstrip()))
+        click.echo(show.fitted(f"{show.short(row.name, 40):<{width}}  {status}  {count}  {show.short(about)}".rstrip()))
 
 
 def _nearest(row: LoopResult) -> str:

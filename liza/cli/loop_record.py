@@ -36,7 +36,7 @@ def run(root: str | None, name: str, options: Options, as_json: bool) -> int:
 
 
 def in_force(paths: Paths, options: Options | None = None) -> tuple[RuleSet, Settings]:
-    """The rules and the numbers for loops. What turns them off is said loudly, each time."""
+    """The rules and the numbers for loops. What turns them off is reported each time."""
     rules, settings = evaluate.load_rules(paths, options)
     for note in settings.notes:
         print(f"liza: warning: {printable(note)}", file=sys.stderr)
@@ -87,7 +87,7 @@ def _whole(options: Options, name: str) -> int | None:
 
 
 def _outcome(options: Options) -> str:
-    """What is said; an error is counted by its words, whatever the command made of it."""
+    """What is printed; an error is counted by its words, whatever the command made of it."""
     outcome = options.get("outcome")
     if outcome is not None and outcome not in OUTCOMES:
         raise WrongUsage(f"--outcome: expected one of {', '.join(OUTCOMES)}, got {value_text(outcome)}")
@@ -186,5 +186,5 @@ def lines_of(done: LoopResult) -> list[str]:
     # What is still far off would only hide what is not.
     near = [each for each in done.signals if each.action == "OPEN" and 2 * each.value >= each.threshold]
     lines += [f"  ! {printable(each.text)}" for each in done.signals if each.warns]
-    said = ", ".join(f"{each.rule} {each.value:g} of {each.threshold:g}" for each in near)
-    return lines + ([f"  {said}"] if said else [])
+    progress = ", ".join(f"{each.rule} {each.value:g} of {each.threshold:g}" for each in near)
+    return lines + ([f"  {progress}"] if progress else [])

@@ -85,7 +85,7 @@ def run(arguments: list[str]) -> int:
     except RecursionError:
         _print_error(Unreadable("something is nested too deeply", hint="write it with fewer levels"), arguments)
         return Unreadable.exit_code
-    except Exception as error:  # noqa: BLE001 - the boundary: what was not expected is a bug, and is said to be one
+    except Exception as error:  # noqa: BLE001 - the boundary: what was not expected is a bug, and is reported as one
         _report_bug(error, arguments)
         return BUG
 
@@ -185,12 +185,12 @@ def _report_bug(error: Exception, arguments: list[str]) -> None:
     from liza.text import printable
 
     kept = _save_traceback(arguments)
-    said = f"a bug in liza: {type(error).__name__}: {printable(str(error))[:200]}"
-    print(f"liza: {said}", file=sys.stderr)
+    message = f"a bug in liza: {type(error).__name__}: {printable(str(error))[:200]}"
+    print(f"liza: {message}", file=sys.stderr)
     if "--json" in _own(arguments):
         from liza.cli import envelope
 
-        envelope.write(_command_of(arguments), "bug", [{"message": said, "hint": kept and f"see {kept}"}])
+        envelope.write(_command_of(arguments), "bug", [{"message": message, "hint": kept and f"see {kept}"}])
     if "--debug" in arguments or kept is None:
         _print_traceback()
     if kept is not None:

@@ -36,7 +36,7 @@ def person(name: str | None) -> str:
 
 
 def words(text: str, option: str) -> str:
-    """What an option says in words: - is standard input, @FILE the text of a file, all else the words themselves.
+    """The text that an option gives: - is standard input, @FILE the text of a file, all else the words themselves.
 
     Bytes that are not UTF-8 stay visible as escapes; the line break at the end goes, as in a shell's $(...).
     """
@@ -57,15 +57,15 @@ def words(text: str, option: str) -> str:
 
 
 def plain_words(text: str, option: str) -> str:
-    """What an option says in words, nothing of it special: a reason may begin with @name."""
+    """The text that an option gives, nothing of it special: a reason may begin with @name."""
     return _said(os.fsencode(text), option)
 
 
 def _said(raw: bytes, option: str) -> str:
-    said = raw.decode(errors="backslashreplace").rstrip("\n")
-    if not said.strip():
+    text = raw.decode(errors="backslashreplace").rstrip("\n")
+    if not text.strip():
         raise WrongUsage(f"{option} is empty", hint=f"say it in words: {option} TEXT")
-    return said
+    return text
 
 
 def adjusted(rules: RuleSet, exact: bool, window: str | None) -> RuleSet:

@@ -14,7 +14,7 @@ _CLEAR = b"\r\x1b[K"
 
 
 class Waiting:
-    """Inside `with`, one line on standard error that says what is done; gone when it is done.
+    """Inside `with`, one line on standard error about the work; gone when it is done.
 
     Only on a terminal, and only after a second. Nothing may be printed inside: the line would be in between.
     """

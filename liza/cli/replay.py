@@ -200,8 +200,8 @@ def _print_missing(take: _Take, known: Recording) -> None:
 def _print_difference(before: _Take, after: _Take, start: datetime | None) -> None:
     first, second = (sum(_is_shown(trip, start) for trip in take.played.trips) for take in (before, after))
     change = second - first
-    said = "as many trips" if not change else f"{abs(change)} {'more' if change > 0 else 'fewer'}"
-    click.echo(f"\ndifference: {said}")
+    text = "as many trips" if not change else f"{abs(change)} {'more' if change > 0 else 'fewer'}"
+    click.echo(f"\ndifference: {text}")
 
 
 def _draw(path: str, takes: Sequence[_Take], known: Recording) -> None:

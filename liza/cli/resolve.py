@@ -48,9 +48,11 @@ def command(ctx: click.Context, message: str, by: str | None, now: str | None, a
     else:
         click.echo("nothing to resolve: the breaker is not open")
     if done.earlier is not None:
-        who, at, said = (done.earlier.get(name) for name in ("resolved_by", "resolved_at", "resolution"))
-        click.echo(f"  the last decision, by {one_line(who or '?', 60)} at {one_line(at, 40)}: {one_line(said, 200)}")
-        if str(said or "").strip() != message.strip():
+        who, at, decision = (done.earlier.get(name) for name in ("resolved_by", "resolved_at", "resolution"))
+        click.echo(
+            f"  the last decision, by {one_line(who or '?', 60)} at {one_line(at, 40)}: {one_line(decision, 200)}"
+        )
+        if str(decision or "").strip() != message.strip():
             click.echo(f"  not entered: {one_line(message, 200)}")
     if done.left is not None and done.left.is_degraded:
         click.echo("still halted until the blackboard can be evaluated (on_degraded: halt): see liza status")

@@ -120,7 +120,7 @@ def compare_texts(root: str | None, compiled: Compiled, texts: tuple[str, str], 
 
 
 def _around(root: str | None, compiled: Compiled, grouping: Grouping) -> list[str]:
-    """What the blackboard says where the rule looks: texts around two others may bring them together."""
+    """The texts on the blackboard where the rule looks: texts around two others may bring them together."""
     try:
         board = Board.find(root)
         rules = RuleSet((compiled,))

@@ -18,7 +18,7 @@ from liza.text import plural, printable
 def run(
     files: Sequence[str], wanted: str | None, junit: str | None, rules_file: str | None, quiet: bool, as_json: bool
 ) -> int:
-    """Try all cases of all files; 1 if one does not come out as it says."""
+    """Try all cases of all files; 1 if one has another outcome than it expects."""
     tried = _try(_read(_found(files)), wanted, rules_file)
     failed = [each for each in tried if each.wrong]
     if junit is not None:

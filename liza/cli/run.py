@@ -181,7 +181,7 @@ def _seconds(options: dict[str, Any], name: str) -> float | None:
 
 
 def _check(job: Job) -> None:
-    """What would make every iteration fail in the same way is said before the first."""
+    """What would make every iteration fail in the same way is reported before the first."""
     check_name(evaluate.LOOPS, job.loop)
     if not os.path.isdir(job.cwd):
         raise Refused(f"the folder of the session is gone: {job.cwd}", hint="make it again, or start a new run")

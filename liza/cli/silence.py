@@ -112,7 +112,7 @@ def _unheard(board: Board, match: dict[str, str], rules: RuleSet, rule: str) -> 
 
 
 def _judged(board: Board, rules: RuleSet, at: datetime) -> tuple[Check | None, list[str]]:
-    """What the blackboard comes to with the silence; it is added, even if that cannot be said."""
+    """The evaluation with the silence; it is added, even if that fails."""
     try:
         found = check(board, rules, at, dry_run=True)
     except LizaError as error:

@@ -1,4 +1,4 @@
-"""What click says of a wrong call, in liza's words, with an example of a right one where something is missing."""
+"""click's usage errors in liza's words, with an example of a right one where something is missing."""
 
 import click
 
@@ -12,13 +12,13 @@ def usage_error(error: click.UsageError, called: str) -> WrongUsage:
     see = f"see: {called} --help"
     if isinstance(error, click.NoSuchOption):
         meant = closest_match(error.option_name, tuple(error.possibilities or ()))
-        said = f"there is no option {value_text(error.option_name)}" + (f"; did you mean {meant}?" if meant else "")
-        return WrongUsage(said, hint=see)
+        message = f"there is no option {value_text(error.option_name)}" + (f"; did you mean {meant}?" if meant else "")
+        return WrongUsage(message, hint=see)
     if isinstance(error, click.MissingParameter) and error.param is not None:
         example = _example(error.ctx)
         return WrongUsage(f"missing {_name(error.param)}", hint=f"for example: {example}" if example else see)
-    said = " ".join(error.format_message().split())  # click puts the words to choose from on lines of their own
-    return WrongUsage(said[:1].lower() + said[1:].removesuffix("."), hint=see)
+    message = " ".join(error.format_message().split())  # click puts the words to choose from on lines of their own
+    return WrongUsage(message[:1].lower() + message[1:].removesuffix("."), hint=see)
 
 
 def _name(param: click.Parameter) -> str:

@@ -4,7 +4,7 @@ The history entry of a trip keeps a short fingerprint of each record behind it, 
 wherever they are in the file later; a number counts again when it is worse than it was. An entry that another tool
 wrote has no evidence; it covers what had happened until it was resolved, and nothing if that is in the future.
 
-Agents can write the history too. `origin` of an entry, which whoever read the files has put there, says what is known
+Agents can write the history too. `origin` of an entry, which the reader of the files has set, has what is known
 of it; without one the entry is taken as it is. What does not come from `liza resolve` is among the claims.
 """
 
@@ -37,7 +37,7 @@ class Mark(NamedTuple):
 
 
 class Acknowledged:
-    """What the history says about each rule."""
+    """What the history has about each rule."""
 
     def __init__(self, memo: dict[Any, Any] | None = None) -> None:
         self.memo = {} if memo is None else memo
@@ -121,7 +121,7 @@ def open_trigger(breaker: Any) -> Mapping[str, Any] | None:
         # Where the status is gone, only what is certainly ours: other tools leave their entries without an end.
         if is_trip(entry) and entry.get("resolved_at") is None and (certain or entry.get("trip_id")):
             return {name: entry[name] for name in ("timestamp", "pattern", "severity", "trip_id") if name in entry}
-    return {"pattern": None, "severity": None} if certain else None  # somebody took it away, but not the halt
+    return {"pattern": None, "severity": None} if certain else None  # it was removed, but not the halt
 
 
 def read_acknowledged(breaker: Any, now: datetime, memo: dict[Any, Any] | None = None) -> Acknowledged:
@@ -157,9 +157,9 @@ def read_acknowledged(breaker: Any, now: datetime, memo: dict[Any, Any] | None =
 
 
 def origin_of(entry: Mapping[str, Any]) -> Origin:
-    """What is known of an entry; where nobody looked, it is what it seems."""
+    """What is known of an entry; where it was not checked, it is what it seems."""
     given = entry.get("origin")
-    if isinstance(given, Origin):  # a word is only what somebody wrote there
+    if isinstance(given, Origin):  # a plain word was written by hand
         return given
     return Origin.COMMAND if entry.get("trip_id") or entry.get("evidence") else Origin.OTHER
 
@@ -239,7 +239,7 @@ def same_trip(entry: Mapping[str, Any], trigger: Mapping[str, Any]) -> bool:
 
 
 def trip_id(rule: str, evidence: Sequence[Record], threshold: float, earlier: int = 0) -> str:
-    """The name of a trip: the same for the same rule and the same first records, whoever finds it and however often.
+    """The name of a trip: the same for the same rule and the same first records, however often it is found.
 
     `earlier` counts that rule's resolved trips. It matters where the records do not tell two trips apart.
     """

@@ -36,7 +36,7 @@ class Evidence(NamedTuple):
 
 
 def parse_evidence(text: str) -> Evidence:
-    """What a text of the history says. What is neither a fingerprint nor a number with its value says nothing."""
+    """The evidence in a text of the history. What is neither a fingerprint nor a number with its value is ignored."""
     mark = _MARK.match(text)
     words = text[mark.end() :].split() if mark is not None else text.split()
     numbers = dict(_numbers(words))
@@ -71,7 +71,7 @@ def _written(value: float) -> str:
 
 
 def fingerprint(record: Record) -> str:
-    """Twelve hex digits that a record keeps as long as nobody changes what happened, to whom, when.
+    """Twelve hex digits that a record keeps until what happened, to whom or when is changed.
 
     A field beyond those that the schema declares for its type is a note, and changes nothing. Of a type that it does
     not know every detail may matter; of other streams every field.
@@ -80,7 +80,7 @@ def fingerprint(record: Record) -> str:
 
 
 def legacy_fingerprint(record: Record) -> str:
-    """The eight digits by which an earlier release knew a record: of all that it says."""
+    """The eight digits by which an earlier release knew a record: of all its fields."""
     return _old(record.fields)
 
 
@@ -111,12 +111,12 @@ def _said(record: Record) -> str:
         return _dumped(_plain(record.fields))
     kind = record.fields.get("type")
     details = record.fields.get("details")
-    said = [record.fields.get(name) for name in _IDENTITY]
+    identity = [record.fields.get(name) for name in _IDENTITY]
     if isinstance(kind, str) and kind in _DECLARED:
-        said += [record.get(name) for name in _DECLARED[kind]]
+        identity += [record.get(name) for name in _DECLARED[kind]]
     else:
-        said.append(details if isinstance(details, MAPPINGS) else record.fields)
-    return _dumped(_plain(said))
+        identity.append(details if isinstance(details, MAPPINGS) else record.fields)
+    return _dumped(_plain(identity))
 
 
 def _plain(value: Any) -> Any:

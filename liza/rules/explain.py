@@ -55,7 +55,7 @@ class Explanation(NamedTuple):
     groups: tuple[Group, ...]
     uncounted: tuple[Uncounted, ...]
     verdict: Verdict
-    find_near: Callable[[], tuple[Comparison, ...]]  # takes a while, so it waits until somebody asks
+    find_near: Callable[[], tuple[Comparison, ...]]  # takes a while, so it is only computed on request
 
     @property
     def near(self) -> tuple[Comparison, ...]:
@@ -176,13 +176,13 @@ def _near(compiled: Compiled, groups: Sequence[Group]) -> Iterator[Comparison]:
     from rapidfuzz.distance import Levenshtein
 
     everything = list(dict.fromkeys(text for each in groups for text, _ in each.texts))
-    said = list(dict.fromkeys(each.texts[0][0] for each in groups[:MANY_GROUPS] if each.texts))
-    plain = [_plain(template(text)) for text in said]
+    samples = list(dict.fromkeys(each.texts[0][0] for each in groups[:MANY_GROUPS] if each.texts))
+    plain = [_plain(template(text)) for text in samples]
     together = _Together(everything, grouping.similarity)
     found: dict[frozenset[str], float] = {}
-    for index, one in enumerate(said):
+    for index, one in enumerate(samples):
         scores = process.extract(plain[index], plain, scorer=Levenshtein.normalized_similarity, limit=3)
-        others = [(said[at], score) for _, score, at in scores if at != index and not together(one, said[at])]
+        others = [(samples[at], score) for _, score, at in scores if at != index and not together(one, samples[at])]
         if others and others[0][1] >= NEAR:
             found[frozenset((one, others[0][0]))] = others[0][1]
     for pair, _ in sorted(found.items(), key=lambda item: -item[1]):
@@ -259,8 +259,8 @@ class _Pair:
 
     def why_together(self, alone: bool) -> str:
         if self.first == self.second:
-            said = " ".join("…" if a == ANYTHING else _bare(a) for a, _ in self.written)
-            return f"without what varies, both say: {said or 'nothing'}"
+            common = " ".join("…" if a == ANYTHING else _bare(a) for a, _ in self.written)
+            return f"without what varies, both say: {common or 'nothing'}"
         words = [(self.first[0][place], self.second[0][place]) for place in self.differing]
         if alone and all(same_word(*pair) for pair in words):
             return f"only this differs, and is the same word: {self.pairs}"
@@ -300,5 +300,5 @@ def _bare(word: str) -> str:
 
 
 def details(record: Record, fields: Sequence[Any]) -> str:
-    """What a record says in the fields that a rule groups by."""
+    """The values of a record in the fields that a rule groups by."""
     return ", ".join(text_of(value) for each in fields for value in values(lookup(record, each)))

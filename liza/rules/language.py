@@ -1,4 +1,4 @@
-"""The condition language: from text to a tree, or an error that says where, what was expected, and what was meant.
+"""The condition language: from text to a tree, or an error with its place, what was expected, and what was meant.
 
     count(type=retry_loop, similar(error_pattern)) >= 3
 
@@ -226,8 +226,8 @@ class _Parser:
         try:
             return re2.compile(token.text[1:-1], options)
         except re2.error as error:
-            said = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else str(error)
-            raise BadCondition(f"not a regular expression that liza takes: {said}", token.offset, _RE2) from None
+            reason = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else str(error)
+            raise BadCondition(f"not a regular expression that liza takes: {reason}", token.offset, _RE2) from None
 
     def listed(self) -> tuple[Any, ...]:
         self.expect("[")
@@ -247,7 +247,7 @@ class _Parser:
 
 
 class _Arguments:
-    """What stands inside count(...), streak(...) or share(...)."""
+    """What is inside count(...), streak(...) or share(...)."""
 
     def __init__(self, parser: _Parser, kind: str) -> None:
         self.parser = parser

@@ -93,7 +93,7 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
 
 
 def _keep_fixed(files: "Sequence[_File]", mine: "_File") -> None:
-    """Some rules are the protocol itself: a file that changes one is refused, whatever it says."""
+    """Some rules are the protocol itself: a file that changes one is refused."""
     fixed = {name for file in files for name in file.data.get("fixed") or ()}
     for index, given in mine.rules:
         if given["name"] in fixed:
@@ -171,12 +171,12 @@ def _compile(entry: "_Entry", shipped: Sequence[str]) -> tuple[Rule | None, Cond
         problems.append(file.problem((*path, "name"), message, did_you_mean(fields["name"], shipped)))
     if problems or missing or condition is None:
         return None, None, problems
-    said = {name: _plain(fields[name]) for name in Rule._fields if name in fields}
-    return Rule(**said), condition, []
+    chosen = {name: _plain(fields[name]) for name in Rule._fields if name in fields}
+    return Rule(**chosen), condition, []
 
 
 def _tree(condition: str) -> Node:
-    """What a condition says. Those of the shipped rules were parsed when they were written."""
+    """The tree of a condition. Those of the shipped rules were parsed beforehand."""
     known = TREES.get(condition)
     if known is not None:
         return known

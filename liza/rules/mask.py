@@ -10,7 +10,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-LONGEST = 1200  # characters of a text that are looked at: an error says what it is at its beginning
+LONGEST = 1200  # characters of a text that are looked at: an error is named at its beginning
 MOST = 60  # words of it that are kept
 LONG = 80  # characters: what is longer is no word
 NUMBERS = 30  # that are looked at to see whether they say what the error is
@@ -123,7 +123,7 @@ _SWITCHES = frozenset(("true", "false", "yes", "no", "on", "off", "null", "none"
 _AT_THE_END = frozenset((ANYTHING, ":", "=", "line", "column", "after"))
 
 
-@lru_cache(maxsize=4_000)  # for those who judge again and again: the daemon, and whoever tries rules
+@lru_cache(maxsize=4_000)  # for repeated evaluation: the daemon, and rule tests
 def template(text: str, stem: bool = True) -> Template:
     """The words of a text without its volatile parts, and the numbers and codes that make it the error it is."""
     plain = _plain(text)
@@ -144,7 +144,7 @@ def template(text: str, stem: bool = True) -> Template:
     plain = _NEGATED.sub(" not", plain)
     words = _trimmed(_words(plain, identity, stem))
     if not identity and _AT_THE_END.issuperset(words):
-        # Nothing but what varies: a bare path or number says no error, so it is like nothing but itself.
+        # Nothing but what varies: a bare path or number names no error, so it is similar to nothing but itself.
         return (f"{WHOLE}{' '.join(text[:LONGEST].split()).lower()}",), ()
     return words, tuple(identity)
 
@@ -196,7 +196,7 @@ def _is_state(word: str) -> bool:
 
 @lru_cache(maxsize=10_000)
 def _word(raw: str, stem: bool) -> tuple[str, str | None]:
-    """A word as it is compared (empty: not at all), and what in it says which error it is."""
+    """A word as it is compared (empty: not at all), and the part that identifies the error."""
     if raw.endswith(_KEPT):
         return raw[:-1].lower(), None
     if raw in (ANYTHING, "=", ":"):

@@ -1,8 +1,8 @@
 """Matches that a person has asked not to be stopped by, for a while.
 
-A silence needs a reason and an end at most a day away, and says which matches it means. It is never edited, only
+A silence needs a reason and an end at most a day away, and names the matches it covers. It is never edited, only
 expired. Agents can write one into the file, so each is validated when it is read, not only when it is made; one
-that does not keep to it is not in force, and that is said.
+that is not valid is not in force, and is reported.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

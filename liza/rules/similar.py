@@ -149,7 +149,7 @@ class Grouper:
 
 
 def _places(words: tuple[str, ...], identity: tuple[str, ...]) -> Iterator[int]:
-    """For each place what stands for the template without the word there."""
+    """For each place the key of the template without that word."""
     behind = [hash(identity)]
     for word in reversed(words):
         behind.append(hash((behind[-1], word)))

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Severity(NamedTuple):
-    """Which layer is affected, how far mending it reaches, and what the people in charge do."""
+    """Which layer is affected, how far the fix reaches, and what the people in charge do."""
 
     layer: str
     scope: str
@@ -19,7 +19,9 @@ SEVERITIES: dict[str, Severity] = {
     "VISION_FLAW": Severity(
         "why it is built",
         "stop; go back to the goal and the brief",
-        _procedure("REVISIT the goal and the brief with whoever set them", "REASSESS the whole plan before any task"),
+        _procedure(
+            "REVISIT the goal and the brief with the people who set them", "REASSESS the whole plan before any task"
+        ),
     ),
     "SCOPE_FLAW": Severity(
         "what is built",
@@ -46,10 +48,10 @@ SEVERITIES: dict[str, Severity] = {
         _procedure("RUN a spike on the tool in question", "DECIDE whether to keep it", "REASSESS the affected tasks"),
     ),
     "EXTERNAL_DEPENDENCY": Severity(
-        "services of others",
-        "halt; not the agents' problem: wait or escalate",
+        "an external service",
+        "not an agent problem; wait or escalate",
         _procedure("CHECK the state of the service", "WAIT for it or ESCALATE to its owner"),
     ),
 }
 
-UNKNOWN = Severity("an unknown layer", "its severity is none that liza knows", _procedure("NAME the right severity"))
+UNKNOWN = Severity("an unknown layer", "unknown severity", _procedure("NAME the right severity"))

@@ -47,7 +47,7 @@ class Board:
         try:
             reading = versions.read_stable(self.paths.state, whole=whole, patient=patient)
             if patient and reading.unstable:
-                raise self._being_written("somebody has it open for writing")
+                raise self._being_written("another program has it open for writing")
             document = self._document(reading, previous)
             if previous is not None and _shrunk(previous, document):
                 document = self._looked_at_twice(previous)
@@ -70,7 +70,7 @@ class Board:
 
     def _looked_at_twice(self, previous: Document) -> Document:
         """What seems to be less than it was. A writer in place may stand still half way for longer than anybody can
-        wait; but it has the file open for as long, so what is gone is only believed when nobody has."""
+        wait; but it has the file open for as long, so what is gone is only believed when no program has."""
         for _ in range(_LOOKS):
             reading = versions.read_stable(self.paths.state, again=True)
             document = self._document(reading, previous)
@@ -78,7 +78,9 @@ class Board:
             if versions.is_current(self.paths.state, reading):
                 break
         if written:
-            raise self._being_written("there is less in it than before, and somebody still has it open for writing")
+            raise self._being_written(
+                "there is less in it than before, and another program still has it open for writing"
+            )
         return document
 
     def _being_written(self, message: str) -> BeingWritten:
@@ -101,7 +103,7 @@ class Board:
         return document
 
     def sweep(self) -> None:
-        """Take away what an interrupted write left, as each change does; whoever has the lock now will do it then."""
+        """Take away what an interrupted write left, as each change does; if the lock is held, its holder does."""
         self.stuck = list(self._odd_folders())
         if replace.has_leftovers(self.paths.state):
             with suppress(LizaError), Lock(self.paths.lock, timeout=0.0):
@@ -161,7 +163,7 @@ class Board:
         self.catch_up()
 
     def catch_up(self) -> None:
-        """Do what could not be done while somebody held the lock."""
+        """Do what could not be done while another process held the lock."""
         while self._postponed:
             try:
                 self._postponed[0]()

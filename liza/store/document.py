@@ -156,7 +156,7 @@ class Document:
 
 
 class NotCuttable(Unwritable):
-    """The file is legal YAML in a style that liza cannot edit safely; `why` says what is in the way."""
+    """The file is legal YAML in a style that liza cannot edit safely; `why` has the obstacle."""
 
     def __init__(self, why: str, file: str, line: int, column: int) -> None:
         super().__init__(

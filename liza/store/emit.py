@@ -22,11 +22,11 @@ _ESCAPES = {code: f"\\u{code:04x}" for code in range(32)} | {
     ord(char): escape
     for char, escape in zip('"\\\n\r\t\b\f', ('\\"', "\\\\", "\\n", "\\r", "\\t", "\\b", "\\f"), strict=True)
 }
-MAX_KEY = 120  # YAML wants an implicit key within 1,024 characters; nobody reads one of more than this
+MAX_KEY = 120  # YAML wants an implicit key within 1,024 characters; longer ones are not readable
 
 
 def block(value: Any, column: int) -> str:
-    """What stands behind `key:` or `-`, whose own column is `column - 2`: a scalar after a space, or indented lines.
+    """What follows `key:` or `-`, whose own column is `column - 2`: a scalar after a space, or indented lines.
 
     No line break at the end.
     """
@@ -134,7 +134,7 @@ def _is_timestamp(text: str) -> bool:
 
 
 def _quoted(text: str) -> str:
-    """Double quoted and escaped: no control character or bidi mark stands raw in the file."""
+    """Double quoted and escaped: no control character or bidi mark is raw in the file."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -20,7 +20,7 @@ _FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
 class UnsafeFile(OSError):
-    """What has the name of a file of liza's is something else. The errno says what: ELOOP a link, EISDIR a folder,
+    """What has the name of a file of liza's is something else. The errno has the kind: ELOOP a link, EISDIR a folder,
     EINVAL another kind, EMLINK a file with a second name, EPERM of another user, EXDEV a link out of the repository."""
 
 
@@ -84,7 +84,9 @@ class Folder:
         while True:
             try:
                 return os.open(name, flags & ~os.O_TRUNC | _FLAGS, mode & 0o666, dir_fd=self.fd)
-            except BlockingIOError:  # somebody has a lease on it, as liza takes to see whether it is being written
+            except (
+                BlockingIOError
+            ):  # another process has a lease on it, as liza takes to see whether it is being written
                 if time.monotonic() - started > _PATIENCE:
                     raise
                 time.sleep(_POLL)
@@ -152,7 +154,7 @@ def remove(path: str) -> None:
 
 
 def make_folder(path: str) -> None:
-    """A folder in that of the blackboard. Never that one itself: if somebody has deleted it since, it stays deleted."""
+    """A folder in that of the blackboard. Never that one itself: if it was deleted since, it stays deleted."""
     above, name = os.path.split(path)
     with Folder(above) as held:
         try:
@@ -168,7 +170,7 @@ def make_folders(*paths: str) -> None:
 
 
 def draft_name(name: str, ending: str = "new") -> str:
-    """A name that nobody can have planted something at; the process is in it, so that drafts of dead ones are known."""
+    """A name that cannot be predicted; the process is in it, so that drafts of dead ones are known."""
     return f".{name}.{os.getpid()}-{int.from_bytes(os.urandom(8))}.{ending}"
 
 
@@ -214,7 +216,7 @@ def _repository(path: str) -> str:
 
 
 def open_regular(path: str, flags: int) -> int:
-    """An opener for files that people name, which may be links: only nobody waits there as at a FIFO."""
+    """An opener for files that people name, which may be links: only it never blocks, as a FIFO would."""
     fd = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)

@@ -4,7 +4,7 @@ import errno
 import os
 from typing import NamedTuple
 
-# Kinds on which other machines write, too: the kernel tells nobody of changes that are made elsewhere.
+# Kinds on which other machines write, too: the kernel reports no changes that are made elsewhere.
 NETWORKS = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs")
 
 _AT_FDCWD = -100
@@ -41,7 +41,7 @@ def network_kind(folder: str) -> str | None:
 
 def exchange(one: str, other: str) -> bool:
     """Swap two names in one step; False where the kernel or the file system cannot."""
-    import _ctypes  # what `ctypes` is made of: that one takes five times as long to import, for types nobody needs here
+    import _ctypes  # what `ctypes` is made of: that one takes five times as long to import, for unused types
 
     class Function(_ctypes.CFuncPtr):
         _flags_ = _ctypes.FUNCFLAG_CDECL | _ctypes.FUNCFLAG_USE_ERRNO

@@ -69,7 +69,7 @@ def _compare_fields(
         else:
             begin, finish = node.value[place - 1][1].end_mark.index, value.end_mark.index
         if "#" in text[begin : name.start_mark.index] + text[value.end_mark.index : finish]:
-            raise CannotCut("a comment stands between two fields of which one is to go", 0)
+            raise CannotCut("a comment is between two fields of which one is to go", 0)
         found.append((begin, finish, ""))
     added = emit.flow({key: value for key, value in new.items() if key not in old})[1:-1]
     if added:

@@ -1,8 +1,8 @@
-"""Reading a file again after somebody changed it, by parsing only what is different.
+"""Reading a file again after a change, by parsing only what is different.
 
 What is the same at both ends stays as it was. The rest is widened to whole records, or to one whole section, and only
-that is parsed, in the place where it stands. Whenever there is any doubt the whole file is parsed: after a change that
-touches two sections, at an anchor or an alias, at a document marker, or where the records cannot be told apart.
+that is parsed, in its place. Whenever there is any doubt the whole file is parsed: after a change that
+touches two sections, at an anchor or an alias, at a document marker, or where the records cannot be separated.
 """
 
 import re
@@ -25,7 +25,7 @@ _ALIAS = re.compile(rb"(?:[:?-][ \t]+|[\[{,][ \t]*)\*[^\s,\[\]{}*]+(?=[\s,\]}]|\
 
 
 class _Section(NamedTuple):
-    """Where a section stands: from the first byte of its key to that of the next one."""
+    """Where a section is: from the first byte of its key to that of the next one."""
 
     name: Any  # as the parser has it: it need not be a text
     start: int
@@ -33,7 +33,7 @@ class _Section(NamedTuple):
 
 
 def follow(before: Document | None, raw: bytes, file: str) -> Document:
-    """The document in these bytes; `Unreadable` where `parse` says so."""
+    """The document in these bytes; `Unreadable` where `parse` raises it."""
     if before is not None:
         limits.check_raw(raw, file)
         try:
@@ -87,7 +87,7 @@ def _changed_only(before: Document, raw: bytes, file: str) -> Document | None:
 
 
 def _has_aliases(document: Document) -> bool:
-    """Whether a part of the document stands for another one: then a change there is a change here, too."""
+    """Whether a part of the document refers to another one: then a change there is a change here, too."""
     known: bool | None = document.__dict__.get("_aliased")
     if known is None:
         raw = document.raw
@@ -118,7 +118,7 @@ def _widened(raw: bytes, start: int, end: int) -> bytes:
 def _records(
     old: bytes, raw: bytes, section: _Section, grown: _Section, value: list[Any], head: int, tail: int
 ) -> list[Any] | None:
-    """The list with only those records parsed anew that the change touches; None where they cannot be told apart."""
+    """The list with only those records parsed anew that the change touches; None where they cannot be separated."""
     first = re.compile(rb"\n( *)- ").search(old, section.start, section.end)
     if first is None:
         return None

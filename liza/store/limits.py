@@ -118,7 +118,7 @@ def limits_for(file: str) -> Limits:
             data = load(decode(read_stable(rules).raw))
             given = data.get("limits") if isinstance(data, Mapping) else None
         except (Unreadable, BadYaml):
-            given = None  # reported by whoever reads the rules
+            given = None  # reported where the rules are read
     found = given if isinstance(given, Mapping) else {}
     raised = {name: max(found[name], getattr(DEFAULT, name)) for name in Limits._fields if type(found.get(name)) is int}
     return _with_environment(DEFAULT._replace(**raised))
@@ -130,10 +130,10 @@ def _with_environment(limits: Limits) -> Limits:
 
 
 def _alias_bytes(raw: bytes) -> tuple[int, int]:
-    """About how much text the aliases in a file stand for, and where the one is that stands for most.
+    """About how much text the aliases in a file expand to, and where the largest one is.
 
     The node of an anchor is taken to reach to the next line that is indented no further; an alias inside of it counts
-    with what that one stands for, so that aliases of aliases multiply here as they do in the parser.
+    with what that one expands to, so that aliases of aliases multiply here as they do in the parser.
     """
     anchors = [(found.start(), found[1]) for found in _ANCHOR.finditer(raw)]
     if not anchors:

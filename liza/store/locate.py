@@ -33,7 +33,7 @@ def find(root: str | None = None) -> str | None:
 def find_named(root: str) -> str | None:
     """`root` itself if it is a `.liza/`, else that of the main work tree if `root` is a linked one, else the one in it.
 
-    Looking further up could find another team's. Who names a folder has asked for it, whoever owns it.
+    Looking further up could find another team's. A folder that is named is used, whatever user owns it.
     """
     if os.path.basename(os.path.abspath(root)) == FOLDER and os.path.isdir(root):
         return root
@@ -54,8 +54,8 @@ def main_board(root: str) -> str | None:
 def find_nearest(start: str) -> str | None:
     """The nearest `.liza/` upward from `start`; `Unusable` if it is not one to rely on.
 
-    That of another user could say anything, so somebody has to trust that user or name the folder. One without a
-    state.yaml may have been put there to hide the halt of one further up: nobody can say which of the two counts.
+    That of another user could say anything, so a person has to trust that user or name the folder. One without a
+    state.yaml may have been put there to hide the halt of one further up: it is not clear which of the two counts.
     """
     found = boards_upward(start)
     first = next(found, None)
@@ -89,7 +89,7 @@ def _require_trusted(folder: str) -> None:
 
             name = _name_of(uid)
             raise Unusable(
-                f"{folder} belongs to another user, {name}, and nobody has said that {name} is trusted",
+                f"{folder} belongs to another user, {name}, who is not trusted",
                 f"if you trust {name}: export LIZA_TRUST={quote(name)}"
                 f"   (or name the blackboard: export LIZA_ROOT={quote(os.path.dirname(folder))})",
             )

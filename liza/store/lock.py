@@ -78,7 +78,7 @@ def _take(path: str) -> int | None:
         except BaseException:
             os.close(fd)
             raise
-        os.close(fd)  # somebody deleted the lock file between the two calls: what we hold is no longer the lock
+        os.close(fd)  # the lock file was deleted between the two calls: what we hold is no longer the lock
 
 
 def _wait(path: str, timeout: float) -> int:
@@ -106,9 +106,9 @@ def _timed_out(path: str, timeout: float) -> LockTimeout:
 
 
 def is_locked(path: str) -> bool:
-    """Whether somebody holds the lock at this moment, by trying to take it; what cannot be opened is held by nobody.
+    """Whether the lock is held at this moment, by trying to take it; a file that cannot be opened is not held.
 
-    It is taken as one of several, for no longer than the call: whoever looks must not keep another from looking.
+    It is taken as one of several, for no longer than the call: one reader must not keep another from looking.
     """
     try:
         fd = open_fd(path, single_link=False)
@@ -124,7 +124,7 @@ def is_locked(path: str) -> bool:
 
 
 def holder(path: str) -> int | None:
-    """The process that holds the lock, where the kernel tells."""
+    """The process that holds the lock, where the kernel reports it."""
     try:
         stat = os.stat(path)
         wanted = f"{os.major(stat.st_dev):02x}:{os.minor(stat.st_dev):02x}:{stat.st_ino}"
@@ -134,7 +134,7 @@ def holder(path: str) -> int | None:
                 if words[1] == "FLOCK" and words[5] == wanted and int(words[4]) > 0:
                     return int(words[4])
     except (OSError, ValueError, IndexError):
-        pass  # no /proc here: the message says "another process" instead
+        pass  # no /proc here: the message has "another process" instead
     return None
 
 
@@ -154,7 +154,7 @@ def _keeper(path: str) -> int | None:
 
 
 def _holds(pid: int, path: str) -> bool:
-    """Whether a process has the file open in the way that the lock belongs to; no, where nobody may know."""
+    """Whether a process has the file open in the way that the lock belongs to; no, where that cannot be found out."""
     try:
         wanted = os.stat(path)
         for name in os.listdir(f"/proc/{pid}/fd"):

@@ -1,7 +1,7 @@
 """`log.yaml`: a list of entries that only ever grows at its end.
 
 An entry is appended in one write, without reading what is before the last one. That last entry must be whole: another
-one behind a half-written one would turn both into something nobody wrote.
+one behind a half-written one would turn both into an entry that no program wrote.
 """
 
 import errno
@@ -34,8 +34,8 @@ def append_entry(
 ) -> None:
     """Put one entry at the end of the log, durably; `Refused` if the log does not end with a whole entry.
 
-    `unless` looks whether the entry is there already. Who does not wait gets a `LockTimeout` at once where somebody
-    holds the lock. `stuck` is for what an interrupted write left and cannot be removed.
+    `unless` looks whether the entry is there already. Without waiting, `LockTimeout` is raised at once where another
+    process holds the lock. `stuck` is for what an interrupted write left and cannot be removed.
     """
     if unless():
         return  # what is there stays there, and needs no lock
@@ -62,7 +62,7 @@ def has_line(file: str, texts: Sequence[str]) -> bool:
             limits.check_size(os.fstat(log.fileno()).st_size, file)
             return any(all(text.encode() in line for text in texts) for line in log)
     except (OSError, Unreadable):
-        return False  # not there yet, or not to be read: then the append says why
+        return False  # not there yet, or not to be read: then the append reports why
 
 
 def _whole(file: str) -> bytes:
@@ -76,7 +76,7 @@ def entries_about(file: str, word: str) -> list[Mapping[str, Any]]:
     try:
         raw = _whole(file)
     except (OSError, Unreadable):
-        return []  # not there yet, or not to be read: then the append says why
+        return []  # not there yet, or not to be read: then the append reports why
     found: list[Mapping[str, Any]] = []
     at = raw.find(word.encode())
     while at != -1:
@@ -250,7 +250,7 @@ def _prove(fd: int, file: str, tail: bytes, added: str, entry: Mapping[str, Any]
     raw = os.pread(fd, os.fstat(fd).st_size, 0)
     raise Refused(
         f"its last entry is not whole ({why}); nothing was added",
-        hint="mend or remove the unfinished lines at its end, then run the command again",
+        hint="fix or remove the unfinished lines at its end, then run the command again",
         file=file,
         line=raw.count(b"\n", 0, len(raw) - len(tail)) + 1,
         column=1,
@@ -262,7 +262,9 @@ def _append(fd: int, size: int, text: bytes, file: str) -> None:
     try:
         written = os.write(fd, text)
         if written != len(text):
-            if os.fstat(fd).st_size == size + written:  # else somebody appended since, and a cut would take theirs
+            if (
+                os.fstat(fd).st_size == size + written
+            ):  # else another entry was appended since, and a cut would remove it
                 os.ftruncate(fd, size)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     except OSError as error:
@@ -277,7 +279,7 @@ def _append(fd: int, size: int, text: bytes, file: str) -> None:
 
 
 def _fill_brackets(file: str, entry: Mapping[str, Any]) -> None:
-    """The log is a list in brackets. An empty one becomes a list with one entry; any other is somebody's own."""
+    """The log is a list in brackets. An empty one becomes a list with one entry; any other was written by hand."""
     seen = versions.read_stable(file)
     empty = re.search(rb"^\[\s*\]", seen.raw, re.MULTILINE)
     if empty is not None and not parse_log(seen.raw, file).data:

@@ -1,4 +1,4 @@
-"""Names on the blackboard at a glance, for whoever presses TAB.
+"""Names on the blackboard at a glance, for completion with TAB.
 
 Only the section that is asked for is read, cut out by its key at the start of a line, so that a large blackboard takes
 hardly longer than a small one. That is no way to decide anything: what cannot be read so has no names.

@@ -101,7 +101,7 @@ def load(text: str) -> Any:
 def _spell_huge_integers(value: Any) -> Any:
     """The same with integers of hundreds of digits as text, in hexadecimal.
 
-    Python prints none of thousands of digits and makes no float of one with hundreds: whoever uses it would fail, far
+    Python prints none of thousands of digits and makes no float of one with hundreds: any use of it would fail, far
     from here, and a record that an agent wrote so would keep a halt from coming.
     """
     if isinstance(value, list):

@@ -1,9 +1,9 @@
-"""Bytes on the disk: replaced whole, and never over a version that nobody looked at.
+"""Bytes on the disk: replaced whole, and never over a version that was not looked at.
 
 Programs that do not take the lock may write at any moment. A rename would silently throw away what one of them put
 there since we read, so the new file is *exchanged* with the old one in a single step (`renameat2(RENAME_EXCHANGE)`),
-and what came out is looked at: if it is not what we read, or somebody still has it open for writing, it is put back
-and the caller starts over from the newer version.
+and what came out is checked: if it is not what we read, or another program still has it open for writing, it is put
+back and the caller starts over from the newer version.
 """
 
 import errno
@@ -74,12 +74,12 @@ class NotDurable(LizaError, OSError):
 
 
 def _inspect(swap: str, path: str, seen: Reading, ours: "Version") -> None:
-    """Look at what came out of an exchange; `Changed`, and everything as it was, if nobody had seen that."""
+    """Look at what came out of an exchange; `Changed`, and everything as it was, if that version had not been read."""
     try:
         if _version(swap).raw == seen.raw and not has_writer(swap):
             return
     except FileNotFoundError:
-        return  # swept away by a second holder of the lock, whose file somebody had deleted: it was what we had read
+        return  # swept away by a second holder of the lock, whose file had been deleted: it was what we had read
     except OSError as error:
         _put_back(swap, path, ours)
         raise _refused(path, error) from None
@@ -104,7 +104,7 @@ def _write_new(fresh: str, path: str, raw: bytes) -> int:
         files.write_all(fd, raw)
         if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
             _keep_owner(fd, status)
-        # Never more: a setuid bit that an agent gave its file would be one of whoever writes it now.
+        # Never more: a setuid bit that an agent gave its file would be one of the present writer.
         os.fchmod(fd, status.st_mode & 0o666)
         written = os.fstat(fd)
         # Readers take a file whose last change is later than its last byte for one that was moved into place whole.
@@ -158,10 +158,10 @@ def _version(path: str) -> Version:
 
 
 def _put_back(swap: str, path: str, ours: Version) -> None:
-    """Undo an exchange that displaced a version nobody had looked at.
+    """Undo an exchange that displaced a version that was not looked at.
 
     Each step puts back what the last one took out. If what comes out then is not exactly what we had put there, or
-    somebody is writing to it, that is a still newer version, and goes back next.
+    a program is writing to it, that is a still newer version, and goes back next.
 
     Whoever read our draft meanwhile, and saves what it made of that, replaces a version that it never saw. So each one
     that was taken out is left behind in a copy, too, for `sweep` to keep.
@@ -175,7 +175,7 @@ def _put_back(swap: str, path: str, ours: Version) -> None:
             try:
                 filesystem.exchange(swap, path)
             except FileNotFoundError:
-                os.rename(swap, path)  # somebody deleted what we had put there
+                os.rename(swap, path)  # what we had put there was deleted
                 break
             if _version(swap) == placed:
                 if not has_writer(swap):
@@ -205,8 +205,8 @@ def _leave_behind(path: str, raw: bytes) -> None:
 def sweep(path: str, backups: str, stuck: list[str] | None = None) -> list[str]:
     """Take away what an interrupted `replace` left behind. Returns where a version was rescued to, if any was.
 
-    Whoever calls holds the blackboard's lock, so nobody else is in the middle of a `replace`. What cannot be taken away
-    (an agent can plant a folder by such a name) is stepped over: why, and what to do, is added to `stuck`.
+    The caller holds the blackboard's lock, so no other process is in the middle of a `replace`. What cannot be removed
+    (an agent can plant a folder by such a name) is skipped: why, and what to do, is added to `stuck`.
     """
     path = _resolved(path)
     folder, name = os.path.split(path)
@@ -225,7 +225,7 @@ def sweep(path: str, backups: str, stuck: list[str] | None = None) -> list[str]:
             else:
                 rescued.append(_rescue(left, backups, name))
         except FileNotFoundError:
-            continue  # somebody else took it away
+            continue  # another process removed it
         except OSError as error:
             if stuck is not None:
                 stuck.append(_stuck(left, error))
@@ -235,7 +235,7 @@ def sweep(path: str, backups: str, stuck: list[str] | None = None) -> list[str]:
 
 
 def _rescue(left: str, backups: str, name: str) -> str:
-    """Keep a version that nobody has looked at, whatever kind of file it is."""
+    """Keep a version that was not looked at, whatever kind of file it is."""
     files.make_folder(backups)
     kept = f"{name}.rescued-{time.time_ns()}"
     with files.Folder(backups) as folder:
@@ -271,7 +271,7 @@ def sweep_drafts(folder: str) -> None:
         for entry in os.listdir(held.fd):
             draft = re.fullmatch(r"\..+\.(\d+)-\d+\.new", entry)
             if draft is not None and not is_alive(int(draft[1])):
-                with suppress(OSError):  # a folder that somebody gave such a name
+                with suppress(OSError):  # a folder with such a name
                     held.remove(entry)
 
 

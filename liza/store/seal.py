@@ -52,7 +52,7 @@ def _key() -> bytes | None:
 
 
 def _read(path: str) -> bytes | None:
-    """The key, if it is one that nobody but the user can have read or written."""
+    """The key, if only the user can have read or written it."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -16,7 +16,7 @@ from liza.store.parser import BOM, load
 
 
 class CannotCut(ValueError):
-    """The text is legal YAML, but its parts cannot be told apart safely by their columns."""
+    """The text is legal YAML, but its parts cannot be separated safely by their columns."""
 
     def __init__(self, why: str, offset: int) -> None:
         super().__init__(why)
@@ -115,7 +115,7 @@ def items(raw: bytes, start: int, end: int, parsed: Sequence[Any]) -> list[Part]
     starts = [first, *(match.end() - 1 for match in _item_pattern(column).finditer(raw, first, end))]
     if len(starts) != len(parsed):
         raise CannotCut(f"{len(starts)} dashes are seen in column {column + 1} where {len(parsed)} were parsed", first)
-    # A dash is the first thing on its line, unless the first item stands behind another dash or its key.
+    # A dash is the first thing on its line, unless the first item is on the line of another dash or its key.
     ends = [*(at - column for at in starts[1:]), end]
     return [Part(None, at, at + 1, until, column) for at, until in zip(starts, ends, strict=True)]
 
@@ -136,7 +136,7 @@ def column_of(raw: bytes, offset: int) -> int:
 def content_end(raw: bytes, start: int, end: int, column: int) -> int:
     """Where the lines of a collection in `column` end: just after a line break, or at the end of the file.
 
-    Blank lines at the end belong to nobody. A comment there belongs to the collection if it is indented at least as
+    Blank lines at the end belong to no part. A comment there belongs to the collection if it is indented at least as
     far; in column 0 it may as well announce what comes next, so it is left to that.
     """
     while end > start:

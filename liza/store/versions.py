@@ -1,4 +1,4 @@
-"""Which version of a file is there, and its bytes: read whole, once nobody is in the middle of writing it.
+"""Which version of a file is there, and its bytes: read whole, once no program is writing it.
 
 Any program may write at any moment, with or without the lock, in place or by moving a finished file to its name.
 """
@@ -13,12 +13,12 @@ from liza.errors import Unreadable
 from liza.store import files, limits
 
 YOUNG = 0.25  # seconds; an older file is not in the middle of being saved
-QUIET = 0.03  # a file written in place has settled after this long without a change
+QUIET = 0.03  # a file written in place is taken as complete after this long without a change
 _PATIENCE = 2.0  # for a file that changes under every read
 
 
 class Identity(NamedTuple):
-    """What tells one version of a file from another without reading it.
+    """What distinguishes one version of a file from another without reading it.
 
     The first three are not enough: programs that copy a file set its time to that of the original, and the inode of a
     replaced file is given away again. The time of the last change of any kind cannot be set by anybody.
@@ -35,8 +35,8 @@ class Reading(NamedTuple):
 
     raw: bytes
     identity: Identity
-    finished: bool = False  # it was moved into place, so nobody is in the middle of writing it
-    unstable: bool = False  # somebody was still writing it, or had it open to do so, when our patience ended
+    finished: bool = False  # it was moved into place, so no program is writing it
+    unstable: bool = False  # a program was still writing it, or had it open to do so, when our patience ended
 
 
 def identity(status: os.stat_result) -> Identity:
@@ -52,12 +52,12 @@ def identity_at(path: str, *, follow: bool = True) -> Identity | None:
 
 
 def read_stable(path: str, *, again: bool = False, whole: Identity | None = None, patient: bool = False) -> Reading:
-    """The whole file, once it has settled; `Unreadable` where there is no file that can be read.
+    """The whole file, once it is complete; `Unreadable` where there is no file that can be read.
 
-    A save in place is seen half done by whoever reads in that moment, and half a YAML file usually parses. So a young
-    file must stay the same for a while, and nobody have it open for writing, before it is believed, unless it was moved
-    into place, which happens to finished files only. `again` asks for that of any file: for one that reads like half of
-    what it was. `whole` is the version that somebody has seen being moved, where the clock of the file system is too
+    A save in place can be read half done, and half a YAML file usually parses. So a young file must stay the same for
+    a while, and no program have it open for writing, before it is believed, unless it was moved into place, which
+    happens to finished files only. `again` asks for that of any file: for one that reads like half of
+    what it was. `whole` is the version that was seen being moved, where the clock of the file system is too
     coarse to show it. Who is `patient` does not take age for an end either: a writer may stand still for long, but it
     has the file open.
     """
@@ -73,8 +73,8 @@ def read_stable(path: str, *, again: bool = False, whole: Identity | None = None
         if raw is not None:
             finished = whole == identity(status) or _moved_into_place(status)
             aged = time.time() - status.st_mtime > YOUNG
-            settled = not again and (finished or (aged and not (patient and is_being_written(path))))
-            if settled or _stays(path, status):
+            complete = not again and (finished or (aged and not (patient and is_being_written(path))))
+            if complete or _stays(path, status):
                 return Reading(raw, identity(status), finished)
             if time.monotonic() - started > YOUNG:
                 return Reading(raw, identity(status), finished, unstable=True)
@@ -125,7 +125,7 @@ def is_being_written(path: str) -> bool:
     try:
         return has_writer(path)
     except OSError:
-        return False  # gone since, or not to be read: the next look says so
+        return False  # gone since, or not to be read: the next look reports it
 
 
 def _unreadable(path: str, error: OSError) -> Unreadable:
@@ -157,7 +157,7 @@ def has_writer(path: str) -> bool:
 
     fd = files.open_resolved(path)
     try:
-        fcntl.fcntl(fd, fcntl.F_SETSIG, SIGURG)  # what a broken lease sends; ignored unless somebody wants it
+        fcntl.fcntl(fd, fcntl.F_SETSIG, SIGURG)  # what a broken lease sends; ignored unless a handler is set
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
         return False

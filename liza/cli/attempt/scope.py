@@ -129,8 +129,8 @@ def justify_command(
       liza attempt justify --slice S-3 --file src/shared/errors.ts --test test_conflict \\
         --reason "only the factory makes the error's shape" --relationship "contract C-12 names that shape"
     """
-    said = {"--file": file, "--test": test, "--reason": reason, "--relationship": relationship}
-    empty = [option for option, text in said.items() if not text.strip()]
+    given = {"--file": file, "--test": test, "--reason": reason, "--relationship": relationship}
+    empty = [option for option, text in given.items() if not text.strip()]
     if empty:
         hint = "all four are needed; if one cannot be written: liza attempt arch-stop"
         raise Refused(f"{' and '.join(empty)} {'is' if len(empty) == 1 else 'are'} empty", hint=hint)

@@ -144,7 +144,7 @@ def _import(
     old: Sequence[str] = (),
     **more: Any,
 ) -> int | None:
-    """Record what a report says; the exit code, or None where another process read it meanwhile."""
+    """Record what a report has; the exit code, or None where another process read it meanwhile."""
     rules = in_force(board.paths)
     report = _observed(report, asked)
     outcomes = {test: found for test, found in report.found.items() if _counts(asked, test, found)}

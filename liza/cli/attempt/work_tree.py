@@ -71,7 +71,7 @@ def arrive(board: Board, name: str, test: str, workdir: str | None) -> Site:
 
 
 def resume(board: Board, name: str, files: Sequence[str], *, measure: bool) -> Site:
-    """After a test was run: which files the attempt changed, as it says or as git does."""
+    """After a test was run: which files the attempt changed, as it reports or as git does."""
     if not measure and not files:
         return Site(root_of(board.paths))
     record = _record(board, name)
@@ -102,7 +102,7 @@ def look_around(board: Board, name: str) -> None:
 
 
 def _record(board: Board, name: str) -> Mapping[str, Any]:
-    """The slice as it is; nothing, where that cannot be said: the change that follows says why."""
+    """The slice as it is; nothing where it cannot be read: the change that follows reports why."""
     try:
         return read_usable(board.read(), SLICES, name) or {}
     except LizaError:

@@ -64,7 +64,7 @@ def lines_of(command: str, done: ClaimResult) -> list[str]:
 
 
 def frozen_lines(done: ClaimResult) -> list[str]:
-    """Loud: what was said on both sides, and how the claim gets out."""
+    """Both positions, and how the dispute can end."""
     claim = done.claim
     entry = (open_dispute(claim) or (0, {}))[1]
     count = plural(len(rounds_of(claim)), "round")

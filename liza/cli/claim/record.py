@@ -85,16 +85,18 @@ def round_command(
     return print_result("claim round", done, as_json)
 
 
-def _pairs(said: tuple[str, ...], answers: tuple[str, ...], labels: tuple[str, ...]) -> tuple[Objection, ...]:
+def _pairs(objections: tuple[str, ...], answers: tuple[str, ...], labels: tuple[str, ...]) -> tuple[Objection, ...]:
     example = "for example: --objection A --response X --objection B --response Y"
-    if not said or len(said) != len(answers):
-        raise WrongUsage(f"{len(said)} of --objection and {len(answers)} of --response, not in pairs", hint=example)
-    if labels and len(labels) != len(said):
+    if not objections or len(objections) != len(answers):
+        raise WrongUsage(
+            f"{len(objections)} of --objection and {len(answers)} of --response, not in pairs", hint=example
+        )
+    if labels and len(labels) != len(objections):
         hint = "give one for each --objection, '' where it has none"
-        raise WrongUsage(f"{len(labels)} of --objection-id for {len(said)} of --objection", hint=hint)
+        raise WrongUsage(f"{len(labels)} of --objection-id for {len(objections)} of --objection", hint=hint)
     return tuple(
         Objection(words(text, "--objection"), words(answer, "--response"), label.strip() or None)
-        for text, answer, label in zip(said, answers, labels or ("",) * len(said), strict=True)
+        for text, answer, label in zip(objections, answers, labels or ("",) * len(objections), strict=True)
     )
 
 

@@ -61,8 +61,8 @@ def _about(done: ClaimResult) -> str:
     if done.frozen:
         return show.short(claim.get("dispute_reason") or "", 100)
     near = max(done.near, key=lambda each: each.value / each.threshold if each.threshold else 0, default=None)
-    said = f"{near.rule.name} {near.value:g} of {near.threshold:g}  " if near is not None and near.value > 1 else ""
-    return said + show.short(claim.get("text") or "", 100)
+    progress = f"{near.rule.name} {near.value:g} of {near.threshold:g}  " if near is not None and near.value > 1 else ""
+    return progress + show.short(claim.get("text") or "", 100)
 
 
 def page(done: ClaimResult) -> Iterator[str]:
@@ -112,9 +112,9 @@ def _dispute(claim: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     reviewers = [each.get("reviewer") for each in rounds_of(claim) if each.get("reviewer")]
     who = show.short(reviewers[-1], 30) if reviewers else "the reviewer"
-    said = [(claim.get("dispute_reason"), claim.get("researcher_position"))]
-    said += [(each.get("objection"), each.get("response")) for each in mappings_in(claim.get("also_disputed"))]
-    pairs = [(text_of(one or "(not said)"), text_of(other or "(not said)")) for one, other in said]
+    positions = [(claim.get("dispute_reason"), claim.get("researcher_position"))]
+    positions += [(each.get("objection"), each.get("response")) for each in mappings_in(claim.get("also_disputed"))]
+    pairs = [(text_of(one or "(not given)"), text_of(other or "(not given)")) for one, other in positions]
     yield from side_by_side((f"{who} objects", "the researcher answers"), pairs)
     yield ""
     yield from (
@@ -135,9 +135,11 @@ def _rounds(done: ClaimResult) -> Iterator[str]:
         yield f"  … {len(found) - _ROUNDS} earlier ones"
     for entry, changes in found[-_ROUNDS:]:
         cycle = f"  cycle {show.short(entry['cycle'], 12)}" if entry.get("cycle") is not None else ""
-        said = "; ".join(show.short(each.text or each.id or "", 60) for each in objections_of(entry)) or "no objection"
+        objections = (
+            "; ".join(show.short(each.text or each.id or "", 60) for each in objections_of(entry)) or "no objection"
+        )
         seen = ", ".join(changes) or "no state change"
-        yield show.fitted(f"  {show.short(entry.get('round') or '-', 8):>3}{cycle}  ({seen})  {said}")
+        yield show.fitted(f"  {show.short(entry.get('round') or '-', 8):>3}{cycle}  ({seen})  {objections}")
 
 
 def _history(claim: Mapping[str, Any]) -> Iterator[str]:
@@ -152,8 +154,8 @@ def _past(entry: Any) -> Iterator[str]:
         if entry.get("resolved_at"):
             yield show.short(f"in dispute {ledger.past_dispute_text(entry)}", 200)
             for title, name in (("the reviewer", "dispute_reason"), ("the researcher", "researcher_position")):
-                said = f"{title}: {text_of(entry[name])}" if entry.get(name) else ""
-                yield from (f"    {line}" for line in wrapped(said, min(columns(), WIDE) - 8) if said)
+                text = f"{title}: {text_of(entry[name])}" if entry.get(name) else ""
+                yield from (f"    {line}" for line in wrapped(text, min(columns(), WIDE) - 8) if text)
     elif isinstance(entry, MAPPINGS):
         what = " ".join(text_of(entry[key]) for key in ("event", "to") if entry.get(key))
         why = f": {entry['rationale']}" if entry.get("rationale") else ""

@@ -157,22 +157,18 @@ def _own(arguments: list[str]) -> list[str]:
 
 def _print_error(error: LizaError, arguments: list[str]) -> None:
     """One line on standard error, and the hint; with --json also the envelope on standard output."""
-    from liza.text import printable
+    from liza.text import cut, printable
 
     for each in error.problems or (error,):
         where = location(each.file, each.line, each.column)
-        print(f"liza: {_cut(printable(where + each.message))}", file=sys.stderr)
+        print(f"liza: {cut(printable(where + each.message), 800)}", file=sys.stderr)
         if each.hint:
-            print(f"  hint: {_cut(printable(each.hint))}", file=sys.stderr)
+            print(f"  hint: {cut(printable(each.hint), 800)}", file=sys.stderr)
     if "--json" in arguments:
         from liza.cli import envelope
 
         problems = [envelope.problem_of(each) for each in error.problems or (error,)]
         envelope.write(_command_of(arguments), error.status, problems, **error.fields)
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= 800 else line[:799] + "…"
 
 
 def _command_of(arguments: list[str]) -> str:

@@ -11,7 +11,7 @@ from liza.schema import anomalies
 from liza.scopes.sprint.record import Added, add_entry, stamped
 from liza.store.board import Board
 from liza.store.parser import BadYaml, load
-from liza.text import value_text
+from liza.text import cut, value_text
 
 Options = Mapping[str, str | None]
 
@@ -156,7 +156,7 @@ def _print(command: str, added: Added, as_json: bool) -> int:
         print(f"added to {file}{f', line {added.line}' if added.line else ''}:")
     lines = ("  " + emit.item(added.record, 2)).split("\n")
     for line in lines[:_LINES]:
-        print(line if len(line) <= 200 else line[:199] + "…")
+        print(cut(line, 200))
     if len(lines) > _LINES:
         print(f"  … and {len(lines) - _LINES} more lines")
     return 0

@@ -15,6 +15,7 @@ from liza.schema.severities import SEVERITIES
 from liza.scopes.scope import Event
 from liza.scopes.sprint.evaluate import Check
 from liza.scopes.sprint.section import also_matched
+from liza.text import cut as cut_text
 from liza.text import one_line, printable
 
 _COLOUR = re.compile("(\x1b\\[[0-9;]*m)")
@@ -91,8 +92,7 @@ def pattern_lines(progress: Iterable[Progress]) -> list[str]:
     room = max(columns() - width - 17, 20)
     lines = []
     for each in rows:
-        about = _about(each)
-        about = about if len(about) <= room else about[: room - 1] + "…"
+        about = cut_text(_about(each), room)
         lines.append(f"  {_mark(each)} {each.rule.name:<{width}}  {_near(each):<9}  {about}".rstrip())
     return lines
 

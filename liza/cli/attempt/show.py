@@ -10,7 +10,7 @@ from liza.scopes.records import list_of, mappings_of
 from liza.scopes.slices.fields import ACTIVE, ARCH_STOP, PER_SLICE, PER_TEST, STOPPED, named_tests, open_trip
 from liza.scopes.slices.record import SliceResult
 from liza.scopes.slices.states import Attempt
-from liza.text import plural, printable
+from liza.text import cut, plural, printable
 from liza.toolerrors import results
 
 _COLOURS = {ACTIVE: "green", STOPPED: "red", ARCH_STOP: "red"}
@@ -104,4 +104,4 @@ def quoted(word: str) -> str:
     """A word as a shell takes it, on one printable line."""
     import shlex
 
-    return shlex.quote(printable(word if len(word) <= 120 else word[:119] + "…"))
+    return shlex.quote(printable(cut(word, 120)))

@@ -110,9 +110,8 @@ def reset_command(
     rules, at, name = in_force(board.paths), moment(now), texts.escape_surrogates(name)
     record = find_slice(board, name)
     untouched = states.is_untouched(record)
-    if not untouched and not (message or "").strip():
-        hint = f"liza attempt reset --slice {words.quoted(name)} -m 'what to do differently'"
-        raise Refused(f"a reset of slice {name} needs guidance for the next agent", hint=hint)
+    if not untouched:
+        _require_guidance(name, message)
     plan, why_not = _checked_plan(board, name, record, at, go_back, force)
     rolled_back = _carried_out(plan) if go_back and plan is not None and plan.is_needed else None
     guidance = texts.escape_surrogates(message)[: 4 * texts.ERROR] if message else None
@@ -127,15 +126,14 @@ def reset_command(
         raise
     as_begun = plan is not None and (rolled_back is not None or not plan.is_needed)
     block, wrong = _briefing(board, name, done.record, as_begun)
-    done = done._replace(warnings=(*done.warnings, *([wrong] if wrong else [])))
-    undone = _Undone(plan, why_not, rolled_back)
+    done = done._replace(warnings=(*done.warnings, *filter(None, [wrong])))
     if only_prompt:
         _print_rolled_back(plan, rolled_back)
         show.warnings(done.warnings, err=True)
         click.echo(block, nl=False)
         return 0
     notes = ["nothing to reset: this guidance is not entered"] if untouched and rolled_back is None else []
-    return _print_reset(done, undone, block, notes, as_json)
+    return _print_reset(done, _Undone(plan, why_not, rolled_back), block, notes, as_json)
 
 
 class _Undone(NamedTuple):
@@ -155,6 +153,12 @@ def _print_reset(done: SliceResult, undone: _Undone, block: str, notes: list[str
         click.echo(line)
     click.echo(f"\n{block}" if block else "", nl=False)
     return code
+
+
+def _require_guidance(name: str, message: str | None) -> None:
+    if not (message or "").strip():
+        hint = f"liza attempt reset --slice {words.quoted(name)} -m 'what to do differently'"
+        raise Refused(f"a reset of slice {name} needs guidance for the next agent", hint=hint)
 
 
 def _checked_plan(

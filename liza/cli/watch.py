@@ -113,7 +113,7 @@ def _foreground(paths: Paths, options: Options, as_json: bool) -> int:
     if as_json or not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
         return _watch(Watcher(paths, options, _json_line if as_json else _line))
     view = View()
-    view.watcher = watcher = Watcher(paths, options, view.add_event, looked=view.draw)
+    view.watcher = watcher = Watcher(paths, options, view.add_event, after_tick=view.draw)
 
     def suspend(*_: Any) -> None:
         view.hide()

@@ -188,17 +188,16 @@ def of_restored(times: Mapping[str, int]) -> Iterator[Cause]:
 
 
 def about_the_halt(halt: Checkpoint | None, trigger: Mapping[str, Any] | None) -> Iterator[Cause]:
-    """Where the halt and the breaker disagree, and what people may not know."""
+    """Where the halt and the breaker disagree, and a halt without a trip."""
     if halt is None and trigger is not None:
-        yield _note("CHECKPOINT is missing while the breaker is open: the agents are not halted")
+        text = "CHECKPOINT is missing while the breaker is open: the agents are not halted"
+        yield Cause("halt", "missing", text, patience=_PATIENCE)
     elif halt is not None and halt.is_degraded:
-        yield _note("the agents are halted until the blackboard can be evaluated (on_degraded: halt)")
+        text = "the agents are halted until the blackboard can be evaluated (on_degraded: halt)"
+        yield Cause("halt", "degraded", text, patience=_PATIENCE)
     elif halt is not None and halt.trip_id is None:
-        yield _note("the agents are halted by a CHECKPOINT that a person made")
+        yield Cause("halt", "person", "the agents are halted by a CHECKPOINT that a person made", patience=_PATIENCE)
     elif halt is not None and trigger is None:
         trip = f"the CHECKPOINT of trip {halt.trip_id}, which is not open"
-        yield _note(f"the agents are halted by {trip}: see liza resolve", _BY_HAND)
-
-
-def _note(text: str, patience: float = _PATIENCE) -> Cause:
-    return Cause("note", text, text, patience=patience)
+        text = f"the agents are halted by {trip}: see liza resolve"
+        yield Cause("halt", f"trip {halt.trip_id}", text, patience=_BY_HAND)

@@ -190,7 +190,7 @@ class Checker:
         self.found = self._act(pipeline, evaluated, now)
         self._notifier.set_targets(pipeline.rules.notify, document.data.get("config"))
         self._report_overruns(pipeline.rules, now)
-        self._unvalidated = self._notifier.has_looked("problems")
+        self._unvalidated = self._notifier.has_reported_on("problems")
         if not self._unvalidated:  # the first check: what was reported before must not seem to be over
             self._validate(document, now)
         self._conditions.look_again()

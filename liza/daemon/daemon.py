@@ -41,12 +41,12 @@ class Watcher:
         options: Options,
         on_event: Callable[[Event], None],
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        looked: Callable[[], None] = lambda: None,
+        after_tick: Callable[[], None] = lambda: None,
     ) -> None:
         self.paths = paths
         self.options = options
         self.clock = clock
-        self.looked = looked  # called after each tick, also one that found nothing
+        self.after_tick = after_tick  # also after one that found nothing
         self.lease = Lease(paths)
         self.changes = Changes(paths, poll=options.poll)
         self.notifier = Notifier(paths, self.lease, on_event, clock, self._about_us)
@@ -84,7 +84,7 @@ class Watcher:
             self.notifier.report(EventKind.STARTED, text)
             while not self.stopping:
                 self.tick()
-                self.looked()
+                self.after_tick()
                 _load_what_a_trip_needs()
                 self.changes.wait(self._patience())
         finally:
@@ -161,7 +161,7 @@ class Watcher:
             self.waiting = True
             self.lease.announce_waiting()
             self.notifier.report(EventKind.WAITING, f"there is no {self.paths.folder} yet")
-        self.looked()
+        self.after_tick()
         self.changes.wait(self.options.interval)
 
     def _patience(self) -> float:

@@ -28,8 +28,8 @@ class Decisions:
         """The events between two checks, each decision logged first; then what lasts, as alarms."""
         # Resolved while no daemon ran, or since the last look, and tripped again.
         unseen = before is None or (before.trigger is not None and found.trigger is not None)
-        absence = events.of_absence(found, self._notifier.was_reported) if unseen else ()
-        for each in (*absence, *events.of_check(before, found, observe=self._observe)):
+        missed = events.of_missed_decisions(found, self._notifier.was_reported) if unseen else ()
+        for each in (*missed, *events.of_check(before, found, observe=self._observe)):
             entry = events.entry_of(found, each.trip_id) if each.kind is EventKind.RESOLVED else None
             self._unlogged += [entry] if entry is not None and not self._observe else []
             self.log(now)

@@ -48,7 +48,7 @@ def _is_unfinished(found: Check | None) -> bool:
     return found is None or isinstance(found.error, Halted)
 
 
-def of_absence(found: Check, was_reported: Callable[[EventKind, str], bool]) -> Iterator[Notice]:
+def of_missed_decisions(found: Check, was_reported: Callable[[EventKind, str], bool]) -> Iterator[Notice]:
     """Trips that were reported, and were resolved while no daemon ran.
 
     Not the one that is open: a person who decides by hand enters the decision first, and then sets the status.

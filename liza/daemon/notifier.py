@@ -69,7 +69,7 @@ class Notice(NamedTuple):
     kind: EventKind
     text: str
     trip_id: str | None = None
-    todo: str = ""  # for those who get a message, and are not looking
+    todo: str = ""  # what a person who gets a message should do
 
 
 class Notifier:
@@ -203,10 +203,10 @@ class Notifier:
     # --- for as long as it is active --------------------------------------------------------------------------------
 
     def set_active(self, origin: str, causes: Iterable[Cause]) -> None:
-        """All that is worth an alarm where `origin` looks; what was there before and is not among it is over."""
+        """All active causes of one `origin`; an earlier one that is not among them is over."""
         self._causes[origin] = list(causes)
 
-    def has_looked(self, origin: str) -> bool:
+    def has_reported_on(self, origin: str) -> bool:
         return origin in self._causes
 
     def report_alarms(self, now: datetime) -> None:

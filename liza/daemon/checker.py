@@ -84,7 +84,7 @@ class Checker:
     @property
     def is_finished(self) -> bool:
         """Whether the last check has done all that follows from it."""
-        return not self.board.is_behind and (self.found is None or not isinstance(self.found.error, Halted))
+        return not self.board.is_behind and (self.found is None or not self.found.failed)
 
     def waits_for_writer(self, now: datetime) -> bool:
         return self.found is None and self._reader.waits_for_writer(now)

@@ -7,7 +7,6 @@ from liza.daemon.notifier import EventKind, Notice
 from liza.model import Progress, Reason
 from liza.scopes.sprint.evaluate import Check
 from liza.scopes.sprint.section import history_of, named, whose
-from liza.scopes.sprint.trip import Halted
 
 _TODO = (
     "The agents are halted. Read .liza/circuit_breaker_report.md, decide, then run: liza resolve -m 'what was decided'"
@@ -21,13 +20,7 @@ def of_check(before: Check | None, found: Check, *, observe: bool) -> Iterator[N
     if trigger is not None and (was is None or was.get("trip_id") != trigger.get("trip_id")):
         verb = "" if found.tripped else " (found open)"
         yield Notice(EventKind.TRIPPED, f"{named(trigger)}{verb}", _id(trigger), _TODO)
-    elif (
-        found.tripped
-        and was is not None
-        and before is not None
-        and not isinstance(before.error, Halted)
-        and not found.notes
-    ):
+    elif found.tripped and was is not None and before is not None and not before.failed and not found.notes:
         text = "state.yaml no longer had this trip, as where an older copy is saved over it; it was entered again"
         yield Notice(EventKind.ALARM, f"{trigger.get('pattern') if trigger else '?'}: {text}")
     elif was is not None and trigger is None and was.get("trip_id") and entry_of(found, was.get("trip_id")) is None:
@@ -42,10 +35,6 @@ def of_check(before: Check | None, found: Check, *, observe: bool) -> Iterator[N
     for note in found.notes:
         if note not in found.restored:  # those are alarms for as long as the trip is open
             yield Notice(EventKind.CHECKED if note in found.joined else EventKind.ALARM, note)
-
-
-def _is_unfinished(found: Check | None) -> bool:
-    return found is None or isinstance(found.error, Halted)
 
 
 def of_missed_decisions(found: Check, was_reported: Callable[[EventKind, str], bool]) -> Iterator[Notice]:

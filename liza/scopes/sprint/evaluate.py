@@ -15,6 +15,7 @@ from liza.scopes.scope import Event
 from liza.scopes.sprint import evidence
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.origin import with_origins
+from liza.scopes.sprint.trip import Halted
 from liza.store import versions
 from liza.store.board import Board
 from liza.store.document import Document, parse_log
@@ -35,6 +36,11 @@ class Check(NamedTuple):
     error: LizaError | None = None  # what could not be done or evaluated; the rest of the result holds all the same
     restored: tuple[str, ...] = ()  # those notes that report what was missing beside the open trip, and made again
     joined: tuple[str, ...] = ()  # those notes that report a decision by hand merged with its trip: nothing to do
+
+    @property
+    def failed(self) -> bool:
+        """It tripped, but perhaps the trip could not be entered."""
+        return isinstance(self.error, Halted)
 
     @property
     def is_open(self) -> bool:

@@ -14,8 +14,8 @@ from liza.rules.evaluate import RuleSet
 from liza.rules.silences import read_silences
 from liza.scopes import engine
 from liza.scopes.inbox import Entered, add_waiting, read_waiting
+from liza.scopes.outcome import Event
 from liza.scopes.rules_file import overrun, rules_in_force
-from liza.scopes.scope import Event
 from liza.scopes.sprint import checkpoint
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.evaluate import Check

@@ -35,7 +35,7 @@ SCOPE_LAYERS = (
     ("loops", "claims", "slices"),
     ("change",),
     ("scope", "evaluator", "kept_snapshot", "rules_file", "payload"),
-    ("records", "gate"),
+    ("outcome", "records", "gate"),
 )
 # Evaluation: it gets everything as arguments.
 EVALUATES = (
@@ -47,7 +47,8 @@ EVALUATES = (
     "liza.scopes.sprint.section",
 )
 PURE = (
-    *(*EVALUATES, "liza.scopes.records", "liza.scopes.evaluator", "liza.scopes.scope", "liza.scopes.gate"),
+    *EVALUATES,
+    *(f"liza.scopes.{name}" for name in ("records", "evaluator", "outcome", "scope", "gate")),
     *(f"liza.toolerrors.{name}" for name in ("errors", "plain_text", "lines", "streams", "patterns", "traces")),
     *(f"liza.scopes.loops.{name}" for name in ("settings", "fields", "derived", "states")),
     *(

@@ -12,7 +12,7 @@ from liza.errors import LizaError, location
 from liza.model import Progress, Reason, Silence, Silenced, format_time
 from liza.rules.evaluate import RuleSet
 from liza.schema.severities import SEVERITIES
-from liza.scopes.scope import Event
+from liza.scopes.outcome import Event
 from liza.scopes.sprint.evaluate import Check
 from liza.scopes.sprint.section import also_matched
 from liza.text import cut as cut_text

@@ -7,8 +7,8 @@ from typing import Any
 
 from liza.errors import Refused, Unreadable
 from liza.model import MAPPINGS, format_time
+from liza.scopes.outcome import Event, Outcome, Reconciled
 from liza.scopes.records import Section, change_each, find_record, named_records, put_record
-from liza.scopes.scope import Event, Outcome, Reconciled
 from liza.store import backups, edit
 from liza.store.board import Board
 from liza.store.document import Document

@@ -14,8 +14,9 @@ from liza.halt import halt_reason
 from liza.model import MAPPINGS, Fault, Record
 from liza.scopes.change import apply_reconciled, log_events, reconcile_each
 from liza.scopes.gate import Gate
+from liza.scopes.outcome import Event, Reconciled
 from liza.scopes.records import named_records
-from liza.scopes.scope import Alarm, Environment, Event, Reconciled, Scope, Sections
+from liza.scopes.scope import Alarm, Environment, Scope, Sections
 from liza.scopes.table import ROWS
 from liza.store.board import Board
 from liza.store.document import Document

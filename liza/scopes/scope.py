@@ -1,4 +1,4 @@
-"""What a scope is, and what its decisions return.
+"""What a scope is.
 
 A scope is what one trip stops: a loop, a claim, a slice. `engine.py` does for each of them what is the same for all;
 a scope is the rest, as one value of typed functions. Nothing here reads a file or a clock.
@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from liza.errors import LizaError
 from liza.model import Fault, Record
-from liza.scopes.records import Archived, Section
+from liza.scopes.outcome import Outcome, Reconciled
+from liza.scopes.records import Section
 
 if TYPE_CHECKING:
     from liza.rules.evaluate import RuleSet
@@ -27,41 +27,6 @@ Gates = Mapping[str, Callable[["Board", str, datetime], "Gate"]]  # by the word 
 Entries = Mapping[str, Callable[["EntryBoard", Mapping[str, Any], datetime], object]]  # by the kind in the inbox
 
 
-# --- what a decision returns ----------------------------------------------------------------------------------------
-
-
-class Event(NamedTuple):
-    """Something that happened to one scope, for the log and for notifications."""
-
-    scope: str  # loop, claim, slice
-    name: str
-    kind: str  # a word of the protocol: opened, closed, probing, completed, ...
-    text: str
-    task: str | None = None
-
-
-class Outcome(NamedTuple):
-    """The new value of a record, its events, and the entries that leave the blackboard with the change."""
-
-    record: dict[str, Any]
-    events: tuple[Event, ...] = ()
-    archived: Archived = ()
-    refused: LizaError | None = None  # raised after the change: the command is refused, and this much is done first
-    before: Mapping[str, Any] | None = None  # the record that was changed; None if there was none
-
-    def then(self, after: "Outcome") -> "Outcome":
-        """Both changes as one: `after` was made from this record."""
-        return after._replace(events=self.events + after.events, archived=self.archived + after.archived)
-
-
-class Reconciled(NamedTuple):
-    """A reconciled section (the same object where nothing changes), its events, and what leaves it, by name."""
-
-    section: Any
-    events: tuple[Event, ...] = ()
-    archived: tuple[tuple[str, Archived], ...] = ()
-
-
 class OpenTrip(NamedTuple):
     """Since when a scope is stopped, under which status, and why."""
 
@@ -76,9 +41,6 @@ class Alarm(NamedTuple):
     kind: str
     subject: str  # distinguishes it from others of its kind
     text: str
-
-
-# --- the scope ------------------------------------------------------------------------------------------------------
 
 
 def _no_alarms(sections: Sections, settings: Any) -> Iterator[Alarm]:

@@ -18,8 +18,8 @@ from liza.scopes.claims import change, evaluate, import_ledger, ledger, missing,
 from liza.scopes.claims.change import ClaimResult, Context
 from liza.scopes.claims.fields import is_frozen, unusable_fields
 from liza.scopes.claims.record import import_claims
+from liza.scopes.outcome import Outcome
 from liza.scopes.records import find_record, named_records
-from liza.scopes.scope import Outcome
 from liza.store.document import Document
 from liza.text import plural, printable
 

@@ -14,9 +14,9 @@ from liza.scopes.claims.evaluate import CLAIMS
 from liza.scopes.claims.fields import DISPUTED, KILLED, OPEN, is_frozen, is_taken_out, open_dispute, status_of
 from liza.scopes.claims.settings import Settings, settings_of
 from liza.scopes.claims.stages import current_stage
+from liza.scopes.outcome import Event, Outcome
 from liza.scopes.records import find_record, named_records
 from liza.scopes.rules_file import read_rules
-from liza.scopes.scope import Event, Outcome
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.text import value_text

@@ -34,8 +34,8 @@ from liza.scopes.claims.freeze import (
     violations,
 )
 from liza.scopes.claims.objections import Objection
+from liza.scopes.outcome import Event, Outcome
 from liza.scopes.records import mappings_in
-from liza.scopes.scope import Event, Outcome
 
 STAGE_TRANSITION, NEW_DATA, AUDIT = TRIGGERS = ("stage_transition", "new_data", "cross_model_audit")
 BOOKKEEPING = (*POSITIONS, "dispute_cycle", "disputed_at", "previous_status")

@@ -12,8 +12,9 @@ from liza.scopes.claims.fields import KILLED, is_frozen, status_of, unusable_fie
 from liza.scopes.claims.settings import Settings, rules_for, settings_of
 from liza.scopes.claims.stages import current_stage
 from liza.scopes.evaluator import Evaluator
+from liza.scopes.outcome import Reconciled
 from liza.scopes.records import Section
-from liza.scopes.scope import Reconciled, Sections
+from liza.scopes.scope import Sections
 from liza.store.document import Document
 
 CLAIMS = Section(

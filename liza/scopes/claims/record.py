@@ -12,9 +12,9 @@ from liza.scopes.claims import change, evaluate, import_ledger, missing, states
 from liza.scopes.claims.change import ClaimResult, Context, Frozen, context_of
 from liza.scopes.claims.evaluate import CLAIMS
 from liza.scopes.claims.states import Fields, Round
+from liza.scopes.outcome import Event, Outcome
 from liza.scopes.payload import dump, load_fields
 from liza.scopes.records import check_name, named_records, put_record
-from liza.scopes.scope import Event, Outcome
 from liza.store.document import Document
 from liza.store.inbox import EntryBoard, Recording
 

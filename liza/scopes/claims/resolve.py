@@ -23,8 +23,8 @@ from liza.scopes.claims.disputes import (
 )
 from liza.scopes.claims.fields import DISPUTED, KILLED, OPEN, STATUSES, disputes_of, is_frozen, is_taken_out, status_of
 from liza.scopes.claims.states import Fields
+from liza.scopes.outcome import Outcome
 from liza.scopes.records import find_record
-from liza.scopes.scope import Outcome
 from liza.store.document import Document
 from liza.text import closest_match, did_you_mean, value_text
 

@@ -10,7 +10,8 @@ from liza.scopes.claims.fields import DISPUTED, KILLED, is_frozen, marks_of, ope
 from liza.scopes.claims.settings import Settings, settings_of
 from liza.scopes.claims.stages import closed_over_dispute, current_stage
 from liza.scopes.evaluator import Evaluator
-from liza.scopes.scope import Alarm, Entries, Gates, OpenTrip, Outcome, Scope, Sections
+from liza.scopes.outcome import Outcome
+from liza.scopes.scope import Alarm, Entries, Gates, OpenTrip, Scope, Sections
 from liza.store.board import Board
 
 

@@ -28,7 +28,7 @@ from liza.scopes.claims.fields import (
 from liza.scopes.claims.objections import SAME_BY, Objection
 from liza.scopes.claims.settings import Settings
 from liza.scopes.evaluator import Evaluator, reason_text
-from liza.scopes.scope import Event, Outcome
+from liza.scopes.outcome import Event, Outcome
 from liza.text import cut_line
 
 

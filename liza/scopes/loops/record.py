@@ -13,9 +13,9 @@ from liza.scopes.loops import evaluate, states
 from liza.scopes.loops.evaluate import LOOPS
 from liza.scopes.loops.fields import COMPLETE, OPEN, OUTCOMES, status_of
 from liza.scopes.loops.settings import Settings
+from liza.scopes.outcome import Outcome
 from liza.scopes.payload import dump, load_fields
 from liza.scopes.records import check_name
-from liza.scopes.scope import Outcome
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.inbox import EntryBoard, Recording

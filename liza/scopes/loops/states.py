@@ -25,8 +25,8 @@ from liza.scopes.loops.fields import (
     status_of,
 )
 from liza.scopes.loops.settings import Settings
+from liza.scopes.outcome import Event, Outcome
 from liza.scopes.records import list_of, mappings_of
-from liza.scopes.scope import Event, Outcome
 
 RESET_ONLY = "absolute_max"  # the rule whose trips no probe closes
 KEPT = 100  # iterations that stay on the blackboard

@@ -10,8 +10,8 @@ from liza import templates
 from liza.errors import Refused, Unreadable
 from liza.model import MAPPINGS, Problem
 from liza.scopes.change import change_known, read_usable, unknown_record
+from liza.scopes.outcome import Event, Outcome
 from liza.scopes.records import list_of, mappings_of
-from liza.scopes.scope import Event, Outcome
 from liza.scopes.slices import diagnosis, scope_files
 from liza.scopes.slices.diagnosis import Report
 from liza.scopes.slices.evaluate import SLICES

@@ -8,10 +8,10 @@ from liza.errors import Refused, Unreadable
 from liza.model import format_time
 from liza.rules.evaluate import RuleSet
 from liza.scopes.change import change_known, change_record, read_usable, unknown_record
+from liza.scopes.outcome import Event, Outcome
 from liza.scopes.payload import dump, load_fields
 from liza.scopes.records import check_name, list_of, mappings_of
 from liza.scopes.rules_file import read_rules
-from liza.scopes.scope import Event, Outcome
 from liza.scopes.slices import derived, evaluate, scope_lock, states, texts
 from liza.scopes.slices.evaluate import SLICES
 from liza.scopes.slices.fields import ACTIVE, REFUSED, open_trip, status_of, stop_reason

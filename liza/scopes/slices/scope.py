@@ -9,9 +9,10 @@ from liza.rules.evaluate import RuleSet
 from liza.scopes.change import read_usable
 from liza.scopes.evaluator import Evaluator
 from liza.scopes.gate import Gate, status_hint
+from liza.scopes.outcome import Reconciled
 from liza.scopes.records import mappings_of, named_records
 from liza.scopes.rules_file import read_rules
-from liza.scopes.scope import Alarm, Entries, OpenTrip, Reconciled, Scope, Sections
+from liza.scopes.scope import Alarm, Entries, OpenTrip, Scope, Sections
 from liza.scopes.slices import derived, evaluate, states
 from liza.scopes.slices.evaluate import SLICES
 from liza.scopes.slices.fields import ACTIVE, open_trip, status_of, stop_reason, unusable_fields

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from liza.model import MAPPINGS, Match, format_time
 from liza.rules.acknowledged import trip_id
 from liza.scopes.evaluator import Evaluator, reason_text
+from liza.scopes.outcome import Event, Outcome
 from liza.scopes.records import list_of, mappings_of
-from liza.scopes.scope import Event, Outcome
 from liza.scopes.slices import derived, rollback_bases
 from liza.scopes.slices.fields import (
     ACTIVE,

@@ -11,7 +11,7 @@ from liza.model import Snapshot, Verdict
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.schema.snapshot import take_snapshot
 from liza.scopes.engine import derived
-from liza.scopes.scope import Event
+from liza.scopes.outcome import Event
 from liza.scopes.sprint import evidence
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.origin import with_origins

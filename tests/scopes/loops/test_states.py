@@ -11,8 +11,8 @@ from liza.scopes.evaluator import Evaluator
 from liza.scopes.loops import evaluate, states
 from liza.scopes.loops.fields import CLOSED, HALF_OPEN, OPEN, iteration_count, status_of
 from liza.scopes.loops.settings import Settings
+from liza.scopes.outcome import Outcome
 from liza.scopes.rules_file import read_rules
-from liza.scopes.scope import Outcome
 
 RULES = read_rules(None, protocol="loops")
 SETTINGS = Settings(auto_probe=True)

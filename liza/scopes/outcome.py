@@ -1,0 +1,39 @@
+"""What a decision about one loop, claim or slice returns: its new record, what happened, and what leaves it."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from liza.errors import LizaError
+from liza.scopes.records import Archived
+
+
+class Event(NamedTuple):
+    """Something that happened to one scope, for the log and for notifications."""
+
+    scope: str  # loop, claim, slice
+    name: str
+    kind: str  # a word of the protocol: opened, closed, probing, completed, ...
+    text: str
+    task: str | None = None
+
+
+class Outcome(NamedTuple):
+    """The new value of a record, its events, and the entries that leave the blackboard with the change."""
+
+    record: dict[str, Any]
+    events: tuple[Event, ...] = ()
+    archived: Archived = ()
+    refused: LizaError | None = None  # raised after the change: the command is refused, and this much is done first
+    before: Mapping[str, Any] | None = None  # the record that was changed; None if there was none
+
+    def then(self, after: "Outcome") -> "Outcome":
+        """Both changes as one: `after` was made from this record."""
+        return after._replace(events=self.events + after.events, archived=self.archived + after.archived)
+
+
+class Reconciled(NamedTuple):
+    """A reconciled section (the same object where nothing changes), its events, and what leaves it, by name."""
+
+    section: Any
+    events: tuple[Event, ...] = ()
+    archived: tuple[tuple[str, Archived], ...] = ()

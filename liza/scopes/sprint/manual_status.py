@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from datetime import datetime
+from itertools import count
 from typing import Any
 
 from liza.model import Match, Snapshot, Verdict, format_time, is_trip_id, parse_time
@@ -82,4 +83,5 @@ def _trip_id(section: Any, trigger: Mapping[str, Any], own: list[Match]) -> str:
             return found
     earlier = sum(isinstance(entry, Mapping) and entry.get("result") != "OK" for entry in history)
     texts = [one_line(trigger.get(name), 500) for name in ("timestamp", "pattern", "severity", "message")]
-    return hashlib.sha256("\n".join([MANUAL, str(earlier), *texts]).encode()).hexdigest()[:12]
+    ids = (hashlib.sha256("\n".join([MANUAL, str(n), *texts]).encode()).hexdigest()[:12] for n in count(earlier))
+    return sections.unused_id(section, ids)

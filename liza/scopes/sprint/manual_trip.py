@@ -1,8 +1,11 @@
 """A trip by hand: a person saw what no rule did."""
 
 import hashlib
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
+from itertools import count
 from typing import Any
 
 from liza.errors import Refused, Unreadable
@@ -17,6 +20,7 @@ from liza.scopes.sprint.manual_status import MANUAL
 from liza.scopes.sprint.open_trip import add_message
 from liza.scopes.sprint.trip import Halted, Outdated, lost_trigger, put_into_effect, tidy
 from liza.store.board import Board
+from liza.store.document import Document
 
 
 def trip(board: Board, text: str, severity: str, now: datetime) -> tuple[dict[str, Any], bool]:
@@ -27,31 +31,41 @@ def trip(board: Board, text: str, severity: str, now: datetime) -> tuple[dict[st
     if not text.strip():
         raise Refused("a trip by hand needs a reason", hint="liza trip -m 'what is wrong'")
     tidy(board)
-    try:
-        snapshot = take_snapshot(board.read())
+    while True:
+        try:
+            snapshot = take_snapshot(board.read())
+        except Unreadable:
+            snapshot = Snapshot(b"", {}, {}, ())  # the brake works all the same; what failed is reported at the end
         section = snapshot.sections.get("circuit_breaker")
         is_open = (sections.open_trigger(section) or lost_trigger(board, section)) is not None
-    except Unreadable:
-        snapshot = Snapshot(b"", {}, {}, ())  # the brake works all the same; what cannot be done is reported at the end
-        is_open = False
-    if is_open and (was := _join(board, text, now)) is not None:
-        return was, False
+        if is_open and (was := _join(board, text, now)) is not None:
+            return was, False
+        trigger = _trigger(section, text, severity, now)
+        with suppress(Outdated):  # another trip was first, or a person has resolved this one: the halt is wanted anew
+            put_into_effect(board, Trip(trigger, (), snapshot, {}), now, partial(_unless_resolved, snapshot, trigger))
+            return trigger, True
+
+
+def _trigger(section: Any, text: str, severity: str, now: datetime) -> dict[str, Any]:
+    """The same for the same command on the same board: two of them at once are one trip."""
     at = format_time(now)
-    before = len(sections.history_of(snapshot.sections.get("circuit_breaker")))
-    trigger = {
+    earlier = count(len(sections.history_of(section)))
+    ids = (hashlib.sha256(f"{MANUAL}\n{at}\n{n}\n{text}".encode()).hexdigest()[:12] for n in earlier)
+    return {
         "timestamp": at,
         "pattern": MANUAL,
         "severity": severity,
         "report_file": REPORT_FILE,
-        "trip_id": hashlib.sha256(f"{MANUAL}\n{at}\n{before}\n{text}".encode()).hexdigest()[:12],
+        "trip_id": sections.unused_id(section, ids),
         "message": text.strip(),
     }
-    made = Trip(trigger, (), snapshot, {})
-    try:
-        put_into_effect(board, made, now, lambda document: made)
-    except Outdated:
-        return _join(board, text, now) or trigger, False  # another trip was first
-    return trigger, True
+
+
+def _unless_resolved(snapshot: Snapshot, trigger: Mapping[str, Any], document: Document) -> Trip | None:
+    """The trip to enter; none if the same command of another process was first and is resolved already."""
+    section = document.data.get("circuit_breaker")
+    is_resolved = sections.open_trigger(section) is None and sections.knows(section, str(trigger["trip_id"]))
+    return None if is_resolved else Trip(trigger, (), snapshot, {})
 
 
 def _join(board: Board, text: str, now: datetime) -> dict[str, Any] | None:

@@ -34,6 +34,13 @@ def knows(section: Any, trip_id: str | None) -> bool:
     )
 
 
+def unused_id(section: Any, ids: Iterable[str]) -> str:
+    """The first of these ids that no trip in the history has but the open one: the log knows a trip by its id, so a
+    second one of the same id would have no lines there."""
+    own = (open_trigger(section) or {}).get("trip_id")
+    return next(each for each in ids if each == own or not knows(section, each))
+
+
 def is_resolved(section: Any, trip_id: str | None) -> bool:
     """Whether this trip is resolved."""
     return trip_id is not None and any(

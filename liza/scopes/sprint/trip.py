@@ -7,6 +7,7 @@ the next check does.
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from itertools import chain, count
 from typing import Any, NamedTuple, TypeVar
 
 from liza.errors import LizaError, LockTimeout, Refused
@@ -86,13 +87,10 @@ def trip_id_of(match: Match, section: Any) -> str:
     A rule about a number has no records, and equal records (of one second, or without a time) have equal fingerprints.
     """
     rule = match.rule.name
-    found = trip_id(rule, match.new, match.threshold)
-    is_open = (sections.open_trigger(section) or {}).get("trip_id") == found
-    if match.new and (is_open or not sections.knows(section, found)):
-        return found
     history = [entry for entry in sections.history_of(section) if isinstance(entry, Mapping)]
     earlier = sum(entry.get("pattern") == rule and entry.get("resolved_at") is not None for entry in history)
-    return trip_id(rule, match.new, match.threshold, earlier)
+    numbers = chain([0] if match.new else [], count(earlier))
+    return sections.unused_id(section, (trip_id(rule, match.new, match.threshold, number) for number in numbers))
 
 
 def evidence_of(verdict: Verdict) -> dict[str, str]:
@@ -127,6 +125,10 @@ def tidy(board: Board) -> None:
 
 class Outdated(Exception):
     """The blackboard changed so that the verdict no longer holds: evaluate it again."""
+
+
+def _is_same(trip: Trip, other: Mapping[str, Any]) -> bool:
+    return bool(trip.trigger["trip_id"] == other["trip_id"])
 
 
 class _Committed(NamedTuple):
@@ -209,9 +211,8 @@ class _Effect:
         other = sections.open_trigger(section)
         if other is not None and not sections.is_entered(section, other):
             other = None  # a person wrote it, and this trip is that one, put into effect
-        is_another = other is not None and other["trip_id"] != self.trip.trigger["trip_id"]
-        entered = None if is_another else trip_now(document)
-        if entered is None:
+        entered = None if other is not None and not _is_same(self.trip, other) else trip_now(document)
+        if entered is None or (other is not None and not _is_same(entered, other)):
             # An open trip stays open until a person decides, also one whose evidence is gone by now.
             if other is not None and (error := self.name_halt({**self.trip.trigger, **other})) is not None:
                 self.failed.append(error)

@@ -6,12 +6,13 @@ import pytest
 
 from tests.scopes.sprint.cases import ASSUMPTION, RETRY, board_with, tripped
 from tests.scopes.sprint.interleaved import interleaved
-from tests.scopes.sprint.run import LATER, NOW, Board, record
+from tests.scopes.sprint.run import LATER, NOW, Board, listed, record
 
 pytestmark = pytest.mark.slow
 
 ANALYZE = ("analyze", "--now", NOW)
 RESOLVE = ("liza", "resolve", "-m", "ADR-003 created", "--by", "alice", "--now", NOW)
+TRIP = ("trip", "-m", "the sandbox is down", "--now", NOW)
 COMMIT = "before liza.store.board:Board.change"
 REMOVAL = "before liza.scopes.sprint.checkpoint:_take_away CHECKPOINT"  # seen to be liza's, and not removed yet
 # The places between a check's reading and its commit.
@@ -103,6 +104,50 @@ def test_check_during_a_manual_trip(tmp_path: Path, place: str) -> None:
     consistent(board)
     assert "retry_cluster" in board.analyze(now=LATER).out
     consistent(board)
+
+
+def test_open_trip_is_not_replaced_by_an_earlier_rule(tmp_path: Path) -> None:
+    """Two checks find the same trip; at the commit of the slower one, a rule before it in the pack matches, too."""
+    board = board_with(tmp_path, *ASSUMPTION.records)
+    (tmp_path / "more.yaml").write_text(listed(RETRY.records))
+    add = ("sed", "-i", "/^anomalies:/r more.yaml", ".liza/state.yaml")
+    board.save(board.text.replace("# behind the section", "# later"))  # the other program's change is not checked
+    ran = interleaved(board, ANALYZE, COMMIT, ("liza", *ANALYZE), add)
+    assert ran.code == 3
+    (entry,) = board.trips
+    assert entry["pattern"] == "assumption_cascade"
+    assert entry["also_matched"] == ["retry_cluster"]
+    assert len(board.logged) == 1
+    consistent(board)
+
+
+def test_open_manual_trip_is_not_replaced_by_a_rule(tmp_path: Path) -> None:
+    """The trip by hand was killed after its halt, and two checks enter it at once: nobody has resolved it."""
+    killed = board_with(tmp_path / "killed", *RETRY.records)
+    killed.run(*TRIP)
+    board = board_with(tmp_path, *RETRY.records)
+    board.checkpoint.write_bytes(killed.checkpoint.read_bytes())
+    ran = interleaved(board, ANALYZE, COMMIT, ("liza", *ANALYZE))
+    assert ran.code == 3
+    (entry,) = board.trips
+    assert entry["pattern"] == "manual"
+    assert "resolved_at" not in entry
+    consistent(board)
+    board.resolve()
+    assert [line.split(":")[0] for line in board.logged] == ["tripped", "resolved"]
+
+
+@pytest.mark.parametrize("place", [*TO_THE_COMMIT, "before liza.scopes.sprint.manual_trip:put_into_effect"])
+def test_manual_trip_resolved_during_the_same_command_is_a_new_one(tmp_path: Path, place: str) -> None:
+    """Both have the same text and time, so the slower one takes its trip for the one that is resolved by then."""
+    board = board_with(tmp_path)
+    assert interleaved(board, TRIP, place, ("liza", *TRIP), RESOLVE).code == 3
+    first, second = board.trips
+    assert first["resolution"] == "ADR-003 created"
+    assert second["trip_id"] != first["trip_id"]
+    assert "resolved_at" not in second
+    consistent(board)
+    assert len(board.logged) == 3
 
 
 def test_same_trip_found_in_different_seconds_is_one(tmp_path: Path) -> None:

@@ -264,3 +264,23 @@ def test_report_names_the_metric_and_its_value(tmp_path: Path) -> None:
     board.rules.write_text(BLOCKED)
     blocked(board, 2, 0)
     assert "| sprint.metrics.tasks_blocked | 2 | >= 2 |" in board.report.read_text()
+
+
+def test_trip_after_a_shortened_history_has_lines_of_its_own(tmp_path: Path) -> None:
+    """Its id counts the earlier trips; where one was deleted it must not be that of another, which the log has."""
+    board = board_with(tmp_path)
+    board.rules.write_text(
+        "rules:\n- {name: blocked, condition: metric(sprint.metrics.tasks_blocked) >= 1, severity: SCOPE_FLAW}\n"
+    )
+    for number in (1, 2):
+        assert board.analyze().code == 3
+        board.resolve(f"decision {number}")
+        board.edit(f"tasks_blocked: {number}", f"tasks_blocked: {number + 1}")
+    first, second = board.text.index("\n    - timestamp:"), board.text.rindex("\n    - timestamp:")
+    board.save(board.text[:first] + board.text[second:])
+    (kept,) = board.trips
+    assert kept["resolution"] == "decision 2"
+    assert board.analyze(now=LATER).code == 3
+    board.resolve("decision 3", now=LATER)
+    assert len({entry["trip_id"] for entry in board.trips}) == 2
+    assert len(board.logged) == 6

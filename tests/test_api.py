@@ -337,9 +337,10 @@ def test_loop_reads_error_from_output(tmp_path: Path) -> None:
     loop = liza.loop("coder-1", root=tmp_path)
     for number in loop:
         loop.record(output=f"attempt {number}\nTypeError: total is not a function\n", files_changed=1)
-    assert "Same error" in loop.why or "error" in loop.why
     assert loop.last is not None
-    assert loop.last.loop["error_history"][0]["signature"] == "TypeError: total is not a function"
+    assert (loop.last.status, loop.last.loop["history"][0]["rules"]) == ("OPEN", ["repeated_errors"])
+    signatures = [each["signature"] for each in loop.last.loop["error_history"]]
+    assert signatures == ["TypeError: total is not a function"] * 3
 
 
 def test_disabled_loop_breaker_warns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

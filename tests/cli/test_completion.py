@@ -154,9 +154,18 @@ def test_invalid_rules_complete_to_shipped_ones(tmp_path: Path) -> None:
     assert values(tmp_path, "liza", "rules", "explain", "retry") == ["retry_cluster"]
 
 
-@pytest.mark.parametrize("words", [["nonsense", ""], ["loop", "nonsense", ""], ["analyze", "--nonsense", "x"], ["'"]])
-def test_nonsense_line_is_no_error(tmp_path: Path, words: list[str]) -> None:
-    offered(tmp_path, "liza", *words)
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["nonsense", ""], "plain,analyze"),
+        (["loop", "nonsense", ""], "plain,list"),
+        (["analyze", "--nonsense", "x"], "dir,x"),
+        (["'"], "plain,analyze"),
+    ],
+    ids=str,
+)
+def test_unknown_words_are_passed_over(tmp_path: Path, words: list[str], expected: str) -> None:
+    assert offered(tmp_path, "liza", *words)[0] == expected
 
 
 def test_missing_board_completes_to_nothing(tmp_path: Path) -> None:

@@ -63,8 +63,8 @@ def test_bad_file_is_one_line_with_hint_and_exit_4(tmp_path: Path, spoil: Callab
 @pytest.mark.parametrize("digits", ["9" * 5_000, "0x" + "f" * 5_000])
 def test_huge_number_is_not_a_bug(tmp_path: Path, digits: str) -> None:
     new_board(tmp_path, f"tasks: {digits}\nanomalies: []\n")
-    assert liza(tmp_path, "validate").code in (1, 4)
-    assert liza(tmp_path, *ANOMALY, "what=x", f"n={digits}").code in (0, 1, 4)
+    assert liza(tmp_path, "validate").code == 1
+    assert liza(tmp_path, *ANOMALY, "what=x", f"n={digits}").code == 0
 
 
 def test_debug_shows_traceback_of_expected_error(tmp_path: Path) -> None:

@@ -118,8 +118,12 @@ def test_slightly_fast_clock_gives_no_warning() -> None:
 
 @pytest.mark.parametrize("timestamp", ["0001-01-01T00:00:00+05:00", "9999-12-31T23:59:59-05:00"])
 def test_times_at_calendar_limits_are_accepted(timestamp: str) -> None:
-    evaluate(SYSTEMIC, snapshot(blocker(timestamp)), NOW)
-    evaluate(SYSTEMIC, snapshot(sprint={"timeline": {"started": timestamp}}), NOW)
+    """In UTC they are outside the calendar, so they are no usable times: nothing is left out because of them."""
+    verdict = evaluate(SYSTEMIC, snapshot(blocker(timestamp)), NOW)
+    assert (verdict.considered, verdict.outside_window, len(verdict.warnings)) == (1, 0, 1)
+    recent = blocker("2025-01-18T12:00:00Z")
+    verdict = evaluate(SYSTEMIC, snapshot(recent, recent, sprint={"timeline": {"started": timestamp}}), NOW)
+    assert names(verdict) == ["external_service_outage"]
 
 
 @pytest.mark.parametrize("window", ["1000000d", "99999999999999999999d"])

@@ -104,7 +104,7 @@ def test_adding_a_record_keeps_every_other_byte(tmp_path: Path, name: str) -> No
     if not lines[-1].endswith(b"\n"):
         lines[-1] += b"\n"
     assert [line for line in lines if not is_anomalies(line) and line not in kept] == []
-    assert liza(tmp_path, "analyze").code in (0, 3)
+    assert liza(tmp_path, "analyze").code == 0
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -27,12 +27,13 @@ LAYERS = (
     ("model", "text", "errors"),
 )
 # Inside scopes, in the same order: the engine knows the scopes by their rows in the table, and no scope knows another.
+SIBLINGS = ("loops", "claims", "slices", "sessions")
 SCOPE_LAYERS = (
     ("validate", "inbox"),
     ("sprint",),
     ("engine",),
     ("table",),
-    ("loops", "claims", "slices"),
+    SIBLINGS,
     ("change",),
     ("scope", "evaluator", "kept_snapshot", "rules_file", "payload"),
     ("outcome", "records", "gate"),
@@ -119,7 +120,10 @@ def test_imports_inside_scopes_point_downwards() -> None:
         for module in scopes
         for name in scopes.intersection(imports(MODULES[module]))
         if (mine := module.split(".")[2]) != (other := name.split(".")[2])
-        and (depths[other] < depths[mine] or (depths[other] == depths[mine] and mine in ("loops", "claims", "slices")))
+        and (
+            depths[other] < depths[mine]
+            or (depths[other] == depths[mine] and mine in ("loops", "claims", "slices", "sessions"))
+        )
     }
     assert wrong == set()
 
@@ -170,6 +174,10 @@ OPENERS = {
     "liza.store.replace": "a descriptor from liza.store.files",
     "liza.store.versions": "a descriptor from liza.store.files",
     "liza.store.inbox": "a descriptor from liza.store.files",
+    "liza.store.spool": "a descriptor from liza.store.files",
+    "liza.store.steps": "a descriptor from liza.store.files",
+    "liza.scopes.sessions.intake": "git's own files, for the branch",
+    "liza.clients.install": "the settings of a client",
     "liza.cli.main": "/dev/null, and the traceback of a bug in the user's own folder",
     "liza.daemon.background": "/dev/null, and a pipe",
     "liza.daemon.lease": "the user's own folder, while there is no blackboard",

@@ -117,6 +117,10 @@ def _dispatch(arguments: list[str]) -> int:
 
         return gate.main()
     require_posix()
+    if arguments[:1] == ["hook"]:
+        from liza.cli import hook
+
+        return hook.main(arguments[1:])
     if not arguments and "_LIZA_COMPLETE" in os.environ:
         from liza.cli import completion
 

@@ -44,6 +44,7 @@ class Changes:
         self._observer: BaseObserver | None = None
         self._threads: list[threading.Thread] = []  # of watchdog
         self._watched: tuple[int, int] | None = None
+        self._watched_spool: tuple[int, int] | None = None
         self._listening = self._heard = 0.0  # since when, and the last event for our heartbeat
         self._beats = 0  # since then
         self._written = float("-inf")  # the last event for anything else
@@ -116,6 +117,14 @@ class Changes:
                 if not names.isdisjoint(touched):
                     changes.wake()
 
+        class SpoolHandler(FileSystemEventHandler):
+            """Wakes the daemon for each event of a client's hook; what is hidden is still being written."""
+
+            def on_any_event(self, event: Any) -> None:
+                path = os.fsdecode(event.dest_path or event.src_path)
+                if event.event_type != "deleted" and not os.path.basename(path).startswith("."):
+                    changes.wake()
+
         # Not what readers do; and not the first half of a rename, the name that is gone: behind each one watchdog holds
         # all events back until it has seen the second, often for half a second, and we look at every name anyway.
         asked = (
@@ -132,6 +141,9 @@ class Changes:
         try:
             # Of a link watchdog would watch the link.
             observer.schedule(Handler(), os.path.realpath(self.paths.folder))
+            self._watched_spool = _folder(self.paths.spool)
+            if self._watched_spool is not None:
+                observer.schedule(SpoolHandler(), self.paths.spool)
             for emitter in observer.emitters:
                 setattr(emitter, "get_event_mask_from_filter", lambda: asked)  # noqa: B010 - no method to mypy
             observer.start()
@@ -169,7 +181,7 @@ class Changes:
         self._sleep(seconds)
         if self._observer is None:
             self.start()  # the folder may be there by now, or it is time to try again
-        elif _folder(self.paths.folder) != self._watched:
+        elif (_folder(self.paths.folder), _folder(self.paths.spool)) != (self._watched, self._watched_spool):
             self.stop()  # the folder is another one, or gone: listen to the new one
             self._again = 0.0
             self.start()

@@ -24,6 +24,7 @@ from liza.rules.silences import read_silences
 from liza.schema.snapshot import take_snapshot
 from liza.scopes import inbox
 from liza.scopes.rules_file import overrun, rules_in_force
+from liza.scopes.sessions.monitor import monitor_of, sync_halts
 from liza.scopes.sprint import degraded
 from liza.scopes.sprint.evaluate import Check
 from liza.scopes.sprint.trip import Halted, Outdated
@@ -59,6 +60,8 @@ class Checker:
         self._decisions = Decisions(self.board, notifier, observe=observe)
         self._last_check = LastCheck(REFRESH)
         self._pipeline: Pipeline | None = None
+        self._sessions = monitor_of(paths)
+        self._stepped: set[str] = set()  # sessions with steps that were not evaluated yet
         self._open: scopes.Open = {}  # trips of narrower scopes
         self._unvalidated = False  # whether the records are valid: looked at when there is time
 
@@ -69,6 +72,8 @@ class Checker:
     def update(self, now: datetime) -> None:
         """Check if anything has changed or is due."""
         self._check_if_due(now)
+        if self._update_sessions(now):
+            self._check_if_due(now)
         self._decisions.log(now)
 
     def update_conditions(self, now: datetime) -> None:
@@ -196,6 +201,7 @@ class Checker:
         self._conditions.look_again()
         self._decisions.report(before, self.found, now)
         self._update_scopes(pipeline.rules, document, now)
+        self._restore_session_halts(document)
         self._enter_waiting(now)
         self._schedule_aging(document, pipeline.rules, now)
 
@@ -239,6 +245,45 @@ class Checker:
         for each in events.of_scopes(self._open, now_open):
             self._notifier.report(*each)
         self._open = now_open
+
+    def _update_sessions(self, now: datetime) -> bool:
+        """Enter what clients' hooks reported, and stop or warn the sessions that are stuck.
+
+        True if everyone's breaker is to be evaluated now, because a rule of it reads the steps.
+        """
+        if self._observe or self.document is None or self._pipeline is None:
+            return False
+        rules = self._pipeline.rules
+        try:
+            taken = self._sessions.take()
+            self._stepped |= taken.sessions
+            look = self._sessions.act(self.board, self.document, rules, self._stepped, now, waits=False)
+        except LizaError as error:
+            self._notifier.failed("sessions", error, now)
+            self._retry(error, now)
+            return False
+        self._stepped = set()
+        self._notifier.works("sessions")
+        self._notifier.set_active("spool", causes.of_inbox(taken.problems))
+        for event in look.events:
+            if event.kind == "warned":
+                self._notifier.report(EventKind.CHECKED, event.text)
+        if look.late or taken.waiting:
+            self.schedule.look_in(self._interval if look.late else 0.0, now)
+        if taken.sessions and "steps" not in rules.streams:
+            self.reload = True  # the first step of this blackboard brings the rules about everyone's steps into force
+        is_shared = bool(taken.sessions)
+        if is_shared:
+            self.schedule.look_in(0.0, now)
+        return is_shared
+
+    def _restore_session_halts(self, document: Document) -> None:
+        """STOPPED means halted: a session's halt file that is missing is made again."""
+        if self._observe or not document.data.get("sessions"):
+            return
+        with suppress(OSError, LizaError):  # the next check tries again
+            for name in sync_halts(self.paths, document.data["sessions"]):
+                self._notifier.report(EventKind.ALARM, f"the halt file of session {name} was missing; it was restored")
 
     def _enter_waiting(self, now: datetime) -> None:
         """Records that wait in the inbox are entered after what is known was acted on; the next check sees them."""

@@ -191,7 +191,7 @@ def _case(document: Document, index: int, given: Mapping[str, Any]) -> Case:
 
 
 def _events(given: Mapping[str, Any], start: datetime) -> Iterator[Event]:
-    for stream in ("anomalies", "log"):
+    for stream in ("anomalies", "log", "steps"):
         for index, record in enumerate(given.get(stream) or ()):
             at = _at(record["at"], start)
             yield Event(at, RECORD, stream, _record(record, at, stream), key=index)
@@ -226,6 +226,8 @@ def _at(value: Any, start: datetime) -> datetime:
 def _record(given: Mapping[str, Any], at: datetime, stream: str) -> dict[str, Any]:
     """A record as an agent would have written it; details may be given beside the other fields."""
     fields = {name: value for name, value in given.items() if name != "at"}
+    if stream == "steps":
+        return _step(fields, format_time(at))
     if stream == "log":
         return {"timestamp": format_time(at), "agent": "agent", **fields}
     details = {name: fields.pop(name) for name in list(fields) if name not in _OF_RECORD}
@@ -234,3 +236,20 @@ def _record(given: Mapping[str, Any], at: datetime, stream: str) -> dict[str, An
         own = record.get("details")
         record["details"] = {**(own if isinstance(own, dict) else {}), **details}
     return record
+
+
+def _step(given: Mapping[str, Any], time: str) -> dict[str, Any]:
+    """A step as the daemon would have made it of a client's event."""
+    from liza.clients.event import Call, Event, Kind, Outcome
+    from liza.scopes.sessions.steps import steps_of
+
+    outcome = str(given.get("outcome") or "ok")
+    call = Call(
+        id=None,
+        tool=str(given.get("tool") or "Bash"),
+        input=given.get("input"),
+        result=str(given.get("result") or ""),
+        outcome=Outcome(outcome) if outcome in list(Outcome) else Outcome.UNKNOWN,
+    )
+    event = Event("claude", "PostToolUse", Kind.AFTER, str(given.get("session") or "session-1"), calls=(call,))
+    return next(steps_of(event, time))

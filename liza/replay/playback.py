@@ -18,6 +18,7 @@ from liza.rules.evidence import merge_evidence
 from liza.rules.fields import Context
 from liza.rules.silences import read_silences
 from liza.scopes.engine import derived
+from liza.scopes.sessions.window import step_records
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.trip import evidence_of, trip_id_of
 
@@ -87,7 +88,7 @@ class _Playback:
         self.memo: dict[Any, Any] = {}
         self.records = {
             name: [(i, e.fields, e.key) for i, e in enumerate(events) if e.kind == RECORD and e.stream == name]
-            for name in ("anomalies", "log")
+            for name in ("anomalies", "log", "steps")
         }
         self.sets = [(i, event.fields) for i, event in enumerate(events) if event.kind == SET]
         written = [board.get("silences"), *(fields.get("silences") for _, fields in self.sets)]
@@ -117,7 +118,10 @@ class _Playback:
         before = {name: self._seen(found, index) for name, found in self.records.items()}
         current["anomalies"] = [*(current.get("anomalies") or ()), *before["anomalies"]]
         current["circuit_breaker"] = self.breaker
-        return Snapshot(b"", {}, current, (), before["log"], derived(current, self.rules, {}))
+        streams = derived(current, self.rules, {})
+        if self.records["steps"]:
+            streams = {**streams, "steps": step_records(before["steps"])}
+        return Snapshot(b"", {}, current, (), before["log"], streams)
 
     def _seen(self, found: Sequence[tuple[int, Any, int | str]], index: int) -> list[Any]:
         """The records written by then, in the order of the file."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from liza.errors import Unreadable
 
-DEFAULT_SECONDS = 3.0  # for the own rules of a blackboard, together
+DEFAULT_SECONDS = 1.0  # for the own rules of a blackboard, together
 _PAUSE = 0.5  # seconds without own rules, after which the time starts over
 
 

@@ -27,7 +27,7 @@ from liza.rules.syntax_tree import (
 )
 from liza.text import did_you_mean
 
-STREAMS = ("anomalies", "rounds", "attempts", "iterations", "tasks", "agents", "discovered", "log")
+STREAMS = ("anomalies", "rounds", "attempts", "iterations", "tasks", "agents", "discovered", "log", "steps")
 AGGREGATES = ("count", "streak", "share", "metric")
 ARGUMENTS = ("same", "similar", "per", "distinct", "within", "exists", "age")
 COMPARISONS = (">=", "<=", "!=", "=~", ">", "<", "=")

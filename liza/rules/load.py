@@ -17,7 +17,7 @@ from liza.schema.walker import walk
 from liza.text import closest_match, did_you_mean, value_text
 
 # What stops less than the sprint is for the protocol of that scope.
-PROTOCOLS = {"FREEZE": "disputes", "STOP": "attempts", "OPEN": "loops"}
+PROTOCOLS = {"FREEZE": "disputes", "STOP": "attempts", "OPEN": "loops", "WARN": "sessions"}
 
 
 class Source(NamedTuple):
@@ -68,7 +68,9 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
         elif rule is not None and condition is not None:
             # An alarm that was given another action is a pattern like any other.
             is_alarm = rule.name in ours and rule.action == "ALERT"
-            home = homes.get(rule.name) or PROTOCOLS.get(rule.action)
+            home = homes.get(rule.name) or _protocol_of(rule, condition)
+            if home == "sessions" and rule.action == "CHECKPOINT":
+                home = None  # the same error in many sessions halts everyone
             chosen = alarms if is_alarm else compiled if home is None else scoped.setdefault(home, [])
             chosen.append(Compiled(rule, condition))
     if problems:
@@ -90,6 +92,12 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
         settings_of_protocols,
         frozenset(name for name, entry in everything.items() if _is_own(entry, shipped.get(name))),
     )
+
+
+def _protocol_of(rule: Rule, condition: Condition) -> str | None:
+    """Whose trips an own rule causes; None if it halts the sprint. STOP over steps is for sessions, else slices."""
+    stops_session = rule.action == "STOP" and "steps" in condition.streams
+    return "sessions" if stops_session else PROTOCOLS.get(rule.action)
 
 
 def _keep_fixed(files: "Sequence[_File]", mine: "_File") -> None:

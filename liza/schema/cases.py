@@ -87,6 +87,7 @@ CASE = Table(
         "board": Table({"anomalies": kinds.sequence}),
         "anomalies": Each(_EVENT),
         "log": Each(_EVENT),
+        "steps": Each(_EVENT),
         "set": Each(Table({"at": _at}, required=("at",), check=_change)),
         "resolves": Each(
             Table({"at": _at, "text": kinds.anything, "by": kinds.anything}, required=("at",), closed=True)

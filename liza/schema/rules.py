@@ -74,7 +74,7 @@ FILE_LIMITS = {
     "values": Limit(500_000, 500_000, 10**9),
     "records": Limit(20_000, 20_000, 10**9),
     "text": Limit(2_000_000, 2_000_000, 10**9),
-    "own_rules_seconds": Limit(3, 0, 600, fractions=True),
+    "own_rules_seconds": Limit(1, 0, 600, fractions=True),
 }
 
 ROUNDS = Limit(3, 2, 100)  # of one objection without a state change
@@ -166,7 +166,7 @@ RULE = Table(
         "condition": kinds.text,
         "summary": kinds.text,
         "severity": OneOf(tuple(SEVERITIES)),
-        "action": OneOf(("CHECKPOINT", "FREEZE", "STOP", "OPEN", "ALERT")),
+        "action": OneOf(("CHECKPOINT", "FREEZE", "STOP", "OPEN", "WARN", "ALERT")),
         "mode": OneOf(("act", "observe")),
         "rearm": OneOf(("fresh", "any_new")),
         "window": window,

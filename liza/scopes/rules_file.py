@@ -16,7 +16,7 @@ from liza.store.versions import read_stable
 
 _LARGEST = 100_000  # bytes: the rules are compiled before anything is evaluated, which takes a second for so many
 _MOST_SECONDS = 10.0
-PACKS = ("systemic", "alarms", "loops", "disputes", "attempts")
+PACKS = ("systemic", "alarms", "loops", "disputes", "attempts", "sessions")
 
 
 def read_rules(
@@ -51,16 +51,26 @@ def read_rules(
         ) from None
 
 
+def without_steps(rules: RuleSet) -> RuleSet:
+    """Without the shipped rules about everyone's steps: no session was ever seen on this blackboard."""
+    kept = [each for each in rules.rules if each.rule.name in rules.own or "steps" not in each.condition.streams]
+    return rules._replace(rules=tuple(kept))
+
+
 def rules_in_force(own: str) -> tuple[RuleSet, Unreadable | None]:
     """The rules of a blackboard; where its rules.yaml cannot be used, the shipped ones, and what is wrong with it.
 
     A broken file must not disable the breaker: the shipped rules are evaluated and halt, and the caller reports
     DEGRADED.
     """
+    broken: Unreadable | None = None
     try:
-        return with_budget(read_rules(own)), None
+        rules = read_rules(own)
     except Unreadable as error:
-        return with_budget(read_rules(None)), error
+        rules, broken = read_rules(None), error
+    if not os.path.isdir(os.path.join(os.path.dirname(own), "steps")):
+        rules = without_steps(rules)
+    return with_budget(rules), broken
 
 
 def with_budget(rules: RuleSet) -> RuleSet:

@@ -39,7 +39,14 @@ def _slices() -> "Scope[Any]":
     return SCOPE
 
 
+def _sessions() -> "Scope[Any]":
+    from liza.scopes.sessions.scope import SCOPE
+
+    return SCOPE
+
+
 ROWS = (
+    Row("sessions", "steps", {"session": "this session is stopped"}, (), _sessions),
     Row("loops", "iterations", {"loop": "this loop is open"}, ("iteration",), _loops),
     Row(
         "claims", "rounds", {"claim": "this claim is frozen", "stage": "this stage is blocked"}, ("claim", "round"),

@@ -51,6 +51,21 @@ class Paths(NamedTuple):
         return os.path.join(self.folder, "inbox")
 
     @property
+    def spool(self) -> str:
+        """Events of clients' hooks that the daemon has not read yet, one file each."""
+        return os.path.join(self.folder, "spool")
+
+    @property
+    def steps(self) -> str:
+        """The steps of each session."""
+        return os.path.join(self.folder, "steps")
+
+    @property
+    def stopped(self) -> str:
+        """A halt file for each session that is stopped or warned; the folder exists only while there is one."""
+        return os.path.join(self.folder, "stopped")
+
+    @property
     def runs(self) -> str:
         return os.path.join(self.folder, "runs")
 

@@ -47,7 +47,7 @@ def test_notify_problems_are_listed_in_json(project: Path) -> None:
 
 def test_broken_notify_does_not_stop_evaluation(project: Path) -> None:
     assert liza(project, "analyze").code == 0
-    assert "6 rules in force" in liza(project, "rules", "check").out
+    assert "7 rules in force" in liza(project, "rules", "check").out
 
 
 def test_valid_notify_has_no_problems(project: Path) -> None:

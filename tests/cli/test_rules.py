@@ -212,24 +212,24 @@ def test_good_file_is_ok_and_its_changes_are_listed(tmp_path: Path) -> None:
     result = liza(tmp_path, "rules", "check", "good.yaml")
     assert (result.code, result.err) == (0, "")
     first, *rest = result.out.splitlines()
-    assert first == "good.yaml: ok, 6 rules in force, 1 disabled"
+    assert first == "good.yaml: ok, 7 rules in force, 1 disabled"
     assert [line[0] for line in rest] == ["!", "!", "!"]
     answer = envelope(liza(tmp_path, "rules", "check", "good.yaml", "--json"), "rules check", "ok")
-    assert (answer["rules"], answer["disabled"], len(answer["changes"]), answer["problems"]) == (6, 1, 3, [])
+    assert (answer["rules"], answer["disabled"], len(answer["changes"]), answer["problems"]) == (7, 1, 3, [])
 
 
 def test_file_without_rules_is_ok(tmp_path: Path) -> None:
     for text in ("", "# nothing yet\n", "---\n", "rules:\n", "rules: []\n"):
         (tmp_path / "rules.yaml").write_text(text)
         result = liza(tmp_path, "rules", "check", "rules.yaml")
-        assert (result.code, result.out) == (0, "rules.yaml: ok, 6 rules in force\n"), text
+        assert (result.code, result.out) == (0, "rules.yaml: ok, 7 rules in force\n"), text
 
 
 def test_board_without_own_rules_has_shipped_ones(tmp_path: Path) -> None:
     new_board(tmp_path)
     result = liza(tmp_path, "rules", "check")
     assert result.code == 0
-    assert result.out == "there is no .liza/rules.yaml, so the shipped rules: ok, 6 rules in force\n"
+    assert result.out == "there is no .liza/rules.yaml, so the shipped rules: ok, 7 rules in force\n"
 
 
 UNREADABLE = {

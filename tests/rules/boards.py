@@ -9,12 +9,12 @@ from liza.model import Match, Progress, Snapshot, Verdict
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.load import Source, load
 from liza.schema.snapshot import take_snapshot
-from liza.scopes.rules_file import read_rules
+from liza.scopes.rules_file import read_rules, without_steps
 from liza.store.document import parse
 
 NOW = datetime(2025, 1, 18, 18, 0, tzinfo=UTC)
 STARTED = "2025-01-18T09:00:00Z"
-SYSTEMIC = read_rules(None)
+SYSTEMIC = without_steps(read_rules(None))
 
 Fields = dict[str, Any]
 

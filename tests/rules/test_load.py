@@ -14,7 +14,7 @@ from liza.rules.load import load
 from liza.scopes.rules_file import read_rules
 from tests.rules.boards import NOW, SYSTEMIC, anomaly, names, progress, rule, snapshot, source
 
-PACK = [each.rule.name for each in SYSTEMIC.rules]
+PACK = [each.rule.name for each in read_rules(None).rules]
 
 
 class Own:
@@ -47,7 +47,7 @@ def threshold(ruleset: RuleSet, name: str) -> float:
 
 def test_missing_file_means_shipped_rules(tmp_path: Path) -> None:
     ruleset = read_rules(str(tmp_path / "rules.yaml"))
-    assert [each.rule for each in ruleset.rules] == [each.rule for each in SYSTEMIC.rules]
+    assert [each.rule for each in ruleset.rules] == [each.rule for each in read_rules(None).rules]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_missing_file_means_shipped_rules(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_empty_file_changes_nothing(own: Own, text: bytes) -> None:
     ruleset = own(text)
-    assert [each.rule for each in ruleset.rules] == [each.rule for each in SYSTEMIC.rules]
+    assert [each.rule for each in ruleset.rules] == [each.rule for each in read_rules(None).rules]
     assert (ruleset.window, ruleset.exact, ruleset.changes, ruleset.disabled) == ("current_sprint", False, (), ())
 
 

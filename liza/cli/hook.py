@@ -1,0 +1,129 @@
+"""`liza hook CLIENT KIND`: the answer to a client's event while somebody is halted, stopped or warned.
+
+Only `hook.sh` calls this, with the event on standard input. Whatever goes wrong while agents are halted is a refusal;
+while nobody is, the call goes on, with the reason on standard error.
+"""
+
+import json
+import os
+import sys
+import time
+from typing import NamedTuple
+
+from liza.clients import Client, load_client
+from liza.clients.event import CONTINUE, Action, Answer, Event, InvalidEvent, Kind, blocked, split_header
+from liza.halt import halt_reason, printable
+from liza.store.session_halt import STOP, SessionHalt, read_session_halt, remove_session_halt
+
+LARGEST = 16 << 20  # bytes of an event that are read
+LIMIT = "LIZA_HOOK_LIMIT"  # seconds after which the client takes its hook for dead and lets the call through
+DAY = 86_400.0
+MARGIN = 60.0  # seconds before that at which a hook that waits refuses instead
+POLL = 0.25
+
+
+class Hold(NamedTuple):
+    """Why a session may not continue."""
+
+    why: str
+    hint: str
+
+    @property
+    def text(self) -> str:
+        return f"liza: {self.why}\n  hint: {self.hint}"
+
+
+def main(arguments: list[str]) -> int:
+    """Print the answer, and return the exit code that the client acts on."""
+    try:
+        given = _answer(*arguments[:2])
+    except KeyboardInterrupt:
+        given = blocked("liza: interrupted while agents are halted")
+    except BaseException as error:  # noqa: BLE001 - a hook that fails must let nothing through while agents are halted
+        text = f"liza: the hook itself failed: {type(error).__name__}: {error}\n  hint: run: liza doctor"
+        given = blocked(text) if halt_reason() is not None else Answer(err=text)
+    _print(given)
+    return given.code
+
+
+def _answer(client_name: str, kind: str) -> Answer:
+    board = os.environ["LIZA_ROOT"]
+    client = load_client(client_name)
+    if client is None:
+        raise ValueError(f"unknown client {client_name!r}")
+    event = client.read_event(_payload())
+    names = [name for name in (event.session, event.parent) if name]
+    hold = _hold(board, names)
+    if hold is None:
+        return _warning(board, client, event)
+    policy = _policy(board)
+    if policy == "wait" and event.kind in (Kind.BEFORE, Kind.AFTER):
+        hold = _wait(board, names, hold)
+        if hold is None:
+            return CONTINUE
+    action = Action.END if policy == "end" else Action.BLOCK
+    return client.answer(event.name, action, hold.text)
+
+
+def _payload() -> dict[str, object]:
+    raw = sys.stdin.buffer.read(LARGEST + 1)
+    payload = json.loads(split_header(raw)[2]) if len(raw) <= LARGEST else None
+    if not isinstance(payload, dict):
+        raise InvalidEvent(f"an event of {len(raw)} bytes or more" if payload is None else "not a JSON object")
+    return payload
+
+
+def _hold(board: str, names: list[str]) -> Hold | None:
+    """What holds a session back: everyone's halt, or its own, or that of the session that started it."""
+    halted = halt_reason(board)
+    if halted is not None:
+        return Hold(*halted)
+    for name in names:
+        halt = _session_halt(board, name)
+        if halt is not None and halt.action == STOP:
+            why = f"this session is stopped: {halt.pattern or 'by hand'}{f', {halt.reason}' if halt.reason else ''}"
+            return Hold(why, f"wait; a human decides, and runs: liza session resume {name} -m WHY")
+    return None
+
+
+def _session_halt(board: str, name: str) -> SessionHalt | None:
+    from liza.text import file_name
+
+    return read_session_halt(os.path.join(board, "stopped"), file_name(name))
+
+
+def _warning(board: str, client: Client, event: Event) -> Answer:
+    """The warning of this session, which is given once."""
+    from liza.text import file_name
+
+    halt = _session_halt(board, event.session) if client.can_warn(event.name) else None
+    if halt is None:
+        return CONTINUE
+    remove_session_halt(os.path.join(board, "stopped"), file_name(event.session))
+    return client.answer(event.name, Action.WARN, f"liza: {halt.reason}")
+
+
+def _wait(board: str, names: list[str], hold: Hold) -> Hold | None:
+    """Hold the call until a human has decided; the reason again where the client would give up on the hook first."""
+    until = time.monotonic() + float(os.environ.get(LIMIT) or DAY) - MARGIN
+    print(printable(hold.why), file=sys.stderr, flush=True)
+    while time.monotonic() < until:
+        time.sleep(POLL)
+        found = _hold(board, names)
+        if found is None:
+            return None
+        hold = found
+    return hold
+
+
+def _policy(board: str) -> str:
+    """`on_halt` of the blackboard: wait, block or end."""
+    return "wait"
+
+
+def _print(given: Answer) -> None:
+    for stream, text in ((1, given.out), (2, given.err)):
+        try:  # noqa: SIM105 - whether anyone reads it must not change the answer
+            os.write(stream, text.encode(errors="replace"))
+        except OSError:
+            pass

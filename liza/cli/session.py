@@ -1,0 +1,84 @@
+"""`liza session stop` and `liza session resume`."""
+
+import click
+
+from liza.cli import envelope
+from liza.cli.group import Family, common, root_of
+from liza.cli.options import moment, person, plain_words
+from liza.clients.caller import alarm_without_terminal, require_person
+from liza.scopes.sessions.monitor import Monitor
+from liza.scopes.sessions.record import resume_by_hand, stop_by_hand
+from liza.store.board import Board
+from liza.text import printable
+
+
+@click.group("session", cls=Family)
+@common
+def command() -> None:
+    """Stop one session of an agent, or let it continue.
+
+    \b
+    Examples:
+      liza session stop coder-1 -m "it works on the wrong branch"
+      liza session resume coder-1 -m "branch changed"
+    """
+
+
+@command.command("stop")
+@click.argument("name", metavar="SESSION")
+@click.option("-m", "--message", metavar="WHY", required=True, help="Why it is stopped; the agent is told it.")
+@click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
+@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common
+@click.pass_context
+def stop_command(ctx: click.Context, name: str, message: str, by: str | None, now: str | None, as_json: bool) -> int:
+    """Stop SESSION, and the sessions that it started.
+
+    SESSION is its id, the first characters of it, or its name. Its next call is held or refused. Exit code 3.
+
+    \b
+    Examples:
+      liza session stop c98c850d -m "it works on the wrong branch"
+    """
+    board = Board.find(root_of(ctx))
+    monitor = _monitor(board)
+    session = stop_by_hand(board, monitor, name, plain_words(message, "-m"), person(by), moment(now))
+    if as_json:
+        envelope.write("session stop", "open", session=session, session_status="STOPPED")
+    else:
+        click.echo(f"stopped: session {printable(session)}; its next call waits until: liza session resume")
+    return 3
+
+
+@command.command("resume")
+@click.argument("name", metavar="SESSION")
+@click.option("-m", "--message", metavar="WHY", required=True, help="What was decided.")
+@click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
+@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common
+@click.pass_context
+def resume_command(ctx: click.Context, name: str, message: str, by: str | None, now: str | None, as_json: bool) -> int:
+    """Let a stopped SESSION continue. What it did before no longer counts.
+
+    \b
+    Examples:
+      liza session resume c98c850d -m "the fixture was wrong"
+    """
+    board = Board.find(root_of(ctx))
+    require_person(board.paths, "liza session resume")
+    at = moment(now)
+    session = resume_by_hand(board, _monitor(board), name, plain_words(message, "-m"), person(by), at)
+    alarm_without_terminal(board.paths, f"liza session resume {session}", person(by), at)
+    if as_json:
+        envelope.write("session resume", "ok", session=session, session_status="ACTIVE")
+    else:
+        click.echo(f"session {printable(session)} may continue")
+    return 0
+
+
+def _monitor(board: Board) -> Monitor:
+    monitor = Monitor(board.paths)
+    monitor.windows.refresh()
+    return monitor

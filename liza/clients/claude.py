@@ -1,0 +1,120 @@
+"""Claude Code: its hook events, and the answers that it understands.
+
+A call that failed fires PostToolUseFailure and never PostToolUse. One that was refused (an edit whose text was not
+found, a permission) fires only PostToolBatch, which has every call of a turn without saying how each ended: a call
+that the batch is the first to mention was refused.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from liza.clients.event import (
+    CONTINUE,
+    Action,
+    Answer,
+    Call,
+    Event,
+    Kind,
+    Outcome,
+    blocked,
+    required,
+    seconds_of,
+    text_field,
+    with_context,
+)
+
+NAME = "claude"
+_KINDS = {
+    "PreToolUse": Kind.BEFORE,
+    "PostToolUse": Kind.AFTER,
+    "PostToolUseFailure": Kind.AFTER,
+    "PostToolBatch": Kind.AFTER,
+    "UserPromptSubmit": Kind.PROMPT,
+    "SessionStart": Kind.START,
+    "SubagentStart": Kind.START,
+    "SessionEnd": Kind.END,
+    "SubagentStop": Kind.END,
+    "Stop": Kind.TURN,
+}
+
+
+def read_event(payload: Mapping[str, Any]) -> Event:
+    """The event that a payload is; `InvalidEvent` where it lacks what every event has."""
+    name = required(payload, "hook_event_name")
+    session, agent = required(payload, "session_id"), text_field(payload, "agent_id")
+    return Event(
+        client=NAME,
+        name=name,
+        kind=_KINDS.get(name, Kind.NOTE),
+        session=agent or session,
+        parent=session if agent else None,
+        cwd=text_field(payload, "cwd"),
+        calls=_calls(name, payload),
+        model=text_field(payload, "model"),
+        transcript=text_field(payload, "agent_transcript_path" if agent else "transcript_path"),
+    )
+
+
+def _calls(name: str, payload: Mapping[str, Any]) -> tuple[Call, ...]:
+    if name == "PostToolBatch":
+        listed = payload.get("tool_calls")
+        calls = [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
+        return tuple(_call(each, result_text(each.get("tool_response")), Outcome.REFUSED) for each in calls)
+    if name == "PostToolUse":
+        return (_call(payload, result_text(payload.get("tool_response")), Outcome.OK),)
+    if name == "PostToolUseFailure":
+        return (_call(payload, result_text(payload.get("error")), Outcome.FAILED),)
+    return (_call(payload, None, Outcome.UNKNOWN),) if name == "PreToolUse" else ()
+
+
+def _call(payload: Mapping[str, Any], result: str | None, outcome: Outcome) -> Call:
+    return Call(
+        id=text_field(payload, "tool_use_id"),
+        tool=required(payload, "tool_name"),
+        input=payload.get("tool_input"),
+        result=result,
+        outcome=outcome,
+        seconds=seconds_of(payload.get("duration_ms")),
+    )
+
+
+def result_text(response: Any) -> str:
+    """What the model sees of a result: a tool gives text, the streams of a command, or fields of its own."""
+    if isinstance(response, str):
+        return response
+    if isinstance(response, Mapping) and isinstance(response.get("stdout"), str):
+        return "\n".join(
+            part for part in (response["stdout"], response.get("stderr")) if isinstance(part, str) and part
+        )
+    import json
+
+    return json.dumps(response, ensure_ascii=False, default=str, sort_keys=True)
+
+
+# --- answering --------------------------------------------------------------------------------------------------------
+
+_TAKES_CONTEXT = (
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PostToolBatch",
+    "UserPromptSubmit",
+    "SessionStart",
+)
+_BLOCKS = ("PreToolUse", "UserPromptSubmit")
+
+
+def answer(name: str, action: Action, text: str) -> Answer:
+    """What to print for an event. Only PostToolBatch ends a turn; a call that was made is not refused any more."""
+    if action is Action.WARN and name in _TAKES_CONTEXT:
+        return with_context(name, text)
+    if action is Action.END and name == "PostToolBatch":
+        import json
+
+        return Answer(json.dumps({"continue": False, "stopReason": text}) + "\n")
+    return blocked(text) if action in (Action.BLOCK, Action.END) and name in _BLOCKS else CONTINUE
+
+
+def can_warn(name: str) -> bool:
+    """Whether a warning in the answer to this event reaches the model."""
+    return name in _TAKES_CONTEXT

@@ -1,0 +1,75 @@
+"""Codex: its hook events, and the answers that it understands.
+
+PostToolUse fires for a failing call, too, and has the output without the exit code, so the outcome is unknown until the
+session's rollout file gives it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from liza.clients.claude import result_text
+from liza.clients.event import (
+    CONTINUE,
+    Action,
+    Answer,
+    Call,
+    Event,
+    Kind,
+    blocked,
+    required,
+    text_field,
+    with_context,
+)
+
+NAME = "codex"
+_KINDS = {
+    "PreToolUse": Kind.BEFORE,
+    "PostToolUse": Kind.AFTER,
+    "UserPromptSubmit": Kind.PROMPT,
+    "SessionStart": Kind.START,
+    "SubagentStart": Kind.START,
+    "SessionEnd": Kind.END,
+    "SubagentStop": Kind.END,
+    "Stop": Kind.TURN,
+}
+
+
+def read_event(payload: Mapping[str, Any]) -> Event:
+    """The event that a payload is; `InvalidEvent` where it lacks what every event has."""
+    name = required(payload, "hook_event_name")
+    session, agent = required(payload, "session_id"), text_field(payload, "agent_id")
+    return Event(
+        client=NAME,
+        name=name,
+        kind=_KINDS.get(name, Kind.NOTE),
+        session=agent or session,
+        parent=session if agent else None,
+        cwd=text_field(payload, "cwd"),
+        calls=_calls(name, payload),
+        model=text_field(payload, "model"),
+        transcript=text_field(payload, "agent_transcript_path" if agent else "transcript_path"),
+    )
+
+
+def _calls(name: str, payload: Mapping[str, Any]) -> tuple[Call, ...]:
+    if name not in ("PreToolUse", "PostToolUse"):
+        return ()
+    result = result_text(payload.get("tool_response")) if name == "PostToolUse" else None
+    tool = required(payload, "tool_name")
+    return (Call(text_field(payload, "tool_use_id"), tool, payload.get("tool_input"), result),)
+
+
+_TAKES_CONTEXT = ("PreToolUse", "PostToolUse")
+_BLOCKS = ("PreToolUse", "UserPromptSubmit")
+
+
+def answer(name: str, action: Action, text: str) -> Answer:
+    """What to print for an event. Codex has no answer that ends a turn: each further call is refused."""
+    if action is Action.WARN and name in _TAKES_CONTEXT:
+        return with_context(name, text)
+    return blocked(text) if action in (Action.BLOCK, Action.END) and name in _BLOCKS else CONTINUE
+
+
+def can_warn(name: str) -> bool:
+    """Whether a warning in the answer to this event reaches the model."""
+    return name in _TAKES_CONTEXT

@@ -1,0 +1,118 @@
+"""What a client reports through its hook, in liza's words. Each client's own module translates into these."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+
+class Kind(StrEnum):
+    """What an event is about."""
+
+    BEFORE = "before"  # a call is about to be made
+    AFTER = "after"  # calls were made
+    PROMPT = "prompt"  # a person or a program gives the session something to do
+    START = "start"  # of a session
+    END = "end"
+    TURN = "turn"  # the model has finished its answer
+    NOTE = "note"  # anything else
+
+
+class Outcome(StrEnum):
+    """How a call ended."""
+
+    OK = "ok"
+    FAILED = "failed"
+    REFUSED = "refused"  # the client did not make it: the edit did not apply, a permission was missing
+    UNKNOWN = "unknown"
+
+
+class Call(NamedTuple):
+    """One tool call. Before it was made there is no result."""
+
+    id: str | None
+    tool: str
+    input: Any
+    result: str | None = None
+    outcome: Outcome = Outcome.UNKNOWN
+    seconds: float | None = None
+
+
+class Event(NamedTuple):
+    """One event of one session."""
+
+    client: str
+    name: str  # as the client calls the event
+    kind: Kind
+    session: str
+    parent: str | None = None  # the session that started this one as its subagent
+    cwd: str | None = None
+    calls: tuple[Call, ...] = ()
+    model: str | None = None
+    transcript: str | None = None
+
+
+class InvalidEvent(ValueError):
+    """A payload that does not have what every event of this client has; the message says what is missing."""
+
+
+_HEADER = b"liza 1\n"
+
+
+def split_header(raw: bytes) -> tuple[bytes, bytes, bytes]:
+    """What the hook adds from its environment, the agent's name and its task, and the client's own JSON."""
+    if not raw.startswith(_HEADER):
+        return b"", b"", raw
+    agent, task, payload = raw[len(_HEADER) :].split(b"\n", 2)
+    return agent, task, payload
+
+
+def text_field(payload: Mapping[str, Any], name: str) -> str | None:
+    """A field that is a non-empty string; None where it is absent or anything else."""
+    value = payload.get(name)
+    return value if isinstance(value, str) and value else None
+
+
+def required(payload: Mapping[str, Any], name: str) -> str:
+    """A field without which an event says nothing."""
+    value = text_field(payload, name)
+    if value is None:
+        raise InvalidEvent(f"{name}: expected a non-empty string")
+    return value
+
+
+def seconds_of(milliseconds: Any) -> float | None:
+    """A duration that the client gives in milliseconds."""
+    is_number = isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool)
+    return milliseconds / 1000 if is_number and 0 <= milliseconds < 1e12 else None
+
+
+class Action(StrEnum):
+    """What a client is to be answered."""
+
+    CONTINUE = "continue"
+    WARN = "warn"  # continue, with a text for the model
+    BLOCK = "block"  # refuse this call or prompt
+    END = "end"  # end the turn; where the client cannot do that at this event, refuse
+
+
+class Answer(NamedTuple):
+    """What the hook prints, and its exit code. Clients block on 2 and on nothing else."""
+
+    out: str = ""
+    err: str = ""
+    code: int = 0
+
+
+CONTINUE = Answer()
+
+
+def blocked(text: str) -> Answer:
+    """The answer that every client takes for a refusal."""
+    return Answer(err=f"{text}\n", code=2)
+
+
+def with_context(event: str, text: str) -> Answer:
+    """The answer that puts a text before the model, as Claude Code and Codex read it."""
+    import json
+
+    return Answer(json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}) + "\n")

@@ -1,0 +1,227 @@
+"""Putting liza's hook into the settings of a client, and taking it out again.
+
+The hook itself is one script in the user's data folder; a settings file only names it, so that the line in it is the
+same for every version of liza, and stays trusted. Everything else in a settings file stays as it is, to the byte.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from liza import templates
+from liza.clients.json_edit import add_entries, remove_entries
+from liza.errors import Refused
+
+TIMEOUT = 86_400  # seconds: every client lets the call through when its hook takes longer
+SCRIPT = "hook.sh"
+PROGRAM = "program"  # beside the script: where liza is, for clients that reset PATH
+_EMPTY = "{\n}\n"  # a file that was made for the hook
+_MARK = f"/liza/{SCRIPT}"
+
+
+class Settings(NamedTuple):
+    """Where a client's hooks are set, and under which events."""
+
+    user: str  # below the home folder
+    local: str  # below the project: a file that is not committed
+    shared: str | None  # below the project: a file that is committed; None if the client has no such pair
+    events: Mapping[str, str]  # each event with what it is to the hook
+    notes: tuple[str, ...] = ()  # what a person still has to do
+
+
+CLIENTS = {
+    "claude": Settings(
+        user=".claude/settings.json",
+        local=".claude/settings.local.json",
+        shared=".claude/settings.json",
+        events={
+            "PreToolUse": "before",
+            "UserPromptSubmit": "prompt",
+            "PostToolUse": "after",
+            "PostToolUseFailure": "after",
+            "PostToolBatch": "after",
+            "SessionStart": "start",
+            "SessionEnd": "note",
+            "SubagentStart": "note",
+            "SubagentStop": "note",
+            "Stop": "note",
+        },
+    ),
+    "codex": Settings(
+        user=".codex/hooks.json",
+        local=".codex/hooks.json",
+        shared=None,
+        events={
+            "PreToolUse": "before",
+            "UserPromptSubmit": "prompt",
+            "PostToolUse": "after",
+            "SessionStart": "start",
+            "SessionEnd": "note",
+            "SubagentStart": "note",
+            "SubagentStop": "note",
+            "Stop": "note",
+        },
+        notes=("Codex runs no hook before you have trusted it: start codex, and review it with /hooks",),
+    ),
+}
+
+
+class Edit(NamedTuple):
+    """A settings file before and after; None where it does not exist."""
+
+    file: str
+    before: str | None
+    after: str | None
+
+    @property
+    def changes(self) -> bool:
+        return self.before != self.after
+
+
+# --- the script -------------------------------------------------------------------------------------------------------
+
+
+def data_folder() -> str:
+    """The folder of the hook script: the same that the script itself looks into."""
+    home = os.path.expanduser("~")
+    return os.path.join(os.environ.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share"), "liza")
+
+
+def script_path() -> str:
+    return os.path.join(data_folder(), SCRIPT)
+
+
+def write_script() -> str:
+    """Put the script of this version in place, and note where this liza is. Returns the script's path."""
+    folder = data_folder()
+    os.makedirs(folder, exist_ok=True)
+    for name, text in ((SCRIPT, templates.read_template(SCRIPT)), (PROGRAM, f"{program_path()}\n")):
+        _replace(os.path.join(folder, name), text)
+    return script_path()
+
+
+def program_path() -> str:
+    """The liza that is running, as hooks are to start it."""
+    beside = os.path.join(os.path.dirname(sys.executable), "liza")
+    return beside if os.access(beside, os.X_OK) else os.path.abspath(sys.argv[0])
+
+
+# --- the settings -----------------------------------------------------------------------------------------------------
+
+
+def settings_file(client: str, where: str, project: str) -> str:
+    """The settings file for `user`, `local` or `project`."""
+    settings = CLIENTS[client]
+    if where == "user":
+        return os.path.join(os.path.expanduser("~"), settings.user)
+    if where == "project" and settings.shared is not None:
+        return os.path.join(project, settings.shared)
+    return os.path.join(project, settings.local)
+
+
+def plan_install(client: str, where: str, project: str) -> Edit:
+    """The settings with our hook at every event; those that are there already stay."""
+    file = settings_file(client, where, project)
+    before = _read(file)
+    text = before if before is not None and before.strip() else _EMPTY
+    events = CLIENTS[client].events
+    for event, kind in events.items():
+        entry = _entry(client, kind, shared=where == "project")
+        if entry not in _ours(text, event, file):
+            text = remove_entries(text, ("hooks", event), is_ours, file)
+            text = add_entries(text, ("hooks", event), [entry], file)
+    return Edit(file, before, text)
+
+
+def plan_uninstall(client: str, where: str, project: str) -> Edit:
+    """The settings without our hook; a file that holds nothing else is removed."""
+    file = settings_file(client, where, project)
+    before = _read(file)
+    if before is None:
+        return Edit(file, None, None)
+    text = before
+    for event in reversed(list(CLIENTS[client].events)):
+        text = remove_entries(text, ("hooks", event), is_ours, file)
+    return Edit(file, before, None if text != before and text == _EMPTY else text)
+
+
+def apply(edit: Edit) -> None:
+    """Write what was planned."""
+    if not edit.changes:
+        return
+    if edit.after is None:
+        os.unlink(edit.file)
+        return
+    try:
+        os.makedirs(os.path.dirname(edit.file), exist_ok=True)
+        _replace(edit.file, edit.after)
+    except OSError as error:
+        hint = f"make {edit.file} writable"
+        raise Refused(f"the settings could not be written: {error.strerror}", hint=hint, file=edit.file) from None
+
+
+def is_installed(client: str, where: str, project: str) -> bool:
+    """Whether our hook is at every event."""
+    file = settings_file(client, where, project)
+    text = _read(file)
+    return text is not None and all(_ours(text, event, file) for event in CLIENTS[client].events)
+
+
+def is_ours(entry: Any) -> bool:
+    """Whether an entry of a settings file is liza's: it runs the script."""
+    hooks = entry.get("hooks") if isinstance(entry, dict) else None
+    commands = [each.get("command") for each in hooks if isinstance(each, dict)] if isinstance(hooks, list) else []
+    return len(commands) == 1 and isinstance(commands[0], str) and _MARK in commands[0]
+
+
+def _entry(client: str, kind: str, *, shared: bool) -> dict[str, Any]:
+    hook = {"type": "command", "command": hook_command(client, kind, shared=shared), "timeout": TIMEOUT}
+    return {"matcher": "*", "hooks": [hook]} if client == "claude" else {"hooks": [hook]}
+
+
+def hook_command(client: str, kind: str, *, shared: bool) -> str:
+    """The line in the settings. In a file that is committed it has no path of this machine."""
+    from shlex import quote
+
+    script = f'"${{XDG_DATA_HOME:-$HOME/.local/share}}{_MARK}"' if shared else quote(script_path())
+    # Without the script nothing can be known about a halt: a broken installation stops the agent, visibly.
+    missing = "echo 'liza: its hook is missing; to fix: liza install' >&2; exit 2"
+    return f"[ -r {script} ] || {{ {missing}; }}; exec sh {script} {client} {kind}"
+
+
+def _ours(text: str, event: str, file: str) -> list[Any]:
+    try:
+        hooks = json.loads(text).get("hooks")
+    except (ValueError, AttributeError) as error:
+        hint = f"correct it by hand, then run this again: {file}"
+        raise Refused(f"not valid JSON: {error}", hint=hint, file=file) from None
+    entries = hooks.get(event) if isinstance(hooks, dict) else None
+    return [each for each in entries if is_ours(each)] if isinstance(entries, list) else []
+
+
+def _read(file: str) -> str | None:
+    try:
+        with open(file, encoding="utf-8", newline="") as stream:
+            return stream.read()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refused(f"the settings cannot be read: {error}", hint="make them readable", file=file) from None
+
+
+def _replace(file: str, text: str) -> None:
+    """Write a file whole or not at all, with the mode that it had; a link stays one."""
+    file = os.path.realpath(file)
+    draft = f"{file}.liza-{os.getpid()}"
+    mode = os.stat(file).st_mode & 0o777 if os.path.exists(file) else 0o644
+    try:
+        with open(draft, "x", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+            os.fchmod(stream.fileno(), mode)
+            os.fsync(stream.fileno())
+        os.rename(draft, file)
+    finally:
+        if os.path.exists(draft):
+            os.unlink(draft)

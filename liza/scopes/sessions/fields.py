@@ -1,0 +1,32 @@
+"""The records of sessions in `state.yaml`: only of those that were ever stopped."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from liza.model import MAPPINGS
+from liza.scopes.records import Section, unusable_lists
+
+ACTIVE, STOPPED = STATUSES = ("ACTIVE", "STOPPED")
+LISTS = ("history",)
+
+Session = dict[str, Any]
+
+
+def unusable_fields(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Each field that cannot be used, and what is expected."""
+    return unusable_lists(record, LISTS)
+
+
+SESSIONS = Section("session", "sessions", "liza sessions", "the session counts as STOPPED", unusable_fields)
+
+
+def status_of(record: Mapping[str, Any]) -> str:
+    """ACTIVE or STOPPED; a status that is not known counts as STOPPED, which is safe."""
+    status = record.get("status")
+    return ACTIVE if status is None or str(status).strip().upper() == ACTIVE else STOPPED
+
+
+def open_trip(record: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The trip that stopped a session, unless it is over."""
+    trip = record.get("current_trip")
+    return trip if isinstance(trip, MAPPINGS) else None

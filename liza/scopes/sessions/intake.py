@@ -1,0 +1,111 @@
+"""From the spool to the steps: what hooks have put into `.liza/spool/` becomes lines of `.liza/steps/`.
+
+Each event is entered exactly once: its steps carry its name, and it is taken away after they are written. A process
+that is killed in between leaves both, and the next one finds the name at the end of the session's file.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from liza.clients import load_client
+from liza.clients.event import Event, InvalidEvent, Kind, split_header
+from liza.model import Problem, format_time
+from liza.scopes.sessions.steps import steps_of
+from liza.scopes.sessions.window import Window
+from liza.store import spool, steps
+from liza.store.paths import Paths
+from liza.store.spool import Spooled
+from liza.text import person_name
+
+_NOTED = {Kind.START: "start", Kind.END: "end"}  # events without a call that are kept
+
+
+class Taken(NamedTuple):
+    """What came of the spool."""
+
+    sessions: frozenset[str] = frozenset()  # that have new steps
+    events: int = 0
+    waiting: int = 0  # events that were left for the next time
+    problems: tuple[Problem, ...] = ()  # what is there and cannot be read; it stays there
+
+
+def take_spool(paths: Paths, windows: Mapping[str, Window]) -> Taken:
+    """Enter the events that wait. One that cannot be read stays, is reported, and holds up no other.
+
+    `windows` are the sessions as their files have them now.
+    """
+    listing = spool.list_spool(paths)
+    if not listing.total and not listing.odd:
+        return Taken()
+    lines: dict[str, list[dict[str, Any]]] = {}
+    names: list[str] = []
+    problems = [_problem(paths, name, "not the name of an event") for name in listing.odd]
+    for spooled in listing.events:
+        try:
+            for line in _lines_of(paths, spooled):
+                lines.setdefault(str(line["session"]), []).append({**line, "event": spooled.name})
+            names.append(spooled.name)
+        except FileNotFoundError:
+            continue  # another process was faster
+        except (OSError, ValueError, RecursionError) as error:
+            problems.append(_problem(paths, spooled.name, f"{type(error).__name__}: {error}"))
+    entered: set[str] = set()
+    for session, found in lines.items():
+        known = windows[session].events if session in windows else ()
+        new = [line for line in found if line["event"] not in known]
+        if new:
+            steps.append_lines(paths, session, new)
+            entered.add(session)
+    spool.remove_events(paths, names)
+    return Taken(frozenset(entered), len(names), listing.total - len(listing.events), tuple(problems))
+
+
+def _problem(paths: Paths, name: str, why: str) -> Problem:
+    file = os.path.join(paths.spool, name)
+    return Problem(f"this event cannot be read: {why}", file, hint=f"look at it, and delete it: {file}")
+
+
+def _lines_of(paths: Paths, spooled: Spooled) -> Iterator[dict[str, Any]]:
+    """The lines of the session's file that an event makes."""
+    agent, task, payload = split_header(spool.read_event(paths, spooled))
+    client = load_client(spooled.client)
+    if client is None:
+        raise InvalidEvent(f"unknown client {spooled.client!r}")
+    time = format_time(datetime.fromtimestamp(spooled.ns / 1e9, UTC))
+    if spooled.size > spool.LARGEST:
+        raise InvalidEvent(f"it has {spooled.size:,} bytes, at most {spool.LARGEST:,} are read")
+    event = client.read_event(json.loads(payload))
+    who = {"name": _name(agent), "task": _name(task) or branch_of(event.cwd)}
+    for line in (*steps_of(event, time), *_note_of(event, time)):
+        yield {**line, **{key: value for key, value in who.items() if value}}
+
+
+def _name(raw: bytes) -> str:
+    return person_name(raw.decode(errors="replace"))[:100]
+
+
+def _note_of(event: Event, time: str) -> Iterator[Mapping[str, Any]]:
+    """A line for the start and the end of a session."""
+    if event.kind in _NOTED:
+        note = {"time": time, "session": event.session, "client": event.client, "note": _NOTED[event.kind]}
+        more = {"parent": event.parent, "cwd": event.cwd, "model": event.model, "transcript": event.transcript}
+        yield {**note, **{key: value for key, value in more.items() if value is not None}}
+
+
+def branch_of(folder: str | None) -> str | None:
+    """The branch of the work tree that a session works in; git is not started for it."""
+    if folder is None or not os.path.isabs(folder):
+        return None
+    try:
+        git = os.path.join(folder, ".git")
+        if os.path.isfile(git):
+            with open(git, encoding="utf-8") as file:
+                git = file.read(4096).removeprefix("gitdir:").strip()
+        with open(os.path.join(git, "HEAD"), encoding="utf-8") as file:
+            head = file.read(4096).strip()
+    except (OSError, UnicodeDecodeError, ValueError):
+        return None
+    return person_name(head.removeprefix("ref: refs/heads/"))[:100] if head.startswith("ref: refs/heads/") else None

@@ -1,0 +1,192 @@
+"""The sessions of a blackboard, looked at whenever something happened: intake, evaluation, and what follows.
+
+The order is that of every trip: the halt file of the session first, which waits for no lock; then the record in
+`state.yaml`; then the log. What could not be written is written by the next look, because the halt file says what of.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from functools import cache
+from typing import Any, NamedTuple
+
+from liza.errors import LizaError, LockTimeout
+from liza.model import MAPPINGS, Match, Problem, Record, format_time
+from liza.rules.evaluate import RuleSet
+from liza.scopes.change import change_record
+from liza.scopes.evaluator import Evaluator
+from liza.scopes.outcome import Event, Outcome
+from liza.scopes.records import find_record, named_records
+from liza.scopes.sessions import states
+from liza.scopes.sessions.fields import SESSIONS, STOPPED, open_trip, status_of
+from liza.scopes.sessions.intake import Taken, take_spool
+from liza.scopes.sessions.window import Window
+from liza.scopes.sessions.windows import Windows
+from liza.store import steps
+from liza.store.board import Board
+from liza.store.document import Document
+from liza.store.paths import Paths
+from liza.store.session_halt import (
+    STOP,
+    WARN,
+    SessionHalt,
+    list_session_halts,
+    remove_session_halt,
+    write_session_halt,
+)
+from liza.text import file_name
+
+
+class Look(NamedTuple):
+    """What one look at the sessions came to."""
+
+    events: tuple[Event, ...] = ()
+    problems: tuple[Problem, ...] = ()  # of the spool
+    waiting: int = 0  # events that are still in the spool
+    late: bool = False  # a stop is not on the blackboard yet: its lock was held, or it could not be written
+
+
+class Monitor:
+    """The sessions of one blackboard. A cache of their files and no more: a new one finds the same."""
+
+    def __init__(self, paths: Paths) -> None:
+        self.paths = paths
+        self.windows = Windows(paths)
+        self._is_read = False
+
+    @property
+    def sessions(self) -> Mapping[str, Window]:
+        return self.windows.sessions
+
+    def take(self) -> Taken:
+        """Enter what waits in the spool."""
+        if not self._is_read:
+            self.windows.refresh()
+            self._is_read = True
+        taken = take_spool(self.paths, self.sessions)
+        return taken._replace(sessions=self.windows.refresh()) if taken.events else taken
+
+    def records(self, section: Any) -> tuple[Record, ...]:
+        """The stream `steps` for the rules about all sessions: what still counts of each."""
+        self.windows.refresh()
+        found: list[Record] = []
+        for name, window in self.sessions.items():
+            found += window.records(_since(section, name))
+        return tuple(found)
+
+    def act(
+        self, board: Board, document: Document, rules: RuleSet, changed: Iterable[str], now: datetime, *, waits: bool
+    ) -> Look:
+        """Stop or warn the sessions for which a rule matches, and bring halt files and records together."""
+        section = document.data.get(SESSIONS.name)
+        events: list[Event] = []
+        late = False
+        for name in sorted(set(changed) & self.sessions.keys()):
+            for match in self._matches(name, section, rules, now):
+                if match.rule.action == "STOP":
+                    self._stop(name, match, section, now)
+                elif match.rule.action == "WARN":
+                    events += self._warn(name, match, now)
+        for halt in list_session_halts(self.paths.stopped):
+            if halt.action == STOP and not _is_entered(section, halt):
+                try:
+                    events += self._enter(board, halt, now, waits=waits)
+                except LizaError as error:
+                    late = True
+                    if not isinstance(error, LockTimeout):
+                        raise
+        return Look(tuple(events), late=late)
+
+    def _matches(self, name: str, section: Any, rules: RuleSet, now: datetime) -> list[Match]:
+        record = _record(section, name)
+        if record is not None and status_of(record) == STOPPED:
+            return []
+        evaluator = Evaluator(rules.of_scope(rules.scoped.get("sessions", ())), None, "steps", "STOP", now)
+        found = evaluator.verdict(self.sessions[name].records(_since(section, name))).observed
+        return [match for match in found if match.rule.mode == "act"]
+
+    def _stop(self, name: str, match: Match, section: Any, now: datetime) -> None:
+        """Halt a session: its halt file. It is entered on the blackboard afterwards."""
+        trip = states.trip_id_of(name, match, _record(section, name))
+        halt = SessionHalt(name, STOP, states.trip_reason(match), match.rule.name, trip, format_time(now))
+        write_session_halt(self.paths.stopped, file_name(name), halt)
+
+    def _warn(self, name: str, match: Match, now: datetime) -> Iterator[Event]:
+        """Have the next answer to the client say what repeats, once for each cause."""
+        window, reason = self.sessions[name], states.trip_reason(match)
+        cause = f"{match.rule.name} {match.key}"
+        if cause in window.warned:
+            return
+        window.warned.add(cause)
+        steps.append_lines(
+            self.paths, name, [{"session": name, "time": format_time(now), "note": "warned", "cause": cause}]
+        )
+        halt = SessionHalt(name, WARN, reason, match.rule.name, time=format_time(now))
+        write_session_halt(self.paths.stopped, file_name(name), halt)
+        label = states.label_of(name, window.about)
+        yield Event("session", name, "warned", f"session {label} is warned: {reason}", window.about.get("task"))
+
+    def _enter(self, board: Board, halt: SessionHalt, now: datetime, *, waits: bool) -> tuple[Event, ...]:
+        """Enter a stop on the blackboard, once, from its halt file."""
+        about = self.sessions[halt.session].about if halt.session in self.sessions else {}
+
+        def change(document: Document, record: Mapping[str, Any] | None) -> Outcome:
+            known = {**about, **(record or {})}
+            return states.stop_session(halt.session, known, [halt.pattern or "by hand"], halt.reason, halt.trip, now)
+
+        return change_record(board, SESSIONS, halt.session, change, now).events
+
+
+@cache
+def monitor_of(paths: Paths) -> Monitor:
+    """The monitor of a blackboard: one for each, because it has read the files already."""
+    return Monitor(paths)
+
+
+def sync_halts(paths: Paths, section: Any) -> list[str]:
+    """Make the halt files those of the sessions that are STOPPED on the blackboard; returns what was restored."""
+    restored: list[str] = []
+    there = {halt.session: halt for halt in list_session_halts(paths.stopped) if halt.action == STOP}
+    for _, name, record in named_records(section, SESSIONS.scope):
+        if not isinstance(record, MAPPINGS) or not name:
+            continue
+        trip = open_trip(record) or {}
+        if status_of(record) == STOPPED and name not in there:
+            rules = trip.get("rules")
+            pattern = str(rules[0]) if isinstance(rules, list | tuple) and rules else "by hand"
+            halt = SessionHalt(name, STOP, str(trip.get("reason") or ""), pattern, str(trip.get("trip_id") or ""))
+            write_session_halt(paths.stopped, file_name(name), halt._replace(time=str(trip.get("stopped") or "")))
+            restored.append(name)
+        elif status_of(record) != STOPPED and name in there and _was_resumed(record, there[name]):
+            remove_session_halt(paths.stopped, file_name(name))
+    return restored
+
+
+def _was_resumed(record: Mapping[str, Any], halt: SessionHalt) -> bool:
+    """Whether the trip of a halt file is in the session's history: a person has decided on it."""
+    history = record.get("history")
+    runs = history if isinstance(history, list | tuple) else ()
+    return any(isinstance(run, MAPPINGS) and run.get("trip_id") == halt.trip for run in runs)
+
+
+def _is_entered(section: Any, halt: SessionHalt) -> bool:
+    """Whether a stop is on the blackboard, open or decided on."""
+    record = _record(section, halt.session)
+    if record is None:
+        return False
+    return (open_trip(record) or {}).get("trip_id") == halt.trip or _was_resumed(record, halt)
+
+
+def _record(section: Any, name: str) -> Mapping[str, Any] | None:
+    found = find_record(section, name, SESSIONS.scope)
+    return found[1] if found is not None else None
+
+
+def _since(section: Any, name: str) -> str:
+    """Steps before a person let the session continue no longer count."""
+    return str((_record(section, name) or {}).get("resumed") or "")
+
+
+def halt_path(paths: Paths, name: str) -> str:
+    """The halt file of a session."""
+    return os.path.join(paths.stopped, file_name(name))

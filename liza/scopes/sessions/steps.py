@@ -1,0 +1,92 @@
+"""Steps: what a session did, one entry a tool call, made of the events that its client's hook reported."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from liza.clients.event import Call, Event, Kind, Outcome
+from liza.clients.secrets import mask
+from liza.scopes.sessions.identity import call_identity, result_identity
+
+LONGEST = 4096  # bytes of input and result that are kept; their identities are of the whole
+_READ = 1 << 20  # characters of a result in which errors are looked for
+
+# Tools that change files; a successful one is progress. Clients name them so, and rules.yaml can add others.
+EDITS = frozenset(
+    {"Edit", "MultiEdit", "Write", "NotebookEdit", "apply_patch", "write_file", "replace", "edit", "write"}
+)
+# Tools that only wait for something that runs elsewhere.
+WAITS = frozenset({"BashOutput", "TaskOutput", "wait", "write_stdin", "KillShell"})
+
+
+def steps_of(event: Event, time: str) -> Iterator[dict[str, Any]]:
+    """The steps that an event reports; none for one that reports no call, or one that is only about to be made."""
+    if event.kind is Kind.AFTER:
+        for call in event.calls:
+            yield _step(event, call, time)
+
+
+def _step(event: Event, call: Call, time: str) -> dict[str, Any]:
+    given = call.input if isinstance(call.input, str) else json.dumps(call.input, ensure_ascii=False, default=str)
+    result = call.result or ""
+    error = _error(call, result)
+    outcome = Outcome.FAILED if call.outcome is Outcome.UNKNOWN and error is not None else call.outcome
+    step = {
+        "time": time,
+        "session": event.session,
+        "parent": event.parent,
+        "client": event.client,
+        "id": call.id,
+        "tool": call.tool,
+        "input": kept_text(given),
+        "outcome": str(outcome),
+        "error": error,
+        "result": kept_text(result),
+        "call": call_identity(call.tool, call.input),
+        "answer": result_identity(result),
+        "edits": (call.tool in EDITS and outcome is not Outcome.FAILED and outcome is not Outcome.REFUSED) or None,
+        "waits": call.tool in WAITS or None,
+        "seconds": call.seconds,
+        "cwd": event.cwd,
+        "model": event.model,
+    }
+    return {key: value for key, value in step.items() if value is not None}
+
+
+def _error(call: Call, result: str) -> str | None:
+    """The error that a failed call shows, or one whose outcome the client does not give."""
+    if call.outcome is Outcome.OK or not result:
+        return None
+    from liza.toolerrors.errors import errors_of
+
+    head = result if len(result) <= _READ else f"{result[: _READ // 2]}\n{result[-_READ // 2 :]}"
+    found = errors_of(head)
+    if found:
+        return mask(found[0].signature)
+    return mask(_first_line(head)) if call.outcome is not Outcome.UNKNOWN else None
+
+
+def _first_line(text: str) -> str:
+    """The first line that says something; the client's own line with the exit code says the least."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    shown = [line for line in lines if not line.startswith("Exit code ")]
+    return (shown or lines or [""])[0][:500]
+
+
+def kept_text(text: str) -> str:
+    """A text without secrets, cut in its middle."""
+    if len(text) > _READ:
+        text = f"{text[: _READ // 2]}\n{text[-_READ // 2 :]}"
+    masked = mask(text)
+    if len(masked.encode(errors="replace")) <= LONGEST:
+        return masked
+    half = LONGEST // 4  # of characters, which have up to four bytes
+    while len((masked[: half * 2] + masked[-half * 2 :]).encode(errors="replace")) <= LONGEST - 16 and half < LONGEST:
+        half += LONGEST // 16
+    half -= LONGEST // 16
+    return f"{masked[: half * 2]} […] {masked[-half * 2 :]}"
+
+
+def is_step(value: Mapping[str, Any]) -> bool:
+    """Whether a line of a session's file is a step, and no note about the session."""
+    return isinstance(value.get("call"), str) and isinstance(value.get("tool"), str)

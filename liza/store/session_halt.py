@@ -1,0 +1,79 @@
+"""The halt files of single sessions: `.liza/stopped/SESSION`.
+
+The folder exists only while a session is stopped or is to be warned, so that a hook, which cannot read who is calling,
+has one question to ask. A file says in plain lines what a person wants to know; a session is stopped by its name, or by
+that of the session that started it. The hot path imports this: standard library only.
+"""
+
+import os
+from typing import NamedTuple
+
+from liza.store import files
+
+STOP, WARN = "stop", "warn"
+_LONGEST = 4096
+_FIELDS = ("session", "action", "trip", "pattern", "reason")
+
+
+class SessionHalt(NamedTuple):
+    """What a halt file says."""
+
+    session: str
+    action: str  # stop or warn; a file that does not say is a stop
+    reason: str
+    pattern: str = ""
+    trip: str = ""
+    time: str = ""
+
+
+def write_session_halt(folder: str, name: str, halt: SessionHalt) -> None:
+    """Stop or warn a session. `name` is its name as a file; a stop is never replaced by a warning."""
+    if halt.action == WARN and (there := read_session_halt(folder, name)) is not None and there.action == STOP:
+        return
+    lines = [halt.time, *(f"{field}: {' '.join(str(getattr(halt, field)).split())}" for field in _FIELDS)]
+    raw = "\n".join(line for line in lines if not line.endswith(": ")).encode("utf-8", "replace")[:_LONGEST] + b"\n"
+    for last in (False, True):
+        try:
+            files.make_folder(folder)
+            files.write_atomically(os.path.join(folder, name), raw, durable=halt.action == STOP)
+            return
+        except FileNotFoundError:  # the folder was removed in between, because it had become empty
+            if last:
+                raise
+
+
+def read_session_halt(folder: str, name: str) -> SessionHalt | None:
+    """The halt file of a session; None if there is none. One that cannot be read is a stop."""
+    try:
+        lines = files.read(os.path.join(folder, name), _LONGEST).decode(errors="replace").splitlines()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return SessionHalt(name, STOP, f"its halt file cannot be read: {error.strerror}")
+    said = dict(line.split(": ", 1) for line in lines[1:] if ": " in line)
+    return SessionHalt(
+        session=said.get("session", name),
+        action=WARN if said.get("action") == WARN else STOP,
+        reason=said.get("reason", ""),
+        pattern=said.get("pattern", ""),
+        trip=said.get("trip", ""),
+        time=lines[0] if lines else "",
+    )
+
+
+def list_session_halts(folder: str) -> list[SessionHalt]:
+    """All that are there; none where no session is stopped or warned."""
+    try:
+        names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
+    except OSError:
+        return []
+    return [halt for name in names if (halt := read_session_halt(folder, name)) is not None]
+
+
+def remove_session_halt(folder: str, name: str) -> None:
+    """End a stop, or a warning that was given; the last one takes the folder with it."""
+    try:
+        files.remove(os.path.join(folder, name))
+        os.rmdir(folder)
+    except OSError:  # not there, or others are stopped
+        pass

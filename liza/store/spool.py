@@ -1,0 +1,80 @@
+"""What clients' hooks have put into `.liza/spool/`, until the daemon has made steps of it.
+
+The hook is a shell script that never looks into an event: it writes it whole under a hidden name, and renames it to
+`CLIENT-KIND-RANDOM`. The order is that of the files' times. Agents can write here, so a name, a size and a content may
+be anything.
+"""
+
+import os
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from liza.store import files
+from liza.store.paths import Paths
+
+LARGEST = 16 << 20  # bytes of one event that are read; of a larger one only the head
+HEAD = 1 << 16
+MOST = 2_000  # events that are taken at once
+
+_NAME = re.compile(r"([a-z]{1,20})-([a-z]{1,20})-[A-Za-z0-9]{6,40}")
+
+
+class Spooled(NamedTuple):
+    """One event that waits."""
+
+    name: str
+    client: str
+    kind: str
+    ns: int  # when it was written
+    size: int
+
+
+class Listing(NamedTuple):
+    """The oldest events that wait, how many there are in all, and what is there and can be none."""
+
+    events: tuple[Spooled, ...] = ()
+    total: int = 0
+    odd: tuple[str, ...] = ()
+
+
+def list_spool(paths: Paths) -> Listing:
+    """The spool without a look into its files; empty where there is none."""
+    try:
+        folder = _opened(paths)
+    except FileNotFoundError:
+        return Listing()
+    found: list[Spooled] = []
+    odd: list[str] = []
+    with folder:
+        for name in os.listdir(folder.fd):
+            if name.startswith("."):
+                continue  # a hook is writing it
+            match = _NAME.fullmatch(name)
+            try:
+                status = os.stat(name, dir_fd=folder.fd, follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            if match is None:
+                odd.append(name)
+            else:
+                found.append(Spooled(name, match[1], match[2], status.st_mtime_ns, status.st_size))
+    found.sort(key=lambda each: (each.ns, each.name))
+    return Listing(tuple(found[:MOST]), len(found), tuple(sorted(odd)))
+
+
+def read_event(paths: Paths, event: Spooled) -> bytes:
+    """The bytes of an event, or the first of them where it is too large; OSError where it cannot be read."""
+    with _opened(paths) as folder, open(folder.open(event.name), "rb") as file:
+        return file.read(LARGEST if event.size <= LARGEST else HEAD)
+
+
+def remove_events(paths: Paths, names: Iterable[str]) -> None:
+    """Take events away that were entered."""
+    with _opened(paths) as folder:
+        for name in names:
+            folder.remove(name)
+
+
+def _opened(paths: Paths) -> files.Folder:
+    return files.Folder(paths.spool, listed=True)

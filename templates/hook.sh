@@ -1,0 +1,98 @@
+#!/bin/sh
+# liza's hook for coding agents: sh hook.sh CLIENT KIND, with the client's event as JSON on standard input.
+#
+# KIND says what the event is to liza: `before` a tool or model call, `prompt`, `after` calls were made, `start` of a
+# session, or `note`. The event is never parsed here, and liza is started only while somebody is halted, stopped or
+# warned, because an agent runs this twice for every call. Where liza cannot be started, this script decides: a halt
+# blocks with exit code 2, the only one that clients block on; without a halt the call goes on.
+umask 077
+client=$1 kind=$2
+
+# --- the blackboard: LIZA_ROOT, else the nearest .liza upward, or that of the main work tree of git -------------------
+board=
+if [ -n "$LIZA_ROOT" ]; then
+  board=${LIZA_ROOT%/}
+  case $board in .liza | */.liza) ;; *) board=$board/.liza ;; esac
+  if [ ! -d "$board" ]; then
+    echo "liza: stopped, because LIZA_ROOT is $LIZA_ROOT, where there is no .liza/" >&2
+    echo "  hint: unset LIZA_ROOT, or run there: liza init" >&2
+    exit 2
+  fi
+else
+  folder=$PWD
+  while [ -n "$folder" ]; do
+    if [ -f "$folder/.git" ] && read -r line < "$folder/.git"; then
+      main=${line#gitdir: }
+      case $main in
+        */.git/worktrees/*)
+          main=${main%/.git/worktrees/*}
+          if [ -d "$main/.liza" ]; then
+            board=$main/.liza
+            break
+          fi ;;
+      esac
+    fi
+    if [ -d "$folder/.liza" ]; then
+      board=$folder/.liza
+      break
+    fi
+    folder=${folder%/*}
+  done
+  [ -n "$board" ] || exit 0
+fi
+
+# --- keep the event for the daemon, whole or not at all; a failure must not stop the agent ----------------------------
+event=
+case $kind in
+  before | prompt) ;;
+  *)
+    spool=$board/spool
+    if [ ! -L "$spool" ] && { [ -d "$spool" ] || mkdir "$spool" 2> /dev/null || [ -d "$spool" ]; } &&
+      draft=$(mktemp "$spool/.XXXXXXXXXXXX") &&
+      { printf 'liza 1\n%s\n%s\n' "${LIZA_AGENT%%
+*}" "${LIZA_TASK%%
+*}" && cat; } > "$draft"; then
+      exec < "$draft" # for liza, below; the daemon may be faster and take the file away
+      mv "$draft" "$spool/$client-$kind-${draft##*/.}" || echo "liza: this step was not recorded ($spool)" >&2
+    else
+      [ -z "$draft" ] || rm -f "$draft"
+      echo "liza: this step was not recorded, because $spool cannot be written; see: liza doctor" >&2
+    fi ;;
+esac
+
+# --- may work go on? ---------------------------------------------------------------------------------------------------
+halt=$board/CHECKPOINT
+if [ ! -e "$halt" ] && [ ! -L "$halt" ]; then
+  halt=
+  [ -d "$board/stopped" ] || [ "$kind" = start ] || exit 0
+fi
+
+# The program that `liza install` found; clients may reset PATH.
+home=${XDG_DATA_HOME:-$HOME/.local/share}/liza
+liza=
+[ ! -r "$home/program" ] || read -r liza < "$home/program"
+[ -x "$liza" ] || liza=$(command -v liza) || liza=
+
+if [ -n "$liza" ]; then
+  LIZA_ROOT=$board exec "$liza" hook "$client" "$kind"
+fi
+if [ -n "$halt" ]; then
+  line=
+  read -r line < "$halt" 2> /dev/null
+  echo "liza: halted by $halt (since $line); liza itself cannot be started" >&2
+  echo "  hint: wait; a human decides. They run: liza doctor" >&2
+  exit 2
+fi
+if [ -d "$board/stopped" ]; then
+  event=$(cat)
+  for file in "$board/stopped"/*; do
+    case $event in
+      *"\"${file##*/}\""*)
+        echo "liza: this session is stopped by $file; liza itself cannot be started" >&2
+        echo "  hint: wait; a human decides. They run: liza doctor" >&2
+        exit 2 ;;
+    esac
+  done
+fi
+echo "liza: the program liza was not found, so nothing is evaluated; see: liza doctor" >&2
+exit 0

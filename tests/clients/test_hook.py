@@ -1,0 +1,130 @@
+"""The hook: what it keeps, what it blocks, and what it does where something is missing."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import installed, liza, new_board
+from tests.clients.hook import SESSION, event, failing, run, spooled
+
+BEFORE = event("PreToolUse", tool_name="Bash", tool_input={"command": "ls"}, tool_use_id="t1")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    project = tmp_path / "shop"
+    new_board(project)
+    return project
+
+
+def test_free_call_passes_and_starts_nothing(folder: Path) -> None:
+    (folder.parent / "shop.data" / "liza").mkdir(parents=True)
+    (folder.parent / "shop.data" / "liza" / "program").write_text("/nonexistent\n")
+    assert run(folder, "before", BEFORE) == (0, "", "")
+    assert spooled(folder) == []
+
+
+def test_event_after_call_is_kept_whole(folder: Path) -> None:
+    given = failing("t1")
+    assert run(folder, "after", given, LIZA_AGENT="coder-1\nx", LIZA_TASK="task 3").code == 0
+    (name,) = spooled(folder)
+    assert name.startswith("claude-after-")
+    file = folder / ".liza" / "spool" / name
+    header, agent, task, payload = file.read_text().split("\n", 3)
+    assert (header, agent, task, json.loads(payload)) == ("liza 1", "coder-1", "task 3", given)
+    assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+
+
+def test_folder_without_blackboard_is_left_alone(tmp_path: Path) -> None:
+    assert run(tmp_path, "before", BEFORE).code == 0
+    assert run(tmp_path, "after", failing("t1")).code == 0
+    assert os.listdir(tmp_path) == []
+
+
+def test_linked_work_tree_uses_the_main_blackboard(folder: Path) -> None:
+    tree = folder.parent / "tree"
+    tree.mkdir()
+    (tree / ".git").write_text(f"gitdir: {folder}/.git/worktrees/tree\n")
+    assert run(tree, "after", failing("t1")).code == 0
+    assert len(spooled(folder)) == 1
+
+
+def test_named_root_without_blackboard_blocks(folder: Path) -> None:
+    assert run(folder, "before", BEFORE, LIZA_ROOT=str(folder.parent / "typo")).code == 2
+
+
+@pytest.mark.parametrize("kind", ["before", "prompt"])
+def test_halt_blocks_even_without_liza(folder: Path, kind: str) -> None:
+    (folder.parent / "shop.data" / "liza").mkdir(parents=True)
+    (folder.parent / "shop.data" / "liza" / "program").write_text("/nonexistent\n")
+    (folder / ".liza" / "CHECKPOINT").write_text("2026-01-01T00:00:00Z\n")
+    assert run(folder, kind, BEFORE).code == 2
+    (folder / ".liza" / "CHECKPOINT").unlink()
+    assert run(folder, kind, BEFORE).code == 0
+
+
+def test_prompt_is_refused_with_the_reason(folder: Path) -> None:
+    installed(folder, "trip", "-m", "payments is down")
+    found = run(folder, "prompt", event("UserPromptSubmit", prompt="go on"))
+    assert found.code == 2
+    assert "liza resolve" in found.err
+
+
+def test_held_call_is_refused_before_the_client_gives_up(folder: Path) -> None:
+    installed(folder, "trip", "-m", "payments is down")
+    assert run(folder, "before", BEFORE, LIZA_HOOK_LIMIT="60.5").code == 2
+
+
+def test_held_call_continues_after_the_decision(folder: Path) -> None:
+    installed(folder, "trip", "-m", "payments is down")
+    from tests.cli.run import LIZA, environment
+    from tests.clients.hook import SCRIPT
+
+    data = folder.parent / "held.data" / "liza"
+    data.mkdir(parents=True)
+    (data / "program").write_text(f"{LIZA}\n")
+    shell = {**environment(folder), "XDG_DATA_HOME": str(data.parent)}
+    held = subprocess.Popen(
+        ["sh", str(SCRIPT), "claude", "before"], cwd=folder, env=shell, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert held.stdin is not None
+    assert held.stderr is not None
+    held.stdin.write(json.dumps(BEFORE).encode())
+    held.stdin.close()
+    assert b"halted" in held.stderr.readline()  # it says so once it waits
+    assert held.poll() is None
+    assert liza(folder, "resolve", "-m", "payments is back").code == 0
+    assert held.wait(30) == 0
+    held.stderr.close()
+    assert held.stdout is not None
+    held.stdout.close()
+
+
+@pytest.mark.parametrize("payload", [b"", b"not json", b"[]", b"{}", b'{"hook_event_name": 5}'])
+def test_unreadable_event_blocks_only_while_halted(folder: Path, payload: bytes) -> None:
+    assert run(folder, "before", payload).code == 0
+    (folder / ".liza" / "CHECKPOINT").touch()
+    assert run(folder, "before", payload).code == 2
+
+
+def test_spool_that_is_a_link_is_not_followed(folder: Path) -> None:
+    outside = folder.parent / "outside"
+    outside.mkdir()
+    (folder / ".liza" / "spool").symlink_to(outside)
+    found = run(folder, "after", failing("t1"))
+    assert (found.code, os.listdir(outside)) == (0, [])
+    assert "liza doctor" in found.err
+
+
+def test_stopped_session_alone_is_blocked_without_liza(folder: Path) -> None:
+    stopped = folder / ".liza" / "stopped"
+    stopped.mkdir()
+    (stopped / SESSION).write_text("2026-01-01T00:00:00Z\naction: stop\n")
+    (folder.parent / "shop.data" / "liza").mkdir(parents=True)
+    (folder.parent / "shop.data" / "liza" / "program").write_text("/nonexistent\n")
+    assert run(folder, "before", BEFORE).code == 2
+    assert run(folder, "before", {**BEFORE, "session_id": "another"}).code == 0

@@ -1,0 +1,182 @@
+"""Sessions from the hook to the halt: seen, warned, stopped, and resumed by a person."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.run import installed, liza, new_board
+from tests.clients.hook import SESSION, event, failing, run, spooled
+from tests.store.oracle import libyaml_value
+
+BEFORE = event("PreToolUse", tool_name="Bash", tool_input={"command": "pytest -q"}, tool_use_id="next")
+OTHER = "0b9e8d7c-1111-2222-3333-444455556666"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    project = tmp_path / "shop"
+    new_board(project)
+    return project
+
+
+def fail(folder: Path, times: int, session: str = SESSION, start: int = 0) -> None:
+    for number in range(start, start + times):
+        assert run(folder, "after", failing(f"{session}-{number}", session)).code == 0
+
+
+def look(folder: Path) -> None:
+    """One look of the daemon."""
+    installed(folder, "watch", "--once")
+
+
+def sessions(folder: Path) -> dict[str, dict[str, object]]:
+    found = liza(folder, "sessions", "--json").json["sessions"]
+    return {each["session"]: each for each in found}
+
+
+def record(folder: Path) -> dict[str, Any]:
+    board: Any = libyaml_value((folder / ".liza" / "state.yaml").read_bytes())
+    found = board["sessions"][SESSION]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_steps_become_a_session(folder: Path) -> None:
+    run(folder, "after", failing("t1"), LIZA_AGENT="coder-1", LIZA_TASK="task-3")
+    look(folder)
+    (found,) = sessions(folder).values()
+    wanted = {"client": "claude", "name": "coder-1", "task": "task-3", "steps": 1, "state": "running"}
+    assert {name: found[name] for name in wanted} == wanted
+    assert "ModuleNotFoundError" in str(found["last_error"])
+    assert spooled(folder) == []
+    assert ((folder / ".liza/steps" / f"{SESSION}.jsonl").stat().st_mode & 0o777) == 0o600
+
+
+def test_one_call_reported_twice_is_one_step(folder: Path) -> None:
+    call = {
+        "tool_name": "Bash",
+        "tool_input": {"command": "pytest -q"},
+        "tool_use_id": "t1",
+        "tool_response": "Exit code 1",
+    }
+    run(folder, "after", failing("t1"))
+    run(folder, "after", event("PostToolBatch", tool_calls=[{**call, "tool_response": "Exit code 1"}]))
+    look(folder)
+    assert sessions(folder)[SESSION]["steps"] == 1
+
+
+def test_repeated_failure_warns_once_and_then_stops(folder: Path) -> None:
+    fail(folder, 3)
+    look(folder)
+    warned = run(folder, "before", BEFORE)
+    assert warned.code == 0
+    context = json.loads(warned.out)["hookSpecificOutput"]
+    assert context["hookEventName"] == "PreToolUse"
+    assert "ModuleNotFoundError" in context["additionalContext"]
+    assert run(folder, "before", BEFORE) == (0, "", "")
+    fail(folder, 2, start=3)
+    look(folder)
+    assert record(folder)["status"] == "STOPPED"
+    assert run(folder, "before", BEFORE, LIZA_HOOK_LIMIT="60.5").code == 2
+    assert run(folder, "before", {**BEFORE, "session_id": OTHER}).code == 0
+    assert liza(folder, "sessions").code == 3
+    assert liza(folder, "gate", "--session", SESSION).code == 2
+    assert not (folder / ".liza" / "CHECKPOINT").exists()
+
+
+def test_subagent_of_a_stopped_session_is_stopped(folder: Path) -> None:
+    liza(folder, "watch", "--once")
+    fail(folder, 5)
+    look(folder)
+    child = {**BEFORE, "agent_id": "a2a82035f41a272c1"}
+    assert run(folder, "before", child, LIZA_HOOK_LIMIT="60.5").code == 2
+
+
+def test_resumed_session_starts_over(folder: Path) -> None:
+    fail(folder, 5)
+    look(folder)
+    assert liza(folder, "session", "resume", SESSION[:8], "-m", "the module moved", "--by", "alice").code == 0
+    assert run(folder, "before", BEFORE) == (0, "", "")
+    found = record(folder)
+    assert (found["status"], found["history"][-1]["why"]) == ("ACTIVE", "the module moved")
+    look(folder)
+    assert record(folder)["status"] == "ACTIVE"
+
+
+def test_session_resumed_by_an_edit_continues(folder: Path) -> None:
+    fail(folder, 5)
+    look(folder)
+    state = folder / ".liza" / "state.yaml"
+    state.write_text(state.read_text().replace("status: STOPPED", "status: ACTIVE"))
+    look(folder)
+    assert run(folder, "before", BEFORE) == (0, "", "")
+    assert record(folder)["history"]
+
+
+def test_missing_halt_file_of_a_stopped_session_is_restored(folder: Path) -> None:
+    fail(folder, 5)
+    look(folder)
+    halt = folder / ".liza" / "stopped" / SESSION
+    halt.unlink()
+    look(folder)
+    assert halt.exists()
+
+
+def test_an_agent_cannot_resume_a_session(folder: Path) -> None:
+    fail(folder, 5)
+    look(folder)
+    assert liza(folder, "session", "resume", SESSION, "-m", "fine", CLAUDECODE="1").code == 1
+    assert record(folder)["status"] == "STOPPED"
+
+
+def test_edits_between_failures_are_normal_work(folder: Path) -> None:
+    for number in range(10):
+        edit: dict[str, Any] = {"tool_name": "Edit", "tool_input": {"file_path": "a.py", "new_string": str(number)}}
+        run(folder, "after", event("PostToolUse", **edit, tool_use_id=f"e{number}", tool_response="updated"))
+        run(folder, "after", failing(f"t{number}"))
+    look(folder)
+    assert sessions(folder)[SESSION]["session_status"] == "ACTIVE"
+    assert not (folder / ".liza" / "stopped").exists()
+
+
+def test_same_error_in_three_sessions_halts_everyone(folder: Path) -> None:
+    for number in range(3):
+        fail(folder, 2, session=f"{number}{SESSION[1:]}")
+    look(folder)
+    look(folder)
+    assert (folder / ".liza" / "CHECKPOINT").exists()
+    report = (folder / ".liza" / "circuit_breaker_report.md").read_text()
+    assert "shared_failure" in report
+    assert all(f"{number}{SESSION[1:]}" in report for number in range(3))
+
+
+def test_stopped_by_hand(folder: Path) -> None:
+    run(folder, "after", failing("t1"), LIZA_AGENT="coder-1")
+    look(folder)
+    assert liza(folder, "session", "stop", "coder-1", "-m", "wrong branch").code == 3
+    assert run(folder, "before", BEFORE, LIZA_HOOK_LIMIT="60.5").code == 2
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "a\nb", "x" * 10_000, "-rf", "."])
+def test_hostile_session_name_is_one_file_in_the_folder(folder: Path, name: str) -> None:
+    fail(folder, 5, session=name)
+    look(folder)
+    assert [file.parent for file in (folder / ".liza").rglob("*.jsonl")] == [folder / ".liza" / "steps"]
+    assert len(list((folder / ".liza" / "stopped").iterdir())) == 1
+    assert run(folder, "before", {**BEFORE, "session_id": name}, LIZA_HOOK_LIMIT="60.5").code == 2
+
+
+def test_unreadable_event_is_reported_and_holds_up_no_other(folder: Path) -> None:
+    run(folder, "after", b"not json")
+    run(folder, "after", failing("t1"))
+    look(folder)
+    assert sessions(folder)[SESSION]["steps"] == 1
+    assert len(spooled(folder)) == 1
+
+
+def test_secrets_are_not_written(folder: Path) -> None:
+    run(folder, "after", failing("t1", command="API_KEY=hunter2hunter2 pytest -q"))
+    look(folder)
+    assert b"hunter2" not in b"".join(file.read_bytes() for file in (folder / ".liza" / "steps").iterdir())

@@ -20,6 +20,7 @@ from tests.faults.soaking.figures import Figures
 from tests.faults.soaking.locked import locked_writers
 from tests.faults.soaking.rounds import many_loggers, many_writers, unlocked_writer
 from tests.faults.soaking.unlocked import a_long_life, unlocked_writers
+from tests.served import server
 
 Round = Callable[[Path, random.Random, float, Figures], list[str]]
 
@@ -54,6 +55,7 @@ PHASES = {
 
 def soak(minutes: float, seed: int, names: Sequence[str] = tuple(PHASES)) -> int:
     """Each of these phases for its share of the time; the exit code."""
+    server()  # it lives until the end, so its pipes are not what a round has left open
     figures, wrong, began = Figures(), list[str](), time.monotonic()
     whole = sum(PHASES[name].share for name in names)
     for name in names:

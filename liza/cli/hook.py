@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import time
+from contextlib import suppress
 from typing import NamedTuple
 
 from liza.clients import Client, load_client
@@ -20,6 +21,7 @@ LIMIT = "LIZA_HOOK_LIMIT"  # seconds after which the client takes its hook for d
 DAY = 86_400.0
 MARGIN = 60.0  # seconds before that at which a hook that waits refuses instead
 POLL = 0.25
+DAEMON = 20.0  # seconds that the start of the daemon may take
 
 
 class Hold(NamedTuple):
@@ -53,6 +55,8 @@ def _answer(client_name: str, kind: str) -> Answer:
         raise ValueError(f"unknown client {client_name!r}")
     event = client.read_event(_payload())
     names = [name for name in (event.session, event.parent) if name]
+    if kind == "start":
+        _start_daemon(board)
     hold = _hold(board, names)
     if hold is None:
         return _warning(board, client, event)
@@ -118,7 +122,27 @@ def _wait(board: str, names: list[str], hold: Hold) -> Hold | None:
 
 def _policy(board: str) -> str:
     """`on_halt` of the blackboard: wait, block or end."""
-    return "wait"
+    from liza.scopes.rules_file import on_halt
+
+    return on_halt(os.path.join(board, "rules.yaml"))
+
+
+def _start_daemon(board: str) -> None:
+    """A session that begins is evaluated: start the daemon where none runs. Its output is not the client's to read."""
+    from liza.daemon.status import read_daemon
+    from liza.scopes.rules_file import starts_daemon
+    from liza.store.paths import Paths
+
+    paths = Paths(board)
+    if not starts_daemon(paths.rules) or read_daemon(paths).is_alive:
+        return
+    import subprocess
+
+    from liza.clients.install import program_path
+
+    command = [program_path(), "watch", "--background", "--root", board]
+    with suppress(OSError, subprocess.SubprocessError):
+        subprocess.run(command, stdin=-3, stdout=-3, stderr=-3, timeout=DAEMON, check=False)
 
 
 def _print(given: Answer) -> None:

@@ -1,5 +1,6 @@
 """`liza gate` with options: `--root`, or for one claim, slice, loop or stage. The bare form is in `gate.py`."""
 
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
@@ -9,6 +10,8 @@ from liza.cli import gate
 from liza.cli.group import common, root_of
 from liza.scopes.table import ROWS
 from liza.text import printable
+
+_POLL = 0.25  # seconds between two looks of --wait
 
 
 def _scope_options(command: Callable[..., int]) -> Callable[..., int]:
@@ -20,9 +23,13 @@ def _scope_options(command: Callable[..., int]) -> Callable[..., int]:
 
 @click.command("gate")
 @_scope_options
+@click.option("--wait", is_flag=True, help="Wait until work may continue.")
+@click.option(
+    "--timeout", metavar="SECONDS", type=float, help="With --wait: stop waiting after so long, with exit code 2."
+)
 @common
 @click.pass_context
-def command(ctx: click.Context, /, **scopes: str | None) -> int:
+def command(ctx: click.Context, /, wait: bool, timeout: float | None, **scopes: str | None) -> int:
     """For agents' hooks: may work continue?
 
     Exit code 0 means continue, also where there is no blackboard. Anything else is 2, with the reason on stderr.
@@ -30,11 +37,18 @@ def command(ctx: click.Context, /, **scopes: str | None) -> int:
     \b
     Examples:
       liza gate || exit 2
+      while liza gate --wait; do ./agent.sh; done
     """
     try:
         from liza.scopes.engine import check_gate
 
         answer = check_gate(root_of(ctx), scopes, datetime.now(UTC))
+        if wait and not answer:
+            click.echo(f"liza: waiting: {printable(answer.why)}", err=True)
+        until = None if timeout is None else time.monotonic() + timeout
+        while wait and not answer and (until is None or time.monotonic() < until):
+            time.sleep(_POLL)
+            answer = check_gate(root_of(ctx), scopes, datetime.now(UTC))
         for note in answer.notes:
             click.echo(f"liza: warning: {printable(note)}", err=True)
         return gate.CONTINUE if answer else gate.stop(answer.why, answer.hint)

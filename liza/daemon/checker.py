@@ -21,6 +21,7 @@ from liza.daemon.schedule import LastCheck, Schedule
 from liza.errors import LizaError, LockTimeout
 from liza.rules.evaluate import RuleSet
 from liza.rules.silences import read_silences
+from liza.schema.rules import KEEP_STEPS
 from liza.schema.snapshot import take_snapshot
 from liza.scopes import inbox
 from liza.scopes.rules_file import overrun, rules_in_force
@@ -28,6 +29,7 @@ from liza.scopes.sessions.monitor import monitor_of, sync_halts
 from liza.scopes.sprint import degraded
 from liza.scopes.sprint.evaluate import Check
 from liza.scopes.sprint.trip import Halted, Outdated
+from liza.store import steps
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.paths import Paths
@@ -61,6 +63,7 @@ class Checker:
         self._last_check = LastCheck(REFRESH)
         self._pipeline: Pipeline | None = None
         self._sessions = monitor_of(paths)
+        self._pruned: datetime | None = None
         self._stepped: set[str] = set()  # sessions with steps that were not evaluated yet
         self._open: scopes.Open = {}  # trips of narrower scopes
         self._unvalidated = False  # whether the records are valid: looked at when there is time
@@ -255,6 +258,7 @@ class Checker:
             return False
         rules = self._pipeline.rules
         try:
+            self._prune_steps(rules, now)
             taken = self._sessions.take()
             self._stepped |= taken.sessions
             look = self._sessions.act(self.board, self.document, rules, self._stepped, now, waits=False)
@@ -276,6 +280,15 @@ class Checker:
         if is_shared:
             self.schedule.look_in(0.0, now)
         return is_shared
+
+    def _prune_steps(self, rules: RuleSet, now: datetime) -> None:
+        """Delete steps that are too old, or too many, once an hour."""
+        if self._pruned is not None and 0 <= (now - self._pruned).total_seconds() < 3600:
+            return
+        self._pruned = now
+        kept = {**{name: limit.default for name, limit in KEEP_STEPS.items()}, **rules.blocks.get("keep_steps", {})}
+        with suppress(OSError):
+            steps.prune(self.paths, days=kept["days"], most_bytes=int(kept["megabytes"] * 1e6))
 
     def _restore_session_halts(self, document: Document) -> None:
         """STOPPED means halted: a session's halt file that is missing is made again."""

@@ -76,6 +76,8 @@ FILE_LIMITS = {
     "text": Limit(2_000_000, 2_000_000, 10**9),
     "own_rules_seconds": Limit(1, 0, 600, fractions=True),
 }
+ON_HALT = ("wait", "block", "end")  # what a client's hook does with a call while agents are halted
+KEEP_STEPS = {"days": Limit(14, 1, 3650), "megabytes": Limit(200, 1, 1_000_000)}
 
 ROUNDS = Limit(3, 2, 100)  # of one objection without a state change
 ROUNDS_PARAM = "circuit_breaker_rounds"
@@ -157,6 +159,7 @@ BLOCKS: dict[str, Table] = {
         closed=True,
     ),
     "limits": Table(FILE_LIMITS, closed=True),
+    "keep_steps": Table(KEEP_STEPS, closed=True),
 }
 LOOP_BLOCKS = ("stagnation", "circuit_breaker")  # of loops
 RULE = Table(
@@ -188,6 +191,8 @@ _FIELDS: dict[str, Shape] = {
     "protocol": kinds.string,
     "fixed": kinds.sequence,
     "on_degraded": OneOf(("report", "halt")),
+    "on_halt": OneOf(ON_HALT),
+    "start_daemon": kinds.flag,
 }
 FILE = Table({**_FIELDS, **BLOCKS}, closed=True)
 

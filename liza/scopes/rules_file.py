@@ -10,6 +10,7 @@ from liza.model import Path, Problem
 from liza.rules.budget import DEFAULT_SECONDS, Budget
 from liza.rules.evaluate import RuleSet
 from liza.rules.load import BadRules, Source, load
+from liza.schema.rules import ON_HALT
 from liza.store.document import Document, parse
 from liza.store.parser import BOM
 from liza.store.versions import read_stable
@@ -98,13 +99,27 @@ def overrun(rules: RuleSet, own: str) -> Unreadable | None:
 
 def halts_when_degraded(own: str) -> bool:
     """Whether `on_degraded: halt` is set. By its line alone: it holds for a file of rules that cannot be used, too."""
-    wanted = os.environ.get("LIZA_ON_DEGRADED")
-    if wanted is not None:
-        return wanted == "halt"
+    return (os.environ.get("LIZA_ON_DEGRADED") or _word_of(own, "on_degraded")) == "halt"
+
+
+def on_halt(own: str) -> str:
+    """What a client's hook does with a call while agents are halted: wait, block or end."""
+    wanted = os.environ.get("LIZA_ON_HALT") or _word_of(own, "on_halt")
+    return wanted if wanted in ON_HALT else ON_HALT[0]
+
+
+def starts_daemon(own: str) -> bool:
+    """Whether the start of a session starts the daemon."""
+    return (os.environ.get("LIZA_START_DAEMON") or _word_of(own, "start_daemon")) not in ("false", "no", "0")
+
+
+def _word_of(own: str, key: str) -> str | None:
+    """The word behind a key at the start of a line: it holds for a file of rules that cannot be used, too."""
     try:
-        return re.search(rb"^on_degraded:[ \t]*[\"']?halt\b", read_stable(own).raw, re.MULTILINE) is not None
+        found = re.search(rf"^{key}:[ \t]*[\"']?(\w+)".encode(), read_stable(own).raw, re.MULTILINE)
     except Unreadable:
-        return False
+        return None
+    return found[1].decode() if found is not None else None
 
 
 def notify_problems(own: str) -> tuple[Problem, ...]:

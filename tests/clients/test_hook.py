@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.run import installed, liza, new_board
-from tests.clients.hook import SESSION, event, failing, run, spooled
+from tests.cli.run import LIZA, environment, installed, liza, new_board
+from tests.clients.hook import SCRIPT, SESSION, event, failing, run, spooled
 
 BEFORE = event("PreToolUse", tool_name="Bash", tool_input={"command": "ls"}, tool_use_id="t1")
 
@@ -73,6 +73,18 @@ def test_prompt_is_refused_with_the_reason(folder: Path) -> None:
     assert "liza resolve" in found.err
 
 
+@pytest.mark.parametrize(("policy", "name"), [("block", "PreToolUse"), ("end", "PostToolBatch")])
+def test_policy_decides_what_a_halt_does_to_a_call(folder: Path, policy: str, name: str) -> None:
+    (folder / ".liza" / "rules.yaml").write_text(f"on_halt: {policy}\n")
+    installed(folder, "trip", "-m", "payments is down")
+    given = event(name, tool_name="Bash", tool_input={}, tool_use_id="t1", tool_calls=[])
+    found = run(folder, "before" if policy == "block" else "after", given)
+    if policy == "block":
+        assert (found.code, found.out) == (2, "")
+    else:
+        assert (found.code, json.loads(found.out)["continue"]) == (0, False)
+
+
 def test_held_call_is_refused_before_the_client_gives_up(folder: Path) -> None:
     installed(folder, "trip", "-m", "payments is down")
     assert run(folder, "before", BEFORE, LIZA_HOOK_LIMIT="60.5").code == 2
@@ -81,7 +93,6 @@ def test_held_call_is_refused_before_the_client_gives_up(folder: Path) -> None:
 def test_held_call_continues_after_the_decision(folder: Path) -> None:
     installed(folder, "trip", "-m", "payments is down")
     from tests.cli.run import LIZA, environment
-    from tests.clients.hook import SCRIPT
 
     data = folder.parent / "held.data" / "liza"
     data.mkdir(parents=True)
@@ -128,3 +139,25 @@ def test_stopped_session_alone_is_blocked_without_liza(folder: Path) -> None:
     (folder.parent / "shop.data" / "liza" / "program").write_text("/nonexistent\n")
     assert run(folder, "before", BEFORE).code == 2
     assert run(folder, "before", {**BEFORE, "session_id": "another"}).code == 0
+
+
+def test_start_of_a_session_starts_the_daemon(folder: Path) -> None:
+    start = event("SessionStart", source="startup")
+    assert run(folder, "start", start, LIZA_START_DAEMON="false") == (0, "", "")
+    assert installed(folder, "watch", "--status").code == 1
+    try:
+        assert run(folder, "start", start) == (0, "", "")
+        assert installed(folder, "watch", "--status").code == 0
+    finally:
+        installed(folder, "watch", "--stop")
+
+
+def test_gate_waits_until_the_halt_is_over(folder: Path) -> None:
+    installed(folder, "trip", "-m", "payments is down")
+    assert installed(folder, "gate", "--wait", "--timeout", "0.1").code == 2
+    waiting = subprocess.Popen([LIZA, "gate", "--wait"], cwd=folder, env=environment(folder), stderr=subprocess.PIPE)
+    assert waiting.stderr is not None
+    assert b"waiting" in waiting.stderr.readline()
+    assert liza(folder, "resolve", "-m", "payments is back").code == 0
+    assert waiting.wait(30) == 0
+    waiting.stderr.close()

@@ -1,6 +1,7 @@
 """Sessions from the hook to the halt: seen, warned, stopped, and resumed by a person."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -180,3 +181,13 @@ def test_secrets_are_not_written(folder: Path) -> None:
     run(folder, "after", failing("t1", command="API_KEY=hunter2hunter2 pytest -q"))
     look(folder)
     assert b"hunter2" not in b"".join(file.read_bytes() for file in (folder / ".liza" / "steps").iterdir())
+
+
+def test_old_steps_are_deleted(folder: Path) -> None:
+    run(folder, "after", failing("t1"))
+    look(folder)
+    (folder / ".liza" / "rules.yaml").write_text("keep_steps: {days: 1}\n")
+    (kept,) = (folder / ".liza" / "steps").iterdir()
+    os.utime(kept, (1, 1))
+    look(folder)
+    assert not kept.exists()

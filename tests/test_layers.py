@@ -178,6 +178,7 @@ OPENERS = {
     "liza.store.steps": "a descriptor from liza.store.files",
     "liza.scopes.sessions.intake": "git's own files, for the branch",
     "liza.clients.install": "the settings of a client",
+    "liza.doctor.hooks": "the user's own folder",
     "liza.cli.main": "/dev/null, and the traceback of a bug in the user's own folder",
     "liza.daemon.background": "/dev/null, and a pipe",
     "liza.daemon.lease": "the user's own folder, while there is no blackboard",

@@ -19,6 +19,7 @@ _HERE = {
     "git": "liza.doctor.git",
     "lock": "liza.doctor.lock",
     "daemon": "liza.doctor.daemon",
+    "hooks": "liza.doctor.hooks",
     "filesystem": "liza.doctor.machine",
     "clock": "liza.doctor.clock",
 }

@@ -23,6 +23,7 @@ from liza.scopes.rules_file import overrun
 from liza.scopes.sprint import degraded
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.act import act, check_sprint
+from liza.scopes.sprint.decisions import keep_decisions
 from liza.scopes.sprint.evaluate import Check, evaluate_board
 from liza.scopes.sprint.trip import Halted, Outdated, lost_trigger, tidy
 from liza.store import alerts
@@ -174,6 +175,7 @@ def _follow_up(
     alerts.append_alerts(board.paths, [("alarm", text) for text in found.restored], now)
     found = _with_problems(found, document, now)
     found = found._replace(notes=(*found.notes, *_enter_waiting(board, entered, is_halted=found.is_open)))
+    found = found._replace(notes=(*found.notes, *keep_decisions(board, found, now)))
     try:
         return found._replace(scoped=reconcile(board, document, rules, os.environ, now))
     except LizaError as error:

@@ -8,6 +8,7 @@ from liza.daemon import causes, events
 from liza.daemon.notifier import EventKind, Notifier
 from liza.errors import LockTimeout
 from liza.scopes.sprint import checkpoint
+from liza.scopes.sprint.decisions import unlogged
 from liza.scopes.sprint.evaluate import Check
 from liza.scopes.sprint.follow_up import keep_decision
 from liza.scopes.sprint.open_trip import HALT_RESTORED
@@ -22,6 +23,7 @@ class Decisions:
         self._notifier = notifier
         self._observe = observe
         self._unlogged: list[Mapping[str, Any]] = []
+        self._is_caught_up = False
         self._restored: dict[str, int] = {}  # what was missing beside the open trip, and how often it was made again
 
     def report(self, before: Check | None, found: Check, now: datetime) -> None:
@@ -34,6 +36,10 @@ class Decisions:
             self._unlogged += [entry] if entry is not None and not self._observe else []
             self.log(now)
             self._notifier.report(*each)
+        if not (self._is_caught_up or self._observe or found.error):
+            self._is_caught_up = True  # what was decided before the daemon first saw it, and is not in the log
+            self._unlogged += unlogged(self._board, found, now)
+            self.log(now)
         halt = checkpoint.read(self._board.paths.checkpoint)
         self._count_restored(halt, found)
         set_active = self._notifier.set_active

@@ -75,6 +75,25 @@ def test_resolution_by_hand_is_logged_once(board: Watched, way: str, watched: bo
     assert resolved.endswith(f"trip {trip}")
 
 
+def test_resolution_before_the_first_daemon_is_logged_once(board: Watched) -> None:
+    """Another pattern has tripped by then, in a check that could not write the log."""
+    board.report_anomalies(*RETRIES)
+    assert board.run("analyze").code == 3
+    trip = board.halt["trip"]
+    board.checkpoint.unlink()
+    yq(board.state, f'.circuit_breaker |= ({WAYS["entered at the trip"]} | .status = "OK")')
+    board.report_anomalies(*OUTAGE)
+    whole = board.log.read_text()
+    board.log.write_text(whole + '- {"timestamp": "2025-01-18T12')
+    assert board.run("analyze").code == 3
+    board.log.write_text(whole)
+    for _ in range(2):
+        with SteppedWatcher(board) as stepped:
+            stepped.ticks(3)
+        (line,) = [each for each in board.logged if each.startswith("resolved: ")]
+        assert line.endswith(f"trip {trip}")
+
+
 def test_resolution_that_cannot_be_logged_is_reported(board: Watched) -> None:
     board.report_anomalies(*RETRIES)
     with SteppedWatcher(board) as stepped:

@@ -8,14 +8,13 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from liza.errors import Refused, Unreadable
-from liza.model import Origin, Verdict
+from liza.model import Verdict
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.evidence import format_evidence
-from liza.scopes.sprint import checkpoint, evidence, open_trip
+from liza.scopes.sprint import checkpoint, open_trip
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.evaluate import Check, evaluate_board, snapshot_of
-from liza.scopes.sprint.follow_up import Trip, is_logged, keep_decision
-from liza.scopes.sprint.origin import origin_of
+from liza.scopes.sprint.follow_up import Trip
 from liza.scopes.sprint.trip import Outdated, lost_trigger, put_into_effect, trip_of
 from liza.store import edit
 from liza.store.board import Board
@@ -101,7 +100,6 @@ def _enter_ok(board: Board, rules: RuleSet, found: Check, seen: Document, now: d
         raise NotEntered(error) from None
     notes = list(entered.notes)
     if waits:  # the daemon reports these itself for as long as they last
-        notes += _keep_last_decision(board, entered.section, now)
         left = checkpoint.read(board.paths.checkpoint)
         if left is not None and sections.knows(entered.section, left.trip_id):
             which = f"the CHECKPOINT of trip {left.trip_id}, which is resolved"
@@ -116,18 +114,6 @@ def _release_restored(board: Board, section: Any) -> str | None:
         return None
     checkpoint.remove(board.paths.checkpoint, halt.trip_id)
     return f"trip {halt.trip_id} is resolved: its restored CHECKPOINT was removed, agents may continue"
-
-
-def _keep_last_decision(board: Board, section: Mapping[str, Any], now: datetime) -> list[str]:
-    """Put the last decision into its report and the log, also one that was entered by hand; else why not."""
-    entry = sections.last_decision(section)
-    if entry is None or is_logged(board, "resolved", entry):
-        return []
-    entry = {**entry, "origin": origin_of(board, section, entry)}
-    if entry["origin"] is Origin.UNKNOWN:
-        return []  # an alarm reports it; liza does not confirm it
-    failed = keep_decision(board, evidence.whole(board, entry), now)
-    return [f"the decision on {entry.get('pattern')} is not recorded everywhere: {each.message}" for each in failed]
 
 
 class NotEntered(Unreadable):

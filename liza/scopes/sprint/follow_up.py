@@ -16,7 +16,7 @@ from liza.model import Match, Origin, Silenced, Snapshot, format_time
 from liza.rules.acknowledged import origin_of
 from liza.scopes.sprint import checkpoint, report
 from liza.scopes.sprint import section as sections
-from liza.scopes.sprint.origin import LIZA, RESOLVE, evidence_digest, is_about
+from liza.scopes.sprint.origin import LIZA, RESOLVE, evidence_digest, is_about, is_ours
 from liza.scopes.sprint.report_notes import carry_over, holds
 from liza.store import files
 from liza.store.board import Board
@@ -148,11 +148,11 @@ def restore_report(board: Board, trigger: Mapping[str, Any]) -> None:
 
 def _keep_edited(board: Board, there: str) -> None:
     """Put a report that was edited beside the archived one, before another takes its place."""
-    for path in _archives(board):
-        if report.is_report_on(there, path.removesuffix(".md")[-_ID:]):
-            if _is_edited(there, _read(path)) and _read(_edited(path)) != there:
-                files.write_atomically(_edited(path), _encoded(there))
-            return
+    path = _archive_of(board, there)
+    if path is not None:
+        if _is_edited(there, _read(path)) and _read(_edited(path)) != there:
+            files.write_atomically(_edited(path), _encoded(there))
+        return
     if report.has_ticks(there):  # only a person does that, wherever the archived one is
         files.make_folder(board.paths.reports)
         name = f"{hashlib.sha256(_encoded(there)).hexdigest()[:_ID]}.edited.md"
@@ -166,6 +166,15 @@ def _archives(board: Board) -> list[str]:
     except OSError:
         return []
     return [os.path.join(board.paths.reports, name) for name in names if report.is_archive(name)]
+
+
+def _archive_of(board: Board, page: str) -> str | None:
+    """The archived report that a page is a version of. It may name earlier trips, too, so the newest is meant."""
+    return next((path for path in _archives(board) if report.is_report_on(page, _trip_in(path))), None)
+
+
+def _trip_in(path: str) -> str:
+    return path.removesuffix(".md")[-_ID:]
 
 
 def _is_edited(there: str, before: str | None) -> bool:
@@ -204,7 +213,7 @@ def _no_report(error: OSError, path: str) -> Refused:
 def is_logged(board: Board, action: str, trigger: Mapping[str, Any]) -> bool:
     """Whether the log has that entry already."""
     trip = _name_of(trigger)
-    return any(_is_about(entry, action, trip) for entry in entries_about(board.paths.log, trip))
+    return any(is_ours(entry, action) and is_about(entry, trip) for entry in entries_about(board.paths.log, trip))
 
 
 def log_trip(board: Board, trigger: Mapping[str, Any], now: datetime, *, waits: bool = True) -> None:
@@ -235,10 +244,6 @@ def _name_of(trigger: Mapping[str, Any]) -> str:
     return str(trigger.get("trip_id") or trigger.get("timestamp"))
 
 
-def _is_about(entry: Mapping[str, Any], action: str, trip: str) -> bool:
-    return entry.get("agent") == LIZA and entry.get("action") == action and is_about(entry, trip)
-
-
 # --- the decision ---------------------------------------------------------------------------------------------------
 
 
@@ -252,12 +257,18 @@ def keep_decision(board: Board, entry: Mapping[str, Any], now: datetime, *, wait
 
 
 def report_decision(board: Board, entry: Mapping[str, Any], failed: list[LizaError]) -> None:
-    """Add the decision on this trip, as the history has it, to both copies of the report."""
+    """Add the decision on this trip, as the history has it, to both copies of the report.
+
+    The page of a later trip, which may name this one, stays as it is.
+    """
     trip = str(entry["trip_id"])
     added = report.decision(entry)
-    archived = _archived(board, entry)
-    _archive_as_edited(board, trip, archived)
-    for path in (archived, board.paths.report):
+    pages = [_archived(board, entry)]
+    newest = _archive_of(board, _read(board.paths.report) or "")
+    if newest is None or _trip_in(newest) == trip:
+        _archive_as_edited(board, trip, pages[0])
+        pages.append(board.paths.report)
+    for path in pages:
         attempt(failed, partial(_add_decision, path, trip, added))
 
 

@@ -65,11 +65,11 @@ def _origin(entry: Mapping[str, Any], known: _Known, exact: set[str | None]) -> 
     if trip is None:
         return Origin.UNKNOWN if entry.get("trip_id") or "evidence" in entry else Origin.OTHER
     logged = [line for line in known.lines.get(trip, ()) if is_about(line, trip)]
-    tripped = [line for line in logged if _is_ours(line, "tripped")]
+    tripped = [line for line in logged if is_ours(line, "tripped")]
     if not tripped:
         return Origin.EDITED if trip in known.archived else Origin.UNKNOWN
     commands = [line for line in logged if line.get("action") == RESOLVE]
-    decided = [line for line in logged if _is_ours(line, "resolved")]
+    decided = [line for line in logged if is_ours(line, "resolved")]
     if _is_changed(entry, tripped, [*commands, *decided], exact):
         return Origin.CHANGED
     if any(_names_same(line, entry) for line in commands):
@@ -104,7 +104,8 @@ def is_about(line: Mapping[str, Any], trip: str) -> bool:
     return str(line.get("detail")).endswith((f"trip {trip}", f"trip of {trip}"))  # by an earlier release
 
 
-def _is_ours(line: Mapping[str, Any], action: str) -> bool:
+def is_ours(line: Mapping[str, Any], action: str) -> bool:
+    """Whether liza itself logged an entry, and that action."""
     return line.get("agent") == LIZA and line.get("action") == action
 
 

@@ -12,8 +12,7 @@ from liza.rules.acknowledged import is_trip, open_trigger, origin_of, same_trip
 
 __all__ = [
     "also_matched", "checked", "completed", "decision_on", "entry_of", "follow_numbers", "history_of", "is_entered",
-    "is_trip", "last_decision", "looked_at", "open_trigger", "reconcile", "resolved", "trigger_fields", "tripped",
-    "whose",
+    "is_trip", "looked_at", "open_trigger", "reconcile", "resolved", "trigger_fields", "tripped", "whose",
 ]  # fmt: skip
 
 Section = dict[str, Any]
@@ -195,14 +194,6 @@ def whose(entry: Mapping[str, Any]) -> str:
     if origin_of(entry) is Origin.COMMAND:
         return f"by {name}" if name else BY_HAND
     return f"edited in, claims {name}" if name else "edited in, without a name"
-
-
-def last_decision(section: Any) -> Mapping[str, Any] | None:
-    """The entry of our last trip, if it is resolved with a text."""
-    history = history_of(section)
-    at = _last(history, lambda entry: entry.get("result") == "TRIGGERED" and bool(entry.get("trip_id")))
-    entry = history[at] if at is not None else {}
-    return entry if entry.get("resolved_at") is not None and entry.get("resolution") else None
 
 
 def decision_on(section: Any, trip: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -1,0 +1,82 @@
+"""Decisions that are in state.yaml and not in the log yet: made by hand, or by a command that was killed.
+
+The next check completes them, also after another pattern has tripped: each goes into its archived report and the log.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from liza.errors import LizaError, LockTimeout
+from liza.model import Origin
+from liza.rules.acknowledged import origin_of, same_trip
+from liza.scopes.sprint import evidence, report
+from liza.scopes.sprint import section as sections
+from liza.scopes.sprint.evaluate import Check
+from liza.scopes.sprint.follow_up import keep_decision
+from liza.scopes.sprint.origin import is_about, is_ours, with_origins
+from liza.store.board import Board
+from liza.store.log import entries_by_word
+
+_MOST = 5  # trips that are looked at, the newest: earlier checks have looked at the others
+
+
+def keep_decisions(board: Board, found: Check, now: datetime) -> list[str]:
+    """Record the decisions that the log lacks, after a check; why that failed."""
+    failed: list[str] = []
+    for entry in unlogged(board, found, now):
+        errors = keep_decision(board, entry, now)
+        failed += [f"the decision on {entry.get('pattern')} is not recorded everywhere: {e.message}" for e in errors]
+        if any(isinstance(error, LockTimeout) for error in errors):
+            break  # the next check continues here
+    return failed
+
+
+def unlogged(board: Board, found: Check, now: datetime) -> list[Mapping[str, Any]]:
+    """The decisions that the log lacks, as state.yaml has them now, the oldest first.
+
+    It is read only after a trip, or if the check saw such a decision: most checks pay for no more than the end of the
+    log.
+    """
+    seen = found.snapshot.sections.get("circuit_breaker")
+    if not found.tripped and not any(_lacking(board, sections.reconcile(seen, now).section)):
+        return []
+    try:
+        section = board.read().data.get("circuit_breaker")
+    except LizaError:
+        return []  # in the middle of a save: the next check does it
+    if sections.reconcile(section, now).section != section:
+        return []  # not in liza's form yet: the next check enters it, and the time with it
+    return list(_lacking(board, with_origins(board, evidence.with_kept(board, section))))
+
+
+def _lacking(board: Board, section: Any) -> Iterator[Mapping[str, Any]]:
+    trips = [entry for entry in sections.history_of(section) if sections.is_trip(entry) and entry.get("trip_id")]
+    decided = [entry for entry in trips[-_MOST:] if _is_decided(section, entry, is_last=entry is trips[-1])]
+    lines = entries_by_word(board.paths.log, [str(entry["trip_id"]) for entry in decided]) if decided else {}
+    for entry in decided:
+        trip = str(entry["trip_id"])
+        known = [line for line in lines[trip] if is_about(line, trip)]
+        # The log of an earlier trip may have been moved away since: its report shows that it was completed.
+        is_old = not known and entry is not trips[-1] and _is_in_report(board, entry)
+        if not is_old and not any(is_ours(line, "resolved") for line in known):
+            yield entry
+
+
+def _is_decided(section: Any, entry: Mapping[str, Any], *, is_last: bool) -> bool:
+    """Whether a decision is complete and can be confirmed; an alarm reports an entry that no trip of ours explains.
+
+    The last trip may get its text later, by `liza resolve`. On the open trip a person enters the decision first, and
+    then sets the status.
+    """
+    if entry.get("resolved_at") is None or (is_last and not entry.get("resolution")):
+        return False
+    trigger = sections.open_trigger(section)
+    is_open = trigger is not None and same_trip(entry, trigger)
+    return not is_open and origin_of(entry) not in (Origin.UNKNOWN, Origin.CHANGED)
+
+
+def _is_in_report(board: Board, entry: Mapping[str, Any]) -> bool:
+    archived = os.path.join(board.paths.reports, report.archive_name(entry))
+    return report.is_about(archived, str(entry["trip_id"]), decided=True)

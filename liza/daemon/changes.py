@@ -19,6 +19,7 @@ from liza.store.paths import Paths
 from liza.store.versions import Identity, identity_at
 
 if TYPE_CHECKING:
+    from watchdog.events import FileSystemEventHandler
     from watchdog.observers.api import BaseObserver
 
 PAUSES = (30.0, 300.0, 3600.0)  # seconds before listening is tried again, the last one for ever
@@ -90,10 +91,23 @@ class Changes:
         self._failures += 1
         self.why_polling = why
 
+    def _spool_handler(self) -> "FileSystemEventHandler":
+        """Wakes the daemon for each event of a client's hook; what is hidden is still being written."""
+        from watchdog.events import FileSystemEventHandler
+
+        changes = self
+
+        class SpoolHandler(FileSystemEventHandler):
+            def on_any_event(self, event: Any) -> None:
+                path = os.fsdecode(event.dest_path or event.src_path)
+                if event.event_type != "deleted" and not os.path.basename(path).startswith("."):
+                    changes.wake()
+
+        return SpoolHandler()
+
     def _listen(self) -> "BaseObserver":
         from watchdog.events import FileSystemEventHandler
         from watchdog.observers.inotify import InotifyObserver
-        from watchdog.observers.inotify_c import InotifyConstants
 
         logging.getLogger("watchdog").addHandler(logging.NullHandler())  # its failures show in its threads
         changes = self
@@ -117,25 +131,7 @@ class Changes:
                 if not names.isdisjoint(touched):
                     changes.wake()
 
-        class SpoolHandler(FileSystemEventHandler):
-            """Wakes the daemon for each event of a client's hook; what is hidden is still being written."""
-
-            def on_any_event(self, event: Any) -> None:
-                path = os.fsdecode(event.dest_path or event.src_path)
-                if event.event_type != "deleted" and not os.path.basename(path).startswith("."):
-                    changes.wake()
-
-        # Not what readers do; and not the first half of a rename, the name that is gone: behind each one watchdog holds
-        # all events back until it has seen the second, often for half a second, and we look at every name anyway.
-        asked = (
-            InotifyConstants.IN_CREATE
-            | InotifyConstants.IN_MODIFY
-            | InotifyConstants.IN_CLOSE_WRITE
-            | InotifyConstants.IN_ATTRIB
-            | InotifyConstants.IN_MOVED_TO
-            | InotifyConstants.IN_DELETE
-            | InotifyConstants.IN_DELETE_SELF
-        )
+        asked = _event_mask()
         observer = InotifyObserver(generate_full_events=True)  # a second half alone counts as a rename, too
         observer.daemon = True
         try:
@@ -143,7 +139,7 @@ class Changes:
             observer.schedule(Handler(), os.path.realpath(self.paths.folder))
             self._watched_spool = _folder(self.paths.spool)
             if self._watched_spool is not None:
-                observer.schedule(SpoolHandler(), self.paths.spool)
+                observer.schedule(self._spool_handler(), self.paths.spool)
             for emitter in observer.emitters:
                 setattr(emitter, "get_event_mask_from_filter", lambda: asked)  # noqa: B010 - no method to mypy
             observer.start()
@@ -212,6 +208,23 @@ class Changes:
             ending = threading.Thread(target=_end, args=(observer,), name="end of listening", daemon=True)
             ending.start()
             ending.join(0.2)
+
+
+def _event_mask() -> int:
+    """Which events of inotify are asked for."""
+    from watchdog.observers.inotify_c import InotifyConstants
+
+    # Not what readers do; and not the first half of a rename, the name that is gone: behind each one watchdog holds
+    # all events back until it has seen the second, often for half a second, and we look at every name anyway.
+    return (
+        InotifyConstants.IN_CREATE
+        | InotifyConstants.IN_MODIFY
+        | InotifyConstants.IN_CLOSE_WRITE
+        | InotifyConstants.IN_ATTRIB
+        | InotifyConstants.IN_MOVED_TO
+        | InotifyConstants.IN_DELETE
+        | InotifyConstants.IN_DELETE_SELF
+    )
 
 
 def _end(observer: "BaseObserver") -> None:

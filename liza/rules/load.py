@@ -68,9 +68,7 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
         elif rule is not None and condition is not None:
             # An alarm that was given another action is a pattern like any other.
             is_alarm = rule.name in ours and rule.action == "ALERT"
-            home = homes.get(rule.name) or _protocol_of(rule, condition)
-            if home == "sessions" and rule.action == "CHECKPOINT":
-                home = None  # the same error in many sessions halts everyone
+            home = _protocol_of(rule, condition, homes.get(rule.name))
             chosen = alarms if is_alarm else compiled if home is None else scoped.setdefault(home, [])
             chosen.append(Compiled(rule, condition))
     if problems:
@@ -94,8 +92,11 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
     )
 
 
-def _protocol_of(rule: Rule, condition: Condition) -> str | None:
-    """Whose trips an own rule causes; None if it halts the sprint. STOP over steps is for sessions, else slices."""
+def _protocol_of(rule: Rule, condition: Condition, home: str | None) -> str | None:
+    """Whose trips a rule causes; None if it halts the sprint. `home` is the protocol of its pack."""
+    if home is not None:
+        # The same error in many sessions halts everyone.
+        return None if home == "sessions" and rule.action == "CHECKPOINT" else home
     stops_session = rule.action == "STOP" and "steps" in condition.streams
     return "sessions" if stops_session else PROTOCOLS.get(rule.action)
 

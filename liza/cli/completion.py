@@ -20,11 +20,11 @@ SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(SHELLS))
 @common
 def command(shell: str) -> int:
-    """Print the script for TAB in bash, zsh or fish.
+    """Print the completion script for bash, zsh or fish.
 
-    TAB then completes commands, options, and the names of loops, claims, slices, tasks and rules. The script needs to
-    be installed once, into a folder that is there; a new shell has it then. For zsh, the folder must be in its fpath
-    before compinit. With eval, this one shell has it at once.
+    TAB then completes commands, options, and the names of loops, claims, slices, tasks and rules. Install it
+    once, into an existing folder; new shells then have it. For zsh, the folder must be in its fpath before compinit.
+    With eval, the current shell has it at once.
 
     \b
     Examples:

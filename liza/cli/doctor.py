@@ -26,7 +26,7 @@ _STATUS = {0: "ok", 1: "unwell", 4: "degraded"}
 
 @click.command("doctor")
 @click.option(
-    "--fix", is_flag=True, help="Fix what is safe to fix: leftovers of interrupted writes, no .liza/.gitignore."
+    "--fix", is_flag=True, help="Fix what is safe to fix: leftovers of interrupted writes, a missing .liza/.gitignore."
 )
 @click.option("--now", metavar="TIME", help="Evaluate as of this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

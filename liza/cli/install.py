@@ -32,7 +32,7 @@ def command(
     """Put liza's hook into the settings of CLIENT: claude, codex.
 
     Every tool call then asks first whether work may continue, and is recorded as a step. Without CLIENT, those that
-    are installed here. The default is this project, for this user alone; what others have in the settings stays.
+    are installed here. The default is this project, for this user alone; other settings are kept.
 
     \b
     Examples:

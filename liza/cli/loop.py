@@ -36,7 +36,7 @@ def command() -> None:
 @command.command("record")
 @click.argument("name", metavar="LOOP")
 @click.option("--task", metavar="ID", help="The task that the iteration worked on.")
-@click.option("--progress", metavar="PCT", help="How far the work is, in percent.")
+@click.option("--progress", metavar="PCT", help="How far along the work is, in percent.")
 @click.option("--files-changed", metavar="N", help="How many files changed; default: measured, in a git work tree.")
 @click.option("--error", metavar="TEXT", help="The error that came out; - reads standard input.")
 @click.option("--output", metavar="FILE", help="The output of the iteration, in which errors are looked for.")
@@ -48,7 +48,7 @@ def command() -> None:
 @click.option("--tokens", metavar="N", help="How many tokens it took.")
 @click.option("--duration", metavar="SECONDS", help="How long it took.")
 @click.option("--workdir", metavar="DIR", multiple=True, help="A git work tree to measure; default: that of .liza/.")
-@click.option("--project", metavar="TYPE", help="The type of project, whose limits count; default: $PROJECT_TYPE.")
+@click.option("--project", metavar="TYPE", help="The type of project, whose limits apply; default: $PROJECT_TYPE.")
 @click.option("--now", metavar="TIME", help="Evaluate as of this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
@@ -72,7 +72,7 @@ def record_command(ctx: click.Context, /, name: str, as_json: bool, **options: s
 @common
 @click.pass_context
 def status_command(ctx: click.Context, name: str | None, now: str | None, as_json: bool) -> int:
-    """Show a loop, and how near it is to each limit.
+    """Show a loop, and how close it is to each limit.
 
     Without LOOP, all of them. Exit code 3 if a loop that is shown is open.
 

@@ -175,17 +175,19 @@ def explain_command(
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option("--run", "wanted", metavar="NAME", help="Only the cases whose name has this in it.")
 @click.option("--junit", metavar="FILE", help="Also write the outcome as JUnit XML.")
-@click.option("--rules", "rules_file", metavar="FILE", help="The rules for files that name none; default: the shipped.")
+@click.option(
+    "--rules", "rules_file", metavar="FILE", help="The rules for files that name none; default: the shipped ones."
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print only what fails.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @common
 def test_command(
     files: tuple[str, ...], wanted: str | None, junit: str | None, rules_file: str | None, quiet: bool, as_json: bool
 ) -> int:
-    """Try rules on cases that say which trips must come of them.
+    """Test rules with cases that list the expected trips.
 
     FILE may be a folder: then all its .yaml files. Time is virtual, so a case of a week takes a millisecond. Exit code
-    0 if every case comes out as it says, 1 if not. docs/rules.md describes how to write a case.
+    0 if every case trips as expected, 1 if not. docs/rules.md describes how to write a case.
 
     \b
     Examples:

@@ -40,14 +40,18 @@ CHOSEN = (
 @click.argument("words", metavar="-- COMMAND...", nargs=-1, type=click.UNPROCESSED)
 @click.option("--loop", metavar="NAME", help="The loop on the blackboard; default: the task, else the program's name.")
 @click.option("--task", metavar="ID", help="The task that is worked on.")
-@click.option("--max", "maximum", metavar="N", help="Stop after so many iterations.")
-@click.option("--timeout", metavar="TIME", help="End an iteration after so long: 30m, 2h, or seconds.")
-@click.option("--idle-timeout", metavar="TIME", help="End an iteration that has printed nothing for so long.")
+@click.option("--max", "maximum", metavar="N", help="Stop after this many iterations.")
+@click.option("--timeout", metavar="TIME", help="End an iteration after this long: 30m, 2h, or seconds.")
+@click.option("--idle-timeout", metavar="TIME", help="End an iteration that has printed nothing for this long.")
 @click.option("--plan", metavar="FILE", help="A Markdown plan: its ticked boxes are the progress.")
 @click.option("--optional-sections", metavar="HEADING", multiple=True, help="Headings whose boxes do not block.")
 @click.option("--verify", metavar="CMD", help="Accept completion only if this shell command succeeds.")
 @click.option("--require", metavar="FILE", multiple=True, help="Accept completion only if this file exists.")
-@click.option("--test", metavar="CMD", help="Run this shell command after every change; failing, it is evidence.")
+@click.option(
+    "--test",
+    metavar="CMD",
+    help="Run this shell command after every change; if it fails, that is evidence against completion.",
+)
 @click.option("--stagnation-threshold", metavar="N", help="How many iterations without progress stop the loop.")
 @click.option("--on-stagnation", metavar="ACTION", help=f"What is done then: {', '.join(ACTIONS)}.")
 @click.option("--project", metavar="TYPE", help="The type of project, whose limits apply; default: $PROJECT_TYPE.")

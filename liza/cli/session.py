@@ -26,7 +26,7 @@ def command() -> None:
 
 @command.command("stop")
 @click.argument("name", metavar="SESSION")
-@click.option("-m", "--message", metavar="WHY", required=True, help="Why it is stopped; the agent is told it.")
+@click.option("-m", "--message", metavar="WHY", required=True, help="Why it is stopped; the agent is told.")
 @click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
 @click.option("--now", metavar="TIME", help="Evaluate as of this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -25,14 +25,14 @@ from liza.text import printable, shell_quoted, suggestion, value_text
 @click.group("silence", cls=Family)
 @common
 def command() -> None:
-    """Let a known match pass for some hours.
+    """Let a known match pass for a few hours.
 
     A silenced match halts no one, and is shown as silenced by analyze, status and every report. When the silence ends,
     what it hid counts again. It has a reason and an end, and is never edited: expire it and add another.
 
     \b
     Examples:
-      liza silence add external_service_outage blocker_service=payments --for 2h -m "they work on it"
+      liza silence add external_service_outage blocker_service=payments --for 2h -m "they are working on it"
       liza silence list
     """
 
@@ -61,7 +61,7 @@ def add_command(
 ) -> int:
     """Silence the matches of RULE whose evidence says FIELD=VALUE.
 
-    All records behind a match must say so. The field that the rule groups by is compared as the rule does it.
+    All records behind a match must say so. The field that the rule groups by is compared as the rule compares it.
 
     \b
     Examples:

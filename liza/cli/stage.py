@@ -49,7 +49,7 @@ def advance_command(ctx: click.Context, name: str, now: str | None, as_json: boo
 def data_command(ctx: click.Context, reference: str, only: tuple[str, ...], now: str | None, as_json: bool) -> int:
     """Record that data or a tool is available now.
 
-    Claims in dispute are to be re-examined by it: all, or those that --for names.
+    Claims in dispute must then be re-examined: all, or those that --for names.
 
     \b
     Examples:

@@ -27,7 +27,7 @@ _EXIT_CODES = {State.OK: 0, State.DEGRADED: Unreadable.exit_code, State.HALTED: 
 @common
 @click.pass_context
 def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
-    """Show the breaker, and how near each pattern is.
+    """Show the breaker, and how close each pattern is to tripping.
 
     Writes nothing. Exit code 0 if all is well, 3 if the breaker is open or the agents are halted, 4 if the blackboard
     cannot be evaluated or cannot be written.

@@ -28,8 +28,8 @@ from liza.text import plural, printable
 def command(ctx: click.Context, file: str | None, as_json: bool) -> int:
     """Check the blackboard and list all that is wrong with it.
 
-    FILE is one file to check instead: a state.yaml, or a log.yaml by its name. Exit code 0 if nothing is wrong but
-    perhaps warnings, 1 if there are errors, 4 if a file cannot be read at all.
+    FILE is one file to check instead: a state.yaml, or a log.yaml by its name. Exit code 0 if there are no
+    errors, only perhaps warnings, 1 if there are errors, 4 if a file cannot be read at all.
 
     \b
     Examples:

@@ -3,6 +3,7 @@
 Events come from watchdog, on the folder and never on a file, because a file that is replaced takes its watch along.
 They may be lost, be too many, or stop; so the daemon also looks for itself once a tick, and a lost event costs a tick
 and not a halt. Where there are no events at all, that look is all there is, and listening is tried again now and then.
+How long it waits is decided in `daemon.py`.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""What "same" and "similar" mean, and which texts belong together by them.
+"""What "same" and "similar" mean, and which texts belong together: chosen in `language.py`, applied in `aggregates.py`.
 
 Both are decided by the texts alone: the order in which they come changes nothing, and a text that is added can only
 join groups, never part them.

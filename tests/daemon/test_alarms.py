@@ -106,7 +106,7 @@ def test_expired_lease_is_alarmed_after_its_grace_period(board: Watched) -> None
         stepped.ticks(2)
         assert stepped.advance(seconds=170) == []
         assert stepped.advance(seconds=20) == [
-            f"alarm: An agent has not renewed its lease for two minutes after its end: coder-7: lease expires {ends}"
+            f"alarm: An agent's lease ended two minutes ago and was not renewed: coder-7: lease expires {ends}"
         ]
 
 
@@ -257,7 +257,7 @@ def test_alarm_rule_changed_to_checkpoint_halts(board: Watched) -> None:
     ("fields", "words"),
     [
         ("review_cycles_current: 3", "A task is near its limit of review cycles: task-2: review cycles used 3 of 5"),
-        ("iteration: 10", "A task has no iteration left: task-2: iterations used 10 of 10"),
+        ("iteration: 10", "A task has no iterations left: task-2: iterations used 10 of 10"),
         ("iteration: 3, max_iterations: 4", "A task is near its limit of iterations: task-2: iterations used 3 of 4"),
         ("failed_by: [c-1, c-2]", "Two agents have failed at one task: task-2: failed by c-1, c-2"),
         (

@@ -95,7 +95,7 @@ def test_limits_shown_in_loops_are_the_defaults() -> None:
         assert re.search(rf"{name}:.*\b{limit.least} to {limit.most}\b", settings), name
     for project, limits in blocks.PROJECTS.items():
         loops, percent = limits["max_loops_no_progress"], limits["stagnation_threshold"]
-        assert re.search(rf"`{project}`\s\({loops}(?: loops)?, {percent} %\)", LOOPS), project
+        assert re.search(rf"`{project}`\s\({loops}, {percent}%\)", LOOPS), project
 
 
 def test_settings_shown_in_loops_differ_from_the_defaults_once(tmp_path: Path) -> None:

@@ -38,8 +38,8 @@ class _Family(Family):
 def command() -> None:
     """Record attempts at tests; stop a slice that gets nowhere.
 
-    What stops a slice, the first that applies: an agent's arch-stop, a test that failed three times, seven failures in
-    all. Bugs, gaps and blockers on the way are fixed without asking, as long as none of these applies.
+    A slice is stopped by the first of these that applies: an agent's arch-stop, a test that failed three times, seven
+    failures in all. Bugs, gaps and blockers on the way are fixed without asking, as long as none of these applies.
 
     \b
     Examples:

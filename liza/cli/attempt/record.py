@@ -27,7 +27,7 @@ from liza.toolerrors import results
 def start_command(
     ctx: click.Context, name: str, test: str, strategy: str, workdir: str | None, now: str | None, as_json: bool
 ) -> int:
-    """Begin to work on a test. The first time, where the slice begins is kept as its checkpoint.
+    """Begin to work on a test. The first time, the commit where the slice begins is kept as its checkpoint.
 
     Exit code 0 if work may begin, 3 if the slice is stopped.
 
@@ -92,7 +92,7 @@ def fail_command(
 def pass_command(ctx: click.Context, name: str, test: str, now: str | None, as_json: bool) -> int:
     """A test was run and passed.
 
-    Its count is 0 again, that of the slice stays.
+    Its count is 0 again; the slice's count stays.
 
     \b
     Examples:
@@ -169,7 +169,7 @@ def arch_stop_command(
 ) -> int:
     """Stop the slice at once: it needs another architecture.
 
-    This goes before every count: do not use up the attempts first. Exit code 3.
+    This takes precedence over all counts: do not use up the attempts first. Exit code 3.
 
     \b
     Examples:

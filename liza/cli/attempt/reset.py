@@ -80,7 +80,7 @@ def diagnose_command(
 @click.option("--slice", "name", metavar="S", required=True, help="The slice.")
 @click.option("-m", "--message", metavar="GUIDANCE", help="What the next one to work on it should know.")
 @click.option("--rollback", "go_back", is_flag=True, help="Also go back to where the tests that are reset began.")
-@click.option("--force", is_flag=True, help="Roll back also where commits of others leave the branch.")
+@click.option("--force", is_flag=True, help="Roll back even if the branch loses commits that are not the slice's own.")
 @click.option("--prompt", "only_prompt", is_flag=True, help="Print nothing but the <prior_attempts> block.")
 @click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
 @plain
@@ -98,7 +98,7 @@ def reset_command(
     """Set the counters of a slice to 0. Then another agent can try.
 
     Its finished attempts are kept in its history, and its base stays. Without --rollback the work tree is left alone,
-    and the plan to go back is printed. --rollback refuses where commits would leave the branch that are not the slice's
+    and the plan to go back is printed. --rollback refuses if the branch would lose commits that are not the slice's
     own: those with a file that the slice did not touch, or that another slice touched, too. What the next one has to
     know is printed as a <prior_attempts> block; a slice that was reset already prints it again.
 

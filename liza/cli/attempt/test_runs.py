@@ -265,12 +265,12 @@ def exec_command(
     now: str | None,
     as_json: bool,
 ) -> int:
-    """Run tests, and record what comes of it from their JUnit report.
+    """Run tests, and record their results from the JUnit report.
 
-    pytest, vitest and gotestsum get a path to write one to. Any other runner gets it by {report} in its command, or by
-    $LIZA_JUNIT; or --report says where it writes by itself. A failed run that writes none is
-    an attempt if what it printed shows a failed assertion, else an infrastructure error. Exit code 0 if the command
-    ended well, 1 if not, 3 if the slice is stopped, and then it is not even run.
+    pytest, vitest and gotestsum get a path to write one to. For any other runner, put {report} into the
+    command, use $LIZA_JUNIT, or name the file it writes with --report. A failed run that writes none is an attempt if
+    what it printed shows a failed assertion, else an infrastructure error. Exit code 0 if the command succeeded, 1 if
+    not, 3 if the slice is stopped, and then the command is not run.
 
     \b
     Examples:

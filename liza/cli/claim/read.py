@@ -83,7 +83,7 @@ def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
 def show_command(ctx: click.Context, name: str, now: str | None, as_json: bool) -> int:
     """Show a claim: its text, state and history.
 
-    In dispute both positions are side by side, as they were written. Exit code 3 if it is in dispute.
+    In a dispute, both positions are shown side by side, as they were written. Exit code 3 if it is in dispute.
 
     \b
     Examples:
@@ -180,8 +180,8 @@ def summary_command(ctx: click.Context, cycle: int | None, now: str | None, as_j
 def import_command(ctx: click.Context, file: str, now: str | None, as_json: bool) -> int:
     """Read the claims of a Markdown ledger; the file stays as it is.
 
-    A claim is a heading with its id (## C-001) and fields below it (- **Text:** ...). What cannot be read is said line
-    by line. A claim that is on the blackboard already stays as it is there.
+    A claim is a heading with its id (## C-001) and fields below it (- **Text:** ...). What cannot be read is reported
+    line by line. A claim that is on the blackboard already stays as it is there.
 
     \b
     Examples:

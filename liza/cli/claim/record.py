@@ -44,8 +44,8 @@ def add_command(
 
 @click.command("round")
 @click.argument("name", metavar="ID")
-@click.option("--objection", metavar="TEXT", multiple=True, help="What the reviewer objects; - or @FILE reads it.")
-@click.option("--objection-id", metavar="X", multiple=True, help="What that objection is called, one for each.")
+@click.option("--objection", metavar="TEXT", multiple=True, help="What the reviewer objects to; - or @FILE reads it.")
+@click.option("--objection-id", metavar="X", multiple=True, help="The id of the objection; one for each --objection.")
 @click.option("--response", metavar="TEXT", multiple=True, help="What the researcher answers to it.")
 @click.option("--evidence", metavar="REF", multiple=True, help="Evidence that the researcher presents.")
 @click.option("--test", "tests", metavar="NAME", multiple=True, help="A test that was run, with its result.")

@@ -102,7 +102,9 @@ def _needed(text: str | None, option: str, what: str) -> str:
 @click.command("reexamine")
 @click.argument("name", metavar="ID")
 @click.option("--trigger", metavar="WORD", required=True, help=f"Why now: {', '.join(TRIGGERS)}.")
-@click.option("--resolved/--unresolved", "resolved", default=None, help="What came of it; default: it is only due.")
+@click.option(
+    "--resolved/--unresolved", "resolved", default=None, help="What came of it; default: none yet, it stays due."
+)
 @click.option("-m", "--message", metavar="NOTE", help="What was found.")
 @click.option("--by", metavar="NAME", help="Who looked at it.")
 @plain
@@ -112,8 +114,8 @@ def reexamine_command(
 ) -> int:  # fmt: skip
     """Look at a dispute again. Resolved, the claim goes back into review; unresolved, it stays frozen.
 
-    The trigger must have happened: a stage was entered (liza stage advance), or data (liza stage data). An audit is
-    made by neither the researcher nor the reviewer.
+    The trigger must have happened: a stage was entered (liza stage advance), or data (liza stage data). An audit
+    must be made by someone other than the researcher and the reviewer.
 
     \b
     Examples:

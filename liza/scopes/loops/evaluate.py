@@ -1,4 +1,7 @@
-"""The section `loops`, the rules about it, and how near a loop is to each of them."""
+"""The section `loops`, the rules about it, and how close a loop is to each of them.
+
+A new signal is a rule in `rules/packs/loops.yaml` and a field in `derived.py`.
+"""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +34,7 @@ DISABLED = "CIRCUIT_BREAKER_DISABLED is set: no loop is ever opened"
 
 
 class Signal(NamedTuple):
-    """A rule, and how near a loop is to it."""
+    """A rule, and how close a loop is to it."""
 
     rule: str
     value: float

@@ -1,17 +1,14 @@
 """The loops as a scope of the engine: what a check, a gate and the inbox ask of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from liza.model import Record
 from liza.scopes.evaluator import Evaluator
-from liza.scopes.gate import Gate, status_hint
 from liza.scopes.loops import derived, evaluate, states
 from liza.scopes.loops.fields import CLOSED, OPEN, status_of
 from liza.scopes.loops.settings import Settings, settings_of
-from liza.scopes.scope import Alarm, Entries, OpenTrip, Scope, Sections
-from liza.store.board import Board
+from liza.scopes.scope import Alarm, Entries, Gates, OpenTrip, Scope, Sections
 
 
 def _derive(name: str, loop: Mapping[str, Any], settings: Settings) -> Sequence[Record]:
@@ -48,16 +45,10 @@ def _entries() -> Entries:
     return {"iteration": enter_iteration}
 
 
-def _check_gate(board: Board, name: str, now: datetime) -> Gate:
-    """Closed while the loop is open. One that has cooled down may try again, which its status alone does not show."""
-    from liza.scopes.loops.record import read_loop
+def _gates() -> Gates:
+    from liza.scopes.loops import gate
 
-    rules, settings = evaluate.load_rules(board.paths)
-    notes = tuple(evaluate.setting_warnings(settings))
-    loop = read_loop(board, name, rules, settings, now)
-    if loop.status != OPEN or settings.disabled:
-        return Gate(notes=notes)
-    return Gate(f"loop {name} is OPEN: {loop.reason}", status_hint("loop status", name), notes)
+    return {"loop": gate.check_loop}
 
 
 SCOPE: Scope[Settings] = Scope(
@@ -69,6 +60,6 @@ SCOPE: Scope[Settings] = Scope(
     open_trip=_open_trip,
     alarms=_alarms,
     section_alarms=_section_alarms,
-    gates=lambda: {"loop": _check_gate},
+    gates=_gates,
     entries=_entries,
 )

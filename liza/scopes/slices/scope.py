@@ -1,22 +1,17 @@
 """The slices as a scope of the engine: what a check, a gate and the inbox ask of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from liza.model import MAPPINGS, Fault, Record
 from liza.rules.evaluate import RuleSet
-from liza.scopes.change import read_usable
 from liza.scopes.evaluator import Evaluator
-from liza.scopes.gate import Gate, status_hint
 from liza.scopes.outcome import Reconciled
 from liza.scopes.records import mappings_of, named_records
-from liza.scopes.rules_file import read_rules
-from liza.scopes.scope import Alarm, Entries, OpenTrip, Scope, Sections
+from liza.scopes.scope import Alarm, Entries, Gates, OpenTrip, Scope, Sections
 from liza.scopes.slices import derived, evaluate, states
 from liza.scopes.slices.evaluate import SLICES
 from liza.scopes.slices.fields import ACTIVE, open_trip, status_of, stop_reason, unusable_fields
-from liza.store.board import Board
 from liza.store.paths import Paths
 
 
@@ -55,17 +50,10 @@ def faults(sections: Sections, rules: RuleSet) -> Iterator[Fault]:
     return validate.faults(sections.get(SLICES.name))
 
 
-def _check_gate(board: Board, name: str, now: datetime) -> Gate:
-    """Closed while the slice is stopped, also by attempts that another program wrote and no check has seen yet."""
-    from liza.scopes.slices import record
+def _gates() -> Gates:
+    from liza.scopes.slices import gate
 
-    slice_ = read_usable(board.read(), SLICES, name)
-    if slice_ is None:
-        return Gate()  # nothing is known against a slice that is not on the blackboard
-    found = record.evaluate_slice(name, slice_, read_rules(board.paths.rules, protocol="attempts"), now)
-    if not found.is_stopped:
-        return Gate()
-    return Gate(f"slice {name} is {found.status}: {found.reason}", status_hint("attempt status --slice", name))
+    return {"slice": gate.check_slice}
 
 
 def _entries() -> Entries:
@@ -98,7 +86,7 @@ SCOPE: Scope[None] = Scope(
     open_trip=_open_trip,
     alarms=_alarms,
     faults=faults,
-    gates=lambda: {"slice": _check_gate},
+    gates=_gates,
     entries=_entries,
     follow_up=_follow_up,
 )

@@ -101,7 +101,7 @@ def test_other_task_or_progress_restarts_the_count(loops: Loops, other: str) -> 
 
 def test_changes_with_failing_tests_trip(loops: Loops) -> None:
     assert loops.codes(*[f"{OK} --evidence tests=fail"] * 3) == [0, 0, 3]
-    assert loops.at()["trigger_reason"] == "Tests failing for 3 iterations in spite of changes"
+    assert loops.at()["trigger_reason"] == "Tests failing for 3 iterations despite changes"
 
 
 def test_changes_with_failing_build_trip(loops: Loops) -> None:
@@ -119,7 +119,7 @@ def test_passing_tests_restart_the_count(loops: Loops) -> None:
 
 def test_done_claimed_twice_in_a_row_trips(loops: Loops) -> None:
     assert loops.codes(f"{OK} --claims-done", f"{OK} --claims-done") == [0, 3]
-    assert loops.at()["trigger_reason"] == "Done said 2 times in a row without completion"
+    assert loops.at()["trigger_reason"] == "Completion claimed 2 times in a row, and not accepted"
 
 
 def test_distant_done_claims_are_not_in_a_row(loops: Loops) -> None:

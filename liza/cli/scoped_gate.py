@@ -25,7 +25,7 @@ def _scope_options(command: Callable[..., int]) -> Callable[..., int]:
 @_scope_options
 @click.option("--wait", is_flag=True, help="Wait until work may continue.")
 @click.option(
-    "--timeout", metavar="SECONDS", type=float, help="With --wait: stop waiting after so long, with exit code 2."
+    "--timeout", metavar="SECONDS", type=float, help="With --wait: stop waiting after this long, with exit code 2."
 )
 @common
 @click.pass_context

@@ -182,7 +182,7 @@ def test_json_has_an_object_per_iteration(tmp_path: Path) -> None:
     )
     assert (first["claims_done"], first["evidence"], first["files_changed"]) == (True, {"verify": False}, 1)
     assert (last["reason"], last["session"]) == (
-        "Done said 2 times in a row without completion",
+        "Completion claimed 2 times in a row, and not accepted",
         project.session.name,
     )
     assert last["totals"]["iterations"] == 2

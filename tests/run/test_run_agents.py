@@ -157,7 +157,7 @@ def test_repeated_claim_against_the_evidence_stops_the_loop(tmp_path: Path) -> N
     assert result.code == 3
     assert len(project.recorded) == 2
     assert project.recorded[0]["evidence"] == {"verify": "fail"}
-    assert project.loop["trigger_reason"] == "Done said 2 times in a row without completion"
+    assert project.loop["trigger_reason"] == "Completion claimed 2 times in a row, and not accepted"
     assert "not accepted: verify failed" in result.err
     faults = project.kept(1, "completion_signals")["faults"]
     assert faults == ["verify failed: echo 3 tests fail; exit 5\nexit code 5\n3 tests fail"]
@@ -198,7 +198,7 @@ def test_tests_run_after_every_change_and_repeated_failures_stop_the_loop(tmp_pa
     result = project.run("--test", "echo ran >> ../ran; exit 1", "--on-stagnation", "abort")
     assert result.code == 3
     assert (tmp_path / "ran").read_text() == "ran\n" * 3
-    assert project.loop["trigger_reason"] == "Tests failing for 3 iterations in spite of changes"
+    assert project.loop["trigger_reason"] == "Tests failing for 3 iterations despite changes"
 
 
 # --- one that hangs, one that crashes, one that is refused by its service -------------------------------------------

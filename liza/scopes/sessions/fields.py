@@ -30,3 +30,9 @@ def open_trip(record: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The trip that stopped a session, unless it is over."""
     trip = record.get("current_trip")
     return trip if isinstance(trip, MAPPINGS) else None
+
+
+def stop_reason(record: Mapping[str, Any]) -> str:
+    """Why a session is stopped."""
+    reason = (open_trip(record) or {}).get("reason")
+    return str(reason or f"its status is {record.get('status')!r}")

@@ -9,16 +9,12 @@ from typing import Any
 
 from liza.rules.evaluate import RuleSet
 from liza.scopes.evaluator import Evaluator
-from liza.scopes.gate import Gate
 from liza.scopes.outcome import Reconciled
-from liza.scopes.records import find_record
-from liza.scopes.scope import OpenTrip, Scope
+from liza.scopes.scope import Gates, OpenTrip, Scope
 from liza.scopes.sessions import states
-from liza.scopes.sessions.fields import SESSIONS, STOPPED, open_trip, status_of
+from liza.scopes.sessions.fields import SESSIONS, STOPPED, open_trip, status_of, stop_reason
 from liza.scopes.sessions.monitor import sync_halts
-from liza.store.board import Board
 from liza.store.paths import Paths
-from liza.text import shell_quoted
 
 
 def _open_trip(record: Mapping[str, Any], settings: None) -> OpenTrip | None:
@@ -26,17 +22,13 @@ def _open_trip(record: Mapping[str, Any], settings: None) -> OpenTrip | None:
         return None
     trip = open_trip(record) or {}
     since = trip.get("trip_id") or trip.get("stopped") or record.get("status")
-    return OpenTrip(str(since), STOPPED, str(trip.get("reason") or f"its status is {record.get('status')!r}"))
+    return OpenTrip(str(since), STOPPED, stop_reason(record))
 
 
-def _check_gate(board: Board, name: str, now: datetime) -> Gate:
-    """Closed while the session is stopped, or the one that started it."""
-    section = board.read().data.get(SESSIONS.name)
-    found = find_record(section, name, SESSIONS.scope)
-    if found is None or (trip := _open_trip(found[1], None)) is None:
-        return Gate()
-    hint = f"wait; a human decides, and runs: liza session resume {shell_quoted(name)} -m WHY"
-    return Gate(f"session {states.label_of(name, found[1])} is {trip.status}: {trip.reason}", hint)
+def _gates() -> Gates:
+    from liza.scopes.sessions import gate
+
+    return {"session": gate.check_session}
 
 
 def _follow_up(paths: Paths, done: Reconciled) -> None:
@@ -55,6 +47,6 @@ SCOPE: Scope[None] = Scope(
     reconcile=lambda name, record, evaluator, sections: states.reconcile_record(name, record, evaluator.now),
     open_trip=_open_trip,
     alarms=lambda name, record, evaluator: (),
-    gates=lambda: {"session": _check_gate},
+    gates=_gates,
     follow_up=_follow_up,
 )

@@ -32,7 +32,7 @@ def analyze(root: Root = None, *, dry_run: bool = False, now: datetime | None = 
 
     A pattern that matches halts the agents (`.liza/CHECKPOINT`), writes the report and enters the trip on the
     blackboard; `dry_run` only evaluates. In the result, `is_open` is whether the agents are halted, `trigger` is the
-    open trip or None, `tripped` is whether this check opened it, and `verdict` how near every rule is.
+    open trip or None, `tripped` is whether this check opened it, and `verdict` how close every rule is.
 
     Raises `Unreadable` where the blackboard or its rules cannot be used: that is not an OK. With an unusable rules.yaml
     the shipped rules are evaluated first, and an open breaker is returned. Raises `Halted` where the breaker tripped

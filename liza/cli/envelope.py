@@ -39,7 +39,7 @@ def problems_of(error: LizaError | None) -> list[dict[str, Any]]:
 
 
 def pattern(source: "Progress | Match") -> dict[str, Any]:
-    """A rule and how near it is, the same whether it matched or not."""
+    """A rule and how close it is, the same whether it matched or not."""
     reason = getattr(source, "reason", None)
     return {
         "rule": source.rule.name,

@@ -23,7 +23,7 @@ DECIDE = "liza resolve -m 'what was decided'"
 
 
 def check(found: Check, rules: RuleSet, dry_run: bool) -> None:
-    """The verdict first, then how near each pattern is, then what else there is to say."""
+    """The verdict first, then how close each pattern is, then what else there is to say."""
     verdict = found.verdict
     if found.trigger is not None:
         trigger(found.trigger, "TRIGGERED")
@@ -80,7 +80,7 @@ def trigger(open_trip: Mapping[str, Any], word: str) -> None:
 
 
 def patterns(progress: Iterable[Progress]) -> None:
-    """One line a rule: a mark, how near it is, and what the fullest group is about."""
+    """One line a rule: a mark, how close it is, and what the fullest group is about."""
     for line in pattern_lines(progress):
         click.echo(line)
 

@@ -190,7 +190,7 @@ class _Picture:
         return tag("g", "\n".join(filter(None, parts)), class_="panel"), bottom - top + 14
 
     def _ground(self, index: int, name: str, top: int, row: int) -> str:
-        """The name of a lane, and how near its rule is in the end."""
+        """The name of a lane, and how close its rule is in the end."""
         state = next(
             (each for end in self.ends[index : index + 1] for each in end.progress if each.rule.name == name), None
         )

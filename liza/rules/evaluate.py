@@ -192,7 +192,7 @@ def _sees_all(compiled: Compiled) -> bool:
 
 
 class _Findings:
-    """What follows from the outcomes of all rules: matches, those that act, and how near the others are."""
+    """What follows from the outcomes of all rules: matches, those that act, and how close the others are."""
 
     def __init__(self, history: Acknowledged, silences: Sequence[Silence], exact: bool) -> None:
         self._history = history

@@ -14,7 +14,7 @@ S = TypeVar("S")
 class Evaluator(Generic[S]):
     """The rules of one scope with its settings filled in, at one moment.
 
-    The last verdict is remembered: after a change the same records are evaluated again, to show how near other rules
+    The last verdict is remembered: after a change the same records are evaluated again, to show how close other rules
     are.
     """
 

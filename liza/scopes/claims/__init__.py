@@ -1,1 +1,1 @@
-"""Claims in dispute: what freezes one claim when its review cannot agree, and how it gets out of that again."""
+"""Claims in dispute: what freezes one claim when its parties cannot agree, and how it gets out of that again."""

@@ -27,7 +27,7 @@ _LISTS = frozenset({"anomalies", "tasks", "discovered"})
 class Check(NamedTuple):
     """The result of one check."""
 
-    verdict: Verdict  # all matches, and how near every other rule is
+    verdict: Verdict  # all matches, and how close every other rule is
     snapshot: Snapshot  # the blackboard that was evaluated
     trigger: Mapping[str, Any] | None  # the open trip, if there is one now
     tripped: bool = False  # by this check

@@ -14,6 +14,7 @@ def halt_reason(root: str | None = None) -> tuple[str, str] | None:
     The blackboard is that of `root`, else of LIZA_ROOT, else the nearest one upward. Without any, nothing is halted.
     One that was named and is missing halts, because its state is unknown; so does one whose owner is not trusted.
     """
+    origin = "" if root else ", which LIZA_ROOT names"
     root = root or os.environ.get("LIZA_ROOT")
     try:
         folder = locate.find(root)
@@ -21,7 +22,7 @@ def halt_reason(root: str | None = None) -> tuple[str, str] | None:
         return error.why, error.hint
     if folder is None:
         return (
-            (f"no .liza/ in {root}, the root", f"make one with: mkdir -p {root} && liza init --root {root}")
+            (f"no .liza/ in {root}{origin}", f"make one with: mkdir -p {root} && liza init --root {root}")
             if root
             else None
         )
@@ -33,9 +34,9 @@ def halt_reason(root: str | None = None) -> tuple[str, str] | None:
     path, status = halt
     lines = _lines(path)
     reason = printable(", ".join(line for line in lines[:3] if line.strip()))
-    hint = "wait; a human made it, and removes it when work may continue"
+    hint = "wait; a human made it and will remove it when work may continue"
     if marker_trip_id(status) is not None or any(line.startswith("trip: ") for line in lines):
-        hint = "wait; a human reads .liza/circuit_breaker_report.md and runs: liza resolve -m 'what was decided'"
+        hint = "wait until a human has read .liza/circuit_breaker_report.md and run: liza resolve -m 'what was decided'"
     elif any(line.startswith("degraded: ") for line in lines[1:2]):
         hint = "wait; the halt ends by itself once the blackboard can be evaluated; to see what is wrong: liza status"
     return f"halted by {path}{f' ({reason})' if reason else ''}", hint

@@ -100,7 +100,7 @@ def _details(found: LoopResult, settings: Settings, at: datetime) -> None:
     known = [each for e in iterations_of(loop) if (each := number_or_none(e.get("progress"))) is not None]
     trips = int(number_or_none(loop.get("trigger_count")) or 0)
     times = "once" if trips == 1 else plural(trips, "time")
-    click.echo(f"  progress {f'{known[-1]:g} %' if known else 'unknown'}, tripped {times}")
+    click.echo(f"  progress {f'{known[-1]:g}%' if known else 'unknown'}, tripped {times}")
     errors = [e for e in loop.get("error_history") or () if isinstance(e, MAPPINGS)]
     for error in errors[-3:]:
         where = f" ({show.short(error.get('file'))})" if error.get("file") else ""

@@ -181,7 +181,7 @@ def lines_of(done: LoopResult) -> list[str]:
         return [*lines, f"  {done.ways_on}"]
     lines = [f"loop {name}: {done.status}, iteration {count}" + (", completed" if done.completed else "")]
     if done.status == HALF_OPEN:
-        lines = [f"loop {name}: HALF_OPEN, one iteration may try again ({printable(done.reason)})"]
+        lines = [f"loop {name}: HALF_OPEN: one more iteration is allowed ({printable(done.reason)})"]
     lines += [f"  {printable(note)}" for note in done.notes]
     # What is still far off would only hide what is not.
     near = [each for each in done.signals if each.action == "OPEN" and 2 * each.value >= each.threshold]

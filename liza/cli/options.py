@@ -49,7 +49,7 @@ def words(text: str, option: str) -> str:
             with open(text[1:], "rb") as file:
                 raw = file.read()
         except OSError as error:
-            hint = f"a text that begins with @ comes by standard input: printf %s '@...' | liza ... {option} -"
+            hint = f"to give a text that begins with @, use standard input: printf %s '@...' | liza ... {option} -"
             raise WrongUsage(f"{option} names the file {text[1:]!r}: {error.strerror}", hint=hint) from None
     else:
         raw = os.fsencode(text)

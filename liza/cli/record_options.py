@@ -151,7 +151,7 @@ def _print(command: str, added: Added, as_json: bool) -> int:
         print(f"liza: warning: {printable(str(added.waits.cause))}", file=sys.stderr)
         if added.waits.cause.hint:
             print(f"  hint: {printable(added.waits.cause.hint)}", file=sys.stderr)
-        print(f"waits in {file}, and the next check (liza analyze, liza watch) enters it:")
+        print(f"waiting in {file}; the next check (liza analyze, liza watch) will enter it:")
     else:
         print(f"added to {file}{f', line {added.line}' if added.line else ''}:")
     lines = ("  " + emit.item(added.record, 2)).split("\n")

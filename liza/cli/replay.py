@@ -117,7 +117,8 @@ def _moment(text: str | None, known: Recording) -> datetime | None:
     found = parse_time(text)
     if found is None:
         raise WrongUsage(
-            f"--since: expected an ISO 8601 time or a duration, got {text!r}", hint="like 2h: before the last record"
+            f"--since: expected an ISO 8601 time or a duration, got {text!r}",
+            hint="for example 2h (counted back from the last record)",
         )
     return found
 

@@ -20,6 +20,7 @@ from liza.text import did_you_mean, printable, value_text
 
 _RECORDS = 12  # of a group that are shown
 _MISSED = 20
+_SCOPES = {"disputes": "claim", "attempts": "slice", "loops": "loop", "sessions": "session"}  # by protocol
 _LONG = 600  # characters of a condition that are shown
 
 
@@ -61,7 +62,8 @@ def list_command(ctx: click.Context, rules_file: str | None, as_json: bool) -> i
         click.echo(f"{show.bold(rule.name)}  {click.style('disabled', fg='yellow')}, {_origin(rule)}")
     _listed("alarms, reported by the daemon; they never halt:", rules.alarms)
     for name, scoped in rules.scoped.items():
-        _listed(f"{name}, which stop only that one:", scoped)
+        what = _SCOPES[name]
+        _listed(f"rules for {what}s; each stops only the {what} that it matches:", scoped)
     show.warnings(f"rules.yaml: {change}" for change in rules.changes)
     return 0
 

@@ -32,7 +32,7 @@ def show_explanation(found: Explanation, missed: bool) -> None:
     for group in found.groups if missed else found.groups[:_MISSED]:
         _print_group(found, group)
     if not found.groups:
-        why = "no group has what the rule asks for" if _in_no_group(found) else "nothing counts for it"
+        why = "no group has what the rule asks for" if _in_no_group(found) else "no record counts toward it"
         click.echo(f"{click.style('○', fg='green')} {why}")
     elif len(found.groups) > _MISSED and not missed:
         click.echo(f"… and {len(found.groups) - _MISSED} more groups (--missed shows all)")

@@ -115,7 +115,7 @@ def _try(files: Sequence[CaseFile], wanted: str | None, rules_file: str | None) 
         ]
     if not tried:
         names = [case.name for file in files for case in file.cases]
-        raise Refused(f"no case matches {wanted!r}", hint=f"there are: {', '.join(names[:8])}")
+        raise Refused(f"no case matches {wanted!r}", hint=f"the cases are: {', '.join(map(repr, names[:8]))}")
     return tried
 
 

@@ -73,7 +73,7 @@ class Plain:
         if not job.has_evidence:
             self.line(
                 f"{show.bold('!', 'yellow')} without --verify, --require, --plan or --test, claims of completion are "
-                "not accepted: the run ends by --max, a person, or the breaker"
+                "not accepted: the run ends only at --max, or when a person or the breaker stops it"
             )
         if job.plan is not None and not os.path.exists(job.plan):
             self.line(f"{show.bold('!', 'yellow')} the plan does not exist yet: {printable(job.plan)}")
@@ -106,7 +106,8 @@ class Plain:
                 self.line(f"  {show.bold('!', 'yellow')} {printable(each.text)}")
         near = [each for each in state.signals if each.action == "OPEN" and 2 * each.value >= each.threshold]
         if near:
-            self.line(f"  near: {', '.join(f'{each.rule} {each.value:g} of {each.threshold:g}' for each in near)}")
+            rules = ", ".join(f"{each.rule} {each.value:g} of {each.threshold:g}" for each in near)
+            self.line(f"  close to tripping: {rules}")
 
     def _not_accepted(self, done: Done) -> None:
         faults = done.evidence.faults
@@ -177,7 +178,7 @@ class Plain:
         parts += [f"{totals.tokens:,} tokens"] if totals.tokens else []
         parts += [f"${totals.cost:.2f}"] if totals.cost else []
         if run.tried and run.tried[-1].progress is not None:
-            parts.append(f"progress {run.tried[-1].progress:g} %")
+            parts.append(f"progress {run.tried[-1].progress:g}%")
         self.line(f"  {', '.join(parts)}")
         self.line(f"  kept in {printable(os.path.relpath(run.session.folder))}/")
         if end is None or end.code != 0:
@@ -296,7 +297,7 @@ class Lively(Plain):
         from rich.text import Text
 
         number, model, status = self._about
-        progress = f"{self._progress:g} %" if self._progress is not None else "progress unknown"
+        progress = f"{self._progress:g}%" if self._progress is not None else "progress unknown"
         now = time.monotonic()
         spans = (show.span(timedelta(seconds=now - since)) for since in (self._began, self._first))
         text = Text(no_wrap=True, overflow="ellipsis")

@@ -70,7 +70,7 @@ def trigger(open_trip: Mapping[str, Any], word: str) -> None:
     since = f" since {printable(str(open_trip['timestamp']))}" if open_trip.get("timestamp") else ""
     click.echo(f"{bold(word, 'red')}: {bold(pattern)} ({printable(severity)}){since}")
     if severity in SEVERITIES:
-        click.echo(f"  a flaw in {SEVERITIES[severity].layer}: {SEVERITIES[severity].scope}")
+        click.echo(f"  {SEVERITIES[severity].layer}: {SEVERITIES[severity].scope}")
     if open_trip.get("message"):
         click.echo(f"  {short(open_trip['message'])}")
     if others := also_matched(open_trip):

@@ -103,7 +103,7 @@ def _tell(called: str, staged: StageResult, as_json: bool) -> int:
     for event in staged.events:
         click.echo(show.short(event.text, 300))
     if not staged.events:
-        click.echo("already so: nothing changed")
+        click.echo("nothing to do: that is recorded already")
     for name in waiting:
         click.echo(f"  liza claim show {printable(quote(name))}")
     return 0
@@ -134,5 +134,5 @@ def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
         )
     if not listed:
         click.echo("no stage has been entered yet: liza stage advance S1")
-    show.warnings(f"stage {last} does not close: claim {each}" for each in found)
+    show.warnings(f"stage {last} cannot be closed: claim {each}" for each in found)
     return 0

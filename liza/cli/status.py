@@ -116,11 +116,11 @@ def _agents(status: Status) -> None:
     if halt is None:
         click.echo("agents:  free to work")
         if trigger is not None:
-            show.warnings(["CHECKPOINT is missing while the breaker is open; to halt the agents: liza analyze"])
+            show.warnings(["CHECKPOINT is missing although the breaker is open; to halt the agents: liza analyze"])
         return
     since = _ago((status.at - halt.since).total_seconds())
     whose = f"by trip {halt.trip_id}" if halt.trip_id else "by on_degraded" if halt.is_degraded else "by a person"
-    click.echo(f"agents:  {click.style('halted', fg='red', bold=True)} {whose} for {since} (CHECKPOINT)")
+    click.echo(f"agents:  {click.style('halted', fg='red', bold=True)} {whose}, {since} ago (CHECKPOINT)")
     if halt.is_degraded:
         why = show.short(halt.fields["degraded"], 200)
         click.echo(f"  could not be evaluated: {why}; the halt ends with: liza analyze")

@@ -22,7 +22,7 @@ def require_person(paths: Paths, decision: str) -> None:
     """Raise `Refused` inside an agent; `decision` is the command that a person has to run instead."""
     if (sign := agent_sign(paths)) is not None:
         message = f"{decision} is a person's decision; this call comes from inside an agent ({sign})"
-        raise Refused(message, hint=f"a person runs in their own terminal: {decision}")
+        raise Refused(message, hint=f"ask a person to run it in their own terminal: {decision}")
 
 
 def agent_sign(paths: Paths) -> str | None:

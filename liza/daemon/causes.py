@@ -190,7 +190,7 @@ def of_restored(times: Mapping[str, int]) -> Iterator[Cause]:
 def about_the_halt(halt: Checkpoint | None, trigger: Mapping[str, Any] | None) -> Iterator[Cause]:
     """Where the halt and the breaker disagree, and a halt without a trip."""
     if halt is None and trigger is not None:
-        text = "CHECKPOINT is missing while the breaker is open: the agents are not halted"
+        text = "CHECKPOINT is missing although the breaker is open: the agents are not halted"
         yield Cause("halt", "missing", text, patience=_PATIENCE)
     elif halt is not None and halt.is_degraded:
         text = "the agents are halted until the blackboard can be evaluated (on_degraded: halt)"

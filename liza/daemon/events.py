@@ -18,7 +18,7 @@ def of_check(before: Check | None, found: Check, *, observe: bool) -> Iterator[N
     was = before.trigger if before is not None else None
     trigger = found.trigger
     if trigger is not None and (was is None or was.get("trip_id") != trigger.get("trip_id")):
-        verb = "" if found.tripped else " (found open)"
+        verb = "" if found.tripped else " (already open)"
         yield Notice(EventKind.TRIPPED, f"{named(trigger)}{verb}", _id(trigger), _TODO)
     elif found.tripped and was is not None and before is not None and not before.failed and not found.notes:
         text = "state.yaml no longer had this trip, as where an older copy is saved over it; it was entered again"

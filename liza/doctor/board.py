@@ -64,7 +64,7 @@ def _halt(paths: Paths) -> Iterator[Finding]:
     except OSError:
         with suppress(LizaError):  # an unreadable blackboard is reported elsewhere
             if open_trigger(Board(paths).read().data.get("circuit_breaker")) is not None:
-                text = "missing while the breaker is open: the agents are not halted"
+                text = "missing although the breaker is open: the agents are not halted"
                 hint = "halt them: liza analyze; or decide: liza resolve -m '...'"
                 yield Finding("blackboard", Level.WARNING, text, hint, paths.checkpoint)
         return

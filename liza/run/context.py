@@ -101,7 +101,7 @@ def described(each: Tried) -> str:
     files = each.files_changed
     parts = [each.outcome]
     parts += [f"{files or 'no'} file{'' if files == 1 else 's'} changed"] if files is not None else []
-    parts += [f"progress {each.progress:g} %"] if each.progress is not None else []
+    parts += [f"progress {each.progress:g}%"] if each.progress is not None else []
     parts += ["claims done"] if each.claims_done else []
     parts += [f"{name} {'passed' if passed else 'failed'}" for name, passed in each.evidence.items()]
     parts += [plural(len(each.errors), "error")] if each.errors else []

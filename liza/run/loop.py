@@ -72,9 +72,7 @@ class _Loop:
         if run.is_open(loop):
             return self.when_open.handle(loop)
         if run.is_last:
-            return End(
-                "stopped", 1, f"{plural(run.here, 'iteration')}, and it is not completed (--max {run.job.maximum})"
-            )
+            return End("stopped", 1, f"not completed after {plural(run.here, 'iteration')} (--max {run.job.maximum})")
         page = context.context(run.number + 1, run.job.task, run.model, loop, run.tried, run.escalated)
         run.session.write_context(page)
         self.view.iterates(run.number + 1, run.model, loop)

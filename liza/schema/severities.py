@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Severity(NamedTuple):
-    """Which layer is affected, how far the fix reaches, and what the people in charge do."""
+    """What is wrong in which layer, how far the fix reaches, and what the people in charge do."""
 
     layer: str
     scope: str
@@ -17,25 +17,25 @@ def _procedure(*steps: str) -> tuple[str, ...]:
 
 SEVERITIES: dict[str, Severity] = {
     "VISION_FLAW": Severity(
-        "why it is built",
+        "a flaw in the vision",
         "stop; go back to the goal and the brief",
         _procedure(
             "REVISIT the goal and the brief with the people who set them", "REASSESS the whole plan before any task"
         ),
     ),
     "SCOPE_FLAW": Severity(
-        "what is built",
+        "a flaw in the scope",
         "pause; revise the requirements",
         _procedure("REVISE the requirements that the evidence names", "REASSESS the affected tasks"),
     ),
     "SPEC_FLAW": Severity(
-        "the details of the requirements",
+        "a flaw in the details of the requirements",
         "pause; update the specifications",
         _procedure("UPDATE the specifications that the evidence names", "REASSESS the affected tasks"),
     ),
     "ARCHITECTURE_FLAW": Severity(
-        "how it is built",
-        "pause; a new decision record, perhaps a refactoring",
+        "a flaw in the architecture",
+        "pause; write a decision record, perhaps refactor",
         _procedure(
             "RECORD an architecture decision on the common factor",
             "UPDATE the artifacts that it affects",
@@ -43,15 +43,15 @@ SEVERITIES: dict[str, Severity] = {
         ),
     ),
     "TECH_STACK_FLAW": Severity(
-        "tools and frameworks",
-        "a spike, perhaps another technology",
+        "a flaw in the tools or frameworks",
+        "run a spike; perhaps choose another technology",
         _procedure("RUN a spike on the tool in question", "DECIDE whether to keep it", "REASSESS the affected tasks"),
     ),
     "EXTERNAL_DEPENDENCY": Severity(
-        "an external service",
-        "not an agent problem; wait or escalate",
+        "an external service fails",
+        "not the agents' problem; wait or escalate",
         _procedure("CHECK the state of the service", "WAIT for it or ESCALATE to its owner"),
     ),
 }
 
-UNKNOWN = Severity("an unknown layer", "unknown severity", _procedure("NAME the right severity"))
+UNKNOWN = Severity("a flaw in an unknown layer", "unknown severity", _procedure("NAME the right severity"))

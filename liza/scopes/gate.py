@@ -20,4 +20,4 @@ class Gate(NamedTuple):
 
 
 def status_hint(command: str, name: str) -> str:
-    return f"see what it waits for: liza {command} {shell_quoted(name)}"
+    return f"see what it is waiting for: liza {command} {shell_quoted(name)}"

@@ -50,9 +50,9 @@ def create(root: str, goal: str | None) -> Created:
     except FileExistsError:
         _require_unused(folder)
     except OSError as error:
-        raise Refused(
-            f"{folder} could not be created: {error.strerror}", hint=f"make {project} a writable folder"
-        ) from None
+        is_absent = isinstance(error, FileNotFoundError)
+        hint = f"create the folder: mkdir -p {quote(project)}" if is_absent else f"make {project} a writable folder"
+        raise Refused(f"{folder} could not be created: {error.strerror}", hint=hint) from None
     try:
         for name, content in contents.items():
             path = os.path.join(folder, name)

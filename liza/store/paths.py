@@ -106,7 +106,7 @@ class Paths(NamedTuple):
 def find(root: str | None = None) -> Paths:
     """The blackboard of `root`, else of `LIZA_ROOT`, else the nearest one upward from the working folder."""
     try:
-        for folder, origin in ((root, "--root"), (os.environ.get("LIZA_ROOT"), "LIZA_ROOT")):
+        for folder, origin in ((root, ""), (os.environ.get("LIZA_ROOT"), ", which LIZA_ROOT names")):
             if folder:
                 return _named(folder, origin)
         return _nearest()
@@ -132,7 +132,7 @@ def _named(root: str, origin: str) -> Paths:
     found = find_named(root)
     if found is None:
         raise NoBlackboard(
-            f"{origin} names {root}, where there is no {FOLDER}/",
+            f"there is no {FOLDER}/ in {root!r}{origin}",
             hint=f"make one with: mkdir -p {root} && liza init --root {root}",
         )
     return Paths(found)

@@ -145,7 +145,7 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("claim", "round", "C-001", "--objection", "a", "--response", ""), "--response is empty"),
     (("claim", "round", "C-001", "--objection", "a", "--response", "b", "--evidence", ""), "--evidence is empty"),
     (("claim", "round", "C-001", "--objection", "a", "--response", "b", "--test", " "), "--test is empty"),
-    (("claim", "round", "C-001", *("--objection", "a", "--response", "b") * 2, "--objection-id", "x"), "1 of --objec"),
+    (("claim", "round", "C-001", *("--objection", "a", "--response", "b") * 2, "--objection-id", "x"), "got 2 and 1"),
     (("claim", "round", "C-001", "--objection", "a", "--response", "b", "--cycle", "four"), "--cycle"),
     (("claim", "round", "C-001", "--objection", "a", "--response", "b", "--confidence", "nan"), "--confidence"),
     (("claim", "add", "C-009"), "--text"),

@@ -67,7 +67,7 @@ def test_any_kind_of_checkpoint_stops(tmp_path: Path, program: tuple[str, ...], 
     assert ran.code == STOP
     assert ran.out == ""
     assert "CHECKPOINT" in ran.err
-    assert "hint: wait; a human made it, and removes it" in ran.err
+    assert "hint: wait; a human made it" in ran.err
 
 
 def test_unreadable_checkpoint_stops(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_gate_shows_the_reason_of_a_trip(tmp_path: Path) -> None:
     assert ran.code == STOP
     assert "retry_cluster" in ran.err
     assert "ARCHITECTURE_FLAW" in ran.err
-    assert ran.err.endswith("runs: liza resolve -m 'what was decided'\n")
+    assert ran.err.endswith("run: liza resolve -m 'what was decided'\n")
 
 
 def test_gate_allows_after_resolution(tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_exact_groups_only_equal_texts(tmp_path: Path) -> None:
 def test_condition_without_counted_records(tmp_path: Path) -> None:
     new_board(tmp_path, state())
     result = liza(tmp_path, "rules", "explain", "retry_cluster")
-    assert (result.code, result.out.splitlines()[-1]) == (0, "○ nothing counts for it")
+    assert (result.code, result.out.splitlines()[-1]) == (0, "○ no record counts toward it")
 
 
 def test_rule_from_file_is_explained_on_the_board(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_unmatched_name_is_refused(tmp_path: Path) -> None:
     result = rules_test(files(tmp_path, good=GOOD), "good.yaml", "--run", "fourth")
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith("liza: no case matches 'fourth'\n")
-    assert result.hint() == "there are: the third of its kind trips, nothing comes of nothing"
+    assert result.hint() == "the cases are: 'the third of its kind trips', 'nothing comes of nothing'"
 
 
 def test_folder_includes_files_below(tmp_path: Path) -> None:

@@ -23,10 +23,7 @@ def objects(result: Result) -> list[dict[str, Any]]:
 
 
 def test_single_iteration_is_reported(tmp_path: Path) -> None:
-    assert (
-        "stopped: 1 iteration, and it is not completed (--max 1)"
-        in Project(tmp_path / "p", WORKS).run("--max", "1").err
-    )
+    assert "stopped: not completed after 1 iteration (--max 1)" in Project(tmp_path / "p", WORKS).run("--max", "1").err
 
 
 def test_missing_command_gets_an_example(tmp_path: Path) -> None:
@@ -133,12 +130,12 @@ def test_piped_output_has_a_line_per_iteration(tmp_path: Path) -> None:
     name = project.session.name
     assert message[0].startswith(f"liza run  loop l, session {name}: sh ")
     assert message[1:] == [
-        "iteration 1", "iteration 1: ok, 1 file changed, progress 25 %, N s, CLOSED",
-        "iteration 2", "iteration 2: ok, 1 file changed, progress 50 %, N s, CLOSED",
-        "iteration 3", "iteration 3: ok, 1 file changed, progress 75 %, N s, CLOSED",
-        "iteration 4", "iteration 4: ok, 1 file changed, progress 100 %, verify passed, N s, completed",
+        "iteration 1", "iteration 1: ok, 1 file changed, progress 25%, N s, CLOSED",
+        "iteration 2", "iteration 2: ok, 1 file changed, progress 50%, N s, CLOSED",
+        "iteration 3", "iteration 3: ok, 1 file changed, progress 75%, N s, CLOSED",
+        "iteration 4", "iteration 4: ok, 1 file changed, progress 100%, verify passed, N s, completed",
         "liza run  completed: the work is done, and there is evidence for it",
-        "  4 iterations, N s, 4 files changed, progress 100 %",
+        "  4 iterations, N s, 4 files changed, progress 100%",
         f"  kept in .liza/runs/{name}/",
     ]  # fmt: skip
 
@@ -203,8 +200,8 @@ def test_terminal_shows_a_live_line(tmp_path: Path) -> None:
         terminal.shows("iteration 1 of l\n")
         terminal.shows("▸ iteration 1  progress unknown  CLOSED  ")
         (project.folder / ".git" / "go1").touch()
-        terminal.shows("iteration 1: ok, 1 file changed, progress 25 %")
-        terminal.shows("▸ iteration 2  25 %  CLOSED  ")
+        terminal.shows("iteration 1: ok, 1 file changed, progress 25%")
+        terminal.shows("▸ iteration 2  25%  CLOSED  ")
         (project.folder / ".git" / "go2").touch()
         terminal.shows("2 iterations")
         assert terminal.code() == 1

@@ -68,7 +68,7 @@ def test_iteration_is_described_by_its_known_facts() -> None:
         errors=("a", "b"), note="its time was up",
     )  # fmt: skip
     assert described(everything) == (
-        "timeout, 2 files changed, progress 33.33 %, claims done, verify failed, plan passed, 2 errors, its time was up"
+        "timeout, 2 files changed, progress 33.33%, claims done, verify failed, plan passed, 2 errors, its time was up"
     )
 
 

@@ -103,7 +103,7 @@ def test_alert_pauses_at_the_absolute_limit(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES, rules=rules)
     with project.running("--on-stagnation", "alert") as run:
         run.wait_for("12 iterations without a decision by a person: pausing (absolute_max_loops)")
-        run.wait_for("paused; go on with: liza loop reset l")
+        run.wait_for("paused; to continue: liza loop reset l")
         assert project.loop["status"] == "OPEN"
         assert project.liza("loop", "reset", "l").code == 0
         until(lambda: project.facts["iterations"] > 15, "it goes on, and only alerts again")
@@ -117,7 +117,7 @@ def test_no_action_closes_absolute_max(tmp_path: Path, action: str) -> None:
     rules = "circuit_breaker: {warning_threshold: 5, critical_threshold: 10, absolute_max_loops: 11}\n"
     project = Project(tmp_path / "p", "echo $LIZA_ITERATION $LIZA_MODEL > work.txt", rules=rules)
     with project.running("--on-stagnation", action, "--max", "30") as run:
-        run.wait_for("paused; go on with: liza loop reset l\n")
+        run.wait_for("paused; to continue: liza loop reset l\n")
         assert (project.loop["status"], project.facts["iterations"]) == ("OPEN", 11)
         assert project.liza("loop", "reset", "l").code == 0
         until(lambda: project.facts["iterations"] > 11, "a person lets it continue")
@@ -148,7 +148,7 @@ def test_work_done_during_a_probe_ends_the_run(tmp_path: Path) -> None:
     rules = "circuit_breaker: {cooldown_seconds: 0}\n"
     project = Project(tmp_path / "p", "[ ! -e go ] || { echo >> work.txt; echo DONE; }", rules=rules)
     with project.running("--verify", "test -e work.txt") as run:
-        run.wait_for("paused; go on with: liza loop reset l   (or try one iteration: liza loop probe l)")
+        run.wait_for("paused; to continue: liza loop reset l   (or try one iteration: liza loop probe l)")
         (project.folder / "go").touch()
         assert project.liza("loop", "probe", "l").code == 0
         assert run.code() == 0
@@ -202,7 +202,7 @@ def test_disabled_escalation_pauses(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", SAYS, rules="stagnation: {escalation: {enabled: false}}\n")
     with project.running("--on-stagnation", "escalate") as running:
         running.wait_for("escalation is not enabled: pausing")
-        running.wait_for("liza run: paused; go on with")
+        running.wait_for("liza run: paused; to continue")
     assert len(project.recorded) == 3
 
 
@@ -215,7 +215,7 @@ def test_escalation_ends_with_a_model_listed_twice(tmp_path: Path, models: list[
     rules = f"stagnation: {{threshold: 1, escalation: {{model_progression: [{', '.join(models)}]}}}}\n"
     project = Project(tmp_path / "p", SAYS, rules=rules)
     with project.running("--on-stagnation", "escalate", "--max", "30") as running:
-        running.wait_for("paused; go on with")
+        running.wait_for("paused; to continue")
         assert [line.split()[1] for line in running.out.read_text().splitlines()] == models
 
 

@@ -129,7 +129,7 @@ def test_ctrl_d_leaves_the_run_waiting(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     with at_the_menu(project, "--max", "4") as terminal:
         terminal.types("\x04")
-        terminal.shows("paused; go on with: liza loop reset l")
+        terminal.shows("paused; to continue: liza loop reset l")
         assert liza(project.folder, "loop", "reset", "l").code == 0
         assert terminal.code() == 1
 

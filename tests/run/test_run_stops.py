@@ -36,7 +36,7 @@ def test_checkpoint_or_abort_ends_the_run_before_the_next_iteration(
     assert result.code == code
     assert len(project.recorded) == 2
     assert lines(result, f"liza run  {status}: .liza/{name} ")
-    assert {"CHECKPOINT": "a human made it, and removes it", "ABORT": "to continue: rm .liza/ABORT"}[name] in result.err
+    assert {"CHECKPOINT": "a human made it", "ABORT": "to continue: rm .liza/ABORT"}[name] in result.err
     again = project.run()
     assert again.code == code
     assert len(project.recorded) == 2
@@ -45,7 +45,7 @@ def test_checkpoint_or_abort_ends_the_run_before_the_next_iteration(
 def test_stopped_paused_run_reports_how_to_continue(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     with project.running() as running:
-        running.wait_for("paused; go on with: liza loop reset l")
+        running.wait_for("paused; to continue: liza loop reset l")
         running.send(signal.SIGTERM)
         assert running.code() == 130
     said = running.err.read_text().splitlines()[-1]
@@ -171,7 +171,7 @@ NO_COOLDOWN = "circuit_breaker: {cooldown_seconds: 0}\n"
 def test_paused_run_waits_for_a_reset_and_halts_no_other_agent(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     with project.running("--max", "4") as running:
-        running.wait_for("liza run: paused; go on with: liza loop reset l")
+        running.wait_for("liza run: paused; to continue: liza loop reset l")
         assert project.loop["status"] == "OPEN"
         assert not (project.folder / ".liza" / "CHECKPOINT").exists()
         assert project.facts["status"] == "paused"
@@ -183,7 +183,7 @@ def test_paused_run_waits_for_a_reset_and_halts_no_other_agent(tmp_path: Path) -
 def test_paused_run_probes_once_on_command(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", f"{IDLES}; [ ! -e go ] || date > work.txt", rules=NO_COOLDOWN)
     with project.running("--max", "4") as running:
-        running.wait_for("liza run: paused; go on with")
+        running.wait_for("liza run: paused; to continue")
         (project.folder / "go").touch()
         assert liza(project.folder, "loop", "probe", "l").code == 0
         assert running.code() == 1
@@ -221,7 +221,7 @@ def test_run_reports_that_its_loop_was_closed_by_hand(tmp_path: Path) -> None:
 def test_paused_run_probes_once_after_the_cooldown(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES, rules="circuit_breaker: {auto_probe: true}\n")
     with project.running("--max", "4") as running:
-        running.wait_for("liza run: paused; go on with")
+        running.wait_for("liza run: paused; to continue")
         text = project.state.read_text()
         save(project.state, re.sub(r"last_trigger_time: \d{4}", "last_trigger_time: 2001", text))
         assert running.code() == 3
@@ -231,7 +231,7 @@ def test_paused_run_probes_once_after_the_cooldown(tmp_path: Path) -> None:
 def test_paused_run_can_be_interrupted(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     with project.running() as running:
-        running.wait_for("liza run: paused; go on with")
+        running.wait_for("liza run: paused; to continue")
         running.send(signal.SIGINT)
         assert running.code() == 130
 

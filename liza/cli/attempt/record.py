@@ -10,8 +10,9 @@ from liza.cli.group import root_of
 from liza.cli.options import moment, person
 from liza.errors import Refused
 from liza.scopes.inbox import record_or_queue
+from liza.scopes.records import check_name
 from liza.scopes.slices import diagnostic_reports, texts
-from liza.scopes.slices.fields import PER_TEST
+from liza.scopes.slices.evaluate import SLICES
 from liza.scopes.slices.record import arch_stop, record_attempts, start_test
 from liza.scopes.slices.states import Attempt
 from liza.store.board import Board
@@ -38,13 +39,13 @@ def start_command(
     board = Board.find(root_of(ctx))
     rules = in_force(board.paths)
     name, test, strategy = (texts.escape_surrogates(each) for each in (name, test, strategy))
+    check_name(SLICES, name)  # before git, whose reference to the base has this name
     here = work_tree.arrive(board, name, test, workdir)
     at = board, name, test, texts.short(strategy), here.checkpoint, rules, moment(now), here.files
     done = record_or_queue(start_test(*at))
     here.leave(done)
     done = done._replace(warnings=(*here.notes, *done.warnings))
-    count = f"{words.streak(done, test)} of {PER_TEST}"
-    said = [] if done.is_stopped else [f"test {show.short(test, 200)}: {count}"]
+    said = [] if done.is_stopped else [f"test {show.short(test, 200)}: {words.in_a_row(done, test)}"]
     return words.print_result("attempt start", done, as_json, said, test_name=test)
 
 

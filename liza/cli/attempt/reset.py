@@ -228,9 +228,9 @@ def _plan_lines(plan: Plan | None, why_not: str | None, rolled_back: Mapping[str
     if not plan.is_needed:
         yield "the work tree is as it was when the slice began: there is nothing to roll back"
         return
-    yield "to roll back: the same with --rollback, or by hand:"
+    yield "to roll back, run the same command with --rollback, or by hand:"
     yield from (f"  {printable(line)}" for line in rollback.shell_commands(plan))
-    yield "what would leave the work tree, kept in refs/liza/:"
+    yield "changes that a rollback would undo (a copy is kept in refs/liza/):"
     kinds = {"A": "added, would be removed", "D": "deleted, would come back"}
     yield from (
         f"  {kinds.get(each.status, 'changed, would be changed back')}: {show.short(each.path, 120)}"

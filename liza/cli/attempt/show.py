@@ -60,16 +60,20 @@ def said(done: SliceResult, attempt: Attempt) -> str:
     if done.refused:
         return f"{about}: refused and not counted, because the slice is stopped"
     if attempt.result == results.INFRA:
-        return f"{about}: could not be run, which counts as no attempt"
+        return f"{about}: could not be run; this does not count as an attempt"
     if attempt.result == results.PASSED:
-        return f"{about}: passed, 0 of {PER_TEST}"
+        return f"{about}: passed, {in_a_row(done, attempt.test)}"
     if attempt.test is None:
         return f"{about}: failed, which counts for the slice: nothing shows which test it was"
-    return f"{about}: failed, {streak(done, attempt.test or '')} of {PER_TEST}"
+    return f"{about}: failed, {in_a_row(done, attempt.test)}"
 
 
 def streak(done: SliceResult, test: str) -> int:
     return done.counts.streaks.get(test, 0)
+
+
+def in_a_row(done: SliceResult, test: str | None) -> str:
+    return f"{streak(done, test or '')} of {PER_TEST} failures in a row"
 
 
 def lines_of(done: SliceResult) -> list[str]:

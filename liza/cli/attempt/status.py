@@ -13,7 +13,7 @@ from liza.scopes.change import read_usable
 from liza.scopes.records import list_of, mappings_of, named_records
 from liza.scopes.slices import texts
 from liza.scopes.slices.evaluate import SLICES
-from liza.scopes.slices.fields import PER_TEST, REFUSED, named_tests
+from liza.scopes.slices.fields import REFUSED, named_tests
 from liza.scopes.slices.record import SliceResult, evaluate_slice, read_slice
 from liza.store.board import Board
 from liza.text import plural
@@ -23,7 +23,7 @@ from liza.text import plural
 @click.option("--slice", "name", metavar="S", help="One slice; default: all of them.")
 @plain
 def status_command(ctx: click.Context, name: str | None, now: str | None, as_json: bool) -> int:
-    """Show the slices, and what they wait for.
+    """Show the slices, and what they are waiting for.
 
     Exit code 3 if a slice that is shown is stopped, 4 if one cannot be understood.
 
@@ -72,7 +72,7 @@ def _details(done: SliceResult) -> None:
     for name, test in named_tests(done.record):
         count = words.streak(done, name)
         state = "failing" if count else "open" if test.get("open") is True else "passing or not attempted"
-        click.echo(f"  {show.short(name, 100)}: {count} of {PER_TEST}, {state}")
+        click.echo(f"  {show.short(name, 100)}: {words.in_a_row(done, name)}, {state}")
         if count and test.get("last_error"):
             click.echo(f"    {show.short(texts.summary_line(str(test['last_error'])), 160)}")
     refused = sum(each.get("result") == REFUSED for each in mappings_of(done.record, "attempts"))

@@ -99,7 +99,7 @@ def _not_read_before(board: Board, name: str, files: Sequence[str]) -> tuple[lis
     for file in files:
         known = junit.identity(file)
         if known is not None and (is_known_report(record, [known]) or known in (each for _, each in fresh)):
-            old.append(f"{file} was read before, unchanged, so it does not count again")
+            old.append(f"{file} has been read already and has not changed, so it is not counted again")
         else:
             fresh.append((file, known))
     return fresh, old
@@ -225,7 +225,8 @@ def _warnings(asked: _Asked, report: Report, outcomes: dict[str, Outcome], name:
     if asked.is_new and (outcomes or report.unnamed):
         start = f"liza attempt start --slice {show.quoted(name)} --test NAME"
         found.append(
-            f"slice {name} begins here without a start: its base is unknown, so no rollback; before work: {start}"
+            f"slice {name} was never started, so its base is unknown and it cannot be rolled back; "
+            f"next time, begin with: {start}"
         )
     for test, first in report.same.items():
         found.append(f"{test} is the same test as {first}, which counts")
@@ -242,7 +243,7 @@ def _said(done: SliceResult, attempt: Attempt) -> str:
     if attempt.result != OBSERVED:
         return show.said(done, attempt)
     counts = [f"{attempt.more[word]} {word}" for word in results.Totals._fields if word in attempt.more]
-    return f"observed, and counted for nothing: {', '.join(counts)}"
+    return f"observed, not counted: {', '.join(counts)}"
 
 
 @click.command("exec", context_settings={"allow_interspersed_args": False})

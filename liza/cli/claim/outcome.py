@@ -76,5 +76,5 @@ def frozen_lines(done: ClaimResult) -> list[str]:
     ]
     lines += [f"  {show.short(event.text, 200)}" for event in done.events if event.kind != "disputed"]
     lines += [f"  {show.bold('!', 'yellow')} {printable(each)} by hand" for each in freeze.violations(claim)]
-    lines += ["  It is frozen, all other claims go on. Ways out:"]
+    lines += ["  It is frozen; all other claims continue. Ways out:"]
     return lines + [f"    {printable(each)}" for each in done.ways_out]

@@ -202,7 +202,8 @@ def import_command(ctx: click.Context, file: str, now: str | None, as_json: bool
         click.echo(printable(f"{location(each.file, each.line, each.column)}{each.message}"), err=True)
         if each.hint:
             click.echo(f"  hint: {printable(each.hint)}", err=True)
-    click.echo(f"{plural(len(done.added), 'claim')} added: {show.short(', '.join(done.added) or 'none', 400)}")
+    added = f"{plural(len(done.added), 'claim')} added: {show.short(', '.join(done.added), 400)}"
+    click.echo(added if done.added else "no claims added")
     if done.known:
         click.echo(f"on the blackboard already, left as they are: {show.short(', '.join(done.known), 400)}")
     if done.disputed:

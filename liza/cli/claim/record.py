@@ -89,11 +89,13 @@ def _pairs(objections: tuple[str, ...], answers: tuple[str, ...], labels: tuple[
     example = "for example: --objection A --response X --objection B --response Y"
     if not objections or len(objections) != len(answers):
         raise WrongUsage(
-            f"{len(objections)} of --objection and {len(answers)} of --response, not in pairs", hint=example
+            f"--objection and --response must come in pairs; got {len(objections)} and {len(answers)}", hint=example
         )
     if labels and len(labels) != len(objections):
         hint = "give one for each --objection, '' where it has none"
-        raise WrongUsage(f"{len(labels)} of --objection-id for {len(objections)} of --objection", hint=hint)
+        raise WrongUsage(
+            f"each --objection needs one --objection-id; got {len(objections)} and {len(labels)}", hint=hint
+        )
     return tuple(
         Objection(words(text, "--objection"), words(answer, "--response"), label.strip() or None)
         for text, answer, label in zip(objections, answers, labels or ("",) * len(objections), strict=True)

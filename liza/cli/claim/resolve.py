@@ -83,7 +83,7 @@ def resolve_command(
     else:
         if override is not None:
             require_person(context.board.paths, "liza claim resolve --override")
-        why = _needed(message, "-m WHY", "why it is decided so")
+        why = _needed(message, "-m WHY", "the reason for the decision")
         who = person(by) if override is None else _needed(by, "--by NAME", "the human who decides")
         how = "dropped" if override is None else "human_override"
         done = resolve.resolve_dispute(context, name, how, override, why, who)

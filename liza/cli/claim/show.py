@@ -25,7 +25,7 @@ from liza.scopes.claims.fields import (
     reference_text,
     rounds_of,
 )
-from liza.scopes.claims.objections import objections_of
+from liza.scopes.claims.objections import criterion_text, objections_of
 from liza.scopes.claims.summary import Dispute
 from liza.scopes.records import mappings_in
 from liza.text import plural, printable, text_of
@@ -103,12 +103,12 @@ def _dispute(claim: Mapping[str, Any]) -> Iterator[str]:
         f"since {show.short(entry.get('timestamp') or '?')}",
         *([f"cycle {show.short(cycle)}"] if cycle is not None else []),
         *([show.short(entry["rule"])] if entry.get("rule") else []),
-        f"it was {show.short(status_before(claim))}",
+        f"previously {show.short(status_before(claim))}",
     ]
     yield ""
     yield f"{show.bold('in dispute', 'red')} {', '.join(since)}"
     if entry.get("same_by"):
-        yield f"the same objection by: {show.short(entry['same_by'])}"
+        yield show.short(criterion_text(entry["same_by"]))
     yield ""
     reviewers = [each.get("reviewer") for each in rounds_of(claim) if each.get("reviewer")]
     who = show.short(reviewers[-1], 30) if reviewers else "the reviewer"

@@ -33,7 +33,7 @@ from liza.scopes.claims.freeze import (
     seal_entry,
     violations,
 )
-from liza.scopes.claims.objections import Objection
+from liza.scopes.claims.objections import Objection, criterion_text
 from liza.scopes.outcome import Event, Outcome
 from liza.scopes.records import mappings_in
 
@@ -57,7 +57,7 @@ def begin_dispute(
         "disputed_at": format_time(now),
         "previous_status": claim.get("status") or OPEN,
     }
-    text = f"claim {name} is {DISPUTED}: {why}" + (f" (the same by: {same_by})" if same_by else "")
+    text = f"claim {name} is {DISPUTED}: {why}" + (f" ({criterion_text(same_by)})" if same_by else "")
     frozen = _with_entry(result, claim, rule, stage, now, same_by)
     return Outcome(frozen, (Event("claim", name, "disputed", text),), (frozen,))
 
@@ -226,7 +226,7 @@ def mark_stage_transition(name: str, claim: Mapping[str, Any], stage: str, now: 
     if found is None or _is_changed(claim, ENTRY) or not stage or found[1].get("stage") == stage:
         return Outcome(dict(claim))
     since = found[1].get("stage")
-    detail = f"stage {stage}" + (f", it was {since}" if since else "")
+    detail = f"in stage {stage}" + (f" (before: {since})" if since else "")
     return mark_for_reexamination(name, claim, STAGE_TRANSITION, detail, now, stage=stage)
 
 

@@ -48,7 +48,7 @@ def check_stage(board: Board, name: str, now: datetime) -> Gate:
     if not blockers:
         return Gate()
     listed = "; ".join(str(each) for each in blockers)
-    what = f"stage {name} does not close" if stages.is_last(name, last) else f"stage {name} comes after {last}"
+    what = f"stage {name} cannot be closed" if stages.is_last(name, last) else f"stage {name} comes after {last}"
     ways = ways_out(blockers[0].name, blockers[0].is_taken_out)
     return Gate(f"{what}: {listed}", f"ways out: {'; '.join(ways)}")
 

@@ -52,7 +52,7 @@ def ledger_markdown(listed: Listed, stage: str | None) -> str:
     if disputed:
         lines += [
             "",
-            f"**In dispute: {', '.join(escape_line(name) for name in disputed)}.** The last stage does not close.",
+            f"**In dispute: {', '.join(escape_line(name) for name in disputed)}.** The last stage cannot be closed.",
         ]
     for name, claim in listed:
         lines += ["", f"## {escape_heading(name or 'without an id')}{''.join(f' [{tag}]' for tag in tags(claim))}", ""]

@@ -15,6 +15,7 @@ from liza.text import text_of
 SIMILARITY = 0.7
 SHORTEST = 20  # characters of an answer by which an objection is known
 ID, SAME, SIMILAR, RESPONSE = SAME_BY = ("id", "same", "similar", "response")  # the surest first
+_CRITERIA = {ID: "their ids", SAME: "the same words", SIMILAR: "similar words", RESPONSE: "the same answer to both"}
 
 
 class Objection(NamedTuple):
@@ -23,6 +24,11 @@ class Objection(NamedTuple):
     text: str
     response: str | None = None
     id: str | None = None
+
+
+def criterion_text(same_by: Any) -> str:
+    """By what two objections were recognised as the same one, as people read it; an unknown criterion as it is."""
+    return f"objections compared by: {_CRITERIA.get(text_of(same_by), text_of(same_by))}"
 
 
 def objections_of(entry: Mapping[str, Any]) -> tuple[Objection, ...]:

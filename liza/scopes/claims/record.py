@@ -27,12 +27,12 @@ def add_claim(context: Context, name: str, fields: Fields) -> Recording[ClaimRes
         change.require_claims(document, fields.depends_on or ())
         if claim is None:
             if (lost := missing.find_missing_of(context.board, name)) is not None:
-                raise Frozen(name, lost.put_back(None), "so it is not added again")
+                raise Frozen(name, lost.put_back(None), "so it cannot be added again")
             return states.new_claim(name, fields, context.now)
         others = [key for key, value in fields.given().items() if value != claim.get(key)]
         if others:
             hint = f"see it with: liza claim show {quote(name)}   (change it with: liza claim edit {quote(name)} ...)"
-            raise Refused(f"there is a claim {name} already, with another {others[0]}", hint=hint, file=document.file)
+            raise Refused(f"claim {name} already exists, with a different {others[0]}", hint=hint, file=document.file)
         return Outcome(dict(claim))
 
     def make() -> ClaimResult:

@@ -35,7 +35,7 @@ def edit_claim(context: Context, name: str, fields: Fields, by: str) -> ClaimRes
         change.require_claims(document, fields.depends_on or ())
         return states.edit_claim(name, claim, fields, by, change.latest_cycle(document), context.now)
 
-    return change.change_unfrozen(context, name, "so it is not edited", after)
+    return change.change_unfrozen(context, name, "so it cannot be edited", after)
 
 
 def promote_claim(context: Context, name: str, status: str, why: str | None, by: str) -> ClaimResult:
@@ -54,7 +54,7 @@ def promote_claim(context: Context, name: str, status: str, why: str | None, by:
         section = missing.restore_missing(context.board, claims)
         if awaits_review(claim):
             raise Refused(
-                f"claim {name} left its dispute by new data and was not reviewed since, so it is not promoted",
+                f"claim {name} left its dispute by new data and has not been reviewed since, so it cannot be promoted",
                 hint=f"record the test: liza claim round {quote(name)} --test NAME=RESULT",
             )
         if chain := dependencies.chain_to_dispute(section, name):
@@ -62,13 +62,16 @@ def promote_claim(context: Context, name: str, status: str, why: str | None, by:
             raise _blocked_by(name, chain, ways_out(chain[-1], found is not None and is_taken_out(found[1])))
         return states.end_claim(name, claim, word, why, by, change.latest_cycle(document), context.now)
 
-    return change.change_unfrozen(context, name, "so it is not promoted", after)
+    return change.change_unfrozen(context, name, "so it cannot be promoted", after)
 
 
 def _blocked_by(name: str, chain: tuple[str, ...], ways: tuple[str, ...]) -> Refused:
-    path = " which depends on ".join(chain)
-    message = f"claim {name} depends on {path}, which is {DISPUTED}: it cannot be promoted meanwhile"
-    error = Refused(f"{message}; it is not frozen, its review goes on", hint=f"see: liza claim show {quote(chain[-1])}")
+    through = f" through {', '.join(chain[:-1])}" if chain[:-1] else ""
+    message = (
+        f"claim {name} cannot be promoted while {chain[-1]}, on which it depends{through}, is {DISPUTED}; "
+        f"{name} itself is not frozen, and its review continues"
+    )
+    error = Refused(message, hint=f"see: liza claim show {quote(chain[-1])}")
     error.exit_code = 3
     error.status = "disputed"
     error.fields = {"claim": name, "depends_on": list(chain), "ways_out": list(ways)}
@@ -81,7 +84,7 @@ def kill_claim(context: Context, name: str, why: str, by: str) -> ClaimResult:
             return Outcome(dict(claim))
         return states.end_claim(name, claim, KILLED, why, by, change.latest_cycle(document), context.now)
 
-    return change.change_unfrozen(context, name, "so it is not killed", after)
+    return change.change_unfrozen(context, name, "so it cannot be killed", after)
 
 
 # --- out of a dispute -----------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ class StageResult(NamedTuple):
 
 
 class Blocked(Refused):
-    """While a claim is in dispute the last stage does not close, and none beyond it is entered or closed."""
+    """While a claim is in dispute the last stage cannot be closed, and none beyond it is entered or closed."""
 
     exit_code = 3
     status = "disputed"
@@ -120,7 +120,7 @@ def close_stage(context: Context, name: str, by: str) -> StageResult:
         known = stages.known_name(section, name, last)
         moved = stages.close_stage(section, known, by, context.now)
         if stages.is_last(name, last) or stages.is_beyond(section, known, last):
-            return _unless_disputed(context, document, moved, known, f"stage {known} does not close")
+            return _unless_disputed(context, document, moved, known, f"stage {known} cannot be closed")
         return Change(moved.section, document.data.get("claims"), moved.events)
 
     return _change(context, name, after)

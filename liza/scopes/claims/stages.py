@@ -95,7 +95,7 @@ def enter_stage(section: Any, name: str, last: str, now: datetime) -> Moved:
             section = put_record(section, label, {**stage, "status": status}, STAGES.scope)
     kept = {key: value for key, value in (found[1] if found else {}).items() if not key.startswith("closed_")}
     section = put_record(section, name, {**kept, "status": ACTIVE, "entered_at": format_time(now)}, STAGES.scope)
-    text = f"the pipeline is in stage {name}" + (f", it was in {was}" if was else "")
+    text = f"the pipeline is in stage {name}" + (f" (before: {was})" if was else "")
     return Moved(section, (Event("stage", name, "advanced", text),))
 
 

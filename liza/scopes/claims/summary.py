@@ -109,5 +109,6 @@ def _rows(reviewed: Sequence[tuple[str, int, tuple[str, ...]]]) -> Iterator[str]
 
 def _decision(entry: Mapping[str, Any]) -> str:
     who, why = entry.get("by") or "?", entry.get("rationale")
-    what = f"{entry.get('event')}" + (f" to {entry['to']}" if entry.get("to") else "")
+    event, to = str(entry.get("event")), entry.get("to")
+    what = f"{event} to {to}" if to and str(to).lower() != event else event
     return f"{what} by {who}{f': {why}' if why else ''}"

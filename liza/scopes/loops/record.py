@@ -82,10 +82,10 @@ class LoopResult(NamedTuple):
     @property
     def ways_on(self) -> str:
         """The commands that let an open loop continue."""
-        reset = f"go on with: {self.command('reset')}"
+        reset = f"to continue: {self.command('reset')}"
         if states.needs_reset(self.loop):
             return reset
-        since = f"from {format_time(self.probe_from)} on" if self.probe_from is not None else "or"
+        since = f"or, after {format_time(self.probe_from)}," if self.probe_from is not None else "or"
         return f"{reset}   ({since} try one iteration: {self.command('probe')})"
 
 

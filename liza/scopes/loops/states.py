@@ -291,7 +291,7 @@ def start_probe(name: str, loop: Mapping[str, Any], why: str, now: datetime, by:
     trip |= {"probe": count + 1, "probe_by": by} if by else {"probe": count + 1}
     kept = trips[:-1] if _open_trip(loop) is not None else trips
     result = {**loop, "status": HALF_OPEN, "loop_count": count, "history": [*kept, trip]}
-    text = f"loop {name} is HALF_OPEN ({why}{f' by {by}' if by else ''}): one iteration tries again"
+    text = f"loop {name} is HALF_OPEN ({why}{f' by {by}' if by else ''}): one more iteration is allowed"
     return Outcome(result, (Event("loop", name, "probing", text),))
 
 

@@ -23,7 +23,9 @@ from liza.store import edit
 from liza.store.board import Board
 from liza.store.document import Document
 
-HALT_RESTORED = "CHECKPOINT was missing while the breaker is open: it was restored; to continue: liza resolve -m '...'"
+HALT_RESTORED = (
+    "CHECKPOINT was missing although the breaker is open: it has been restored; to continue: liza resolve -m '...'"
+)
 REPORT_REPLACED = (
     "the report on the open trip lacked what liza had written: it was written again, with what else was in it as notes"
 )

@@ -32,13 +32,13 @@ class Resolution(NamedTuple):
 
 
 def resolve(board: Board, text: str, by: str, now: datetime, *, terminal: bool = True) -> Resolution:
-    """Close the open trip with a text; `Refused` if the text is empty, or names no person.
+    """Close the open trip with a message; `Refused` if it is empty, or names no person.
 
     Without a terminal it may have been an agent that cleared its environment: that is entered, and alarmed.
     """
     if not text.strip():
         hint = "liza resolve -m '...'"
-        raise Refused("a resolution needs a text: what was decided, and where it is written down", hint=hint)
+        raise Refused("a resolution needs a message: what was decided", hint=hint)
     by = person_name(by)
     if not by:
         raise Refused("a resolution needs the name of the person who decided", hint="liza resolve -m '...' --by NAME")

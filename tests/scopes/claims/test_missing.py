@@ -72,7 +72,7 @@ def test_deleted_dispute_is_frozen_for_every_command(lab: Claims, is_deleted: bo
     before = lab.text
     refused = lab.claim(*words.split())
     if "C-003" in words:
-        assert (refused.code, "depends on C-001, which is DISPUTED" in refused.err) == (3, True)
+        assert (refused.code, "while C-001, on which it depends, is DISPUTED" in refused.err) == (3, True)
     elif is_deleted or "add" not in words:
         assert (refused.code, "claim C-001 is frozen" in refused.err) == (3, True)
         assert ("the claim was deleted" if is_deleted else "its dispute was taken out") in refused.err

@@ -28,7 +28,7 @@ def test_last_stage_is_refused_with_disputes_and_ways_out(lab: Claims) -> None:
     before = lab.text
     ran = lab.stage("close", "S5")
     assert (ran.code, lab.text) == (3, before)
-    assert "stage S5 does not close, 2 claims in dispute" in ran.err
+    assert "stage S5 cannot be closed, 2 claims in dispute" in ran.err
     for name in ("C-001", "C-002"):
         assert f"{name} is DISPUTED" in ran.err
         assert f"liza claim resolve {name} --drop -m WHY" in ran.err

@@ -36,7 +36,7 @@ def test_missing_counters_are_computed(loops: Loops) -> None:
 def test_suggested_commands_can_be_typed(loops: Loops, name: str) -> None:
     loops.write_rules("circuit_breaker: {cooldown_seconds: 0}\n")
     answer = [loops.run("loop", "record", "--files-changed", "0", "--", name).out for _ in range(3)][-1]
-    line = answer.splitlines()[1].strip().removeprefix("go on with: ")
+    line = answer.splitlines()[1].strip().removeprefix("to continue: ")
     reset, probe = line.removesuffix(")").split("   (or try one iteration: ")
     for command, status in ((probe, "HALF_OPEN"), (reset, "CLOSED")):
         ran = loops.run(*shlex.split(command)[1:])

@@ -113,7 +113,7 @@ def test_without_rollback_only_the_plan_is_printed(team: Slices) -> None:
         "committed, would leave the branch: ",
     ):
         assert line in text
-    plan = text[text.index("  cd ") : text.index("what would leave")]
+    plan = text[text.index("  cd ") : text.index("changes that a rollback")]
     subprocess.run(["sh", "-euc", plan], check=True, env={**os.environ, **SETTINGS}, stdout=subprocess.DEVNULL)
     assert state(team.root) == before
 

@@ -82,7 +82,7 @@ def _why(halt: Checkpoint, trigger: Mapping[str, Any] | None) -> Iterator[str]:
         yield "Decide, then run: rm .liza/CHECKPOINT"
     else:
         yield f"Why: .liza/CHECKPOINT is of trip {halt.trip_id}, which is not open any more."
-        yield "Let them go on with: liza resolve -m 'what was decided'"
+        yield "To continue: liza resolve -m 'what was decided'"
 
 
 def _task(task: Record) -> str:

@@ -177,7 +177,8 @@ def torn_rules(ordeal: Ordeal) -> None:
 
 def garbage(ordeal: Ordeal) -> None:
     text = ordeal.board.text
-    bad = ordeal.chance.choice([*_GARBAGE, _without_section(text)])
+    # Without the section an open trip is not unreadable: it is completed from CHECKPOINT.
+    bad = ordeal.chance.choice([*_GARBAGE, *([] if ordeal.is_open else [_without_section(text)])])
     save(ordeal.board.state, bad)
     _persist_unreadable(ordeal, f"the text {bad[:20]!r}")
     save(ordeal.board.state, text)

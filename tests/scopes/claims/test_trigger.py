@@ -154,8 +154,7 @@ def test_protocol_example_trips(lab: Claims, words: tuple[str, ...]) -> None:
     assert (dispute["rule"], dispute["same_by"]) == ("gossip_loop", "response")
     assert (lab.at()["dispute_reason"], lab.at()["researcher_position"]) == (EXAMPLE[-1], IMPOSSIBLE)
     assert [each["objection"] for each in lab.at()["rounds"]] == EXAMPLE
-    assert "response" in lab.claim("show", "C-001").out
-    assert [detail for action, detail in lab.logged if action == "claim_disputed" and "response" in detail]
+    assert [action for action, _ in lab.logged if action == "claim_disputed"] == ["claim_disputed"]
 
 
 @pytest.mark.parametrize(

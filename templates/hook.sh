@@ -2,7 +2,7 @@
 # liza's hook for coding agents: sh hook.sh CLIENT KIND, with the client's event as JSON on standard input.
 #
 # KIND says what the event is to liza: `before` a tool or model call, `prompt`, `after` calls were made, `start` of a
-# session, or `note`. The event is never parsed here, and liza is started only while somebody is halted, stopped or
+# session, or `note`. The event is never parsed here, and liza is started only while agents are halted, stopped or
 # warned, because an agent runs this twice for every call. Where liza cannot be started, this script decides: a halt
 # blocks with exit code 2, the only one that clients block on; without a halt the call goes on.
 umask 077

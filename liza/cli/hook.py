@@ -1,7 +1,7 @@
-"""`liza hook CLIENT KIND`: the answer to a client's event while somebody is halted, stopped or warned.
+"""`liza hook CLIENT KIND`: the answer to a client's event while agents are halted, stopped or warned.
 
 Only `hook.sh` calls this, with the event on standard input. Whatever goes wrong while agents are halted is a refusal;
-while nobody is, the call goes on, with the reason on standard error.
+while none is, the call goes on, with the reason on standard error.
 """
 
 import json

@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.run import LIZA, TIME_LIMIT, environment
 from tests.contract.lab import STATE, THRESHOLD, Lab
+from tests.tools import needs
 
 OPEN, CLOSED = 0, 2  # exit codes of the gate
 
@@ -72,6 +73,7 @@ def test_second_decision_changes_nothing(lab: Lab) -> None:
 
 
 def test_decision_by_hand_counts_where_the_protocol_allows(lab: Lab) -> None:
+    needs("jq")
     lab.trip()
     lab.yq(lab.scope.by_hand)
     (lab.folder / "CHECKPOINT").unlink(missing_ok=True)

@@ -7,6 +7,7 @@ import pytest
 
 from tests.scopes.claims.run import HARNESS, Claims, frozen_part, json_of
 from tests.scopes.sprint.run import BIN
+from tests.tools import needs
 
 WAYS_OUT = (
     "liza claim resolve C-001 --new-data REF",
@@ -194,6 +195,7 @@ def test_dispute_bookkeeping_is_not_frozen(lab: Claims) -> None:
 
 
 def test_reformatting_the_file_breaks_no_freeze(lab: Claims) -> None:
+    needs("jq")
     lab.add("C-001", "--confidence", "1.0", "--evidence", "a.csv")
     lab.dispute()
     lab.edit("status: DISPUTED\n    text: ", "status: DISPUTED  # see there\n    text:    ")

@@ -85,7 +85,7 @@ def run(arguments: list[str]) -> int:
     except RecursionError:
         _print_error(Unreadable("something is nested too deeply", hint="write it with fewer levels"), arguments)
         return Unreadable.exit_code
-    except Exception as error:  # noqa: BLE001 - the boundary: what was not expected is a bug, and is reported as one
+    except Exception as error:  # noqa: BLE001 - the boundary: anything unexpected is a bug, and is reported as one
         _report_bug(error, arguments)
         return BUG
 

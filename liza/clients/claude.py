@@ -14,9 +14,9 @@ from liza.clients.event import (
     Answer,
     Call,
     Event,
-    Kind,
     Outcome,
     blocked,
+    event_of,
     required,
     seconds_of,
     text_field,
@@ -24,35 +24,11 @@ from liza.clients.event import (
 )
 
 NAME = "claude"
-_KINDS = {
-    "PreToolUse": Kind.BEFORE,
-    "PostToolUse": Kind.AFTER,
-    "PostToolUseFailure": Kind.AFTER,
-    "PostToolBatch": Kind.AFTER,
-    "UserPromptSubmit": Kind.PROMPT,
-    "SessionStart": Kind.START,
-    "SubagentStart": Kind.START,
-    "SessionEnd": Kind.END,
-    "SubagentStop": Kind.END,
-    "Stop": Kind.TURN,
-}
 
 
 def read_event(payload: Mapping[str, Any]) -> Event:
     """The event that a payload is; `InvalidEvent` where it lacks what every event has."""
-    name = required(payload, "hook_event_name")
-    session, agent = required(payload, "session_id"), text_field(payload, "agent_id")
-    return Event(
-        client=NAME,
-        name=name,
-        kind=_KINDS.get(name, Kind.NOTE),
-        session=agent or session,
-        parent=session if agent else None,
-        cwd=text_field(payload, "cwd"),
-        calls=_calls(name, payload),
-        model=text_field(payload, "model"),
-        transcript=text_field(payload, "agent_transcript_path" if agent else "transcript_path"),
-    )
+    return event_of(NAME, payload, lambda name: _calls(name, payload))
 
 
 def _calls(name: str, payload: Mapping[str, Any]) -> tuple[Call, ...]:

@@ -1,6 +1,6 @@
 """What a client reports through its hook, in liza's words. Each client's own module translates into these."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -78,6 +78,41 @@ def required(payload: Mapping[str, Any], name: str) -> str:
     if value is None:
         raise InvalidEvent(f"{name}: expected a non-empty string")
     return value
+
+
+# The names that Claude Code gave its events; Codex took them over.
+_KINDS = {
+    "PreToolUse": Kind.BEFORE,
+    "PostToolUse": Kind.AFTER,
+    "PostToolUseFailure": Kind.AFTER,
+    "PostToolBatch": Kind.AFTER,
+    "UserPromptSubmit": Kind.PROMPT,
+    "SessionStart": Kind.START,
+    "SubagentStart": Kind.START,
+    "SessionEnd": Kind.END,
+    "SubagentStop": Kind.END,
+    "Stop": Kind.TURN,
+}
+
+
+def event_of(client: str, payload: Mapping[str, Any], calls: Callable[[str], tuple[Call, ...]]) -> Event:
+    """The event of a payload in the form that Claude Code and Codex share; `calls` reads those of an event by its name.
+
+    A subagent is a session of its own, and its parent the session that started it.
+    """
+    name = required(payload, "hook_event_name")
+    session, agent = required(payload, "session_id"), text_field(payload, "agent_id")
+    return Event(
+        client=client,
+        name=name,
+        kind=_KINDS.get(name, Kind.NOTE),
+        session=agent or session,
+        parent=session if agent else None,
+        cwd=text_field(payload, "cwd"),
+        calls=calls(name),
+        model=text_field(payload, "model"),
+        transcript=text_field(payload, "agent_transcript_path" if agent else "transcript_path"),
+    )
 
 
 def seconds_of(milliseconds: Any) -> float | None:

@@ -163,8 +163,8 @@ def _put_back(swap: str, path: str, ours: Version) -> None:
     Each step puts back what the last one took out. If what comes out then is not exactly what we had put there, or
     a program is writing to it, that is a still newer version, and goes back next.
 
-    A program that read our draft meanwhile, and saves what it made of it, replaces a version that it never saw. So each one
-    that was taken out is left behind in a copy, too, for `sweep` to keep.
+    A program that read our draft meanwhile, and saves what it made of it, replaces a version that it never saw. So
+    each one that was taken out is left behind in a copy, too, for `sweep` to keep.
     """
     placed = ours
     taken_out: list[bytes] = []

@@ -7,7 +7,7 @@ import click
 from liza import check
 from liza.check import Check
 from liza.cli import envelope, show
-from liza.cli.group import common, root_of
+from liza.cli.group import exact_option, root_of, rules_option, untimed, window_option
 from liza.cli.options import adjusted, moment
 from liza.cli.progress import Waiting
 from liza.model import format_time
@@ -18,14 +18,12 @@ from liza.store.board import Board
 @click.command("analyze")
 @click.argument("directory", metavar="[DIR]", required=False)
 @click.option("--dry-run", is_flag=True, help="Evaluate only: write nothing, halt no agent.")
-@click.option("--exact", is_flag=True, help="Only equal texts are the same; no similarity.")
-@click.option("--window", metavar="W", help="Which anomalies count: current_sprint, all, 24h, last 50.")
-@click.option("--rules", "rules_file", metavar="FILE", help="Another file in place of .liza/rules.yaml.")
+@exact_option
+@window_option
+@rules_option
 @click.option("--now", metavar="TIME", help="Evaluate as of this time.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing; only the exit code answers.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@untimed
 def command(
     ctx: click.Context,
     directory: str | None,

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from liza.cli import envelope
-from liza.cli.group import common, root_of
+from liza.cli.group import plain, root_of
 from liza.cli.options import moment
 from liza.cli.progress import Waiting
 from liza.doctor.examine import apply_fixes, examine, exit_code
@@ -28,10 +28,7 @@ _STATUS = {0: "ok", 1: "unwell", 4: "degraded"}
 @click.option(
     "--fix", is_flag=True, help="Fix what is safe to fix: leftovers of interrupted writes, a missing .liza/.gitignore."
 )
-@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@plain
 def command(ctx: click.Context, fix: bool, now: str | None, as_json: bool) -> int:
     """Diagnose the setup and suggest fixes.
 

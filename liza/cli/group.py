@@ -67,6 +67,23 @@ def common(command: Any) -> Any:
     )(command)
 
 
+def untimed(command: Any) -> Any:
+    """The common options, and --json. These come last in the help."""
+    command = click.option("--json", "as_json", is_flag=True, help="Print JSON.")(common(command))
+    return click.pass_context(command)
+
+
+def plain(command: Any) -> Any:
+    """What nearly every command takes: the same, and --now."""
+    return click.option("--now", metavar="TIME", help="Evaluate as of this time.")(untimed(command))
+
+
+by_option = click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
+exact_option = click.option("--exact", is_flag=True, help="Only equal texts are the same; no similarity.")
+rules_option = click.option("--rules", "rules_file", metavar="FILE", help="Another file in place of .liza/rules.yaml.")
+window_option = click.option("--window", metavar="W", help="Which anomalies count: current_sprint, all, 24h, last 50.")
+
+
 def _remember_root(ctx: click.Context, parameter: click.Parameter, value: str | None) -> None:
     if value is not None:
         ctx.find_root().ensure_object(dict)["root"] = value

@@ -4,16 +4,14 @@ import os
 
 import click
 
-from liza.cli.group import common, root_of
+from liza.cli.group import root_of, untimed
 from liza.store import create
 from liza.text import printable
 
 
 @click.command("init")
 @click.option("--goal", metavar="TEXT", help="What the team is to build, in a sentence.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@untimed
 def command(ctx: click.Context, goal: str | None, as_json: bool) -> int:
     """Make a blackboard in this folder.
 

@@ -7,7 +7,7 @@ import shutil
 import click
 
 from liza.cli import envelope
-from liza.cli.group import common, root_of
+from liza.cli.group import root_of, untimed
 from liza.clients import install
 from liza.clients.install import CLIENTS, Edit
 from liza.errors import Refused
@@ -23,9 +23,7 @@ from liza.text import suggestion
 )
 @click.option("--dry-run", is_flag=True, help="Show the change, and write nothing.")
 @click.option("--uninstall", is_flag=True, help="Remove the hooks again.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@untimed
 def command(
     ctx: click.Context, clients: tuple[str, ...], where: str | None, dry_run: bool, uninstall: bool, as_json: bool
 ) -> int:

@@ -5,7 +5,7 @@ from datetime import datetime
 import click
 
 from liza.cli import envelope, loop_record, show
-from liza.cli.group import Family, common, root_of
+from liza.cli.group import Family, by_option, common, plain, root_of
 from liza.cli.options import moment, person
 from liza.clients.caller import alarm_without_terminal, require_person
 from liza.errors import LizaError
@@ -49,10 +49,7 @@ def command() -> None:
 @click.option("--duration", metavar="SECONDS", help="How long it took.")
 @click.option("--workdir", metavar="DIR", multiple=True, help="A git work tree to measure; default: that of .liza/.")
 @click.option("--project", metavar="TYPE", help="The type of project, whose limits apply; default: $PROJECT_TYPE.")
-@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@plain
 def record_command(ctx: click.Context, /, name: str, as_json: bool, **options: str | None) -> int:
     """Record one iteration of LOOP, and evaluate the loop at once.
 
@@ -67,10 +64,7 @@ def record_command(ctx: click.Context, /, name: str, as_json: bool, **options: s
 
 @command.command("status")
 @click.argument("name", metavar="[LOOP]", required=False)
-@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@plain
 def status_command(ctx: click.Context, name: str | None, now: str | None, as_json: bool) -> int:
     """Show a loop, and how close it is to each limit.
 
@@ -116,10 +110,7 @@ def _details(found: LoopResult, settings: Settings, at: datetime) -> None:
 
 
 @command.command("list")
-@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@plain
 def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     """List the loops of the blackboard.
 
@@ -185,11 +176,8 @@ def _nearest(row: LoopResult) -> str:
 @command.command("reset")
 @click.argument("name", metavar="LOOP")
 @click.option("-m", "--message", metavar="WHY", help="What was done about it.")
-@click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
-@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@by_option
+@plain
 def reset_command(
     ctx: click.Context, name: str, now: str | None, message: str | None, by: str | None, as_json: bool
 ) -> int:
@@ -210,11 +198,8 @@ def reset_command(
 
 @command.command("probe")
 @click.argument("name", metavar="LOOP")
-@click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
-@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@by_option
+@plain
 def probe_command(ctx: click.Context, name: str, by: str | None, now: str | None, as_json: bool) -> int:
     """Let an open LOOP try one iteration, after its cooldown.
 

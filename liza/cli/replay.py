@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import click
 
 from liza.cli import envelope, show
-from liza.cli.group import common, root_of
+from liza.cli.group import exact_option, root_of, untimed, window_option
 from liza.cli.options import adjusted
 from liza.cli.progress import Waiting
 from liza.errors import Refused, WrongUsage
@@ -33,12 +33,10 @@ class _Take(NamedTuple):
 @click.option("--since", metavar="TIME", help="Show what happens from then on: an ISO time, or 2h for the last two.")
 @click.option("--set", "settings", metavar="RULE.X=N", multiple=True, help="Compare with: retry_cluster.threshold=4.")
 @click.option("--rules", "rules_file", metavar="FILE", help="Compare with the rules of this file.")
-@click.option("--exact", is_flag=True, help="Only equal texts are the same; no similarity.")
-@click.option("--window", metavar="W", help="Which anomalies count: current_sprint, all, 24h, last 50.")
+@exact_option
+@window_option
 @click.option("--svg", metavar="FILE", help="Draw it as a timeline.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@untimed
 def command(
     ctx: click.Context,
     since: str | None,

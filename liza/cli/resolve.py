@@ -3,7 +3,7 @@
 import click
 
 from liza.cli import envelope, show
-from liza.cli.group import common, root_of
+from liza.cli.group import by_option, plain, root_of
 from liza.cli.options import moment, person
 from liza.clients.caller import has_terminal, require_person
 from liza.scopes.sprint.checkpoint import removal
@@ -15,11 +15,8 @@ from liza.text import one_line, printable
 
 @click.command("resolve")
 @click.option("-m", "--message", metavar="TEXT", required=True, help="What was decided, and where it is written down.")
-@click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
-@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@by_option
+@plain
 def command(ctx: click.Context, message: str, by: str | None, now: str | None, as_json: bool) -> int:
     """Record the decision on a trip, and let the agents continue.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import click
 
 from liza.cli import envelope, show
-from liza.cli.group import Family, common, root_of
+from liza.cli.group import Family, common, exact_option, plain, root_of, rules_option, untimed
 from liza.cli.options import moment
 from liza.cli.progress import Waiting
 from liza.errors import Refused, Unreadable, location
@@ -37,10 +37,8 @@ def command() -> None:
 
 
 @command.command("list")
-@click.option("--rules", "rules_file", metavar="FILE", help="Another file in place of .liza/rules.yaml.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@rules_option
+@untimed
 def list_command(ctx: click.Context, rules_file: str | None, as_json: bool) -> int:
     """Show the rules in force, and how they differ from the shipped ones.
 
@@ -78,9 +76,7 @@ def _listed(title: str, rules: Sequence[Compiled]) -> None:
 
 @command.command("check")
 @click.argument("file", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@untimed
 def check_command(ctx: click.Context, file: str | None, as_json: bool) -> int:
     """Check a file of rules, and list all that is wrong with it.
 
@@ -130,12 +126,9 @@ def check_command(ctx: click.Context, file: str | None, as_json: bool) -> int:
 @click.argument("name", metavar="RULE")
 @click.option("--missed", is_flag=True, help="Also what does not count, and which texts nearly met.")
 @click.option("--compare", "texts", metavar="TEXT TEXT", nargs=2, help="Only whether two texts are together, and why.")
-@click.option("--exact", is_flag=True, help="Only equal texts are the same; no similarity.")
-@click.option("--rules", "rules_file", metavar="FILE", help="Another file in place of .liza/rules.yaml.")
-@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@exact_option
+@rules_option
+@plain
 def explain_command(
     ctx: click.Context,
     name: str,

@@ -3,7 +3,7 @@
 import click
 
 from liza.cli import envelope
-from liza.cli.group import Family, common, root_of
+from liza.cli.group import Family, by_option, common, plain, root_of
 from liza.cli.options import moment, person, plain_words
 from liza.clients.caller import alarm_without_terminal, require_person
 from liza.scopes.sessions.monitor import Monitor
@@ -27,11 +27,8 @@ def command() -> None:
 @command.command("stop")
 @click.argument("name", metavar="SESSION")
 @click.option("-m", "--message", metavar="WHY", required=True, help="Why it is stopped; the agent is told.")
-@click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
-@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@by_option
+@plain
 def stop_command(ctx: click.Context, name: str, message: str, by: str | None, now: str | None, as_json: bool) -> int:
     """Stop SESSION, and the sessions that it started.
 
@@ -54,11 +51,8 @@ def stop_command(ctx: click.Context, name: str, message: str, by: str | None, no
 @command.command("resume")
 @click.argument("name", metavar="SESSION")
 @click.option("-m", "--message", metavar="WHY", required=True, help="What was decided.")
-@click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
-@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@by_option
+@plain
 def resume_command(ctx: click.Context, name: str, message: str, by: str | None, now: str | None, as_json: bool) -> int:
     """Let a stopped SESSION continue. What it did before no longer counts.
 

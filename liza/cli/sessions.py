@@ -5,7 +5,7 @@ from datetime import datetime
 import click
 
 from liza.cli import envelope, show
-from liza.cli.group import common, root_of
+from liza.cli.group import plain, root_of
 from liza.cli.options import moment
 from liza.model import format_time, parse_time
 from liza.scopes.sessions.fields import STOPPED
@@ -20,10 +20,7 @@ _COLOURS = {"stopped": "red", "running": "green"}
 @click.command("sessions")
 @click.option("--all", "every", is_flag=True, help="Also sessions that have ended.")
 @click.option("--watch", is_flag=True, help="Show them again every second, until Ctrl-C.")
-@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@plain
 def command(ctx: click.Context, every: bool, watch: bool, now: str | None, as_json: bool) -> int:
     """List the agents' sessions of the last day.
 

@@ -6,7 +6,7 @@ import click
 
 from liza.check import check
 from liza.cli import envelope, show
-from liza.cli.group import Family, common, root_of
+from liza.cli.group import Family, by_option, common, plain, root_of
 from liza.cli.options import moment, person
 from liza.clients.caller import require_person
 from liza.errors import LizaError, Refused, WrongUsage
@@ -43,11 +43,8 @@ def command() -> None:
 @click.option("--for", "length", metavar="TIME", required=True, help="How long: 30m, 2h; at most 24h.")
 @click.option("-m", "--message", metavar="WHY", required=True, help="Why agents may continue despite it.")
 @click.option("--all", "everything", is_flag=True, help="Everything that the rule finds, whatever the fields say.")
-@click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
-@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@by_option
+@plain
 def add_command(
     ctx: click.Context,
     rule: str,
@@ -123,10 +120,7 @@ def _judged(board: Board, rules: RuleSet, at: datetime) -> tuple[Check | None, l
 
 @command.command("list")
 @click.option("-a", "--all", "everything", is_flag=True, help="Also those that have ended.")
-@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@plain
 def list_command(ctx: click.Context, everything: bool, now: str | None, as_json: bool) -> int:
     """Show the silences that are in force.
 
@@ -156,11 +150,8 @@ def list_command(ctx: click.Context, everything: bool, now: str | None, as_json:
 
 @command.command("expire")
 @click.argument("name", metavar="ID")
-@click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
-@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@by_option
+@plain
 def expire_command(ctx: click.Context, name: str, by: str | None, now: str | None, as_json: bool) -> int:
     """End a silence now. What it hid counts again.
 

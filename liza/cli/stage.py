@@ -6,8 +6,8 @@ from shlex import quote
 import click
 
 from liza.cli import envelope, show
-from liza.cli.claim.options import context_of, plain
-from liza.cli.group import Family, common
+from liza.cli.claim.options import context_of
+from liza.cli.group import Family, by_option, common, plain
 from liza.cli.options import person, plain_words
 from liza.scopes.claims import evaluate, missing, stage_changes, stages
 from liza.scopes.claims.change import ways_out
@@ -62,7 +62,7 @@ def data_command(ctx: click.Context, reference: str, only: tuple[str, ...], now:
 
 @command.command("close")
 @click.argument("name", metavar="STAGE")
-@click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
+@by_option
 @plain
 def close_command(ctx: click.Context, name: str, by: str | None, now: str | None, as_json: bool) -> int:
     """Close STAGE. The last one does not close while any claim is in dispute: exit code 3.

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from liza.cli import daemon_status, envelope, show
-from liza.cli.group import common, root_of
+from liza.cli.group import plain, root_of
 from liza.cli.options import moment
 from liza.cli.progress import Waiting
 from liza.errors import Unreadable
@@ -22,10 +22,7 @@ _EXIT_CODES = {State.OK: 0, State.DEGRADED: Unreadable.exit_code, State.HALTED: 
 
 
 @click.command("status")
-@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@plain
 def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     """Show the breaker, and how close each pattern is to tripping.
 

@@ -3,7 +3,7 @@
 import click
 
 from liza.cli import envelope, show
-from liza.cli.group import common, root_of
+from liza.cli.group import plain, root_of
 from liza.cli.options import moment
 from liza.schema.severities import SEVERITIES
 from liza.scopes.sprint.manual_trip import trip
@@ -19,10 +19,7 @@ from liza.store.board import Board
     show_default=True,
     help="What is at fault.",
 )
-@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@plain
 def command(ctx: click.Context, message: str, severity: str, now: str | None, as_json: bool) -> int:
     """Stop the sprint by hand.
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import click
 
 from liza.cli import envelope
-from liza.cli.group import common, root_of
+from liza.cli.group import root_of, untimed
 from liza.cli.progress import Waiting
 from liza.errors import LizaError, Unreadable, location
 from liza.model import Problem
@@ -22,9 +22,7 @@ from liza.text import plural, printable
 
 @click.command("validate")
 @click.argument("file", required=False, type=click.Path())
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@common
-@click.pass_context
+@untimed
 def command(ctx: click.Context, file: str | None, as_json: bool) -> int:
     """Check the blackboard and list all that is wrong with it.
 

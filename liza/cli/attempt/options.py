@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from liza.cli.group import common
 from liza.errors import Refused, Unreadable, WrongUsage
 from liza.rules.evaluate import RuleSet
 from liza.scopes.rules_file import read_rules
@@ -18,17 +17,6 @@ MOST = 8 << 20  # bytes of an error's text that are read: its two ends, where it
 
 of_slice = click.option("--slice", "name", metavar="S", required=True, help="The slice of work.")
 of_test = click.option("--test", metavar="NAME", required=True, help="The exact name of the test.")
-
-
-def plain(function: Any) -> Any:
-    """The options that every such command takes."""
-    for option in (
-        common,
-        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-        click.option("--now", metavar="TIME", help="Evaluate as of this time."),
-    ):
-        function = option(function)
-    return click.pass_context(function)
 
 
 def in_force(paths: Paths) -> RuleSet:

@@ -5,8 +5,8 @@ import click
 from liza.cli import show
 from liza.cli.attempt import show as words
 from liza.cli.attempt import work_tree
-from liza.cli.attempt.options import error_of, files_of, in_force, of_slice, of_test, plain
-from liza.cli.group import root_of
+from liza.cli.attempt.options import error_of, files_of, in_force, of_slice, of_test
+from liza.cli.group import plain, root_of
 from liza.cli.options import moment, person
 from liza.errors import Refused
 from liza.scopes.inbox import record_or_queue

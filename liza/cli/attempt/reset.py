@@ -10,8 +10,8 @@ import click
 from liza.cli import envelope, show
 from liza.cli.attempt import show as words
 from liza.cli.attempt import work_tree
-from liza.cli.attempt.options import in_force, plain
-from liza.cli.group import root_of
+from liza.cli.attempt.options import in_force
+from liza.cli.group import by_option, plain, root_of
 from liza.cli.options import moment, person
 from liza.errors import LizaError, Refused, WrongUsage
 from liza.model import MAPPINGS
@@ -82,7 +82,7 @@ def diagnose_command(
 @click.option("--rollback", "go_back", is_flag=True, help="Also go back to where the tests that are reset began.")
 @click.option("--force", is_flag=True, help="Roll back even if the branch loses commits that are not the slice's own.")
 @click.option("--prompt", "only_prompt", is_flag=True, help="Print nothing but the <prior_attempts> block.")
-@click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
+@by_option
 @plain
 def reset_command(
     ctx: click.Context,

@@ -7,8 +7,8 @@ import click
 from liza.cli import envelope, show
 from liza.cli.attempt import show as words
 from liza.cli.attempt import work_tree
-from liza.cli.attempt.options import of_slice, plain
-from liza.cli.group import root_of
+from liza.cli.attempt.options import of_slice
+from liza.cli.group import plain, root_of
 from liza.cli.options import moment
 from liza.errors import Refused, Unreadable, WrongUsage
 from liza.scopes.change import read_usable

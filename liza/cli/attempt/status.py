@@ -4,8 +4,8 @@ import click
 
 from liza.cli import envelope, show
 from liza.cli.attempt import show as words
-from liza.cli.attempt.options import in_force, plain
-from liza.cli.group import root_of
+from liza.cli.attempt.options import in_force
+from liza.cli.group import plain, root_of
 from liza.cli.options import moment
 from liza.errors import LizaError
 from liza.model import MAPPINGS

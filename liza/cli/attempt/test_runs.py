@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from liza.cli.attempt import show, work_tree
-from liza.cli.attempt.options import in_force, of_slice, plain
-from liza.cli.group import common, root_of
+from liza.cli.attempt.options import in_force, of_slice
+from liza.cli.group import common, plain, root_of
 from liza.cli.options import moment
 from liza.cli.progress import Waiting
 from liza.errors import Refused, Unreadable

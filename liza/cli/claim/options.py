@@ -5,24 +5,13 @@ from typing import Any
 
 import click
 
-from liza.cli.group import common, root_of
+from liza.cli.group import root_of
 from liza.cli.options import moment
 from liza.errors import WrongUsage
 from liza.scopes.claims.change import Context
 from liza.scopes.rules_file import read_rules
 from liza.store.board import Board
 from liza.text import value_text
-
-
-def plain(function: Any) -> Any:
-    """The options that every such command takes."""
-    function = common(function)  # these come last in the help, as everywhere
-    for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-        click.option("--now", metavar="TIME", help="Evaluate as of this time."),
-    ):
-        function = option(function)
-    return click.pass_context(function)
 
 
 def context_of(ctx: click.Context, now: str | None) -> Context:

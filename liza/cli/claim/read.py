@@ -9,8 +9,9 @@ import click
 
 from liza.cli import envelope, show
 from liza.cli.claim import show as showing
-from liza.cli.claim.options import context_of, plain
+from liza.cli.claim.options import context_of
 from liza.cli.claim.outcome import facts
+from liza.cli.group import plain
 from liza.errors import LizaError, Refused, WrongUsage, location
 from liza.model import MAPPINGS
 from liza.scopes.change import unknown_record

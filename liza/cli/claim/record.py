@@ -2,8 +2,9 @@
 
 import click
 
-from liza.cli.claim.options import confidence_of, context_of, plain
+from liza.cli.claim.options import confidence_of, context_of
 from liza.cli.claim.outcome import print_result
+from liza.cli.group import plain
 from liza.cli.options import person, plain_words, words
 from liza.errors import WrongUsage
 from liza.scopes.claims import resolve

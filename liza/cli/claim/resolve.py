@@ -2,8 +2,9 @@
 
 import click
 
-from liza.cli.claim.options import context_of, plain
+from liza.cli.claim.options import context_of
 from liza.cli.claim.outcome import print_result
+from liza.cli.group import by_option, plain
 from liza.cli.options import person, plain_words
 from liza.clients.caller import alarm_without_terminal, require_person
 from liza.errors import WrongUsage
@@ -17,7 +18,7 @@ from liza.scopes.claims.fields import ACCEPTED
 @click.argument("name", metavar="ID")
 @click.option("--to", "status", metavar="STATUS", default=ACCEPTED, help="Its new status; default: ACCEPTED.")
 @click.option("-m", "--message", metavar="WHY", help="Why.")
-@click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
+@by_option
 @plain
 def promote_command(
     ctx: click.Context, name: str, status: str, message: str | None, by: str | None, now: str | None, as_json: bool
@@ -39,7 +40,7 @@ def promote_command(
 @click.command("kill")
 @click.argument("name", metavar="ID")
 @click.option("-m", "--message", metavar="WHY", required=True, help="Why.")
-@click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
+@by_option
 @plain
 def kill_command(ctx: click.Context, name: str, message: str, by: str | None, now: str | None, as_json: bool) -> int:
     """Give a claim up. One in dispute is dropped instead: liza claim resolve ID --drop -m WHY.

@@ -16,7 +16,7 @@ from liza.clients.event import CONTINUE, Action, Answer, Event, InvalidEvent, Ki
 from liza.halt import halt_reason, printable
 from liza.store.session_halt import STOP, SessionHalt, read_session_halt, remove_session_halt
 
-LARGEST = 16 << 20  # bytes of an event that are read
+LARGEST = 16 << 20  # bytes of an event that are read; of a larger one only its ends
 LIMIT = "LIZA_HOOK_LIMIT"  # seconds after which the client takes its hook for dead and lets the call through
 DAY = 86_400.0
 MARGIN = 60.0  # seconds before that at which a hook that waits refuses instead
@@ -71,10 +71,22 @@ def _answer(client_name: str, kind: str) -> Answer:
 
 def _payload() -> dict[str, object]:
     raw = sys.stdin.buffer.read(LARGEST + 1)
-    payload = json.loads(split_header(raw)[2]) if len(raw) <= LARGEST else None
+    if len(raw) > LARGEST:
+        return _cut_payload(raw)
+    payload = json.loads(split_header(raw)[2])
     if not isinstance(payload, dict):
-        raise InvalidEvent(f"an event of {len(raw)} bytes or more" if payload is None else "not a JSON object")
+        raise InvalidEvent("not a JSON object")
     return payload
+
+
+def _cut_payload(raw: bytes) -> dict[str, object]:
+    """What the beginning of a large event says: whose it is must be known, or a stopped session would continue."""
+    from liza.clients.cut import HEAD, TAIL, read_cut
+
+    tail, size = raw, len(raw)
+    while more := sys.stdin.buffer.read(1 << 20):
+        tail, size = (tail + more)[-TAIL:], size + len(more)
+    return read_cut(split_header(raw[: HEAD + 200])[2][:HEAD], tail, size)
 
 
 def _hold(board: str, names: list[str]) -> Hold | None:

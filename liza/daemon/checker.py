@@ -269,9 +269,8 @@ class Checker:
         self._stepped = set()
         self._notifier.works("sessions")
         self._notifier.set_active("spool", causes.of_inbox(taken.problems))
-        for event in look.events:
-            if event.kind == "warned":
-                self._notifier.report(EventKind.CHECKED, event.text)
+        for text in (*taken.notes, *(event.text for event in look.events if event.kind == "warned")):
+            self._notifier.report(EventKind.CHECKED, text)
         if look.late or taken.waiting:
             self.schedule.look_in(self._interval if look.late else 0.0, now)
         if taken.sessions and "steps" not in rules.streams:

@@ -13,8 +13,7 @@ from typing import NamedTuple
 from liza.store import files
 from liza.store.paths import Paths
 
-LARGEST = 16 << 20  # bytes of one event that are read; of a larger one only the head
-HEAD = 1 << 16
+LARGEST = 16 << 20  # bytes of one event that are read; of a larger one only its ends
 MOST = 2_000  # events that are taken at once
 
 _NAME = re.compile(r"([a-z]{1,20})-([a-z]{1,20})-[A-Za-z0-9]{6,40}")
@@ -64,9 +63,17 @@ def list_spool(paths: Paths) -> Listing:
 
 
 def read_event(paths: Paths, event: Spooled) -> bytes:
-    """The bytes of an event, or the first of them where it is too large; OSError where it cannot be read."""
+    """The bytes of an event; OSError where it cannot be read."""
     with _opened(paths) as folder, open(folder.open(event.name), "rb") as file:
-        return file.read(LARGEST if event.size <= LARGEST else HEAD)
+        return file.read(LARGEST)
+
+
+def read_ends(paths: Paths, event: Spooled, first: int, last: int) -> tuple[bytes, bytes]:
+    """The first and the last bytes of an event that is too large."""
+    with _opened(paths) as folder, open(folder.open(event.name), "rb") as file:
+        head = file.read(first)
+        file.seek(max(event.size - last, 0))
+        return head, file.read(last)
 
 
 def remove_events(paths: Paths, names: Iterable[str]) -> None:

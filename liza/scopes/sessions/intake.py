@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from liza.clients import load_client
+from liza.clients.cut import HEAD, TAIL, read_cut
 from liza.clients.event import Event, InvalidEvent, Kind, split_header
 from liza.model import Problem, format_time
 from liza.scopes.sessions.steps import steps_of
@@ -30,6 +31,7 @@ class Taken(NamedTuple):
     events: int = 0
     waiting: int = 0  # events that were left for the next time
     problems: tuple[Problem, ...] = ()  # what is there and cannot be read; it stays there
+    notes: tuple[str, ...] = ()  # events of which only the beginning was read
 
 
 def take_spool(paths: Paths, windows: Mapping[str, Window]) -> Taken:
@@ -53,14 +55,17 @@ def take_spool(paths: Paths, windows: Mapping[str, Window]) -> Taken:
         except (OSError, ValueError, RecursionError) as error:
             problems.append(_problem(paths, spooled.name, f"{type(error).__name__}: {error}"))
     entered: set[str] = set()
+    notes: list[str] = []
     for session, found in lines.items():
         known = windows[session].events if session in windows else ()
         new = [line for line in found if line["event"] not in known]
         if new:
             steps.append_lines(paths, session, new)
             entered.add(session)
+            notes += [_note_of_cut(line) for line in new if "bytes" in line]
     spool.remove_events(paths, names)
-    return Taken(frozenset(entered), len(names), listing.total - len(listing.events), tuple(problems))
+    left = listing.total - len(listing.events)
+    return Taken(frozenset(entered), len(names), left, tuple(problems), tuple(notes))
 
 
 def _problem(paths: Paths, name: str, why: str) -> Problem:
@@ -70,17 +75,31 @@ def _problem(paths: Paths, name: str, why: str) -> Problem:
 
 def _lines_of(paths: Paths, spooled: Spooled) -> Iterator[dict[str, Any]]:
     """The lines of the session's file that an event makes."""
-    agent, task, payload = split_header(spool.read_event(paths, spooled))
     client = load_client(spooled.client)
     if client is None:
         raise InvalidEvent(f"unknown client {spooled.client!r}")
+    agent, task, payload = _read(paths, spooled)
+    event = client.read_event(payload)
     time = format_time(datetime.fromtimestamp(spooled.ns / 1e9, UTC))
-    if spooled.size > spool.LARGEST:
-        raise InvalidEvent(f"it has {spooled.size:,} bytes, at most {spool.LARGEST:,} are read")
-    event = client.read_event(json.loads(payload))
-    who = {"name": _name(agent), "task": _name(task) or branch_of(event.cwd)}
+    about = {"name": _name(agent), "task": _name(task) or branch_of(event.cwd)}
+    more = {"bytes": spooled.size} if spooled.size > spool.LARGEST else {}
     for line in (*steps_of(event, time), *_note_of(event, time)):
-        yield {**line, **{key: value for key, value in who.items() if value}}
+        yield {**line, **{key: value for key, value in about.items() if value}, **more}
+
+
+def _read(paths: Paths, spooled: Spooled) -> tuple[bytes, bytes, Any]:
+    """An event with the agent's name and its task; of one that is too large what its beginning says."""
+    if spooled.size <= spool.LARGEST:
+        agent, task, payload = split_header(spool.read_event(paths, spooled))
+        return agent, task, json.loads(payload)
+    head, tail = spool.read_ends(paths, spooled, HEAD, TAIL)
+    agent, task, payload = split_header(head)
+    return agent, task, read_cut(payload, tail, spooled.size)
+
+
+def _note_of_cut(line: Mapping[str, Any]) -> str:
+    what = f"an event of {line['bytes']:,} bytes"
+    return f"session {line['session']}: {what} was too large: only its beginning was read ({line.get('tool', 'note')})"
 
 
 def _name(raw: bytes) -> str:

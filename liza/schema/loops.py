@@ -9,7 +9,7 @@ from liza.schema.kinds import OneOf
 from liza.schema.walker import Each, Faults, Table
 from liza.text import value_text
 
-STATES = ("CLOSED", "OPEN", "HALF_OPEN")
+CLOSED, OPEN, HALF_OPEN = STATUSES = ("CLOSED", "OPEN", "HALF_OPEN")
 OUTCOMES = ("ok", "error", "timeout", "crash")
 
 
@@ -48,7 +48,7 @@ _ITERATION = Table(
 _ERROR = Table({"iteration": kinds.positive, "signature": kinds.text, "file": kinds.text})
 LOOP = Table(
     {
-        "status": OneOf(STATES),
+        "status": OneOf(STATUSES),
         "trigger_reason": kinds.string,
         "trigger_count": kinds.natural,
         "loop_count": kinds.natural,

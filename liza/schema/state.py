@@ -111,6 +111,7 @@ _TRIGGER = Table(
         "trip_id": kinds.text,
     },
     required=("timestamp", "pattern", "severity"),
+    past=("timestamp", "resolved_at"),
 )
 _HISTORY = Table(
     {
@@ -125,13 +126,15 @@ _HISTORY = Table(
         "resolved_by": kinds.label,
     },
     required=("timestamp",),
+    past=("timestamp", "resolved_at"),
 )
 _BREAKER = Table(
     {"last_check": kinds.time, "status": _RESULT, "current_trigger": _TRIGGER, "history": Each(_HISTORY)},
     required=("status",),
     check=_breaker,
+    past=("last_check",),
 )
-_TIMELINE = Table({"started": kinds.time, "ended": kinds.time})
+_TIMELINE = Table({"started": kinds.time, "ended": kinds.time}, past=("started",))
 
 SECTIONS: dict[str, Shape] = {
     "version": kinds.anything,
@@ -139,12 +142,12 @@ SECTIONS: dict[str, Shape] = {
     "tasks": Each(_TASK),
     "agents": Named(_AGENT),
     "discovered": Each(_DISCOVERY),
-    "anomalies": Each(Table(check=anomalies.check), skip=anomalies.is_sound),
+    "anomalies": Each(Table(check=anomalies.check, past=("timestamp",)), skip=anomalies.is_sound),
     "claims": Records(),
     "slices": Records(),
     "loops": Records(loops.LOOP),
     "stages": Records(),
-    "silences": Records(),
+    "silences": Records(Table(past=("created",))),
     "sprint": Table({"id": kinds.label, "timeline": _TIMELINE, "metrics": kinds.mapping}),
     "circuit_breaker": _BREAKER,
     "config": Table({"max_coder_iterations": kinds.positive, "max_review_cycles": kinds.positive}, check=_config),

@@ -5,22 +5,25 @@ from datetime import datetime
 from typing import Any
 
 from liza.model import MAPPINGS, SKEW, Fault, Path, format_time, is_future, parse_time
+from liza.schema.state import SECTIONS
+from liza.schema.walker import Each, Records, Shape, Table
 
 _HINT = "correct the time, or the clock of the machine that wrote it"
-_TRIP = ("timestamp", "resolved_at")
 
 
 def check(sections: Mapping[str, Any], now: datetime) -> Iterator[Fault]:
-    """Every time of a blackboard that lies further ahead than clocks may differ."""
-    sprint, breaker = sections.get("sprint"), sections.get("circuit_breaker")
-    if isinstance(sprint, Mapping):
-        yield from _fields(sprint.get("timeline"), ("sprint", "timeline"), ("started",), now)
-    if isinstance(breaker, Mapping):
-        yield from _fields(breaker, ("circuit_breaker",), ("last_check",), now)
-        yield from _fields(breaker.get("current_trigger"), ("circuit_breaker", "current_trigger"), _TRIP, now)
-        yield from _list(breaker.get("history"), ("circuit_breaker", "history"), _TRIP, now)
-    yield from _list(sections.get("anomalies"), ("anomalies",), ("timestamp",), now)
-    yield from _list(sections.get("silences"), ("silences",), ("created",), now)
+    """Every time of what has happened, as the tables name them, that lies further ahead than clocks may differ."""
+    for name, shape in SECTIONS.items():
+        yield from _ahead(sections.get(name), (name,), shape, now)
+
+
+def _ahead(value: Any, path: Path, shape: Shape, now: datetime) -> Iterator[Fault]:
+    if isinstance(shape, Table) and isinstance(value, Mapping):
+        yield from _fields(value, path, shape.past, now)
+        for name, inner in shape.fields.items():
+            yield from _ahead(value.get(name), (*path, name), inner, now)
+    elif isinstance(shape, Each | Records) and shape.table.past:
+        yield from _list(value, path, shape.table.past, now)
 
 
 def _list(value: Any, path: Path, names: tuple[str, ...], now: datetime) -> Iterator[Fault]:

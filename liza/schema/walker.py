@@ -27,6 +27,7 @@ class Table(NamedTuple):
     closed: bool = False  # unknown fields are errors
     nulls: bool = True  # a field that is null counts as absent, unless it is required
     check: Check | None = None  # what no table can express; called for every mapping
+    past: tuple[str, ...] = ()  # times of what has happened: `times.py` reports those in the future
 
 
 class Each(NamedTuple):

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from liza.model import MAPPINGS
+from liza.schema.loops import CLOSED, HALF_OPEN, OPEN, OUTCOMES, STATUSES
 from liza.scopes.records import mappings_of, unusable_lists
 
-CLOSED, OPEN, HALF_OPEN = "CLOSED", "OPEN", "HALF_OPEN"
-STATUSES = (CLOSED, OPEN, HALF_OPEN)
+__all__ = ["CLOSED", "HALF_OPEN", "OPEN", "OUTCOMES"]
+
 LISTS = ("iterations", "error_history", "history")
 COMPLETE = 100.0  # percent
-OUTCOMES = ("ok", "error", "timeout", "crash")
 
 Loop = dict[str, Any]
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.run import TIME_LIMIT, Result, environment, liza
+from tests.clients import hook
 from tests.contract.scopes import Scope
 from tests.store.oracle import libyaml_value
 
@@ -17,7 +18,6 @@ tasks:
   - {id: task-1,   status: CLAIMED}
 anomalies: []
 """
-THRESHOLD = 3
 
 
 class Lab:
@@ -26,6 +26,7 @@ class Lab:
     def __init__(self, scope: Scope, root: Path) -> None:
         self.scope = scope
         self.root = root
+        self.calls = 0  # that a hook has reported
         self.folder = root / ".liza"
         self.folder.mkdir()
         self.state = self.folder / "state.yaml"
@@ -38,15 +39,29 @@ class Lab:
 
     def record(self, *words: str, **env: str) -> int:
         """The exit code of the last command that one record takes."""
-        code = self.run(*(words or self.scope.record), **env).code
-        return self.run(*self.scope.evaluate, **env).code if self.scope.evaluate and code == 0 else code
+        code = self.report(*(words or self.scope.record), **env)
+        for command in self.scope.evaluate if code == 0 else ():
+            code = self.run(*command, **env).code
+        return code
+
+    def report(self, *words: str, **env: str) -> int:
+        """One record alone; what a hook reports of a stopped session is recorded, too, and its client is refused."""
+        if not self.scope.is_seen_by_hook:
+            return self.run(*words, **env).code
+        self.calls += 1
+        call = hook.failing(f"call-{self.calls}", *words)
+        answer = hook.run(self.root, "after", call, LIZA_HOOK_LIMIT="60.1", **env)
+        return 0 if answer.code == 2 else answer.code
 
     def trip(self) -> None:
-        codes = [self.record() for _ in range(THRESHOLD)]
-        assert codes == [0] * (THRESHOLD - 1) + [3]
+        codes = [self.record() for _ in range(self.scope.threshold)]
+        assert codes == [0] * (self.scope.threshold - 1) + [3]
+
+    def record_below_threshold(self) -> None:
+        assert [self.record() for _ in range(self.scope.threshold - 1)] == [0] * (self.scope.threshold - 1)
 
     def check(self) -> int:
-        return self.run("analyze").code
+        return self.run(*self.scope.check).code
 
     def gate(self) -> int:
         return self.run(*self.scope.gate).code

@@ -8,9 +8,9 @@ class Scope(NamedTuple):
     """One thing that a trip stops. Tuples of strings are arguments of `liza`."""
 
     name: str
-    record: tuple[str, ...]  # one more failure of the same kind; the threshold is 3 everywhere
+    record: tuple[str, ...]  # one more failure of the same kind
     other: tuple[str, ...]  # the same for another one, which must not be stopped
-    evaluate: tuple[str, ...]  # after a record; empty where recording evaluates at once
+    evaluate: tuple[tuple[str, ...], ...]  # after a record; empty where recording evaluates at once
     gate: tuple[str, ...]
     gate_of_other: tuple[str, ...]
     resolve: tuple[str, ...]
@@ -21,12 +21,17 @@ class Scope(NamedTuple):
     actions: tuple[str, str]  # of the log entries for the trip and the decision
     set_up: tuple[tuple[str, ...], ...] = ()
     by_hand_is_refused: bool = False  # an editor cannot end a frozen claim
+    threshold: int = 3
+    check: tuple[str, ...] = ("analyze",)
+    is_seen_by_hook: bool = False  # `record` is the session of a failed call, which its client's hook reports
 
     def status(self, board: Mapping[str, Any]) -> str | None:
         """The status as another program reads it; None if not on the blackboard yet."""
         found: Any = board
         for name in self.place:
             found = (found or {}).get(name)
+        if found is None and self.is_seen_by_hook:
+            return self.free  # only what was stopped is entered
         return None if found is None else found["status"]
 
     def history(self, board: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -50,7 +55,7 @@ SPRINT = Scope(
     "sprint",
     record=_anomaly("retry_loop", "t-1", "count=3", "error_pattern=connection refused by db"),
     other=_anomaly("scope_deviation", "t-2"),
-    evaluate=("analyze",),
+    evaluate=(("analyze",),),
     gate=("gate",),
     gate_of_other=("gate", "--loop", "other"),
     resolve=("resolve", "-m", "use the local fixture", "--by", "alice"),
@@ -104,4 +109,21 @@ CLAIM = Scope(
     set_up=(("claim", "add", "C-1", "--text", "x causes y"), ("claim", "add", "C-2", "--text", "y causes z")),
     by_hand_is_refused=True,
 )
-SCOPES = (SPRINT, LOOP, SLICE, CLAIM)
+SESSION = Scope(
+    "session",
+    record=("7c1f2a90-55aa-4c1e-9d7b-0a1b2c3d4e5f",),
+    other=("0b9e8d7c-1111-2222-3333-444455556666",),
+    evaluate=(("watch", "--once"), ("sessions",)),
+    gate=("gate", "--session", "7c1f2a90-55aa-4c1e-9d7b-0a1b2c3d4e5f"),
+    gate_of_other=("gate", "--session", "0b9e8d7c-1111-2222-3333-444455556666"),
+    resolve=("session", "resume", "7c1f2a90", "-m", "the module moved", "--by", "alice"),
+    by_hand='.sessions["7c1f2a90-55aa-4c1e-9d7b-0a1b2c3d4e5f"].status = "ACTIVE"',
+    place=("sessions", "7c1f2a90-55aa-4c1e-9d7b-0a1b2c3d4e5f"),
+    stopped="STOPPED",
+    free="ACTIVE",
+    actions=("session_stopped", "session_resumed"),
+    threshold=5,
+    check=("watch", "--once"),
+    is_seen_by_hook=True,
+)
+SCOPES = (SPRINT, LOOP, SLICE, CLAIM, SESSION)

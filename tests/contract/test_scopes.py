@@ -7,14 +7,14 @@ import subprocess
 import pytest
 
 from tests.cli.run import LIZA, TIME_LIMIT, environment
-from tests.contract.lab import STATE, THRESHOLD, Lab
+from tests.contract.lab import STATE, Lab
 from tests.tools import needs
 
 OPEN, CLOSED = 0, 2  # exit codes of the gate
 
 
 def test_below_threshold_nothing_is_stopped(lab: Lab) -> None:
-    assert [lab.record() for _ in range(THRESHOLD - 1)] == [0] * (THRESHOLD - 1)
+    lab.record_below_threshold()
     assert (lab.gate(), lab.check(), lab.logged) == (OPEN, 0, [])
     assert lab.status == lab.scope.free
 
@@ -94,15 +94,18 @@ def test_agent_cannot_decide_for_a_person(lab: Lab, variable: str) -> None:
 def test_new_failures_trip_again_after_a_decision(lab: Lab) -> None:
     lab.trip()
     lab.run(*lab.scope.resolve)
-    lab.trip()
+    if lab.scope.is_seen_by_hook:  # the second of the decision is over once a step counts again
+        while lab.record() == 0:
+            pass
+    else:
+        lab.trip()
     assert (lab.status, lab.gate()) == (lab.scope.stopped, CLOSED)
     assert lab.logged == [*lab.scope.actions, lab.scope.actions[0]]
 
 
 def test_stale_copy_saved_over_a_trip_does_not_end_it(lab: Lab) -> None:
     """Saved from an editor opened before the last failure: it stays stopped, or is stopped by the next failure."""
-    for _ in range(THRESHOLD - 1):
-        lab.record()
+    lab.record_below_threshold()
     stale = lab.state.read_bytes()
     assert lab.record() == 3
     lab.save(stale)
@@ -123,19 +126,19 @@ def test_torn_file_is_never_a_decision(lab: Lab) -> None:
 
 
 def test_unreadable_board_loses_no_record(lab: Lab) -> None:
-    for _ in range(THRESHOLD - 1):
-        lab.record()
+    lab.record_below_threshold()
     whole = lab.state.read_bytes()
     lab.save(b"a: [\n")
-    assert lab.run(*lab.scope.record).code == (0 if lab.scope.evaluate else 4)
+    assert lab.report(*lab.scope.record) == (0 if lab.scope.evaluate else 4)
     lab.save(whole)
     lab.check()
     assert (lab.status, lab.gate()) == (lab.scope.stopped, CLOSED)
 
 
 def test_killed_record_is_completed_by_the_next_check(lab: Lab) -> None:
-    for _ in range(THRESHOLD - 1):
-        lab.record()
+    lab.record_below_threshold()
+    if lab.scope.is_seen_by_hook:
+        pytest.skip("a hook waits for no lock")
     command = [LIZA, *lab.scope.record]
     with subprocess.Popen(
         ["flock", "-x", str(lab.folder / "state.yaml.lock"), "cat"], stdin=subprocess.PIPE

@@ -165,12 +165,8 @@ def append_archive(paths: Paths, path: str, what: str, records: Sequence[Mapping
         raise Refused(f"cannot archive older {what}: {error.strerror}; nothing was changed", hint=hint) from None
 
 
-# Events that are alerts even without a daemon, and the daemon's word for each.
-_ALERTS = {"disputed": "tripped", "resolved": "resolved"}
-
-
 def log_events(paths: Paths, events: Sequence[Event], now: datetime, *, waits: bool = True) -> None:
-    """Append one log line per event, and an alert for some kinds. `waits` as in `append_entry`."""
+    """Append one log line per event, and its alert if it has one. `waits` as in `append_entry`."""
     if not events:
         return
     from liza.clients.caller import agent_sign
@@ -184,7 +180,5 @@ def log_events(paths: Paths, events: Sequence[Event], now: datetime, *, waits: b
             entry["inside_agent"] = sign  # an agent did it, whatever name --by gives
         if event.task is not None:
             entry["task"] = event.task
-        if event.scope == "claim":
-            entry["claim"] = event.name  # `claims/missing.py` finds a deleted dispute by it
-        append_entry(paths, {**entry, "detail": event.text}, waits=waits)
-    alerts.append_alerts(paths, [(_ALERTS[event.kind], event.text) for event in events if event.kind in _ALERTS], now)
+        append_entry(paths, {**entry, **event.logged, "detail": event.text}, waits=waits)
+    alerts.append_alerts(paths, [(event.alert, event.text) for event in events if event.alert is not None], now)

@@ -15,6 +15,8 @@ class Event(NamedTuple):
     kind: str  # a word of the protocol: opened, closed, probing, completed, ...
     text: str
     task: str | None = None
+    logged: Mapping[str, str] = {}  # more fields of its log entry
+    alert: str | None = None  # the daemon's word for it, where people are alerted without a daemon too
 
 
 class Outcome(NamedTuple):

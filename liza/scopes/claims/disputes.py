@@ -15,6 +15,7 @@ from liza.scopes.claims.fields import (
     KILLED,
     OPEN,
     Claim,
+    claim_event,
     disputes_of,
     history_of,
     is_taken_out,
@@ -34,7 +35,7 @@ from liza.scopes.claims.freeze import (
     violations,
 )
 from liza.scopes.claims.objections import Objection, criterion_text
-from liza.scopes.outcome import Event, Outcome
+from liza.scopes.outcome import Outcome
 from liza.scopes.records import mappings_in
 
 STAGE_TRANSITION, NEW_DATA, AUDIT = TRIGGERS = ("stage_transition", "new_data", "cross_model_audit")
@@ -59,7 +60,7 @@ def begin_dispute(
     }
     text = f"claim {name} is {DISPUTED}: {why}" + (f" ({criterion_text(same_by)})" if same_by else "")
     frozen = _with_entry(result, claim, rule, stage, now, same_by)
-    return Outcome(frozen, (Event("claim", name, "disputed", text),), (frozen,))
+    return Outcome(frozen, (claim_event(name, "disputed", text, "tripped"),), (frozen,))
 
 
 def _position(objection: Objection) -> dict[str, Any]:
@@ -73,7 +74,7 @@ def accept_manual_dispute(name: str, claim: Mapping[str, Any], stage: str | None
     fields = {key: value for key, value in claim.items() if key not in ("history", "reexamine")}
     result = _with_entry({**fields, "previous_status": before}, claim, "by hand", stage, now)
     why = text_field(claim, "dispute_reason") or "its status was set by hand"
-    return Outcome(result, (Event("claim", name, "disputed", f"claim {name} is {DISPUTED}: {why}"),), (result,))
+    return Outcome(result, (claim_event(name, "disputed", f"claim {name} is {DISPUTED}: {why}", "tripped"),), (result,))
 
 
 def restore_dispute(claim: Mapping[str, Any], since: str, what: str) -> Claim:
@@ -132,7 +133,9 @@ def end_dispute(
         "history": [*history_of(claim)[:place], done, *history_of(claim)[place + 1 :]],
     }
     who = f"{how.replace('_', ' ')} by {by}" + (f", {entry['frozen']} by hand" if is_taken_out(claim) else "")
-    return Outcome(result, (Event("claim", name, "resolved", f"claim {name} is {status} ({who}): {rationale}"),))
+    return Outcome(
+        result, (claim_event(name, "resolved", f"claim {name} is {status} ({who}): {rationale}", "resolved"),)
+    )
 
 
 def status_before(claim: Mapping[str, Any]) -> str:
@@ -178,7 +181,7 @@ def mark_for_reexamination(
         return Outcome(dict(claim))
     mark = {"trigger": trigger, "detail": detail, "timestamp": format_time(now)}
     text = f"claim {name} is to be re-examined ({trigger.replace('_', ' ')}): {detail}"
-    return Outcome(_with_marks(claim, [*marks, mark], entry), (Event("claim", name, "marked", text),))
+    return Outcome(_with_marks(claim, [*marks, mark], entry), (claim_event(name, "marked", text),))
 
 
 def _with_marks(claim: Mapping[str, Any], marks: Sequence[Mapping[str, Any]], more: Mapping[str, Any]) -> Claim:
@@ -247,7 +250,7 @@ def reexamine_dispute(
     left = [each for each in marks_of(claim) if each.get("trigger") != trigger]
     result = _with_marks(claim, left, {"reexaminations": looks})
     text = f"claim {name} was re-examined ({trigger.replace('_', ' ')} by {by}), {looked['outcome']}: {note}"
-    event = Event("claim", name, "reexamined", text)
+    event = claim_event(name, "reexamined", text)
     if not resolved:
         return Outcome(result, (event,))
     done = end_dispute(name, result, "reexamined", status_before(claim), note, by, now, trigger=trigger)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from liza.model import MAPPINGS
+from liza.scopes.outcome import Event
 from liza.scopes.records import mappings_in
 from liza.text import text_of
 
@@ -13,6 +14,11 @@ LISTS = ("rounds", "history", "reexamine")
 DELETED, REMOVED = TAKEN_OUT = ("the claim was deleted", "its dispute was taken out")  # instead of a digest
 
 Claim = dict[str, Any]
+
+
+def claim_event(name: str, kind: str, text: str, alert: str | None = None) -> Event:
+    """What happened to a claim. Its log entry names the claim: `missing.py` finds a deleted dispute by that."""
+    return Event("claim", name, kind, text, logged={"claim": name}, alert=alert)
 
 
 def status_of(claim: Mapping[str, Any]) -> str | None:

@@ -11,6 +11,7 @@ from liza.scopes.change import apply_reconciled, log_events
 from liza.scopes.claims import change, evaluate, import_ledger, missing, states
 from liza.scopes.claims.change import ClaimResult, Context, Frozen, context_of
 from liza.scopes.claims.evaluate import CLAIMS
+from liza.scopes.claims.fields import claim_event
 from liza.scopes.claims.states import Fields, Round
 from liza.scopes.outcome import Event, Outcome
 from liza.scopes.payload import dump, load_fields
@@ -92,7 +93,7 @@ def import_claims(context: Context, found: Mapping[str, Mapping[str, Any]], file
         imported = Imported(tuple(new), tuple(name for name in found if name in known), tuple(mine))
         if not new:
             return document.raw, (imported, ())
-        event = Event("claim", file, "imported", f"{len(new)} claims were imported from {file}: {', '.join(new)[:400]}")
+        event = claim_event(file, "imported", f"{len(new)} claims were imported from {file}: {', '.join(new)[:400]}")
         done = reconciled._replace(events=(event, *reconciled.events))
         return apply_reconciled(context.board, document, CLAIMS, done, context.now), (imported, done.events)
 

@@ -18,6 +18,7 @@ from liza.scopes.claims.fields import (
     KILLED,
     OPEN,
     Claim,
+    claim_event,
     evidence_of,
     history_of,
     open_dispute,
@@ -28,7 +29,7 @@ from liza.scopes.claims.fields import (
 from liza.scopes.claims.objections import SAME_BY, Objection
 from liza.scopes.claims.settings import Settings
 from liza.scopes.evaluator import Evaluator, reason_text
-from liza.scopes.outcome import Event, Outcome
+from liza.scopes.outcome import Outcome
 from liza.text import cut_line
 
 
@@ -61,9 +62,7 @@ class Fields(NamedTuple):
 
 def new_claim(name: str, fields: Fields, now: datetime) -> Outcome:
     claim = {"status": OPEN, **fields.given(), "created": format_time(now), "rounds": []}
-    return Outcome(
-        claim, (Event("claim", name, "added", f"claim {name} was added: {cut_line(str(fields.text), 200)}"),)
-    )
+    return Outcome(claim, (claim_event(name, "added", f"claim {name} was added: {cut_line(str(fields.text), 200)}"),))
 
 
 def add_round(claim: Mapping[str, Any], given: Round, now: datetime) -> Claim:
@@ -152,7 +151,7 @@ def edit_claim(
     }
     text = f"claim {name} was edited by {by}: {', '.join(given)}"
     result = {**claim, **given, "history": [*history_of(claim), entry]}
-    return Outcome(result, (Event("claim", name, "edited", text),))
+    return Outcome(result, (claim_event(name, "edited", text),))
 
 
 def end_claim(
@@ -172,7 +171,7 @@ def end_claim(
     what = event if event == "killed" else f"{event} to {status}"
     text = f"claim {name} was {what} by {by}{f': {why}' if why else ''}"
     result = {**claim, "status": status, "history": [*history_of(claim), entry]}
-    return Outcome(result, (Event("claim", name, event, text),))
+    return Outcome(result, (claim_event(name, event, text),))
 
 
 # --- evaluating -----------------------------------------------------------------------------------------------------

@@ -66,7 +66,7 @@ def _json(found: Check) -> None:
     envelope.write(
         "analyze",
         "triggered" if found.is_open else "ok",
-        [*map(envelope.problem_of, found.snapshot.problems), *envelope.problems_of(found.error)],
+        [*found.snapshot.problems, *envelope.problems_of(found.error)],
         checked_at=format_time(verdict.checked_at),
         window=verdict.window,
         anomalies={

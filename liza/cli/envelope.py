@@ -3,7 +3,7 @@
 import json
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from liza.errors import LizaError
@@ -20,22 +20,27 @@ SCHEMA = 1
 _PROBLEM = {"file": None, "line": None, "column": None, "message": "", "hint": None, "level": "error"}
 
 
-def write(command: str, status: str, problems: Iterable[dict[str, Any]] = (), **fields: Any) -> None:
-    """Print the envelope with the command's own fields behind the common ones."""
-    listed = [{**_PROBLEM, **each} for each in problems]  # the same fields everywhere, also where little is known
+def write(
+    command: str, status: str, problems: "Iterable[dict[str, Any] | Problem | LizaError | str]" = (), **fields: Any
+) -> None:
+    """Print the envelope with the command's own fields behind the common ones. A text as a problem is a warning."""
+    listed = [{**_PROBLEM, **_problem(each)} for each in problems]  # the same fields everywhere
     document = {"schema": SCHEMA, "command": command, "status": status, "problems": listed, **fields}
     # Not json.dump: it encodes in Python, piece by piece, which takes eight times as long.
     sys.stdout.write(json.dumps(plain(document), allow_nan=False, default=str) + "\n")
 
 
-def problem_of(source: "LizaError | Problem") -> dict[str, Any]:
-    """What is wrong, where, and how to fix it."""
+def _problem(source: "dict[str, Any] | Problem | LizaError | str") -> dict[str, Any]:
+    if isinstance(source, str):
+        return {"message": source, "level": "warning"}
+    if isinstance(source, dict):
+        return source
     return {name: getattr(source, name) for name in _PROBLEM if hasattr(source, name)}
 
 
-def problems_of(error: LizaError | None) -> list[dict[str, Any]]:
+def problems_of(error: LizaError | None) -> "Sequence[Problem | LizaError]":
     """All that an error has to report."""
-    return [] if error is None else [problem_of(each) for each in error.problems or (error,)]
+    return () if error is None else error.problems or (error,)
 
 
 def pattern(source: "Progress | Match") -> dict[str, Any]:

@@ -147,9 +147,8 @@ def _list(ctx: click.Context, now: str | None, as_json: bool, called: str) -> in
             }
             for row in rows
         ]
-        problems = [envelope.problem_of(each) for each in wrong]
         status = "degraded" if wrong else "open" if opened else "ok"
-        envelope.write(called, status, problems, loops=listed, at=format_time(at))
+        envelope.write(called, status, wrong, loops=listed, at=format_time(at))
     else:
         _table(rows)
     return 4 if wrong else 3 if opened else 0

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from liza.cli.options import moment
-from liza.errors import Refused, WrongUsage
+from liza.cli.streams import read_text, warn
+from liza.errors import WrongUsage
 from liza.rules.evaluate import RuleSet
 from liza.scopes.inbox import record_or_queue
 from liza.scopes.loops import evaluate
@@ -39,10 +40,9 @@ def in_force(paths: Paths, options: Options | None = None) -> tuple[RuleSet, Set
     """The rules and the numbers for loops. What turns them off is reported each time."""
     rules, settings = evaluate.load_rules(paths, options)
     for note in settings.notes:
-        print(f"liza: warning: {printable(note)}", file=sys.stderr)
+        warn(note)
     if settings.disabled:
-        print(f"liza: WARNING: {evaluate.DISABLED}", file=sys.stderr)
-        print("  hint: unset CIRCUIT_BREAKER_DISABLED", file=sys.stderr)
+        warn(evaluate.DISABLED, "unset CIRCUIT_BREAKER_DISABLED")
     return rules, settings
 
 
@@ -113,19 +113,10 @@ def _error(options: Options) -> Any:
     text, file = options.get("error"), options.get("output")
     if text is not None and file is not None:
         raise WrongUsage("give either --error or --output, not both")
-    if text == "-":
-        text = _read("-")
-    return primary_error(text, None if file is None else _read(file), options.get("outcome") or "ok")
-
-
-def _read(file: str) -> str:
-    try:
-        if file == "-":
-            return sys.stdin.buffer.read().decode(errors="backslashreplace")
-        with open(file, "rb") as opened:
-            return opened.read().decode(errors="backslashreplace")
-    except OSError as error:
-        raise Refused(f"{error.strerror}", hint="name a file with the output of the iteration", file=file) from None
+    hint = "name a file with the output of the iteration"
+    text = read_text("-", hint) if text == "-" else text
+    output = None if file is None else read_text(file, hint)
+    return primary_error(text, output, options.get("outcome") or "ok")
 
 
 # --- printing -------------------------------------------------------------------------------------------------------

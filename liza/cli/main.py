@@ -171,8 +171,7 @@ def _print_error(error: LizaError, arguments: list[str]) -> None:
     if "--json" in arguments:
         from liza.cli import envelope
 
-        problems = [envelope.problem_of(each) for each in error.problems or (error,)]
-        envelope.write(_command_of(arguments), error.status, problems, **error.fields)
+        envelope.write(_command_of(arguments), error.status, error.problems or (error,), **error.fields)
 
 
 def _command_of(arguments: list[str]) -> str:

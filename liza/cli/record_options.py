@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from liza.cli.streams import read_text, warn
 from liza.errors import Refused, WrongUsage
 from liza.schema import anomalies
 from liza.scopes.sprint.record import Added, add_entry, stamped
@@ -51,7 +52,7 @@ def entry(root: str | None, options: Options, as_json: bool) -> int:
             raise WrongUsage(f"missing {', '.join(missing)}", hint="see: liza log entry --help")
         record = dict(given)
         if record.get("detail") == "-":
-            record["detail"] = _standard_input()
+            record["detail"] = _text("-")
     board = Board.find(root)
     return _print("log entry", add_entry(board, stamped(record)), as_json)
 
@@ -68,9 +69,9 @@ def details(words: Sequence[str]) -> dict[str, Any]:
         if key in found:
             raise WrongUsage(f"{value_text(key)} is given twice")
         if text == "-":
-            found[key] = _standard_input()
+            found[key] = _text("-")
         elif text.startswith("@"):
-            found[key] = _file(key, text[1:])
+            found[key] = _text(text[1:], f"to give a text that begins with @, quote it: {key}='\"@...\"'")
         else:
             found[key] = value(text, as_text=key in anomalies.TEXTS)
     return found
@@ -97,7 +98,7 @@ def _piped(what: str) -> dict[str, Any]:
 
     if sys.stdin is None or sys.stdin.isatty():
         raise WrongUsage(f"no {what} was given", hint="pipe a JSON object in, or use the options: liza log --help")
-    text = _standard_input()
+    text = _text("-")
     try:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -107,22 +108,9 @@ def _piped(what: str) -> dict[str, Any]:
     return record
 
 
-def _standard_input() -> str:
-    return _text(sys.stdin.buffer.read())
-
-
-def _file(key: str, path: str) -> str:
-    try:
-        with open(path, "rb") as file:
-            return _text(file.read())
-    except OSError as error:
-        hint = f"to give a text that begins with @, quote it: {key}='\"@...\"'"
-        raise Refused(f"{key}=@{path}: {error.strerror}", hint=hint) from None
-
-
-def _text(raw: bytes) -> str:
-    """Bytes that are not UTF-8 stay visible as escapes; the line break at the end goes, as in a shell's $(...)."""
-    return raw.decode(errors="backslashreplace").rstrip("\n")
+def _text(source: str, hint: str = "") -> str:
+    """What is read, without the line break at the end, as in a shell's $(...)."""
+    return read_text(source, hint).rstrip("\n")
 
 
 def _print(command: str, added: Added, as_json: bool) -> int:
@@ -131,26 +119,20 @@ def _print(command: str, added: Added, as_json: bool) -> int:
 
     file = printable(os.path.relpath(added.file))
     for kept in added.rescued:
-        print(f"liza: warning: a version written by another program was saved in {kept}", file=sys.stderr)
+        warn(f"a version written by another program was saved in {kept}")
     for warning in added.warnings:
-        print(f"liza: warning: {printable(warning.message)}", file=sys.stderr)
-        if warning.hint:
-            print(f"  hint: {printable(warning.hint)}", file=sys.stderr)
+        warn(warning.message, warning.hint)
     if as_json:
         from liza.cli import envelope
+        from liza.model import Problem
 
-        problems = [
-            {"file": file, "line": added.line, "column": None, "message": w.message, "hint": w.hint, "level": w.level}
-            for w in added.warnings
-        ]
+        problems = [Problem(w.message, file, added.line, None, w.hint, w.level) for w in added.warnings]
         waiting = None if added.waits is None else added.waits.fields["waiting"]
         status = "added" if added.waits is None else added.waits.status
         envelope.write(command, status, problems, file=file, line=added.line, record=added.record, waiting=waiting)
         return 0
     if added.waits is not None:
-        print(f"liza: warning: {printable(str(added.waits.cause))}", file=sys.stderr)
-        if added.waits.cause.hint:
-            print(f"  hint: {printable(added.waits.cause.hint)}", file=sys.stderr)
+        warn(str(added.waits.cause), added.waits.cause.hint)
         print(f"waiting in {file}; the next check (liza analyze, liza watch) will enter it:")
     else:
         print(f"added to {file}{f', line {added.line}' if added.line else ''}:")

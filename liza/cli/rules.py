@@ -99,9 +99,8 @@ def check_command(ctx: click.Context, file: str | None, as_json: bool) -> int:
     errors = sum(each.level == "error" for each in problems)
     if as_json:
         counts = {"rules": len(rules.rules) if rules else None, "disabled": len(rules.disabled) if rules else None}
-        listed = [envelope.problem_of(each) for each in problems]
         changes = list(rules.changes) if rules else []
-        envelope.write("rules check", "invalid" if errors else "ok", listed, **counts, changes=changes)
+        envelope.write("rules check", "invalid" if errors else "ok", problems, **counts, changes=changes)
         return 1 if errors else 0
     for problem in problems:
         where = show.bold(printable(location(problem.file, problem.line, problem.column)))

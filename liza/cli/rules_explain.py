@@ -149,7 +149,7 @@ def write_json(found: Explanation, missed: bool) -> None:
     envelope.write(
         "rules explain",
         "ok",
-        [{"message": message, "level": "warning"} for message in odd],
+        odd,
         rule=found.compiled.rule._asdict(),
         window=found.window,
         since=format_time(found.since) if found.since else None,

@@ -8,6 +8,7 @@ import click
 
 from liza.cli import gate
 from liza.cli.group import common, root_of
+from liza.cli.streams import warn
 from liza.scopes.table import ROWS
 from liza.text import printable
 
@@ -50,7 +51,7 @@ def command(ctx: click.Context, /, wait: bool, timeout: float | None, **scopes: 
             time.sleep(_POLL)
             answer = check_gate(root_of(ctx), scopes, datetime.now(UTC))
         for note in answer.notes:
-            click.echo(f"liza: warning: {printable(note)}", err=True)
+            warn(note)
         return gate.CONTINUE if answer else gate.stop(answer.why, answer.hint)
     except Exception as error:  # noqa: BLE001 - a gate that fails must not let anything through
         return gate.stop(str(error), "fix that, then try again; see: liza validate")

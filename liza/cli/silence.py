@@ -80,9 +80,8 @@ def add_command(
     warnings += [f"it could not be logged: {not_logged.message}"] if not_logged else []
     hidden = [each for each in found.verdict.silenced if each.match.rule.name == rule] if found else []
     if as_json:
-        problems = [{"message": each, "level": "warning"} for each in warnings]
         listed = [envelope.silenced(each) for each in hidden]
-        envelope.write("silence add", "added", problems, silence=entry.fields, silenced=listed)
+        envelope.write("silence add", "added", warnings, silence=entry.fields, silenced=listed)
         return 0
     if entry.silence is not None:
         click.echo(f"added: {show.silence(entry.silence)}")
@@ -165,8 +164,7 @@ def expire_command(ctx: click.Context, name: str, by: str | None, now: str | Non
     entry, not_logged = expire(board, name, person(by), at)
     warnings = [f"it could not be logged: {not_logged.message}"] if not_logged else []
     if as_json:
-        problems = [{"message": each, "level": "warning"} for each in warnings]
-        envelope.write("silence expire", "expired", problems, silence=entry.fields)
+        envelope.write("silence expire", "expired", warnings, silence=entry.fields)
     else:
         click.echo(f"expired: {printable(name)}; what it hid counts from the next check on (liza analyze)")
         show.warnings(warnings)

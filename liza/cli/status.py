@@ -53,10 +53,7 @@ def _json(status: Status) -> None:
     envelope.write(
         "status",
         status.state,
-        [
-            *map(envelope.problem_of, (*status.found.snapshot.problems, *status.waiting.problems)),
-            *envelope.problems_of(error),
-        ],
+        [*status.found.snapshot.problems, *status.waiting.problems, *envelope.problems_of(error)],
         trigger=envelope.trigger(status.found.trigger),
         age_seconds=status.open_for,
         checkpoint=_checkpoint(status.halt),

@@ -47,8 +47,7 @@ def command(ctx: click.Context, file: str | None, as_json: bool) -> int:
     errors = sum(problem.level == "error" for problem in problems)
     if as_json:
         counts = {"errors": errors, "warnings": len(problems) - errors}
-        as_facts = [envelope.problem_of(problem) for problem in problems]
-        envelope.write("validate", "invalid" if errors else "ok", as_facts, **counts, checked=checked)
+        envelope.write("validate", "invalid" if errors else "ok", problems, **counts, checked=checked)
     else:
         _print(checked, problems, errors)
     return 1 if errors else 0

@@ -116,7 +116,7 @@ def test_disabled_breaker_warns_and_stops_nothing(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     result = project.run("--max", "5", "--on-stagnation", "abort", CIRCUIT_BREAKER_DISABLED="true")
     assert result.code == 1
-    assert "WARNING: CIRCUIT_BREAKER_DISABLED" in result.err
+    assert "warning: CIRCUIT_BREAKER_DISABLED" in result.err
     assert len(project.recorded) == 5
 
 

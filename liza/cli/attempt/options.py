@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
+from liza.cli.streams import warn
 from liza.errors import Refused, Unreadable, WrongUsage
 from liza.rules.evaluate import RuleSet
 from liza.scopes.rules_file import read_rules
 from liza.scopes.slices import texts
 from liza.store.paths import Paths
-from liza.text import printable
 
 MOST = 8 << 20  # bytes of an error's text that are read: its two ends, where it is longer
 
@@ -24,8 +24,7 @@ def in_force(paths: Paths) -> RuleSet:
     try:
         return read_rules(paths.rules, protocol="attempts")
     except Unreadable as error:
-        print(f"liza: warning: {printable(str(error))}", file=sys.stderr)
-        print("  hint: the shipped rules apply until it is fixed; see: liza rules check", file=sys.stderr)
+        warn(str(error), "the shipped rules apply until it is fixed; see: liza rules check")
         return read_rules(None, protocol="attempts")
 
 
@@ -34,22 +33,18 @@ def error_of(text: str | None, file: str | None) -> str:
     if text is not None and file is not None:
         raise WrongUsage("--error and --error-file are both given", hint="give one of them")
     if text == "-" or file == "-":
-        return decoded(_ends(sys.stdin.buffer))
+        return _ends(sys.stdin.buffer)
     if file is not None:
         try:
             with open(file, "rb") as opened:
-                return decoded(_ends(opened))
+                return _ends(opened)
         except OSError as error:
             hint = "name a file with the output of the test runner, or - for standard input"
-            raise Refused(f"it could not be read: {error.strerror}", hint=hint, file=file) from None
+            raise Refused(f"it cannot be read: {error.strerror}", hint=hint, file=file) from None
     return texts.escape_surrogates(text or "")
 
 
-def decoded(raw: bytes) -> str:
-    return raw.decode("utf-8", "backslashreplace")
-
-
-def _ends(stream: Any) -> bytes:
+def _ends(stream: Any) -> str:
     """All of a stream, or its two ends: a runner that prints for ever must not fill the memory."""
     head: bytes = stream.read(MOST // 2)
     tail = b""
@@ -59,7 +54,8 @@ def _ends(stream: Any) -> bytes:
         if len(tail) > MOST:
             left_out += len(tail) - MOST // 2
             tail = tail[-MOST // 2 :]
-    return head + (b"\n[... %d bytes are left out here ...]\n" % left_out if left_out else b"") + tail
+    gap = b"\n[... %d bytes are left out here ...]\n" % left_out if left_out else b""
+    return (head + gap + tail).decode(errors="backslashreplace")
 
 
 def files_of(named: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:

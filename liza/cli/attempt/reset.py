@@ -1,6 +1,5 @@
 """`liza attempt diagnose` and `reset`: the report on a stopped slice, and its new start."""
 
-import sys
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from liza.cli.attempt import work_tree
 from liza.cli.attempt.options import in_force
 from liza.cli.group import by_option, plain, root_of
 from liza.cli.options import moment, person
+from liza.cli.streams import read_bytes
 from liza.errors import LizaError, Refused, WrongUsage
 from liza.model import MAPPINGS
 from liza.scopes.records import named_records
@@ -63,12 +63,12 @@ def diagnose_command(
             click.echo(_printed(diagnostic_reports.render_report(report)), nl=False)
         return 1 if missing else 0
     origin = "standard input" if source == "-" else source
-    answer = diagnostic_reports.parse_answer(_read(source), origin)
+    hint = "name a file with the fields of the report, or - for standard input"
+    answer = diagnostic_reports.parse_answer(read_bytes(source, hint, diagnostic_reports.MAX_BYTES), origin)
     report, file = diagnostic_reports.complete_report(board, name, test, answer, origin, person(by), moment(now))
     ignored = list(diagnosis.unknown_keys(answer))
     if as_json:
-        problems = [{"message": each, "level": "warning"} for each in ignored]
-        envelope.write("attempt diagnose", "complete", problems, file=file, report=report, missing=[])
+        envelope.write("attempt diagnose", "complete", ignored, file=file, report=report, missing=[])
         return 0
     click.echo(f"complete: {printable(file)}")
     show.warnings(ignored)
@@ -270,17 +270,6 @@ def _plan_facts(plan: Plan | None, why_not: str | None, rolled_back: Mapping[str
         "notes": list(plan.notes),
         "way_back": rollback.restore_command(plan),
     }
-
-
-def _read(source: str) -> bytes:
-    try:
-        if source == "-":
-            return sys.stdin.buffer.read(diagnostic_reports.MAX_BYTES)
-        with open(source, "rb") as file:
-            return file.read(diagnostic_reports.MAX_BYTES)
-    except OSError as error:
-        hint = "name a file with the fields of the report, or - for standard input"
-        raise Refused(f"it could not be read: {error.strerror}", hint=hint, file=source) from None
 
 
 def _printed(text: str) -> str:

@@ -71,10 +71,9 @@ def scope_command(
         record_violations(board, name, violated, moment(now))
     code = 3 if violated else 1 if outside else 0
     if as_json:
-        problems = [{"message": each, "level": "warning"} for each in known.notes]
         status = "violated" if violated else "outside" if outside else "in scope"
         listed = [each._asdict() for each in found]
-        envelope.write("attempt scope", status, problems, slice_id=name, files=listed, violations=violated)
+        envelope.write("attempt scope", status, known.notes, slice_id=name, files=listed, violations=violated)
         return code
     _print(found, name, violated)
     show.warnings(known.notes)

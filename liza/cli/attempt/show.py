@@ -20,8 +20,7 @@ def print_result(command: str, done: SliceResult, as_json: bool, said: Sequence[
     """Print the slice; the exit code is 3 while it is stopped."""
     code = 3 if done.is_stopped else 0
     if as_json:
-        problems = [{"message": each, "level": "warning"} for each in done.warnings]
-        envelope.write(command, "stopped" if code else "ok", problems, **facts(done), **more)
+        envelope.write(command, "stopped" if code else "ok", done.warnings, **facts(done), **more)
         return code
     for line in (*said, *lines_of(done)):
         click.echo(line)

@@ -53,9 +53,8 @@ def status_command(ctx: click.Context, name: str | None, now: str | None, as_jso
             rows.append(evaluate_slice(label, record, rules, at))
     stopped = any(row.is_stopped for row in rows)
     if as_json:
-        problems = [envelope.problem_of(each) for each in wrong]
         status = "degraded" if wrong else "stopped" if stopped else "ok"
-        envelope.write("attempt status", status, problems, slices=[words.facts(row) for row in rows])
+        envelope.write("attempt status", status, wrong, slices=[words.facts(row) for row in rows])
     else:
         for row in rows:
             words.print_result("attempt status", row, as_json=False)

@@ -1,11 +1,11 @@
 """What is printed about a claim after something was done to it."""
 
-import sys
 from typing import Any
 
 import click
 
 from liza.cli import envelope, show
+from liza.cli.streams import warn
 from liza.scopes.claims import freeze
 from liza.scopes.claims.change import ClaimResult
 from liza.scopes.claims.fields import DISPUTED, open_dispute, rounds_of
@@ -17,7 +17,7 @@ _NAMES = {"evidence": "new evidence", "test": "a test", "confidence": "another c
 def print_result(command: str, done: ClaimResult, as_json: bool) -> int:
     """Print the claim; the exit code is 3 while it is frozen."""
     for note in done.notes:
-        print(f"liza: warning: {printable(note)}", file=sys.stderr)
+        warn(note)
     if as_json:
         envelope.write(command, status_word(done), claim=done.name, **facts(done))
     else:

@@ -1,7 +1,6 @@
 """`liza claim list`, `show`, `ledger`, `summary` and `import`."""
 
 import os
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ from liza.cli.claim import show as showing
 from liza.cli.claim.options import context_of
 from liza.cli.claim.outcome import facts
 from liza.cli.group import plain
+from liza.cli.streams import read_text, warn
 from liza.errors import LizaError, Refused, WrongUsage, location
 from liza.model import MAPPINGS
 from liza.scopes.change import unknown_record
@@ -66,10 +66,9 @@ def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     disputed = bool(lost) or any(each.frozen for each in found)
     if as_json:
         rows = [{"claim": each.name, **facts(each)} for each in found]
-        problems = [envelope.problem_of(each) for each in wrong]
         gone = [{"claim": each.name, "since": each.since, "what": each.what} for each in lost]
         status = "degraded" if wrong else "disputed" if disputed else "ok"
-        envelope.write("claim list", status, problems, claims=rows, missing=gone)
+        envelope.write("claim list", status, wrong, claims=rows, missing=gone)
     else:
         if found or not wrong:
             showing.table(found)
@@ -135,8 +134,7 @@ def _listed(context: Context, document: Document) -> list[tuple[str, Mapping[str
     found = list(named_records(_section(context, document), evaluate.CLAIMS.scope))
     for where, name, claim in found:
         if not isinstance(claim, MAPPINGS):
-            message = f"claim {name or where} is not a record, so it is left out: see liza validate"
-            print(f"liza: warning: {printable(message)}", file=sys.stderr)
+            warn(f"claim {name or where} is not a record, so it is left out: see liza validate")
     return [(name, claim) for _, name, claim in found if isinstance(claim, MAPPINGS)]
 
 
@@ -189,15 +187,14 @@ def import_command(ctx: click.Context, file: str, now: str | None, as_json: bool
       liza claim import LEDGER.md
     """
     context = context_of(ctx, now)
-    read = import_ledger.read_ledger(_text_of(file), file)
+    read = import_ledger.read_ledger(read_text(file, "name a Markdown file with claims"), file)
     if not read.claims:
         first = read.problems[0] if read.problems else None
         hint = "a claim begins with a line like: ## C-001   (and has a line like: - **Text:** ...)"
         raise Refused("there is no claim in it", hint=hint, file=file, line=first.line if first else None)
     done = import_claims(context, read.claims, os.path.basename(file))
-    problems = [envelope.problem_of(each) for each in read.problems]
     if as_json:
-        envelope.write("claim import", "ok", problems, **done._asdict())
+        envelope.write("claim import", "ok", read.problems, **done._asdict())
         return 0
     for each in read.problems:
         click.echo(printable(f"{location(each.file, each.line, each.column)}{each.message}"), err=True)
@@ -210,18 +207,6 @@ def import_command(ctx: click.Context, file: str, now: str | None, as_json: bool
     if done.disputed:
         click.echo(f"in dispute, and frozen: {show.short(', '.join(done.disputed), 400)}")
     return 0
-
-
-def _text_of(file: str) -> str:
-    try:
-        if file == "-":
-            return sys.stdin.buffer.read().decode(errors="backslashreplace")
-        with open(file, "rb") as opened:
-            return opened.read().decode(errors="backslashreplace")
-    except OSError as error:
-        raise Refused(
-            f"it cannot be read: {error.strerror}", hint="name a Markdown file with claims", file=file
-        ) from None
 
 
 COMMANDS = (list_command, show_command, ledger_command, summary_command, import_command)

@@ -181,7 +181,7 @@ def test_breaker_can_be_disabled_with_a_warning(loops: Loops, value: str) -> Non
     loops.env = {"CIRCUIT_BREAKER_DISABLED": value}
     for _ in range(4):
         ran = loops.record("--files-changed", "0")
-        assert (ran.code, "WARNING: CIRCUIT_BREAKER_DISABLED" in ran.err) == (0, True)
+        assert (ran.code, "warning: CIRCUIT_BREAKER_DISABLED" in ran.err) == (0, True)
     assert loops.at()["status"] == "CLOSED"
 
 

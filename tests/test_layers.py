@@ -189,8 +189,7 @@ OPENERS = {
     "liza.cli.replay": "a picture where the person wants it",
     **dict.fromkeys(
         (
-            "liza.cli.attempt.reset", "liza.cli.attempt.options", "liza.cli.claim.read", "liza.cli.loop_record",
-            "liza.cli.options", "liza.cli.record_options", "liza.cli.rules_test",
+            "liza.cli.attempt.options", "liza.cli.options", "liza.cli.rules_test", "liza.cli.streams",
         ),
         "a file that the command line names, which may be a pipe",
     ),

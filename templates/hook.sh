@@ -67,8 +67,9 @@ if [ ! -e "$halt" ] && [ ! -L "$halt" ]; then
   [ -d "$board/stopped" ] || [ "$kind" = start ] || exit 0
 fi
 
-# The program that `liza install` found; clients may reset PATH.
-home=${XDG_DATA_HOME:-$HOME/.local/share}/liza
+# The program that `liza install` found, noted beside this script; clients may reset PATH and HOME.
+home=${0%/*}
+[ -r "$home/program" ] || home=${XDG_DATA_HOME:-$HOME/.local/share}/liza
 liza=
 [ ! -r "$home/program" ] || read -r liza < "$home/program"
 [ -x "$liza" ] || liza=$(command -v liza) || liza=

@@ -4,16 +4,16 @@ The hook itself is one script in the user's data folder; a settings file only na
 same for every version of liza, and stays trusted. Everything else in a settings file stays as it is, to the byte.
 """
 
-import json
 import os
 import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from liza import templates
-from liza.clients.json_edit import add_entries, remove_entries
+from liza.clients.json_edit import add_entries, parse_object, remove_entries
 from liza.errors import Refused
 
+PLACES = ("local", "project", "user")  # which settings file a hook is put into
 TIMEOUT = 86_400  # seconds: every client lets the call through when its hook takes longer
 SCRIPT = "hook.sh"
 PROGRAM = "program"  # beside the script: where liza is, for clients that reset PATH
@@ -24,7 +24,8 @@ _MARK = f"/liza/{SCRIPT}"
 class Settings(NamedTuple):
     """Where a client's hooks are set, and under which events."""
 
-    user: str  # below the home folder
+    home: tuple[str, str]  # the client's own folder: the variable that names it, and its place below the home folder
+    user: str  # below that folder
     local: str  # below the project: a file that is not committed
     shared: str | None  # below the project: a file that is committed; None if the client has no such pair
     events: Mapping[str, str]  # each event with what it is to the hook
@@ -33,7 +34,8 @@ class Settings(NamedTuple):
 
 CLIENTS = {
     "claude": Settings(
-        user=".claude/settings.json",
+        home=("CLAUDE_CONFIG_DIR", ".claude"),
+        user="settings.json",
         local=".claude/settings.local.json",
         shared=".claude/settings.json",
         events={
@@ -50,7 +52,8 @@ CLIENTS = {
         },
     ),
     "codex": Settings(
-        user=".codex/hooks.json",
+        home=("CODEX_HOME", ".codex"),
+        user="hooks.json",
         local=".codex/hooks.json",
         shared=None,
         events={
@@ -85,8 +88,15 @@ class Edit(NamedTuple):
 
 def data_folder() -> str:
     """The folder of the hook script: the same that the script itself looks into."""
+    return os.path.join(os.environ.get("XDG_DATA_HOME") or os.path.join(home_folder(), ".local", "share"), "liza")
+
+
+def home_folder() -> str:
+    """The user's home folder; a container may run as a user that has none."""
     home = os.path.expanduser("~")
-    return os.path.join(os.environ.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share"), "liza")
+    if not os.path.isabs(home):
+        raise Refused("this user has no home folder", hint="set HOME to a folder that stays, then run this again")
+    return home
 
 
 def script_path() -> str:
@@ -111,11 +121,17 @@ def program_path() -> str:
 # --- the settings -----------------------------------------------------------------------------------------------------
 
 
+def client_folder(client: str) -> str:
+    """The folder of a client's own settings and transcripts."""
+    variable, below = CLIENTS[client].home
+    return os.environ.get(variable) or os.path.join(home_folder(), below)
+
+
 def settings_file(client: str, where: str, project: str) -> str:
     """The settings file for `user`, `local` or `project`."""
     settings = CLIENTS[client]
     if where == "user":
-        return os.path.join(os.path.expanduser("~"), settings.user)
+        return os.path.join(client_folder(client), settings.user)
     if where == "project" and settings.shared is not None:
         return os.path.join(project, settings.shared)
     return os.path.join(project, settings.local)
@@ -124,12 +140,12 @@ def settings_file(client: str, where: str, project: str) -> str:
 def plan_install(client: str, where: str, project: str) -> Edit:
     """The settings with our hook at every event; those that are there already stay."""
     file = settings_file(client, where, project)
-    before = _read(file)
+    before = read_settings(file)
     text = before if before is not None and before.strip() else _EMPTY
     events = CLIENTS[client].events
     for event, kind in events.items():
         entry = _entry(client, kind, shared=where == "project")
-        if entry not in _ours(text, event, file):
+        if [each for each in entries_of(text, event, file) if is_ours(each)] != [entry]:
             text = remove_entries(text, ("hooks", event), is_ours, file)
             text = add_entries(text, ("hooks", event), [entry], file)
     return Edit(file, before, text)
@@ -138,7 +154,7 @@ def plan_install(client: str, where: str, project: str) -> Edit:
 def plan_uninstall(client: str, where: str, project: str) -> Edit:
     """The settings without our hook; a file that holds nothing else is removed."""
     file = settings_file(client, where, project)
-    before = _read(file)
+    before = read_settings(file)
     if before is None:
         return Edit(file, None, None)
     text = before
@@ -151,22 +167,15 @@ def apply(edit: Edit) -> None:
     """Write what was planned."""
     if not edit.changes:
         return
-    if edit.after is None:
-        os.unlink(edit.file)
-        return
     try:
-        os.makedirs(os.path.dirname(edit.file), exist_ok=True)
-        _replace(edit.file, edit.after)
+        if edit.after is None:
+            os.unlink(os.path.realpath(edit.file))
+        else:
+            os.makedirs(os.path.dirname(edit.file), exist_ok=True)
+            _replace(edit.file, edit.after)
     except OSError as error:
         hint = f"make {edit.file} writable"
         raise Refused(f"the settings could not be written: {error.strerror}", hint=hint, file=edit.file) from None
-
-
-def is_installed(client: str, where: str, project: str) -> bool:
-    """Whether our hook is at every event."""
-    file = settings_file(client, where, project)
-    text = _read(file)
-    return text is not None and all(_ours(text, event, file) for event in CLIENTS[client].events)
 
 
 def is_ours(entry: Any) -> bool:
@@ -191,17 +200,15 @@ def hook_command(client: str, kind: str, *, shared: bool) -> str:
     return f"[ -r {script} ] || {{ {missing}; }}; exec sh {script} {client} {kind}"
 
 
-def _ours(text: str, event: str, file: str) -> list[Any]:
-    try:
-        hooks = json.loads(text).get("hooks")
-    except (ValueError, AttributeError) as error:
-        hint = f"correct it by hand, then run this again: {file}"
-        raise Refused(f"not valid JSON: {error}", hint=hint, file=file) from None
+def entries_of(text: str, event: str, file: str) -> list[Any]:
+    """The entries of an event, of everyone; empty where there are none."""
+    hooks = parse_object(text, file).get("hooks")
     entries = hooks.get(event) if isinstance(hooks, dict) else None
-    return [each for each in entries if is_ours(each)] if isinstance(entries, list) else []
+    return entries if isinstance(entries, list) else []
 
 
-def _read(file: str) -> str | None:
+def read_settings(file: str) -> str | None:
+    """The text of a settings file; None where there is none."""
     try:
         with open(file, encoding="utf-8", newline="") as stream:
             return stream.read()

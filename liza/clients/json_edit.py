@@ -32,7 +32,7 @@ def add_entries(raw: str, path: tuple[str, ...], entries: list[Any], file: str) 
     node, depth = root, 0
     while depth < len(path) and path[depth] in node.members:
         node, depth = node.members[path[depth]], depth + 1
-        _require(node, dict if depth < len(path) else list, path[:depth], file)
+        _require(text, node, dict if depth < len(path) else list, path[:depth], file)
     indent, step = _indent_of(text, node), _step_of(text)
     if depth == len(path):
         inserted = [json.dumps(each, indent=step, ensure_ascii=False) for each in entries]
@@ -95,10 +95,11 @@ def _cut(raw: str, node: Node, key: Any) -> str:
     return raw[: node.start + 1] + raw[end:]
 
 
-def _require(node: Node, kind: type, path: tuple[str, ...], file: str) -> None:
+def _require(text: str, node: Node, kind: type, path: tuple[str, ...], file: str) -> None:
     if not isinstance(node.value, kind):
-        expected = "an object" if kind is dict else "an array"
-        raise Refused(f"{'.'.join(path)}: expected {expected}", hint=f"correct it by hand in {file}", file=file)
+        message = f"{'.'.join(path)}: expected {'an object' if kind is dict else 'an array'}"
+        line, column = text.count("\n", 0, node.start) + 1, node.start - text.rfind("\n", 0, node.start)
+        raise Refused(message, hint=f"correct it by hand: {file}", file=file, line=line, column=column)
 
 
 def _indent_of(text: str, node: Node) -> str:
@@ -115,16 +116,32 @@ def _step_of(text: str) -> int:
 # --- where each value is ----------------------------------------------------------------------------------------------
 
 
-def _parse(raw: str, file: str) -> Node:
+def parse_object(raw: str, file: str) -> dict[str, Any]:
+    """The object that a settings file is; `Refused` with line and column for anything else."""
+    line, column = None, None
     try:
-        value = json.loads(raw)
+        value = json.loads(raw, object_pairs_hook=_without_duplicates)
+        if isinstance(value, dict):
+            return value
+        message = "expected an object at the top"
+    except json.JSONDecodeError as error:
+        message, line, column = f"not valid JSON: {error.msg}", error.lineno, error.colno
     except ValueError as error:
-        line, column = getattr(error, "lineno", None), getattr(error, "colno", None)
-        message = f"not valid JSON: {getattr(error, 'msg', error)}"
-        raise Refused(message, hint=f"correct that line of {file}", file=file, line=line, column=column) from None
-    if not isinstance(value, dict):
-        raise Refused("expected an object at the top", hint=f"correct it by hand in {file}", file=file)
-    return _node(raw, _skip(raw, 0), value)
+        message = f"not valid JSON: {error}"
+    raise Refused(message, hint=f"correct it by hand: {file}", file=file, line=line, column=column)
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A key that is there twice hides what is under the first one; clients differ in which they take."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} is there twice")
+    return found
+
+
+def _parse(raw: str, file: str) -> Node:
+    return _node(raw, _skip(raw, 0), parse_object(raw, file))
 
 
 def _skip(raw: str, at: int) -> int:

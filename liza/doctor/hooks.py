@@ -1,71 +1,135 @@
-"""The hooks of clients: present, complete, able to start liza, and heard."""
+"""The hooks of clients: present, trusted, able to start liza, and asked by every session."""
 
 import os
 import shutil
+import subprocess
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from liza.clients.install import CLIENTS, PROGRAM, data_folder, is_installed, script_path, settings_file
+from liza.clients.health import HookProblem, Hooks, read_hooks, read_program, script_problem
+from liza.clients.install import CLIENTS, client_folder
+from liza.clients.recorded import TESTED, Recorded, is_newer, recorded_sessions
+from liza.daemon.status import read_daemon
 from liza.doctor.finding import Finding, Level
+from liza.model import parse_time
+from liza.scopes.sessions.windows import Windows
+from liza.store.locate import find_nearest
 from liza.store.paths import Paths
 from liza.store.spool import list_spool
-from liza.store.steps import list_files
-from liza.text import plural, shell_quoted
+from liza.text import one_line, plural, shell_quoted
 
-_PLACES = ("local", "project", "user")
+_DAY = 86_400.0
+_TIME_LIMIT = 10.0
+_BACKLOG = 100  # events that may wait while a daemon runs
+_SHOWN = 3
 
 
 def hooks(paths: Paths, now: datetime) -> Iterator[Finding]:
-    """One finding a client, and what keeps the hooks from working."""
+    """What is wrong with each client's hook, and when it was last asked."""
     project = os.path.dirname(paths.folder)
-    found = {
-        client: [where for where in _PLACES if is_installed(client, where, project)]
-        for client in CLIENTS
-        if shutil.which(client) or any(is_installed(client, where, project) for where in _PLACES)
-    }
-    for client, places in found.items():
-        if places:
-            file = settings_file(client, places[0], project)
-            yield Finding("hooks", Level.OK, f"{client}: installed in {file}", file=None)
-        else:
-            hint = f"liza install {client}"
-            yield Finding("hooks", Level.WARNING, f"{client} is here without liza's hook: its steps are not seen", hint)
-    if any(found.values()):
-        yield from _reachable()
-        yield from _heard(paths, now)
+    found = {each.client: each for each in read_hooks(project)}
+    for client in CLIENTS:
+        if client in found:
+            yield from _installed(found[client])
+        elif shutil.which(client) or os.path.isdir(client_folder(client)):
+            text = f"{client} is used here without liza's hook: its sessions are not seen, and not held"
+            yield Finding("hooks", Level.WARNING, text, f"liza install {client}")
     if not found:
-        yield Finding("hooks", Level.OK, "no coding agent that liza knows is installed here")
-
-
-def _reachable() -> Iterator[Finding]:
-    """Whether the hook finds its script, and the script finds liza."""
-    script, program = script_path(), os.path.join(data_folder(), PROGRAM)
-    if not os.path.isfile(script):
-        yield Finding("hooks", Level.ERROR, f"the hook's script is missing, so every call is refused: {script}", _AGAIN)
+        yield Finding("hooks", Level.OK, "no client has liza's hook")
         return
+    yield from _reachable(next(iter(found)))
+    yield from _asked(paths, now, list(found))
+    yield from _waiting(paths)
+
+
+def _installed(hooks: Hooks) -> Iterator[Finding]:
+    for file in hooks.files:
+        yield Finding("hooks", Level.OK, f"{hooks.client}: installed in {file}")
+    if len(hooks.files) > 1:
+        text = f"{hooks.client}: installed {len(hooks.files)} times, so each call is checked as often"
+        option = "" if hooks.places[0] == "local" else f" --{hooks.places[0]}"
+        yield Finding("hooks", Level.WARNING, text, f"liza install --uninstall {hooks.client}{option}")
+    yield from map(_finding, hooks.problems)
+
+
+def _finding(problem: HookProblem) -> Finding:
+    text = f"{problem.client}: {problem.message}" if problem.client else problem.message
+    return Finding("hooks", Level.ERROR if problem.is_off else Level.WARNING, text, problem.hint, problem.file)
+
+
+def _reachable(client: str) -> Iterator[Finding]:
+    """Whether the hook finds its script, and the script starts liza with nothing in the environment."""
+    problem = script_problem(client)
+    if problem is not None:
+        yield _finding(problem)
+    if problem is None or not problem.is_off:
+        program = read_program()
+        try:
+            done = subprocess.run([program, "--version"], env={}, capture_output=True, timeout=_TIME_LIMIT, check=False)
+            why = "" if done.returncode == 0 else f"exit code {done.returncode}"
+        except (OSError, subprocess.TimeoutExpired) as error:
+            why = str(error)
+        if why:
+            text = f"the hook cannot start liza: {program}: {one_line(why, 200)}"
+            yield Finding("hooks", Level.ERROR, text, f"liza install {client}")
+
+
+def _asked(paths: Paths, now: datetime, clients: list[str]) -> Iterator[Finding]:
+    """When each client's hook was last asked, by which session, and the sessions that never asked it."""
+    windows = Windows(paths)
+    windows.refresh()
+    sessions = windows.sessions
+    for client in clients:
+        own = [each for each in sessions.values() if each.about.get("client") == client and each.last]
+        last = max(own, key=lambda each: each.last or "", default=None)
+        time_of = parse_time(last.last) if last is not None else None
+        if last is None or time_of is None:
+            yield Finding("hooks", Level.OK, f"{client}: no session in the last day")
+        else:
+            minutes = max((now - time_of).total_seconds(), 0.0) / 60
+            name = one_line(f"{last.about.get('name') or ''} {last.session[:8]}".strip(), 60)
+            yield Finding("hooks", Level.OK, f"{client}: last asked {minutes:,.0f} min ago, by session {name}")
+        recorded = list(recorded_sessions(client, time.time_ns() - int(_DAY * 1e9)))
+        yield from _version(client, recorded)
+        yield from _unseen(paths, client, [each for each in recorded if each.session not in sessions])
+
+
+def _version(client: str, recorded: list[Recorded]) -> Iterator[Finding]:
+    newest = next((each.version for each in recorded if each.version), None)
+    if newest is not None and is_newer(newest, TESTED[client]):
+        text = f"{client} {newest} is newer than tested ({TESTED[client]}): its hooks may work differently"
+        hint = "halt it once, and see that its next call waits: liza trip -m test; then liza resolve -m tested"
+        yield Finding("hooks", Level.WARNING, text, hint)
+
+
+def _unseen(paths: Paths, client: str, recorded: list[Recorded]) -> Iterator[Finding]:
+    """Sessions in folders of this blackboard that ran without the hook."""
+    board = os.path.realpath(paths.folder)
+    unseen = [each for each in recorded if os.path.isdir(each.cwd) and _board_of(each.cwd) == board]
+    if unseen:
+        folders = ", ".join(dict.fromkeys(one_line(each.cwd, 200) for each in unseen[:_SHOWN]))
+        since = datetime.fromtimestamp(unseen[0].ns / 1e9, UTC)
+        text = f"{client}: {plural(len(unseen), 'session')} of the last day ran without the hook, in {folders}"
+        text += f"; the newest, {one_line(unseen[0].session[:8])}, until {since:%H:%M} UTC"
+        yield Finding("hooks", Level.WARNING, text, f"cover all folders of this user: liza install {client} --user")
+
+
+def _board_of(folder: str) -> str | None:
     try:
-        with open(program, encoding="utf-8") as file:
-            named = file.readline().strip()
-    except OSError:
-        named = ""
-    if not os.access(named, os.X_OK):
-        message = f"the hook cannot start liza: {named or program} is not there; only a halt of everyone is still seen"
-        yield Finding("hooks", Level.ERROR, message, _AGAIN)
+        found = find_nearest(folder)
+    except Exception:  # noqa: BLE001 - a folder that cannot be used is not one of this blackboard
+        return None
+    return os.path.realpath(found) if found is not None else None
 
 
-_AGAIN = "liza install"
-
-
-def _heard(paths: Paths, now: datetime) -> Iterator[Finding]:
-    """When a hook was last heard of, and what waits because no daemon reads it."""
+def _waiting(paths: Paths) -> Iterator[Finding]:
+    """Events that no daemon reads."""
     waiting = list_spool(paths).total
-    if waiting > 100:
-        message = f"{plural(waiting, 'event')} of hooks wait: no daemon evaluates them"
-        yield Finding("hooks", Level.ERROR, message, f"liza watch --background --root {shell_quoted(paths.folder)}")
-    files = list_files(paths)
-    if not files:
-        yield Finding("hooks", Level.OK, "no step was recorded yet")
-        return
-    last = datetime.fromtimestamp(files[-1].ns / 1e9, UTC)
-    minutes = max((now - last).total_seconds(), 0.0) / 60
-    yield Finding("hooks", Level.OK, f"the last step was recorded {minutes:,.0f} min ago")
+    is_alive = read_daemon(paths).is_alive
+    if waiting and not is_alive:
+        text = f"no daemon runs, so nothing is evaluated: {plural(waiting, 'event')} of agents wait"
+        yield Finding("hooks", Level.ERROR, text, f"liza watch --background --root {shell_quoted(paths.folder)}")
+    elif waiting > _BACKLOG:
+        text = f"the daemon is behind: {plural(waiting, 'event')} of agents wait"
+        yield Finding("hooks", Level.WARNING, text, "see what it does: liza watch --status")

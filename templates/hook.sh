@@ -89,6 +89,9 @@ if [ -d "$board/stopped" ]; then
   for file in "$board/stopped"/*; do
     case $event in
       *"\"${file##*/}\""*)
+        line=
+        while read -r line && [ "$line" != "action: warn" ]; do :; done 2> /dev/null < "$file"
+        [ "$line" != "action: warn" ] || continue
         echo "liza: this session is stopped by $file; liza itself cannot be started" >&2
         echo "  hint: wait; a human decides. They run: liza doctor" >&2
         exit 2 ;;

@@ -139,6 +139,8 @@ def test_stopped_session_alone_is_blocked_without_liza(folder: Path) -> None:
     (folder.parent / "shop.data" / "liza" / "program").write_text("/nonexistent\n")
     assert run(folder, "before", BEFORE).code == 2
     assert run(folder, "before", {**BEFORE, "session_id": "another"}).code == 0
+    (stopped / SESSION).write_text(f"2026-01-01T00:00:00Z\nsession: {SESSION}\naction: warn\nreason: again\n")
+    assert run(folder, "before", BEFORE).code == 0  # a warning needs liza to be given
 
 
 def test_start_of_a_session_starts_the_daemon(folder: Path) -> None:

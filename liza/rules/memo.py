@@ -1,6 +1,6 @@
 """A memo for repeated evaluations: one more record does not cost an evaluation of all of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -19,7 +19,7 @@ class PreviousEvaluation:
     """The results of one evaluation, reused by the next while anomalies are only added to the blackboard.
 
     A monotone rule has the same result as before unless it counts one of the added records. Every other rule is
-    evaluated again; when anything but the anomalies has changed, all are.
+    evaluated again; when anything but the anomalies has changed on the blackboard, all are.
     """
 
     def __init__(self) -> None:
@@ -27,6 +27,7 @@ class PreviousEvaluation:
         self._now: datetime | None = None
         self._entries: list[Any] = []
         self._rest: tuple[Any, ...] = ()
+        self._derived: Mapping[str, Sequence[Record]] = {}
         self._reset([])
 
     def _reset(self, records: Sequence[Record]) -> None:
@@ -43,21 +44,28 @@ class PreviousEvaluation:
         rest = ({name: value for name, value in snapshot.sections.items() if name != "anomalies"}, snapshot.log)
         known = len(self._entries)
         same = rules is self._rules and self._now is not None and self._now <= now and rest == self._rest
-        if same and entries[:known] == self._entries:
+        is_derived_changed = snapshot.derived != self._derived  # steps, for example, are in files of their own
+        if same and entries[:known] == self._entries and not (is_derived_changed and len(entries) > known):
             added = [Record("anomalies", i, e) for i, e in enumerate(entries[known:], known) if isinstance(e, MAPPINGS)]
             self.records += added
+            if is_derived_changed:
+                self.windows = {}  # they hold all streams; the results that are kept are about anomalies alone
             for window in self.windows.values():
                 window.extend(added, now)
         else:
             self._reset(stream_records(snapshot, "anomalies"))
         self._rules, self._now, self._entries, self._rest = rules, now, entries, rest
+        self._derived = snapshot.derived
 
     def result(self, compiled: Compiled, window: Window, history: Acknowledged) -> Result | None:
         """The previous result of a rule, if it would be the same now."""
         known, added = self._results.get(compiled.rule.name), window.added
         if known is None or len(history.fresh(compiled.rule.name, added)) < len(added):
             return None
-        return None if any(compiled.condition.counts(record, window.context) for record in added) else known
+        if any(compiled.condition.counts(record, window.context) for record in added):
+            return None
+        self.windows[window.text] = window
+        return known
 
     def keep(self, compiled: Compiled, window: Window, result: Result) -> None:
         """Keep the result of a rule, if it can be reused."""

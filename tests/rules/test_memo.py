@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from liza.model import Record
 from liza.rules.acknowledged import Acknowledged
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.memo import new_memo
@@ -35,6 +36,7 @@ def records(draw: st.DrawFn) -> Any:
 
 
 OWN = rules(
+    rule("count(steps, same(error)) >= 2", "steps"),
     rule("count(type=retry_loop, similar(error_pattern), distinct(task) >= 2) >= 2", "distinct"),
     rule("count(type=retry_loop, within(30m)) >= 3", "dense"),
     rule("streak(type=retry_loop, same(error_pattern)) >= 2", "streak"),
@@ -60,19 +62,24 @@ SILENCED = [{**SILENCE, "created": "2025-01-18T17:00:00Z", "until": "2025-01-18T
 
 
 @given(
-    st.lists(st.lists(records(), max_size=4), min_size=2, max_size=6),
+    st.lists(st.tuples(st.lists(records(), max_size=4), st.integers(0, 2)), min_size=2, max_size=6),
     st.sampled_from([SYSTEMIC, OWN]),
     st.sampled_from([{}, {"circuit_breaker": EARLIER}, {"silences": SILENCED}]),
     st.booleans(),
 )
-def test_memo_gives_the_same_verdict(added: list[list[Any]], ruleset: RuleSet, sections: Fields, exact: bool) -> None:
+def test_memo_gives_the_same_verdict(
+    added: list[tuple[list[Any], int]], ruleset: RuleSet, sections: Fields, exact: bool
+) -> None:
+    """Anomalies are added to the blackboard, and steps, which are elsewhere."""
     ruleset = ruleset._replace(exact=exact)
     memo: dict[Any, Any] = new_memo()
     board = snapshot(**sections)
     known: list[Any] = []
-    for step, more in enumerate(added):
+    steps: tuple[Record, ...] = ()
+    for step, (more, count) in enumerate(added):
         known = [*known, *more]
-        grown = board._replace(sections={**board.sections, "anomalies": known})
+        steps += tuple(Record("steps", f"{step}:{number}", {"error": "timeout"}) for number in range(count))
+        grown = board._replace(sections={**board.sections, "anomalies": known}, derived={"steps": steps})
         now = NOW + timedelta(seconds=step)
         assert evaluate(ruleset, grown, now, memo) == evaluate(ruleset, grown, now)
 
@@ -115,6 +122,14 @@ def test_memo_sees_new_log_entries() -> None:
     ruleset = rules("count(log, action=failed) >= 1")
     assert evaluate(ruleset, snapshot(), NOW, memo).matches == ()
     assert evaluate(ruleset, snapshot(log=({"action": "failed"},)), NOW, memo).matches != ()
+
+
+def test_memo_sees_new_steps() -> None:
+    memo: dict[Any, Any] = new_memo()
+    ruleset = rules("count(steps, outcome=failed) >= 1")
+    assert evaluate(ruleset, snapshot()._replace(derived={"steps": ()}), NOW, memo).matches == ()
+    steps = (Record("steps", "a:1", {"outcome": "failed"}),)
+    assert evaluate(ruleset, snapshot()._replace(derived={"steps": steps}), NOW, memo).matches != ()
 
 
 def test_memo_skips_rules_without_new_records() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.run import installed, liza, new_board
 from tests.clients.hook import SESSION, event, failing, run, spooled
+from tests.daemon.daemon import until
 from tests.store.oracle import libyaml_value
 
 BEFORE = event("PreToolUse", tool_name="Bash", tool_input={"command": "pytest -q"}, tool_use_id="next")
@@ -151,6 +152,18 @@ def test_same_error_in_three_sessions_halts_everyone(folder: Path) -> None:
     report = (folder / ".liza" / "circuit_breaker_report.md").read_text()
     assert "shared_failure" in report
     assert all(f"{number}{SESSION[1:]}" in report for number in range(3))
+
+
+def test_running_daemon_sees_an_error_that_sessions_share(folder: Path) -> None:
+    """The last of the steps comes when the daemon has evaluated the others."""
+    try:
+        run(folder, "start", event("SessionStart", source="startup"))
+        for number in range(6):
+            fail(folder, 1, session=f"{number % 3}{SESSION[1:]}", start=number)
+            until(lambda: not spooled(folder), "the step is entered")
+        until((folder / ".liza" / "CHECKPOINT").exists, "everyone is halted")
+    finally:
+        installed(folder, "watch", "--stop")
 
 
 def test_stopped_by_hand(folder: Path) -> None:

@@ -12,6 +12,7 @@ import click
 from liza.cli import daemon_status, envelope, show
 from liza.cli.group import common, root_of
 from liza.cli.live import View
+from liza.clients.install import program_path
 from liza.daemon import background
 from liza.daemon.daemon import Options, Watcher
 from liza.daemon.notifier import Event, EventKind
@@ -178,7 +179,7 @@ def _status(paths: Paths, as_json: bool) -> int:
 
 
 def _print_unit(paths: Paths) -> int:
-    click.echo(systemd_unit(paths, sys.argv[0]), nl=False)
+    click.echo(systemd_unit(paths, program_path()), nl=False)
     return 0
 
 

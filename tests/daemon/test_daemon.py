@@ -142,11 +142,14 @@ def test_contradictory_options_are_wrong_usage(board: Watched, words: tuple[str,
     assert run(board.root, "watch", *words).code == 2
 
 
-def test_systemd_unit_names_the_program_and_the_folder(board: Watched) -> None:
-    unit = run(board.root, "watch", "--print-unit")
-    assert unit.code == 0
-    assert f"ExecStart={BIN / 'liza'} watch {board.root}\n" in unit.out
+@pytest.mark.parametrize("words", [("liza", "watch"), ("liza-watch",)], ids=" ".join)
+def test_systemd_unit_starts_a_daemon(board: Watched, words: tuple[str, ...]) -> None:
+    command = [BIN / words[0], *words[1:], "--print-unit", board.root]
+    unit = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    start = next(line for line in unit.splitlines() if line.startswith("ExecStart="))
     assert not board.watch_lock.exists()
+    subprocess.run([*start.removeprefix("ExecStart=").split(), "--once"], check=True)
+    assert board.watch_lock.exists()
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,11 @@ def list_of(record: Mapping[str, Any], field: str) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
 
 
+def one_or_several(value: Any) -> list[Any]:
+    """A list as it is; one value need not be in a list, and null is none."""
+    return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
+
+
 def mappings_in(value: Any) -> list[Mapping[str, Any]]:
     """The entries of a list that are mappings; other entries are skipped."""
     return [each for each in value if isinstance(each, MAPPINGS)] if isinstance(value, list | tuple) else []

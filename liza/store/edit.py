@@ -44,13 +44,6 @@ def set_fields(document: Document, section: str, where: int | str, fields: Mappi
     return revise(document, {section: _with(document.data[section], where, {**record, **fields})})
 
 
-def append_inside(document: Document, section: str, where: int | str, field: str, item: Any) -> bytes:
-    """Append an item to the list in one field of one record."""
-    record = _record(document, section, where)
-    grown = [*_list(document, record.get(field), f"{section}[{where}].{field}"), item]
-    return revise(document, {section: _with(document.data[section], where, {**record, field: grown})})
-
-
 def _list(document: Document, value: Any, name: str) -> list[Any]:
     if value is None:
         return []

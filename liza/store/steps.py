@@ -83,13 +83,6 @@ def read_tail(paths: Paths, name: str, most: int = TAIL) -> Read:
     return read_from(paths, name, max(size - most, 0))
 
 
-def read_all(paths: Paths, session: str) -> Read:
-    """Everything that is kept of a session."""
-    older = read_from(paths, step_file(session).removesuffix(ENDING) + OLDER, 0)
-    newer = read_from(paths, step_file(session), 0)
-    return newer._replace(lines=older.lines + newer.lines, broken=older.broken + newer.broken)
-
-
 def _parse(line: bytes) -> Mapping[str, Any] | None:
     try:
         found = json.loads(line)

@@ -81,14 +81,14 @@ def test_set_fields_keeps_the_bytes_of_other_records(text: str, data: st.DataObj
 
 @ASKED
 @given(boards(), st.data(), WORDS, VALUES)
-def test_append_inside_keeps_the_bytes_of_other_records(text: str, data: st.DataObject, field: str, item: Any) -> None:
+def test_item_inside_keeps_the_bytes_of_other_records(text: str, data: st.DataObject, field: str, item: Any) -> None:
     document = read(text)
     name, where, record = data.draw(a_record(document))
     old = record.get(field) or []
     assume(isinstance(old, list))
     meant = document.data[name].copy()
     meant[where] = {**record, field: [*old, item]}
-    attempt(document, name, meant, lambda: edit.append_inside(document, name, where, field, item))
+    attempt(document, name, meant, lambda: edit.revise(document, {name: meant}))
 
 
 def a_record(document: Document) -> st.SearchStrategy[tuple[str, Any, dict[str, Any]]]:

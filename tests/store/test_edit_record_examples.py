@@ -170,9 +170,9 @@ INSIDE: dict[str, tuple[str, int | str, str]] = {
 def test_item_is_appended_in_the_style_of_its_list(before: str, where: int | str, after: str) -> None:
     item = {"by": "x", "n": 1}
     document = parse(before.encode(), "state.yaml")
-    new = edit.append_inside(document, "claims", where, "rounds", item).decode()
     meant = document.data["claims"].copy()
     meant[where] = {**meant[where], "rounds": [*(meant[where].get("rounds") or []), item]}
+    new = edit.revise(document, {"claims": meant}).decode()
     for value in (parse(new.encode(), "state.yaml").data, ruamel_value(new.encode())):
         assert identical(value["claims"], meant)
     assert new == after

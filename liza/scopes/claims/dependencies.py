@@ -5,16 +5,14 @@ from typing import Any
 
 from liza.model import MAPPINGS
 from liza.scopes.claims.fields import is_frozen
-from liza.scopes.records import named_records
+from liza.scopes.records import named_records, one_or_several
 from liza.text import text_of
 
 
 def dependencies_of(claim: Mapping[str, Any]) -> tuple[str, ...]:
     """The claims that one depends on; a single one need not be a list."""
     value = claim.get("depends_on")
-    listed = (
-        value if isinstance(value, list | tuple) else () if value is None or isinstance(value, MAPPINGS) else (value,)
-    )
+    listed = [] if isinstance(value, MAPPINGS) else one_or_several(value)
     return tuple(dict.fromkeys(text_of(each) for each in listed if each is not None))
 
 

@@ -13,7 +13,7 @@ from liza.model import MAPPINGS, Record
 from liza.scopes.claims.fields import evidence_of, past_rounds, reference_text, rounds_of
 from liza.scopes.claims.objections import link_objections, objections_of
 from liza.scopes.claims.settings import Settings
-from liza.scopes.records import mappings_in
+from liza.scopes.records import mappings_in, one_or_several
 from liza.text import text_of
 
 VALUES = ("text", "confidence")
@@ -139,8 +139,7 @@ def reference_keys(entries: Sequence[Mapping[str, Any]], *names: str) -> Iterato
     """What is named as evidence or as a test, as it is compared: an empty word names nothing."""
     for entry in entries:
         for name in names:
-            value = entry.get(name)
-            for each in value if isinstance(value, list | tuple) else (value,):
+            for each in one_or_several(entry.get(name)):
                 if each is not None and (key := comparison_key(reference_text(each))):
                     yield key
 

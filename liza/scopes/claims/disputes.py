@@ -36,7 +36,7 @@ from liza.scopes.claims.freeze import (
 )
 from liza.scopes.claims.objections import Objection, criterion_text
 from liza.scopes.outcome import Outcome
-from liza.scopes.records import mappings_in
+from liza.scopes.records import list_of, mappings_in
 
 STAGE_TRANSITION, NEW_DATA, AUDIT = TRIGGERS = ("stage_transition", "new_data", "cross_model_audit")
 BOOKKEEPING = (*POSITIONS, "dispute_cycle", "disputed_at", "previous_status")
@@ -245,8 +245,7 @@ def reexamine_dispute(
         "by": by,
         "timestamp": format_time(now),
     }
-    listed = entry.get("reexaminations")
-    looks = [*(listed if isinstance(listed, list | tuple) else ()), looked]
+    looks = [*list_of(entry, "reexaminations"), looked]
     left = [each for each in marks_of(claim) if each.get("trigger") != trigger]
     result = _with_marks(claim, left, {"reexaminations": looks})
     text = f"claim {name} was re-examined ({trigger.replace('_', ' ')} by {by}), {looked['outcome']}: {note}"

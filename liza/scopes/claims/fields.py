@@ -5,7 +5,7 @@ from typing import Any
 
 from liza.model import MAPPINGS
 from liza.scopes.outcome import Event
-from liza.scopes.records import mappings_in
+from liza.scopes.records import list_of, mappings_in, one_or_several
 from liza.text import text_of
 
 OPEN, ACCEPTED, KILLED, DISPUTED = "OPEN", "ACCEPTED", "KILLED", "DISPUTED"
@@ -41,8 +41,7 @@ def is_frozen(claim: Mapping[str, Any]) -> bool:
 
 
 def history_of(claim: Mapping[str, Any]) -> list[Any]:
-    listed = claim.get("history")
-    return list(listed) if isinstance(listed, list | tuple) else []
+    return list_of(claim, "history")
 
 
 def disputes_of(claim: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]:
@@ -94,5 +93,4 @@ def reference_text(value: Any) -> str:
 
 def evidence_of(claim: Mapping[str, Any]) -> list[Any]:
     """What a claim rests on; a single reference need not be a list."""
-    value = claim.get("evidence")
-    return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
+    return one_or_several(claim.get("evidence"))

@@ -11,7 +11,7 @@ from liza.rules.same import same_key
 from liza.scopes.claims import freeze
 from liza.scopes.claims.fields import DISPUTED, is_frozen, is_taken_out, unusable_fields
 from liza.scopes.outcome import Event
-from liza.scopes.records import Section, find_record, named_records, put_record
+from liza.scopes.records import Section, find_record, list_of, named_records, put_record
 
 STAGES = Section("stage", "stages", "liza stage list", example="S3", is_strict=True)
 ACTIVE, PASSED, CLOSED, PENDING = "ACTIVE", "PASSED", "CLOSED", "PENDING"
@@ -115,8 +115,7 @@ def with_data(section: Any, reference: str, now: datetime) -> Any:
     found = find_record(section, names[-1], STAGES.scope) if names else None
     if found is None:
         return section
-    listed = found[1].get("data")
-    data = [*(listed if isinstance(listed, list | tuple) else ()), {"ref": reference, "timestamp": format_time(now)}]
+    data = [*list_of(found[1], "data"), {"ref": reference, "timestamp": format_time(now)}]
     return put_record(section, names[-1], {**found[1], "data": data}, STAGES.scope)
 
 

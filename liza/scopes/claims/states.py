@@ -30,6 +30,7 @@ from liza.scopes.claims.objections import SAME_BY, Objection
 from liza.scopes.claims.settings import Settings
 from liza.scopes.evaluator import Evaluator, reason_text
 from liza.scopes.outcome import Outcome
+from liza.scopes.records import list_of
 from liza.text import cut_line
 
 
@@ -88,8 +89,7 @@ def add_round(claim: Mapping[str, Any], given: Round, now: datetime) -> Claim:
     entry |= new
     result = {**claim, **{name: value for name, value in after.items() if value is not None}}
     result |= {"evidence": [*known, *added]} if added else {}
-    listed = claim.get("rounds")
-    return {**result, "rounds": [*(listed if isinstance(listed, list | tuple) else ()), entry]}
+    return {**result, "rounds": [*list_of(claim, "rounds"), entry]}
 
 
 def _objection_fields(objections: Sequence[Objection]) -> dict[str, Any]:

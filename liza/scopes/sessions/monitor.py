@@ -4,7 +4,6 @@ The order is that of every trip: the halt file of the session first, which waits
 `state.yaml`; then the log. What could not be written is written by the next look, because the halt file says what of.
 """
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cache
@@ -16,7 +15,7 @@ from liza.rules.evaluate import RuleSet
 from liza.scopes.change import change_record
 from liza.scopes.evaluator import Evaluator
 from liza.scopes.outcome import Event, Outcome
-from liza.scopes.records import find_record, named_records
+from liza.scopes.records import find_record, mappings_of, named_records
 from liza.scopes.sessions import states
 from liza.scopes.sessions.fields import SESSIONS, STOPPED, open_trip, status_of
 from liza.scopes.sessions.intake import Taken, take_spool
@@ -164,9 +163,7 @@ def sync_halts(paths: Paths, section: Any) -> list[str]:
 
 def _was_resumed(record: Mapping[str, Any], halt: SessionHalt) -> bool:
     """Whether the trip of a halt file is in the session's history: a person has decided on it."""
-    history = record.get("history")
-    runs = history if isinstance(history, list | tuple) else ()
-    return any(isinstance(run, MAPPINGS) and run.get("trip_id") == halt.trip for run in runs)
+    return any(run.get("trip_id") == halt.trip for run in mappings_of(record, "history"))
 
 
 def _is_entered(section: Any, halt: SessionHalt) -> bool:
@@ -185,8 +182,3 @@ def _record(section: Any, name: str) -> Mapping[str, Any] | None:
 def _since(section: Any, name: str) -> str:
     """Steps before a person let the session continue no longer count."""
     return str((_record(section, name) or {}).get("resumed") or "")
-
-
-def halt_path(paths: Paths, name: str) -> str:
-    """The halt file of a session."""
-    return os.path.join(paths.stopped, file_name(name))

@@ -1,7 +1,7 @@
 """Steps: what a session did, one entry a tool call, made of the events that its client's hook reported."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from liza.clients.event import Call, Event, Kind, Outcome
@@ -85,8 +85,3 @@ def kept_text(text: str) -> str:
         half += LONGEST // 16
     half -= LONGEST // 16
     return f"{masked[: half * 2]} […] {masked[-half * 2 :]}"
-
-
-def is_step(value: Mapping[str, Any]) -> bool:
-    """Whether a line of a session's file is a step, and no note about the session."""
-    return isinstance(value.get("call"), str) and isinstance(value.get("tool"), str)

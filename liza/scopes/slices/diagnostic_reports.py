@@ -135,14 +135,6 @@ def read_report(paths: Paths, entry: Mapping[str, Any]) -> Report | None:
         return None
 
 
-def reports_of_trip(paths: Paths, name: str, record: Mapping[str, Any]) -> list[Report]:
-    """The reports of the open trip, as they are or as they would be written now."""
-    return [
-        read_report(paths, entry) or _known_report(paths, name, record, text_of(entry.get("test")))
-        for entry in mappings_of(open_trip(record) or {}, "reports")
-    ]
-
-
 def find_report(board: Board, name: str, test: str | None) -> tuple[Report, str]:
     """The report that is meant, and where it is."""
     document = board.read()

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from liza.errors import LizaError, Refused, Unreadable
 from liza.model import MAPPINGS
-from liza.scopes.records import list_of, mappings_of
+from liza.scopes.records import list_of, mappings_of, one_or_several
 from liza.scopes.slices import scope_lock as rules
 from liza.scopes.slices.fields import find_test
 from liza.scopes.slices.scope_lock import Decision, Entry, FileScope
@@ -62,7 +62,7 @@ def read_scope(ground: Roots, name: str, record: Mapping[str, Any], graph: str |
     notes: list[str] = []
     file = _find(ground, GRAPH, graph)
     planned = _planned(file, name, notes) if file is not None else {}
-    contracts = [*_listed(record.get("contracts")), *_listed(planned.get("contracts"))]
+    contracts = [*one_or_several(record.get("contracts")), *one_or_several(planned.get("contracts"))]
     inferred = [
         *_contracts(ground, contracts, file, notes),
         *_packages(ground, rules.paths_of(planned.get("packages"))),
@@ -181,10 +181,6 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for each in value:
             yield from _texts(each)
-
-
-def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
 
 
 # --- GRAPH.json -----------------------------------------------------------------------------------------------------

@@ -208,7 +208,7 @@ def _add_evidence(found: Acknowledged, rule: str, kept: Any, entry: Mapping[str,
     if prints or mark is None:
         found.prints.setdefault(rule, Counter()).update(prints)
     if numbers:
-        found.numbers[rule] = numbers
+        found.numbers[rule] = {**found.numbers.get(rule, {}), **numbers}  # each group of a sum has its own
     if numbers or prints or mark is not None:
         found.unvalued.discard(rule)
     else:

@@ -1,13 +1,14 @@
-"""The number that `count`, `streak` or `share` comes to, for each group of records, with the records behind it."""
+"""The number that a count, streak, share or sum comes to, for each group of records, with the records behind it."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
+from math import fsum, inf
 from typing import TYPE_CHECKING, Any
 
 from liza.model import Record
-from liza.rules.fields import OPERATORS, Context, lookup, passes, values
-from liza.rules.syntax_tree import Aggregate, Distinct, Grouping, Metric
+from liza.rules.fields import LARGEST, OPERATORS, Context, lookup, passes, values
+from liza.rules.syntax_tree import Aggregate, Distinct, Field, Grouping, Metric, is_number
 from liza.text import text_of
 
 if TYPE_CHECKING:
@@ -20,8 +21,9 @@ NO_GROUP: Key = ("no group",)
 class Counts:
     """The numbers of one aggregate by group, with the records behind each."""
 
-    def __init__(self, grouped: bool) -> None:
+    def __init__(self, grouped: bool, is_number: bool = False) -> None:
         self.grouped = grouped
+        self.is_number = is_number  # which is acknowledged at its value, whatever records it is made of
         self.found: dict[Key, tuple[float | None, Sequence[Record]]] = {}
         self.labels: dict[Key, str] = {}
         self.texts: dict[Key, Sequence[str]] = {}
@@ -37,10 +39,12 @@ class Counts:
 
 def count(aggregate: Aggregate | Metric, context: Context, condition: "Condition") -> Counts:
     if isinstance(aggregate, Metric):
-        counts = Counts(False)
+        counts = Counts(False, is_number=True)
         counts.found[()] = (_metric(aggregate, context.sections), ())
         return counts
-    counts = Counts(aggregate.grouped)
+    counts = Counts(aggregate.grouped, is_number(aggregate))
+    if aggregate.kind == "sum":
+        context = context.whole
     groups: Groups = {(): ("", context.select(aggregate), ())}
     if aggregate.grouped:
         groups = _partition(aggregate, context, condition)
@@ -55,8 +59,8 @@ def _metric(metric: Metric, sections: Mapping[str, Any]) -> float | None:
     value: Any = sections
     for step in metric.path:
         value = value.get(step) if isinstance(value, Mapping) else None
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
-    return float(value) if is_number else None  # also without NaN
+    is_usable = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST
+    return float(value) if is_usable else None  # also without NaN
 
 
 def _measure(
@@ -72,6 +76,8 @@ def _measure(
     elif aggregate.kind == "share":
         for each in aggregate.filters:
             found = [record for record in found if passes(record, each, context)]
+    elif aggregate.summed is not None:
+        return _sum(aggregate.summed, aggregate, found, context, condition)
     if aggregate.within is not None:
         found = _densest(found, aggregate.within)
     if aggregate.distinct is not None and not _distinct_enough(found, aggregate.distinct, condition):
@@ -86,16 +92,35 @@ def _distinct_enough(records: Sequence[Record], distinct: Distinct, condition: "
     return OPERATORS[distinct.operator](len(found), condition.number(distinct.value))
 
 
-def _densest(records: Sequence[Record], seconds: float) -> list[Record]:
-    """The largest set of records within some span of that length. One without a usable time counts as in any span."""
+def _sum(
+    field: Field, aggregate: Aggregate, records: Sequence[Record], context: Context, condition: "Condition"
+) -> tuple[float, Sequence[Record]]:
+    """The sum of a field, and the records that have it."""
+    numbers = {record.key: number for record in records if (number := context.number(record, field)) is not None}
+    found = [record for record in records if record.key in numbers]
+    if aggregate.within is not None:
+        found = _densest(found, aggregate.within, numbers)
+    if aggregate.distinct is not None and not _distinct_enough(found, aggregate.distinct, condition):
+        return 0.0, ()
+    return fsum(numbers[record.key] for record in found), found
+
+
+def _densest(
+    records: Sequence[Record], seconds: float, weights: Mapping[int | str, float] | None = None
+) -> list[Record]:
+    """The largest set of records within some span of that length, or the one with the largest sum of their weights.
+    One without a usable time counts as in any span."""
     timed = sorted(((t.timestamp(), i) for i, r in enumerate(records) if (t := r.timestamp) is not None))
     best: tuple[int, int] = (0, 0)
-    start = 0
+    start, weight, most = 0, 0.0, -inf
+    of = [1.0 if weights is None else weights[records[index].key] for _, index in timed]
     for end in range(len(timed)):
+        weight += of[end]
         while timed[end][0] - timed[start][0] > seconds:
+            weight -= of[start]
             start += 1
-        if end + 1 - start > best[1] - best[0]:
-            best = (start, end + 1)
+        if weight > most:
+            best, most = (start, end + 1), weight
     inside = {index for _, index in timed[best[0] : best[1]]}
     placed = {index for _, index in timed}
     return [record for index, record in enumerate(records) if index in inside or index not in placed]

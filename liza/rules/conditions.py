@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from liza.model import VALUE, Number, Record
 from liza.rules.aggregates import NO_GROUP, Counts, Key, count
+from liza.rules.evidence import digest
 from liza.rules.fields import OPERATORS, Context
-from liza.rules.syntax_tree import Aggregate, All, Comparison, Field, Metric, Node, Not, Param
+from liza.rules.syntax_tree import Aggregate, All, Comparison, Field, Node, Not, Param, is_number
 
 Compare = Callable[[Comparison], bool | None]
 _OPPOSITE = {">=": "<", ">": "<=", "<": ">=", "<=": ">", "=": "="}
@@ -35,7 +36,15 @@ class Outcome(NamedTuple):
     @property
     def evidence(self) -> tuple[Record, ...]:
         """The records behind it, in their order."""
-        key, counts = self.source
+        return self._records(self.source[1])
+
+    @property
+    def counted(self) -> tuple[Record, ...]:
+        """Those behind it that count by themselves: not those of a sum, which is acknowledged at its value."""
+        return self._records(tuple(each for each in self.source[1] if not each.is_number))
+
+    def _records(self, counts: tuple[Counts, ...]) -> tuple[Record, ...]:
+        key = self.source[0]
         if len(counts) == 1 and all(isinstance(record.key, int) for record in counts[0].evidence(key)):
             return tuple(counts[0].evidence(key))  # already in list order
         seen = {(record.stream, record.key): record for each in counts for record in each.evidence(key)}
@@ -89,9 +98,9 @@ class Condition:
 
     @cached_property
     def has_numbers(self) -> bool:
-        """Whether it can hold without a record: by a metric, or by an upper bound."""
+        """Whether it can hold without a record that is new: by a metric, a sum, or an upper bound."""
         return any(
-            operator not in (">=", ">") or _metrics(comparison) or self.number(comparison.threshold) <= 0
+            operator not in (">=", ">") or _numbers(comparison) or self.number(comparison.threshold) <= 0
             for comparison, operator in _effective_comparisons(self.tree)
         )
 
@@ -138,16 +147,26 @@ class Condition:
         return all(counts.value(outcome.source[0]) is not None for counts in outcome.source[1])
 
     def _numbers(self, key: Key, counts: Mapping[int, Counts], value: float) -> tuple[Number, ...]:
-        """The metrics that make it hold; where there is none and it does not group, what it counted."""
+        """The metrics and sums that make it hold; where there is none and it does not group, what it counted."""
         held = list(_effective_comparisons(self.tree, lambda each: self._compare(each, key, counts)))
         found = []
         for comparison, operator in held:
-            if names := _metrics(comparison):
-                total = sum(counts[id(term)].value(key) or 0.0 for term in comparison.terms if isinstance(term, Metric))
-                found.append(Number("+".join(names), total, operator, self.number(comparison.threshold)))
+            if name := _numbers(comparison):
+                total = sum(counts[id(term)].value(key) or 0.0 for term in comparison.terms if is_number(term))
+                name = self._name(name, comparison, key)
+                found.append(Number(name, total, operator, self.number(comparison.threshold)))
         if not found and not self.grouped and held:
             found.append(Number(VALUE, value, held[0][1], self.number(held[0][0].threshold)))
         return tuple(dict.fromkeys(found))
+
+    def _name(self, name: str, comparison: Comparison, key: Key) -> str:
+        """The name of a number in the history: of each sum and group its own, without white space."""
+        if not any(isinstance(term, Aggregate) and is_number(term) for term in comparison.terms):
+            return name
+        alike = [each for each in self.comparisons if _numbers(each) == name]
+        if len(alike) > 1:
+            name += f"#{next(place for place, each in enumerate(alike, 1) if each is comparison)}"
+        return f"{name}[{digest(repr(key))[:12]}]" if self.grouped else name
 
     def _compare(self, comparison: Comparison, key: Key, counts: Mapping[int, Counts]) -> bool | None:
         """None if undecidable: an absent metric, or a grouped count without a group."""
@@ -198,8 +217,10 @@ def _effective_comparisons(
                 yield from _effective_comparisons(part, compare, wanted)
 
 
-def _metrics(comparison: Comparison) -> list[str]:
-    return [".".join(term.path) for term in comparison.terms if isinstance(term, Metric)]
+def _numbers(comparison: Comparison) -> str:
+    """The metrics and sums of a comparison; empty if it has none."""
+    terms = [term for term in comparison.terms if is_number(term)]
+    return "+".join(f"sum({term.summed})" if isinstance(term, Aggregate) else ".".join(term.path) for term in terms)
 
 
 # --- validation -----------------------------------------------------------------------------------------------------
@@ -227,6 +248,10 @@ def _is_monotone(comparison: Comparison) -> bool:
     )
 
 
+def _is_similar(aggregate: Aggregate) -> bool:
+    return aggregate.grouping is not None and aggregate.grouping.similarity is not None
+
+
 def _has_not(node: Node) -> bool:
     return isinstance(node, Not) or any(map(_has_not, getattr(node, "parts", ())))
 
@@ -234,6 +259,9 @@ def _has_not(node: Node) -> bool:
 def _check(condition: Condition, params: Mapping[str, float]) -> None:
     if len({(each.grouping, each.per) for each in condition.grouped}) > 1:
         raise BadRule("all grouped aggregates of a condition must have the same grouping (same, similar, per)")
+    if len({is_number(each) for each in condition.grouped}) > 1 and any(map(_is_similar, condition.grouped)):
+        # A sum is made of all records, a count only of those that are new: similar texts may group differently there.
+        raise BadRule("a sum with similar(...) cannot be combined with another aggregate; use same(...) or per(...)")
     for comparison in condition.comparisons:
         distinct = [term.distinct for term in comparison.terms if isinstance(term, Aggregate) and term.distinct]
         for value in (comparison.threshold, *(each.value for each in distinct)):

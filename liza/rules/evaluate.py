@@ -177,8 +177,9 @@ def _evaluate_rule(
         fresh = {name: history.fresh(rule.name, records) for name, records in window.streams.items()}
         seen, left = ({record.key for record in each.get("anomalies", ())} for each in (window.streams, fresh))
         acknowledged = seen - left
-        context = context if _sees_all(compiled) else Context(fresh, snapshot.sections, now, exact)
-    context.spend, context.overruns = spend, []
+        context = context if _sees_all(compiled) else Context(fresh, snapshot.sections, now, exact, window.context)
+    for each in (context.whole, context):
+        each.spend, each.overruns = spend, []
     if history.claims_on(rule.name):
         proven = (r for name, records in window.streams.items() for r in history.proven.fresh(rule.name, records))
         kept = {(record.stream, record.key) for records in fresh.values() for record in records}
@@ -307,7 +308,7 @@ def _acts(rule: Rule) -> bool:
 
 def _match(compiled: Compiled, outcome: Outcome, fresh: Mapping[str, Sequence[Record]]) -> Match:
     fields = tuple(str(field) for field in compiled.condition.fields)
-    evidence = new = outcome.evidence
+    evidence, new = outcome.evidence, outcome.counted
     if _sees_all(compiled):
         unseen = {(name, record.key) for name, records in fresh.items() for record in records}
         new = tuple(record for record in new if (record.stream, record.key) in unseen)

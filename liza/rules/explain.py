@@ -74,7 +74,7 @@ def explain(rules: RuleSet, name: str, snapshot: Snapshot, now: datetime) -> Exp
     fresh: Mapping[str, Sequence[Record]] = window.streams
     if compiled.rule.rearm == "fresh":
         fresh = {each: history.fresh(name, records) for each, records in window.streams.items()}
-    context = Context(fresh, snapshot.sections, now, rules.exact)
+    context = Context(fresh, snapshot.sections, now, rules.exact, window.context)
     verdict = evaluate(only, snapshot, now)
     matching = {
         (match.key, _places(match.evidence))
@@ -141,6 +141,11 @@ def _why_not(record: Record, aggregate: Aggregate, context: Context) -> tuple[in
     absent = [each for each in aggregate.per if not values(lookup(record, each))]
     if wanted is not None and not any(text.strip() for text in context.texts(record, wanted)):
         absent.insert(0, wanted)
+    if aggregate.summed is not None and context.number(record, aggregate.summed) is None:
+        value = lookup(record, aggregate.summed)
+        if value is not None:
+            return 1, f"{aggregate.summed} is {value_text(value, 30)}, which is not a number"
+        absent.append(aggregate.summed)
     return (1, f"it has no {str(absent[0]).replace('|', ' or ')}") if absent else (0, None)
 
 

@@ -19,6 +19,7 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "<": lambda a, b: a < b,
     "<=": lambda a, b: a <= b,
 }
+LARGEST = 1e300  # of a number that is compared
 _SEARCHED = 10_000  # characters of a text that a regular expression sees
 _COMBINATIONS = 10_000  # of one record's values in the fields of a `per`
 
@@ -27,12 +28,14 @@ class Context:
     """The records, sections and time that a condition is evaluated with."""
 
     def __init__(
-        self, streams: Mapping[str, Sequence[Record]], sections: Mapping[str, Any], now: datetime, exact: bool = False
-    ) -> None:
+        self, streams: Mapping[str, Sequence[Record]], sections: Mapping[str, Any], now: datetime, exact: bool = False,
+        whole: "Context | None" = None,
+    ) -> None:  # fmt: skip
         self.streams = streams
         self.sections = sections
         self.now = now
         self.exact = exact
+        self.whole = self if whole is None else whole  # with the acknowledged records, too: what a sum is made of
         self.spend: Callable[[], None] = unlimited  # raises once a rule has taken too long
         self.overruns: list[str] = []  # messages: what was compared less closely than it should have been
         self.unusable: dict[tuple[str, int | str], str] = {}  # record -> what is wrong with it
@@ -171,13 +174,22 @@ class Context:
                 found.append(value if isinstance(value, str) else value_text(value))
         return found
 
+    def number(self, record: Record, wanted: Field) -> float | None:
+        """A number that is summed up; None where it is absent. A value that is none is reported, never taken for 0."""
+        value = lookup(record, wanted)
+        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST:
+            return float(value)
+        if value is not None:
+            self.mark_unusable(record, f"{wanted}: expected a number, got {value_text(value)}")
+        return None
+
     def mark_unusable(self, record: Record, why: str) -> None:
         self.unusable[record.stream, record.key] = why
 
 
 def _filters(aggregate: Aggregate) -> tuple[Filter, ...]:
-    """The filters that select records: all of a count's; of other aggregates only `where`, they compare the rest."""
-    return (*aggregate.where, *aggregate.filters) if aggregate.kind == "count" else aggregate.where
+    """The filters that select records: all of a count's or a sum's; others compare them, and select by `where`."""
+    return (*aggregate.where, *aggregate.filters) if aggregate.kind in ("count", "sum") else aggregate.where
 
 
 def lookup(record: Record, wanted: Field) -> Any:

@@ -27,14 +27,15 @@ from liza.rules.syntax_tree import (
 )
 from liza.text import did_you_mean
 
-STREAMS = ("anomalies", "rounds", "attempts", "iterations", "tasks", "agents", "discovered", "log", "steps")
-AGGREGATES = ("count", "streak", "share", "metric")
+STREAMS = ("anomalies", "rounds", "attempts", "iterations", "tasks", "agents", "discovered", "log", "steps", "usage")
+AGGREGATES = ("count", "streak", "share", "sum", "metric")
 ARGUMENTS = ("same", "similar", "per", "distinct", "within", "exists", "age")
 COMPARISONS = (">=", "<=", "!=", "=~", ">", "<", "=")
 KEYWORDS = ("AND", "OR", "NOT", "IN", "where")
 DEFAULT_SIMILARITY = 0.7
 DEEPEST = 50
 _REGEX_BYTES = 1 << 20  # of a compiled pattern
+_SUM = "the field comes first, and then what a count has: sum(tokens, usage, per(session))"
 _RE2 = "RE2 syntax: no backreferences, no lookaround, no possessive or repeated more than 1000 times"
 
 
@@ -149,21 +150,26 @@ class _Parser:
         token = self.take()
         if token.kind != "word" or token.text not in AGGREGATES:
             hint = did_you_mean(token.text, AGGREGATES)
-            self.fail("count(...), streak(...), share(...) or metric(...)", token, hint)
+            self.fail("count(...), streak(...), share(...), sum(...) or metric(...)", token, hint)
         self.expect("(")
         if token.text == "metric":
             path = self.word("a path like sprint.metrics.tasks_blocked")
             self.expect(")")
             return Metric(tuple(path.text.split(".")))
         found = _Arguments(self, token.text)
-        if not self.accept(")"):
-            while True:
-                found.argument()
-                if self.accept(")"):
-                    break
-                if not self.accept(","):
-                    self.fail("',' or ')'")
+        if token.text == "sum":
+            found.given["summed"] = self.field()
+        more = self.more(_SUM) if found.given else not self.accept(")")
+        while more:
+            found.argument()
+            more = self.more()
         return found.aggregate()
+
+    def more(self, hint: str | None = None) -> bool:
+        """Whether another argument follows."""
+        if self.accept(")"):
+            return False
+        return self.accept(",") is not None or self.fail("',' or ')'", hint=hint)
 
     def word(self, expected: str) -> Token:
         token = self.take()
@@ -247,7 +253,7 @@ class _Parser:
 
 
 class _Arguments:
-    """What is inside count(...), streak(...) or share(...)."""
+    """What is inside count(...), streak(...), share(...), or sum(...) behind its field."""
 
     def __init__(self, parser: _Parser, kind: str) -> None:
         self.parser = parser
@@ -278,7 +284,9 @@ class _Arguments:
     def stream(self) -> None:
         token = self.parser.take()
         if token.text not in STREAMS:
-            self.parser.fail(f"a stream ({', '.join(STREAMS)}) or a filter", token, did_you_mean(token.text, STREAMS))
+            summed = self.given.get("summed")
+            hint = _SUM if summed is not None and str(summed) in STREAMS else did_you_mean(token.text, STREAMS)
+            self.parser.fail(f"a stream ({', '.join(STREAMS)}) or a filter", token, hint)
         self.given["stream"] = token.text
         if self.parser.accept("where"):
             where = [self.parser.filter()]

@@ -63,7 +63,7 @@ class Distinct(NamedTuple):
 class Aggregate(NamedTuple):
     """A number made of the records of a stream."""
 
-    kind: str  # count, streak, share
+    kind: str  # count, streak, share, sum
     stream: str = "anomalies"
     where: tuple[Filter, ...] = ()
     filters: tuple[Filter, ...] = ()
@@ -71,6 +71,7 @@ class Aggregate(NamedTuple):
     per: tuple[Field, ...] = ()
     distinct: Distinct | None = None
     within: float | None = None  # seconds
+    summed: Field | None = None  # by a sum
 
     @property
     def grouped(self) -> bool:
@@ -81,6 +82,11 @@ class Metric(NamedTuple):
     """A number of the blackboard itself, such as `sprint.metrics.tasks_blocked`."""
 
     path: tuple[str, ...]
+
+
+def is_number(term: Aggregate | Metric) -> bool:
+    """Whether a term is a number of its own, which a person acknowledges at its value, and not a count of records."""
+    return isinstance(term, Metric) or term.kind == "sum"
 
 
 class Comparison(NamedTuple):

@@ -8,7 +8,7 @@ from liza.model import Verdict
 from liza.rules.evaluate import evaluate
 from liza.rules.evidence import format_evidence
 from liza.scopes.sprint import section
-from tests.rules.boards import NOW, Fields, names, rules, snapshot
+from tests.rules.boards import NOW, Fields, anomaly, names, rules, snapshot
 from tests.rules.test_acknowledged import blocker, resolved, verdict_after
 
 
@@ -41,6 +41,62 @@ def test_number_counts_again_when_worse(condition: str, at: float, quiet: list[f
     breaker = acknowledged_at(at, condition)
     assert [value for value in quiet if names(numbered(value, breaker, condition))] == []
     assert [value for value in worse if not names(numbered(value, breaker, condition))] == []
+
+
+def lost(*minutes: float, per: str = "") -> list[Fields]:
+    return [anomaly("retry_loop", place, f"task-{per}", minutes=each) for place, each in enumerate(minutes)]
+
+
+@pytest.mark.parametrize(
+    ("condition", "at", "quiet", "worse"),
+    [
+        ("sum(minutes) >= 5", [5], [[5], [4, 1], [2], [6, -1], []], [[5, 1], [6]]),
+        ("sum(minutes, type=retry_loop) > 5", [3, 3], [[3, 3], [6, 0]], [[3, 3, 0.5]]),
+        ("sum(minutes) <= 5", [4], [[4], [5], [4, 1]], [[3], [4, -1]]),
+        ("NOT sum(minutes) >= 5", [4], [[4], [4, 0.5]], [[3.5]]),
+        ("sum(minutes, per(task)) >= 5", [5], [[5], [2, 3]], [[5, 1]]),
+        ("sum(minutes, same(type)) + count(same(type)) >= 6", [5], [[5]], [[5, 1]]),
+        ("sum(minutes) >= 5 OR metric(config.n) >= 9", [5], [[5]], [[6]]),
+    ],
+)
+def test_sum_counts_again_when_worse(
+    condition: str, at: list[float], quiet: list[list[float]], worse: list[list[float]]
+) -> None:
+    breaker = resolved(snapshot(*lost(*at)), rules(condition))
+
+    def tripped(minutes: list[float]) -> bool:
+        return bool(names(evaluate(rules(condition), snapshot(*lost(*minutes), circuit_breaker=breaker), NOW)))
+
+    assert [each for each in quiet if tripped(each)] == []
+    assert [each for each in worse if not tripped(each)] == []
+
+
+def test_each_group_of_a_sum_is_acknowledged_at_its_own_value() -> None:
+    ruleset = rules("sum(minutes, per(task)) >= 5")
+    first = resolved(snapshot(*lost(5, per="a")), ruleset)
+    both = [*lost(5, per="a"), *lost(7, per="b")]
+    board = snapshot(*both, circuit_breaker=first)
+    assert [match.key for match in evaluate(ruleset, board, NOW).matches] == ["task-b"]
+    second = resolved(board, ruleset)
+    assert names(evaluate(ruleset, snapshot(*both, circuit_breaker=second), NOW)) == []
+    worse = evaluate(ruleset, snapshot(*both, *lost(1, per="a"), circuit_breaker=second), NOW)
+    assert [match.key for match in worse.matches] == ["task-a"]
+
+
+def test_two_sums_of_one_rule_are_acknowledged_apart() -> None:
+    ruleset = rules("sum(minutes, task=task-a) >= 5 AND sum(minutes, task=task-b) >= 1")
+    old = [*lost(9, per="a"), *lost(1, per="b")]
+    breaker = resolved(snapshot(*old), ruleset)
+    assert names(evaluate(ruleset, snapshot(*old, circuit_breaker=breaker), NOW)) == []
+    assert names(evaluate(ruleset, snapshot(*old, *lost(1, per="b"), circuit_breaker=breaker), NOW)) == ["own"]
+
+
+def test_count_beside_a_sum_is_acknowledged_by_its_records() -> None:
+    ruleset = rules("sum(minutes) >= 1 AND count(type=retry_loop) >= 2")
+    old = lost(1, 1)
+    breaker = resolved(snapshot(*old), ruleset)
+    assert names(evaluate(ruleset, snapshot(*old, *lost(0), circuit_breaker=breaker), NOW)) == []
+    assert names(evaluate(ruleset, snapshot(*old, *lost(0, 0), circuit_breaker=breaker), NOW)) == ["own"]
 
 
 def test_recovered_number_counts_from_threshold() -> None:

@@ -1,13 +1,15 @@
 """Streaks, shares, spans of time, numbers of the blackboard, and the streams that aggregates read."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from liza.rules.evaluate import evaluate
-from tests.rules.boards import NOW, groups, holds, matches, progress, rules, snapshot, verdict_of
+from liza.rules.load import BadRules
+from tests.rules.boards import NOW, groups, holds, matches, progress, rules, snapshot, unusable, verdict_of
 
 
 def attempts(*results: str, test: str = "t1") -> list[dict[str, object]]:
@@ -174,6 +176,54 @@ def test_within_finds_fullest_span(minutes: list[int], length: int) -> None:
     verdict = verdict_of(f"count(within({length}m)) >= 99", *map(at, minutes))
     fullest = max((sum(start <= each <= start + length for each in minutes) for start in minutes), default=0)
     assert progress(verdict, "own").value == fullest
+
+
+# --- sum --------------------------------------------------------------------------------------------------------------
+
+NUMBERS = st.one_of(st.integers(-50, 50), st.floats(-50, 50))
+NO_NUMBERS = st.sampled_from([True, "5", "five", [5], {"n": 5}, float("inf"), float("nan"), 10**301])
+
+
+@given(st.lists(st.one_of(NUMBERS, NO_NUMBERS, st.none()), max_size=8))
+def test_sum_adds_numbers_and_reports_all_else(values: list[Any]) -> None:
+    board = snapshot()._replace(sections={"anomalies": [{"n": value} for value in values]})
+    verdict = evaluate(rules("sum(n) >= 1000000"), board, NOW)
+    usable = [each for each in values if type(each) in (int, float) and abs(each) < 1e300]
+    assert progress(verdict, "own").value == pytest.approx(sum(usable))
+    assert len(progress(verdict, "own").evidence) == len(usable)
+    assert set(unusable(verdict)) == {
+        i for i, each in enumerate(values) if each is not None and not is_in(each, usable)
+    }
+
+
+def is_in(value: Any, among: list[Any]) -> bool:
+    return any(value is each for each in among)
+
+
+def test_sum_takes_filters_groups_and_the_first_field_present() -> None:
+    records = [{"task": "a", "n": 2, "ok": True}, {"task": "b", "n": 3, "ok": True}, {"task": "b", "n": 9, "ok": False}]
+    assert groups("sum(n, ok=true, per(task)) >= 3", *records) == {"b": [1]}
+    assert groups("sum(m|n, anomalies where ok=true, same(task)) >= 2", *records) == {"a": [0], "b": [1]}
+    assert holds("sum(n) + count(ok=false) = 15", *records)
+    assert not holds("sum(n, distinct(task) >= 3) >= 1", *records)
+
+
+def test_decimal_numbers_add_up_exactly() -> None:
+    assert holds("sum(n) = 1", *[{"n": 0.1}] * 10)
+
+
+@given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 9)), max_size=9), st.integers(1, 120))
+def test_sum_within_finds_the_largest_span(given_: list[tuple[int, int]], length: int) -> None:
+    verdict = verdict_of(f"sum(n, within({length}m)) >= 999", *(at(minute) | {"n": n} for minute, n in given_))
+    spans = (sum(n for minute, n in given_ if start <= minute <= start + length) for start, _ in given_)
+    assert progress(verdict, "own").value == max(spans, default=0)
+
+
+def test_sum_with_similar_texts_stays_alone() -> None:
+    assert holds("sum(n, similar(a)) >= 2", {"a": "timeout after 3 s", "n": 1}, {"a": "timeout after 4 s", "n": 1})
+    with pytest.raises(BadRules):
+        rules("sum(n, similar(a)) >= 2 AND count(similar(a)) >= 2")
+    rules("sum(n, same(a)) >= 2 AND count(same(a)) >= 2")
 
 
 # --- metric -----------------------------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ CONDITIONS = [
     "count(type=retry_loop, similar(error_pattern)) >= 2", "count(type=retry_loop, same(error_pattern)) >= 2",
     "count(type IN [retry_loop, workaround], similar(error_pattern|what)) >= 2", "count(per(task)) >= 2",
     "count(type=retry_loop, similar(error_pattern), per(task)) >= 2", "count(anomalies where exists(count)) >= 1",
+    "sum(count, per(task)) >= 2", "sum(count) >= 1",
     "count(type != retry_loop, task =~ '1$') >= 1", "count(age(timestamp) > 5h) >= 2",
 ]  # fmt: skip
 TEXTS = st.sampled_from(
@@ -62,7 +63,8 @@ def test_every_record_is_grouped_or_explained(condition: str, given_: list[Field
     assert accounts_for_all(found, board)
     in_groups = sum(len(group.outcome.evidence) for group in found.groups)
     assert in_groups + len(found.uncounted) == len(given_)
-    assert all(group.outcome.value == len(group.outcome.evidence) for group in found.groups)
+    if not condition.startswith("sum"):
+        assert all(group.outcome.value == len(group.outcome.evidence) for group in found.groups)
 
 
 ODD = {

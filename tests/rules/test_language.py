@@ -60,6 +60,13 @@ def test_aggregate_without_arguments_covers_all_anomalies(kind: str) -> None:
     assert_tree(f"{kind}() >= 1", at_least(1, Aggregate(kind)))
 
 
+def test_sum_takes_its_field_first() -> None:
+    filters = (Filter(field("model"), "=", "a"),)
+    expected = Aggregate("sum", stream="usage", filters=filters, per=(field("session"),), summed=field("tokens"))
+    assert_tree("sum(tokens, usage, per(session), model=a) >= 5", at_least(5, expected))
+    assert_tree("sum(details.minutes) >= 5", at_least(5, Aggregate("sum", summed=field("details.minutes"))))
+
+
 @pytest.mark.parametrize("stream", STREAMS)
 def test_stream_is_the_first_argument(stream: str) -> None:
     assert_tree(f"count({stream}) >= 1", at_least(1, Aggregate("count", stream=stream)))

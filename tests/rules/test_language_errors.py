@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from liza.rules.language import parse
 from liza.rules.syntax_tree import BadCondition
 
-AGGREGATE = "expected count(...), streak(...), share(...) or metric(...)"
+AGGREGATE = "expected count(...), streak(...), share(...), sum(...) or metric(...)"
 COMPARISON = "expected a comparison (>= > = < <=)"
 FIELD = "expected the name of a field"
 
@@ -73,6 +73,11 @@ def failure(marked: str) -> BadCondition:
         ("count(within(1h), ^within(2h)) >= 1", "a second within(...) in one count(...)"),
         ("metric(^) >= 1", "expected a path like sprint.metrics.tasks_blocked, found ')'"),
         ("metric(a ^b) >= 1", "expected ')', found 'b'"),
+        ("sum(^)", f"{FIELD}, found ')'"),
+        ("sum(a^", "expected ',' or ')', the condition ends"),
+        ("sum(a, ^) >= 1", f"{FIELD}, found ')'"),
+        ("sum(^'a') >= 1", "expected the name of a field, found \"'a'\""),
+        ("sum(a, same(b), ^same(c)) >= 1", "a second same(...) in one sum(...)"),
         ("count() >= 3 ^# three", "'#' has no meaning here"),
         ("count() >= 3^;", "';' has no meaning here"),
         ("count(a=^ü) >= 1", "'ü' has no meaning here"),
@@ -90,6 +95,9 @@ def test_error_has_position_and_expectation(marked: str, message: str) -> None:
         ("^strek(type=a) >= 3", "streak"),
         ("count() + ^shares() >= 3", "share"),
         ("^metrics(a) >= 3", "metric"),
+        ("^summ(a) >= 3", "sum"),
+        ("sum(tokens, ^usages) >= 3", "usage"),
+        ("sum(tokens, usage ^wher a=1) >= 3", "where"),
         ("count(^anomalys) >= 3", "anomalies"),
         ("count(^Tasks where a=1) >= 3", "tasks"),
         ("count(^attempt, a=1) >= 3", "attempts"),
@@ -105,6 +113,13 @@ def test_error_has_position_and_expectation(marked: str, message: str) -> None:
 )
 def test_error_suggests_the_likely_word(marked: str, meant: str) -> None:
     assert failure(marked).hint == f"did you mean {meant}?"
+
+
+@pytest.mark.parametrize(
+    "marked", ["sum(usage, ^tokens) >= 3", "sum(stream^=usage, tokens) >= 3", "sum(tokens ^usage) >= 3"]
+)
+def test_sum_with_its_field_elsewhere_gets_an_example(marked: str) -> None:
+    assert "sum(tokens, usage" in str(failure(marked).hint)
 
 
 @pytest.mark.parametrize("marked", ["^banana(type=a) >= 3", "count(^banana) >= 3", "count(^banana(x)) >= 3"])
@@ -143,11 +158,13 @@ VALID = (
     "count(type IN [workaround, trade_off, 'scope deviation'], similar(root_cause|what, 0.8)) >= 2",
     "streak(attempts where result != infra and exists(test), per(slice, test), result=failed) >= $n",
     'NOT (metric(sprint.metrics.tasks_blocked) >= 2 OR share(log, action =~ "fail|err") > 0.5) AND count(tasks) <= 9',
+    "sum(tokens|cost, usage where model = a, per(session), within(1h), tokens > 0) + metric(a.b) >= $n",
     "count(same(details.spec_ref), distinct(task) >= 2, within(1.5h), age(created) > 30m, x NOT IN [1, -2.5]) = 2",
 )
 PIECES = st.sampled_from(
     [
-        "count", "streak", "share", "metric", "same", "similar", "per", "distinct", "within", "exists", "age", "where",
+        "count", "streak", "share", "sum", "metric", "same", "similar", "per", "distinct", "within", "exists", "age",
+        "where",
         "and", "AND", "OR", "NOT", "IN", "in", "(", ")", "[", "]", ",", "|", "+", "-", "=", "==", "!=", ">=", "<=", ">",
         "<", "=~", "a", "a.b", "tasks", "log", "true", "null", "3", "-1", "0.7", "2h", "30m", "$n", '"x"', "'y'", '"(',
         '"\\', "'", " ", "\n", ".", "$", "#", "ü", "٣", "²", "\u2028", "\0", "~", "1e9", "3x",

@@ -41,6 +41,7 @@ OWN = rules(
     rule("count(type=retry_loop, within(30m)) >= 3", "dense"),
     rule("streak(type=retry_loop, same(error_pattern)) >= 2", "streak"),
     rule("share(type=retry_loop) >= 0.5 AND count(type=retry_loop) >= 2", "share"),
+    rule("sum(debt_created|count, type=trade_off) >= 1 OR sum(count, per(task)) >= 3", "sum"),
     rule("count(type=odd) < 2 AND count() >= 2", "few"),
     rule("count(type=spec_gap, age(timestamp) > 2h) >= 1", "old"),
     rule("count(per(task), type IN [workaround, trade_off], similar(what|error_pattern)) >= 2", "per_task"),

@@ -20,6 +20,7 @@ EVERYTHING = rules(
         for kind, condition in {
             "count": f"count({stream}, type IN [workaround, a], similar(what|x), within(1h), distinct(task) >= 1) >= 1",
             "streak": f"streak({stream} where x != 3, per(task), same(x), age(timestamp) > 1s) >= 1",
+            "sum": f"sum(n|x, {stream} where x != 3, per(task), within(1h)) >= 1 OR sum(n, {stream}) >= 5",
             "share": f"share({stream}, x =~ 'a', n >= 2, debt_created=true) >= 0.5 OR metric(sprint.metrics.x) > 1",
         }.items()
     ),

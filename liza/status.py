@@ -16,9 +16,9 @@ from liza.scopes import engine
 from liza.scopes.inbox import Entered, add_waiting, read_waiting
 from liza.scopes.outcome import Event
 from liza.scopes.rules_file import overrun, rules_in_force
-from liza.scopes.sprint import checkpoint
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.evaluate import Check
+from liza.store import checkpoint
 from liza.store.board import Board
 from liza.store.paths import Paths
 

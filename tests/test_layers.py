@@ -35,7 +35,7 @@ SCOPE_LAYERS = (
     ("table",),
     SIBLINGS,
     ("change",),
-    ("scope", "evaluator", "kept_snapshot", "rules_file", "payload"),
+    ("scope", "evaluator", "rules_file"),
     ("outcome", "records", "gate"),
 )
 # Evaluation: it gets everything as arguments.

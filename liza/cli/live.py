@@ -11,7 +11,7 @@ from liza.cli import show
 from liza.daemon.daemon import Watcher
 from liza.daemon.notifier import Event, EventKind
 from liza.model import Reason
-from liza.scopes.sprint import checkpoint
+from liza.store import checkpoint
 from liza.text import one_line, plural, printable
 
 COLOURS = {

@@ -6,10 +6,10 @@ from liza.cli import envelope, show
 from liza.cli.group import by_option, plain, root_of
 from liza.cli.options import moment, person
 from liza.clients.caller import has_terminal, require_person
-from liza.scopes.sprint.checkpoint import removal
 from liza.scopes.sprint.resolve import resolve
 from liza.scopes.sprint.section import also_matched
 from liza.store.board import Board
+from liza.store.checkpoint import removal
 from liza.text import one_line, printable
 
 

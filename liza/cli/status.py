@@ -12,9 +12,9 @@ from liza.cli.progress import Waiting
 from liza.errors import Unreadable
 from liza.model import format_time
 from liza.scopes.inbox import waiting_counts, waiting_text
-from liza.scopes.sprint import checkpoint
 from liza.scopes.sprint import section as sections
 from liza.status import State, Status, read_status
+from liza.store import checkpoint
 from liza.store.board import Board
 from liza.text import plural, printable
 

@@ -11,8 +11,8 @@ from liza.model import Match, Problem, Record, Snapshot, Verdict, file_time, for
 from liza.rules.evaluate import RuleSet
 from liza.rules.fields import values
 from liza.rules.silences import read_silences
-from liza.scopes.sprint.checkpoint import Checkpoint
 from liza.scopes.sprint.section import WITHOUT_TERMINAL, history_of, without_terminal_text
+from liza.store.checkpoint import Checkpoint
 from liza.store.paths import Paths
 from liza.text import one_line
 

@@ -7,11 +7,11 @@ from typing import Any
 from liza.daemon import causes, events
 from liza.daemon.notifier import EventKind, Notifier
 from liza.errors import LockTimeout
-from liza.scopes.sprint import checkpoint
 from liza.scopes.sprint.decisions import unlogged
 from liza.scopes.sprint.evaluate import Check
 from liza.scopes.sprint.follow_up import keep_decision
 from liza.scopes.sprint.open_trip import HALT_RESTORED
+from liza.store import checkpoint
 from liza.store.board import Board
 
 

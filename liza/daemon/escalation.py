@@ -8,9 +8,8 @@ from typing import Any
 
 from liza.daemon.causes import DONE, WAITING, length_of
 from liza.model import Record, Snapshot, format_time
-from liza.scopes.sprint import checkpoint
-from liza.scopes.sprint.checkpoint import Checkpoint
-from liza.store import files
+from liza.store import checkpoint, files
+from liza.store.checkpoint import Checkpoint
 from liza.store.files import write_atomically
 from liza.store.paths import Paths
 from liza.text import one_line

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from liza.model import format_time
-from liza.scopes.sprint import checkpoint
+from liza.store import checkpoint
 from tests.daemon.daemon import RETRIES, STATE, Daemon, Watched, until
 from tests.daemon.stepped import SteppedWatcher
 from tests.daemon.writers import save

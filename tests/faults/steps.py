@@ -14,8 +14,8 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from liza import check
-from liza.scopes.sprint import checkpoint, follow_up, report, resolve, trip
-from liza.store import board, files, filesystem, lock, log, replace, versions
+from liza.scopes.sprint import follow_up, report, resolve, trip
+from liza.store import board, checkpoint, files, filesystem, lock, log, replace, versions
 from tests.faults.children import Child
 
 MODULES: tuple[ModuleType, ...] = (board, files, lock, log, replace, versions)

@@ -10,8 +10,8 @@ import pytest
 
 from liza.daemon import lease
 from liza.errors import LockTimeout
-from liza.scopes.sprint import checkpoint
 from liza.scopes.sprint.resolve import resolve
+from liza.store import checkpoint
 from liza.store.board import Board
 from liza.store.lock import Lock
 from liza.store.paths import Paths

@@ -18,11 +18,11 @@ from liza.scopes.claims.objections import Objection
 from liza.scopes.claims.states import Fields, Round
 from liza.scopes.inbox import enter_waiting, read_waiting
 from liza.scopes.loops.record import Iteration
-from liza.scopes.payload import Malformed, dump, load
 from liza.store import inbox as files
 from liza.store.board import Board
 from liza.store.document import parse
 from liza.store.paths import Paths
+from liza.store.payload import Malformed, dump, load
 from tests.faults import boards
 from tests.faults.holders import held_by_flock
 from tests.served import server

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from liza.scopes.sprint import checkpoint
+from liza.store import checkpoint
 from liza.store.alerts import append_alerts
 from liza.store.paths import Paths
 from tests.security.attack import TRIPPING, Attack, Ran

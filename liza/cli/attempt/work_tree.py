@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from liza.errors import LizaError, Refused
 from liza.git import worktree
+from liza.git.kept_snapshot import Measured
 from liza.model import MAPPINGS
 from liza.scopes.change import read_usable
-from liza.scopes.kept_snapshot import Measured
 from liza.scopes.records import list_of, mappings_of
 from liza.scopes.slices import texts, touched_files
 from liza.scopes.slices.base import capture_base, delete_base, read_base

@@ -14,10 +14,10 @@ from liza.scopes.claims.evaluate import CLAIMS
 from liza.scopes.claims.fields import claim_event
 from liza.scopes.claims.states import Fields, Round
 from liza.scopes.outcome import Event, Outcome
-from liza.scopes.payload import dump, load_fields
 from liza.scopes.records import check_name, named_records, put_record
 from liza.store.document import Document
 from liza.store.inbox import EntryBoard, Recording
+from liza.store.payload import dump, load_fields
 
 
 def add_claim(context: Context, name: str, fields: Fields) -> Recording[ClaimResult]:

@@ -6,8 +6,8 @@ from contextlib import suppress
 from datetime import datetime
 
 from liza.errors import Refused
+from liza.git.kept_snapshot import Measured, read_snapshot
 from liza.rules.evaluate import RuleSet
-from liza.scopes.kept_snapshot import Measured, read_snapshot
 from liza.scopes.loops.evaluate import path_prefix
 from liza.scopes.loops.record import Iteration, LoopResult, record_iteration
 from liza.scopes.loops.settings import Settings

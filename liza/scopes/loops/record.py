@@ -14,11 +14,11 @@ from liza.scopes.loops.evaluate import LOOPS
 from liza.scopes.loops.fields import COMPLETE, OPEN, OUTCOMES, status_of
 from liza.scopes.loops.settings import Settings
 from liza.scopes.outcome import Outcome
-from liza.scopes.payload import dump, load_fields
 from liza.scopes.records import check_name
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.inbox import EntryBoard, Recording
+from liza.store.payload import dump, load_fields
 from liza.text import printable, value_text
 from liza.toolerrors.errors import Error
 

@@ -9,7 +9,6 @@ from liza.model import format_time
 from liza.rules.evaluate import RuleSet
 from liza.scopes.change import change_known, change_record, read_usable, unknown_record
 from liza.scopes.outcome import Event, Outcome
-from liza.scopes.payload import dump, load_fields
 from liza.scopes.records import check_name, list_of, mappings_of
 from liza.scopes.rules_file import read_rules
 from liza.scopes.slices import derived, evaluate, scope_lock, states, texts
@@ -20,6 +19,7 @@ from liza.scopes.slices.states import Attempt
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.inbox import EntryBoard, Recording
+from liza.store.payload import dump, load_fields
 from liza.text import cut_line, text_of, value_text
 from liza.toolerrors import results
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from liza.git import snapshot, worktree
-from liza.scopes.kept_snapshot import Measured, read_snapshot
+from liza.git.kept_snapshot import Measured, read_snapshot
 from liza.scopes.slices import rollback_target
 from liza.scopes.slices.evaluate import path_prefix
 from liza.store.paths import Paths

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from liza.errors import LizaError, location
 from liza.scopes.rules_file import halts_when_degraded
-from liza.scopes.sprint import checkpoint
+from liza.store import checkpoint
 from liza.store.board import Board
 
 LIFTED = "the blackboard can be evaluated again: the halt for on_degraded was removed, agents may continue"

@@ -9,12 +9,12 @@ from typing import Any
 from liza.model import Match, Snapshot, Verdict, format_time, is_trip_id, parse_time
 from liza.rules.acknowledged import trip_id
 from liza.rules.evaluate import RuleSet
-from liza.scopes.sprint import checkpoint
 from liza.scopes.sprint import section as sections
-from liza.scopes.sprint.checkpoint import REPORT_FILE
 from liza.scopes.sprint.follow_up import Trip
 from liza.scopes.sprint.trip import evidence_of, known_severity
+from liza.store import checkpoint
 from liza.store.board import Board
+from liza.store.checkpoint import REPORT_FILE
 from liza.text import one_line
 
 MANUAL = "manual"  # the pattern of a trip for which a person named none

@@ -14,12 +14,12 @@ from liza.schema.snapshot import take_snapshot
 from liza.scopes.rules_file import rules_in_force
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.act import check_sprint
-from liza.scopes.sprint.checkpoint import REPORT_FILE
 from liza.scopes.sprint.follow_up import Trip
 from liza.scopes.sprint.manual_status import MANUAL
 from liza.scopes.sprint.open_trip import add_message
 from liza.scopes.sprint.trip import Halted, Outdated, lost_trigger, put_into_effect, tidy
 from liza.store.board import Board
+from liza.store.checkpoint import REPORT_FILE
 from liza.store.document import Document
 
 

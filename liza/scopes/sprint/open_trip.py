@@ -12,15 +12,15 @@ from liza.model import format_time
 from liza.rules.acknowledged import has_new_evidence
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.evidence import merge_evidence
-from liza.scopes.sprint import checkpoint, report
+from liza.scopes.sprint import report
 from liza.scopes.sprint import section as sections
-from liza.scopes.sprint.checkpoint import REPORT_FILE
 from liza.scopes.sprint.evaluate import Check, evaluate_board, snapshot_of
 from liza.scopes.sprint.follow_up import Trip, archive, attempt, is_replaced, log_trip, write_report
 from liza.scopes.sprint.manual_status import manual_trip, matches_of
 from liza.scopes.sprint.trip import Halted, Outdated, evidence_of, new_records, numbers_of, put_into_effect
-from liza.store import edit
+from liza.store import checkpoint, edit
 from liza.store.board import Board
+from liza.store.checkpoint import REPORT_FILE
 from liza.store.document import Document
 
 HALT_RESTORED = (

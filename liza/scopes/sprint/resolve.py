@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 from liza.errors import LizaError, Refused, Unreadable
 from liza.model import Origin, Problem, format_time
 from liza.scopes.rules_file import rules_in_force
-from liza.scopes.sprint import checkpoint, report
+from liza.scopes.sprint import report
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.act import check_sprint
 from liza.scopes.sprint.evidence import with_kept
 from liza.scopes.sprint.follow_up import attempt, is_logged, log_command, log_decision, report_decision
 from liza.scopes.sprint.origin import origin_of
 from liza.scopes.sprint.trip import Halted, lost_trigger, tidy
-from liza.store import alerts, edit
+from liza.store import alerts, checkpoint, edit
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.text import person_name

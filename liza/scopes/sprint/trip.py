@@ -16,12 +16,12 @@ from liza.rules.acknowledged import trip_id
 from liza.rules.evaluate import RuleSet
 from liza.rules.evidence import format_evidence
 from liza.schema.severities import SEVERITIES
-from liza.scopes.sprint import checkpoint, evidence
+from liza.scopes.sprint import evidence
 from liza.scopes.sprint import section as sections
-from liza.scopes.sprint.checkpoint import REPORT_FILE
 from liza.scopes.sprint.follow_up import Trip, archive, attempt, caught, log_trip, restore_report, write_report
-from liza.store import edit, replace
+from liza.store import checkpoint, edit, replace
 from liza.store.board import Board
+from liza.store.checkpoint import REPORT_FILE
 from liza.store.document import Document
 from liza.text import one_line
 

@@ -14,10 +14,10 @@ ANALYZE = ("analyze", "--now", NOW)
 RESOLVE = ("liza", "resolve", "-m", "ADR-003 created", "--by", "alice", "--now", NOW)
 TRIP = ("trip", "-m", "the sandbox is down", "--now", NOW)
 COMMIT = "before liza.store.board:Board.change"
-REMOVAL = "before liza.scopes.sprint.checkpoint:_take_away CHECKPOINT"  # seen to be liza's, and not removed yet
+REMOVAL = "before liza.store.checkpoint:_take_away CHECKPOINT"  # seen to be liza's, and not removed yet
 # The places between a check's reading and its commit.
 TO_THE_COMMIT = [
-    "before liza.scopes.sprint.checkpoint:make",
+    "before liza.store.checkpoint:make",
     "before liza.store.files:write_atomically",
     COMMIT,
 ]
@@ -190,13 +190,13 @@ def test_persons_checkpoint_survives_removal_of_ours(tmp_path: Path) -> None:
 def test_persons_checkpoint_survives_creation_of_ours(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records)
     theirs = ("sh", "-c", "echo 'waiting for Bob' > .liza/CHECKPOINT")
-    interleaved(board, ANALYZE, "before liza.scopes.sprint.checkpoint:os.link", theirs)
+    interleaved(board, ANALYZE, "before liza.store.checkpoint:os.link", theirs)
     assert board.checkpoint.read_text() == "waiting for Bob\n"
     assert board.section["status"] == "TRIGGERED"
 
 
 def test_concurrent_resolutions_keep_and_log_the_first(tmp_path: Path) -> None:
-    places = [COMMIT, "before liza.scopes.sprint.checkpoint:remove", "after liza.store.files:write_atomically"]
+    places = [COMMIT, "before liza.store.checkpoint:remove", "after liza.store.files:write_atomically"]
     for number, place in enumerate(places):
         board = tripped(tmp_path / str(number))
         mine = ("resolve", "-m", "the slow decision", "--by", "bob", "--now", NOW)

@@ -82,8 +82,9 @@ class Status(NamedTuple):
 
     @property
     def history(self) -> list[Mapping[str, Any]]:
-        """The most recent entries."""
-        return [dict(entry) for entry in sections.history_of(self.section)[-_RECENT:] if isinstance(entry, Mapping)]
+        """The most recent entries, with what was entered by hand where the next check will have it."""
+        history = sections.history_of(sections.reconcile(self.section, self.at).section)
+        return [dict(entry) for entry in history[-_RECENT:] if isinstance(entry, Mapping)]
 
     @property
     def silences(self) -> list[tuple[Mapping[str, Any], Silence]]:

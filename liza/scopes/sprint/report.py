@@ -148,11 +148,16 @@ def _silenced(each: Silenced) -> dict[str, Any]:
 
 def _earlier(matches: Sequence[Match], snapshot: Snapshot) -> list[dict[str, Any]]:
     names = {match.rule.name for match in matches}
-    wanted = ("pattern", "timestamp", "resolved_at", "resolution")
+    wanted = ("timestamp", "resolved_at", "resolution")
     return [
-        {**{name: entry.get(name) for name in wanted}, "resolved_by": sections.whose(entry).removeprefix("by ")}
+        {
+            "patterns": ", ".join((str(entry.get("pattern")), *sections.also_matched(entry))),
+            **{name: entry.get(name) for name in wanted},
+            "resolved_by": sections.whose(entry).removeprefix("by "),
+        }
         for entry in sections.history_of(snapshot.sections.get("circuit_breaker"))
-        if isinstance(entry, Mapping) and str(entry.get("pattern")) in names and entry.get("resolved_at") is not None
+        if isinstance(entry, Mapping) and entry.get("resolved_at") is not None
+        if not names.isdisjoint((str(entry.get("pattern")), *sections.also_matched(entry)))
     ]
 
 

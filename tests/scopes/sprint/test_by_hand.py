@@ -9,6 +9,7 @@ from tempfile import NamedTemporaryFile
 import pytest
 
 from tests.scopes.sprint.cases import ASSUMPTION, RETRY, board_with, tripped
+from tests.scopes.sprint.markdown import parts, tables
 from tests.scopes.sprint.run import BIN, LATER, NOW, Board, record, state
 from tests.tools import needs
 
@@ -67,6 +68,25 @@ def test_both_protocol_edits_with_yq(tmp_path: Path) -> None:
     board.checkpoint.unlink()
     accepted(board)
     assert board.trips[0]["resolved_at"] == "2025-01-18T19:00:00Z"
+
+
+def test_status_shows_one_entry_before_the_next_check(tmp_path: Path) -> None:
+    board = tripped(tmp_path)
+    yq(board, MOVE, CLEAR)
+    shown = board.run("status", "--json", "--now", EVENING).json["history"]
+    assert [(entry["result"], entry.get("resolution")) for entry in shown] == [("TRIGGERED", "ADR-003 created")]
+    assert len(board.section["history"]) == 2  # nothing is written
+
+
+def test_report_names_the_trip_that_a_pattern_also_matched(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *RETRY.records, *ASSUMPTION.records)
+    board.analyze()
+    assert board.resolve("the queue was drained").code == 0
+    board.add(*[{**each, "timestamp": "2025-01-18T19:00:00Z"} for each in ASSUMPTION.records])
+    assert board.analyze(now=EVENING).code == 3
+    assert board.trigger["pattern"] == "assumption_cascade"
+    (earlier,) = tables(parts(board.report.read_text())["Resolved Before"])
+    assert [row[-1] for row in earlier.rows] == ["the queue was drained"]
 
 
 @pytest.mark.slow

@@ -144,7 +144,7 @@ def test_contradictory_options_are_wrong_usage(board: Watched, words: tuple[str,
 
 @pytest.mark.parametrize("words", [("liza", "watch"), ("liza-watch",)], ids=" ".join)
 def test_systemd_unit_starts_a_daemon(board: Watched, words: tuple[str, ...]) -> None:
-    command = [BIN / words[0], *words[1:], "--print-unit", board.root]
+    command = [str(BIN / words[0]), *words[1:], "--print-unit", str(board.root)]
     unit = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     start = next(line for line in unit.splitlines() if line.startswith("ExecStart="))
     assert not board.watch_lock.exists()

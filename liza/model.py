@@ -291,5 +291,4 @@ def format_time(moment: datetime) -> str:
 
 
 def is_trip_id(value: object) -> bool:
-    """Whether an untrusted value has the form of a trip id."""
     return isinstance(value, str) and len(value) == 12 and all(char in "0123456789abcdef" for char in value)

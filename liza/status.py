@@ -26,8 +26,6 @@ _RECENT = 5
 
 
 class State(StrEnum):
-    """The blackboard in a word."""
-
     OK = "ok"
     DEGRADED = "degraded"  # it cannot be evaluated fully, or cannot be written
     HALTED = "halted"  # there is a CHECKPOINT, but no open trip

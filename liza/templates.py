@@ -17,7 +17,6 @@ _COMPILED: "dict[tuple[str, tuple[tuple[str, Callable[..., Any]], ...]], Templat
 
 
 def read_template(name: str) -> str:
-    """The text of one template."""
     with open(template_path(name), encoding="utf-8") as file:
         return file.read()
 

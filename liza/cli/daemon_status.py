@@ -17,7 +17,6 @@ _ALARMS = 10
 
 
 def lines(daemon: DaemonStatus, paths: Paths) -> Iterator[str]:
-    """The daemon for people, and its alarms."""
     yield f"daemon:  {_described(daemon, paths)}"
     if not daemon.is_alive:
         return
@@ -32,7 +31,6 @@ def lines(daemon: DaemonStatus, paths: Paths) -> Iterator[str]:
 
 
 def warnings(daemon: DaemonStatus) -> Iterator[str]:
-    """What is wrong with it, and how to fix it."""
     if daemon.intruder_text:
         yield f"{daemon.intruder_text}; to fix: kill {daemon.intruder}, then: liza watch --background"
     if daemon.is_stuck:

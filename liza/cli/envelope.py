@@ -39,7 +39,6 @@ def _problem(source: "dict[str, Any] | Problem | LizaError | str") -> dict[str, 
 
 
 def problems_of(error: LizaError | None) -> "Sequence[Problem | LizaError]":
-    """All that an error has to report."""
     return () if error is None else error.problems or (error,)
 
 

@@ -132,7 +132,6 @@ def _around(root: str | None, compiled: Compiled, grouping: Grouping) -> list[st
 
 
 def write_json(found: Explanation, missed: bool) -> None:
-    """Print the explanation as JSON."""
     groups = [
         {
             "key": each.outcome.key,

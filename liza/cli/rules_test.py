@@ -73,7 +73,6 @@ def _has_cases(file: str) -> bool:
 
 
 def _read(files: Sequence[str]) -> list[CaseFile]:
-    """All of them, or everything that is wrong with any."""
     found: list[CaseFile] = []
     problems: list[Problem] = []
     for file in files:

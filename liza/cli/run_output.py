@@ -41,7 +41,6 @@ _COLOUR_CODE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def view(as_json: bool, settings: Settings, paths: Paths, interrupts: Interrupts) -> "Plain":
-    """The view that fits where we are."""
     if as_json:
         return Json(settings, paths, interrupts)
     if sys.stdout.isatty() and sys.stderr.isatty() and os.environ.get("TERM") not in (None, "", "dumb"):

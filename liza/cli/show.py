@@ -114,7 +114,6 @@ def silenced(matches: Iterable[Silenced]) -> None:
 
 
 def silence(each: Silence) -> str:
-    """A silence in one line."""
     about = ", ".join(f"{name}={value}" for name, value in each.match.items()) or "all that it finds"
     decision = f"until {format_time(each.until)} by {short(each.by)}: {short(each.reason)}"
     return f"{short(each.rule)} ({short(about)}) {decision} [{short(each.id)}]"

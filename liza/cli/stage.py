@@ -85,7 +85,6 @@ def _done(called: str, change: Callable[[], StageResult], as_json: bool) -> int:
 
 
 def _blocked(error: Blocked) -> None:
-    """All of them, each with its ways out."""
     count = plural(len(error.found), "claim")
     click.echo(f"{show.bold('BLOCKED', 'red')}: {printable(error.refused)}, {count} in dispute", err=True)
     for each in error.found:

@@ -7,7 +7,6 @@ from liza.text import closest_match, value_text
 
 
 def usage_error(error: click.UsageError, called: str) -> WrongUsage:
-    """The same error as one of ours."""
     called = error.ctx.command_path if error.ctx else called
     see = f"see: {called} --help"
     if isinstance(error, click.NoSuchOption):

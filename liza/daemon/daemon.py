@@ -25,8 +25,6 @@ from liza.store.paths import Paths
 
 
 class Options(NamedTuple):
-    """How to watch."""
-
     interval: float = 1.0  # seconds; a change without an event is acted on after that long
     poll: bool = False
     observe: bool = False  # evaluate and report, never halt
@@ -58,7 +56,6 @@ class Watcher:
 
     @property
     def found(self) -> Check | None:
-        """The result of the last check."""
         return self.checker.found
 
     @property
@@ -95,7 +92,6 @@ class Watcher:
             self.lease.release()
 
     def once(self) -> None:
-        """One check, and what follows from it."""
         self.lease.take()
         try:
             self._begin()

@@ -71,7 +71,6 @@ def _resolution(found: Check, trigger: Mapping[str, Any]) -> str:
 
 
 def entry_of(found: Check, trip_id: str | None) -> Mapping[str, Any] | None:
-    """The entry of a trip in the history."""
     for entry in reversed(history_of(found.snapshot.sections.get("circuit_breaker"))):
         if isinstance(entry, Mapping) and entry.get("trip_id") == trip_id:
             return entry

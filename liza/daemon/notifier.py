@@ -31,8 +31,6 @@ _AT_ONCE = 10  # alarms of one look that a message lists; a board that is in tro
 
 
 class EventKind(StrEnum):
-    """What can happen."""
-
     STARTED = "started"
     WAITING = "waiting"
     CHECKED = "checked"
@@ -220,7 +218,6 @@ class Notifier:
         self.health.failed(what, error, now)
 
     def works(self, what: str) -> None:
-        """It can be."""
         self.health.works(what)
 
     def report_errors(self, now: datetime) -> None:

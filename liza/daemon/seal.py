@@ -22,8 +22,6 @@ BROKEN = "watch.json is not as liza left it: its list of earlier messages is not
 
 
 class Seal:
-    """The digests for one blackboard."""
-
     def __init__(self, paths: Paths) -> None:
         self._folder = paths.folder
         self._file = own_file(paths, "told", ".json")

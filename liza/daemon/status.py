@@ -16,8 +16,6 @@ STUCK = 10.0  # seconds without a heartbeat after which a daemon is not doing it
 
 
 class DaemonState(StrEnum):
-    """The daemon in a word."""
-
     RUNNING = "running"
     WAITING = "waiting"  # for a blackboard that is not there
     DEGRADED = "degraded"
@@ -27,8 +25,6 @@ class DaemonState(StrEnum):
 
 
 class DaemonStatus(NamedTuple):
-    """The daemon of a blackboard, or that there is none."""
-
     state: DaemonState
     facts: dict[str, Any]  # what it wrote about itself, or the last one did
     pid: int | None = None

@@ -17,8 +17,6 @@ _HINT = "add a target to .liza/rules.yaml, for example:  notify: {desktop: true}
 
 
 class Sent(NamedTuple):
-    """What came of it."""
-
     outcome: dict[str, str | None]  # by the name of the target: why the message did not arrive
     faults: list[Fault]  # in what rules.yaml and the blackboard have about targets
 

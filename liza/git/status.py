@@ -11,8 +11,6 @@ _FIELDS = {b"1": 8, b"2": 9, b"u": 10}  # of a status line, before its path
 
 
 class Differing(NamedTuple):
-    """A path that differs."""
-
     name: str
     is_repository: bool  # a repository inside the work tree
     is_tracked: bool

@@ -132,7 +132,6 @@ def _above(path: str) -> list[str]:
 
 
 def is_in(path: str, places: Container[str]) -> bool:
-    """Whether a path is one of these places or below one."""
     return path in places or any(above in places for above in _above(path))
 
 

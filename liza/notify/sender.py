@@ -26,7 +26,6 @@ class Sender:
 
     @property
     def targets(self) -> list[Target]:
-        """The current targets."""
         return [target for target, line in self._lines.items() if not line.ending]
 
     def set_targets(self, targets: Sequence[Target]) -> None:

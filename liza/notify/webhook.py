@@ -106,7 +106,6 @@ def read_one(given: Any, path: Path) -> Iterator[Webhook | Fault]:
 
 
 def is_webhook_url(url: Any) -> bool:
-    """Whether something can be the address of a webhook."""
     if not isinstance(url, str) or not url.isascii() or not url.isprintable() or " " in url:
         return False
     try:

@@ -93,7 +93,6 @@ def read_cases(file: str) -> CaseFile:
 
 
 def run_case(case: Case, rules: RuleSet) -> Outcome:
-    """Play a case and compare."""
     if case.alarms is not None:
         rules = rules._replace(rules=rules.all)
     played = play(rules, case.board, case.events)

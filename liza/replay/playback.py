@@ -26,8 +26,6 @@ RECORD, RESOLVE, SET, CHECK = "record", "resolve", "set", "check"
 
 
 class Event(NamedTuple):
-    """A change of a blackboard."""
-
     at: datetime
     kind: str  # RECORD, RESOLVE, SET or CHECK
     stream: str = "anomalies"  # of a record
@@ -45,8 +43,6 @@ class Joined(NamedTuple):
 
 
 class Trip(NamedTuple):
-    """A trip as it would have been."""
-
     at: datetime
     match: Match
     trip_id: str
@@ -60,8 +56,6 @@ class Trip(NamedTuple):
 
 
 class Played(NamedTuple):
-    """The result of a playback."""
-
     trips: tuple[Trip, ...]
     observed: tuple[Joined, ...]  # the first match of each rule that only observes
     silenced: tuple[Silenced, ...]

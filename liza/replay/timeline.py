@@ -52,8 +52,6 @@ def draw_timeline(plays: Sequence[tuple[str, Played]], events: Sequence[Event], 
 
 
 class _Mark(NamedTuple):
-    """A match of a rule."""
-
     at: datetime
     kind: str
     match: Match
@@ -154,7 +152,6 @@ class _Picture:
         return set[int]().union(*(each.get(name, ()) for each in self.evidence))
 
     def _drawn(self) -> set[str]:
-        """The entries of the legend."""
         found = {mark.kind for marks in self.marks for mark in marks}
         resolved = self.lanes and any(event.kind == RESOLVE for event in self.events)
         evidence = {name: self._anywhere(name) for name in self.lanes}

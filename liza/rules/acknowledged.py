@@ -175,7 +175,6 @@ def _moment(entry: Mapping[str, Any]) -> datetime | None:
 
 
 def _add(found: Acknowledged, entry: Mapping[str, Any]) -> None:
-    """What one entry deals with."""
     if isinstance(entry.get("evidence"), Mapping):
         recovered = entry.get("recovered")
         for rule, kept in entry["evidence"].items():

@@ -63,8 +63,6 @@ class Outcome(NamedTuple):
 
 
 class Condition:
-    """A condition with its params filled in."""
-
     def __init__(self, tree: Node, params: Mapping[str, float]) -> None:
         self.tree = tree
         self.params = params

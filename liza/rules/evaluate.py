@@ -34,8 +34,6 @@ _SILENCES = 10_000  # comparisons of a match with a silence; beyond that nothing
 
 
 class Compiled(NamedTuple):
-    """A rule with its compiled condition."""
-
     rule: Rule
     condition: Condition
 

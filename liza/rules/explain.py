@@ -23,8 +23,6 @@ _FEW = 3  # words that differ which are named
 
 
 class Group(NamedTuple):
-    """What a rule makes of one group."""
-
     outcome: Outcome
     texts: tuple[tuple[str, int], ...]  # what its records say, each with how often, the commonest first
 

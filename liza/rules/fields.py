@@ -61,7 +61,6 @@ class Context:
         return self._selected[id(aggregate)][1]
 
     def is_selected(self, record: Record, aggregate: Aggregate) -> bool:
-        """Whether an aggregate selects a record."""
         return aggregate.stream == record.stream and all(passes(record, each, self) for each in _filters(aggregate))
 
     def extend(self, stream: str, records: Sequence[Record], now: datetime) -> None:

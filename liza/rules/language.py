@@ -61,7 +61,6 @@ _CONSTANTS = {"true": True, "false": False, "null": None}
 
 
 def parse(text: str) -> Node:
-    """The tree of a condition."""
     return _Parser(text).condition()
 
 

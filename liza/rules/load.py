@@ -33,8 +33,6 @@ _MOST_PROBLEMS = 100  # of one file: to locate each takes time, and agents can w
 
 
 class BadRules(ValueError):
-    """All that is wrong with the files of rules."""
-
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__(f"{len(problems)} errors")
         self.problems = tuple(problems)

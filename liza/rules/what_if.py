@@ -10,8 +10,6 @@ from liza.text import suggestion, value_text
 
 
 class InvalidSetting(ValueError):
-    """A setting that no rule has."""
-
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
         self.message = message

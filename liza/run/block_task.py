@@ -33,7 +33,6 @@ def block(board: Board, task: str, reason: str, now: datetime) -> str | None:
 
 
 def title_of(tasks: Any, task: str) -> str | None:
-    """The title of the task."""
     found = _find(tasks, task)
     titles = [found[1].get(name) for name in ("title", "description", "name")] if found is not None else []
     return next((title for title in titles if isinstance(title, str) and title.strip()), None)

@@ -36,7 +36,6 @@ class Tried(NamedTuple):
 def context(
     number: int, task: str | None, model: str | None, state: LoopResult, tried: Sequence[Tried], escalated: str | None
 ) -> str:
-    """The page for the iteration of this number."""
     return "\n".join(_lines(number, task, model, state, tried, escalated)) + "\n"
 
 
@@ -97,7 +96,6 @@ def _with(model: str | None) -> str:
 
 
 def described(each: Tried) -> str:
-    """An iteration in one line."""
     files = each.files_changed
     parts = [each.outcome]
     parts += [f"{files or 'no'} file{'' if files == 1 else 's'} changed"] if files is not None else []

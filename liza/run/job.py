@@ -158,7 +158,6 @@ def begin(paths: Paths, now: datetime) -> Session:
 
 
 def resumed(paths: Paths, name: str) -> Session:
-    """A session that was started before."""
     folder = os.path.join(os.path.abspath(paths.runs), name)
     if _NAME.fullmatch(name) is None or not os.path.isfile(os.path.join(folder, "session.json")):
         names = _sessions(paths)
@@ -175,7 +174,6 @@ def _sessions(paths: Paths) -> list[str]:
 
 
 def json_of(value: Any) -> bytes:
-    """Values as indented JSON."""
     return (json.dumps(value, indent=2, default=_plain) + "\n").encode()
 
 

@@ -9,8 +9,6 @@ HEAD, TAIL = 1 << 18, 1 << 21  # bytes that are kept in memory: of the beginning
 
 
 class KeptOutput:
-    """Takes the output piece by piece."""
-
     def __init__(self, path: str) -> None:
         self.size = 0
         self.fault: str | None = None  # why the file is not complete

@@ -49,8 +49,6 @@ def run_loop(run: RunState, view: View) -> End:
 
 
 class _Loop:
-    """The steps of a run."""
-
     def __init__(self, run: RunState, view: View) -> None:
         self.run, self.view = run, view
         self.when_open = OpenLoop(run, view)

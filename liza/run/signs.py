@@ -60,7 +60,6 @@ def progress_of_file(text: str) -> float | None:
 
 
 def claims_done(lines: Iterable[str]) -> bool:
-    """Whether the agent claims that its work is done."""
     claimed = False
     for line in lines:
         if len(line) > _LONGEST:
@@ -92,7 +91,6 @@ def is_test_only(paths: Iterable[str] | None, commands: Sequence[str]) -> bool |
 
 
 def is_test_file(path: str) -> bool:
-    """Whether a file is a test by its folder or name."""
     *folders, name = path.split("/")
     return not _TEST_FOLDERS.isdisjoint(folders) or _TEST_NAME.fullmatch(name) is not None
 

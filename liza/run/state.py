@@ -52,8 +52,6 @@ class Totals(NamedTuple):
 
 
 class RunState:
-    """A run in progress."""
-
     def __init__(
         self, board: Board, rules: RuleSet, settings: Settings, job: Job, session: Session, interrupts: Interrupts,
         by: str,
@@ -95,7 +93,6 @@ class RunState:
     # --- the loop on the blackboard ---------------------------------------------------------------------------------
 
     def look(self) -> LoopResult:
-        """The loop as it is now."""
         return read_loop(self.board, self.job.loop, self.rules, self.settings, datetime.now(UTC))
 
     def is_open(self, loop: LoopResult) -> bool:

@@ -27,8 +27,6 @@ _OPTIONS = {
 
 
 class Ran(NamedTuple):
-    """The result of a run."""
-
     code: int
     tail: str  # of the output
     reports: tuple[str, ...]  # written by this run

@@ -26,7 +26,6 @@ class Type(NamedTuple):
 
     @property
     def declared(self) -> tuple[str, ...]:
-        """The name of each."""
         return tuple(name for each in (*self.needed, *self.optional) for name in each.split("|"))
 
 

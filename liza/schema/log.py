@@ -20,5 +20,4 @@ def check(entries: Sequence[Any]) -> Faults:
 
 
 def check_entry(entry: Any, path: Path) -> Faults:
-    """One entry of the log."""
     return walk(entry, path, ENTRY)

@@ -20,8 +20,6 @@ Check = Callable[[Mapping[str, Any], Path], Faults]
 
 
 class Table(NamedTuple):
-    """What a mapping may hold."""
-
     fields: "Mapping[str, Shape]" = MappingProxyType({})
     required: tuple[str, ...] = ()
     closed: bool = False  # unknown fields are errors
@@ -38,8 +36,6 @@ class Each(NamedTuple):
 
 
 class Named(NamedTuple):
-    """A mapping of names to records."""
-
     table: Table = Table()
 
 
@@ -53,7 +49,6 @@ Shape: TypeAlias = Kind | Table | Each | Named | Records
 
 
 def walk(value: Any, path: Path, shape: Shape) -> Faults:
-    """Everything in which a value differs from its shape."""
     if isinstance(shape, Table):
         yield from _mapping(value, path, shape)
     elif isinstance(shape, Each) or (isinstance(shape, Records) and not isinstance(value, MAPPINGS)):

@@ -220,7 +220,6 @@ def _check_gates(board: Board, named: Mapping[str, str], now: datetime) -> Gate:
 
 
 def knows_kind(kind: str) -> bool:
-    """Whether a record of that kind can be entered."""
     return any(kind in row.kinds for row in ROWS)
 
 

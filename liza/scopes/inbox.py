@@ -68,8 +68,6 @@ def record_anomaly(board: Board, record: Mapping[str, Any]) -> Added:
 
 
 class Entered(NamedTuple):
-    """What came of the inbox."""
-
     records: int = 0  # that are on the blackboard now
     problems: "tuple[Problem, ...]" = ()  # the others, and why they still wait
     is_cut: bool = False  # time was up: there may be more
@@ -158,7 +156,6 @@ def read_waiting(board: Board) -> Entered:
 
 
 def waiting_text(records: int) -> str:
-    """How many records wait, in words."""
     text = "1 record waits" if records == 1 else f"{records} records wait"
     return f"{text} in .liza/inbox/ to be entered: liza analyze"
 

@@ -124,7 +124,6 @@ def mappings_in(value: Any) -> list[Mapping[str, Any]]:
 
 
 def mappings_of(record: Mapping[str, Any], field: str) -> list[Mapping[str, Any]]:
-    """The entries of a list field that are mappings."""
     return mappings_in(record.get(field))
 
 

@@ -109,7 +109,6 @@ def on_halt(own: str) -> str:
 
 
 def starts_daemon(own: str) -> bool:
-    """Whether the start of a session starts the daemon."""
     return (os.environ.get("LIZA_START_DAEMON") or _word_of(own, "start_daemon")) not in ("false", "no", "0")
 
 

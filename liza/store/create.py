@@ -26,8 +26,6 @@ _GITIGNORE = "# Written by liza: git tracks the blackboard, not what is local to
 
 
 class Created(NamedTuple):
-    """The files that were created."""
-
     files: tuple[str, ...]
     above: str | None  # a blackboard in a parent folder, which this one hides
 

@@ -132,7 +132,6 @@ def open_fd(path: str, flags: int = os.O_RDONLY, *, single_link: bool = True, mo
 
 
 def read(path: str, most: int = -1) -> bytes:
-    """The bytes of a file, or the first of them."""
     with open(path, "rb", opener=open_fd) as file:
         return file.read(most)
 
@@ -229,7 +228,6 @@ def _flags(listed: bool) -> int:
 
 
 def _split(folder: str, anchor: str | None) -> tuple[str, list[str]]:
-    """From where on no link is followed, and the folders from there."""
     if anchor is not None:
         rest = os.path.relpath(folder, anchor)
         return anchor, [] if rest == "." else rest.split("/")

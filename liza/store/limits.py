@@ -52,7 +52,6 @@ def check_size(size: int, file: str) -> None:
 
 
 def is_too_large(size: int, file: str) -> bool:
-    """Whether a file is too large to be read."""
     try:
         check_size(size, file)
     except Unreadable:

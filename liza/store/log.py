@@ -56,7 +56,6 @@ def append_locked(paths: Paths, entry: Mapping[str, Any], stuck: list[str] | Non
 
 
 def has_line(file: str, texts: Sequence[str]) -> bool:
-    """Whether a line of the log has all of these texts."""
     try:
         with open(file, "rb", opener=files.open_fd) as log:
             limits.check_size(os.fstat(log.fileno()).st_size, file)

@@ -16,8 +16,6 @@ _FIELDS = ("session", "action", "trip", "pattern", "reason")
 
 
 class SessionHalt(NamedTuple):
-    """What a halt file says."""
-
     session: str
     action: str  # stop or warn; a file that does not say is a stop
     reason: str

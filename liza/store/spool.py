@@ -20,8 +20,6 @@ _NAME = re.compile(r"([a-z]{1,20})-([a-z]{1,20})-[A-Za-z0-9]{6,40}")
 
 
 class Spooled(NamedTuple):
-    """One event that waits."""
-
     name: str
     client: str
     kind: str
@@ -69,7 +67,6 @@ def read_event(paths: Paths, event: Spooled) -> bytes:
 
 
 def read_ends(paths: Paths, event: Spooled, first: int, last: int) -> tuple[bytes, bytes]:
-    """The first and the last bytes of an event that is too large."""
     with _opened(paths) as folder, open(folder.open(event.name), "rb") as file:
         head = file.read(first)
         file.seek(max(event.size - last, 0))

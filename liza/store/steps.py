@@ -104,7 +104,6 @@ class Kept(NamedTuple):
 
     @property
     def is_older(self) -> bool:
-        """Whether it was put aside."""
         return self.name.endswith(OLDER)
 
 

@@ -15,8 +15,6 @@ NONE = -1  # the rank of a line that looks like an error and is not one
 
 
 class Pattern(NamedTuple):
-    """One kind of line."""
-
     rank: int
     name: str
     hints: str

@@ -78,7 +78,6 @@ def _readers(asked: int) -> tuple[Callable[[Lines, int], Read], ...]:
 
 
 def found_in(text: str) -> list[Found]:
-    """All errors in a text, in its order."""
     lines, timed = _lines(text)
     found: list[Found] = []
     done = latest = -1

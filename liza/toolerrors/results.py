@@ -7,8 +7,6 @@ PASSED, FAILED, INFRA, SKIPPED = "passed", "failed", "infra", "skipped"
 
 
 class Outcome(NamedTuple):
-    """The outcome of a requested test."""
-
     result: str  # failed, passed, infra or skipped
     text: str = ""  # what the runner printed about it
 

@@ -137,8 +137,6 @@ def reset_command(
 
 
 class _Undone(NamedTuple):
-    """What became of the rollback."""
-
     plan: Plan | None
     why_not: str | None
     rolled_back: dict[str, Any] | None

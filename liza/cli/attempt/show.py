@@ -54,7 +54,6 @@ def facts(done: SliceResult) -> dict[str, Any]:
 
 
 def said(done: SliceResult, attempt: Attempt) -> str:
-    """What one attempt came to, in a line."""
     about = f"test {show.short(attempt.test, 200)}" if attempt.test is not None else "the tests"
     if done.refused:
         return f"{about}: refused and not counted, because the slice is stopped"

@@ -35,7 +35,6 @@ _ROUNDS = 12  # of a claim that are shown
 
 
 def table(found: Sequence[ClaimResult]) -> None:
-    """One line a claim."""
     if not found:
         click.echo("there are no claims yet: liza claim add ID --text TEXT")
     widths = [max((width_of(cells[i]) for cells in map(_cells, found)), default=0) for i in range(3)]
@@ -66,7 +65,6 @@ def _about(done: ClaimResult) -> str:
 
 
 def page(done: ClaimResult) -> Iterator[str]:
-    """Everything about one claim."""
     claim = done.claim
     colour = _COLOURS.get(ledger.tag_of(claim))
     tags = "".join(f" [{tag}]" for tag in ledger.tags(claim)) or f" [{OPEN}]"

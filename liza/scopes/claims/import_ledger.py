@@ -48,7 +48,6 @@ class Ledger(NamedTuple):
 
 
 def read_ledger(text: str, file: str) -> Ledger:
-    """The claims of a ledger."""
     reader = _Reader(file)
     for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
         reader.line(number, line)

@@ -106,7 +106,6 @@ def _others(claim: Mapping[str, Any]) -> Iterator[str]:
 
 
 def past_dispute_text(entry: Mapping[str, Any]) -> str:
-    """A dispute that is over, in a line."""
     how = str(entry.get("resolution") or "?").replace("_", " ")
     since = f"{entry.get('timestamp')} to {entry.get('resolved_at')}"
     return f"{since}, {how} by {entry.get('resolved_by') or '?'}: {cut_line(str(entry.get('rationale')), 400)}"

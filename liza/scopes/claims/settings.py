@@ -11,8 +11,6 @@ RULE = "gossip_loop"
 
 
 class Settings(NamedTuple):
-    """What is in force."""
-
     rounds: float  # of one objection without a state change, after which a claim is frozen
     matching: str = MATCHING[0]  # how objections without an id are compared: similar, same or exact
     by_response: bool = True  # whether the same answer from round to round shows the same objection

@@ -73,8 +73,6 @@ def _parts(name: str) -> list[Any]:
 
 
 class Moved(NamedTuple):
-    """What the section is to be, and what happened."""
-
     section: Any
     events: tuple[Event, ...] = ()
 

@@ -127,7 +127,6 @@ def latest_cycle(section: Sequence[Mapping[str, Any]]) -> int | None:
 
 
 def last_cycle(claim: Mapping[str, Any]) -> Any:
-    """The cycle of the last round that names one."""
     return next((entry["cycle"] for entry in reversed(rounds_of(claim)) if entry.get("cycle") is not None), None)
 
 
@@ -157,7 +156,6 @@ def edit_claim(
 def end_claim(
     name: str, claim: Mapping[str, Any], status: str, why: str | None, by: str, cycle: int | None, now: datetime
 ) -> Outcome:
-    """Promoted, or killed."""
     event = {ACCEPTED: "promoted", KILLED: "killed"}.get(status, "promoted")
     entry = {
         "event": event,

@@ -22,8 +22,6 @@ class Dispute(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """The facts of one cycle."""
-
     cycle: Any
     disputes: tuple[Dispute, ...]
     resolved: tuple[tuple[str, Mapping[str, Any]], ...]

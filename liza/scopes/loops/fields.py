@@ -89,7 +89,6 @@ def is_verified(entry: Mapping[str, Any]) -> bool | None:
 
 
 def claims_done(entry: Mapping[str, Any]) -> bool:
-    """Whether the iteration claims that the work is done."""
     return entry.get("claims_done") is True or (number_or_none(entry.get("progress")) or 0.0) >= COMPLETE
 
 

@@ -85,7 +85,6 @@ def add_iteration(
     name: str, loop: Mapping[str, Any], entry: Mapping[str, Any], error: Mapping[str, Any] | None,
     evaluator: Evaluator[Settings],
 ) -> Outcome:  # fmt: skip
-    """Add one iteration, and evaluate the loop."""
     before = _ready_for_iteration(name, loop, evaluator)
     count = iteration_count(before.record) + 1
     grown = {
@@ -195,7 +194,6 @@ def _complete(name: str, loop: Mapping[str, Any], last: Mapping[str, Any], now: 
 def open_loop(
     name: str, loop: Mapping[str, Any], reason: str, rules: Sequence[str], evaluator: Evaluator[Settings]
 ) -> Outcome:
-    """Trip a loop by these rules."""
     count, now = iteration_count(loop), format_time(evaluator.now)
     trip = {"opened": now, "reason": reason, "rules": list(rules), "loop_count": count}
     times = loop.get("trigger_count")

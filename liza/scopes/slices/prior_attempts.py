@@ -82,7 +82,6 @@ def _tests(paths: Paths, name: str, run: Mapping[str, Any]) -> Iterator[dict[str
 
 
 def _one(value: Any) -> str:
-    """A text on one line."""
     return _escaped(one_line(value, LONG))
 
 

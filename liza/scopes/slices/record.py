@@ -168,7 +168,6 @@ def record_violations(board: Board, name: str, files: Sequence[str], now: dateti
 
 
 def find_slice(board: Board, name: str) -> Mapping[str, Any]:
-    """The slice with that name, as written."""
     return _require_slice(board.read(), name, ignored=RESET_FIXES)
 
 

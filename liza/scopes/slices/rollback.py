@@ -36,8 +36,6 @@ COMMITS = 50  # that a plan lists
 
 
 class Plan(NamedTuple):
-    """What a rollback would do."""
-
     tree: WorkTree
     target: Target
     saved: str  # the reference that keeps the present content

@@ -30,14 +30,11 @@ class Base(NamedTuple):
 
 
 class RecordedBase(NamedTuple):
-    """A base as the record of a slice or a test has it."""
-
     tag: str  # the commit; "" before the first one, or where it is unknown
     about: Mapping[str, Any]  # the `checkpoint` beside it: branch, dirty, ref, work_tree
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The fields of a test that has this base."""
         return {"checkpoint_tag": self.tag, **({"checkpoint": dict(self.about)} if self.about else {})}
 
 
@@ -49,7 +46,6 @@ class WentBack(NamedTuple):
 
 
 def recorded_base(record: Mapping[str, Any]) -> RecordedBase:
-    """The base in the record of a slice or of a test."""
     about, tag = record.get("checkpoint"), record.get("checkpoint_tag")
     return RecordedBase(
         tag if isinstance(tag, str) and tag.strip() else "", about if isinstance(about, MAPPINGS) else {}

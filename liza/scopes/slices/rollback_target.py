@@ -18,8 +18,6 @@ from liza.scopes.slices.rollback_bases import RecordedBase
 
 
 class Target(NamedTuple):
-    """What a rollback restores."""
-
     commit: str | None  # where the branch is afterwards; None before the first commit
     content: str  # the commit that has the files
     staged: str | None  # the commit that has what was staged; None if nothing was

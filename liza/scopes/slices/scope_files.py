@@ -24,8 +24,6 @@ MOST = 8 << 20  # bytes of a file that are read
 
 
 class Roots(NamedTuple):
-    """Where paths are meant from."""
-
     root: str  # the folder that has the `.liza/`
     top: str  # of the work tree
 
@@ -200,7 +198,6 @@ def _find(ground: Roots, name: str, given: str | None) -> str | None:
 
 
 def _planned(file: str, name: str, notes: list[str]) -> Mapping[str, Any]:
-    """The entry of a slice, whether the slices are a list or a mapping."""
     try:
         data = json.loads(_read(file))
     except (ValueError, RecursionError) as error:

@@ -192,7 +192,6 @@ def _is_called(test: Mapping[str, Any], name: str) -> bool:
 
 
 def _with_counters(name: str, slice_: Slice) -> Slice:
-    """The slice with the counters that people read."""
     counts = derived.count_attempts(name, slice_)
     tests = [
         {**each, "attempt_count": counts.streaks.get(text_of(each["test_name"]), 0)}
@@ -328,7 +327,6 @@ def _move_base(
 
 
 def is_untouched(record: Mapping[str, Any]) -> bool:
-    """Whether there is nothing to reset."""
     has_work = open_trip(record) or list_of(record, "attempts") or status_of(record) != ACTIVE
     counts = derived.count_attempts("", record)
     return not has_work and not counts.failed and not counts.infra

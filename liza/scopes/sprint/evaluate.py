@@ -25,8 +25,6 @@ _LISTS = frozenset({"anomalies", "tasks", "discovered"})
 
 
 class Check(NamedTuple):
-    """The result of one check."""
-
     verdict: Verdict  # all matches, and how close every other rule is
     snapshot: Snapshot  # the blackboard that was evaluated
     trigger: Mapping[str, Any] | None  # the open trip, if there is one now

@@ -49,7 +49,6 @@ def _is(one: Any, other: Any) -> bool:
 
 
 def whole(board: Board, entry: Any) -> Any:
-    """One entry of the history with all its evidence."""
     texts = entry.get("evidence") if isinstance(entry, Mapping) else None
     if not isinstance(texts, Mapping) or not any(isinstance(each, Mapping) for each in texts.values()):
         return entry

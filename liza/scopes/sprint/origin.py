@@ -38,7 +38,6 @@ def with_origins(board: Board, section: Any) -> Any:
 
 
 def origin_of(board: Board, section: Any, entry: Mapping[str, Any]) -> Origin:
-    """Where one entry of a section comes from."""
     trip = _trip_of(entry)
     known = _Known(_archived(board), entries_by_word(board.paths.log, [trip]) if trip else {})
     exact = {_trip_of(each) for each in sections.history_of(section) if _has_evidence(each)}

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 
 class Added(NamedTuple):
-    """What was added, where, and what is odd about it."""
-
     record: Mapping[str, Any]
     file: str
     line: int | None  # on which it begins; of the log only the end is read
@@ -39,7 +37,6 @@ class Invalid(Refused):
 
 
 def add_anomaly(board: Board, record: Mapping[str, Any]) -> Added:
-    """Append one anomaly."""
     warnings = check_anomaly(record)
 
     def append(document: Document) -> tuple[bytes, int]:
@@ -62,7 +59,6 @@ def check_anomaly(record: Mapping[str, Any]) -> tuple[Fault, ...]:
 
 
 def add_entry(board: Board, entry: Mapping[str, Any]) -> Added:
-    """Append one entry to the log."""
     from liza.store.log import append_entry
 
     warnings = _checked("log entry", log_schema.check_entry(entry, ()))

@@ -23,8 +23,6 @@ from liza.text import person_name
 
 
 class Resolution(NamedTuple):
-    """What came of a resolution."""
-
     trigger: Mapping[str, Any] | None  # what was resolved; None if nothing was open
     left: checkpoint.Checkpoint | None  # a CHECKPOINT that is still there
     finished: bool = False  # steps left over from an earlier resolution, or from one by hand, are done now

@@ -41,7 +41,6 @@ def unused_id(section: Any, ids: Iterable[str]) -> str:
 
 
 def is_resolved(section: Any, trip_id: str | None) -> bool:
-    """Whether this trip is resolved."""
     return trip_id is not None and any(
         isinstance(entry, Mapping) and entry.get("trip_id") == trip_id and entry.get("resolved_at") is not None
         for entry in history_of(section)
@@ -197,7 +196,6 @@ def whose(entry: Mapping[str, Any]) -> str:
 
 
 def decision_on(section: Any, trip: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The resolved entry of a trip."""
     history = history_of(section)
     at = _last(history, lambda entry: entry.get("resolved_at") is not None and same_trip(entry, trip))
     return history[at] if at is not None else None

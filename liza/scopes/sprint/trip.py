@@ -108,7 +108,6 @@ def new_records(matches: Sequence[Match]) -> dict[str, list[Record]]:
 
 
 def numbers_of(matches: Sequence[Match]) -> dict[str, list[Number]]:
-    """The numbers behind each rule."""
     found: dict[str, list[Number]] = {}
     for match in matches:
         found.setdefault(match.rule.name, []).extend(match.numbers)

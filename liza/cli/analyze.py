@@ -82,7 +82,7 @@ def _json(found: Check) -> None:
         notes=list(found.notes),
         warnings=list(verdict.warnings),
         claims=[envelope.claim(each) for each in verdict.claims],
-        scoped=[event._asdict() for event in found.scoped],
+        scoped=[dict(zip(("scope", "name", "kind", "text", "task"), event, strict=False)) for event in found.scoped],
     )
 
 

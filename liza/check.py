@@ -9,6 +9,7 @@ the inbox, and the claims, slices and loops, whose trips no halt of everyone wai
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -16,8 +17,7 @@ from liza.errors import LizaError, Unreadable
 from liza.rules.evaluate import RuleSet
 from liza.rules.memo import new_memo
 from liza.schema.snapshot import take_snapshot
-from liza.scopes import inbox
-from liza.scopes.engine import due, reconcile
+from liza.scopes import engine, inbox
 from liza.scopes.inbox import Entered
 from liza.scopes.rules_file import overrun
 from liza.scopes.sprint import degraded
@@ -148,7 +148,7 @@ def analyze(
     try:
         found = check(board, rules, now, dry_run=dry_run, enter=broken is None)
         if dry_run:
-            found = found._replace(scoped=due(found.snapshot.sections, rules, os.environ, now))
+            found = found._replace(scoped=engine.due(found.snapshot.sections, rules, os.environ, now))
     except Unreadable as error:
         if not dry_run:
             degraded.see_to(board, error, now)
@@ -172,16 +172,24 @@ def _follow_up(
     board: Board, rules: RuleSet, found: Check, document: Document, entered: Entered, now: datetime
 ) -> Check:
     """What no halt waits for: alarms, what is wrong with the records, the inbox, and the narrower scopes."""
-    alerts.append_alerts(board.paths, [("alarm", text) for text in found.restored], now)
-    found = _with_problems(found, document, now)
+    restored = _restore(board, document)
+    alerts.append_alerts(board.paths, [("alarm", text) for text in (*found.restored, *restored)], now)
+    found = _with_problems(found._replace(notes=(*found.notes, *restored)), document, now)
     found = found._replace(notes=(*found.notes, *_enter_waiting(board, entered, is_halted=found.is_open)))
     found = found._replace(notes=(*found.notes, *keep_decisions(board, found, now)))
     try:
-        return found._replace(scoped=reconcile(board, document, rules, os.environ, now))
+        return found._replace(scoped=engine.reconcile(board, document, rules, os.environ, now))
     except LizaError as error:
         if found.trigger is None:
             raise
         return found._replace(notes=(*found.notes, error.message))  # that everyone is halted matters more
+
+
+def _restore(board: Board, document: Document) -> list[str]:
+    """What was missing of the halts of narrower scopes; a failure is tried again by the next check."""
+    with suppress(OSError, LizaError):
+        return list(engine.restore(board.paths, document.data))
+    return []
 
 
 def _with_problems(found: Check, document: Document, now: datetime) -> Check:

@@ -21,15 +21,12 @@ from liza.daemon.schedule import LastCheck, Schedule
 from liza.errors import LizaError, LockTimeout
 from liza.rules.evaluate import RuleSet
 from liza.rules.silences import read_silences
-from liza.schema.rules import KEEP_STEPS
 from liza.schema.snapshot import take_snapshot
-from liza.scopes import inbox
+from liza.scopes import engine, inbox
 from liza.scopes.rules_file import overrun, rules_in_force
-from liza.scopes.sessions.monitor import monitor_of, sync_halts
 from liza.scopes.sprint import degraded
 from liza.scopes.sprint.evaluate import Check
 from liza.scopes.sprint.trip import Halted, Outdated
-from liza.store import steps
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.paths import Paths
@@ -62,9 +59,7 @@ class Checker:
         self._decisions = Decisions(self.board, notifier, observe=observe)
         self._last_check = LastCheck(REFRESH)
         self._pipeline: Pipeline | None = None
-        self._sessions = monitor_of(paths)
-        self._pruned: datetime | None = None
-        self._stepped: set[str] = set()  # sessions with steps that were not evaluated yet
+        self._sources = engine.sources(paths)
         self._open: scopes.Open = {}  # trips of narrower scopes
         self._unvalidated = False  # whether the records are valid: looked at when there is time
 
@@ -75,7 +70,7 @@ class Checker:
     def update(self, now: datetime) -> None:
         """Check if anything has changed or is due."""
         self._check_if_due(now)
-        if self._update_sessions(now):
+        if self._update_sources(now):
             self._check_if_due(now)
         self._decisions.log(now)
 
@@ -204,7 +199,7 @@ class Checker:
         self._conditions.look_again()
         self._decisions.report(before, self.found, now)
         self._update_scopes(pipeline.rules, document, now)
-        self._restore_session_halts(document)
+        self._restore_halts(document)
         self._enter_waiting(now)
         self._schedule_aging(document, pipeline.rules, now)
 
@@ -249,53 +244,39 @@ class Checker:
             self._notifier.report(*each)
         self._open = now_open
 
-    def _update_sessions(self, now: datetime) -> bool:
-        """Enter what clients' hooks reported, and stop or warn the sessions that are stuck.
+    def _update_sources(self, now: datetime) -> bool:
+        """Take in what came by no command, and stop whom it concerns.
 
-        True if everyone's breaker is to be evaluated now, because a rule of it reads the steps.
+        True if everyone's breaker is to be evaluated now, because a rule of it may read these records.
         """
         if self._observe or self.document is None or self._pipeline is None:
             return False
-        rules = self._pipeline.rules
-        try:
-            self._prune_steps(rules, now)
-            taken = self._sessions.take()
-            self._stepped |= taken.sessions
-            look = self._sessions.act(self.board, self.document, rules, self._stepped, now, waits=False)
-        except LizaError as error:
-            self._notifier.failed("sessions", error, now)
-            self._retry(error, now)
-            return False
-        self._stepped = set()
-        self._notifier.works("sessions")
-        self._notifier.set_active("spool", causes.of_inbox(taken.problems))
-        for text in (*taken.notes, *(event.text for event in look.events if event.kind == "warned")):
-            self._notifier.report(EventKind.CHECKED, text)
-        if look.late or taken.waiting:
-            self.schedule.look_in(self._interval if look.late else 0.0, now)
-        if taken.sessions and "steps" not in rules.streams:
-            self.reload = True  # the first step of this blackboard brings the rules about everyone's steps into force
-        is_shared = bool(taken.sessions)
-        if is_shared:
+        is_new, rules = False, self._pipeline.rules
+        for row, source in self._sources:
+            try:
+                seen = source.look(self.board, self.document, rules, now)
+            except LizaError as error:
+                self._notifier.failed(row.section, error, now)
+                self._retry(error, now)
+                continue
+            self._notifier.works(row.section)
+            self._notifier.set_active(row.section, causes.of_inbox(seen.problems))
+            for text in seen.notes:
+                self._notifier.report(EventKind.CHECKED, text)
+            if seen.is_late or seen.is_cut:
+                self.schedule.look_in(self._interval if seen.is_late else 0.0, now)
+            if seen.is_new and row.stream not in rules.streams:
+                self.reload = True  # the first of these records brings the rules about them into force
+            is_new |= seen.is_new
+        if is_new:
             self.schedule.look_in(0.0, now)
-        return is_shared
+        return is_new
 
-    def _prune_steps(self, rules: RuleSet, now: datetime) -> None:
-        """Delete steps that are too old, or too many, once an hour."""
-        if self._pruned is not None and 0 <= (now - self._pruned).total_seconds() < 3600:
-            return
-        self._pruned = now
-        kept = {**{name: limit.default for name, limit in KEEP_STEPS.items()}, **rules.blocks.get("keep_steps", {})}
-        with suppress(OSError):
-            steps.prune(self.paths, days=kept["days"], most_bytes=int(kept["megabytes"] * 1e6))
-
-    def _restore_session_halts(self, document: Document) -> None:
-        """STOPPED means halted: a session's halt file that is missing is made again."""
-        if self._observe or not document.data.get("sessions"):
-            return
+    def _restore_halts(self, document: Document) -> None:
+        """Stopped means halted: what is missing of that in a narrower scope is made again."""
         with suppress(OSError, LizaError):  # the next check tries again
-            for name in sync_halts(self.paths, document.data["sessions"]):
-                self._notifier.report(EventKind.ALARM, f"the halt file of session {name} was missing; it was restored")
+            for text in () if self._observe else engine.restore(self.paths, document.data):
+                self._notifier.report(EventKind.ALARM, text)
 
     def _enter_waiting(self, now: datetime) -> None:
         """Records that wait in the inbox are entered after what is known was acted on; the next check sees them."""

@@ -112,7 +112,7 @@ class _Playback:
         before = {name: self._seen(found, index) for name, found in self.records.items()}
         current["anomalies"] = [*(current.get("anomalies") or ()), *before["anomalies"]]
         current["circuit_breaker"] = self.breaker
-        streams = derived(current, self.rules, {})
+        streams = derived(None, current, self.rules, {})
         if self.records["steps"]:
             streams = {**streams, "steps": step_records(before["steps"])}
         return Snapshot(b"", {}, current, (), before["log"], streams)

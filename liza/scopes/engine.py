@@ -4,6 +4,7 @@
 written unless something changes, and then only the records that change.
 """
 
+import os
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import partial
@@ -16,13 +17,14 @@ from liza.scopes.change import apply_reconciled, log_events, reconcile_each
 from liza.scopes.gate import Gate
 from liza.scopes.outcome import Event, Reconciled
 from liza.scopes.records import named_records
-from liza.scopes.scope import Alarm, Environment, Scope, Sections
-from liza.scopes.table import ROWS
+from liza.scopes.scope import Alarm, Environment, Scope, Sections, Source
+from liza.scopes.table import ROWS, Row
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.inbox import EntryBoard
 from liza.store.locate import find
 from liza.store.log import has_line
+from liza.store.paths import Paths
 
 if TYPE_CHECKING:
     from liza.rules.evaluate import RuleSet
@@ -38,13 +40,35 @@ class NotReconciled(Unreadable):
         super().__init__(message, hint=error.hint, file=error.file, line=error.line, column=error.column)
 
 
-def derived(sections: Sections, rules: "RuleSet", environment: Environment) -> dict[str, tuple[Record, ...]]:
-    """The streams that some rule reads, with the fields that are computed and never read from the file."""
-    return {
-        row.stream: _derive(row.load(), sections[row.section], rules, environment)
-        for row in ROWS
-        if row.stream in rules.streams and sections.get(row.section)
-    }
+def derived(
+    paths: Paths | None, sections: Sections, rules: "RuleSet", environment: Environment
+) -> dict[str, tuple[Record, ...]]:
+    """The streams that some rule reads, with the fields that are computed and never read from the file.
+
+    Without `paths`, as for a replay, those of the blackboard alone.
+    """
+    found: dict[str, tuple[Record, ...]] = {}
+    for row in ROWS:
+        section = sections.get(row.section)
+        if row.stream not in rules.streams:
+            continue
+        if row.folder is not None:
+            if paths is not None and os.path.isdir(os.path.join(paths.folder, row.folder)):
+                found[row.stream] = _source(row, paths).records(section)
+        elif section:
+            found[row.stream] = _derive(row.load(), section, rules, environment)
+    return found
+
+
+def sources(paths: Paths) -> list[tuple[Row, Source]]:
+    """The records that come by no command."""
+    return [(row, _source(row, paths)) for row in ROWS if row.folder is not None]
+
+
+def _source(row: Row, paths: Paths) -> Source:
+    source = row.load().source
+    assert source is not None, row.section
+    return source(paths)
 
 
 def _derive(scope: Scope[Any], records: Any, rules: "RuleSet", environment: Environment) -> tuple[Record, ...]:
@@ -113,6 +137,13 @@ def _apply(
     if done.events:
         scope.follow_up(board.paths, done)
     return done.events
+
+
+def restore(paths: Paths, sections: Sections) -> Iterator[str]:
+    """Stopped means halted: make again what was missing of that, and return it in words."""
+    for row in ROWS:
+        if sections.get(row.section):
+            yield from row.load().restore(paths, sections[row.section])
 
 
 # --- reporting ------------------------------------------------------------------------------------------------------

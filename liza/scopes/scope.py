@@ -6,10 +6,10 @@ a scope is the rest, as one value of typed functions. Nothing here reads a file 
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
-from liza.model import Fault, Record
-from liza.scopes.outcome import Outcome, Reconciled
+from liza.model import Fault, Problem, Record
+from liza.scopes.outcome import Event, Outcome, Reconciled
 from liza.scopes.records import Section
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from liza.scopes.evaluator import Evaluator
     from liza.scopes.gate import Gate
     from liza.store.board import Board
+    from liza.store.document import Document
     from liza.store.inbox import EntryBoard
     from liza.store.paths import Paths
 
@@ -43,6 +44,29 @@ class Alarm(NamedTuple):
     text: str
 
 
+class Seen(NamedTuple):
+    """What one look at a source found, and did about it."""
+
+    events: tuple[Event, ...] = ()
+    notes: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()  # what is there and cannot be read
+    is_new: bool = False  # there are records that were not there before
+    is_late: bool = False  # a stop is not on the blackboard yet: its lock was held, or it could not be written
+    is_cut: bool = False  # there is more, left for the next look
+
+
+class Source(Protocol):
+    """Records that come by no command and are in files of their own; the daemon looks at them."""
+
+    def records(self, section: Any, /) -> tuple[Record, ...]:
+        """The stream, without what people have decided on."""
+        ...
+
+    def look(self, board: "Board", document: "Document", rules: "RuleSet", now: datetime, /) -> Seen:
+        """Take in what is new, and stop whom it concerns. Waits for no lock."""
+        ...
+
+
 def _no_alarms(sections: Sections, settings: Any) -> Iterator[Alarm]:
     return iter(())
 
@@ -55,12 +79,16 @@ def _nothing_missing(board: "Board", sections: Sections) -> Mapping[str, str]:
     return {}
 
 
+def _nothing_restored(paths: "Paths", section: Any) -> Iterable[str]:
+    return ()
+
+
 def _no_follow_up(paths: "Paths", done: Reconciled) -> None:
     pass
 
 
 class Scope(NamedTuple, Generic[S]):
-    """One kind of scope, with settings of type S. Every function but the last four is a pure decision."""
+    """One kind of scope, with settings of type S. Every function but the last six is a pure decision."""
 
     section: Section
     settings_of: Callable[["RuleSet", Environment], S]
@@ -81,3 +109,6 @@ class Scope(NamedTuple, Generic[S]):
     missing: Callable[["Board", Sections], Mapping[str, str]] = _nothing_missing
     # What no trip waits for, such as a report.
     follow_up: Callable[["Paths", Reconciled], None] = _no_follow_up
+    # Stopped means halted: what of that was missing, and was made again.
+    restore: Callable[["Paths", Any], Iterable[str]] = _nothing_restored
+    source: Callable[["Paths"], Source] | None = None

@@ -4,18 +4,21 @@ The order is that of every trip: the halt file of the session first, which waits
 `state.yaml`; then the log. What could not be written is written by the next look, because the halt file says what of.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from liza.errors import LizaError, LockTimeout
-from liza.model import MAPPINGS, Match, Problem, Record, format_time
+from liza.model import MAPPINGS, Match, Record, format_time
 from liza.rules.evaluate import RuleSet
+from liza.schema.rules import KEEP_STEPS
 from liza.scopes.change import change_record
 from liza.scopes.evaluator import Evaluator
 from liza.scopes.outcome import Event, Outcome
 from liza.scopes.records import find_record, mappings_of, named_records
+from liza.scopes.scope import Seen
 from liza.scopes.sessions import states
 from liza.scopes.sessions.fields import SESSIONS, STOPPED, open_trip, status_of
 from liza.scopes.sessions.intake import Taken, take_spool
@@ -35,14 +38,7 @@ from liza.store.session_halt import (
 )
 from liza.text import file_name
 
-
-class Look(NamedTuple):
-    """What one look at the sessions came to."""
-
-    events: tuple[Event, ...] = ()
-    problems: tuple[Problem, ...] = ()  # of the spool
-    waiting: int = 0  # events that are still in the spool
-    late: bool = False  # a stop is not on the blackboard yet: its lock was held, or it could not be written
+PRUNES = timedelta(hours=1)  # between two deletions of steps that are too old
 
 
 class Monitor:
@@ -52,6 +48,8 @@ class Monitor:
         self.paths = paths
         self.windows = Windows(paths)
         self._is_read = False
+        self._stepped: set[str] = set()  # sessions with steps that were not evaluated yet
+        self._pruned: datetime | None = None
 
     @property
     def sessions(self) -> Mapping[str, Window]:
@@ -73,14 +71,16 @@ class Monitor:
             found += window.records(_since(section, name))
         return tuple(found)
 
-    def act(
-        self, board: Board, document: Document, rules: RuleSet, changed: Iterable[str], now: datetime, *, waits: bool
-    ) -> Look:
-        """Stop or warn the sessions for which a rule matches, and bring halt files and records together."""
+    def look(self, board: Board, document: Document, rules: RuleSet, now: datetime) -> Seen:
+        """Enter what hooks have reported, stop or warn the sessions for which a rule matches, and bring halt files and
+        records together."""
+        self._prune(rules, now)
+        taken = self.take()
+        self._stepped |= taken.sessions
         section = document.data.get(SESSIONS.name)
         events: list[Event] = []
         late = False
-        for name in sorted(set(changed) & self.sessions.keys()):
+        for name in sorted(self._stepped & self.sessions.keys()):
             for match in self._matches(name, section, rules, now):
                 if match.rule.action == "STOP":
                     self._stop(name, match, section, now)
@@ -89,12 +89,23 @@ class Monitor:
         for halt in list_session_halts(self.paths.stopped):
             if halt.action == STOP and not _is_entered(section, halt):
                 try:
-                    events += self._enter(board, halt, now, waits=waits)
+                    events += self._enter(board, halt, now)
                 except LizaError as error:
                     late = True
                     if not isinstance(error, LockTimeout):
                         raise
-        return Look(tuple(events), late=late)
+        self._stepped = set()
+        notes = (*taken.notes, *(event.text for event in events if event.kind == "warned"))
+        return Seen(tuple(events), notes, taken.problems, bool(taken.sessions), late, bool(taken.waiting))
+
+    def _prune(self, rules: RuleSet, now: datetime) -> None:
+        """Delete steps that are too old, or too many, now and then."""
+        if self._pruned is not None and timedelta() <= now - self._pruned < PRUNES:
+            return
+        self._pruned = now
+        kept = {**{name: limit.default for name, limit in KEEP_STEPS.items()}, **rules.blocks.get("keep_steps", {})}
+        with suppress(OSError):
+            steps.prune(self.paths, days=kept["days"], most_bytes=int(kept["megabytes"] * 1e6))
 
     def _matches(self, name: str, section: Any, rules: RuleSet, now: datetime) -> list[Match]:
         record = _record(section, name)
@@ -125,7 +136,7 @@ class Monitor:
         label = states.label_of(name, window.about)
         yield Event("session", name, "warned", f"session {label} is warned: {reason}", window.about.get("task"))
 
-    def _enter(self, board: Board, halt: SessionHalt, now: datetime, *, waits: bool) -> tuple[Event, ...]:
+    def _enter(self, board: Board, halt: SessionHalt, now: datetime) -> tuple[Event, ...]:
         """Enter a stop on the blackboard, once, from its halt file."""
         about = self.sessions[halt.session].about if halt.session in self.sessions else {}
 

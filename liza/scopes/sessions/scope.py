@@ -3,7 +3,7 @@
 Their steps are in files of their own, which the monitor evaluates; on the blackboard are those that were stopped.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +13,7 @@ from liza.scopes.outcome import Reconciled
 from liza.scopes.scope import Gates, OpenTrip, Scope
 from liza.scopes.sessions import states
 from liza.scopes.sessions.fields import SESSIONS, STOPPED, open_trip, status_of, stop_reason
-from liza.scopes.sessions.monitor import sync_halts
+from liza.scopes.sessions.monitor import monitor_of, sync_halts
 from liza.store.paths import Paths
 
 
@@ -35,6 +35,11 @@ def _follow_up(paths: Paths, done: Reconciled) -> None:
     sync_halts(paths, done.section)
 
 
+def _restore(paths: Paths, section: Any) -> Iterator[str]:
+    for name in sync_halts(paths, section):
+        yield f"the halt file of session {name} was missing; it was restored"
+
+
 def _evaluator(rules: RuleSet, settings: None, now: datetime) -> Evaluator[None]:
     return Evaluator(rules.of_scope(rules.scoped.get("sessions", ())), None, "steps", "STOP", now)
 
@@ -49,4 +54,6 @@ SCOPE: Scope[None] = Scope(
     alarms=lambda name, record, evaluator: (),
     gates=_gates,
     follow_up=_follow_up,
+    restore=_restore,
+    source=monitor_of,
 )

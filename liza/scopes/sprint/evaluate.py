@@ -68,12 +68,7 @@ def snapshot_of(
             hint = f"begin each record of {name} with '- '; see: liza validate"
             raise Unreadable(f"{name} is not a list", hint=hint, file=document.file, line=line, column=column)
     snapshot = take_snapshot(document, check=check, now=now)
-    snapshot = snapshot._replace(derived=derived(document.data, rules, os.environ))
-    if "steps" in rules.streams and os.path.isdir(board.paths.steps):
-        from liza.scopes.sessions.monitor import monitor_of
-
-        steps = monitor_of(board.paths).records(document.data.get("sessions"))
-        snapshot = snapshot._replace(derived={**snapshot.derived, "steps": steps})
+    snapshot = snapshot._replace(derived=derived(board.paths, document.data, rules, os.environ))
     section = document.data.get("circuit_breaker")
     if (whole := with_origins(board, evidence.with_kept(board, section))) is not section:
         snapshot = snapshot._replace(sections=MappingProxyType({**document.data, "circuit_breaker": whole}))

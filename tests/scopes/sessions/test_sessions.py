@@ -117,12 +117,13 @@ def test_session_resumed_by_an_edit_continues(folder: Path) -> None:
     assert record(folder)["history"]
 
 
-def test_missing_halt_file_of_a_stopped_session_is_restored(folder: Path) -> None:
+@pytest.mark.parametrize("check", [("watch", "--once"), ("analyze",)])
+def test_missing_halt_file_of_a_stopped_session_is_restored(folder: Path, check: tuple[str, ...]) -> None:
     fail(folder, 5)
     look(folder)
     halt = folder / ".liza" / "stopped" / SESSION
     halt.unlink()
-    look(folder)
+    assert "it was restored" in installed(folder, *check).out
     assert halt.exists()
 
 

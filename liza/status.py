@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from liza.check import check
+from liza.clients.health import Hooks, read_hooks, script_problem
 from liza.daemon.status import DaemonStatus, read_daemon
 from liza.errors import LizaError, Unreadable
 from liza.model import Silence, parse_time
@@ -16,13 +17,19 @@ from liza.scopes import engine
 from liza.scopes.inbox import Entered, add_waiting, read_waiting
 from liza.scopes.outcome import Event
 from liza.scopes.rules_file import overrun, rules_in_force
+from liza.scopes.sessions.fields import SESSIONS
+from liza.scopes.sessions.monitor import monitor_of
+from liza.scopes.sessions.record import RUNNING, SessionRow, session_rows
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.evaluate import Check
 from liza.store import checkpoint
 from liza.store.board import Board
 from liza.store.paths import Paths
+from liza.store.spool import list_spool
+from liza.text import plural
 
 _RECENT = 5
+_ACTIVE = 600.0  # seconds since its last step in which a session counts as one that works
 
 
 class State(StrEnum):
@@ -42,9 +49,25 @@ class Status(NamedTuple):
     halt: checkpoint.Checkpoint | None
     waiting: Entered  # records in the inbox
     daemon: DaemonStatus
-    stopped: tuple[str, ...] = ()  # claims, slices and loops
+    stopped: tuple[str, ...] = ()  # sessions, claims, slices and loops
+    stopped_others: tuple[str, ...] = ()  # those of them that are not sessions
     alarms: tuple[str, ...] = ()  # about those that are not stopped
     due: tuple[Event, ...] = ()  # what the next check would do to them
+    sessions: tuple[SessionRow, ...] = ()  # the one with the newest step first
+    events_waiting: int = 0  # of hooks, until a daemon reads them
+    hooks: tuple[Hooks, ...] = ()
+
+    @property
+    def unwatched(self) -> str | None:
+        """Why agents are not evaluated although there are some, with the fix."""
+        if self.daemon.is_alive or not (self.events_waiting or any(self._is_active(row) for row in self.sessions)):
+            return None
+        waiting = f" ({plural(self.events_waiting, 'event')} wait)" if self.events_waiting else ""
+        return f"no daemon evaluates the agents{waiting}; to fix: liza watch --background"
+
+    def _is_active(self, row: SessionRow) -> bool:
+        last = parse_time(row.last) if row.last is not None else None
+        return row.state == RUNNING and last is not None and (self.at - last).total_seconds() < _ACTIVE
 
     @property
     def section(self) -> Any:
@@ -107,14 +130,32 @@ def read_status(board: Board, at: datetime) -> Status:
         raise add_waiting(error, board) from None
     found = found._replace(error=broken or overrun(rules, board.paths.rules))
     halt, waiting = checkpoint.read(board.paths.checkpoint), read_waiting(board)
-    return _with_scopes(Status(board.paths, at, rules, found, halt, waiting, read_daemon(board.paths)), board)
+    status = Status(board.paths, at, rules, found, halt, waiting, read_daemon(board.paths))
+    return _with_sessions(_with_scopes(status, board))
+
+
+def _with_sessions(status: Status) -> Status:
+    monitor = monitor_of(status.paths)
+    monitor.windows.refresh()
+    rows = session_rows(status.found.snapshot.sections.get(SESSIONS.name), monitor)
+    hooks = read_hooks(os.path.dirname(os.path.abspath(status.paths.folder)))
+    broken = script_problem(hooks[0].client) if hooks else None
+    if broken is not None:
+        hooks = [each._replace(problems=(broken, *each.problems)) for each in hooks]
+    return status._replace(sessions=tuple(rows), events_waiting=list_spool(status.paths).total, hooks=tuple(hooks))
 
 
 def _with_scopes(status: Status, board: Board) -> Status:
     rules, at, contents = status.rules, status.at, status.found.snapshot.sections
     status = status._replace(alarms=tuple(text for _, _, text in engine.alarms(contents, rules, os.environ, at)))
     try:
-        stopped = engine.open_trips(contents, rules, os.environ) | engine.missing(board, contents)
-        return status._replace(stopped=tuple(stopped.values()), due=engine.due(contents, rules, os.environ, at))
+        missing = engine.missing(board, contents)
+        stopped = engine.open_trips(contents, rules, os.environ) | missing
+        others = {key: value for key, value in contents.items() if key != SESSIONS.name}
+        status = status._replace(
+            stopped=tuple(stopped.values()),
+            stopped_others=tuple((engine.open_trips(others, rules, os.environ) | missing).values()),
+        )
+        return status._replace(due=engine.due(contents, rules, os.environ, at))
     except LizaError:
         return status  # what cannot be evaluated is among the alarms

@@ -14,7 +14,9 @@ from liza.text import MAX_NUMBER_BITS, value_text
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from liza.clients.health import Hooks
     from liza.model import Match, OutsideDecision, Problem, Progress, Silenced
+    from liza.scopes.sessions.record import SessionRow
 
 SCHEMA = 1
 _PROBLEM = {"file": None, "line": None, "column": None, "message": "", "hint": None, "level": "error"}
@@ -77,6 +79,19 @@ def claim(source: "OutsideDecision") -> dict[str, Any]:
         "records": source.records,
         "message": source.text,
     }
+
+
+def session(source: "SessionRow") -> dict[str, Any]:
+    """A session; `status` is the envelope's own word."""
+    fields = source._asdict()
+    fields["session_status"] = fields.pop("status")
+    return fields
+
+
+def hooks(source: "Hooks") -> dict[str, Any]:
+    """The hooks of a client."""
+    problems = [{"message": each.message, "hint": each.hint, "file": each.file} for each in source.problems]
+    return {"client": source.client, "files": list(source.files), "problems": problems}
 
 
 def _times(**moments: "datetime") -> dict[str, str]:

@@ -4,13 +4,17 @@ import os
 import sys
 from collections import deque
 from contextlib import suppress
+from datetime import UTC, datetime
 
 import click
 
-from liza.cli import show
+from liza.cli import session_table, show
 from liza.daemon.daemon import Watcher
 from liza.daemon.notifier import Event, EventKind
 from liza.model import Reason
+from liza.scopes.sessions.fields import SESSIONS
+from liza.scopes.sessions.monitor import monitor_of
+from liza.scopes.sessions.record import session_rows
 from liza.store import checkpoint
 from liza.text import one_line, plural, printable
 
@@ -63,6 +67,7 @@ class View:
     def lines(self, width: int, height: int) -> list[str]:
         """The lines of the picture, the most important first; the last events are at the bottom."""
         head = self._head()
+        head += self._sessions(max(height - len(head), 0) // 3, width)
         patterns = self._patterns(max(height - len(head) - 2, 0))
         room = height - len(head) - len(patterns) - 1
         events = [_event_line(each, width) for each in list(self.last)[-room:]] if room > 0 else []
@@ -91,6 +96,20 @@ class View:
         halted = checkpoint.read(watcher.paths.checkpoint) is not None
         agents = show.bold("halted", "red") + " (CHECKPOINT)" if halted else "free to work"
         return [*show.state(watcher.found), f"agents:  {agents}"]
+
+    def _sessions(self, room: int, width: int) -> list[str]:
+        """The most urgent, as many as there is room for, and how many there are."""
+        watcher = self.watcher
+        if watcher is None or watcher.found is None:
+            return []
+        section = watcher.found.snapshot.sections.get(SESSIONS.name)
+        rows = session_table.most_urgent(session_rows(section, monitor_of(watcher.paths)))
+        if not rows:
+            return []
+        lines = session_table.lines(rows, datetime.now(UTC), width - 2)
+        shown = lines[: max(room - 1, 1)]
+        more = " (all: liza sessions)" if len(shown) < len(lines) else ""
+        return [f"sessions: {session_table.summary(rows)}{more}", *(f"  {line}" for line in shown)]
 
     def _patterns(self, room: int) -> list[str]:
         """All of them, or where there is no room those that there is something to see of."""

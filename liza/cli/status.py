@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from liza.cli import daemon_status, envelope, show
+from liza.cli import daemon_status, envelope, session_table, show
 from liza.cli.group import plain, root_of
 from liza.cli.options import moment
 from liza.cli.progress import Waiting
@@ -16,8 +16,9 @@ from liza.scopes.sprint import section as sections
 from liza.status import State, Status, read_status
 from liza.store import checkpoint
 from liza.store.board import Board
-from liza.text import plural, printable
+from liza.text import plural, printable, shell_quoted
 
+_SESSIONS = 5  # that are shown
 _EXIT_CODES = {State.OK: 0, State.DEGRADED: Unreadable.exit_code, State.HALTED: 3, State.TRIGGERED: 3}
 
 
@@ -42,6 +43,7 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     else:
         _breaker(status)
         _agents(status)
+        _sessions(status)
         _scopes_and_inbox(status)
         _patterns(status)
         _warnings(status)
@@ -68,6 +70,9 @@ def _json(status: Status) -> None:
         concerns=_concerns(status),
         inbox=waiting_counts(status.waiting),
         daemon=daemon_status.as_json(status.daemon),
+        sessions=[envelope.session(each) for each in status.sessions],
+        events_waiting=status.events_waiting,
+        hooks=[envelope.hooks(each) for each in status.hooks],
     )
 
 
@@ -123,10 +128,26 @@ def _agents(status: Status) -> None:
         click.echo(f"  to continue: {release}")
 
 
+def _sessions(status: Status) -> None:
+    rows = session_table.most_urgent(status.sessions)
+    if rows:
+        click.echo(f"sessions: {session_table.summary(rows)}")
+    for line in session_table.lines(rows[:_SESSIONS], status.at, show.columns() - 2):
+        click.echo(f"  {line}")
+    if len(rows) > _SESSIONS:
+        click.echo(f"  and {len(rows) - _SESSIONS} more: liza sessions")
+    if rows and rows[0].reason is not None:
+        name = rows[0].name or rows[0].session
+        click.echo(f"  to decide: liza session resume {show.short(shell_quoted(name))} -m 'what was decided'")
+    show.warnings([status.unwatched] if status.unwatched is not None else [])
+    problems = dict.fromkeys(each for hooks in status.hooks for each in hooks.problems if each.is_off)
+    show.warnings(f"hook of {each.client or 'all'}: {each.message}; to fix: {each.hint}" for each in problems)
+
+
 def _scopes_and_inbox(status: Status) -> None:
     for line in daemon_status.lines(status.daemon, status.paths):
         click.echo(line)
-    for text in status.stopped:
+    for text in status.stopped_others:
         click.echo(f"{show.bold('stopped', 'red')}: {show.short(text, 160)}")
     show.warnings(_concerns(status))
     if status.waiting.records:

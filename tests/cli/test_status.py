@@ -4,8 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
+from tests.cli.run import installed, liza, new_board
+from tests.cli.run import on_a_terminal as terminal
+from tests.clients.hook import SESSION, failing
+from tests.clients.hook import run as run_hook
 from tests.scopes.sprint.cases import ASSUMPTION, RETRY, board_with, tripped
 from tests.scopes.sprint.run import NOW, Board, controls, on_a_terminal, record
 
@@ -285,3 +290,56 @@ def test_quiet_board_that_cannot_be_written_is_degraded(tmp_path: Path) -> None:
     assert ran.code == 4
     assert "breaker: DEGRADED" in ran.out
     assert status(board, "--json").json["status"] == "degraded"
+
+
+# --- sessions of agents -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Path:
+    """A blackboard with a session that is stopped and seven that run."""
+    folder = tmp_path / "shop"
+    new_board(folder)
+    for number in range(5):
+        run_hook(folder, "after", failing(f"t{number}"), LIZA_AGENT="coder-1", LIZA_TASK="task-3")
+    for number in range(7):
+        run_hook(folder, "after", failing(f"o{number}", f"0b9e8d7c-{number}", f"make {number}"))
+    installed(folder, "watch", "--once")
+    return folder
+
+
+def test_status_lists_the_most_urgent_sessions(team: Path) -> None:
+    answer = liza(team, "status", "--json").json
+    assert len(answer["sessions"]) == 8
+    assert [each["name"] for each in answer["sessions"] if each["session_status"] == "STOPPED"] == ["coder-1"]
+    out = liza(team, "status").out
+    lines = out[out.index("sessions: ") :].splitlines()
+    assert lines[0].split(": ")[1].split(", ") == ["1 stopped", "7 running"]
+    assert lines[1].split()[:3] == ["coder-1", SESSION[:8], "stopped"]
+    assert any("3 more" in line and "liza sessions" in line for line in lines)
+    assert "liza session resume coder-1" in out
+
+
+def test_agents_without_a_daemon_are_a_warning(team: Path) -> None:
+    assert "liza watch --background" in liza(team, "status").out.partition("sessions: ")[2]
+    later = "2100-01-01T00:00:00Z"
+    assert "evaluates" not in liza(team, "status", "--now", later).out  # none of them has done anything for long
+    run_hook(team, "after", failing("t9", "0b9e8d7c-1"))
+    assert liza(team, "status", "--json").json["events_waiting"] == 1
+    assert "evaluates" in liza(team, "status", "--now", later).out
+
+
+def test_hook_that_cannot_start_liza_is_reported(team: Path) -> None:
+    installed(team, "install", "claude")
+    (hooks,) = liza(team, "status", "--json").json["hooks"]
+    assert (hooks["client"], hooks["problems"]) == ("claude", [])
+    (team / ".local/share/liza/program").write_text("/nonexistent/venv/bin/liza\n")
+    (hooks,) = liza(team, "status", "--json").json["hooks"]
+    assert [each["hint"] for each in hooks["problems"]] == ["liza install claude"]
+    assert "liza install claude" in liza(team, "status").out
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_table_of_sessions_fits_the_terminal(team: Path, columns: int) -> None:
+    shown = terminal(team, "sessions", COLUMNS=str(columns)).out
+    assert max(map(len, click.unstyle(shown).splitlines())) <= columns

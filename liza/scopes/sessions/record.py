@@ -40,9 +40,13 @@ class SessionRow(NamedTuple):
     reason: str | None
 
 
-def list_sessions(board: Board, document: Document, monitor: Monitor) -> list[SessionRow]:
+def list_sessions(document: Document, monitor: Monitor) -> list[SessionRow]:
     """The sessions that were active lately or are stopped, the one with the newest step first."""
-    section = document.data.get(SESSIONS.name)
+    return session_rows(document.data.get(SESSIONS.name), monitor)
+
+
+def session_rows(section: Any, monitor: Monitor) -> list[SessionRow]:
+    """The same from the section of the blackboard."""
     stopped = {
         name: record
         for _, name, record in named_records(section, SESSIONS.scope)
@@ -114,7 +118,7 @@ def resume_by_hand(board: Board, monitor: Monitor, wanted: str, why: str, by: st
 
 def find_session(document: Document, monitor: Monitor, wanted: str) -> str:
     """The id of the session that is meant: by its id, the beginning of it, or its name."""
-    rows = list_sessions(Board(monitor.paths), document, monitor)
+    rows = list_sessions(document, monitor)
     exact = [row.session for row in rows if wanted in (row.session, row.name)]
     found = exact or [row.session for row in rows if len(wanted) >= 4 and row.session.startswith(wanted)]
     running = [row.session for row in rows if row.session in found and row.state != ENDED]

@@ -1,0 +1,71 @@
+"""The table of sessions in `liza sessions`, `liza status` and on the daemon's screen."""
+
+import json
+import textwrap
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import click
+
+from liza.cli import show
+from liza.model import parse_time
+from liza.scopes.sessions.record import ENDED, SessionRow
+
+_COLOURS = {"stopped": "red", "running": "green"}
+# The inputs that say most of what a call does, by their names in the clients' tools.
+_TELLING = ("command", "cmd", "file_path", "path", "pattern", "query", "url", "prompt", "description")
+_LABEL, _TASK = 24, 16  # columns at most
+
+
+def most_urgent(rows: Iterable[SessionRow], every: bool = False) -> list[SessionRow]:
+    """The stopped sessions before the running ones; those that have ended only if `every`."""
+    return sorted((row for row in rows if every or row.state != ENDED), key=lambda row: row.reason is None)
+
+
+def summary(rows: Sequence[SessionRow]) -> str:
+    """How many there are in each state: `3 running, 1 stopped`."""
+    states = dict.fromkeys(row.state for row in rows)
+    return ", ".join(f"{sum(row.state == state for row in rows)} {state}" for state in states)
+
+
+def lines(rows: Sequence[SessionRow], at: datetime, width: int) -> list[str]:
+    """Each session, and below it why it is stopped, or its last error; at most `width` columns."""
+    has_names = any(row.name for row in rows)
+    columns = [_cells(row, at, has_names) for row in rows]
+    widths = [max(len(cells[number]) for cells in columns) for number in range(5)] if columns else []
+    found: list[str] = []
+    for row, cells in zip(rows, columns, strict=True):
+        label, state, *others = (f"{cell:<{size}}" for cell, size in zip(cells[:4], widths[:4], strict=True) if size)
+        call = show.short(call_text(row.last_step), 300) if row.last_step else ""
+        parts = [label, click.style(state, fg=_COLOURS.get(row.state)), *others, f"{cells[4]:>{widths[4]}}", call]
+        found.append(show.cut("  ".join(parts).rstrip(), width))
+        if row.reason is not None:
+            why = textwrap.wrap(show.short(row.reason, 400), max(width - 4, 20), max_lines=2, placeholder="…")
+        else:
+            why = [show.short(f"last error: {row.last_error}", max(width - 4, 20))] if row.last_error else []
+        found += [f"    {line}" for line in why]
+    return found
+
+
+def _cells(row: SessionRow, at: datetime, has_names: bool) -> tuple[str, ...]:
+    """Name, state, client, task and age."""
+    indent = "  " if row.parent else ""
+    label = f"{indent}{show.short(row.name or row.client or 'unknown', _LABEL - 11)} {show.short(row.session[:8])}"
+    last = parse_time(row.last) if row.last is not None else None
+    age = show.span(at - last) if last is not None else ""
+    return label, row.state, show.short(row.client, 10) if has_names else "", show.short(row.task, _TASK), age
+
+
+def call_text(step: str) -> str:
+    """A call as people read it: the tool, and of its input what says most."""
+    tool, _, given = step.partition(" ")
+    try:
+        value: Any = json.loads(given)
+    except (ValueError, RecursionError):
+        return step
+    if isinstance(value, dict):
+        texts = {key: each for key, each in value.items() if isinstance(each, str) and each.strip()}
+        first = next((texts[key] for key in _TELLING if key in texts), next(iter(texts.values()), given))
+        return f"{tool} {first}"
+    return f"{tool} {value}" if isinstance(value, str) else step

@@ -152,7 +152,6 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("claim", "edit", "C-001"), "nothing to change"),
     (("claim", "kill", "C-001"), "missing -m"),
     (("claim", "promot", "C-001"), "promot"),
-    (("claim", "ledger", "--format", "xml"), "--format"),
     (("stage", "close"), "STAGE"),
 ]  # fmt: skip
 

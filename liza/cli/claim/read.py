@@ -12,7 +12,7 @@ from liza.cli.claim.options import context_of
 from liza.cli.claim.outcome import facts
 from liza.cli.group import plain
 from liza.cli.streams import read_text, warn
-from liza.errors import LizaError, Refused, WrongUsage, location
+from liza.errors import LizaError, Refused, location
 from liza.model import MAPPINGS
 from liza.scopes.change import unknown_record
 from liza.scopes.claims import change, evaluate, import_ledger, ledger, missing, stages, summary
@@ -105,22 +105,19 @@ def show_command(ctx: click.Context, name: str, now: str | None, as_json: bool) 
 
 
 @click.command("ledger")
-@click.option("--format", "form", metavar="md|json", default="md", help="Markdown (default), or JSON.")
 @plain
-def ledger_command(ctx: click.Context, form: str, now: str | None, as_json: bool) -> int:
-    """Print all claims as a ledger. Claims in dispute are named first, and tagged.
+def ledger_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
+    """Print all claims as a ledger in Markdown. Claims in dispute are named first, and tagged.
 
     \b
     Examples:
       liza claim ledger > LEDGER.md
     """
-    if form not in ("md", "json"):
-        raise WrongUsage(f"--format is {form!r}", hint="one of: md, json")
     context = context_of(ctx, now)
     document = context.board.read()
     listed = _listed(context, document)
     stage = stages.current_stage(document.data.get("stages"))
-    if as_json or form == "json":
+    if as_json:
         rows = [{"id": name, "tags": list(ledger.tags(claim)), **claim} for name, claim in listed]
         disputed = [name for name, claim in listed if is_frozen(claim)]
         envelope.write("claim ledger", "ok", stage=stage, disputed=disputed, claims=rows)

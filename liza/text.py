@@ -114,3 +114,8 @@ def did_you_mean(word: object, known: Sequence[str], otherwise: str | None = Non
 def suggestion(word: object, known: Sequence[str], otherwise: str = "one of") -> str:
     """The same, or all known words after `otherwise`."""
     return did_you_mean(word, known) or f"{otherwise}: {', '.join(known)}"
+
+
+def escape_surrogates(text: str) -> str:
+    """A text as it can be written down: bytes that are no characters become escapes."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

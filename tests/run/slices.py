@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from liza.scopes.slices import rollback
-from liza.scopes.slices.base import capture_base
+from liza.git import rollback
+from liza.git.capture import capture_base
+from liza.scopes.slices.rollback import plan_rollback
 from tests.run.repositories import commit, git
 
 NOW = datetime(2025, 1, 18, 12, 0, tzinfo=UTC)
@@ -29,7 +30,7 @@ class StartedSlice:
         self.before = state(folder)
 
     def plan(self) -> rollback.Plan:
-        return rollback.plan_rollback(self.record, self.name, str(self.folder), NOW)
+        return plan_rollback(self.record, self.name, str(self.folder), NOW)
 
     def go_back(self) -> rollback.Plan:
         plan = self.plan()

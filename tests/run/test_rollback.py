@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from liza.scopes.slices import rollback
+from liza.git import rollback
 from tests.run.repositories import SETTINGS, commit, git, repository
 from tests.run.slices import StartedSlice, dirty, fail, files, state
 

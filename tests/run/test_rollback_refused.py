@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from liza.errors import Refused
-from liza.scopes.slices import rollback
-from liza.scopes.slices.base import capture_base
+from liza.git import rollback
+from liza.git.capture import capture_base
+from liza.scopes.slices.rollback import plan_rollback
 from tests.run.repositories import SETTINGS, commit, git
 from tests.run.slices import NOW, StartedSlice, dirty, fail, files, state
 
@@ -135,9 +136,9 @@ def test_missing_base_or_work_tree_is_refused(folder: Path, tmp_path: Path) -> N
     begun = StartedSlice(folder)
     for tag in ("0" * 40, "--exec=touch x", "no-such-tag", "a\nb"):
         with pytest.raises(Refused, match="not a commit"):
-            rollback.plan_rollback({"checkpoint_tag": tag}, "S-1", str(folder), NOW)
+            plan_rollback({"checkpoint_tag": tag}, "S-1", str(folder), NOW)
     with pytest.raises(Refused, match="has no base"):
-        rollback.plan_rollback({}, "S-1", str(folder), NOW)
+        plan_rollback({}, "S-1", str(folder), NOW)
     begun.record["checkpoint"]["work_tree"] = "gone"
     with pytest.raises(Refused, match="not a git work tree"):
         begun.plan()
@@ -149,7 +150,7 @@ def test_tag_written_by_a_person_is_a_valid_base(folder: Path) -> None:
     before = state(folder)
     fail(folder)
     for record in ({"checkpoint_tag": "v1"}, {"tests": [{"test_name": "a", "checkpoint_tag": "v1"}]}):
-        plan = rollback.plan_rollback(record, "S-1", str(folder), NOW)
+        plan = plan_rollback(record, "S-1", str(folder), NOW)
         assert plan.target.content == git(folder, "rev-parse", "v1").strip()
     rollback.roll_back(plan)
     after = state(folder)

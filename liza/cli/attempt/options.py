@@ -10,8 +10,8 @@ from liza.cli.streams import warn
 from liza.errors import Refused, Unreadable, WrongUsage
 from liza.rules.evaluate import RuleSet
 from liza.scopes.rules_file import read_rules
-from liza.scopes.slices import texts
 from liza.store.paths import Paths
+from liza.text import escape_surrogates
 
 MOST = 8 << 20  # bytes of an error's text that are read: its two ends, where it is longer
 
@@ -41,7 +41,7 @@ def error_of(text: str | None, file: str | None) -> str:
         except OSError as error:
             hint = "name a file with the output of the test runner, or - for standard input"
             raise Refused(f"it cannot be read: {error.strerror}", hint=hint, file=file) from None
-    return texts.escape_surrogates(text or "")
+    return escape_surrogates(text or "")
 
 
 def _ends(stream: Any) -> str:
@@ -62,4 +62,4 @@ def files_of(named: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
     """The files behind --files, which may be followed by several."""
     if more and not named:
         raise WrongUsage(f"{more[0]!r} is not expected here", hint="name the files that were changed behind --files")
-    return tuple(texts.escape_surrogates(each) for each in (*named, *more))
+    return tuple(escape_surrogates(each) for each in (*named, *more))

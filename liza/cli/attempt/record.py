@@ -16,6 +16,7 @@ from liza.scopes.slices.evaluate import SLICES
 from liza.scopes.slices.record import arch_stop, record_attempts, start_test
 from liza.scopes.slices.states import Attempt
 from liza.store.board import Board
+from liza.text import escape_surrogates
 from liza.toolerrors import results
 
 
@@ -38,7 +39,7 @@ def start_command(
     """
     board = Board.find(root_of(ctx))
     rules = in_force(board.paths)
-    name, test, strategy = (texts.escape_surrogates(each) for each in (name, test, strategy))
+    name, test, strategy = (escape_surrogates(each) for each in (name, test, strategy))
     check_name(SLICES, name)  # before git, whose reference to the base has this name
     here = work_tree.arrive(board, name, test, workdir)
     at = board, name, test, texts.short(strategy), here.checkpoint, rules, moment(now), here.files
@@ -143,14 +144,14 @@ def _one(
 ) -> int:
     board = Board.find(root_of(ctx))
     rules = in_force(board.paths)
-    name = texts.escape_surrogates(name)
+    name = escape_surrogates(name)
     here = work_tree.resume(board, name, files, measure=result in (results.FAILED, results.PASSED))
     long = result == results.FAILED and len(error) > texts.ERROR
     whole = diagnostic_reports.write_error_file(board.paths, name, error) if long else None
     attempt = Attempt(
-        test=None if test is None else texts.escape_surrogates(test),
+        test=None if test is None else escape_surrogates(test),
         result=result,
-        strategy=texts.short(texts.escape_surrogates(strategy)),
+        strategy=texts.short(escape_surrogates(strategy)),
         error=texts.cut_error(error, whole),
         said=texts.summary_line(error),
         files=here.files,
@@ -180,8 +181,8 @@ def arch_stop_command(
         raise Refused("an arch-stop needs a reason", hint="liza attempt arch-stop --slice S -m 'needs a new table'")
     board = Board.find(root_of(ctx))
     rules = in_force(board.paths)
-    why = texts.short(texts.escape_surrogates(message), 4 * texts.LINE)
-    name = texts.escape_surrogates(name)
+    why = texts.short(escape_surrogates(message), 4 * texts.LINE)
+    name = escape_surrogates(name)
     done = record_or_queue(arch_stop(board, name, why, person(by), rules, moment(now)))
     said = [] if done.did("arch_stopped") else ["it was stopped before: this reason is not entered"]
     return words.print_result("attempt arch-stop", done, as_json, said)

@@ -14,14 +14,16 @@ from liza.cli.group import by_option, plain, root_of
 from liza.cli.options import moment, person
 from liza.cli.streams import read_bytes
 from liza.errors import LizaError, Refused, WrongUsage
+from liza.git import rollback
+from liza.git.rollback import Plan
 from liza.model import MAPPINGS
 from liza.scopes.records import named_records
-from liza.scopes.slices import diagnosis, diagnostic_reports, prior_attempts, rollback, rollback_bases, states, texts
+from liza.scopes.slices import diagnosis, diagnostic_reports, prior_attempts, rollback_bases, states, texts
 from liza.scopes.slices.fields import open_tests
 from liza.scopes.slices.record import SliceResult, find_slice, reset_slice
-from liza.scopes.slices.rollback import Plan
+from liza.scopes.slices.rollback import plan_rollback, went_back
 from liza.store.board import Board
-from liza.text import plural, printable
+from liza.text import escape_surrogates, plural, printable
 
 ROWS = 40  # files of a plan that are listed
 
@@ -52,7 +54,7 @@ def diagnose_command(
       liza attempt diagnose --slice S-3 --from report.yaml
     """
     board = Board.find(root_of(ctx))
-    name, test = texts.escape_surrogates(name), None if test is None else texts.escape_surrogates(test)
+    name, test = escape_surrogates(name), None if test is None else escape_surrogates(test)
     if source is None:
         report, file = diagnostic_reports.find_report(board, name, test)
         missing = [f"{field} {what}" for field, what in diagnosis.missing_fields(report)]
@@ -107,17 +109,17 @@ def reset_command(
       liza attempt reset --slice S-3 -m "the contract means 'email_already_exists'" --rollback
     """
     board = Board.find(root_of(ctx))
-    rules, at, name = in_force(board.paths), moment(now), texts.escape_surrogates(name)
+    rules, at, name = in_force(board.paths), moment(now), escape_surrogates(name)
     record = find_slice(board, name)
     untouched = states.is_untouched(record)
     if not untouched:
         _require_guidance(name, message)
     plan, why_not = _checked_plan(board, name, record, at, go_back, force)
     rolled_back = _carried_out(plan) if go_back and plan is not None and plan.is_needed else None
-    guidance = texts.escape_surrogates(message)[: 4 * texts.ERROR] if message else None
+    guidance = escape_surrogates(message)[: 4 * texts.ERROR] if message else None
     try:
-        went_back = plan.went_back if plan is not None and rolled_back is not None else None
-        done = reset_slice(board, name, guidance, person(by), rolled_back, rules, at, went_back)
+        gone_to = went_back(plan, record) if plan is not None and rolled_back is not None else None
+        done = reset_slice(board, name, guidance, person(by), rolled_back, rules, at, gone_to)
         work_tree.look_around(board, name)
     except BaseException as error:  # whatever it is, what was in the work tree must not be lost
         _print_rolled_back(plan, rolled_back)
@@ -194,7 +196,7 @@ def _planned(
     """How to go back. With --rollback the reason why not is printed; else one line."""
     try:
         contested = rollback_bases.files_of_other_slices(board.read().data.get("slices"), name, record)
-        plan = rollback.plan_rollback(record, name, work_tree.root_of(board.paths), at, contested)
+        plan = plan_rollback(record, name, work_tree.root_of(board.paths), at, contested)
         return plan._replace(notes=(*plan.notes, *_beside(board, name, record))), None
     except LizaError as error:
         if go_back:

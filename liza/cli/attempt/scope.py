@@ -19,7 +19,7 @@ from liza.scopes.slices.evaluate import SLICES
 from liza.scopes.slices.record import justify_file, record_violations
 from liza.scopes.slices.scope_lock import Decision
 from liza.store.board import Board
-from liza.text import printable
+from liza.text import escape_surrogates, printable
 
 _WORDS = {
     scope_lock.LISTED: "files_in_scope",
@@ -58,7 +58,7 @@ def scope_command(
     if not files and not changed:
         raise WrongUsage("no file is named", hint="name files, or ask what was changed: --changed")
     board = Board.find(root_of(ctx))
-    name = texts.escape_surrogates(name)
+    name = escape_surrogates(name)
     record = read_usable(board.read(), SLICES, name, ignored=("status",)) or {}
     folder, named = work_tree.named(board, record, files)
     top, touched = work_tree.changed(board, name, record) if changed else (folder, ())
@@ -134,14 +134,14 @@ def justify_command(
         hint = "all four are needed; if one cannot be written: liza attempt arch-stop"
         raise Refused(f"{' and '.join(empty)} {'is' if len(empty) == 1 else 'are'} empty", hint=hint)
     board = Board.find(root_of(ctx))
-    name = texts.escape_surrogates(name)
+    name = escape_surrogates(name)
     try:
         known = read_usable(board.read(), SLICES, name, ignored=("status",)) or {}
     except Unreadable:
         known = {}  # the justification waits until it can be read
     _, (path,) = work_tree.named(board, known, [file])
     test, reason, relationship = (
-        texts.short(texts.escape_surrogates(each), 4 * texts.LINE) for each in (test, reason, relationship)
+        texts.short(escape_surrogates(each), 4 * texts.LINE) for each in (test, reason, relationship)
     )
     record = record_or_queue(justify_file(board, name, path, test, reason, relationship, moment(now)))
     left = [str(each.get("file")) for each in mappings_of(record, "scope_violations")]

@@ -16,7 +16,7 @@ from liza.scopes.slices.evaluate import SLICES
 from liza.scopes.slices.fields import REFUSED, named_tests
 from liza.scopes.slices.record import SliceResult, evaluate_slice, read_slice
 from liza.store.board import Board
-from liza.text import plural
+from liza.text import escape_surrogates, plural
 
 
 @click.command("status")
@@ -35,7 +35,7 @@ def status_command(ctx: click.Context, name: str | None, now: str | None, as_jso
     rules = in_force(board.paths)
     at = moment(now)
     if name is not None:
-        done = read_slice(board, texts.escape_surrogates(name), rules, at)
+        done = read_slice(board, escape_surrogates(name), rules, at)
         code = words.print_result("attempt status", done, as_json)
         if not as_json:
             _details(done)

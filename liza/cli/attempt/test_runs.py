@@ -23,6 +23,7 @@ from liza.scopes.slices.record import SliceResult, is_known_report, read_slice, 
 from liza.scopes.slices.rollback_bases import recorded_base
 from liza.scopes.slices.states import Attempt
 from liza.store.board import Board
+from liza.text import escape_surrogates
 from liza.toolerrors import junit, printed_failures, results
 from liza.toolerrors.results import Outcome, Report
 
@@ -71,7 +72,7 @@ def junit_command(
       pytest --junitxml=report.xml; liza attempt junit report.xml --slice S-3 --strategy "check before insert"
     """
     board = Board.find(root_of(ctx))
-    name = texts.escape_surrogates(name)
+    name = escape_surrogates(name)
     code = None
     while code is None:  # once more where another process read one of the reports meanwhile
         asked = _asked(board, name, tests)
@@ -81,7 +82,7 @@ def junit_command(
         with Waiting("reading the reports"):
             report = junit.read([file for file, _ in fresh], asked.names, every=asked.every)
         ids = [each for _, each in fresh if each is not None]
-        said, source = texts.escape_surrogates(strategy), fresh[0][0]
+        said, source = escape_surrogates(strategy), fresh[0][0]
         code = _import(board, "junit", name, asked, report, said, source, moment(now), as_json, reports=ids, old=old)
     return code
 
@@ -118,7 +119,7 @@ def _asked(board: Board, name: str, tests: Sequence[str]) -> _Asked:
         if not tests:  # which of them count is on the blackboard
             raise
         record = {}
-    named = [texts.escape_surrogates(each) for each in tests]
+    named = [escape_surrogates(each) for each in tests]
     known = tuple(label for label, _ in named_tests(record))
     base = recorded_base(record)
     return _Asked(
@@ -215,7 +216,7 @@ def _observation(report: Report, source: str) -> Attempt:
     """All tests that are not being worked on, in one entry: they count for nothing."""
     some = {"failing": list(report.failing)} if report.failing else {}
     counts = {key: value for key, value in report.others._asdict().items() if value}
-    more = {"report": texts.short(texts.escape_surrogates(source), 200), **counts, **some}
+    more = {"report": texts.short(escape_surrogates(source), 200), **counts, **some}
     said = texts.summary_line("\n".join(report.broken)) if report.broken else ""
     return Attempt(None, OBSERVED, said=said, more=more)
 
@@ -280,7 +281,7 @@ def exec_command(
     from liza.run import test_command
 
     board = Board.find(root_of(ctx))
-    name = texts.escape_surrogates(name)
+    name = escape_surrogates(name)
     asked = _asked(board, name, tests)
     rules, at = in_force(board.paths), moment(now)
     before = _stopped(board, name, asked, rules, at)
@@ -293,7 +294,7 @@ def exec_command(
     with ran.folder:
         report = _report(ran, asked, written_to)
         ids = [each for each in map(junit.identity, ran.reports if written_to else ()) if each is not None]
-    said, source = texts.escape_surrogates(strategy), written_to[0] if written_to else ""
+    said, source = escape_surrogates(strategy), written_to[0] if written_to else ""
     code = _import(
         board, "exec", name, asked, report, said, source, moment(now), as_json, here, ids, exit_code=ran.code
     )
@@ -333,5 +334,5 @@ def _report(ran: "Ran", asked: _Asked, written_to: Sequence[str]) -> Report:
 def _missing(written_to: Sequence[str]) -> str:
     """The report that was expected, and how to get one."""
     if written_to:
-        return f"nothing new at {', '.join(texts.escape_surrogates(each) for each in written_to)}"
+        return f"nothing new at {', '.join(escape_surrogates(each) for each in written_to)}"
     return "nothing at $LIZA_JUNIT; put {report} into the command, or say with --report FILE where it writes"

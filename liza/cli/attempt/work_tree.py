@@ -9,18 +9,20 @@ from typing import Any, NamedTuple
 
 from liza.errors import LizaError, Refused
 from liza.git import worktree
+from liza.git.base import Base
+from liza.git.capture import capture_base, delete_base, read_base
 from liza.git.kept_snapshot import Measured
 from liza.model import MAPPINGS
 from liza.scopes.change import read_usable
 from liza.scopes.records import list_of, mappings_of
-from liza.scopes.slices import texts, touched_files
-from liza.scopes.slices.base import capture_base, delete_base, read_base
+from liza.scopes.slices import touched_files
 from liza.scopes.slices.evaluate import SLICES
 from liza.scopes.slices.fields import ACTIVE, STOPPED, find_test, named_tests, status_of
 from liza.scopes.slices.record import SliceResult
-from liza.scopes.slices.rollback_bases import Base, recorded_base
+from liza.scopes.slices.rollback_bases import recorded_base
 from liza.store.board import Board
 from liza.store.paths import Paths
+from liza.text import escape_surrogates
 
 
 class Site(NamedTuple):
@@ -88,7 +90,7 @@ def named(board: Board, record: Mapping[str, Any], files: Sequence[str]) -> tupl
     folder = _folder(board.paths, record, None)
     tree = worktree.find(folder)
     top = tree.top if tree is not None else root_of(board.paths)
-    return top, _relative([texts.escape_surrogates(file) for file in files], folder, board.paths)
+    return top, _relative([escape_surrogates(file) for file in files], folder, board.paths)
 
 
 def changed(board: Board, name: str, record: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from liza.errors import Refused, Unreadable
+from liza.git.base import Base
 from liza.model import format_time
 from liza.rules.evaluate import RuleSet
 from liza.scopes.change import change_known, change_record, read_usable, unknown_record
@@ -14,7 +15,7 @@ from liza.scopes.rules_file import read_rules
 from liza.scopes.slices import derived, evaluate, scope_lock, states, texts
 from liza.scopes.slices.evaluate import SLICES
 from liza.scopes.slices.fields import ACTIVE, REFUSED, open_trip, status_of, stop_reason
-from liza.scopes.slices.rollback_bases import Base, WentBack
+from liza.scopes.slices.rollback_bases import WentBack
 from liza.scopes.slices.states import Attempt
 from liza.store.board import Board
 from liza.store.document import Document

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from liza.git.base import Base
 from liza.model import MAPPINGS, Match, format_time
 from liza.rules.acknowledged import trip_id
 from liza.scopes.evaluator import Evaluator, reason_text
@@ -27,7 +28,6 @@ from liza.scopes.slices.fields import (
     open_trip,
     status_of,
 )
-from liza.scopes.slices.rollback_bases import Base
 from liza.scopes.slices.texts import LINE
 from liza.text import cut_line, file_name, text_of, value_text
 from liza.toolerrors.results import FAILED, PASSED

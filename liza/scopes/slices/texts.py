@@ -22,11 +22,6 @@ _ERROR_LINES = (
 _COLOURS = re.compile("\x1b\\[[0-9;:]*[A-Za-z]")
 
 
-def escape_surrogates(text: str) -> str:
-    """A text as it can be written down: bytes that are no characters become escapes."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
 def cut_error(error: str, file: str | None) -> str:
     """An error for the blackboard: verbatim, or its two ends and the file that has all of it."""
     if len(error) <= ERROR:

@@ -6,8 +6,8 @@ from typing import Any
 
 from liza.git import snapshot, worktree
 from liza.git.kept_snapshot import Measured, read_snapshot
-from liza.scopes.slices import rollback_target
 from liza.scopes.slices.evaluate import path_prefix
+from liza.scopes.slices.rollback import find_base
 from liza.store.paths import Paths
 
 
@@ -25,5 +25,5 @@ def since_last_attempt(paths: Paths, name: str, folder: str) -> Measured:
 
 def since_base(record: Mapping[str, Any], name: str, root: str) -> tuple[str, tuple[str, ...]]:
     """The work tree of a slice, and the files in it that differ from its base, committed or not."""
-    tree, target = rollback_target.find_base(record, name, root)
+    tree, target = find_base(record, name, root)
     return tree.top, tuple(change.path for change in worktree.changes_since(tree, target.content))

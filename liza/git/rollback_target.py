@@ -7,14 +7,9 @@ from typing import Any, NamedTuple
 
 from liza.errors import Refused
 from liza.git import worktree
+from liza.git.base import REFS, RecordedBase
 from liza.git.command import ask
 from liza.git.worktree import WorkTree
-from liza.model import MAPPINGS
-from liza.scopes.records import list_of
-from liza.scopes.slices import rollback_bases
-from liza.scopes.slices.base import REFS
-from liza.scopes.slices.fields import named_tests
-from liza.scopes.slices.rollback_bases import RecordedBase
 
 
 class Target(NamedTuple):
@@ -23,19 +18,9 @@ class Target(NamedTuple):
     staged: str | None  # the commit that has what was staged; None if nothing was
 
 
-def find_base(record: Mapping[str, Any], name: str, root: str) -> tuple[WorkTree, Target]:
-    """The work tree of a slice, and what was in it at its base."""
-    tree = find_work_tree(record, name, root)
-    own = rollback_bases.recorded_base(record)
-    known = [
-        each for each in (own, *(rollback_bases.recorded_base(test) for _, test in named_tests(record))) if each.tag
-    ]
-    return tree, resolve_target(tree, own if own.about or not known else known[0], record, name)
-
-
-def find_work_tree(record: Mapping[str, Any], name: str, root: str) -> WorkTree:
-    about = record.get("checkpoint")
-    given = about.get("work_tree") if isinstance(about, MAPPINGS) else None
+def find_work_tree(about: Mapping[str, Any], name: str, root: str) -> WorkTree:
+    """The work tree that a base is in; `Refused` where it is gone, or is one of another repository."""
+    given = about.get("work_tree")
     folder = os.path.normpath(os.path.join(root, given if isinstance(given, str) else "."))
     tree = worktree.find(folder) if os.path.isdir(folder) else None
     if tree is None:
@@ -48,29 +33,14 @@ def find_work_tree(record: Mapping[str, Any], name: str, root: str) -> WorkTree:
     return tree
 
 
-def oldest_base(tree: WorkTree, record: Mapping[str, Any]) -> RecordedBase:
-    """The oldest base of the tests that are reset; the slice's, where those are not ancestors of each other."""
-    own = rollback_bases.recorded_base(record)
-    known = sorted(
-        rollback_bases.bases_to_reset(record), key=lambda base: (base != own, str(base.about.get("taken") or ""))
-    )
-    if len(known) < 2:
-        return known[0] if known else own
-    commits = [resolve_commit(tree, base.tag) if base.tag else None for base in known]
-    for base, commit in zip(known, commits, strict=True):
-        if commit is None or all(other is not None and is_ancestor(tree, commit, other) for other in commits):
-            return base
-    return own if own.tag or own.about else known[0]
-
-
-def resolve_target(tree: WorkTree, base: RecordedBase, record: Mapping[str, Any], name: str) -> Target:
+def resolve_target(tree: WorkTree, base: RecordedBase, name: str, *, has_attempts: bool) -> Target:
     """The commits of a base; `Refused`, with the fix, where there is none or it is gone."""
     tag, placed = base
     ref = placed.get("ref")
     kept = resolve_commit(tree, ref) if isinstance(ref, str) and ref.startswith(f"{REFS}/") else None
     if not tag and kept is not None:
         return Target(None, kept, None)  # there was no commit yet
-    if not tag and not list_of(record, "attempts"):
+    if not tag and not has_attempts:
         hint = f"liza attempt start --slice {shlex.quote(name)} --test NAME"
         raise Refused(f"slice {name} has no base: no test was started yet", hint=hint)
     if not tag:
@@ -102,10 +72,9 @@ def is_ancestor(tree: WorkTree, commit: str, other: str) -> bool:
     return commit == other or ask(tree.top, "merge-base", "--is-ancestor", commit, other) is not None
 
 
-def require_branch(tree: WorkTree, record: Mapping[str, Any], name: str) -> None:
+def require_branch(tree: WorkTree, about: Mapping[str, Any], name: str) -> None:
     """`Refused` on another branch than the slice began on: that one may be the work of others, and is never moved."""
-    about = record.get("checkpoint")
-    if not isinstance(about, MAPPINGS) or "branch" not in about or about["branch"] == tree.branch:
+    if "branch" not in about or about["branch"] == tree.branch:
         return
     began = about["branch"]
     there = f"on the branch {tree.branch}" if tree.branch else "on no branch"

@@ -6,14 +6,13 @@ from typing import NamedTuple
 
 from liza.errors import LizaError
 from liza.git import worktree
+from liza.git.base import REFS, Base
 from liza.git.command import run
 from liza.git.status import Differing, differing_paths
 from liza.git.worktree import WorkTree
-from liza.scopes.slices.rollback_bases import Base
 from liza.store.locate import FOLDER
 from liza.text import file_name
 
-REFS = "refs/liza"
 _NO_WORK_TREE = "not a git work tree, so there is nothing to roll back to"
 
 

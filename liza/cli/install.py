@@ -3,6 +3,8 @@
 import difflib
 import os
 import shutil
+import sys
+from collections.abc import Mapping
 
 import click
 
@@ -10,9 +12,10 @@ from liza.cli import envelope
 from liza.cli.group import root_of, untimed
 from liza.clients import install
 from liza.clients.install import CLIENTS, Edit
-from liza.errors import Refused
+from liza.errors import NoBlackboard, Refused, WrongUsage
+from liza.git.command import ask
 from liza.store import paths
-from liza.text import suggestion
+from liza.text import printable, suggestion, value_text
 
 
 @click.command("install")
@@ -29,53 +32,116 @@ def command(
 ) -> int:
     """Put liza's hook into the settings of CLIENT: claude, codex.
 
-    Every tool call then asks first whether work may continue, and is recorded as a step. Without CLIENT, those that
-    are installed here. The default is this project, for this user alone; other settings are kept.
+    Every tool call then asks first whether work may continue, and is recorded as a step. Without CLIENT, it finds
+    those that are used here, and asks for each. The default is this project, for this user alone; other settings are
+    kept.
 
     \b
     Examples:
-      liza install claude
+      liza install
       liza install codex --user --dry-run
-      liza install --uninstall
+      liza install claude --uninstall
     """
-    chosen = clients or tuple(name for name in CLIENTS if shutil.which(name))
-    if not chosen:
-        raise Refused("no coding agent was found on PATH", hint=f"name one: liza install {' or '.join(CLIENTS)}")
-    for name in chosen:
+    for name in clients:
         if name not in CLIENTS:
-            raise Refused(f"unknown client {name!r}", hint=suggestion(name, tuple(CLIENTS)))
-    project = os.path.dirname(paths.find(root_of(ctx)).folder)
+            raise Refused(f"unknown client {value_text(name)}", hint=suggestion(name, tuple(CLIENTS)))
     place = where or "local"
+    project = _project(root_of(ctx), place)
     plan = install.plan_uninstall if uninstall else install.plan_install
-    edits = {name: plan(name, place, project) for name in chosen}
+    edits = {name: plan(name, place, project) for name in clients or _found(project)}
+    if not clients and not dry_run:
+        edits = _confirmed(edits, place, uninstall)
     if not dry_run:
-        if not uninstall:
+        if edits and not uninstall:
             install.write_script()
         for edit in edits.values():
             install.apply(edit)
+    notes = {name: [] if uninstall else _notes(name, edit, place, project) for name, edit in edits.items()}
     if as_json:
         listed = [
-            {"client": name, "file": edit.file, "changed": edit.changes, "notes": _notes(name, uninstall)}
+            {"client": name, "file": edit.file, "changed": edit.changes, "notes": notes[name]}
             for name, edit in edits.items()
         ]
         envelope.write("install", "ok", clients=listed, script=install.script_path(), written=not dry_run)
         return 0
     for name, edit in edits.items():
-        _report(name, edit, dry_run, uninstall)
+        if dry_run:
+            _print_diff(edit)
+        else:
+            _print_done(name, edit, notes[name], uninstall)
     return 0
 
 
-def _notes(client: str, uninstall: bool) -> list[str]:
-    return [] if uninstall else list(CLIENTS[client].notes)
+def _project(root: str | None, place: str) -> str:
+    """The folder of the blackboard; the settings of a user do not need one."""
+    try:
+        return os.path.dirname(os.path.abspath(paths.find(root).folder))
+    except NoBlackboard:
+        if place != "user":
+            raise
+        return os.getcwd()
 
 
-def _report(client: str, edit: Edit, dry_run: bool, uninstall: bool) -> None:
-    if dry_run:
-        before, after = (edit.before or "").splitlines(), (edit.after or "").splitlines()
-        for line in difflib.unified_diff(before, after, edit.file, edit.file, lineterm=""):
-            click.echo(line)
-        return
+def _found(project: str) -> list[str]:
+    """The clients that are used here: on PATH, or with a folder of their settings."""
+    found = [
+        name
+        for name, client in CLIENTS.items()
+        if shutil.which(name)
+        or os.path.isdir(install.client_folder(name))
+        or os.path.isdir(os.path.join(project, os.path.dirname(client.local)))
+    ]
+    if not found:
+        hint = f"name one: liza install {' or '.join(CLIENTS)}"
+        raise Refused("no client was found: none is on PATH, and none has settings here", hint=hint)
+    return found
+
+
+def _confirmed(edits: Mapping[str, Edit], place: str, uninstall: bool) -> dict[str, Edit]:
+    """The changes that a person agrees to. Nobody can be asked without a terminal: the commands are listed."""
+    wanted = [name for name, edit in edits.items() if edit.changes]
+    option = ("" if place == "local" else f" --{place}") + (" --uninstall" if uninstall else "")
+    if wanted and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        hint = "; ".join(f"liza install {name}{option}" for name in wanted)
+        raise WrongUsage(f"no terminal to ask on; used here: {', '.join(wanted)}", hint=hint)
+    verb = "remove the hook from" if uninstall else "put the hook into"
+    return {
+        name: edit
+        for name, edit in edits.items()
+        if not edit.changes or click.confirm(f"{name}: {verb} {_shown(edit.file)}?", default=True)
+    }
+
+
+def _shown(file: str) -> str:
+    """A file as it is shown: relative where it is below the current folder."""
+    relative = os.path.relpath(file)
+    return printable(file if relative.startswith("..") else relative)
+
+
+def _notes(client: str, edit: Edit, place: str, project: str) -> list[str]:
+    """What a person still has to do or to know."""
+    if not edit.changes or edit.after is None:
+        return []
+    notes = list(CLIENTS[client].notes)
+    if place != "user":
+        notes.append(f"{CLIENTS[client].reach}: liza install {client} --user")
+    if place == "local" and CLIENTS[client].shared is not None:
+        own = os.path.relpath(edit.file, project)
+        if ask(project, "ls-files", "--cached", "--others", "--exclude-standard", "--", own):
+            notes.append(f"git does not ignore {own}, which has paths of this machine: echo /{own} >> .gitignore")
+    return notes
+
+
+def _print_diff(edit: Edit) -> None:
+    before, after = (edit.before or "").splitlines(), (edit.after or "").splitlines()
+    for line in difflib.unified_diff(before, after, edit.file, edit.file, lineterm=""):
+        click.echo(printable(line))
+    if not edit.changes:
+        click.echo(f"nothing to change in {_shown(edit.file)}")
+
+
+def _print_done(client: str, edit: Edit, notes: list[str], uninstall: bool) -> None:
     done = "removed from" if uninstall else "installed in"
-    click.echo(f"{client}: {f'hook {done}' if edit.changes else 'nothing to change in'} {os.path.relpath(edit.file)}")
-    for note in _notes(client, uninstall):
+    click.echo(f"{client}: {f'hook {done}' if edit.changes else 'nothing to change in'} {_shown(edit.file)}")
+    for note in notes:
         click.echo(f"  to do: {note}")

@@ -29,6 +29,7 @@ class Settings(NamedTuple):
     local: str  # below the project: a file that is not committed
     shared: str | None  # below the project: a file that is committed; None if the client has no such pair
     events: Mapping[str, str]  # each event with what it is to the hook
+    reach: str  # which sessions a hook in the project does not cover
     notes: tuple[str, ...] = ()  # what a person still has to do
 
 
@@ -50,6 +51,7 @@ CLIENTS = {
             "SubagentStop": "note",
             "Stop": "note",
         },
+        reach="for sessions that start in a subfolder or a linked work tree",
     ),
     "codex": Settings(
         home=("CODEX_HOME", ".codex"),
@@ -66,6 +68,7 @@ CLIENTS = {
             "SubagentStop": "note",
             "Stop": "note",
         },
+        reach="for sessions that start in a linked work tree",
         notes=("Codex runs no hook before you have trusted it: start codex, and review it with /hooks",),
     ),
 }
@@ -144,7 +147,7 @@ def plan_install(client: str, where: str, project: str) -> Edit:
     text = before if before is not None and before.strip() else _EMPTY
     events = CLIENTS[client].events
     for event, kind in events.items():
-        entry = _entry(client, kind, shared=where == "project")
+        entry = _entry(client, kind, shared=where == "project" or (where == "local" and CLIENTS[client].shared is None))
         if [each for each in entries_of(text, event, file) if is_ours(each)] != [entry]:
             text = remove_entries(text, ("hooks", event), is_ours, file)
             text = add_entries(text, ("hooks", event), [entry], file)

@@ -1,7 +1,11 @@
 """Installing the hook: settings of others stay as they are, and an uninstall gives back what was there."""
 
 import json
+import os
+import pty
 import subprocess
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from liza.clients.install import CLIENTS, apply, plan_install, plan_uninstall, settings_file
 from liza.clients.json_edit import add_entries, remove_entries
-from tests.cli.run import installed, new_board
+from liza.errors import Refused
+from tests.cli.run import LIZA, environment, installed, new_board
 
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=4),
@@ -66,6 +72,54 @@ def test_uninstall_restores_the_settings(folder: Path, client: str, original: st
     assert (file.read_text() if file.exists() else None) == original
 
 
+_TEXTS = st.builds(
+    lambda value, indent, ascii_, tail: json.dumps(value, indent=indent, ensure_ascii=ascii_) + tail,
+    st.dictionaries(
+        st.text(max_size=4) | st.sampled_from(["hooks", "permissions"]),
+        _VALUES | st.dictionaries(st.sampled_from([*CLIENTS["claude"].events, "X"]), st.lists(_ENTRIES, max_size=2)),
+        max_size=4,
+    ),
+    st.sampled_from([None, 1, 2, 4, "\t"]),
+    st.booleans(),
+    st.sampled_from(["", "\n", "\r\n", "  \n\n"]),
+)
+
+
+@pytest.mark.parametrize("client", ["claude", "codex"])
+@given(before=_TEXTS)
+def test_uninstall_undoes_an_install_in_any_settings(client: str, before: str) -> None:
+    """A file that cannot take the hook is refused, and so is left as it is."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(settings_file(client, "local", folder))
+        file.parent.mkdir()
+        file.write_bytes(before.encode())
+        try:
+            apply(plan_install(client, "local", folder))
+        except Refused:
+            assert not isinstance(json.loads(before)["hooks"], dict) or not all(
+                isinstance(each, list) for each in json.loads(before)["hooks"].values()
+            )
+        else:
+            assert not plan_install(client, "local", folder).changes
+            mine, others = json.loads(file.read_bytes()), json.loads(before)
+            assert {**mine, "hooks": None} == {**others, "hooks": None}
+            apply(plan_uninstall(client, "local", folder))
+        assert file.read_bytes() == before.encode()
+
+
+def test_link_to_the_settings_stays_one(folder: Path) -> None:
+    target = folder / "dotfiles.json"
+    target.write_text(ORIGINAL)
+    target.chmod(0o600)
+    link = folder / ".claude/settings.local.json"
+    link.parent.mkdir()
+    link.symlink_to(target)
+    assert installed(folder, "install", "claude").code == 0
+    assert (link.is_symlink(), target.stat().st_mode & 0o777, target.read_text() == ORIGINAL) == (True, 0o600, False)
+    assert installed(folder, "install", "claude", "--uninstall").code == 0
+    assert (link.is_symlink(), target.read_text()) == (True, ORIGINAL)
+
+
 def test_dry_run_writes_nothing(folder: Path) -> None:
     assert installed(folder, "install", "claude", "--dry-run").code == 0
     assert not (folder / ".claude").exists()
@@ -89,9 +143,82 @@ def test_committed_settings_hold_no_path_of_this_machine(folder: Path) -> None:
     assert str(folder) not in (folder / ".claude/settings.json").read_text()
 
 
-def test_broken_settings_are_refused_and_kept(folder: Path) -> None:
+def test_file_of_codex_that_may_be_committed_holds_no_path_of_this_machine(folder: Path) -> None:
+    assert installed(folder, "install", "codex").code == 0
+    assert str(folder) not in (folder / ".codex/hooks.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('{"hooks": ', (1, 11)),
+        ('{\n  "hooks": []\n}', (2, 12)),
+        ('{"hooks": {\n"PreToolUse": {}}}', (2, 15)),
+        ("[]", None),
+        ('{"a": 1, "a": 2}', None),
+        ('{"a": 1} // mine', (1, 10)),
+    ],
+)
+def test_broken_settings_are_refused_with_their_place_and_kept(
+    folder: Path, text: str, place: tuple[int, int] | None
+) -> None:
     file = folder / ".claude/settings.local.json"
     file.parent.mkdir()
-    file.write_text('{"hooks": ')
-    assert installed(folder, "install", "claude").code == 1
-    assert file.read_text() == '{"hooks": '
+    file.write_text(text)
+    found = installed(folder, "install", "claude", "--json")
+    (problem,) = found.json["problems"]
+    assert (found.code, problem["file"], file.read_text()) == (1, str(file), text)
+    assert (problem["line"], problem["column"]) == (place or (None, None))
+
+
+# --- without a client -------------------------------------------------------------------------------------------------
+
+
+def test_without_a_client_and_a_terminal_the_commands_are_listed(folder: Path) -> None:
+    (folder / ".codex").mkdir()
+    found = installed(folder, "install", PATH="/usr/bin:/bin")
+    assert (found.code, found.hint()) == (2, "liza install codex")
+    assert not (folder / ".codex/hooks.json").exists()
+    assert installed(folder, "install", "codex").code == 0
+    assert installed(folder, "install", PATH="/usr/bin:/bin").code == 0  # nothing to ask about
+
+
+def test_without_a_client_nothing_to_find_is_refused(folder: Path) -> None:
+    assert installed(folder, "install", PATH="/usr/bin:/bin").code == 1
+
+
+def test_on_a_terminal_each_client_is_asked_for(folder: Path) -> None:
+    for name in (".claude", ".codex"):
+        (folder / name).mkdir()
+    ours, theirs = pty.openpty()
+    os.write(ours, b"n\ny\n")
+    process = subprocess.Popen(
+        [LIZA, "install"], cwd=folder, env=environment(folder, PATH="/usr/bin:/bin"), stdin=theirs, stdout=theirs,
+        stderr=theirs,
+    )  # fmt: skip
+    assert process.wait(60) == 0
+    os.close(theirs)
+    os.close(ours)
+    assert not (folder / ".claude/settings.local.json").exists()
+    assert (folder / ".codex/hooks.json").exists()
+
+
+def test_user_settings_need_no_blackboard(tmp_path: Path) -> None:
+    assert installed(tmp_path, "install", "codex", "--user").code == 0
+    assert "hook.sh" in (tmp_path / ".codex/hooks.json").read_text()
+    elsewhere = tmp_path / "elsewhere"
+    assert installed(tmp_path, "install", "claude", "--user", CLAUDE_CONFIG_DIR=str(elsewhere)).code == 0
+    assert (elsewhere / "settings.json").exists()
+
+
+def test_user_without_a_home_is_refused(folder: Path) -> None:
+    shell = {key: value for key, value in environment(folder).items() if key != "HOME"}
+    script = "import os, sys; os.setuid(54321); os.execv(sys.argv[1], sys.argv[1:])"
+    if os.geteuid() != 0:
+        pytest.skip("only root can become a user that does not exist")
+    folder.chmod(0o777)
+    done = subprocess.run(
+        [sys.executable, "-c", script, LIZA, "install", "claude", "--user"],
+        cwd=folder, env=shell, capture_output=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, (folder / "~").exists()) == (1, False)

@@ -9,10 +9,26 @@ umask 077
 client=$1 kind=$2
 
 # --- the blackboard: LIZA_ROOT, else the nearest .liza upward, or that of the main work tree of git -------------------
+main_board() { # in $1, the top of a linked work tree: sets $main to the .liza of the main one
+  main=
+  [ -f "$1/.git" ] && read -r main < "$1/.git" || [ -n "$main" ] || return 1
+  main=${main#gitdir: }
+  case $main in
+    /*/.git/worktrees/*) ;;
+    */.git/worktrees/*) main=$1/$main ;;
+    *) return 1 ;;
+  esac
+  main=${main%/.git/worktrees/*}/.liza
+  [ -d "$main" ]
+}
+
 board=
 if [ -n "$LIZA_ROOT" ]; then
   board=${LIZA_ROOT%/}
-  case $board in .liza | */.liza) ;; *) board=$board/.liza ;; esac
+  case $board in
+    .liza | */.liza) ;;
+    *) if main_board "$board"; then board=$main; else board=$board/.liza; fi ;;
+  esac
   if [ ! -d "$board" ]; then
     echo "liza: stopped, because LIZA_ROOT is $LIZA_ROOT, where there is no .liza/" >&2
     echo "  hint: unset LIZA_ROOT, or run there: liza init" >&2
@@ -21,20 +37,16 @@ if [ -n "$LIZA_ROOT" ]; then
 else
   folder=$PWD
   while [ -n "$folder" ]; do
-    if [ -f "$folder/.git" ] && read -r line < "$folder/.git"; then
-      main=${line#gitdir: }
-      case $main in
-        */.git/worktrees/*)
-          main=${main%/.git/worktrees/*}
-          if [ -d "$main/.liza" ]; then
-            board=$main/.liza
-            break
-          fi ;;
-      esac
-    fi
-    if [ -d "$folder/.liza" ]; then
-      board=$folder/.liza
+    if main_board "$folder"; then
+      board=$main
       break
+    fi
+    if [ -d "$folder/.liza" ]; then # one without a state.yaml must not hide another above it
+      [ -n "$board" ] || board=$folder/.liza
+      if [ -e "$folder/.liza/state.yaml" ]; then
+        board=$folder/.liza
+        break
+      fi
     fi
     folder=${folder%/*}
   done

@@ -176,7 +176,6 @@ OPENERS = {
     "liza.store.inbox": "a descriptor from liza.store.files",
     "liza.store.spool": "a descriptor from liza.store.files",
     "liza.store.steps": "a descriptor from liza.store.files",
-    "liza.scopes.sessions.intake": "git's own files, for the branch",
     "liza.clients.install": "the settings of a client",
     "liza.clients.health": "the settings of a client, and the user's own folder",
     "liza.clients.recorded": "the transcripts of a client",

@@ -163,6 +163,20 @@ def main_work_tree(folder: str) -> str | None:
     return top if name == ".git" else None
 
 
+def current_branch(folder: str) -> str | None:
+    """The branch of the work tree that a folder is in; None for a detached HEAD, or without git."""
+    if not os.path.isabs(folder):
+        return None
+    while not os.path.lexists(git := os.path.join(folder, ".git")):
+        if folder == os.path.dirname(folder):
+            return None
+        folder = os.path.dirname(folder)
+    if not os.path.isdir(git):  # of a linked work tree, or a submodule
+        git = os.path.join(folder, (_line(git) or "").removeprefix("gitdir: "))
+    head, start = _line(os.path.join(git, "HEAD")) or "", "ref: refs/heads/"
+    return head.removeprefix(start) if head.startswith(start) else None
+
+
 def _line(path: str) -> str | None:
     """What is in a small regular file, without the end of its line; None where it is anything else."""
     try:

@@ -17,6 +17,7 @@ from liza.model import Problem, format_time
 from liza.scopes.sessions.steps import steps_of
 from liza.scopes.sessions.window import Window
 from liza.store import spool, steps
+from liza.store.locate import current_branch
 from liza.store.paths import Paths
 from liza.store.spool import Spooled
 from liza.text import person_name
@@ -81,7 +82,7 @@ def _lines_of(paths: Paths, spooled: Spooled) -> Iterator[dict[str, Any]]:
     agent, task, payload = _read(paths, spooled)
     event = client.read_event(payload)
     time = format_time(datetime.fromtimestamp(spooled.ns / 1e9, UTC))
-    about = {"name": _name(agent), "task": _name(task) or branch_of(event.cwd)}
+    about = {"name": _name(agent), "task": _name(task) or _name(os.fsencode(current_branch(event.cwd or "") or ""))}
     more = {"bytes": spooled.size} if spooled.size > spool.LARGEST else {}
     for line in (*steps_of(event, time), *_note_of(event, time)):
         yield {**line, **{key: value for key, value in about.items() if value}, **more}
@@ -112,19 +113,3 @@ def _note_of(event: Event, time: str) -> Iterator[Mapping[str, Any]]:
         note = {"time": time, "session": event.session, "client": event.client, "note": _NOTED[event.kind]}
         more = {"parent": event.parent, "cwd": event.cwd, "model": event.model, "transcript": event.transcript}
         yield {**note, **{key: value for key, value in more.items() if value is not None}}
-
-
-def branch_of(folder: str | None) -> str | None:
-    """The branch of the work tree that a session works in; git is not started for it."""
-    if folder is None or not os.path.isabs(folder):
-        return None
-    try:
-        git = os.path.join(folder, ".git")
-        if os.path.isfile(git):
-            with open(git, encoding="utf-8") as file:
-                git = file.read(4096).removeprefix("gitdir:").strip()
-        with open(os.path.join(git, "HEAD"), encoding="utf-8") as file:
-            head = file.read(4096).strip()
-    except (OSError, UnicodeDecodeError, ValueError):
-        return None
-    return person_name(head.removeprefix("ref: refs/heads/"))[:100] if head.startswith("ref: refs/heads/") else None

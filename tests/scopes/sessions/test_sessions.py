@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -206,3 +207,79 @@ def test_old_steps_are_deleted(folder: Path) -> None:
     os.utime(kept, (1, 1))
     look(folder)
     assert not kept.exists()
+
+
+# --- names and tasks --------------------------------------------------------------------------------------------------
+
+
+def git(folder: Path, *words: str) -> None:
+    who = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main"]
+    subprocess.run(["git", "-C", folder, *who, *words], check=True, capture_output=True)
+
+
+def task_in(folder: Path, cwd: Path, **env: str) -> object:
+    """The task of a session that works in a folder."""
+    run(folder, "after", {**failing("t1"), "cwd": str(cwd)}, **env)
+    look(folder)
+    return sessions(folder)[SESSION]["task"]
+
+
+@pytest.fixture
+def repository(folder: Path) -> Path:
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "commit", "-q", "--allow-empty", "-m", "x")
+    (folder / "packages/shop").mkdir(parents=True)
+    return folder
+
+
+def test_task_is_the_branch_of_the_work_tree(repository: Path) -> None:
+    assert task_in(repository, repository / "packages/shop") == "main"
+
+
+@pytest.mark.parametrize("relative", [False, True])
+def test_linked_work_tree_has_its_own_branch_and_the_same_blackboard(repository: Path, relative: bool) -> None:
+    linked = repository.parent / "two"
+    git(repository, "worktree", "add", "-q", "-b", "fix/orders", str(linked))
+    if relative:
+        (linked / ".git").write_text("gitdir: ../shop/.git/worktrees/two\n")
+    (linked / ".liza").mkdir()  # as where the blackboard is in git
+    (linked / ".liza/state.yaml").write_text("version: 1\n")
+    (linked / "src").mkdir()
+    for env in ({}, {"LIZA_ROOT": str(linked)}):
+        assert run(linked / "src", "after", {**failing("t1"), "cwd": str(linked / "src")}, **env).code == 0
+    assert len(spooled(repository)) == 2
+    look(repository)
+    assert sessions(repository)[SESSION]["task"] == "fix/orders"
+
+
+def test_detached_head_and_no_git_give_no_task(repository: Path) -> None:
+    git(repository, "checkout", "-q", "--detach")
+    assert task_in(repository, repository) == ""
+    assert task_in(repository, repository.parent) == ""
+    assert task_in(repository, Path("/nonexistent")) == ""  # the client runs in a container
+    assert task_in(repository, repository, LIZA_TASK="task-3") == "task-3"
+
+
+def test_hostile_git_files_hold_nothing_up(folder: Path) -> None:
+    os.mkfifo(folder / ".git")
+    assert task_in(folder, folder) == ""
+
+
+def test_folder_without_a_state_does_not_hide_the_blackboard(folder: Path) -> None:
+    inner = folder / "src"
+    (inner / ".liza").mkdir(parents=True)
+    (folder / ".liza" / "CHECKPOINT").touch()
+    assert run(inner, "before", BEFORE, LIZA_ON_HALT="block").code == 2
+
+
+def test_hook_without_a_home_finds_liza_beside_its_script(folder: Path) -> None:
+    assert installed(folder, "install", "claude").code == 0
+    hooks = json.loads((folder / ".claude/settings.local.json").read_text())["hooks"]
+    (folder / ".liza" / "CHECKPOINT").touch()
+    done = subprocess.run(
+        ["/bin/sh", "-c", hooks["PreToolUse"][0]["hooks"][0]["command"]],
+        cwd=folder, env={"LIZA_ON_HALT": "block"}, input=json.dumps(BEFORE).encode(), capture_output=True, check=False,
+        timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert b"cannot be started" not in done.stderr

@@ -246,7 +246,14 @@ class Verdict(NamedTuple):
 
 def tasks_of(records: tuple[Record, ...]) -> tuple[str, ...]:
     """The tasks that records name, each once, in order."""
-    return tuple(dict.fromkeys(text_of(task) for record in records if (task := record.get("task")) is not None))
+    found: dict[str, None] = {}
+    for record in records:
+        task = record.fields.get("task")
+        if type(task) is str:  # nearly all
+            found[task] = None
+        elif (task := record.get("task")) is not None:
+            found[text_of(task)] = None
+    return tuple(found)
 
 
 def parse_time(value: object) -> datetime | None:

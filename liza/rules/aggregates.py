@@ -7,7 +7,7 @@ from math import fsum, inf
 from typing import TYPE_CHECKING, Any
 
 from liza.model import Record
-from liza.rules.fields import LARGEST, OPERATORS, Context, lookup, passes, values
+from liza.rules.fields import LARGEST, OPERATORS, Context, Texts, lookup, passes, values
 from liza.rules.syntax_tree import Aggregate, Distinct, Field, Grouping, Metric, is_number
 from liza.text import text_of
 
@@ -21,38 +21,51 @@ NO_GROUP: Key = ("no group",)
 class Counts:
     """The numbers of one aggregate by group, with the records behind each."""
 
-    def __init__(self, grouped: bool, is_number: bool = False) -> None:
+    def __init__(
+        self, grouped: bool, groups: "Groups", numbers: Mapping[Key, float | None], is_number: bool = False
+    ) -> None:
         self.grouped = grouped
+        self.groups = groups
+        self.numbers = numbers
         self.is_number = is_number  # which is acknowledged at its value, whatever records it is made of
-        self.found: dict[Key, tuple[float | None, Sequence[Record]]] = {}
-        self.labels: dict[Key, str] = {}
-        self.texts: dict[Key, Sequence[str]] = {}
 
     def value(self, key: Key) -> float | None:
         if self.grouped and key == NO_GROUP:
             return None
-        return self.found.get(key if self.grouped else (), (0.0, ()))[0]
+        return self.numbers.get(key if self.grouped else (), 0.0)
 
     def evidence(self, key: Key) -> Sequence[Record]:
-        return self.found.get(key if self.grouped else (), (0.0, ()))[1]
+        return self.groups.get(key if self.grouped else (), _NOTHING)[1]
+
+    def texts(self, key: Key) -> Sequence[str]:
+        return self.groups.get(key, _NOTHING)[2]
+
+    def label(self, key: Key) -> str | None:
+        """What a group is called; made on demand, since only few of a thousand groups are shown."""
+        if key not in self.groups:
+            return None
+        per, _, texts = self.groups[key]
+        common = _most_common(texts)
+        return " / ".join((*per, common) if common else per)
 
 
 def count(aggregate: Aggregate | Metric, context: Context, condition: "Condition") -> Counts:
     if isinstance(aggregate, Metric):
-        counts = Counts(False, is_number=True)
-        counts.found[()] = (_metric(aggregate, context.sections), ())
-        return counts
-    counts = Counts(aggregate.grouped, is_number(aggregate))
+        return Counts(False, {(): _NOTHING}, {(): _metric(aggregate, context.sections)}, is_number=True)
     if aggregate.kind == "sum":
         context = context.whole
-    groups: Groups = {(): ("", context.select(aggregate), ())}
+    groups: Groups = {}
     if aggregate.grouped:
         groups = _partition(aggregate, context, condition)
-    for key, (label, records, texts) in groups.items():
-        counts.labels[key] = label
-        counts.texts[key] = texts
-        counts.found[key] = _measure(aggregate, records, context, condition)
-    return counts
+    else:
+        groups[()] = ((), context.select(aggregate), ())
+    if aggregate.kind == "count" and aggregate.within is None and aggregate.distinct is None:
+        return Counts(aggregate.grouped, groups, {key: float(len(found)) for key, (_, found, _) in groups.items()})
+    numbers: dict[Key, float | None] = {}
+    for key, (per, records, texts) in groups.items():
+        numbers[key], found = _measure(aggregate, records, context, condition)
+        groups[key] = (per, found, texts)
+    return Counts(aggregate.grouped, groups, numbers, is_number(aggregate))
 
 
 def _metric(metric: Metric, sections: Mapping[str, Any]) -> float | None:
@@ -67,7 +80,7 @@ def _measure(
     aggregate: Aggregate, records: Sequence[Record], context: Context, condition: "Condition"
 ) -> tuple[float, Sequence[Record]]:
     """The number for one group, and the records behind it."""
-    found = list(records)
+    found = records
     if aggregate.kind == "streak":
         start = len(records)
         while start > 0 and all(passes(records[start - 1], each, context) for each in aggregate.filters):
@@ -128,71 +141,88 @@ def _densest(
 
 # --- grouping -------------------------------------------------------------------------------------------------------
 
-Grouped = list[tuple[Record, Mapping[Any, str]]]  # each record with its groups, and the text that put it there
-Groups = dict[Key, tuple[str, Sequence[Record], Sequence[str]]]  # each with its label, its records and their texts
+Group = tuple[tuple[str, ...], Sequence[Record], Sequence[str]]  # its values of `per`, its records and their texts
+Groups = dict[Key, Group]
+Numbers = Mapping[str, Any]  # the group of each text
+_NOTHING: Group = ((), (), ())
 
 
 def _partition(aggregate: Aggregate, context: Context, condition: "Condition") -> Groups:
-    """The groups of an aggregate, each with its label, its records and the texts that made it."""
+    """The groups of an aggregate."""
     parts = context.partition(aggregate)
     if aggregate.grouping is None:
-        return {(*per, ""): (" / ".join(per), records, [""] * len(records)) for per, records in parts.items()}
-    grouped = {record.key: groups for record, groups in _grouped(aggregate, aggregate.grouping, context, condition)}
+        return {(*per, ""): (per, records, [""] * len(records)) for per, records in parts.items()}
+    grouping = aggregate.grouping
     found: Groups = {}
+    numbers = _numbers(aggregate, grouping, context, condition)
     for per, records in parts.items():
-        members = [(record, grouped[record.key]) for record in records]
-        for group, chosen, texts in (_streaks if aggregate.kind == "streak" else _groups)(members):
-            found[(*per, group)] = (" / ".join([*per, _most_common(texts)]), chosen, texts)
+        values = context.texts(records, grouping.field)
+        for group, chosen, texts in (_streaks if aggregate.kind == "streak" else _groups)(records, values, numbers):
+            found[(*per, group)] = (per, chosen, texts)
     return found
 
 
-def _most_common(texts: Iterable[str]) -> str:
-    """The text that occurs most often; of several, the first alphabetically."""
+def _most_common(texts: Sequence[str]) -> str:
+    """The text that occurs most often; of several, the first alphabetically; "" if there is none."""
+    if not texts or texts.count(texts[0]) == len(texts):
+        return texts[0] if texts else ""
     counted = Counter(texts)
-    if len(counted) == 1:
-        return next(iter(counted))
     return min(counted, key=lambda text: (-counted[text], text))
 
 
-def _groups(members: Grouped) -> Iterator[tuple[Any, list[Record], list[str]]]:
+def _groups(
+    records: Sequence[Record], values: Sequence[Texts], numbers: Numbers
+) -> Iterator[tuple[Any, list[Record], list[str]]]:
     """Each group with its records and the texts that put them there."""
     found: dict[Any, tuple[list[Record], list[str]]] = {}
-    for record, groups in members:
-        for group, text in groups.items():
-            chosen, texts = found.setdefault(group, ([], []))
+    for record, value in zip(records, values, strict=True):
+        for group, text in ((numbers.get(value), value),) if type(value) is str else _several(value, numbers):
+            if group is None:
+                continue
+            if group not in found:
+                found[group] = ([record], [text])
+                continue
+            chosen, texts = found[group]
             chosen.append(record)
             texts.append(text)
     for group, (chosen, texts) in found.items():
         yield group, chosen, texts
 
 
-def _streaks(members: Grouped) -> Iterator[tuple[Any, list[Record], list[str]]]:
+def _streaks(
+    records: Sequence[Record], values: Sequence[Texts], numbers: Numbers
+) -> Iterator[tuple[Any, list[Record], list[str]]]:
     """Only groups of the newest record can have a streak, which ends at the first record of another group."""
-    for group in members[-1][1]:
-        last = [record for record, _ in takewhile(lambda member: group in member[1], reversed(members))]  # noqa: B023
-        yield group, last[::-1], [groups[group] for _, groups in members if group in groups]
+    members = [dict(_several((value,) if isinstance(value, str) else value, numbers)) for value in values]
+    for group in members[-1]:
+        last = len(list(takewhile(lambda groups: group in groups, reversed(members))))  # noqa: B023
+        yield group, list(records[-last:]), [groups[group] for groups in members if group in groups]
 
 
-def _grouped(aggregate: Aggregate, grouping: Grouping, context: Context, condition: "Condition") -> Grouped:
-    """Each record with its groups: none if it lacks the field, several if the value is a list."""
-    records = context.select(aggregate)
-    written = [(record, context.texts(record, grouping.field)) for record in records]
-    distinct = {text for _, found in written for text in found}
-    if not distinct:
-        return [(record, {}) for record in records]
-    if len(distinct) == 1 and len(condition.grouped) == 1:  # nothing to compare
-        return [(record, {text: text for text in found if text.strip()}) for record, found in written]
-    from liza.rules.same import same_key  # here, because many checks have no text to compare
+def _several(texts: Sequence[str], numbers: Numbers) -> Iterable[tuple[Any, str]]:
+    """The groups of a record: none if it lacks the field, several if the value is a list."""
+    return {numbers[text]: text for text in texts if text in numbers}.items()
 
-    numbers: Mapping[str, Any]
-    if context.exact:
-        numbers = {text: text for text in distinct}
-    elif grouping.similarity is None:
-        numbers = {text: same_key(text) for text in distinct}
-    else:
-        # Over the union of the records of all aggregates that share the grouping, so that each has the same groups.
-        for other in condition.grouped:
-            if other is not aggregate:
-                distinct |= {text for r in context.select(other) for text in context.texts(r, grouping.field)}
-        numbers = context.similar(grouping.field, grouping.similarity, distinct)
-    return [(record, {numbers[text]: text for text in found if text.strip()}) for record, found in written]
+
+def _numbers(aggregate: Aggregate, grouping: Grouping, context: Context, condition: "Condition") -> Numbers:
+    """The group of each text; a blank one has none."""
+    distinct = _distinct(aggregate, grouping, context)
+    if context.exact or (len(distinct) <= 1 and len(condition.grouped) == 1):  # nothing to compare
+        return {text: text for text in distinct if text.strip()}
+    if grouping.similarity is None:
+        from liza.rules.same import same_key  # here, because many checks have no text to compare
+
+        return {text: same_key(text) for text in distinct if text.strip()}
+    # Over the union of the records of all aggregates that share the grouping, so that each has the same groups.
+    for other in condition.grouped:
+        if other is not aggregate:
+            distinct |= _distinct(other, grouping, context)
+    numbers = context.similar(grouping.field, grouping.similarity, distinct)
+    return {text: number for text, number in numbers.items() if text.strip()}
+
+
+def _distinct(aggregate: Aggregate, grouping: Grouping, context: Context) -> set[str]:
+    """The texts of a grouping field."""
+    values = context.texts(context.select(aggregate), grouping.field)
+    found = {value for value in values if isinstance(value, str)}
+    return found.union(*(value for value in values if not isinstance(value, str)))

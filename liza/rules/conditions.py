@@ -5,7 +5,7 @@ own evidence. Nothing here reads a file or a clock.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -45,8 +45,8 @@ class Outcome(NamedTuple):
 
     def _records(self, counts: tuple[Counts, ...]) -> tuple[Record, ...]:
         key = self.source[0]
-        if len(counts) == 1 and all(isinstance(record.key, int) for record in counts[0].evidence(key)):
-            return tuple(counts[0].evidence(key))  # already in list order
+        if len(counts) == 1 and ((found := counts[0].evidence(key)) and isinstance(found[0].key, int)):
+            return tuple(found)  # already in list order
         seen = {(record.stream, record.key): record for each in counts for record in each.evidence(key)}
         return tuple(sorted(seen.values(), key=lambda record: (record.stream, str(record.key).zfill(12))))
 
@@ -54,7 +54,7 @@ class Outcome(NamedTuple):
     def text_counts(self) -> Counter[str]:
         """The texts that put its records into the group, and how often each occurs."""
         key, counts = self.source
-        return Counter(text for each in counts for text in each.texts.get(key, ()))
+        return Counter(text for each in counts for text in each.texts(key))
 
     @property
     def texts(self) -> set[str]:
@@ -117,16 +117,50 @@ class Condition:
 
     def outcomes(self, context: Context) -> list[Outcome]:
         """One outcome per group, the highest value first; exactly one where the condition does not group."""
+        counts = self._counts(context)
+        return self._sorted(self._keys(counts), counts)
+
+    def decisive_outcomes(self, context: Context) -> list[Outcome]:
+        """The outcomes that a verdict is made of: those that are satisfied, and the highest one of the others."""
+        counts = self._counts(context)
+        keys = self._keys(counts)
+        if len(keys) > 1 and not any(map(is_number, self.aggregates)):
+            values = dict(zip(keys, _values(self.comparisons[0], keys, counts), strict=True))
+            held = {key: None for key in keys if self._is_satisfied(key, values[key], counts)}
+            others = {key: value for key, value in values.items() if key not in held}
+            highest = max(others.values(), default=0)
+            nearest = (key for key, value in others.items() if value == highest)
+            keys = [*held, *([min(nearest, key=lambda key: self._label(key, counts) or "")] if others else [])]
+        return self._sorted(keys, counts)
+
+    def _counts(self, context: Context) -> dict[int, Counts]:
         # Keyed by identity: `a=1` and `a=true` are equal in Python, but not in a rule.
-        counts = {id(each): count(each, context, self) for each in self.aggregates}
+        return {id(each): count(each, context, self) for each in self.aggregates}
+
+    def _keys(self, counts: Mapping[int, Counts]) -> list[Key]:
+        """The groups; where it does not group, one key for all."""
         if not self.grouped:
-            return [self._outcome((), counts)]
-        keys = dict.fromkeys(key for each in self.grouped for key in counts[id(each)].found)
+            return [()]
+        return list(dict.fromkeys(key for each in self.grouped for key in counts[id(each)].groups))
+
+    def _sorted(self, keys: Sequence[Key], counts: Mapping[int, Counts]) -> list[Outcome]:
         found = [self._outcome(key, counts) for key in keys]
+        if not self.grouped:
+            return found
         if not any(each.satisfied for each in found):
             ungrouped = self._outcome(NO_GROUP, counts)  # an OR may hold by its ungrouped side alone
             found += [ungrouped] if ungrouped.satisfied else []
         return sorted(found, key=lambda each: (-each.satisfied, -each.value, each.key or ""))
+
+    def _label(self, key: Key, counts: Mapping[int, Counts]) -> str | None:
+        """What a group is called."""
+        return next((name for each in self.grouped if (name := counts[id(each)].label(key)) is not None), None)
+
+    def _is_satisfied(self, key: Key, value: float, counts: Mapping[int, Counts]) -> bool:
+        """Whether the condition holds for a group; `value` is that of the first comparison."""
+        if isinstance(self.tree, Comparison):
+            return OPERATORS[self.tree.operator](value, self.number(self.tree.threshold))
+        return _holds(self.tree, lambda each: self._compare(each, key, counts), []) is True
 
     def _outcome(self, key: Key, counts: Mapping[int, Counts]) -> Outcome:
         held: list[Comparison] = []
@@ -134,8 +168,8 @@ class Condition:
         decisive = held if satisfied else self.comparisons
         shown = decisive[0] if decisive else self.comparisons[0]
         sources = tuple([counts[id(term)] for comparison in decisive for term in comparison.terms])
-        value = sum([counts[id(term)].value(key) or 0 for term in shown.terms])
-        label = next((name for each in self.grouped if (name := counts[id(each)].labels.get(key)) is not None), None)
+        (value,) = _values(shown, [key], counts)
+        label = self._label(key, counts)
         threshold = self.number(shown.threshold)
         numbers = self._numbers(key, counts, value) if satisfied and self.has_numbers else ()
         return Outcome(satisfied, value, threshold, label, (key, sources), numbers)
@@ -213,6 +247,12 @@ def _effective_comparisons(
         for part in node.parts:
             if compare is None or _holds(part, compare, []) is wanted:
                 yield from _effective_comparisons(part, compare, wanted)
+
+
+def _values(comparison: Comparison, keys: Sequence[Key], counts: Mapping[int, Counts]) -> list[float]:
+    """The number that a comparison has for each group; what is absent counts as 0."""
+    terms = [counts[id(term)] for term in comparison.terms]
+    return [sum([each.value(key) or 0 for each in terms]) for key in keys]
 
 
 def _numbers(comparison: Comparison) -> str:

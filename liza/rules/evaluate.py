@@ -182,7 +182,9 @@ def _evaluate_rule(
         proven = (r for name, records in window.streams.items() for r in history.proven.fresh(rule.name, records))
         kept = {(record.stream, record.key) for records in fresh.values() for record in records}
         claimed = sum((r.stream, r.key) not in kept and condition.counts(r, window.context) for r in proven)
-    return Result(fresh, condition.outcomes(context), acknowledged, context.unusable, claimed), context.overruns
+    return Result(
+        fresh, condition.decisive_outcomes(context), acknowledged, context.unusable, claimed
+    ), context.overruns
 
 
 def _sees_all(compiled: Compiled) -> bool:
@@ -250,7 +252,7 @@ class _Findings:
             context.spend = spend
             try:
                 found = compiled.condition.is_monotone and any(
-                    e.satisfied for e in compiled.condition.outcomes(context)
+                    e.satisfied for e in compiled.condition.decisive_outcomes(context)
                 )
             except TooCostly:
                 found = False

@@ -137,7 +137,7 @@ def _why_not(record: Record, aggregate: Aggregate, context: Context) -> tuple[in
         return len(failing) + 1, _said(record, failing[0])
     wanted = aggregate.grouping.field if aggregate.grouping else None
     absent = [each for each in aggregate.per if not values(lookup(record, each))]
-    if wanted is not None and not any(text.strip() for text in context.texts(record, wanted)):
+    if wanted is not None and not any(text.strip() for text in context.texts([record], wanted)[0]):
         absent.insert(0, wanted)
     if aggregate.summed is not None and context.number(record, aggregate.summed) is None:
         value = lookup(record, aggregate.summed)

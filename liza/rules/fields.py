@@ -1,6 +1,6 @@
 """Fields of records: lookup and tests. A value of the wrong type is reported as unusable."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import product
 from math import prod
@@ -20,6 +20,8 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "<=": lambda a, b: a <= b,
 }
 LARGEST = 1e300  # of a number that is compared
+Texts = str | Sequence[str]  # of one record
+_TYPE = Field((("type",),))
 _SEARCHED = 10_000  # characters of a text that a regular expression sees
 _COMBINATIONS = 10_000  # of one record's values in the fields of a `per`
 
@@ -39,7 +41,7 @@ class Context:
         self.spend: Callable[[], None] = unlimited  # raises once a rule has taken too long
         self.overruns: list[str] = []  # messages: what was compared less closely than it should have been
         self.unusable: dict[tuple[str, int | str], str] = {}  # record -> what is wrong with it
-        self._by_type: dict[str, dict[str, list[Record]] | None] = {}
+        self._types: dict[str, list[Any] | None] = {}
         self._selected: dict[int, tuple[Aggregate, list[Record]]] = {}
         self._per: dict[tuple[str, tuple[Field, ...]], dict[int | str, list[tuple[str, ...]]]] = {}
         self._partitions: dict[tuple[str, tuple[Field, ...]], dict[tuple[str, ...], list[Record]]] = {}
@@ -67,15 +69,10 @@ class Context:
         """Take in records that were added to a stream, and keep what is cached of the others."""
         self.now = now
         self._partitions = {}
-        index = self._by_type.get(stream)
-        for record in records:
-            if index is None:
-                break
-            kind = record.get("type")
-            if kind is not None and not isinstance(kind, str):
-                self._by_type[stream] = index = None
-            elif kind is not None:
-                index.setdefault(kind, []).append(record)
+        types = self._types.get(stream)
+        if types is not None:
+            added = _types(records)
+            self._types[stream] = [*types, *added] if added is not None else None
         for aggregate, found in list(self._selected.values()):
             if any(each.age for each in _filters(aggregate)):
                 del self._selected[id(aggregate)]  # time has passed
@@ -91,44 +88,30 @@ class Context:
             grouper, numbers = Grouper(similarity), {}  # a text that is gone may have joined others
             self._groups[field, similarity] = (grouper, numbers)
         # Short texts first, so that they are compared closely whatever long texts an agent adds.
-        for text in sorted(texts - numbers.keys(), key=lambda text: (len(text), text)):
+        added = sorted(sorted(texts - numbers.keys()), key=len)
+        for text, number in zip(added, grouper.add_all(added), strict=True):
             self.spend()
-            numbers[text] = grouper.add(text)
+            numbers[text] = number
         if grouper.coarse:
             why = f"too much text: {grouper.coarse:,} different texts of {field} were compared for equality only"
             self.overruns.append(why)
-        return {text: grouper.group(number) for text, number in numbers.items()}
+        groups = {number: grouper.group(number) for number in set(numbers.values())}
+        return {text: groups[number] for text, number in numbers.items()}
 
     def _of_type(self, stream: str, first: Filter) -> Sequence[Record] | None:
-        """The records that pass a filter on the type, from an index; None if the filter is another one.
+        """The records that pass a filter on the type; None if it is another filter, or if some type is not a string.
 
-        Nearly every rule begins with such a filter, and most types have few records.
+        Nearly every rule begins with such a filter, so the types are looked up once for all rules.
         """
         if first.field.paths != (("type",),) or first.operator not in ("=", "in"):
             return None
+        if stream not in self._types:
+            self._types[stream] = _types(self.streams.get(stream, ()))
+        types = self._types[stream]
         wanted = (first.value,) if first.operator == "=" else first.value
-        index = self._types(stream)
-        if index is None or not all(isinstance(value, str) for value in wanted):
+        if types is None or not all(isinstance(value, str) for value in wanted):
             return None
-        if len(wanted) == 1:
-            return index.get(wanted[0], ())
-        kinds = set(wanted) & index.keys()
-        return [record for record in self.streams.get(stream, ()) if record.get("type") in kinds] if kinds else ()
-
-    def _types(self, stream: str) -> dict[str, list[Record]] | None:
-        """The records of each type; None if some type is not a string, which rules out the index."""
-        if stream not in self._by_type:
-            index: dict[str, list[Record]] = {}
-            for record in self.streams.get(stream, ()):
-                kind = record.get("type")
-                if kind is not None and not isinstance(kind, str):
-                    self._by_type[stream] = None
-                    break
-                if kind is not None:
-                    index.setdefault(kind, []).append(record)
-            else:
-                self._by_type[stream] = index
-        return self._by_type[stream]
+        return [record for record, kind in zip(self.streams.get(stream, ()), types, strict=True) if kind in wanted]
 
     def partition(self, aggregate: Aggregate) -> Mapping[tuple[str, ...], Sequence[Record]]:
         """The records of an aggregate by the values of the fields that `per` names."""
@@ -160,11 +143,15 @@ class Context:
                 known[record.key] = list(product(*columns))
         return [known[record.key] for record in records]
 
-    def texts(self, record: Record, wanted: Field) -> Sequence[str]:
-        """The texts of a grouping field. A mapping cannot be compared, and is reported as unusable."""
-        single = lookup(record, wanted)
-        if isinstance(single, str):
-            return (single,)
+    def texts(self, records: Sequence[Record], wanted: Field) -> list[Texts]:
+        """The texts of a grouping field, for each record. A mapping cannot be compared, and is reported as unusable."""
+        found = column(records, wanted)
+        if set(map(type, found)) == {str}:
+            return found
+        pairs = zip(records, found, strict=True)
+        return [each if type(each) is str else self._several(record, each, wanted) for record, each in pairs]
+
+    def _several(self, record: Record, single: Any, wanted: Field) -> Sequence[str]:
         found: list[str] = []
         for value in values(single):
             if isinstance(value, MAPPINGS):
@@ -189,6 +176,31 @@ class Context:
 def _filters(aggregate: Aggregate) -> tuple[Filter, ...]:
     """The filters that select records: all of a count's or a sum's; others compare them, and select by `where`."""
     return (*aggregate.where, *aggregate.filters) if aggregate.kind in ("count", "sum") else aggregate.where
+
+
+def column(records: Iterable[Record], wanted: Field) -> list[Any]:
+    """`lookup` for many records at once, which takes a third of the time."""
+    if max(map(len, wanted.paths)) > 1:
+        return [lookup(record, wanted) for record in records]
+    names = [name for (name,) in wanted.paths]
+    found = []
+    for record in records:
+        fields, value = record.fields, None
+        details = fields.get("details")
+        for name in names:
+            value = fields.get(name)
+            if value is None and isinstance(details, MAPPINGS):
+                value = details.get(name)
+            if value is not None:
+                break
+        found.append(value)
+    return found
+
+
+def _types(records: Sequence[Record]) -> list[Any] | None:
+    """The type of each record; None if some type is not a string."""
+    found = column(records, _TYPE)
+    return found if set(map(type, found)) <= {str, type(None)} else None
 
 
 def lookup(record: Record, wanted: Field) -> Any:

@@ -17,6 +17,8 @@ def same_key(text: str) -> str:
 
         text = normalize("NFKC", text[:_NORMALISED]) + text[_NORMALISED:]
     folded = " ".join(text.casefold().split())
+    if folded[:1].isalnum() and folded[-1:].isalnum():
+        return folded
     start, end = 0, len(folded)
     while start < min(end, _SIGNS) and _is_sign(folded[start]):
         start += 1

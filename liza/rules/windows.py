@@ -14,6 +14,7 @@ _NESTED = {
     "attempts": ("slices", "attempts", "slice"),
     "iterations": ("loops", "iterations", "loop"),
 }
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
 _WINDOWED = ("anomalies", "log")
 _BEFORE = 1000  # of the records before a window, the last ones that are looked at
 
@@ -74,21 +75,23 @@ class Window:
     def recent(self, records: Sequence[Record], now: datetime) -> list[Record]:
         kept: list[Record] = []
         before: list[Record] = []
-        tomorrow = _tomorrow(now)
+        start, tomorrow = self.start or _EARLIEST, _tomorrow(now)
         for record in records:
-            moment = record.timestamp
+            moment = parse_time(record.fields.get("timestamp"))
             if moment is None:
                 self.timeless += 1
-            elif self.start is not None and moment < self.start:
+            elif start <= moment <= tomorrow:  # nearly all
+                kept.append(record)
+                self._begun.add(record.stream)
+                continue
+            elif moment < start:
                 # The list only grows at its end: what is behind a record of this sprint is of this sprint.
                 if not self._is_late(record.stream, moment):
                     before.append(record)
                     continue
                 self.late += 1
-            elif moment > tomorrow:
+            else:
                 self.early.append(moment)
-            elif self.start is not None:
-                self._begun.add(record.stream)
             kept.append(record)
         if before and before[0].stream == "anomalies" and self.text == "current_sprint":
             self.before, self.matched_before = [*self.before, *before][-_BEFORE:], {}

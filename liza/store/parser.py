@@ -42,13 +42,14 @@ MAX_ALIAS_EVENTS = 100_000
 MAX_DEPTH = 200
 
 _MOST_BITS = 1000  # of an integer: about 300 digits
-# Only where a run begins, or each of its characters would be the start of a search. A search of the whole text takes as
-# long as parsing it, so it is done only where every 25th character allows for a run that long.
-_DIGITS = re.compile(r"(?<![0-9A-Fa-f_])[0-9A-Fa-f_]{250}")
-_DIGITS_SAMPLED = re.compile(r"[0-9A-Fa-f_]{10}")
+# Only where a run begins, or each of its characters would be the start of a search.
+_DIGITS = r"(?<![0-9A-Fa-f_])[0-9A-Fa-f_]{250}"
 # The parser takes seconds for an integer of a million digits, and four times as long for twice as many.
-_RUN = re.compile(r"(?<![0-9_])[0-9_]{6001}")
-_RUN_SAMPLED = re.compile(r"[0-9_]{240}")
+_RUN = r"(?<![0-9_])[0-9_]{6001}"
+# A search of the whole text takes as long as parsing it, so it is done only where every 25th character allows for a run
+# that long.
+_EVERY = 25
+_AS_DIGITS = bytes.maketrans(b"123456789ABCDEFabcdef_", b"0" * 22)
 
 _LIMITS = _PARSER._AliasLimits(MAX_ALIAS_EVENTS, 64)
 _POSITION = r"YAML parse error at line (\d+), column (\d+)"
@@ -57,10 +58,8 @@ _DUPLICATE = r"duplicate mapping key: '(.+)'"
 _DASHES = rf"(?:^|\n|: ) *(?:[-?:] +){{{MAX_DEPTH}}}"
 
 # Every such run contains one of these, and few other texts do, so the slow search is rarely needed.
-_RUNS = ("- - - - ", "- ? ", "? - ", "? ? ")
-# Each level is indented by at least one space, except a list in a mapping, which may start in the column of its key; or
-# many levels are on one line, each after its dash.
-_DEEP = ("\n" + " " * (MAX_DEPTH // 2), "-  ", "?  ")
+_RUNS = ("- ? ", "? - ", "? ? ")
+_DASHED = "- - - - "
 
 
 class BadYaml(ValueError):
@@ -78,8 +77,9 @@ class BadYaml(ValueError):
 
 def load(text: str) -> Any:
     """The value of a YAML text; several documents give a list of their values."""
-    sample = text[::25]
-    if _RUN_SAMPLED.search(sample) and (run := _RUN.search(text)) is not None:
+    sample = text[::_EVERY].encode("ascii", "replace").translate(_AS_DIGITS)
+    has_digits = b"0" * (250 // _EVERY) in sample
+    if has_digits and (run := re.search(_RUN, text)) is not None:
         raise BadYaml("more than 6,000 digits in a row", text.count("\n", 0, run.start()) + 1)
     try:
         value = _PARSER._loads(text, parse_datetime=False, alias_limits=_LIMITS, duplicate_key_policy="error")
@@ -91,9 +91,9 @@ def load(text: str) -> Any:
         raise BadYaml("nested too deeply") from None
     except ValueError as error:  # an integer of thousands of digits: Python's own guard against quadratic conversion
         raise BadYaml(str(error).split(";")[0]) from None
-    if any(sign in text for sign in _DEEP) and _too_deep(value):
+    if _is_deep(text) and _too_deep(value):
         raise BadYaml(f"nested more than {MAX_DEPTH} levels deep")
-    if _DIGITS_SAMPLED.search(sample) and _DIGITS.search(text):
+    if has_digits and re.search(_DIGITS, text):
         return _spell_huge_integers(value)
     return value
 
@@ -109,6 +109,15 @@ def _spell_huge_integers(value: Any) -> Any:
     if isinstance(value, dict):
         return {_spell_huge_integers(key): _spell_huge_integers(each) for key, each in value.items()}
     return hex(value) if type(value) is int and value.bit_length() > _MOST_BITS else value
+
+
+def _is_deep(text: str) -> bool:
+    """Whether it may be nested too deeply.
+
+    Each level is indented by at least one space, except a list in a mapping, which may start in the column of its key;
+    or many levels are on one line, each after its dash.
+    """
+    return "\n" + " " * (MAX_DEPTH // 2) in text or "-  " in text or ("?" in text and "?  " in text)
 
 
 def _too_deep(value: Any) -> bool:
@@ -127,7 +136,8 @@ def decode(raw: bytes) -> str:
         raise BadYaml(f"byte 0x{raw[error.start]:02x} is not UTF-8", *_at(raw, error.start)) from None
     if "\0" in text:
         raise BadYaml("contains a NUL byte", *_at(raw, raw.index(b"\0")))
-    if any(run in text for run in _RUNS) and (deep := re.search(_DASHES, text)) is not None:
+    has_run = _DASHED in text or ("?" in text and any(run in text for run in _RUNS))
+    if has_run and (deep := re.search(_DASHES, text)) is not None:
         raise BadYaml(f"nested more than {MAX_DEPTH} levels deep", text.count("\n", 0, deep.start() + 1) + 1, 1)
     return text
 

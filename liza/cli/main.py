@@ -125,7 +125,7 @@ def _dispatch(arguments: list[str]) -> int:
         from liza.cli import completion
 
         return completion.answer(os.environ["_LIZA_COMPLETE"])
-    if arguments[:1] in (["log"], ["loop"]):
+    if arguments[:1] in (["log"], ["loop"], ["analyze"]):
         from liza.cli import without_click
 
         code = without_click.run(arguments)

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
-import click
-
+from liza.cli.terminal import echo, style, unstyle
 from liza.errors import LizaError, location
 from liza.model import Progress, Reason, Silence, Silenced, format_time
 from liza.rules.evaluate import RuleSet
@@ -29,17 +28,17 @@ def check(found: Check, rules: RuleSet, dry_run: bool) -> None:
         trigger(found.trigger, "TRIGGERED")
     elif verdict.matches:
         names = ", ".join(dict.fromkeys(match.rule.name for match in verdict.matches))
-        click.echo(f"{bold('WOULD TRIP', 'red')}: {names} (dry run, nothing written)")
+        echo(f"{bold('WOULD TRIP', 'red')}: {names} (dry run, nothing written)")
     else:
-        click.echo(bold("OK", "green") + ": no systemic pattern" + (" (dry run, nothing written)" if dry_run else ""))
+        echo(bold("OK", "green") + ": no systemic pattern" + (" (dry run, nothing written)" if dry_run else ""))
     patterns(verdict.progress)
     parts = [f"{verdict.considered} {'anomaly' if verdict.considered == 1 else 'anomalies'} considered"]
     parts += [f"{verdict.acknowledged} dealt with by earlier resolutions"] if verdict.acknowledged else []
     parts += [f"{verdict.outside_window} before the window"] if verdict.outside_window else []
-    click.echo(f"\n{', '.join(parts)} (window: {verdict.window})")
+    echo(f"\n{', '.join(parts)} (window: {verdict.window})")
     silenced(verdict.silenced)
     for match in verdict.observed:
-        click.echo(f"observed: {match.rule.name} {match.value:g} of {match.threshold:g} ({short(match.key)})")
+        echo(f"observed: {match.rule.name} {match.value:g} of {match.threshold:g} ({short(match.key)})")
     warnings([*verdict.warnings, *(f"{where(record)}: {why}" for record, why in verdict.unusable)])
     warnings(due(event) if dry_run else event.text for event in found.scoped)
     warnings(found.notes)
@@ -54,8 +53,8 @@ def broken_rules(error: LizaError | None) -> None:
     if error is not None:
         for problem in error.problems or (error,):
             where_it_is = location(problem.file, problem.line, problem.column)
-            click.echo(f"liza: {printable(where_it_is + problem.message)}", err=True)
-        click.echo("  hint: evaluated with the shipped rules; to fix: liza rules check", err=True)
+            echo(f"liza: {printable(where_it_is + problem.message)}", err=True)
+        echo("  hint: evaluated with the shipped rules; to fix: liza rules check", err=True)
 
 
 def due(event: Event) -> str:
@@ -68,21 +67,21 @@ def trigger(open_trip: Mapping[str, Any], word: str) -> None:
     severity = str(open_trip.get("severity") or "no severity named")
     pattern = printable(str(open_trip.get("pattern") or "no pattern named"))
     since = f" since {printable(str(open_trip['timestamp']))}" if open_trip.get("timestamp") else ""
-    click.echo(f"{bold(word, 'red')}: {bold(pattern)} ({printable(severity)}){since}")
+    echo(f"{bold(word, 'red')}: {bold(pattern)} ({printable(severity)}){since}")
     if severity in SEVERITIES:
-        click.echo(f"  {SEVERITIES[severity].layer}: {SEVERITIES[severity].scope}")
+        echo(f"  {SEVERITIES[severity].layer}: {SEVERITIES[severity].scope}")
     if open_trip.get("message"):
-        click.echo(f"  {short(open_trip['message'])}")
+        echo(f"  {short(open_trip['message'])}")
     if others := also_matched(open_trip):
-        click.echo(f"  also matched: {short(', '.join(others))}")
-    click.echo(f"  report: {printable(str(open_trip.get('report_file') or '.liza/circuit_breaker_report.md'))}")
-    click.echo(f"  decide: {DECIDE}")
+        echo(f"  also matched: {short(', '.join(others))}")
+    echo(f"  report: {printable(str(open_trip.get('report_file') or '.liza/circuit_breaker_report.md'))}")
+    echo(f"  decide: {DECIDE}")
 
 
 def patterns(progress: Iterable[Progress]) -> None:
     """One line a rule: a mark, how close it is, and what the fullest group is about."""
     for line in pattern_lines(progress):
-        click.echo(line)
+        echo(line)
 
 
 def pattern_lines(progress: Iterable[Progress]) -> list[str]:
@@ -110,7 +109,7 @@ def silenced(matches: Iterable[Silenced]) -> None:
     for match, silence in matches:
         what = f"{match.rule.name} {match.value:g} of {match.threshold:g} ({short(match.key or 'no group')})"
         why = f"until {format_time(silence.until)} by {short(silence.by)}: {short(silence.reason)}"
-        click.echo(f"{bold('silenced', 'yellow')}: {what} {why} [{short(silence.id)}]")
+        echo(f"{bold('silenced', 'yellow')}: {what} {why} [{short(silence.id)}]")
 
 
 def silence(each: Silence) -> str:
@@ -128,10 +127,10 @@ def columns() -> int:
 
 def _mark(each: Progress) -> str:
     if each.reason in (Reason.MATCHED, Reason.OBSERVED):
-        return click.style("●", fg="red")
+        return style("●", fg="red")
     if each.reason in (Reason.DISABLED, Reason.SILENCED):
-        return click.style("-", fg="yellow")
-    return click.style("◐", fg="yellow") if each.value > 0 else click.style("○", fg="green")
+        return style("-", fg="yellow")
+    return style("◐", fg="yellow") if each.value > 0 else style("○", fg="green")
 
 
 def _near(each: Progress) -> str:
@@ -153,7 +152,7 @@ def _about(each: Progress) -> str:
 
 def warnings(lines: Iterable[str], *, err: bool = False) -> None:
     for line in lines:
-        click.echo(f"{bold('!', 'yellow')} {printable(line)}", err=err)
+        echo(f"{bold('!', 'yellow')} {printable(line)}", err=err)
 
 
 def where(record: Any) -> str:
@@ -172,7 +171,7 @@ def fitted(line: str) -> str:
 
 def cut(line: str, width: int) -> str:
     """A line that takes this many columns at most, in its colours."""
-    if len(click.unstyle(line)) <= width:
+    if len(unstyle(line)) <= width:
         return line
     parts, room = [], max(width - 1, 0)
     for part in _COLOUR.split(line):
@@ -193,4 +192,4 @@ def span(length: timedelta) -> str:
 
 
 def bold(text: str, colour: str | None = None) -> str:
-    return click.style(text, fg=colour, bold=True)
+    return style(text, fg=colour, bold=True)

@@ -1,4 +1,4 @@
-"""`liza log` and `liza loop record` without click, whose import takes longer than the commands themselves.
+"""`liza log`, `loop record` and `analyze` without click, whose import takes longer than the commands themselves.
 
 Agents' hooks call them many times a minute, nearly always in their plain form. Only that form is understood here; for
 everything else (help, a mistake, an unusual spelling) the answer is None, and click does it all from the start. A
@@ -17,9 +17,10 @@ class Form(NamedTuple):
     several: tuple[str, ...] = ()  # options that may be given more than once
     pairs: bool = False  # words like key=value
     name: bool = False  # exactly one other word
+    directory: bool = False  # at most one other word
 
 
-FORMS = {
+FORMS: dict[tuple[str, ...], Form] = {
     ("log", "anomaly"): Form(("--type", "--task", "--reporter", "--timestamp", "--root"), pairs=True),
     ("log", "entry"): Form(("--agent", "--action", "--task", "--detail", "--timestamp", "--root")),
     ("loop", "record"): Form(
@@ -31,8 +32,12 @@ FORMS = {
         ("--evidence", "--workdir"),
         name=True,
     ),
+    ("analyze",): Form(
+        ("--window", "--rules", "--now", "--root"), ("--dry-run", "--exact", "--quiet"), directory=True
+    ),
 }  # fmt: skip
 _FLAGS = ("--json", "--debug")
+_SHORT = {"-q": "--quiet"}
 
 
 class Parsed(NamedTuple):
@@ -51,10 +56,15 @@ def run(arguments: Sequence[str]) -> int | None:
         return None
     root = parsed.options.pop("root", None)
     as_json = "--json" in parsed.flags
+    flags = {_plain(each): True for each in parsed.flags}
+    if parsed.command == "analyze":
+        from liza.cli import check_board
+
+        directory = next(iter(parsed.words), None)
+        return check_board.run(root, {**parsed.options, **flags, "directory": directory}, as_json)
     if arguments[0] == "loop":
         from liza.cli import loop_record
 
-        flags = {_plain(each): True for each in parsed.flags}
         return loop_record.run(root, parsed.words[0], {**parsed.options, **flags}, as_json)
     from liza.cli import record_options
 
@@ -65,11 +75,12 @@ def run(arguments: Sequence[str]) -> int | None:
 
 def parse(arguments: Sequence[str]) -> Parsed | None:
     """The parts of a command line in its plain form; None for any other."""
-    form = FORMS.get((arguments[0], arguments[1])) if len(arguments) > 1 else None
-    if form is None:
+    words = next((words for words in FORMS if tuple(arguments[: len(words)]) == words), None)
+    if words is None:
         return None
-    parsed = Parsed(arguments[1], {}, [], set())
-    rest = iter(arguments[2:])
+    form = FORMS[words]
+    parsed = Parsed(words[-1], {}, [], set())
+    rest = iter(arguments[len(words) :])
     for word in rest:
         name, equals, text = word.partition("=")
         if name in form.options or name in form.several:
@@ -80,9 +91,11 @@ def parse(arguments: Sequence[str]) -> Parsed | None:
                 parsed.options.setdefault(_plain(name), []).append(value)
             else:
                 parsed.options[_plain(name)] = value
-        elif word in _FLAGS or word in form.flags:
-            parsed.flags.add(word)
-        elif not word.startswith("-") and ((form.pairs and equals) or (form.name and not parsed.words)):
+        elif (flag := _SHORT.get(word, word)) in _FLAGS or flag in form.flags:
+            parsed.flags.add(flag)
+        elif not word.startswith("-") and (
+            (form.pairs and equals) or ((form.name or form.directory) and not parsed.words)
+        ):
             parsed.words.append(word)
         else:
             return None

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
-from liza.cli import log, loop, without_click
+from liza.cli import analyze, log, loop, without_click
 
 NAMES = ["--type", "--task", "--reporter", "--timestamp", "--root", "--agent", "--action", "--detail"]
 VALUES = ["x", "two words", "", " ", "-", "--", "-x", "--json", "--type", "a=b", "=", "@f", "ä\n", "--task=1", "log"]
@@ -16,14 +16,25 @@ MISTAKES = [
     "-t=x", "", " ", "word", "anomaly", "entry", "--=x", "=", "==", "--root", "--no-json", "-k=v", "--version", "\n",
 ]  # fmt: skip
 DETAILS = ["k=v", "k=", "=v", "k=@f", "k=-", "k=a=b", " =", "k v=w", "é=1", "k=--x", "k==", "\n=x"]
-COMMANDS = {"anomaly": log.command, "entry": log.command, "record": loop.command}
-FAMILIES = {"anomaly": "log", "entry": "log", "record": "loop"}
-FORMS = {name: without_click.FORMS[FAMILIES[name], name] for name in COMMANDS}
+COMMANDS = {
+    "anomaly": log.command.commands["anomaly"],
+    "entry": log.command.commands["entry"],
+    "record": loop.command.commands["record"],
+    "analyze": analyze.command,
+}
+CALLED: dict[str, tuple[str, ...]] = {
+    "anomaly": ("log", "anomaly"),
+    "entry": ("log", "entry"),
+    "record": ("loop", "record"),
+    "analyze": ("analyze",),
+}
+FORMS = {name: without_click.FORMS[words] for name, words in CALLED.items()}
 OPTIONS = {name: [*form.options, *form.several] for name, form in FORMS.items()}
 WORDS = {
     "anomaly": DETAILS,
     "entry": [],
     "record": ["coder-1", "a loop", "x=y", *FORMS["record"].flags],
+    "analyze": ["folder", "-q", *FORMS["analyze"].flags],
 }
 
 
@@ -48,11 +59,12 @@ def lines(draw: st.DrawFn) -> tuple[str, list[str]]:
 
 def by_click(name: str, words: list[str]) -> dict[str, Any] | None:
     """The parameters that click finds; None if it would not run the command."""
-    chosen = COMMANDS[name].commands[name]
+    chosen = COMMANDS[name]
     try:
         with chosen.make_context(name, list(words)) as context:
             root = context.find_root().ensure_object(dict).get("root")
-            return {**context.params, "root": root}
+            params = {"rules" if each == "rules_file" else each: value for each, value in context.params.items()}
+            return {**params, "root": root}
     except (click.ClickException, click.exceptions.Exit):
         return None
 
@@ -68,6 +80,8 @@ def by_without_click(parsed: without_click.Parsed) -> dict[str, Any]:
         found["words"] = tuple(parsed.words)
     if form.name:
         (found["name"],) = parsed.words
+    if form.directory:
+        found["directory"] = next(iter(parsed.words), None)
     assert set(parsed.options) <= set(found)
     return found
 
@@ -75,11 +89,12 @@ def by_without_click(parsed: without_click.Parsed) -> dict[str, Any]:
 @example(("anomaly", ["--type", "x", "--type", "y", "k=v", "--json", "--json"]))
 @example(("anomaly", ["--task", "-", "--reporter=", "--root", ""]))
 @example(("anomaly", ["--type"]))
+@example(("analyze", ["-q", "--quiet", "", "--window", ""]))
 @example(("entry", ["--detail", "-", "--debug", "k=v"]))
 @given(lines())
 def test_parser_without_click_agrees_with_click(line: tuple[str, list[str]]) -> None:
     name, words = line
-    parsed = without_click.parse([FAMILIES[name], name, *words])
+    parsed = without_click.parse([*CALLED[name], *words])
     if parsed is None:
         event("left to click")
         return
@@ -98,12 +113,15 @@ PLAIN: dict[str, list[str]] = {
     "an iteration with everything": ["record", "--claims-done", "--test-only", "--evidence", "tests=pass",
                                      "--evidence=build=fail", "loop", "--outcome", "ok", "--workdir", "a",
                                      "--workdir", "b", "--json"],
+    "a check": ["analyze"],
+    "a check with everything": ["analyze", "-q", "--dry-run", "--exact", "--window=24h", "--rules", "r.yaml", "folder",
+                                "--now", "2025-01-18T12:00:00Z", "--root", "d", "--json", "--debug"],
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("line", PLAIN.values(), ids=PLAIN.keys())
 def test_plain_forms_need_no_click(line: list[str]) -> None:
-    parsed = without_click.parse([FAMILIES[line[0]], *line])
+    parsed = without_click.parse([*CALLED[line[0]], *line[1:]])
     assert parsed is not None
     assert by_without_click(parsed) == by_click(line[0], line[1:])
 
@@ -121,7 +139,9 @@ def test_plain_forms_need_no_click(line: list[str]) -> None:
         ["loop", "record"],
         ["loop", "record", "a", "b"],
         ["loop", "reset", "a"],
-        ["analyze"],
+        ["analyze", "--help"],
+        ["analyze", "a", "b"],
+        ["analyze", "-qx"],
     ],
 )
 def test_help_and_mistakes_are_left_to_click(line: list[str]) -> None:

@@ -7,6 +7,8 @@
 # blocks with exit code 2, the only one that clients block on; without a halt the call goes on.
 umask 077
 client=$1 kind=$2
+refused=0 # only what is about to begin can be refused: at the end of a turn, 2 would make the agent go on
+case $kind in before | prompt) refused=2 ;; esac
 
 # --- the blackboard: LIZA_ROOT, else the nearest .liza upward, or that of the main work tree of git -------------------
 main_board() { # in $1, the top of a linked work tree: sets $main to the .liza of the main one
@@ -32,7 +34,7 @@ if [ -n "$LIZA_ROOT" ]; then
   if [ ! -d "$board" ]; then
     echo "liza: stopped, because LIZA_ROOT is $LIZA_ROOT, where there is no .liza/" >&2
     echo "  hint: unset LIZA_ROOT, or run there: liza init" >&2
-    exit 2
+    exit "$refused"
   fi
 else
   folder=$PWD
@@ -94,7 +96,7 @@ if [ -n "$halt" ]; then
   read -r line < "$halt" 2> /dev/null
   echo "liza: halted by $halt (since $line); liza itself cannot be started" >&2
   echo "  hint: wait; a human decides. They run: liza doctor" >&2
-  exit 2
+  exit "$refused"
 fi
 if [ -d "$board/stopped" ]; then
   event=$(cat)
@@ -106,7 +108,7 @@ if [ -d "$board/stopped" ]; then
         [ "$line" != "action: warn" ] || continue
         echo "liza: this session is stopped by $file; liza itself cannot be started" >&2
         echo "  hint: wait; a human decides. They run: liza doctor" >&2
-        exit 2 ;;
+        exit "$refused" ;;
     esac
   done
 fi

@@ -40,12 +40,17 @@ def main(arguments: list[str]) -> int:
     try:
         given = _answer(*arguments[:2])
     except KeyboardInterrupt:
-        given = blocked("liza: interrupted while agents are halted")
+        given = _refusal(arguments, "liza: interrupted while agents are halted")
     except BaseException as error:  # noqa: BLE001 - a hook that fails must let nothing through while agents are halted
         text = f"liza: the hook itself failed: {type(error).__name__}: {error}\n  hint: run: liza doctor"
-        given = blocked(text) if halt_reason() is not None else Answer(err=text)
+        given = _refusal(arguments, text) if halt_reason() is not None else Answer(err=text)
     _print(given)
     return given.code
+
+
+def _refusal(arguments: list[str], text: str) -> Answer:
+    """Refuse what is about to begin. At the end of a turn the same answer would make the agent go on."""
+    return blocked(text) if arguments[1:2] in (["before"], ["prompt"]) else Answer(err=text)
 
 
 def _answer(client_name: str, kind: str) -> Answer:

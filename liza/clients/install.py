@@ -14,6 +14,7 @@ from liza.clients.json_edit import add_entries, parse_object, remove_entries
 from liza.errors import Refused
 
 PLACES = ("local", "project", "user")  # which settings file a hook is put into
+STARTS = ("before", "prompt")  # events that can be refused, because something is about to begin
 TIMEOUT = 86_400  # seconds: every client lets the call through when its hook takes longer
 SCRIPT = "hook.sh"
 PROGRAM = "program"  # beside the script: where liza is, for clients that reset PATH
@@ -198,8 +199,9 @@ def hook_command(client: str, kind: str, *, shared: bool) -> str:
     from shlex import quote
 
     script = f'"${{XDG_DATA_HOME:-$HOME/.local/share}}{_MARK}"' if shared else quote(script_path())
-    # Without the script nothing can be known about a halt: a broken installation stops the agent, visibly.
-    missing = "echo 'liza: its hook is missing; to fix: liza install' >&2; exit 2"
+    # Without the script nothing can be known about a halt: a broken installation stops the agent, visibly. At the end
+    # of a turn the same answer would make the agent go on.
+    missing = f"echo 'liza: its hook is missing; to fix: liza install' >&2; exit {2 if kind in STARTS else 0}"
     return f"[ -r {script} ] || {{ {missing}; }}; exec sh {script} {client} {kind}"
 
 

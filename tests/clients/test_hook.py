@@ -3,11 +3,14 @@
 import json
 import os
 import subprocess
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.run import LIZA, environment, installed, liza, new_board
+from liza.clients.install import CLIENTS
+from tests.cli.run import BIN, LIZA, environment, installed, liza, new_board
 from tests.clients.hook import SCRIPT, SESSION, event, failing, run, spooled
 
 BEFORE = event("PreToolUse", tool_name="Bash", tool_input={"command": "ls"}, tool_use_id="t1")
@@ -73,16 +76,37 @@ def test_prompt_is_refused_with_the_reason(folder: Path) -> None:
     assert "liza resolve" in found.err
 
 
-@pytest.mark.parametrize(("policy", "name"), [("block", "PreToolUse"), ("end", "PostToolBatch")])
-def test_policy_decides_what_a_halt_does_to_a_call(folder: Path, policy: str, name: str) -> None:
-    (folder / ".liza" / "rules.yaml").write_text(f"on_halt: {policy}\n")
-    installed(folder, "trip", "-m", "payments is down")
-    given = event(name, tool_name="Bash", tool_input={}, tool_use_id="t1", tool_calls=[])
-    found = run(folder, "before" if policy == "block" else "after", given)
-    if policy == "block":
-        assert (found.code, found.out) == (2, "")
-    else:
-        assert (found.code, json.loads(found.out)["continue"]) == (0, False)
+HELD = 0.5  # seconds for which a call is held in these tests
+LIMIT = {"LIZA_HOOK_LIMIT": str(60 + HELD)}
+
+
+@pytest.mark.parametrize("client", ["claude", "codex"])
+@pytest.mark.parametrize("policy", ["wait", "block", "end"])
+def test_policy_decides_what_a_halt_does_to_each_event(folder: Path, client: str, policy: str) -> None:
+    (folder / ".liza" / "rules.yaml").write_text(f"on_halt: {policy}\nstart_daemon: false\n")
+    (folder / ".liza" / "CHECKPOINT").touch()
+    for name, kind in CLIENTS[client].events.items():
+        started = time.monotonic()
+        given = event(name, tool_name="Bash", tool_input={}, tool_use_id="t1", tool_calls=[], error="x", prompt="x")
+        found = run(folder, kind, given, client, **LIMIT)
+        refuses, holds = name in ("PreToolUse", "UserPromptSubmit"), policy == "wait" and kind in ("before", "after")
+        assert found.code == (2 if refuses else 0), (name, found)
+        assert time.monotonic() - started >= HELD or not holds, name
+        ends = policy == "end" and name == "PostToolBatch"
+        assert (json.loads(found.out) if found.out else {}).get("continue", True) is not ends, (name, found)
+
+
+@pytest.mark.parametrize("broken", ["no liza", "not json", "no blackboard"])
+def test_end_of_a_turn_is_never_refused(folder: Path, broken: str) -> None:
+    """An agent that is refused to stop goes on, and is paid for."""
+    (folder / ".liza" / "CHECKPOINT").touch()
+    if broken == "no liza":
+        (folder.parent / "shop.data" / "liza").mkdir(parents=True)
+        (folder.parent / "shop.data" / "liza" / "program").write_text("/nonexistent\n")
+    env = {"LIZA_ROOT": "/nonexistent"} if broken == "no blackboard" else {}
+    for kind, code in (("note", 0), ("start", 0), ("after", 0), ("before", 2), ("prompt", 2)):
+        payload: dict[str, object] | bytes = b"not json" if broken == "not json" else event("Stop")
+        assert run(folder, kind, payload, **env, **LIMIT).code == code, kind
 
 
 def test_held_call_is_refused_before_the_client_gives_up(folder: Path) -> None:
@@ -92,7 +116,7 @@ def test_held_call_is_refused_before_the_client_gives_up(folder: Path) -> None:
 
 def test_held_call_continues_after_the_decision(folder: Path) -> None:
     installed(folder, "trip", "-m", "payments is down")
-    from tests.cli.run import LIZA, environment
+    from tests.cli.run import environment
 
     data = folder.parent / "held.data" / "liza"
     data.mkdir(parents=True)
@@ -154,12 +178,42 @@ def test_start_of_a_session_starts_the_daemon(folder: Path) -> None:
         installed(folder, "watch", "--stop")
 
 
-def test_gate_waits_until_the_halt_is_over(folder: Path) -> None:
+@pytest.fixture
+def waiting(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A shell loop's gate while agents are halted."""
     installed(folder, "trip", "-m", "payments is down")
-    assert installed(folder, "gate", "--wait", "--timeout", "0.1").code == 2
-    waiting = subprocess.Popen([LIZA, "gate", "--wait"], cwd=folder, env=environment(folder), stderr=subprocess.PIPE)
-    assert waiting.stderr is not None
-    assert b"waiting" in waiting.stderr.readline()
+    command = [str(BIN / "liza-gate"), "--wait"]
+    process = subprocess.Popen(command, cwd=folder, env=environment(folder), stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    assert b"waiting" in process.stderr.readline()
+    assert process.poll() is None
+    yield process
+    process.kill()
+    process.wait(10)
+    process.stderr.close()
+
+
+def test_gate_waits_until_the_halt_is_over(folder: Path, waiting: subprocess.Popen[bytes]) -> None:
     assert liza(folder, "resolve", "-m", "payments is back").code == 0
     assert waiting.wait(30) == 0
-    waiting.stderr.close()
+
+
+def test_waiting_gate_ends_on_sigterm_and_lets_nothing_through(waiting: subprocess.Popen[bytes]) -> None:
+    waiting.terminate()
+    assert waiting.wait(30) not in (0, None)
+
+
+def test_waiting_gate_gives_up_after_its_timeout(folder: Path) -> None:
+    installed(folder, "trip", "-m", "payments is down")
+    assert installed(folder, "gate", "--wait", "--timeout", "0.1").code == 2
+    assert installed(folder, "gate", "--wait", "--timeout", "x").code == 2
+    liza(folder, "resolve", "-m", "payments is back")
+    assert installed(folder, "gate", "--wait", "--timeout", "0.1").code == 0
+
+
+def test_waiting_gate_holds_one_session(folder: Path) -> None:
+    assert run(folder, "after", failing("t1")).code == 0
+    installed(folder, "watch", "--once")
+    assert installed(folder, "session", "stop", SESSION, "-m", "wrong branch").code == 3
+    assert installed(folder, "gate", "--session", SESSION, "--wait", "--timeout", "0.1").code == 2
+    assert installed(folder, "gate", "--session", "another", "--wait", "--timeout", "0.1").code == 0

@@ -1,6 +1,7 @@
 """Clocks that disagree: this machine's, the file system's, and those of the agents."""
 
 import os
+import time
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
@@ -25,8 +26,9 @@ _NTP = "timedatectl set-ntp true"
 
 
 def clock(paths: Paths, now: datetime) -> Iterator[Finding]:
+    found = [*_of_machine(paths, now), *_of_files(paths, now)]
     documents = list(_documents(paths))
-    found = [*_of_machine(paths, now), *_of_files(paths, now), *_on_board(documents, now)]
+    found += _on_board(documents, now)
     known = "; nothing on the blackboard is from the future" if documents else ""
     yield from found or [Finding("clock", Level.OK, f"{format_time(now)}{known}")]
 
@@ -36,11 +38,13 @@ def _of_machine(paths: Paths, now: datetime) -> Iterator[Finding]:
     if now < installed - timedelta(days=1):
         text = f"the clock shows {format_time(now)}, before liza was installed here ({format_time(installed)})"
         yield Finding("clock", Level.ERROR, text, _NTP)
+    started = time.monotonic()
     try:
         made = file_time(probe(paths.folder).mtime)
     except OSError:
         return  # reported by the filesystem check
-    if abs(made - now) > _COARSE:
+    took = timedelta(seconds=time.monotonic() - started)
+    if not now - _COARSE <= made <= now + took + _COARSE:
         text = f"a file made at {format_time(now)} is from {format_time(made)} for the file system"
         yield Finding("clock", Level.ERROR, text, f"{_NTP}   (here, and on the machine that serves {paths.folder})")
 

@@ -89,26 +89,28 @@ liza=
 [ -x "$liza" ] || liza=$(command -v liza) || liza=
 
 if [ -n "$liza" ]; then
-  LIZA_ROOT=$board exec "$liza" hook "$client" "$kind"
+  LIZA_ROOT=$board "$liza" hook "$client" "$kind"
+  case $? in 0) exit 0 ;; 2) exit "$refused" ;; esac # any other code is no answer: it did not start, or was killed
 fi
+[ "$refused" = 2 ] || exit 0
 if [ -n "$halt" ]; then
   line=
   read -r line < "$halt" 2> /dev/null
   echo "liza: halted by $halt (since $line); liza itself cannot be started" >&2
   echo "  hint: wait; a human decides. They run: liza doctor" >&2
-  exit "$refused"
+  exit 2
 fi
 if [ -d "$board/stopped" ]; then
   event=$(cat)
   for file in "$board/stopped"/*; do
     case $event in
-      *"\"${file##*/}\""*)
+      *"\"${file##*/}\""* | '') # liza may have read the event before it was killed
         line=
         while read -r line && [ "$line" != "action: warn" ]; do :; done 2> /dev/null < "$file"
         [ "$line" != "action: warn" ] || continue
         echo "liza: this session is stopped by $file; liza itself cannot be started" >&2
         echo "  hint: wait; a human decides. They run: liza doctor" >&2
-        exit "$refused" ;;
+        exit 2 ;;
     esac
   done
 fi

@@ -127,8 +127,9 @@ def _warning(board: str, client: Client, event: Event) -> Answer:
 def _wait(board: str, names: list[str], hold: Hold) -> Hold | None:
     """Hold the call until a human has decided; the reason again where the client would give up on the hook first."""
     until = time.monotonic() + float(os.environ.get(LIMIT) or DAY) - MARGIN
+    caller = os.getppid()
     print(printable(hold.why), file=sys.stderr, flush=True)
-    while time.monotonic() < until:
+    while time.monotonic() < until and os.getppid() == caller:  # nobody reads the answer once the client has ended
         time.sleep(POLL)
         found = _hold(board, names)
         if found is None:

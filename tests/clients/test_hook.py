@@ -217,3 +217,48 @@ def test_waiting_gate_holds_one_session(folder: Path) -> None:
     assert installed(folder, "session", "stop", SESSION, "-m", "wrong branch").code == 3
     assert installed(folder, "gate", "--session", SESSION, "--wait", "--timeout", "0.1").code == 2
     assert installed(folder, "gate", "--session", "another", "--wait", "--timeout", "0.1").code == 0
+
+
+KILLED = "#!/bin/sh\ncat > /dev/null\nkill -9 $$\n"  # after it has read the event
+
+
+@pytest.mark.parametrize("kind", ["before", "prompt", "after", "start", "note"])
+@pytest.mark.parametrize("cause", ["interpreter", "package", "killed", "missing"])
+def test_halt_refuses_calls_and_prompts_alone_where_liza_does_not_answer(folder: Path, kind: str, cause: str) -> None:
+    """Code 2 at the end of a turn would make the client continue, and every other code lets a call through."""
+    script = {"interpreter": "#!/nonexistent/python\n", "package": "#!/bin/sh\nexit 1\n", "killed": KILLED}.get(cause)
+    data = folder.parent / "shop.data" / "liza"
+    data.mkdir(parents=True)
+    program = data / "stand-in"
+    (data / "program").write_text(f"{program}\n")
+    if script is not None:
+        program.write_text(script)
+        program.chmod(0o755)
+    refused = 2 if kind in ("before", "prompt") else 0
+    (folder / ".liza" / "CHECKPOINT").write_text("2026-01-01T00:00:00Z\n")
+    assert run(folder, kind, event("Stop")).code == refused
+    (folder / ".liza" / "CHECKPOINT").unlink()
+    stopped = folder / ".liza" / "stopped"
+    stopped.mkdir()
+    (stopped / SESSION).write_text("2026-01-01T00:00:00Z\naction: stop\n")
+    assert run(folder, kind, event("Stop")).code == refused
+    assert run(folder, kind, event("Stop", session="another")).code == (refused if cause == "killed" else 0)
+
+
+def test_hold_ends_with_the_client(folder: Path) -> None:
+    """A hook whose client was killed waits for nobody."""
+    installed(folder, "trip", "-m", "payments is down")
+    reads, writes = os.pipe()
+    shell = {**environment(folder), "LIZA_ROOT": str(folder / ".liza")}
+    client = subprocess.Popen(
+        ["sh", "-c", f"'{LIZA}' hook claude before; true"], cwd=folder, env=shell, stdin=subprocess.PIPE, stderr=writes
+    )
+    os.close(writes)
+    assert client.stdin is not None
+    client.stdin.write(json.dumps(BEFORE).encode())
+    client.stdin.close()
+    with open(reads, "rb") as errors:
+        assert b"halted" in errors.readline()
+        client.kill()
+        client.wait(30)
+        errors.read()  # until the hook has ended, too

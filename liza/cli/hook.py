@@ -4,7 +4,6 @@ Only `hook.sh` calls this, with the event on standard input. Whatever goes wrong
 while none is, the call goes on, with the reason on standard error.
 """
 
-import json
 import os
 import sys
 import time
@@ -12,7 +11,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from liza.clients import Client, load_client
-from liza.clients.event import CONTINUE, Action, Answer, Event, InvalidEvent, Kind, blocked, split_header
+from liza.clients.event import CONTINUE, Action, Answer, Event, Kind, blocked, parse_payload, split_header
 from liza.halt import halt_reason, printable
 from liza.store.session_halt import STOP, SessionHalt, read_session_halt, remove_session_halt
 
@@ -78,10 +77,7 @@ def _payload() -> dict[str, object]:
     raw = sys.stdin.buffer.read(LARGEST + 1)
     if len(raw) > LARGEST:
         return _cut_payload(raw)
-    payload = json.loads(split_header(raw)[2])
-    if not isinstance(payload, dict):
-        raise InvalidEvent("not a JSON object")
-    return payload
+    return parse_payload(split_header(raw)[2])
 
 
 def _cut_payload(raw: bytes) -> dict[str, object]:

@@ -66,10 +66,21 @@ def split_header(raw: bytes) -> tuple[bytes, bytes, bytes]:
     return agent, task, payload
 
 
+def parse_payload(raw: bytes) -> dict[str, Any]:
+    """The client's own JSON; ValueError where it is anything but an object."""
+    import json
+
+    payload = json.loads(raw)
+    if not isinstance(payload, dict):
+        raise InvalidEvent("not a JSON object")
+    return payload
+
+
 def text_field(payload: Mapping[str, Any], name: str) -> str | None:
     """A field that is a non-empty string; None where it is absent or anything else."""
     value = payload.get(name)
-    return value if isinstance(value, str) and value else None
+    # JSON can hold half a character, which no file can.
+    return value.encode(errors="replace").decode() if isinstance(value, str) and value else None
 
 
 def required(payload: Mapping[str, Any], name: str) -> str:

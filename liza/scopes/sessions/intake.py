@@ -4,7 +4,6 @@ Each event is entered exactly once: its steps carry its name, and it is taken aw
 that is killed in between leaves both, and the next one finds the name at the end of the session's file.
 """
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 
 from liza.clients import load_client
 from liza.clients.cut import HEAD, TAIL, read_cut
-from liza.clients.event import Event, InvalidEvent, Kind, split_header
+from liza.clients.event import Event, InvalidEvent, Kind, parse_payload, split_header
 from liza.model import Problem, format_time
 from liza.scopes.sessions.steps import steps_of
 from liza.scopes.sessions.window import Window
@@ -92,7 +91,7 @@ def _read(paths: Paths, spooled: Spooled) -> tuple[bytes, bytes, Any]:
     """An event with the agent's name and its task; of one that is too large what its beginning says."""
     if spooled.size <= spool.LARGEST:
         agent, task, payload = split_header(spool.read_event(paths, spooled))
-        return agent, task, json.loads(payload)
+        return agent, task, parse_payload(payload)
     head, tail = spool.read_ends(paths, spooled, HEAD, TAIL)
     agent, task, payload = split_header(head)
     return agent, task, read_cut(payload, tail, spooled.size)

@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 BENCH_STAMP := .venv/.installed-for-bench
 
-.PHONY: install demo test fmt packs snapshots faults attack bench soak dist clean tools
+.PHONY: install demo test fmt packs snapshots faults attack clients bench soak dist clean tools
 
 install: $(STAMP)
 
@@ -65,6 +65,13 @@ ATTACKS := tests/security tests/daemon/test_lock_held.py tests/daemon/test_texts
 	tests/cli/test_untrusted_text.py tests/scopes/sprint/test_untrusted.py tests/faults/test_put_back.py
 attack: install tools
 	LIZA_ATTACK_TABLE=1 $(BIN)/pytest -o addopts= -q -p no:xdist --timeout=600 $(ATTACKS)
+
+# Real coding agents, installed from npm into build/clients, at work with a scripted model on loopback; figures are printed.
+# Needs node and npm; CI does not run it.
+clients: install tools
+	$(BIN)/python -m tests.clients_real.packages
+	@scratch=$$(mktemp -d $(SCRATCH)/liza.XXXXXX) && chmod 755 $$scratch && trap 'rm -rf "$$scratch"' EXIT && \
+	TMPDIR=$$scratch $(BIN)/pytest -o addopts= -q -rP -n 3 --timeout=300 tests/clients_real
 
 # Installed for the benchmarks only: the programs that liza is compared with.
 $(BENCH_STAMP): $(STAMP)

@@ -1,0 +1,103 @@
+"""Start real coding agents, each with a scripted model on loopback and with nothing of this machine's environment."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.clients_real.model import Model, Request, Scripts
+from tests.clients_real.packages import PROGRAMS
+
+PROMPT = "Fix the order page."
+NODE = Path(shutil.which("node") or "node").parent
+ALLOWED = ("Bash", "Write", "Read", "Agent", "TaskOutput")
+
+
+class Place(NamedTuple):
+    """Where a client runs."""
+
+    project: Path
+    home: Path
+    path: str  # its PATH
+
+
+class Agent:
+    """A running client. What it asked its model is in `model`."""
+
+    def __init__(self, client: str, name: str, model: Model, process: "subprocess.Popen[bytes]", out: Path) -> None:
+        self.client, self.name, self.model, self.process, self.out = client, name, model, process, out
+
+    @property
+    def session(self) -> str:
+        """The id that the client gave its session; empty as long as it has not printed it."""
+        for line in self.out.read_text(errors="replace").splitlines():
+            event = json.loads(line) if line.startswith("{") and line.endswith("}") else {}
+            if found := event.get("session_id") or event.get("thread_id"):
+                return str(found)
+        return ""
+
+    @property
+    def requests(self) -> list[Request]:
+        return self.model.requests
+
+    def finish(self, seconds: float = 90) -> None:
+        """Wait until the client has ended by itself."""
+        self.process.wait(seconds)
+
+    @property
+    def is_running(self) -> bool:
+        return self.process.poll() is None
+
+    def close(self) -> None:
+        if self.is_running:
+            os.killpg(self.process.pid, signal.SIGKILL)  # it leads a group of its own
+            self.process.wait(30)
+        self.model.close()
+
+
+class Options(NamedTuple):
+    """What tests choose."""
+
+    seconds: float = 0.0  # that the model takes for a turn
+    trusts: bool = True  # Codex runs hooks that nobody has reviewed
+    spawns: bool = False  # the model is one to which Codex offers subagents without a search for tools
+
+
+def start(client: str, place: Place, scripts: Scripts, options: Options, **env: str) -> Agent:
+    """Start a client on a prompt."""
+    model = Model(scripts, options.seconds)
+    begin = {"claude": _claude, "codex": _codex}[client]
+    words, variables = begin(place, model.url, options)
+    name = env["LIZA_AGENT"]
+    out, err = (place.home / f"{name}.{end}" for end in ("out", "err"))
+    shell = {"PATH": place.path, "HOME": str(place.home), "LANG": "C.UTF-8", "TERM": "xterm", **variables, **env}
+    with open(out, "wb") as prints, open(err, "wb") as complains:
+        process = subprocess.Popen(
+            [PROGRAMS / client, *words], cwd=place.project, env=shell, stdin=subprocess.DEVNULL, stdout=prints,
+            stderr=complains, start_new_session=True,
+        )  # fmt: skip
+    return Agent(client, name, model, process, out)
+
+
+def _claude(place: Place, url: str, options: Options) -> tuple[list[str], dict[str, str]]:
+    quiet = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_TELEMETRY", "DISABLE_AUTOUPDATER")
+    variables = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "dummy", **dict.fromkeys(quiet, "1")}
+    return ["-p", PROMPT, "--output-format", "stream-json", "--verbose", "--allowedTools", *ALLOWED], variables
+
+
+def _codex(place: Place, url: str, options: Options) -> tuple[list[str], dict[str, str]]:
+    file = place.home / ".codex" / "config.toml"
+    if not file.exists():
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f'[projects."{place.project}"]\ntrust_level = "trusted"\n')
+    provider = {"name": "scripted", "base_url": f"{url}/v1", "wire_api": "responses", "env_key": "SCRIPTED_KEY"}
+    settings = {f"model_providers.scripted.{key}": value for key, value in provider.items()}
+    settings |= {"model_provider": "scripted", "model": "gpt-5" if options.spawns else "gpt-5.5"}
+    words = [word for key, value in settings.items() for word in ("-c", f"{key}={json.dumps(value)}")]
+    trust = ["--dangerously-bypass-hook-trust"] if options.trusts else []
+    # Its sandbox needs rights that a container may not have, and is not what is tested.
+    words = ["exec", "--json", "--sandbox", "danger-full-access", *trust, *words, PROMPT]
+    return words, {"SCRIPTED_KEY": "dummy"}

@@ -1,0 +1,29 @@
+"""The labs of the tests with real clients."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.clients_real.lab import Lab
+from tests.clients_real.packages import PROGRAMS
+from tests.tools import needs
+
+
+@pytest.fixture(params=["claude", "codex"])
+def client(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _installed() -> None:
+    needs("node")
+    if not PROGRAMS.is_dir():
+        pytest.skip("the clients are not installed; to install and test them: make clients")
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    made = Lab(tmp_path)
+    yield made
+    made.close()

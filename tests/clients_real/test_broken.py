@@ -1,0 +1,64 @@
+"""Where liza cannot do its work: `liza doctor` and `liza status` report it, and a halt still blocks."""
+
+import os
+import signal
+
+import pytest
+
+from tests.clients_real.lab import OPTIONS, Lab, wait, working
+
+
+def findings(lab: Lab, about: str) -> list[dict[str, object]]:
+    """What `liza doctor` finds wrong."""
+    shown = lab.liza("doctor", "--json", LIZA_START_DAEMON="false").json["problems"]
+    return [each for each in shown if about in str(each)]
+
+
+def blocks(lab: Lab, client: str) -> None:
+    """A halt blocks every call, and no client goes on asking its model: without liza the script itself refuses."""
+    agent = lab.start(client, [working("a", number) for number in range(12)])
+    wait(lambda: lab.ran("a") >= 2, "some work was done")
+    (lab.board / "CHECKPOINT").write_text("2026-01-01T00:00:00Z\n")
+    done = lab.ran("a") + 1  # one may have begun
+    agent.finish()
+    print(f"{client}: {lab.ran('a')} calls, {len(agent.requests)} requests")
+    assert lab.ran("a") <= done
+    assert len(agent.requests) <= 13
+
+
+@pytest.mark.parametrize("cause", ["uninstalled", "without its Python"])
+def test_liza_is_missing(lab: Lab, client: str, cause: str) -> None:
+    lab.set_up(client)
+    lab.path = lab.path.partition(":")[2]
+    program = lab.home / "liza"
+    (lab.home / ".local" / "share" / "liza" / "program").write_text(f"{program}\n")
+    if cause != "uninstalled":
+        program.write_text("#!/nonexistent/venv/bin/python\n")
+        program.chmod(0o755)
+    assert findings(lab, "hook")
+    assert lab.liza("status", "--json").json["hooks"]
+    blocks(lab, client)
+
+
+def test_daemon_is_killed(lab: Lab, client: str) -> None:
+    lab.set_up(client)
+    agent = lab.start(client, [working("a", number) for number in range(12)])
+    wait(lambda: lab.ran("a") >= 2, "some work was done")
+    daemon = lab.liza("status", "--json").json["daemon"]
+    os.kill(daemon["pid"], signal.SIGKILL)
+    wait(lambda: not (lab.processes("watch")), "it is gone")
+    assert lab.liza("status", "--json").json["daemon"]["state"] != "running"
+    assert findings(lab, "liza watch")
+    (lab.board / "CHECKPOINT").write_text("2026-01-01T00:00:00Z\n")
+    wait(lambda: lab.is_held(agent), "its next call is held")
+
+
+def test_hook_that_nobody_trusts_is_reported(lab: Lab) -> None:
+    """Codex runs no hook before a person has trusted it: nothing is blocked, so liza has to say so."""
+    lab.set_up("codex")
+    assert findings(lab, "trust")
+    assert lab.liza("trip", "-m", "payments is down").code == 3
+    agent = lab.start("codex", [working("a", 0)], OPTIONS._replace(trusts=False))
+    agent.finish()
+    assert lab.ran("a") == 1
+    assert findings(lab, "trust")

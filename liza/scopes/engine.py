@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from liza.errors import LizaError, Unreadable
 from liza.halt import halt_reason
 from liza.model import MAPPINGS, Fault, Record
-from liza.scopes.change import apply_reconciled, log_events, reconcile_each
+from liza.scopes.change import apply_reconciled, log_events, read_usable, reconcile_each
 from liza.scopes.gate import Gate
 from liza.scopes.outcome import Event, Reconciled
 from liza.scopes.records import named_records
@@ -168,7 +168,10 @@ def missing(board: Board, sections: Sections) -> dict[str, str]:
     found: dict[str, str] = {}
     for row in ROWS:
         if row.logged is not None and has_line(board.paths.log, (row.logged,)):
-            found |= row.load().missing(board, sections)
+            scope = row.load()
+            found |= {
+                f"{scope.section.scope} {each.name} {each.since}": each.text for each in scope.missing(board, sections)
+            }
     return found
 
 
@@ -239,12 +242,33 @@ def _check_gates(board: Board, named: Mapping[str, str], now: datetime) -> Gate:
     for word, name in named.items():
         if not name.strip():  # a variable that a hook forgot to set must not open the gate
             return Gate(f"no {word} is named", f"give its name after --{word}")
-        row = next(row for row in ROWS if word in row.gates)
-        gate = row.load().gates()[word](board, name, now)
+        scope = next(row for row in ROWS if word in row.gates).load()
+        check = scope.gates().get(word) or partial(_check_record, scope)
+        gate = check(board, name, now)
         notes += gate.notes
         if not gate:
             return gate._replace(notes=notes)
     return Gate(notes=notes)
+
+
+def _check_record(scope: Scope[Any], board: Board, name: str, now: datetime) -> Gate:
+    """Closed while a record is stopped, also by what another program wrote and no check has seen yet."""
+    document = board.read()
+    try:
+        record = read_usable(document, scope.section, name)
+    except Unreadable as error:
+        raise board.with_backup(error) from None
+    lost = next((each for each in scope.missing(board, document.data) if each.name == name), None)
+    if record is None:  # nothing is known against what is not on the blackboard
+        return Gate() if lost is None else Gate(lost.text, scope.ways_on(name, None))
+    rules = scope.rules_of(board.paths)
+    settings = scope.settings_of(rules, os.environ)
+    record = scope.reconcile(name, record, scope.evaluator_for(rules, settings, now), document.data).record
+    trip, notes = scope.open_trip(record, settings), tuple(scope.notes(settings))
+    if trip is not None and not scope.may_try(record, settings, now):
+        text = f"{scope.section.scope} {name} is {trip.status}: {trip.reason}"
+        return Gate(text, scope.ways_on(name, record), notes)
+    return Gate(notes=notes) if lost is None else Gate(lost.text, scope.ways_on(name, None), notes)
 
 
 # --- the inbox ------------------------------------------------------------------------------------------------------

@@ -36,6 +36,14 @@ class OpenTrip(NamedTuple):
     reason: str
 
 
+class Lost(NamedTuple):
+    """What was stopped, and has left the blackboard without a decision."""
+
+    name: str
+    since: str
+    text: str
+
+
 class Alarm(NamedTuple):
     """What people should know for as long as it lasts, and is not a trip."""
 
@@ -75,8 +83,16 @@ def _no_faults(sections: Sections, rules: "RuleSet") -> Iterator[Fault]:
     return iter(())
 
 
-def _nothing_missing(board: "Board", sections: Sections) -> Mapping[str, str]:
-    return {}
+def _nothing_missing(board: "Board", sections: Sections) -> Iterable[Lost]:
+    return ()
+
+
+def _no_notes(settings: Any) -> Iterable[str]:
+    return ()
+
+
+def _never(record: Mapping[str, Any], settings: Any, now: datetime) -> bool:
+    return False
 
 
 def _nothing_restored(paths: "Paths", section: Any) -> Iterable[str]:
@@ -88,7 +104,7 @@ def _no_follow_up(paths: "Paths", done: Reconciled) -> None:
 
 
 class Scope(NamedTuple, Generic[S]):
-    """One kind of scope, with settings of type S. Every function but the last six is a pure decision."""
+    """One kind of scope, with settings of type S. What needs files gets a board or paths; all else is pure."""
 
     section: Section
     settings_of: Callable[["RuleSet", Environment], S]
@@ -99,14 +115,17 @@ class Scope(NamedTuple, Generic[S]):
     reconcile: Callable[[str, Mapping[str, Any], "Evaluator[S]", Sections], Outcome]
     open_trip: Callable[[Mapping[str, Any], S], OpenTrip | None]
     alarms: Callable[[str, Mapping[str, Any], "Evaluator[S]"], Iterable[Alarm]]
+    # For a gate: the rules alone that stop one, and what lets it continue; its record is None where it is gone.
+    rules_of: Callable[["Paths"], "RuleSet"]
+    ways_on: Callable[[str, Mapping[str, Any] | None], str]
     section_alarms: Callable[[Sections, S], Iterator[Alarm]] = _no_alarms
     faults: Callable[[Sections, "RuleSet"], Iterator[Fault]] = _no_faults
-    # May work on one continue? Loaded when a gate is asked.
-    gates: Callable[[], Gates] = dict
+    may_try: Callable[[Mapping[str, Any], S, datetime], bool] = _never  # it is stopped, and may try once more
+    notes: Callable[[S], Iterable[str]] = _no_notes  # what to warn of whatever the answer is
+    gates: Callable[[], Gates] = dict  # of what is not a record of the section
     # The changes that records of the inbox ask for. Loaded when one waits.
     entries: Callable[[], Entries] = dict
-    # Stopped, and gone from the blackboard without a decision: by the id of the trip.
-    missing: Callable[["Board", Sections], Mapping[str, str]] = _nothing_missing
+    missing: Callable[["Board", Sections], Iterable[Lost]] = _nothing_missing
     # What no trip waits for, such as a report.
     follow_up: Callable[["Paths", Reconciled], None] = _no_follow_up
     # Stopped means halted: what of that was missing, and was made again.

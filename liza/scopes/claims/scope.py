@@ -11,7 +11,8 @@ from liza.scopes.claims.settings import Settings, settings_of
 from liza.scopes.claims.stages import closed_over_dispute, current_stage
 from liza.scopes.evaluator import Evaluator
 from liza.scopes.outcome import Outcome
-from liza.scopes.scope import Alarm, Entries, Gates, OpenTrip, Scope, Sections
+from liza.scopes.rules_file import read_rules
+from liza.scopes.scope import Alarm, Entries, Gates, Lost, OpenTrip, Scope, Sections
 from liza.store.board import Board
 
 
@@ -33,7 +34,8 @@ def _open_trip(claim: Mapping[str, Any], settings: Settings) -> OpenTrip | None:
     entry, why = open_dispute(claim), claim.get("dispute_reason")
     since = entry[1].get("timestamp") if entry is not None else DISPUTED
     reason = " ".join(why[:2000].split())[:300] if isinstance(why, str) else "its status was set by hand"
-    return OpenTrip(str(since), DISPUTED, reason)
+    broken = "".join(f", and {each} by hand" for each in freeze.violations(claim))
+    return OpenTrip(str(since), f"{DISPUTED}{broken}", reason)
 
 
 def _alarms(name: str, claim: Mapping[str, Any], evaluator: Evaluator[Settings]) -> Iterator[Alarm]:
@@ -60,7 +62,13 @@ def _faults(sections: Sections, rules: RuleSet) -> Iterator[Fault]:
 def _gates() -> Gates:
     from liza.scopes.claims import gate
 
-    return {"claim": gate.check_claim, "stage": gate.check_stage}
+    return {"stage": gate.check_stage}
+
+
+def _ways_on(name: str, claim: Mapping[str, Any] | None) -> str:
+    from liza.scopes.claims.change import ways_out
+
+    return f"leave it, or: {'; '.join(ways_out(name, claim is None))}"
 
 
 def _entries() -> Entries:
@@ -69,10 +77,11 @@ def _entries() -> Entries:
     return {"claim": record.enter_claim, "round": record.enter_round}
 
 
-def _missing(board: Board, sections: Sections) -> dict[str, str]:
+def _missing(board: Board, sections: Sections) -> Iterator[Lost]:
     from liza.scopes.claims.missing import find_missing
 
-    return {f"claim {each.name} {each.since}": str(each) for each in find_missing(board, sections.get("claims"))}
+    for each in find_missing(board, sections.get("claims")):
+        yield Lost(each.name, each.since, str(each))
 
 
 SCOPE: Scope[Settings] = Scope(
@@ -85,6 +94,8 @@ SCOPE: Scope[Settings] = Scope(
     alarms=_alarms,
     section_alarms=_section_alarms,
     faults=_faults,
+    rules_of=lambda paths: read_rules(paths.rules, protocol="disputes"),
+    ways_on=_ways_on,
     gates=_gates,
     entries=_entries,
     missing=_missing,

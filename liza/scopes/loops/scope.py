@@ -1,14 +1,16 @@
 """The loops as a scope of the engine: what a check, a gate and the inbox ask of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from liza.model import Record
 from liza.scopes.evaluator import Evaluator
+from liza.scopes.gate import status_hint
 from liza.scopes.loops import derived, evaluate, states
 from liza.scopes.loops.fields import CLOSED, OPEN, status_of
 from liza.scopes.loops.settings import Settings, settings_of
-from liza.scopes.scope import Alarm, Entries, Gates, OpenTrip, Scope, Sections
+from liza.scopes.scope import Alarm, Entries, OpenTrip, Scope, Sections
 
 
 def _derive(name: str, loop: Mapping[str, Any], settings: Settings) -> Sequence[Record]:
@@ -45,10 +47,9 @@ def _entries() -> Entries:
     return {"iteration": enter_iteration}
 
 
-def _gates() -> Gates:
-    from liza.scopes.loops import gate
-
-    return {"loop": gate.check_loop}
+def _may_try(loop: Mapping[str, Any], settings: Settings, now: datetime) -> bool:
+    """One that has cooled down, which its status alone does not show."""
+    return states.effective_status(loop, settings, now) != OPEN
 
 
 SCOPE: Scope[Settings] = Scope(
@@ -60,6 +61,9 @@ SCOPE: Scope[Settings] = Scope(
     open_trip=_open_trip,
     alarms=_alarms,
     section_alarms=_section_alarms,
-    gates=_gates,
+    rules_of=lambda paths: evaluate.load_rules(paths)[0],
+    ways_on=lambda name, loop: status_hint("loop status", name),
+    may_try=_may_try,
+    notes=evaluate.setting_warnings,
     entries=_entries,
 )

@@ -10,11 +10,13 @@ from typing import Any
 from liza.rules.evaluate import RuleSet
 from liza.scopes.evaluator import Evaluator
 from liza.scopes.outcome import Reconciled
-from liza.scopes.scope import Gates, OpenTrip, Scope
+from liza.scopes.rules_file import read_rules
+from liza.scopes.scope import OpenTrip, Scope
 from liza.scopes.sessions import states
 from liza.scopes.sessions.fields import SESSIONS, STOPPED, open_trip, status_of, stop_reason
 from liza.scopes.sessions.monitor import monitor_of, sync_halts
 from liza.store.paths import Paths
+from liza.text import shell_quoted
 
 
 def _open_trip(record: Mapping[str, Any], settings: None) -> OpenTrip | None:
@@ -23,12 +25,6 @@ def _open_trip(record: Mapping[str, Any], settings: None) -> OpenTrip | None:
     trip = open_trip(record) or {}
     since = trip.get("trip_id") or trip.get("stopped") or record.get("status")
     return OpenTrip(str(since), STOPPED, stop_reason(record))
-
-
-def _gates() -> Gates:
-    from liza.scopes.sessions import gate
-
-    return {"session": gate.check_session}
 
 
 def _follow_up(paths: Paths, done: Reconciled) -> None:
@@ -52,7 +48,8 @@ SCOPE: Scope[None] = Scope(
     reconcile=lambda name, record, evaluator, sections: states.reconcile_record(name, record, evaluator.now),
     open_trip=_open_trip,
     alarms=lambda name, record, evaluator: (),
-    gates=_gates,
+    rules_of=lambda paths: read_rules(None, protocol="sessions"),  # the gate asks for the status alone
+    ways_on=lambda name, record: f"wait; a human decides, and runs: liza session resume {shell_quoted(name)} -m WHY",
     follow_up=_follow_up,
     restore=_restore,
     source=monitor_of,

@@ -6,9 +6,11 @@ from typing import Any
 from liza.model import MAPPINGS, Fault, Record
 from liza.rules.evaluate import RuleSet
 from liza.scopes.evaluator import Evaluator
+from liza.scopes.gate import status_hint
 from liza.scopes.outcome import Reconciled
 from liza.scopes.records import mappings_of, named_records
-from liza.scopes.scope import Alarm, Entries, Gates, OpenTrip, Scope, Sections
+from liza.scopes.rules_file import read_rules
+from liza.scopes.scope import Alarm, Entries, OpenTrip, Scope, Sections
 from liza.scopes.slices import derived, evaluate, states
 from liza.scopes.slices.evaluate import SLICES
 from liza.scopes.slices.fields import ACTIVE, open_trip, status_of, stop_reason, unusable_fields
@@ -50,12 +52,6 @@ def faults(sections: Sections, rules: RuleSet) -> Iterator[Fault]:
     return validate.faults(sections.get(SLICES.name))
 
 
-def _gates() -> Gates:
-    from liza.scopes.slices import gate
-
-    return {"slice": gate.check_slice}
-
-
 def _entries() -> Entries:
     from liza.scopes.slices import record
 
@@ -86,7 +82,8 @@ SCOPE: Scope[None] = Scope(
     open_trip=_open_trip,
     alarms=_alarms,
     faults=faults,
-    gates=_gates,
+    rules_of=lambda paths: read_rules(paths.rules, protocol="attempts"),
+    ways_on=lambda name, slice_: status_hint("attempt status --slice", name),
     entries=_entries,
     follow_up=_follow_up,
 )

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from liza.model import MAPPINGS
-from liza.schema.loops import CLOSED, HALF_OPEN, OPEN, OUTCOMES, STATUSES
+from liza.schema.loop_words import CLOSED, HALF_OPEN, OPEN, OUTCOMES, STATUSES
 from liza.scopes.records import mappings_of, unusable_lists
 
 __all__ = ["CLOSED", "HALF_OPEN", "OPEN", "OUTCOMES"]

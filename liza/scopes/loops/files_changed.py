@@ -4,9 +4,9 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from liza.errors import Refused
-from liza.git.kept_snapshot import Measured, read_snapshot
 from liza.rules.evaluate import RuleSet
 from liza.scopes.loops.evaluate import path_prefix
 from liza.scopes.loops.record import Iteration, LoopResult, record_iteration
@@ -15,6 +15,9 @@ from liza.store import files as stored
 from liza.store.board import Board
 from liza.store.inbox import Recording
 from liza.store.paths import Paths
+
+if TYPE_CHECKING:
+    from liza.git.kept_snapshot import Measured
 
 
 def record_measured(
@@ -30,9 +33,10 @@ def record_measured(
     return record_iteration(board, name, counted, rules, settings, now).then(measured.keep)
 
 
-def measure_files_changed(paths: Paths, loop: str, workdirs: Sequence[str]) -> Measured:
+def measure_files_changed(paths: Paths, loop: str, workdirs: Sequence[str]) -> "Measured":
     """Compare the work trees with how the last iteration left them; the first has nothing to compare with."""
     from liza.git import snapshot  # a caller that gives the number does not pay for these
+    from liza.git.kept_snapshot import Measured, read_snapshot
     from liza.git.own_output import exclude_files, output_files
 
     for folder in workdirs:

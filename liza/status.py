@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from liza.check import check
+from liza.check import Check, check
 from liza.clients.health import Hooks, read_hooks, script_problem
 from liza.daemon.status import DaemonStatus, read_daemon
 from liza.errors import LizaError, Unreadable
@@ -21,7 +21,6 @@ from liza.scopes.sessions.fields import SESSIONS
 from liza.scopes.sessions.monitor import monitor_of
 from liza.scopes.sessions.record import RUNNING, SessionRow, session_rows
 from liza.scopes.sprint import section as sections
-from liza.scopes.sprint.evaluate import Check
 from liza.store import checkpoint
 from liza.store.board import Board
 from liza.store.paths import Paths

@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from liza.check import Evaluated, Pipeline
+from liza.check import Check, Evaluated, Halted, Outdated, Pipeline
 from liza.daemon import causes, events, scopes
 from liza.daemon.changes import Changes, versions
 from liza.daemon.conditions import AGING, Conditions
@@ -25,8 +25,6 @@ from liza.schema.snapshot import take_snapshot
 from liza.scopes import engine, inbox
 from liza.scopes.rules_file import overrun, rules_in_force
 from liza.scopes.sprint import degraded
-from liza.scopes.sprint.evaluate import Check
-from liza.scopes.sprint.trip import Halted, Outdated
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.paths import Paths

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from liza.check import Check
 from liza.clients.caller import drop_variables
 from liza.daemon.changes import Changes
 from liza.daemon.checker import Checker
@@ -17,7 +18,6 @@ from liza.daemon.lease import FolderGone, Lease, Taken
 from liza.daemon.notifier import Event, EventKind, Notifier
 from liza.errors import LizaError, Refused
 from liza.model import format_time
-from liza.scopes.sprint.evaluate import Check
 from liza.scopes.sprint.trip import tidy
 from liza.store.daemon_process import process_start
 from liza.store.document import Document

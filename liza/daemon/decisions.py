@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from liza.check import Check
 from liza.daemon import causes, events
 from liza.daemon.notifier import EventKind, Notifier
 from liza.errors import LockTimeout
 from liza.scopes.sprint.decisions import unlogged
-from liza.scopes.sprint.evaluate import Check
 from liza.scopes.sprint.follow_up import keep_decision
 from liza.scopes.sprint.open_trip import HALT_RESTORED
 from liza.store import checkpoint

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from liza.check import Check
 from liza.daemon.notifier import EventKind, Notice
 from liza.model import Progress, Reason
-from liza.scopes.sprint.evaluate import Check
 from liza.scopes.sprint.section import history_of, named, whose
 
 _TODO = (

@@ -6,17 +6,18 @@ written unless something changes, and then only the records that change.
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from liza.errors import LizaError, Unreadable
 from liza.halt import halt_reason
-from liza.model import MAPPINGS, Fault, Record
+from liza.model import MAPPINGS, Fault, Path, Record
 from liza.scopes.change import apply_reconciled, log_events, read_usable, reconcile_each
 from liza.scopes.gate import Gate
 from liza.scopes.outcome import Event, Reconciled
-from liza.scopes.records import named_records
+from liza.scopes.records import Section, named_records
 from liza.scopes.scope import Alarm, Environment, Scope, Sections, Source
 from liza.scopes.table import ROWS, Row
 from liza.store.board import Board
@@ -25,6 +26,7 @@ from liza.store.inbox import EntryBoard
 from liza.store.locate import find
 from liza.store.log import has_line
 from liza.store.paths import Paths
+from liza.text import value_text
 
 if TYPE_CHECKING:
     from liza.rules.evaluate import RuleSet
@@ -209,7 +211,22 @@ def faults(sections: Sections, rules: "RuleSet") -> Iterator[Fault]:
     """What is wrong with the records of every scope."""
     for row in ROWS:
         if sections.get(row.section):
-            yield from row.load().faults(sections, rules)
+            scope = row.load()
+            yield from _name_faults(scope.section, sections)
+            yield from scope.faults(sections, rules)
+
+
+def _name_faults(section: Section, sections: Sections) -> Iterator[Fault]:
+    """Records without a name, and second ones of a name; where there are no records, the schema reports that."""
+    seen: set[str] = set()
+    with suppress(LizaError):
+        for where, name, record in named_records(sections.get(section.name), section.scope):
+            path: Path = (section.name, where)
+            if isinstance(record, MAPPINGS) and not name:
+                yield Fault(path, f"this {section.scope} has no name", f"add a field: id: {section.example}")
+            elif isinstance(record, MAPPINGS) and name in seen:
+                yield Fault(path, f"the {section.scope} {value_text(name)} is there twice", "give it another id")
+            seen.add(name)
 
 
 # --- the gate -------------------------------------------------------------------------------------------------------

@@ -154,3 +154,12 @@ def test_killed_record_is_completed_by_the_next_check(lab: Lab) -> None:
     assert lab.record() == 3
     assert (lab.status, lab.gate(), lab.logged) == (lab.scope.stopped, CLOSED, [lab.scope.actions[0]])
     assert [name for name in os.listdir(lab.folder) if name.endswith((".new", ".swap"))] == []
+
+
+def test_two_records_of_one_name_are_reported(lab: Lab) -> None:
+    if lab.scope.name == "sprint":
+        pytest.skip("there is one sprint")
+    section = lab.scope.place[0]
+    lab.save(f"{STATE}{section}:\n  - {{id: same, status: {lab.scope.free}}}\n  - {{id: same}}\n".encode())
+    problems = lab.run("validate", "--json").json["problems"]
+    assert [each["line"] for each in problems if "'same'" in each["message"]] == [STATE.count("\n") + 3]

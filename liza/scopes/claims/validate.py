@@ -22,16 +22,9 @@ def faults(section: Any, rules: RuleSet, beside: Mapping[str, Any]) -> Iterator[
     except LizaError:
         return  # the schema reports that it holds no records
     names = {name for _, name, _ in listed}
-    seen: set[str] = set()
     for where, name, claim in listed:
         if isinstance(claim, MAPPINGS):
-            path: Path = ("claims", where)
-            if not name:
-                yield Fault(path, "this claim has no id, so nothing can be done to it", "add a field: id: C-001")
-            elif name in seen:
-                yield Fault((*path, "id"), f"the id {value_text(name)} is also that of an earlier claim")
-            seen.add(name)
-            yield from _claim(name, claim, path, names)
+            yield from _claim(name, claim, ("claims", where), names)
     yield from _stages(section, beside.get("stages"), settings_of(rules).last_stage)
 
 

@@ -17,7 +17,9 @@ def unusable_fields(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     return unusable_lists(record, LISTS)
 
 
-SESSIONS = Section("session", "sessions", "liza sessions", "the session counts as STOPPED", unusable_fields)
+SESSIONS = Section(
+    "session", "sessions", "liza sessions", "the session counts as STOPPED", unusable_fields, example="7c1f2a90"
+)
 
 
 def status_of(record: Mapping[str, Any]) -> str:

@@ -46,7 +46,7 @@ def _alarms(name: str, slice_: Mapping[str, Any], evaluator: Evaluator[None]) ->
         yield Alarm("scope_violated", name, f"slice {name} changed files outside its scope: {', '.join(files[:5])}")
 
 
-def faults(sections: Sections, rules: RuleSet) -> Iterator[Fault]:
+def _faults(sections: Sections, rules: RuleSet) -> Iterator[Fault]:
     from liza.scopes.slices import validate  # for `liza validate` alone
 
     return validate.faults(sections.get(SLICES.name))
@@ -81,7 +81,7 @@ SCOPE: Scope[None] = Scope(
     reconcile=lambda name, slice_, evaluator, sections: states.reconcile_record(name, slice_, evaluator),
     open_trip=_open_trip,
     alarms=_alarms,
-    faults=faults,
+    faults=_faults,
     rules_of=lambda paths: read_rules(paths.rules, protocol="attempts"),
     ways_on=lambda name, slice_: status_hint("attempt status --slice", name),
     entries=_entries,

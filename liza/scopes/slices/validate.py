@@ -69,18 +69,10 @@ _SLICE = Table(
 
 def faults(section: Any) -> Faults:
     """Everything that is wrong with the slices of a blackboard; that each is a record is checked elsewhere."""
-    seen: dict[str, Any] = {}
     entries = named_records(section, "slice") if isinstance(section, list | tuple | dict) else ()
     for where, name, record in entries:
-        path: Path = ("slices", where)
-        if not isinstance(record, MAPPINGS):
-            continue
-        if not name:
-            yield Fault(path, "this slice has no name", "add slice_id")
-        elif name in seen:
-            yield Fault(path, f"the slice {value_text(name)} is there twice", "only the first is used")
-        seen.setdefault(name, where)
-        yield from _slice(name, record, path)
+        if isinstance(record, MAPPINGS):
+            yield from _slice(name, record, ("slices", where))
 
 
 def _slice(name: str, record: Mapping[str, Any], path: Path) -> Faults:

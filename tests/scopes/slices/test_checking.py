@@ -4,8 +4,8 @@ import pytest
 
 from liza.model import Problem
 from liza.schema.snapshot import locate_faults
+from liza.scopes.engine import faults
 from liza.scopes.rules_file import read_rules
-from liza.scopes.slices.scope import faults
 from liza.store.document import parse
 from tests.scopes.slices.run import Slices
 

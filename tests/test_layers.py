@@ -128,6 +128,12 @@ def test_imports_inside_scopes_point_downwards() -> None:
     assert wrong == set()
 
 
+def test_checks_know_the_engine_and_no_single_scope() -> None:
+    narrow = tuple(f"liza.scopes.{name}" for name in SIBLINGS)
+    checks = modules(("liza.check", "liza.daemon", "liza.scopes.sprint", "liza.scopes.engine"))
+    assert {(m, name) for m in checks for name in imports(MODULES[m]) if name.startswith(narrow)} == set()
+
+
 def test_scopes_have_no_import_cycle() -> None:
     scopes = {name for name in MODULES if name.startswith("liza.scopes")}
     TopologicalSorter({name: scopes.intersection(imports(MODULES[name])) - {name} for name in scopes}).prepare()

@@ -174,17 +174,13 @@ def _errors(ran: Ran, answer: Answer) -> tuple[Error, ...]:
         return ()
     found = errors_of(ran.output)
     if answer.failure is not None:
-        failure = Error(_line(answer.failure), None)
+        failure = Error(" ".join(answer.failure.split())[:_LONGEST] or "an error without words", None)
         return (failure, *(each for each in found if each.signature != failure.signature))
     if ran.outcome in ("timeout", "crash"):
         return (Error(f"the agent's command: {ran.note}", None), *found)
     if ran.outcome == "error" and not found:
         return (Error(ran.note or f"the agent's command ended with exit code {ran.code}", None),)
     return found
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())[:_LONGEST] or "an error without words"
 
 
 def _evidence(

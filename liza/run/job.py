@@ -47,7 +47,7 @@ class Job(NamedTuple):
     def command_line(self, number: int, model: str | None, context_file: str) -> list[str]:
         """The command with its placeholders filled in; any other braces stay as they are."""
         filled = {"{iteration}": str(number), "{model}": model or "", "{context_file}": context_file}
-        return [_filled(word, filled) for word in self.command]
+        return [re.sub("|".join(map(re.escape, filled)), lambda found: filled[found[0]], word) for word in self.command]
 
     def dump(self) -> dict[str, Any]:
         return {**self._asdict(), "limits": self.limits._asdict()}
@@ -57,10 +57,6 @@ class Job(NamedTuple):
         """Restore a job from the values that `dump` made; TypeError or KeyError for anything else."""
         lists = {name: tuple(value[name]) for name in ("command", "optional_sections", "require", "workdirs")}
         return cls(**{**value, **lists, "limits": Limits(**value["limits"])})
-
-
-def _filled(word: str, values: Mapping[str, str]) -> str:
-    return re.sub("|".join(map(re.escape, values)), lambda found: values[found[0]], word)
 
 
 class Session(NamedTuple):

@@ -66,7 +66,7 @@ def check_raw(raw: bytes, file: str) -> None:
         _require("values", len(raw) - len(raw.translate(None, b"\n,[{")), file)
     if b"&" in raw and b"*" in raw:
         expanded, at = _alias_bytes(raw)
-        _require("alias_bytes", expanded, file, lambda: _line_column(raw, at))
+        _require("alias_bytes", expanded, file, lambda: (raw.count(b"\n", 0, at) + 1, at - raw.rfind(b"\n", 0, at)))
 
 
 def check_data(raw: bytes, data: Any, file: str, locate: Any) -> None:
@@ -183,10 +183,6 @@ def _node_end(raw: bytes, line: int) -> int:
     indent = len(text) - len(text.lstrip(b" -"))
     following = re.compile(rb"\n(?! {%d})[ ]*[^\s#]" % (indent + 1)).search(raw, line)
     return following.start() if following is not None else len(raw)
-
-
-def _line_column(raw: bytes, offset: int) -> tuple[int, int]:
-    return raw.count(b"\n", 0, offset) + 1, offset - raw.rfind(b"\n", 0, offset)
 
 
 def _counted(data: Any) -> Iterator[tuple[Path, int]]:

@@ -38,7 +38,7 @@ def errors_of(output: str) -> tuple[Error, ...]:
         from liza.toolerrors.findings import without_escapes
 
         text = without_escapes(text)
-    if _may_hold_json(text):
+    if text.lstrip()[:1] in ("{", "[") or any(each in text for each in ("\n{", "\n[{", "\n[\n", "data: {")):
         from liza.toolerrors.streams import found_in
     else:
         from liza.toolerrors.plain_text import found_in
@@ -93,7 +93,3 @@ def one_line(text: str) -> str:
     if not line.isprintable():
         line = "".join(c if c.isprintable() else " " if c.isspace() else "" for c in line)
     return line[:LONGEST].strip()
-
-
-def _may_hold_json(text: str) -> bool:
-    return text.lstrip()[:1] in ("{", "[") or any(each in text for each in ("\n{", "\n[{", "\n[\n", "data: {"))

@@ -66,7 +66,7 @@ def _facts(
         "severity": (SEVERITIES.get(str(trigger.get("severity"))) or UNKNOWN)._asdict(),
         "description": (first.rule.summary or first.rule.description) if first else "",
         "by_hand": first is None,
-        "field_title": _title(fields),
+        "field_title": (" / ".join(fields).replace("|", " or ").replace("_", " ").title() or "Said"),
         "evidence": [_row(record, fields) for record in evidence[:ROWS]],
         "numbers": [_number(each) for each in first.numbers] if first else [],
         "common_factor": (first and (first.key or first.rule.description)) or trigger.get("message") or "",
@@ -85,10 +85,6 @@ def _facts(
             "earlier": max(len(earlier) - FEW, 0),
         },
     }
-
-
-def _title(fields: Sequence[str]) -> str:
-    return " / ".join(fields).replace("|", " or ").replace("_", " ").title() or "Said"
 
 
 def _row(record: Record, fields: Sequence[str]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import click
 
 from liza.cli import check_board
-from liza.cli.group import exact_option, root_of, rules_option, untimed, window_option
+from liza.cli.group import Call, exact_option, rules_option, untimed, window_option
 
 
 @click.command("analyze")
@@ -16,15 +16,13 @@ from liza.cli.group import exact_option, root_of, rules_option, untimed, window_
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing; only the exit code answers.")
 @untimed
 def command(
-    ctx: click.Context,
+    call: Call,
     directory: str | None,
     dry_run: bool,
     exact: bool,
     window: str | None,
     rules_file: str | None,
-    now: str | None,
     quiet: bool,
-    as_json: bool,
 ) -> int:
     """Check the blackboard for systemic patterns, once.
 
@@ -35,6 +33,6 @@ def command(
     Examples:
       liza analyze --dry-run
     """
-    given = {"directory": directory, "window": window, "rules": rules_file, "now": now}
+    given = {"directory": directory, "window": window, "rules": rules_file, "now": call.now}
     flags = {"dry_run": dry_run, "exact": exact, "quiet": quiet}
-    return check_board.run(root_of(ctx), given | flags, as_json)
+    return check_board.run(call.root, given | flags, call.as_json)

@@ -6,8 +6,7 @@ from typing import Any
 import click
 
 from liza.cli import envelope
-from liza.cli.group import plain, root_of
-from liza.cli.options import moment
+from liza.cli.group import Call, plain
 from liza.cli.progress import Waiting
 from liza.doctor.examine import apply_fixes, examine, exit_code
 from liza.doctor.finding import Finding, Level
@@ -29,7 +28,7 @@ _STATUS = {0: "ok", 1: "unwell", 4: "degraded"}
     "--fix", is_flag=True, help="Fix what is safe to fix: leftovers of interrupted writes, a missing .liza/.gitignore."
 )
 @plain
-def command(ctx: click.Context, fix: bool, now: str | None, as_json: bool) -> int:
+def command(call: Call, fix: bool) -> int:
     """Diagnose the setup and suggest fixes.
 
     Looks at the blackboard, its rules and lock, what git keeps of it, the daemon, the file system, the clock, and what
@@ -42,10 +41,10 @@ def command(ctx: click.Context, fix: bool, now: str | None, as_json: bool) -> in
       liza doctor --json | jq -r '.problems[].hint'
     """
     with Waiting("looking at everything"):
-        found = examine(root_of(ctx), moment(now))
+        found = examine(call.root, call.at)
         found = apply_fixes(found) if fix else found
     code = exit_code(found)
-    if as_json:
+    if call.as_json:
         wrong = [each for each in found if each.level not in (Level.OK, Level.FIXED)]
         problems = [_problem(each) for each in wrong]
         envelope.write("doctor", _STATUS[code], problems, findings=[_as_json(each) for each in found])

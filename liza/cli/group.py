@@ -1,7 +1,8 @@
 """The `liza` command: its help, and loading the command that was asked for and no other."""
 
+from functools import wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -10,7 +11,11 @@ from liza.cli.commands import COMMANDS, GROUPS
 from liza.text import closest_match, value_text
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from click.shell_completion import CompletionItem
+
+    from liza.store.board import Board
 
 _TABLE = {command.name: command for command in COMMANDS}
 
@@ -67,10 +72,35 @@ def common(command: Any) -> Any:
     )(command)
 
 
+class Call(NamedTuple):
+    """How a command was called: what nearly every one of them takes."""
+
+    root: str | None
+    as_json: bool
+    now: str | None = None
+
+    @property
+    def board(self) -> "Board":
+        from liza.store.board import Board
+
+        return Board.find(self.root)
+
+    @property
+    def at(self) -> "datetime":
+        """The time that --now gives, else the clock's."""
+        from liza.cli.options import moment
+
+        return moment(self.now)
+
+
 def untimed(command: Any) -> Any:
-    """The common options, and --json. These come last in the help."""
-    command = click.option("--json", "as_json", is_flag=True, help="Print JSON.")(common(command))
-    return click.pass_context(command)
+    """The common options, and --json; these come last in the help. The command gets a `Call` in their place."""
+
+    @wraps(command)
+    def called(as_json: bool, now: str | None = None, **options: Any) -> Any:
+        return command(Call(root_of(click.get_current_context()), as_json, now), **options)
+
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(common(called))
 
 
 def plain(command: Any) -> Any:

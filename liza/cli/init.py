@@ -4,7 +4,7 @@ import os
 
 import click
 
-from liza.cli.group import root_of, untimed
+from liza.cli.group import Call, untimed
 from liza.store import create
 from liza.text import printable
 
@@ -12,7 +12,7 @@ from liza.text import printable
 @click.command("init")
 @click.option("--goal", metavar="TEXT", help="What the team is to build, in a sentence.")
 @untimed
-def command(ctx: click.Context, goal: str | None, as_json: bool) -> int:
+def command(call: Call, goal: str | None) -> int:
     """Make a blackboard in this folder.
 
     Writes a starter .liza/ with state.yaml, log.yaml and rules.yaml, and a .gitignore for what git should not keep.
@@ -22,9 +22,9 @@ def command(ctx: click.Context, goal: str | None, as_json: bool) -> int:
     Examples:
       liza init --goal "Ship the importer"
     """
-    made = create.create(root_of(ctx) or os.environ.get("LIZA_ROOT") or os.getcwd(), goal)
+    made = create.create(call.root or os.environ.get("LIZA_ROOT") or os.getcwd(), goal)
     files = [os.path.relpath(file) for file in made.files]
-    if as_json:
+    if call.as_json:
         from liza.cli import envelope
 
         envelope.write("init", "created", files=files, above=made.above)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import click
 
 from liza.cli import envelope
-from liza.cli.group import root_of, untimed
+from liza.cli.group import Call, untimed
 from liza.clients import install
 from liza.clients.install import CLIENTS, Edit
 from liza.errors import NoBlackboard, Refused, WrongUsage
@@ -27,9 +27,7 @@ from liza.text import printable, suggestion, value_text
 @click.option("--dry-run", is_flag=True, help="Show the change, and write nothing.")
 @click.option("--uninstall", is_flag=True, help="Remove the hooks again.")
 @untimed
-def command(
-    ctx: click.Context, clients: tuple[str, ...], where: str | None, dry_run: bool, uninstall: bool, as_json: bool
-) -> int:
+def command(call: Call, clients: tuple[str, ...], where: str | None, dry_run: bool, uninstall: bool) -> int:
     """Put liza's hook into the settings of CLIENT: claude, codex.
 
     Every tool call then asks first whether work may continue, and is recorded as a step. Without CLIENT, it finds
@@ -46,7 +44,7 @@ def command(
         if name not in CLIENTS:
             raise Refused(f"unknown client {value_text(name)}", hint=suggestion(name, tuple(CLIENTS)))
     place = where or "local"
-    project = _project(root_of(ctx), place)
+    project = _project(call.root, place)
     plan = install.plan_uninstall if uninstall else install.plan_install
     edits = {name: plan(name, place, project) for name in clients or _found(project)}
     if not clients and not dry_run:
@@ -57,7 +55,7 @@ def command(
         for edit in edits.values():
             install.apply(edit)
     notes = {name: [] if uninstall else _notes(name, edit, place, project) for name, edit in edits.items()}
-    if as_json:
+    if call.as_json:
         listed = [
             {"client": name, "file": edit.file, "changed": edit.changes, "notes": notes[name]}
             for name, edit in edits.items()

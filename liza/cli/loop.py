@@ -5,8 +5,8 @@ from datetime import datetime
 import click
 
 from liza.cli import envelope, loop_record, show
-from liza.cli.group import Family, by_option, common, plain, root_of
-from liza.cli.options import moment, person
+from liza.cli.group import Call, Family, by_option, common, plain
+from liza.cli.options import person
 from liza.clients.caller import alarm_without_terminal, require_person
 from liza.errors import LizaError
 from liza.model import MAPPINGS, format_time
@@ -50,7 +50,7 @@ def command() -> None:
 @click.option("--workdir", metavar="DIR", multiple=True, help="A git work tree to measure; default: that of .liza/.")
 @click.option("--project", metavar="TYPE", help="The type of project, whose limits apply; default: $PROJECT_TYPE.")
 @plain
-def record_command(ctx: click.Context, /, name: str, as_json: bool, **options: str | None) -> int:
+def record_command(call: Call, /, name: str, **options: str | None) -> int:
     """Record one iteration of LOOP, and evaluate the loop at once.
 
     Exit code 0 if the loop may continue, 3 if it is open.
@@ -59,13 +59,13 @@ def record_command(ctx: click.Context, /, name: str, as_json: bool, **options: s
     Examples:
       liza loop record coder-1 --task task-3 --progress 40 --error "$(tail -50 build.log)"
     """
-    return loop_record.run(root_of(ctx), name, options, as_json)
+    return loop_record.run(call.root, name, {**options, "now": call.now}, call.as_json)
 
 
 @command.command("status")
 @click.argument("name", metavar="[LOOP]", required=False)
 @plain
-def status_command(ctx: click.Context, name: str | None, now: str | None, as_json: bool) -> int:
+def status_command(call: Call, name: str | None) -> int:
     """Show a loop, and how close it is to each limit.
 
     Without LOOP, all of them. Exit code 3 if a loop that is shown is open.
@@ -75,16 +75,16 @@ def status_command(ctx: click.Context, name: str | None, now: str | None, as_jso
       liza loop status coder-1
     """
     if name is None:
-        return _list(ctx, now, as_json, "loop status")
-    board = Board.find(root_of(ctx))
+        return _list(call, "loop status")
+    board = call.board
     rules, settings = loop_record.in_force(board.paths)
-    at = moment(now)
+    at = call.at
     found = read_loop(board, name, rules, settings, at)
     document = board.read()
     if find_record(document.data.get("loops"), name, "loop") is None:
         raise unknown_record(document, LOOPS, name)
-    code = loop_record.print_result("loop status", found, settings, as_json)
-    if not as_json:
+    code = loop_record.print_result("loop status", found, settings, call.as_json)
+    if not call.as_json:
         _details(found, settings, at)
     return code
 
@@ -111,20 +111,20 @@ def _details(found: LoopResult, settings: Settings, at: datetime) -> None:
 
 @command.command("list")
 @plain
-def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
+def list_command(call: Call) -> int:
     """List the loops of the blackboard.
 
     \b
     Examples:
       liza loop list
     """
-    return _list(ctx, now, as_json, "loop list")
+    return _list(call, "loop list")
 
 
-def _list(ctx: click.Context, now: str | None, as_json: bool, called: str) -> int:
-    board = Board.find(root_of(ctx))
+def _list(call: Call, called: str) -> int:
+    board = call.board
     rules, settings = loop_record.in_force(board.paths)
-    at = moment(now)
+    at = call.at
     document = board.read()
     rows: list[LoopResult] = []
     wrong: list[LizaError] = []
@@ -137,7 +137,7 @@ def _list(ctx: click.Context, now: str | None, as_json: bool, called: str) -> in
             continue
         rows.append(evaluate_loop(name, loop or {}, rules, settings, at))
     opened = any(row.status == OPEN for row in rows) and not settings.disabled
-    if as_json:
+    if call.as_json:
         listed = [
             {
                 "loop": row.name,
@@ -177,9 +177,7 @@ def _nearest(row: LoopResult) -> str:
 @click.option("-m", "--message", metavar="WHY", help="What was done about it.")
 @by_option
 @plain
-def reset_command(
-    ctx: click.Context, name: str, now: str | None, message: str | None, by: str | None, as_json: bool
-) -> int:
+def reset_command(call: Call, name: str, message: str | None, by: str | None) -> int:
     """Close LOOP and set all its counters to 0.
 
     How often it tripped is kept.
@@ -188,18 +186,18 @@ def reset_command(
     Examples:
       liza loop reset coder-1 -m "the fixture was wrong"
     """
-    board, rules, settings, at = _all_of(ctx, now)
+    board, rules, settings, at = _all_of(call)
     require_person(board.paths, "liza loop reset")
     done = reset_loop(board, name, message, person(by), rules, settings, at)
     alarm_without_terminal(board.paths, done.command("reset"), person(by), at)
-    return loop_record.print_result("loop reset", done, settings, as_json)
+    return loop_record.print_result("loop reset", done, settings, call.as_json)
 
 
 @command.command("probe")
 @click.argument("name", metavar="LOOP")
 @by_option
 @plain
-def probe_command(ctx: click.Context, name: str, by: str | None, now: str | None, as_json: bool) -> int:
+def probe_command(call: Call, name: str, by: str | None) -> int:
     """Let an open LOOP try one iteration, after its cooldown.
 
     Progress closes it, anything else opens it again. A trip of absolute_max is closed by a reset only.
@@ -208,14 +206,14 @@ def probe_command(ctx: click.Context, name: str, by: str | None, now: str | None
     Examples:
       liza loop probe coder-1
     """
-    board, rules, settings, at = _all_of(ctx, now)
+    board, rules, settings, at = _all_of(call)
     require_person(board.paths, "liza loop probe")
     done = probe_loop(board, name, person(by), rules, settings, at)
     alarm_without_terminal(board.paths, done.command("probe"), person(by), at)
-    return loop_record.print_result("loop probe", done, settings, as_json)
+    return loop_record.print_result("loop probe", done, settings, call.as_json)
 
 
-def _all_of(ctx: click.Context, now: str | None) -> tuple[Board, RuleSet, Settings, datetime]:
-    board = Board.find(root_of(ctx))
+def _all_of(call: Call) -> tuple[Board, RuleSet, Settings, datetime]:
+    board = call.board
     rules, settings = loop_record.in_force(board.paths)
-    return board, rules, settings, moment(now)
+    return board, rules, settings, call.at

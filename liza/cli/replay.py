@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import click
 
 from liza.cli import envelope, show
-from liza.cli.group import exact_option, root_of, untimed, window_option
+from liza.cli.group import Call, exact_option, untimed, window_option
 from liza.cli.options import adjusted
 from liza.cli.progress import Waiting
 from liza.errors import Refused, WrongUsage
@@ -18,7 +18,6 @@ from liza.rules.evaluate import RuleSet
 from liza.rules.what_if import InvalidSetting, apply_settings
 from liza.scopes.rules_file import read_rules
 from liza.scopes.sprint.evaluate import snapshot_of
-from liza.store.board import Board
 from liza.text import plural, printable
 
 
@@ -38,14 +37,13 @@ class _Take(NamedTuple):
 @click.option("--svg", metavar="FILE", help="Draw it as a timeline.")
 @untimed
 def command(
-    ctx: click.Context,
+    call: Call,
     since: str | None,
     settings: tuple[str, ...],
     rules_file: str | None,
     exact: bool,
     window: str | None,
     svg: str | None,
-    as_json: bool,
 ) -> int:
     """Play the blackboard's own records back: when would each rule have tripped?
 
@@ -57,7 +55,7 @@ def command(
       liza replay --set retry_cluster.threshold=4
       liza replay --rules stricter.yaml --svg sprint.svg
     """
-    board = Board.find(root_of(ctx))
+    board = call.board
     rules = adjusted(read_rules(board.paths.rules), exact, window)
     others = _others(rules, rules_file, settings, exact, window)
     everything = rules._replace(rules=tuple(each for some in (rules, *(o for _, o in others)) for each in some.rules))
@@ -68,7 +66,7 @@ def command(
     start = _moment(since, known)
     if svg is not None:
         _draw(svg, takes, known)
-    if as_json:
+    if call.as_json:
         _json(takes, known, start)
         return 0
     _print_head(known)

@@ -3,12 +3,11 @@
 import click
 
 from liza.cli import envelope, show
-from liza.cli.group import by_option, plain, root_of
-from liza.cli.options import moment, person
+from liza.cli.group import Call, by_option, plain
+from liza.cli.options import person
 from liza.clients.caller import has_terminal, require_person
 from liza.scopes.sprint.resolve import resolve
 from liza.scopes.sprint.section import also_matched
-from liza.store.board import Board
 from liza.store.checkpoint import removal
 from liza.text import one_line, printable
 
@@ -17,7 +16,7 @@ from liza.text import one_line, printable
 @click.option("-m", "--message", metavar="TEXT", required=True, help="What was decided, and where it is written down.")
 @by_option
 @plain
-def command(ctx: click.Context, message: str, by: str | None, now: str | None, as_json: bool) -> int:
+def command(call: Call, message: str, by: str | None) -> int:
     """Record the decision on a trip, and let the agents continue.
 
     The trip moves into the history with the decision, its CHECKPOINT is removed, and its evidence no longer counts for
@@ -27,11 +26,11 @@ def command(ctx: click.Context, message: str, by: str | None, now: str | None, a
     Examples:
       liza resolve -m "ADR-003: entities are flattened on import" --by alice
     """
-    board = Board.find(root_of(ctx))
+    board = call.board
     require_person(board.paths, "liza resolve")
-    done = resolve(board, message, person(by), moment(now), terminal=has_terminal())
+    done = resolve(board, message, person(by), call.at, terminal=has_terminal())
     show.warnings(board.stuck, err=True)
-    if as_json:
+    if call.as_json:
         status = "resolved" if done.trigger else "already" if not done.finished else "finished"
         envelope.write("resolve", status, trigger=envelope.trigger(done.trigger), checkpoint_left=done.left is not None)
         return 0

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 import click
 
 from liza.cli import envelope, show
-from liza.cli.group import Family, common, exact_option, plain, root_of, rules_option, untimed
-from liza.cli.options import moment
+from liza.cli.group import Call, Family, common, exact_option, plain, rules_option, untimed
 from liza.cli.progress import Waiting
 from liza.errors import Refused, Unreadable, location
 from liza.model import Problem, Rule
@@ -15,7 +14,6 @@ from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.explain import explain
 from liza.scopes.rules_file import notify_problems, read_rules
 from liza.scopes.sprint.evaluate import snapshot_of
-from liza.store.board import Board
 from liza.text import did_you_mean, printable, value_text
 
 _RECORDS = 12  # of a group that are shown
@@ -39,15 +37,15 @@ def command() -> None:
 @command.command("list")
 @rules_option
 @untimed
-def list_command(ctx: click.Context, rules_file: str | None, as_json: bool) -> int:
+def list_command(call: Call, rules_file: str | None) -> int:
     """Show the rules in force, and how they differ from the shipped ones.
 
     \b
     Examples:
       liza rules list
     """
-    rules = _rules(ctx, rules_file)
-    if as_json:
+    rules = _rules(call, rules_file)
+    if call.as_json:
         rows = [{**each.rule._asdict(), "window": _window(each.rule, rules), "enabled": True} for each in rules.all]
         rows += [{**each._asdict(), "window": _window(each, rules), "enabled": False} for each in rules.disabled]
         envelope.write("rules list", "ok", rules=rows, window=rules.window, changes=list(rules.changes))
@@ -77,7 +75,7 @@ def _listed(title: str, rules: Sequence[Compiled]) -> None:
 @command.command("check")
 @click.argument("file", required=False)
 @untimed
-def check_command(ctx: click.Context, file: str | None, as_json: bool) -> int:
+def check_command(call: Call, file: str | None) -> int:
     """Check a file of rules, and list all that is wrong with it.
 
     FILE is .liza/rules.yaml unless another is named. Exit code 0 if it can be used, 1 if not.
@@ -86,7 +84,7 @@ def check_command(ctx: click.Context, file: str | None, as_json: bool) -> int:
     Examples:
       liza rules check my-rules.yaml
     """
-    path = file or Board.find(root_of(ctx)).paths.rules
+    path = file or call.board.paths.rules
     problems: list[Problem] = []
     rules: RuleSet | None = None
     try:
@@ -97,7 +95,7 @@ def check_command(ctx: click.Context, file: str | None, as_json: bool) -> int:
         problems = list(error.problems or (own,))
     problems = [each._replace(file=os.path.relpath(each.file)) for each in problems]
     errors = sum(each.level == "error" for each in problems)
-    if as_json:
+    if call.as_json:
         counts = {"rules": len(rules.rules) if rules else None, "disabled": len(rules.disabled) if rules else None}
         changes = list(rules.changes) if rules else []
         envelope.write("rules check", "invalid" if errors else "ok", problems, **counts, changes=changes)
@@ -129,14 +127,7 @@ def check_command(ctx: click.Context, file: str | None, as_json: bool) -> int:
 @rules_option
 @plain
 def explain_command(
-    ctx: click.Context,
-    name: str,
-    missed: bool,
-    texts: tuple[str, str] | None,
-    exact: bool,
-    rules_file: str | None,
-    now: str | None,
-    as_json: bool,
+    call: Call, name: str, missed: bool, texts: tuple[str, str] | None, exact: bool, rules_file: str | None
 ) -> int:
     """Show what RULE sees on the blackboard, and why it does not match.
 
@@ -149,15 +140,15 @@ def explain_command(
     """
     from liza.cli import rules_explain
 
-    rules = _rules(ctx, rules_file)
+    rules = _rules(call, rules_file)
     compiled = _known(name, rules)
     if texts is not None:
-        return rules_explain.compare_texts(root_of(ctx), compiled, texts, rules.exact or exact, as_json)
-    board = Board.find(root_of(ctx))
+        return rules_explain.compare_texts(call.root, compiled, texts, rules.exact or exact, call.as_json)
+    board = call.board
     rules = rules._replace(exact=rules.exact or exact, rules=rules.all)
     with Waiting("looking at every record"):
-        found = explain(rules, name, snapshot_of(board, board.read(), rules), moment(now))
-    if as_json:
+        found = explain(rules, name, snapshot_of(board, board.read(), rules), call.at)
+    if call.as_json:
         rules_explain.write_json(found, missed)
     else:
         click.echo(f"{show.bold(compiled.rule.name)}  {_does(compiled.rule)}")
@@ -192,11 +183,11 @@ def test_command(
     return rules_test.run(files, wanted, junit, rules_file, quiet, as_json)
 
 
-def _rules(ctx: click.Context, file: str | None) -> RuleSet:
+def _rules(call: Call, file: str | None) -> RuleSet:
     """The rules of the blackboard, or of a file, for which no blackboard is needed."""
     if file is not None:
         return read_rules(file, must_exist=True)
-    return read_rules(Board.find(root_of(ctx)).paths.rules)
+    return read_rules(call.board.paths.rules)
 
 
 def _known(name: str, rules: RuleSet) -> Compiled:

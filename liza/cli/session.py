@@ -3,8 +3,8 @@
 import click
 
 from liza.cli import envelope
-from liza.cli.group import Family, by_option, common, plain, root_of
-from liza.cli.options import moment, person, plain_words
+from liza.cli.group import Call, Family, by_option, common, plain
+from liza.cli.options import person, plain_words
 from liza.clients.caller import alarm_without_terminal, require_person
 from liza.scopes.sessions.monitor import Monitor
 from liza.scopes.sessions.record import resume_by_hand, stop_by_hand
@@ -29,7 +29,7 @@ def command() -> None:
 @click.option("-m", "--message", metavar="WHY", required=True, help="Why it is stopped; the agent is told.")
 @by_option
 @plain
-def stop_command(ctx: click.Context, name: str, message: str, by: str | None, now: str | None, as_json: bool) -> int:
+def stop_command(call: Call, name: str, message: str, by: str | None) -> int:
     """Stop SESSION, and the sessions that it started.
 
     SESSION is its id, the first characters of it, or its name. Its next call is held or refused. Exit code 3.
@@ -38,10 +38,10 @@ def stop_command(ctx: click.Context, name: str, message: str, by: str | None, no
     Examples:
       liza session stop c98c850d -m "it works on the wrong branch"
     """
-    board = Board.find(root_of(ctx))
+    board = call.board
     monitor = _monitor(board)
-    session = stop_by_hand(board, monitor, name, plain_words(message, "-m"), person(by), moment(now))
-    if as_json:
+    session = stop_by_hand(board, monitor, name, plain_words(message, "-m"), person(by), call.at)
+    if call.as_json:
         envelope.write("session stop", "open", session=session, session_status="STOPPED")
     else:
         click.echo(f"stopped: session {printable(session)}; its next call waits until: liza session resume")
@@ -53,19 +53,19 @@ def stop_command(ctx: click.Context, name: str, message: str, by: str | None, no
 @click.option("-m", "--message", metavar="WHY", required=True, help="What was decided.")
 @by_option
 @plain
-def resume_command(ctx: click.Context, name: str, message: str, by: str | None, now: str | None, as_json: bool) -> int:
+def resume_command(call: Call, name: str, message: str, by: str | None) -> int:
     """Let a stopped SESSION continue. What it did before no longer counts.
 
     \b
     Examples:
       liza session resume c98c850d -m "the fixture was wrong"
     """
-    board = Board.find(root_of(ctx))
+    board = call.board
     require_person(board.paths, "liza session resume")
-    at = moment(now)
+    at = call.at
     session = resume_by_hand(board, _monitor(board), name, plain_words(message, "-m"), person(by), at)
     alarm_without_terminal(board.paths, f"liza session resume {session}", person(by), at)
-    if as_json:
+    if call.as_json:
         envelope.write("session resume", "ok", session=session, session_status="ACTIVE")
     else:
         click.echo(f"session {printable(session)} may continue")

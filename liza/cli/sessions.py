@@ -8,13 +8,11 @@ from datetime import datetime
 import click
 
 from liza.cli import envelope, session_table, show
-from liza.cli.group import plain, root_of
-from liza.cli.options import moment
+from liza.cli.group import Call, plain
 from liza.model import format_time
 from liza.scopes.sessions.fields import STOPPED
 from liza.scopes.sessions.monitor import Monitor
 from liza.scopes.sessions.record import SessionRow, list_sessions
-from liza.store.board import Board
 from liza.store.spool import list_spool
 from liza.text import plural
 
@@ -23,7 +21,7 @@ from liza.text import plural
 @click.option("--all", "every", is_flag=True, help="Also sessions that have ended.")
 @click.option("--watch", is_flag=True, help="Show them again every second, until Ctrl-C.")
 @plain
-def command(ctx: click.Context, every: bool, watch: bool, now: str | None, as_json: bool) -> int:
+def command(call: Call, every: bool, watch: bool) -> int:
     """List the agents' sessions of the last day.
 
     Shows who runs, on what, and who is stopped. Sessions are seen through the hooks that `liza install` puts in place.
@@ -34,14 +32,14 @@ def command(ctx: click.Context, every: bool, watch: bool, now: str | None, as_js
       liza sessions
       liza sessions --json | jq -r '.sessions[] | select(.session_status == "STOPPED") | .session'
     """
-    board = Board.find(root_of(ctx))
+    board = call.board
     monitor = Monitor(board.paths)
     while True:
         monitor.windows.refresh()
         rows = list_sessions(board.read(), monitor)
-        at = moment(now)
+        at = call.at
         waiting = list_spool(board.paths).total
-        if as_json:
+        if call.as_json:
             _write(rows, waiting, at)
         else:
             _print(_lines(session_table.most_urgent(rows, every), waiting, at), watch)

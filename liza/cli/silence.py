@@ -6,8 +6,8 @@ import click
 
 from liza.check import check
 from liza.cli import envelope, show
-from liza.cli.group import Family, by_option, common, plain, root_of
-from liza.cli.options import moment, person
+from liza.cli.group import Call, Family, by_option, common, plain
+from liza.cli.options import person
 from liza.clients.caller import require_person
 from liza.errors import LizaError, Refused, WrongUsage
 from liza.model import parse_duration
@@ -46,15 +46,7 @@ def command() -> None:
 @by_option
 @plain
 def add_command(
-    ctx: click.Context,
-    rule: str,
-    words: tuple[str, ...],
-    length: str,
-    message: str,
-    everything: bool,
-    by: str | None,
-    now: str | None,
-    as_json: bool,
+    call: Call, rule: str, words: tuple[str, ...], length: str, message: str, everything: bool, by: str | None
 ) -> int:
     """Silence the matches of RULE whose evidence says FIELD=VALUE.
 
@@ -64,7 +56,7 @@ def add_command(
     Examples:
       liza silence add external_service_outage blocker_service=stripe --for 2h -m "known outage, back at six"
     """
-    board = Board.find(root_of(ctx))
+    board = call.board
     require_person(board.paths, "liza silence add")
     rules = read_rules(board.paths.rules)
     _known(rule, rules)
@@ -72,14 +64,14 @@ def add_command(
     seconds = parse_duration(length)
     if not seconds or seconds < 1:
         raise WrongUsage(f"--for: expected a duration, got {length!r}", hint="like 30m or 2h")
-    at = moment(now)
+    at = call.at
     unheard = _unheard(board, match, rules, rule)
     entry, not_logged = add(board, rule, match, timedelta(seconds=min(seconds, 10**9)), message, person(by), at)
     found, warnings = _judged(board, rules, at)
     warnings += unheard
     warnings += [f"it could not be logged: {not_logged.message}"] if not_logged else []
     hidden = [each for each in found.verdict.silenced if each.match.rule.name == rule] if found else []
-    if as_json:
+    if call.as_json:
         listed = [envelope.silenced(each) for each in hidden]
         envelope.write("silence add", "added", warnings, silence=entry.fields, silenced=listed)
         return 0
@@ -120,18 +112,18 @@ def _judged(board: Board, rules: RuleSet, at: datetime) -> tuple[Check | None, l
 @command.command("list")
 @click.option("-a", "--all", "everything", is_flag=True, help="Also those that have ended.")
 @plain
-def list_command(ctx: click.Context, everything: bool, now: str | None, as_json: bool) -> int:
+def list_command(call: Call, everything: bool) -> int:
     """Show the silences that are in force.
 
     \b
     Examples:
       liza silence list --all
     """
-    at = moment(now)
-    board = Board.find(root_of(ctx))
+    at = call.at
+    board = call.board
     listed = list(read_silences(board.read().data.get("silences")))
     listed = [entry for entry in listed if everything or entry.fault or entry.in_force(at)]
-    if as_json:
+    if call.as_json:
         rows = [{**each.fields, "state": _state(each, at), "fault": each.fault} for each in listed]
         envelope.write("silence list", "ok", silences=rows)
         return 0
@@ -151,19 +143,19 @@ def list_command(ctx: click.Context, everything: bool, now: str | None, as_json:
 @click.argument("name", metavar="ID")
 @by_option
 @plain
-def expire_command(ctx: click.Context, name: str, by: str | None, now: str | None, as_json: bool) -> int:
+def expire_command(call: Call, name: str, by: str | None) -> int:
     """End a silence now. What it hid counts again.
 
     \b
     Examples:
       liza silence expire silence-1
     """
-    at = moment(now)
-    board = Board.find(root_of(ctx))
+    at = call.at
+    board = call.board
     require_person(board.paths, "liza silence expire")
     entry, not_logged = expire(board, name, person(by), at)
     warnings = [f"it could not be logged: {not_logged.message}"] if not_logged else []
-    if as_json:
+    if call.as_json:
         envelope.write("silence expire", "expired", warnings, silence=entry.fields)
     else:
         click.echo(f"expired: {printable(name)}; what it hid counts from the next check on (liza analyze)")

@@ -7,7 +7,7 @@ import click
 
 from liza.cli import envelope, show
 from liza.cli.claim.options import context_of
-from liza.cli.group import Family, by_option, common, plain
+from liza.cli.group import Call, Family, by_option, common, plain
 from liza.cli.options import person, plain_words
 from liza.scopes.claims import evaluate, missing, stage_changes, stages
 from liza.scopes.claims.change import ways_out
@@ -30,7 +30,7 @@ def command() -> None:
 @command.command("advance")
 @click.argument("name", metavar="STAGE")
 @plain
-def advance_command(ctx: click.Context, name: str, now: str | None, as_json: bool) -> int:
+def advance_command(call: Call, name: str) -> int:
     """Advance to STAGE. Every claim in dispute is to be re-examined then.
 
     No stage beyond the last one is entered while any claim is in dispute: exit code 3.
@@ -39,14 +39,14 @@ def advance_command(ctx: click.Context, name: str, now: str | None, as_json: boo
     Examples:
       liza stage advance S3
     """
-    return _done("stage advance", lambda: stage_changes.advance_stage(context_of(ctx, now), name), as_json)
+    return _done("stage advance", lambda: stage_changes.advance_stage(context_of(call), name), call.as_json)
 
 
 @command.command("data")
 @click.argument("reference", metavar="REF")
 @click.option("--for", "only", metavar="ID", multiple=True, help="A claim it is for; default: all in dispute.")
 @plain
-def data_command(ctx: click.Context, reference: str, only: tuple[str, ...], now: str | None, as_json: bool) -> int:
+def data_command(call: Call, reference: str, only: tuple[str, ...]) -> int:
     """Record that data or a tool is available now.
 
     Claims in dispute must then be re-examined: all, or those that --for names.
@@ -56,7 +56,7 @@ def data_command(ctx: click.Context, reference: str, only: tuple[str, ...], now:
       liza stage data data/gc_annotation.tsv --for C-001
     """
     return _tell(
-        "stage data", stage_changes.add_data(context_of(ctx, now), plain_words(reference, "REF"), only), as_json
+        "stage data", stage_changes.add_data(context_of(call), plain_words(reference, "REF"), only), call.as_json
     )
 
 
@@ -64,14 +64,14 @@ def data_command(ctx: click.Context, reference: str, only: tuple[str, ...], now:
 @click.argument("name", metavar="STAGE")
 @by_option
 @plain
-def close_command(ctx: click.Context, name: str, by: str | None, now: str | None, as_json: bool) -> int:
+def close_command(call: Call, name: str, by: str | None) -> int:
     """Close STAGE. The last one does not close while any claim is in dispute: exit code 3.
 
     \b
     Examples:
       liza stage close S5
     """
-    return _done("stage close", lambda: stage_changes.close_stage(context_of(ctx, now), name, person(by)), as_json)
+    return _done("stage close", lambda: stage_changes.close_stage(context_of(call), name, person(by)), call.as_json)
 
 
 def _done(called: str, change: Callable[[], StageResult], as_json: bool) -> int:
@@ -110,20 +110,20 @@ def _tell(called: str, staged: StageResult, as_json: bool) -> int:
 
 @command.command("list")
 @plain
-def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
+def list_command(call: Call) -> int:
     """Show the stages, and what keeps the last one from closing.
 
     \b
     Examples:
       liza stage list
     """
-    context = context_of(ctx, now)
+    context = context_of(call)
     document = context.board.read()
     listed = list(stages.statuses(document.data.get("stages")))
     claims = evaluate.reconcile_claims(document.data, context.rules, context.now).section
     found = stages.blockers(missing.restore_missing(context.board, claims))
     last = context.settings.last_stage
-    if as_json:
+    if call.as_json:
         rows = [{"stage": name, "status": status} for name, status in listed]
         envelope.write("stage list", "ok", stages=rows, last_stage=last, blocked_by=[each.name for each in found])
         return 0

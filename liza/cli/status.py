@@ -6,8 +6,7 @@ from typing import Any
 import click
 
 from liza.cli import daemon_status, envelope, session_table, show
-from liza.cli.group import plain, root_of
-from liza.cli.options import moment
+from liza.cli.group import Call, plain
 from liza.cli.progress import Waiting
 from liza.errors import Unreadable
 from liza.model import format_time
@@ -15,7 +14,6 @@ from liza.scopes.inbox import waiting_counts, waiting_text
 from liza.scopes.sprint import section as sections
 from liza.status import State, Status, read_status
 from liza.store import checkpoint
-from liza.store.board import Board
 from liza.text import plural, printable, shell_quoted
 
 _SESSIONS = 5  # that are shown
@@ -24,7 +22,7 @@ _EXIT_CODES = {State.OK: 0, State.DEGRADED: Unreadable.exit_code, State.HALTED: 
 
 @click.command("status")
 @plain
-def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
+def command(call: Call) -> int:
     """Show the breaker, and how close each pattern is to tripping.
 
     Writes nothing. Exit code 0 if all is well, 3 if the breaker is open or the agents are halted, 4 if the blackboard
@@ -34,11 +32,11 @@ def command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     Examples:
       liza status --json | jq .trigger
     """
-    at = moment(now)
-    board = Board.find(root_of(ctx))
+    at = call.at
+    board = call.board
     with Waiting("checking the blackboard"):
         status = read_status(board, at)
-    if as_json:
+    if call.as_json:
         _json(status)
     else:
         _breaker(status)

@@ -3,11 +3,9 @@
 import click
 
 from liza.cli import envelope, show
-from liza.cli.group import plain, root_of
-from liza.cli.options import moment
+from liza.cli.group import Call, plain
 from liza.schema.severities import SEVERITIES
 from liza.scopes.sprint.manual_trip import trip
-from liza.store.board import Board
 
 
 @click.command("trip")
@@ -20,7 +18,7 @@ from liza.store.board import Board
     help="What is at fault.",
 )
 @plain
-def command(ctx: click.Context, message: str, severity: str, now: str | None, as_json: bool) -> int:
+def command(call: Call, message: str, severity: str) -> int:
     """Stop the sprint by hand.
 
     Halts the agents, writes a report and enters the trip, as if a rule had matched. Exit code 3.
@@ -29,9 +27,9 @@ def command(ctx: click.Context, message: str, severity: str, now: str | None, as
     Examples:
       liza trip -m "the payment sandbox is down, all three are mocking it differently" --severity EXTERNAL_DEPENDENCY
     """
-    board = Board.find(root_of(ctx))
-    trigger, ours = trip(board, message, severity, moment(now))
-    if as_json:
+    board = call.board
+    trigger, ours = trip(board, message, severity, call.at)
+    if call.as_json:
         envelope.write("trip", "triggered" if ours else "already", trigger=envelope.trigger(trigger))
     else:
         show.trigger(trigger, "TRIGGERED" if ours else "ALREADY TRIGGERED")

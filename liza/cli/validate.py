@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import click
 
 from liza.cli import envelope
-from liza.cli.group import root_of, untimed
+from liza.cli.group import Call, untimed
 from liza.cli.progress import Waiting
 from liza.errors import LizaError, Unreadable, location
 from liza.model import Problem
@@ -23,7 +23,7 @@ from liza.text import plural, printable
 @click.command("validate")
 @click.argument("file", required=False, type=click.Path())
 @untimed
-def command(ctx: click.Context, file: str | None, as_json: bool) -> int:
+def command(call: Call, file: str | None) -> int:
     """Check the blackboard and list all that is wrong with it.
 
     FILE is one file to check instead: a state.yaml, or a log.yaml by its name. Exit code 0 if there are no
@@ -33,7 +33,7 @@ def command(ctx: click.Context, file: str | None, as_json: bool) -> int:
     Examples:
       liza validate --json | jq '.problems[].message'
     """
-    board = Board.find(root_of(ctx)) if file is None else None
+    board = call.board if file is None else None
     now = datetime.now(UTC)
     try:
         with Waiting("reading and checking"):
@@ -45,7 +45,7 @@ def command(ctx: click.Context, file: str | None, as_json: bool) -> int:
     listed = (*found.problems, *alarms)
     problems = [Problem(p.message, _relative(p.file), p.line, p.column, p.hint, p.level) for p in listed]
     errors = sum(problem.level == "error" for problem in problems)
-    if as_json:
+    if call.as_json:
         counts = {"errors": errors, "warnings": len(problems) - errors}
         envelope.write("validate", "invalid" if errors else "ok", problems, **counts, checked=checked)
     else:

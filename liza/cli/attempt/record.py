@@ -6,8 +6,8 @@ from liza.cli import show
 from liza.cli.attempt import show as words
 from liza.cli.attempt import work_tree
 from liza.cli.attempt.options import error_of, files_of, in_force, of_slice, of_test
-from liza.cli.group import plain, root_of
-from liza.cli.options import moment, person
+from liza.cli.group import Call, plain
+from liza.cli.options import person
 from liza.errors import Refused
 from liza.scopes.inbox import record_or_queue
 from liza.scopes.records import check_name
@@ -15,7 +15,6 @@ from liza.scopes.slices import diagnostic_reports, texts
 from liza.scopes.slices.evaluate import SLICES
 from liza.scopes.slices.record import arch_stop, record_attempts, start_test
 from liza.scopes.slices.states import Attempt
-from liza.store.board import Board
 from liza.text import escape_surrogates
 from liza.toolerrors import results
 
@@ -26,9 +25,7 @@ from liza.toolerrors import results
 @click.option("--strategy", metavar="TEXT", default="", help="What is going to be tried.")
 @click.option("--workdir", metavar="DIR", help="The git work tree; default: the one around this folder or the .liza/.")
 @plain
-def start_command(
-    ctx: click.Context, name: str, test: str, strategy: str, workdir: str | None, now: str | None, as_json: bool
-) -> int:
+def start_command(call: Call, name: str, test: str, strategy: str, workdir: str | None) -> int:
     """Begin to work on a test. The first time, the commit where the slice begins is kept as its checkpoint.
 
     Exit code 0 if work may begin, 3 if the slice is stopped.
@@ -37,17 +34,17 @@ def start_command(
     Examples:
       liza attempt start --slice S-3 --test test_conflict_on_duplicate_email
     """
-    board = Board.find(root_of(ctx))
+    board = call.board
     rules = in_force(board.paths)
     name, test, strategy = (escape_surrogates(each) for each in (name, test, strategy))
     check_name(SLICES, name)  # before git, whose reference to the base has this name
     here = work_tree.arrive(board, name, test, workdir)
-    at = board, name, test, texts.short(strategy), here.checkpoint, rules, moment(now), here.files
+    at = board, name, test, texts.short(strategy), here.checkpoint, rules, call.at, here.files
     done = record_or_queue(start_test(*at))
     here.leave(done)
     done = done._replace(warnings=(*here.notes, *done.warnings))
     said = [] if done.is_stopped else [f"test {show.short(test, 200)}: {words.in_a_row(done, test)}"]
-    return words.print_result("attempt start", done, as_json, said, test_name=test)
+    return words.print_result("attempt start", done, call.as_json, said, test_name=test)
 
 
 @click.command("fail")
@@ -60,7 +57,7 @@ def start_command(
 @click.argument("more", nargs=-1, metavar="")
 @plain
 def fail_command(
-    ctx: click.Context,
+    call: Call,
     name: str,
     test: str,
     strategy: str | None,
@@ -68,8 +65,6 @@ def fail_command(
     error_file: str | None,
     files: tuple[str, ...],
     more: tuple[str, ...],
-    now: str | None,
-    as_json: bool,
 ) -> int:
     """A test was run and failed.
 
@@ -84,14 +79,14 @@ def fail_command(
     """
     text = error_of(error, error_file)
     named = files_of(files, more)
-    return _one(ctx, "fail", name, results.FAILED, test, strategy or "", text, named, now, as_json)
+    return _one(call, "fail", name, results.FAILED, test, strategy or "", text, named)
 
 
 @click.command("pass")
 @of_slice
 @of_test
 @plain
-def pass_command(ctx: click.Context, name: str, test: str, now: str | None, as_json: bool) -> int:
+def pass_command(call: Call, name: str, test: str) -> int:
     """A test was run and passed.
 
     Its count is 0 again; the slice's count stays.
@@ -100,7 +95,7 @@ def pass_command(ctx: click.Context, name: str, test: str, now: str | None, as_j
     Examples:
       liza attempt pass --slice S-3 --test test_conflict_on_duplicate_email
     """
-    return _one(ctx, "pass", name, results.PASSED, test, "", "", (), now, as_json)
+    return _one(call, "pass", name, results.PASSED, test, "", "", ())
 
 
 @click.command("infra")
@@ -109,15 +104,7 @@ def pass_command(ctx: click.Context, name: str, test: str, now: str | None, as_j
 @click.option("--error", metavar="TEXT", help="What was said, verbatim; - reads standard input.")
 @click.option("--error-file", metavar="FILE", help="The same from a file.")
 @plain
-def infra_command(
-    ctx: click.Context,
-    name: str,
-    test: str | None,
-    error: str | None,
-    error_file: str | None,
-    now: str | None,
-    as_json: bool,
-) -> int:
+def infra_command(call: Call, name: str, test: str | None, error: str | None, error_file: str | None) -> int:
     """A test could not be run.
 
     That is not an attempt and is counted separately; repeated, it is reported.
@@ -127,22 +114,13 @@ def infra_command(
       liza attempt infra --slice S-3 --test test_x --error "ModuleNotFoundError: No module named 'psycopg'"
     """
     text = error_of(error, error_file)
-    return _one(ctx, "infra", name, results.INFRA, test, "", text, (), now, as_json)
+    return _one(call, "infra", name, results.INFRA, test, "", text, ())
 
 
 def _one(
-    ctx: click.Context,
-    verb: str,
-    name: str,
-    result: str,
-    test: str | None,
-    strategy: str,
-    error: str,
-    files: tuple[str, ...],
-    now: str | None,
-    as_json: bool,
+    call: Call, verb: str, name: str, result: str, test: str | None, strategy: str, error: str, files: tuple[str, ...]
 ) -> int:
-    board = Board.find(root_of(ctx))
+    board = call.board
     rules = in_force(board.paths)
     name = escape_surrogates(name)
     here = work_tree.resume(board, name, files, measure=result in (results.FAILED, results.PASSED))
@@ -156,9 +134,11 @@ def _one(
         said=texts.summary_line(error),
         files=here.files,
     )
-    done = record_or_queue(record_attempts(board, name, [attempt], rules, moment(now)))
+    done = record_or_queue(record_attempts(board, name, [attempt], rules, call.at))
     here.leave(done)
-    return words.print_result(f"attempt {verb}", done, as_json, [words.said(done, attempt)], test_name=attempt.test)
+    return words.print_result(
+        f"attempt {verb}", done, call.as_json, [words.said(done, attempt)], test_name=attempt.test
+    )
 
 
 @click.command("arch-stop")
@@ -166,9 +146,7 @@ def _one(
 @click.option("-m", "--message", metavar="WHY", required=True, help="What would have to be built differently.")
 @click.option("--by", metavar="NAME", help="Who says so; default: the user of this machine.")
 @plain
-def arch_stop_command(
-    ctx: click.Context, name: str, message: str, by: str | None, now: str | None, as_json: bool
-) -> int:
+def arch_stop_command(call: Call, name: str, message: str, by: str | None) -> int:
     """Stop the slice at once: it needs another architecture.
 
     This takes precedence over all counts: do not use up the attempts first. Exit code 3.
@@ -179,10 +157,10 @@ def arch_stop_command(
     """
     if not message.strip():
         raise Refused("an arch-stop needs a reason", hint="liza attempt arch-stop --slice S -m 'needs a new table'")
-    board = Board.find(root_of(ctx))
+    board = call.board
     rules = in_force(board.paths)
     why = texts.short(escape_surrogates(message), 4 * texts.LINE)
     name = escape_surrogates(name)
-    done = record_or_queue(arch_stop(board, name, why, person(by), rules, moment(now)))
+    done = record_or_queue(arch_stop(board, name, why, person(by), rules, call.at))
     said = [] if done.did("arch_stopped") else ["it was stopped before: this reason is not entered"]
-    return words.print_result("attempt arch-stop", done, as_json, said)
+    return words.print_result("attempt arch-stop", done, call.as_json, said)

@@ -10,8 +10,8 @@ from liza.cli import envelope, show
 from liza.cli.attempt import show as words
 from liza.cli.attempt import work_tree
 from liza.cli.attempt.options import in_force
-from liza.cli.group import by_option, plain, root_of
-from liza.cli.options import moment, person
+from liza.cli.group import Call, by_option, plain
+from liza.cli.options import person
 from liza.cli.streams import read_bytes
 from liza.errors import LizaError, Refused, WrongUsage
 from liza.git import rollback
@@ -34,15 +34,7 @@ ROWS = 40  # files of a plan that are listed
 @click.option("--from", "source", metavar="FILE", help="The fields to fill in, as YAML or JSON; - is standard input.")
 @click.option("--by", metavar="NAME", help="Who fills it in; default: the user of this machine.")
 @plain
-def diagnose_command(
-    ctx: click.Context,
-    name: str,
-    test: str | None,
-    source: str | None,
-    by: str | None,
-    now: str | None,
-    as_json: bool,
-) -> int:
+def diagnose_command(call: Call, name: str, test: str | None, source: str | None, by: str | None) -> int:
     """Fill in the diagnostic report on a test, or print it as it is.
 
     All eight fields must be there. What liza knows is filled in already: the error, the attempts, the files and what
@@ -53,12 +45,12 @@ def diagnose_command(
       liza attempt diagnose --slice S-3 > report.yaml
       liza attempt diagnose --slice S-3 --from report.yaml
     """
-    board = Board.find(root_of(ctx))
+    board = call.board
     name, test = escape_surrogates(name), None if test is None else escape_surrogates(test)
     if source is None:
         report, file = diagnostic_reports.find_report(board, name, test)
         missing = [f"{field} {what}" for field, what in diagnosis.missing_fields(report)]
-        if as_json:
+        if call.as_json:
             status = "incomplete" if missing else "complete"
             envelope.write("attempt diagnose", status, file=file, report=report, missing=missing)
         else:
@@ -67,9 +59,9 @@ def diagnose_command(
     origin = "standard input" if source == "-" else source
     hint = "name a file with the fields of the report, or - for standard input"
     answer = diagnostic_reports.parse_answer(read_bytes(source, hint, diagnostic_reports.MAX_BYTES), origin)
-    report, file = diagnostic_reports.complete_report(board, name, test, answer, origin, person(by), moment(now))
+    report, file = diagnostic_reports.complete_report(board, name, test, answer, origin, person(by), call.at)
     ignored = list(diagnosis.unknown_keys(answer))
-    if as_json:
+    if call.as_json:
         envelope.write("attempt diagnose", "complete", ignored, file=file, report=report, missing=[])
         return 0
     click.echo(f"complete: {printable(file)}")
@@ -87,15 +79,7 @@ def diagnose_command(
 @by_option
 @plain
 def reset_command(
-    ctx: click.Context,
-    name: str,
-    message: str | None,
-    go_back: bool,
-    force: bool,
-    only_prompt: bool,
-    by: str | None,
-    now: str | None,
-    as_json: bool,
+    call: Call, name: str, message: str | None, go_back: bool, force: bool, only_prompt: bool, by: str | None
 ) -> int:
     """Set the counters of a slice to 0. Then another agent can try.
 
@@ -108,8 +92,8 @@ def reset_command(
     Examples:
       liza attempt reset --slice S-3 -m "the contract means 'email_already_exists'" --rollback
     """
-    board = Board.find(root_of(ctx))
-    rules, at, name = in_force(board.paths), moment(now), escape_surrogates(name)
+    board = call.board
+    rules, at, name = in_force(board.paths), call.at, escape_surrogates(name)
     record = find_slice(board, name)
     untouched = states.is_untouched(record)
     if not untouched:
@@ -135,7 +119,7 @@ def reset_command(
         click.echo(block, nl=False)
         return 0
     notes = ["nothing to reset: this guidance is not entered"] if untouched and rolled_back is None else []
-    return _print_reset(done, _Undone(plan, why_not, rolled_back), block, notes, as_json)
+    return _print_reset(done, _Undone(plan, why_not, rolled_back), block, notes, call.as_json)
 
 
 class _Undone(NamedTuple):

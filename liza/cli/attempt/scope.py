@@ -8,8 +8,7 @@ from liza.cli import envelope, show
 from liza.cli.attempt import show as words
 from liza.cli.attempt import work_tree
 from liza.cli.attempt.options import of_slice
-from liza.cli.group import plain, root_of
-from liza.cli.options import moment
+from liza.cli.group import Call, plain
 from liza.errors import Refused, Unreadable, WrongUsage
 from liza.scopes.change import read_usable
 from liza.scopes.inbox import record_or_queue
@@ -18,7 +17,6 @@ from liza.scopes.slices import scope_files, scope_lock, texts
 from liza.scopes.slices.evaluate import SLICES
 from liza.scopes.slices.record import justify_file, record_violations
 from liza.scopes.slices.scope_lock import Decision
-from liza.store.board import Board
 from liza.text import escape_surrogates, printable
 
 _WORDS = {
@@ -36,15 +34,7 @@ _WORDS = {
 @click.option("--changed", is_flag=True, help="Ask git what the slice has changed since it began.")
 @click.option("--graph", metavar="FILE", help="The GRAPH.json; default: beside the .liza/, or in .greenlight/.")
 @plain
-def scope_command(
-    ctx: click.Context,
-    files: tuple[str, ...],
-    name: str,
-    changed: bool,
-    graph: str | None,
-    now: str | None,
-    as_json: bool,
-) -> int:
+def scope_command(call: Call, files: tuple[str, ...], name: str, changed: bool, graph: str | None) -> int:
     """Say whether files are in the scope of a slice, and why.
 
     The rules, in their order: files_in_scope of the slice, which alone counts where it is given; its contracts;
@@ -57,7 +47,7 @@ def scope_command(
     """
     if not files and not changed:
         raise WrongUsage("no file is named", hint="name files, or ask what was changed: --changed")
-    board = Board.find(root_of(ctx))
+    board = call.board
     name = escape_surrogates(name)
     record = read_usable(board.read(), SLICES, name, ignored=("status",)) or {}
     folder, named = work_tree.named(board, record, files)
@@ -68,9 +58,9 @@ def scope_command(
     outside = [each for each in found if not each.in_scope]
     violated = [each.file for each in outside if each.file in touched] if known.is_known else []
     if changed and known.is_known:
-        record_violations(board, name, violated, moment(now))
+        record_violations(board, name, violated, call.at)
     code = 3 if violated else 1 if outside else 0
-    if as_json:
+    if call.as_json:
         status = "violated" if violated else "outside" if outside else "in scope"
         listed = [each._asdict() for each in found]
         envelope.write("attempt scope", status, known.notes, slice_id=name, files=listed, violations=violated)
@@ -108,16 +98,7 @@ def _print(found: Sequence[Decision], name: str, violated: Sequence[str]) -> Non
 @click.option("--reason", metavar="R", required=True, help="Why the test cannot pass without it.")
 @click.option("--relationship", metavar="T", required=True, help="What the file has to do with the slice's contracts.")
 @plain
-def justify_command(
-    ctx: click.Context,
-    name: str,
-    file: str,
-    test: str,
-    reason: str,
-    relationship: str,
-    now: str | None,
-    as_json: bool,
-) -> int:
+def justify_command(call: Call, name: str, file: str, test: str, reason: str, relationship: str) -> int:
     """Record why a file outside the scope has to be changed.
 
     All four options are needed.
@@ -133,7 +114,7 @@ def justify_command(
     if empty:
         hint = "all four are needed; if one cannot be written: liza attempt arch-stop"
         raise Refused(f"{' and '.join(empty)} {'is' if len(empty) == 1 else 'are'} empty", hint=hint)
-    board = Board.find(root_of(ctx))
+    board = call.board
     name = escape_surrogates(name)
     try:
         known = read_usable(board.read(), SLICES, name, ignored=("status",)) or {}
@@ -143,9 +124,9 @@ def justify_command(
     test, reason, relationship = (
         texts.short(escape_surrogates(each), 4 * texts.LINE) for each in (test, reason, relationship)
     )
-    record = record_or_queue(justify_file(board, name, path, test, reason, relationship, moment(now)))
+    record = record_or_queue(justify_file(board, name, path, test, reason, relationship, call.at))
     left = [str(each.get("file")) for each in mappings_of(record, "scope_violations")]
-    if as_json:
+    if call.as_json:
         entry = mappings_of(record, "justifications")[-1]
         envelope.write("attempt justify", "justified", slice_id=name, justification=dict(entry), violations=left)
         return 0

@@ -5,8 +5,7 @@ import click
 from liza.cli import envelope, show
 from liza.cli.attempt import show as words
 from liza.cli.attempt.options import in_force
-from liza.cli.group import plain, root_of
-from liza.cli.options import moment
+from liza.cli.group import Call, plain
 from liza.errors import LizaError
 from liza.model import MAPPINGS
 from liza.scopes.change import read_usable
@@ -15,14 +14,13 @@ from liza.scopes.slices import texts
 from liza.scopes.slices.evaluate import SLICES
 from liza.scopes.slices.fields import REFUSED, named_tests
 from liza.scopes.slices.record import SliceResult, evaluate_slice, read_slice
-from liza.store.board import Board
 from liza.text import escape_surrogates, plural
 
 
 @click.command("status")
 @click.option("--slice", "name", metavar="S", help="One slice; default: all of them.")
 @plain
-def status_command(ctx: click.Context, name: str | None, now: str | None, as_json: bool) -> int:
+def status_command(call: Call, name: str | None) -> int:
     """Show the slices, and what they are waiting for.
 
     Exit code 3 if a slice that is shown is stopped, 4 if one cannot be understood.
@@ -31,13 +29,13 @@ def status_command(ctx: click.Context, name: str | None, now: str | None, as_jso
     Examples:
       liza attempt status --slice S-3
     """
-    board = Board.find(root_of(ctx))
+    board = call.board
     rules = in_force(board.paths)
-    at = moment(now)
+    at = call.at
     if name is not None:
         done = read_slice(board, escape_surrogates(name), rules, at)
-        code = words.print_result("attempt status", done, as_json)
-        if not as_json:
+        code = words.print_result("attempt status", done, call.as_json)
+        if not call.as_json:
             _details(done)
         return code
     document = board.read()
@@ -52,7 +50,7 @@ def status_command(ctx: click.Context, name: str | None, now: str | None, as_jso
         if isinstance(record, MAPPINGS):
             rows.append(evaluate_slice(label, record, rules, at))
     stopped = any(row.is_stopped for row in rows)
-    if as_json:
+    if call.as_json:
         status = "degraded" if wrong else "stopped" if stopped else "ok"
         envelope.write("attempt status", status, wrong, slices=[words.facts(row) for row in rows])
     else:

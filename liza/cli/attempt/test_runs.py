@@ -10,7 +10,7 @@ import click
 
 from liza.cli.attempt import show, work_tree
 from liza.cli.attempt.options import in_force, of_slice
-from liza.cli.group import common, plain, root_of
+from liza.cli.group import Call, common, plain, root_of
 from liza.cli.options import moment
 from liza.cli.progress import Waiting
 from liza.errors import Refused, Unreadable
@@ -51,15 +51,7 @@ class _Asked(NamedTuple):
 @click.option("--test", "tests", metavar="NAME", multiple=True, help="A test that counts, also if it was not started.")
 @click.option("--strategy", metavar="TEXT", default="", help="What was tried; default: the one given to start.")
 @plain
-def junit_command(
-    ctx: click.Context,
-    files: tuple[str, ...],
-    name: str,
-    tests: tuple[str, ...],
-    strategy: str,
-    now: str | None,
-    as_json: bool,
-) -> int:
+def junit_command(call: Call, files: tuple[str, ...], name: str, tests: tuple[str, ...], strategy: str) -> int:
     """Record one run of tests from the JUnit reports that it wrote.
 
     Tests with an open attempt count: a failure is one, an error is infrastructure, a pass sets the test to 0. A test of
@@ -71,19 +63,19 @@ def junit_command(
     Examples:
       pytest --junitxml=report.xml; liza attempt junit report.xml --slice S-3 --strategy "check before insert"
     """
-    board = Board.find(root_of(ctx))
+    board = call.board
     name = escape_surrogates(name)
     code = None
     while code is None:  # once more where another process read one of the reports meanwhile
         asked = _asked(board, name, tests)
         fresh, old = _not_read_before(board, name, files)
         if not fresh:
-            return _nothing_new(board, name, old, moment(now), as_json)
+            return _nothing_new(board, name, old, call.at, call.as_json)
         with Waiting("reading the reports"):
             report = junit.read([file for file, _ in fresh], asked.names, every=asked.every)
         ids = [each for _, each in fresh if each is not None]
         said, source = escape_surrogates(strategy), fresh[0][0]
-        code = _import(board, "junit", name, asked, report, said, source, moment(now), as_json, reports=ids, old=old)
+        code = _import(board, "junit", name, asked, report, said, source, call.at, call.as_json, reports=ids, old=old)
     return code
 
 

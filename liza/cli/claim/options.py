@@ -3,21 +3,16 @@
 import math
 from typing import Any
 
-import click
-
-from liza.cli.group import root_of
-from liza.cli.options import moment
+from liza.cli.group import Call
 from liza.errors import WrongUsage
+from liza.scopes.claims import change
 from liza.scopes.claims.change import Context
-from liza.scopes.rules_file import read_rules
-from liza.store.board import Board
 from liza.text import value_text
 
 
-def context_of(ctx: click.Context, now: str | None) -> Context:
+def context_of(call: Call) -> Context:
     """The blackboard, the rules in force on it, and the time."""
-    board = Board.find(root_of(ctx))
-    return Context(board, read_rules(board.paths.rules, protocol="disputes"), moment(now))
+    return change.context_of(call.board, call.at)
 
 
 def confidence_of(text: str | None) -> Any:

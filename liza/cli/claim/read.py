@@ -10,7 +10,7 @@ from liza.cli import envelope, show
 from liza.cli.claim import show as showing
 from liza.cli.claim.options import context_of
 from liza.cli.claim.outcome import facts
-from liza.cli.group import plain
+from liza.cli.group import Call, plain
 from liza.cli.streams import read_text, warn
 from liza.errors import LizaError, Refused, location
 from liza.model import MAPPINGS
@@ -49,7 +49,7 @@ def _all(context: Context, document: Document) -> tuple[list[ClaimResult], list[
 
 @click.command("list")
 @plain
-def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
+def list_command(call: Call) -> int:
     """List the claims, those in dispute first.
 
     Exit code 3 if one is in dispute, 4 if one cannot be evaluated.
@@ -58,13 +58,13 @@ def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
     Examples:
       liza claim list
     """
-    context = context_of(ctx, now)
+    context = context_of(call)
     document = context.board.read()
     found, wrong = _all(context, document)
     found.sort(key=lambda each: not each.frozen)
     lost = missing.find_missing(context.board, document.data.get(evaluate.CLAIMS.name))
     disputed = bool(lost) or any(each.frozen for each in found)
-    if as_json:
+    if call.as_json:
         rows = [{"claim": each.name, **facts(each)} for each in found]
         gone = [{"claim": each.name, "since": each.since, "what": each.what} for each in lost]
         status = "degraded" if wrong else "disputed" if disputed else "ok"
@@ -80,7 +80,7 @@ def list_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
 @click.command("show")
 @click.argument("name", metavar="ID")
 @plain
-def show_command(ctx: click.Context, name: str, now: str | None, as_json: bool) -> int:
+def show_command(call: Call, name: str) -> int:
     """Show a claim: its text, state and history.
 
     In a dispute, both positions are shown side by side, as they were written. Exit code 3 if it is in dispute.
@@ -89,14 +89,14 @@ def show_command(ctx: click.Context, name: str, now: str | None, as_json: bool) 
     Examples:
       liza claim show C-001
     """
-    context = context_of(ctx, now)
+    context = context_of(call)
     document = context.board.read()
     evaluate.read_claim(document, name)
     found = find_record(_section(context, document), name, evaluate.CLAIMS.scope)
     if found is None:
         raise unknown_record(document, evaluate.CLAIMS, name)
     done = change.claim_result(context, name, Outcome(dict(found[1])))
-    if as_json:
+    if call.as_json:
         envelope.write("claim show", "disputed" if done.frozen else "ok", claim=name, **facts(done))
     else:
         for line in showing.page(done):
@@ -106,18 +106,18 @@ def show_command(ctx: click.Context, name: str, now: str | None, as_json: bool) 
 
 @click.command("ledger")
 @plain
-def ledger_command(ctx: click.Context, now: str | None, as_json: bool) -> int:
+def ledger_command(call: Call) -> int:
     """Print all claims as a ledger in Markdown. Claims in dispute are named first, and tagged.
 
     \b
     Examples:
       liza claim ledger > LEDGER.md
     """
-    context = context_of(ctx, now)
+    context = context_of(call)
     document = context.board.read()
     listed = _listed(context, document)
     stage = stages.current_stage(document.data.get("stages"))
-    if as_json:
+    if call.as_json:
         rows = [{"id": name, "tags": list(ledger.tags(claim)), **claim} for name, claim in listed]
         disputed = [name for name, claim in listed if is_frozen(claim)]
         envelope.write("claim ledger", "ok", stage=stage, disputed=disputed, claims=rows)
@@ -138,7 +138,7 @@ def _listed(context: Context, document: Document) -> list[tuple[str, Mapping[str
 @click.command("summary")
 @click.option("--cycle", metavar="N", type=click.IntRange(0), help="Which cycle; default: the last one.")
 @plain
-def summary_command(ctx: click.Context, cycle: int | None, now: str | None, as_json: bool) -> int:
+def summary_command(call: Call, cycle: int | None) -> int:
     """Say what happened in a cycle of review.
 
     Disputes first, then what was reviewed and decided.
@@ -147,7 +147,7 @@ def summary_command(ctx: click.Context, cycle: int | None, now: str | None, as_j
     Examples:
       liza claim summary --cycle 4
     """
-    context = context_of(ctx, now)
+    context = context_of(call)
     document = context.board.read()
     chosen = cycle if cycle is not None else change.latest_cycle(document)
     if chosen is None:
@@ -155,7 +155,7 @@ def summary_command(ctx: click.Context, cycle: int | None, now: str | None, as_j
             "no round says in which cycle it was", hint="record rounds with: liza claim round ID --cycle N ..."
         )
     found = summary.summarize_cycle(_listed(context, document), chosen)
-    if as_json:
+    if call.as_json:
         envelope.write(
             "claim summary",
             "ok",
@@ -173,7 +173,7 @@ def summary_command(ctx: click.Context, cycle: int | None, now: str | None, as_j
 @click.command("import")
 @click.argument("file", metavar="LEDGER.md")
 @plain
-def import_command(ctx: click.Context, file: str, now: str | None, as_json: bool) -> int:
+def import_command(call: Call, file: str) -> int:
     """Read the claims of a Markdown ledger; the file stays as it is.
 
     A claim is a heading with its id (## C-001) and fields below it (- **Text:** ...). What cannot be read is reported
@@ -183,14 +183,14 @@ def import_command(ctx: click.Context, file: str, now: str | None, as_json: bool
     Examples:
       liza claim import LEDGER.md
     """
-    context = context_of(ctx, now)
+    context = context_of(call)
     read = import_ledger.read_ledger(read_text(file, "name a Markdown file with claims"), file)
     if not read.claims:
         first = read.problems[0] if read.problems else None
         hint = "a claim begins with a line like: ## C-001   (and has a line like: - **Text:** ...)"
         raise Refused("there is no claim in it", hint=hint, file=file, line=first.line if first else None)
     done = import_claims(context, read.claims, os.path.basename(file))
-    if as_json:
+    if call.as_json:
         envelope.write("claim import", "ok", read.problems, **done._asdict())
         return 0
     for each in read.problems:

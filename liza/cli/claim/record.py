@@ -4,7 +4,7 @@ import click
 
 from liza.cli.claim.options import confidence_of, context_of
 from liza.cli.claim.outcome import print_result
-from liza.cli.group import plain
+from liza.cli.group import Call, plain
 from liza.cli.options import person, plain_words, words
 from liza.errors import WrongUsage
 from liza.scopes.claims import resolve
@@ -23,8 +23,8 @@ from liza.scopes.inbox import record_or_queue
 @click.option("--depends-on", metavar="ID", multiple=True, help="A claim it depends on.")
 @plain
 def add_command(
-    ctx: click.Context, name: str, text: str, confidence: str | None, stage: str | None, evidence: tuple[str, ...],
-    depends_on: tuple[str, ...], now: str | None, as_json: bool,
+    call: Call, name: str, text: str, confidence: str | None, stage: str | None, evidence: tuple[str, ...],
+    depends_on: tuple[str, ...]
 ) -> int:  # fmt: skip
     """Put a claim on the blackboard.
 
@@ -39,8 +39,8 @@ def add_command(
         depends_on or None,
         tuple(plain_words(each, "--evidence") for each in evidence) or None,
     )
-    done = record_or_queue(add_claim(context_of(ctx, now), name, fields))
-    return print_result("claim add", done, as_json)
+    done = record_or_queue(add_claim(context_of(call), name, fields))
+    return print_result("claim add", done, call.as_json)
 
 
 @click.command("round")
@@ -57,9 +57,9 @@ def add_command(
 @click.option("--researcher", metavar="NAME", help="Who answers.")
 @plain
 def round_command(
-    ctx: click.Context, name: str, objection: tuple[str, ...], objection_id: tuple[str, ...],
+    call: Call, name: str, objection: tuple[str, ...], objection_id: tuple[str, ...],
     response: tuple[str, ...], evidence: tuple[str, ...], tests: tuple[str, ...], confidence: str | None,
-    text: str | None, cycle: int | None, reviewer: str | None, researcher: str | None, now: str | None, as_json: bool,
+    text: str | None, cycle: int | None, reviewer: str | None, researcher: str | None
 ) -> int:  # fmt: skip
     """Record one round of review, and evaluate the claim at once.
 
@@ -82,8 +82,8 @@ def round_command(
         plain_words(reviewer, "--reviewer") if reviewer is not None else None,
         plain_words(researcher, "--researcher") if researcher is not None else None,
     )
-    done = record_or_queue(record_round(context_of(ctx, now), name, given))
-    return print_result("claim round", done, as_json)
+    done = record_or_queue(record_round(context_of(call), name, given))
+    return print_result("claim round", done, call.as_json)
 
 
 def _pairs(objections: tuple[str, ...], answers: tuple[str, ...], labels: tuple[str, ...]) -> tuple[Objection, ...]:
@@ -112,8 +112,8 @@ def _pairs(objections: tuple[str, ...], answers: tuple[str, ...], labels: tuple[
 @click.option("--by", metavar="NAME", help="Who edits; default: the user of this machine.")
 @plain
 def edit_command(
-    ctx: click.Context, name: str, text: str | None, confidence: str | None, stage: str | None,
-    depends_on: tuple[str, ...], by: str | None, now: str | None, as_json: bool,
+    call: Call, name: str, text: str | None, confidence: str | None, stage: str | None,
+    depends_on: tuple[str, ...], by: str | None
 ) -> int:  # fmt: skip
     """Change a claim between two rounds. Another text or confidence is a state change in the next round.
 
@@ -129,7 +129,7 @@ def edit_command(
     )
     if not fields.given():
         raise WrongUsage("there is nothing to change", hint="give --text, --confidence, --stage or --depends-on")
-    return print_result("claim edit", resolve.edit_claim(context_of(ctx, now), name, fields, person(by)), as_json)
+    return print_result("claim edit", resolve.edit_claim(context_of(call), name, fields, person(by)), call.as_json)
 
 
 COMMANDS = (add_command, round_command, edit_command)

@@ -4,7 +4,7 @@ import click
 
 from liza.cli.claim.options import context_of
 from liza.cli.claim.outcome import print_result
-from liza.cli.group import by_option, plain
+from liza.cli.group import Call, by_option, plain
 from liza.cli.options import person, plain_words
 from liza.clients.caller import alarm_without_terminal, require_person
 from liza.errors import WrongUsage
@@ -20,9 +20,7 @@ from liza.scopes.claims.fields import ACCEPTED
 @click.option("-m", "--message", metavar="WHY", help="Why.")
 @by_option
 @plain
-def promote_command(
-    ctx: click.Context, name: str, status: str, message: str | None, by: str | None, now: str | None, as_json: bool
-) -> int:
+def promote_command(call: Call, name: str, status: str, message: str | None, by: str | None) -> int:
     """Promote a claim.
 
     Not one that is in dispute, or depends on one that is.
@@ -33,7 +31,7 @@ def promote_command(
     """
     why = plain_words(message, "-m") if message is not None else None
     return print_result(
-        "claim promote", resolve.promote_claim(context_of(ctx, now), name, status, why, person(by)), as_json
+        "claim promote", resolve.promote_claim(context_of(call), name, status, why, person(by)), call.as_json
     )
 
 
@@ -42,15 +40,15 @@ def promote_command(
 @click.option("-m", "--message", metavar="WHY", required=True, help="Why.")
 @by_option
 @plain
-def kill_command(ctx: click.Context, name: str, message: str, by: str | None, now: str | None, as_json: bool) -> int:
+def kill_command(call: Call, name: str, message: str, by: str | None) -> int:
     """Give a claim up. One in dispute is dropped instead: liza claim resolve ID --drop -m WHY.
 
     \b
     Examples:
       liza claim kill C-003 -m "the effect vanishes in cohort B"
     """
-    done = resolve.kill_claim(context_of(ctx, now), name, plain_words(message, "-m"), person(by))
-    return print_result("claim kill", done, as_json)
+    done = resolve.kill_claim(context_of(call), name, plain_words(message, "-m"), person(by))
+    return print_result("claim kill", done, call.as_json)
 
 
 @click.command("resolve")
@@ -62,8 +60,8 @@ def kill_command(ctx: click.Context, name: str, message: str, by: str | None, no
 @click.option("--by", metavar="NAME", help="Who decides; default, except for --override: the user of this machine.")
 @plain
 def resolve_command(
-    ctx: click.Context, name: str, new_data: str | None, drop: bool, override: str | None, message: str | None,
-    by: str | None, now: str | None, as_json: bool,
+    call: Call, name: str, new_data: str | None, drop: bool, override: str | None, message: str | None,
+    by: str | None
 ) -> int:  # fmt: skip
     """End a dispute, in one of three ways. The dispute stays in the history of the claim.
 
@@ -76,7 +74,7 @@ def resolve_command(
     if (new_data is not None) + drop + (override is not None) != 1:
         hint = f"one of: {'; '.join(ways_out(name))}"
         raise WrongUsage("exactly one of --new-data, --drop and --override ends a dispute", hint=hint)
-    context = context_of(ctx, now)
+    context = context_of(call)
     if new_data is not None:
         ref = plain_words(new_data, "--new-data")
         why = plain_words(message, "-m") if message is not None else ref
@@ -91,7 +89,7 @@ def resolve_command(
         if override is not None:
             decision = f"liza claim resolve {name} --override {override}"
             alarm_without_terminal(context.board.paths, decision, who, context.now)
-    return print_result("claim resolve", done, as_json)
+    return print_result("claim resolve", done, call.as_json)
 
 
 def _needed(text: str | None, option: str, what: str) -> str:
@@ -110,8 +108,7 @@ def _needed(text: str | None, option: str, what: str) -> str:
 @click.option("--by", metavar="NAME", help="Who looked at it.")
 @plain
 def reexamine_command(
-    ctx: click.Context, name: str, trigger: str, resolved: bool | None, message: str | None, by: str | None,
-    now: str | None, as_json: bool,
+    call: Call, name: str, trigger: str, resolved: bool | None, message: str | None, by: str | None
 ) -> int:  # fmt: skip
     """Look at a dispute again. Resolved, the claim goes back into review; unresolved, it stays frozen.
 
@@ -127,8 +124,8 @@ def reexamine_command(
         raise WrongUsage(f"--trigger: expected one of {', '.join(TRIGGERS)}, got {trigger!r}")
     note = _needed(message, "-m NOTE", "what was found, or what is to be looked at")
     who = _needed(by, "--by NAME", "who looked at it")
-    done = resolve.reexamine_claim(context_of(ctx, now), name, trigger, resolved, note, who)
-    return print_result("claim reexamine", done, as_json)
+    done = resolve.reexamine_claim(context_of(call), name, trigger, resolved, note, who)
+    return print_result("claim reexamine", done, call.as_json)
 
 
 COMMANDS = (promote_command, kill_command, resolve_command, reexamine_command)

@@ -12,6 +12,9 @@ from typing import BinaryIO, NamedTuple
 
 from liza.errors import Refused
 from liza.store.versions import identity_at
+from liza.text import escape_surrogates
+from liza.toolerrors import junit, printed_failures, results
+from liza.toolerrors.results import Report
 
 PLACE = "{report}"  # in a word of the command: the path of the report
 VARIABLE = "LIZA_JUNIT"  # the same for a script
@@ -117,3 +120,31 @@ def _passed_on(process: "subprocess.Popen[bytes]", out: BinaryIO) -> bytes:
 def _matching(patterns: Sequence[str]) -> list[str]:
     found = [file for pattern in patterns for file in sorted(glob.glob(pattern, recursive=True))]
     return list(dict.fromkeys(found))
+
+
+def report_of(ran: Ran, names: Sequence[str], counted: Sequence[str], every: bool, written_to: Sequence[str]) -> Report:
+    """What the reports of a run say; without a usable one, what it printed says whether a test failed.
+
+    A run that shows no failed assertion, and has no report with a test in it, could not be run.
+    """
+    why = f"the command ended with exit code {ran.code} and wrote no report: {_missing(written_to)}"
+    if ran.reports:
+        try:
+            report = junit.read(ran.reports, names, every=every)
+            if ran.code == 0 or report.found or report.several or report.others.all or report.broken:
+                return report
+            why = f"the command ended with exit code {ran.code}, and no test is in its report"
+        except Refused as error:
+            why = f"the command ended with exit code {ran.code}, and its report cannot be used: {error.message}"
+    if ran.code != 0:
+        found = printed_failures.read(ran.tail, ran.code, names, counted, every=every)
+        if found is not None:
+            return found._replace(note=f"{why}; what it printed counts")
+    return Report({}, {}, results.Totals(), (), (f"{why}\n{ran.tail}",), note=why)
+
+
+def _missing(written_to: Sequence[str]) -> str:
+    """The report that was expected, and how to get one."""
+    if written_to:
+        return f"nothing new at {', '.join(escape_surrogates(each) for each in written_to)}"
+    return "nothing at $LIZA_JUNIT; put {report} into the command, or say with --report FILE where it writes"

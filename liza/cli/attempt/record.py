@@ -4,17 +4,16 @@ import click
 
 from liza.cli import show
 from liza.cli.attempt import show as words
-from liza.cli.attempt import work_tree
 from liza.cli.attempt.options import error_of, files_of, in_force, of_slice, of_test
 from liza.cli.group import Call, plain
 from liza.cli.options import person
 from liza.errors import Refused
+from liza.run.test_reports import attempt_of
 from liza.scopes.inbox import record_or_queue
 from liza.scopes.records import check_name
-from liza.scopes.slices import diagnostic_reports, texts
+from liza.scopes.slices import texts, work_tree
 from liza.scopes.slices.evaluate import SLICES
 from liza.scopes.slices.record import arch_stop, record_attempts, start_test
-from liza.scopes.slices.states import Attempt
 from liza.text import escape_surrogates
 from liza.toolerrors import results
 
@@ -124,16 +123,8 @@ def _one(
     rules = in_force(board.paths)
     name = escape_surrogates(name)
     here = work_tree.resume(board, name, files, measure=result in (results.FAILED, results.PASSED))
-    long = result == results.FAILED and len(error) > texts.ERROR
-    whole = diagnostic_reports.write_error_file(board.paths, name, error) if long else None
-    attempt = Attempt(
-        test=None if test is None else escape_surrogates(test),
-        result=result,
-        strategy=texts.short(escape_surrogates(strategy)),
-        error=texts.cut_error(error, whole),
-        said=texts.summary_line(error),
-        files=here.files,
-    )
+    test = None if test is None else escape_surrogates(test)
+    attempt = attempt_of(board, name, test, results.Outcome(result, error), escape_surrogates(strategy), here.files)
     done = record_or_queue(record_attempts(board, name, [attempt], rules, call.at))
     here.leave(done)
     return words.print_result(

@@ -8,7 +8,6 @@ import click
 
 from liza.cli import envelope, show
 from liza.cli.attempt import show as words
-from liza.cli.attempt import work_tree
 from liza.cli.attempt.options import in_force
 from liza.cli.group import Call, by_option, plain
 from liza.cli.options import person
@@ -16,12 +15,9 @@ from liza.cli.streams import read_bytes
 from liza.errors import LizaError, Refused, WrongUsage
 from liza.git import rollback
 from liza.git.rollback import Plan
-from liza.model import MAPPINGS
-from liza.scopes.records import named_records
-from liza.scopes.slices import diagnosis, diagnostic_reports, prior_attempts, rollback_bases, states, texts
-from liza.scopes.slices.fields import open_tests
+from liza.scopes.slices import diagnosis, diagnostic_reports, prior_attempts, states, texts, work_tree
 from liza.scopes.slices.record import SliceResult, find_slice, reset_slice
-from liza.scopes.slices.rollback import plan_rollback, went_back
+from liza.scopes.slices.rollback import plan_on_board, went_back
 from liza.store.board import Board
 from liza.text import escape_surrogates, plural, printable
 
@@ -149,7 +145,13 @@ def _checked_plan(
     board: Board, name: str, record: Mapping[str, Any], at: datetime, go_back: bool, force: bool
 ) -> tuple[Plan | None, str | None]:
     """The plan to go back; `Refused` where it must not be carried out."""
-    plan, why_not = _planned(board, name, record, at, go_back)
+    plan, why_not = None, None
+    try:
+        plan = plan_on_board(board, name, record, at)
+    except LizaError as error:
+        if go_back:
+            raise
+        why_not = error.message
     if force and not go_back:
         raise WrongUsage("--force without --rollback has no effect", hint="add --rollback, or leave out --force")
     if plan is not None and go_back and not force:
@@ -172,31 +174,6 @@ def _print_rolled_back(plan: Plan | None, rolled_back: Mapping[str, Any] | None)
 def _briefing(board: Board, name: str, record: Mapping[str, Any], as_begun: bool) -> tuple[str, str | None]:
     run = prior_attempts.last_run(record)
     return ("", None) if run is None else prior_attempts.render_block(board.paths, name, run, as_begun=as_begun)
-
-
-def _planned(
-    board: Board, name: str, record: Mapping[str, Any], at: datetime, go_back: bool
-) -> tuple[Plan | None, str | None]:
-    """How to go back. With --rollback the reason why not is printed; else one line."""
-    try:
-        contested = rollback_bases.files_of_other_slices(board.read().data.get("slices"), name, record)
-        plan = plan_rollback(record, name, work_tree.root_of(board.paths), at, contested)
-        return plan._replace(notes=(*plan.notes, *_beside(board, name, record))), None
-    except LizaError as error:
-        if go_back:
-            raise
-        return None, error.message
-
-
-def _beside(board: Board, name: str, record: Mapping[str, Any]) -> Iterator[str]:
-    """Slices that are being worked on in the same work tree: what they changed goes back, too."""
-    about = record.get("checkpoint")
-    place = about.get("work_tree") if isinstance(about, MAPPINGS) else None
-    for _, other, entry in named_records(board.read().data.get("slices"), "slice"):
-        begun = entry.get("checkpoint") if isinstance(entry, MAPPINGS) else None
-        same = isinstance(begun, MAPPINGS) and begun.get("work_tree") == place
-        if other != name and same and open_tests(entry):
-            yield f"slice {other} is worked on in the same work tree: what it changed goes back, too"
 
 
 def _plan_lines(plan: Plan | None, why_not: str | None, rolled_back: Mapping[str, Any] | None) -> Iterator[str]:

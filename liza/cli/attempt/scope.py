@@ -6,14 +6,13 @@ import click
 
 from liza.cli import envelope, show
 from liza.cli.attempt import show as words
-from liza.cli.attempt import work_tree
 from liza.cli.attempt.options import of_slice
 from liza.cli.group import Call, plain
 from liza.errors import Refused, Unreadable, WrongUsage
 from liza.scopes.change import read_usable
 from liza.scopes.inbox import record_or_queue
 from liza.scopes.records import mappings_of
-from liza.scopes.slices import scope_files, scope_lock, texts
+from liza.scopes.slices import scope_files, scope_lock, texts, work_tree
 from liza.scopes.slices.evaluate import SLICES
 from liza.scopes.slices.record import justify_file, record_violations
 from liza.scopes.slices.scope_lock import Decision

@@ -1,5 +1,6 @@
 """The rollback of a slice: which base it goes back to, and which tests begin there afterwards."""
 
+import os
 from collections.abc import Container, Iterator, Mapping
 from datetime import datetime
 from typing import Any
@@ -9,9 +10,18 @@ from liza.git.base import RecordedBase
 from liza.git.rollback import Plan
 from liza.git.rollback_target import Target, find_work_tree, is_ancestor, resolve_commit, resolve_target
 from liza.git.worktree import WorkTree
-from liza.scopes.records import list_of
-from liza.scopes.slices.fields import named_tests
-from liza.scopes.slices.rollback_bases import WentBack, bases_to_reset, own_files, recorded_base, tests_to_reset
+from liza.model import MAPPINGS
+from liza.scopes.records import list_of, named_records
+from liza.scopes.slices.fields import named_tests, open_tests
+from liza.scopes.slices.rollback_bases import (
+    WentBack,
+    bases_to_reset,
+    files_of_other_slices,
+    own_files,
+    recorded_base,
+    tests_to_reset,
+)
+from liza.store.board import Board
 
 
 def plan_rollback(
@@ -66,3 +76,20 @@ def _tests_after(plan: Plan, record: Mapping[str, Any]) -> Iterator[str]:
         before = commit is not None and commit != target.commit and target.commit is not None
         if name in reset or not before or not is_ancestor(plan.tree, str(commit), str(target.commit)):
             yield name
+
+
+def plan_on_board(board: Board, name: str, record: Mapping[str, Any], at: datetime) -> Plan:
+    """The same with what the other slices of the blackboard touched."""
+    section = board.read().data.get("slices")
+    contested = files_of_other_slices(section, name, record)
+    plan = plan_rollback(record, name, os.path.dirname(os.path.abspath(board.paths.folder)), at, contested)
+    return plan._replace(notes=(*plan.notes, *_beside(section, name, record)))
+
+
+def _beside(section: Any, name: str, record: Mapping[str, Any]) -> Iterator[str]:
+    """Slices that are being worked on in the same work tree: what they changed goes back, too."""
+    place = recorded_base(record).about.get("work_tree")
+    for _, other, entry in named_records(section, "slice"):
+        about = recorded_base(entry).about if isinstance(entry, MAPPINGS) else {}
+        if other != name and about and about.get("work_tree") == place and open_tests(entry):
+            yield f"slice {other} is worked on in the same work tree: what it changed goes back, too"

@@ -8,13 +8,13 @@ import click
 from liza.cli import envelope, show
 from liza.cli.group import Call, Family, common, exact_option, plain, rules_option, untimed
 from liza.cli.progress import Waiting
-from liza.errors import Refused, Unreadable, location
+from liza.errors import Unreadable, location
 from liza.model import Problem, Rule
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.explain import explain
-from liza.scopes.rules_file import notify_problems, read_rules
+from liza.scopes.rules_file import find_rule, notify_problems, read_rules
 from liza.scopes.sprint.evaluate import snapshot_of
-from liza.text import did_you_mean, printable, value_text
+from liza.text import printable
 
 _RECORDS = 12  # of a group that are shown
 _MISSED = 20
@@ -141,7 +141,7 @@ def explain_command(
     from liza.cli import rules_explain
 
     rules = _rules(call, rules_file)
-    compiled = _known(name, rules)
+    compiled = find_rule(rules, name, rules.all)
     if texts is not None:
         return rules_explain.compare_texts(call.root, compiled, texts, rules.exact or exact, call.as_json)
     board = call.board
@@ -188,16 +188,6 @@ def _rules(call: Call, file: str | None) -> RuleSet:
     if file is not None:
         return read_rules(file, must_exist=True)
     return read_rules(call.board.paths.rules)
-
-
-def _known(name: str, rules: RuleSet) -> Compiled:
-    for each in rules.all:
-        if each.rule.name == name:
-            return each
-    if any(each.name == name for each in rules.disabled):
-        raise Refused(f"the rule {name} is disabled", hint="enable it in .liza/rules.yaml; see: liza rules list")
-    hint = did_you_mean(name, [each.rule.name for each in rules.all], "list them with: liza rules list")
-    raise Refused(f"unknown rule {value_text(name)}", hint=hint)
 
 
 def _does(rule: Rule) -> str:

@@ -12,14 +12,12 @@ from liza.clients.caller import require_person
 from liza.errors import LizaError, Refused, WrongUsage
 from liza.model import parse_duration
 from liza.rules.evaluate import RuleSet
-from liza.rules.fields import lookup
-from liza.rules.silences import Entry, field, read_silences
-from liza.rules.windows import stream_records
-from liza.scopes.rules_file import read_rules
-from liza.scopes.sprint.evaluate import Check, snapshot_of
-from liza.scopes.sprint.silence import add, expire
+from liza.rules.silences import read_silences
+from liza.scopes.rules_file import find_rule, read_rules
+from liza.scopes.sprint.evaluate import Check
+from liza.scopes.sprint.silence import add, expire, unknown_fields
 from liza.store.board import Board
-from liza.text import printable, shell_quoted, suggestion, value_text
+from liza.text import printable, shell_quoted
 
 
 @click.group("silence", cls=Family)
@@ -59,15 +57,15 @@ def add_command(
     board = call.board
     require_person(board.paths, "liza silence add")
     rules = read_rules(board.paths.rules)
-    _known(rule, rules)
+    compiled = find_rule(rules, rule, rules.rules)
     match = _match(rule, words, everything)
     seconds = parse_duration(length)
     if not seconds or seconds < 1:
         raise WrongUsage(f"--for: expected a duration, got {length!r}", hint="like 30m or 2h")
     at = call.at
-    unheard = _unheard(board, match, rules, rule)
+    unheard = unknown_fields(board, rules, compiled, match)
     entry, not_logged = add(board, rule, match, timedelta(seconds=min(seconds, 10**9)), message, person(by), at)
-    found, warnings = _judged(board, rules, at)
+    found, warnings = _evaluated(board, rules, at)
     warnings += unheard
     warnings += [f"it could not be logged: {not_logged.message}"] if not_logged else []
     hidden = [each for each in found.verdict.silenced if each.match.rule.name == rule] if found else []
@@ -85,21 +83,7 @@ def add_command(
     return 0
 
 
-def _unheard(board: Board, match: dict[str, str], rules: RuleSet, rule: str) -> list[str]:
-    """Fields that nothing on the blackboard has: probably misspelt."""
-    compiled = next(each for each in rules.rules if each.rule.name == rule)
-    try:
-        snapshot = snapshot_of(board, board.read(), rules, check=False)
-    except LizaError:
-        return []
-    records = [record for name in compiled.condition.streams for record in stream_records(snapshot, name)]
-    grouped = " or ".join(str(each) for each in compiled.condition.fields)
-    about = f"; {rule} groups by {grouped}" if grouped else ""
-    absent = [name for name in match if all(lookup(record, field(name)) is None for record in records)]
-    return [f"no record has {name!r}{about}" for name in absent]
-
-
-def _judged(board: Board, rules: RuleSet, at: datetime) -> tuple[Check | None, list[str]]:
+def _evaluated(board: Board, rules: RuleSet, at: datetime) -> tuple[Check | None, list[str]]:
     """The evaluation with the silence; it is added, even if that fails."""
     try:
         found = check(board, rules, at, dry_run=True)
@@ -124,13 +108,13 @@ def list_command(call: Call, everything: bool) -> int:
     listed = list(read_silences(board.read().data.get("silences")))
     listed = [entry for entry in listed if everything or entry.fault or entry.in_force(at)]
     if call.as_json:
-        rows = [{**each.fields, "state": _state(each, at), "fault": each.fault} for each in listed]
+        rows = [{**each.fields, "state": each.state(at), "fault": each.fault} for each in listed]
         envelope.write("silence list", "ok", silences=rows)
         return 0
     if not listed:
         click.echo("no silence is in force" if not everything else "there are no silences")
     for entry in listed:
-        state = _state(entry, at)
+        state = entry.state(at)
         if entry.silence is None:
             show.warnings([f"{entry.name[:40]} is not in force: {entry.fault}"])
         else:
@@ -163,14 +147,6 @@ def expire_command(call: Call, name: str, by: str | None) -> int:
     return 0
 
 
-def _known(rule: str, rules: RuleSet) -> None:
-    names = [each.rule.name for each in rules.rules]
-    if rule in [each.name for each in rules.disabled]:
-        raise Refused(f"the rule {rule} is disabled, so there is nothing to silence", hint="see: liza rules list")
-    if rule not in names:
-        raise Refused(f"unknown rule {value_text(rule)}", hint=suggestion(rule, names, "the rules in force"))
-
-
 def _match(rule: str, words: tuple[str, ...], everything: bool) -> dict[str, str]:
     """The fields that narrow a silence; only --all silences everything that a rule finds."""
     match = _fields(words)
@@ -194,9 +170,3 @@ def _fields(words: tuple[str, ...]) -> dict[str, str]:
             raise WrongUsage(f"{name.strip()} is given twice", hint="for either of two values, add two silences")
         found[name.strip()] = value.strip()
     return found
-
-
-def _state(entry: Entry, at: datetime) -> str:
-    if entry.silence is None:
-        return "invalid"
-    return "ended" if entry.is_over(at) else "in force" if entry.in_force(at) else "to come"

@@ -39,6 +39,11 @@ class Entry(NamedTuple):
     def is_over(self, now: datetime) -> bool:
         return self.silence is None or self.silence.until <= now
 
+    def state(self, now: datetime) -> str:
+        if self.silence is None:
+            return "invalid"
+        return "ended" if self.is_over(now) else "in force" if self.in_force(now) else "to come"
+
 
 def read_silences(section: Any) -> Iterator[Entry]:
     """Every silence of the section, whatever its state."""

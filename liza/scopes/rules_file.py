@@ -3,17 +3,19 @@
 import os
 import re
 import time
+from collections.abc import Sequence
 
 import liza.rules
-from liza.errors import Unreadable
+from liza.errors import Refused, Unreadable
 from liza.model import Path, Problem
 from liza.rules.budget import DEFAULT_SECONDS, Budget
-from liza.rules.evaluate import RuleSet
+from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.load import BadRules, Source, load
 from liza.schema.rules import ON_HALT
 from liza.store.document import Document, parse
 from liza.store.parser import BOM
 from liza.store.versions import read_stable
+from liza.text import did_you_mean, value_text
 
 _LARGEST = 100_000  # bytes: the rules are compiled before anything is evaluated, which takes a second for so many
 _MOST_SECONDS = 10.0
@@ -50,6 +52,17 @@ def read_rules(
             column=first.column,
             problems=error.problems,
         ) from None
+
+
+def find_rule(rules: RuleSet, name: str, known: Sequence[Compiled]) -> Compiled:
+    """One of these rules; `Refused` where it is disabled, or not among them."""
+    for each in known:
+        if each.rule.name == name:
+            return each
+    if any(each.name == name for each in rules.disabled):
+        raise Refused(f"the rule {name} is disabled", hint="enable it in .liza/rules.yaml; see: liza rules list")
+    hint = did_you_mean(name, [each.rule.name for each in known], "list them with: liza rules list")
+    raise Refused(f"unknown rule {value_text(name)}", hint=hint)
 
 
 def without_steps(rules: RuleSet) -> RuleSet:

@@ -6,7 +6,11 @@ from typing import Any, NamedTuple
 
 from liza.errors import LizaError, Refused
 from liza.model import format_time
-from liza.rules.silences import LONGEST, Entry, read_silences
+from liza.rules.evaluate import Compiled, RuleSet
+from liza.rules.fields import lookup
+from liza.rules.silences import LONGEST, Entry, field, read_silences
+from liza.rules.windows import stream_records
+from liza.scopes.sprint.evaluate import snapshot_of
 from liza.store import edit
 from liza.store.board import Board
 from liza.store.document import Document
@@ -48,6 +52,19 @@ def add(
     about = ", ".join(f"{name}={value}" for name, value in match.items()) or "all of it"
     text = f"{record['id']}: {rule} ({about}) until {record['until']}: {reason.strip()}"
     return Done(entry, _log(board, by, "silenced", text, now))
+
+
+def unknown_fields(board: Board, rules: RuleSet, compiled: Compiled, match: Mapping[str, str]) -> list[str]:
+    """Fields that no record on the blackboard has: probably misspelt."""
+    try:
+        snapshot = snapshot_of(board, board.read(), rules, check=False)
+    except LizaError:
+        return []
+    records = [record for name in compiled.condition.streams for record in stream_records(snapshot, name)]
+    grouped = " or ".join(str(each) for each in compiled.condition.fields)
+    about = f"; {compiled.rule.name} groups by {grouped}" if grouped else ""
+    absent = [name for name in match if all(lookup(record, field(name)) is None for record in records)]
+    return [f"no record has {name!r}{about}" for name in absent]
 
 
 def expire(board: Board, name: str, by: str, now: datetime) -> Done:

@@ -92,21 +92,13 @@ def test_many_alarms_of_one_check_are_one_message(tmp_path: Path) -> None:
     assert len(board.alerts) == 20
 
 
-def test_changed_text_of_an_active_alarm_is_not_reported_again(tmp_path: Path) -> None:
+def test_changed_text_of_an_active_alarm_is_shown_and_not_reported_again(tmp_path: Path) -> None:
     board = Watched(tmp_path / "team", blocked("no access"))
     with SteppedWatcher(board) as stepped:
         stepped.ticks(2)
         save(board.state, blocked("still no access"))
         stepped.ticks(3)
         assert stepped.reported("alarm") == ["A task is blocked: task-2: blocked reason no access"]
-
-
-def test_status_shows_the_current_text_of_an_active_alarm(tmp_path: Path) -> None:
-    board = Watched(tmp_path / "team", blocked("no access"))
-    with SteppedWatcher(board) as stepped:
-        stepped.ticks(2)
-        save(board.state, blocked("still no access"))
-        stepped.ticks(3)
         (active,) = board.facts["alarms"].values()
         assert (active["text"], active["times"]) == ("A task is blocked: task-2: blocked reason still no access", 1)
         save(board.state, STATE)

@@ -12,6 +12,11 @@ from tests.run.repositories import SETTINGS
 from tests.run.terminals import Terminal
 
 
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path / "p", IDLES)
+
+
 def at_the_menu(project: Project, *options: str) -> Terminal:
     words = ("run", "--loop", "l", *options, *project.words)
     terminal = Terminal(project.folder, *words, **SETTINGS)
@@ -21,8 +26,7 @@ def at_the_menu(project: Project, *options: str) -> Terminal:
     return terminal
 
 
-def test_menu_c_resets_the_loop_and_continues(tmp_path: Path) -> None:
-    project = Project(tmp_path / "p", IDLES)
+def test_menu_c_resets_the_loop_and_continues(project: Project) -> None:
     with at_the_menu(project, "--max", "5") as terminal:
         terminal.types("c\n")
         assert terminal.code() == 1
@@ -31,16 +35,14 @@ def test_menu_c_resets_the_loop_and_continues(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_menu_s_blocks_the_task_and_ends_the_run(tmp_path: Path) -> None:
-    project = Project(tmp_path / "p", IDLES)
+def test_menu_s_blocks_the_task_and_ends_the_run(project: Project) -> None:
     with at_the_menu(project, "--task", "task-1") as terminal:
         terminal.types("s\n")
         assert terminal.code() == 3
     assert project.board["tasks"][0]["status"] == "BLOCKED"
 
 
-def test_menu_s_without_a_task_asks_again(tmp_path: Path) -> None:
-    project = Project(tmp_path / "p", IDLES)
+def test_menu_s_without_a_task_asks_again(project: Project) -> None:
     with at_the_menu(project) as terminal:
         terminal.types("s\n")
         terminal.shows("no task was named with --task")
@@ -49,8 +51,7 @@ def test_menu_s_without_a_task_asks_again(tmp_path: Path) -> None:
         assert terminal.code() == 3
 
 
-def test_menu_a_ends_the_run_and_leaves_the_task(tmp_path: Path) -> None:
-    project = Project(tmp_path / "p", IDLES)
+def test_menu_a_ends_the_run_and_leaves_the_task(project: Project) -> None:
     with at_the_menu(project, "--task", "task-1") as terminal:
         terminal.types("A\n")
         terminal.shows("to continue: liza loop reset l && liza run --resume")
@@ -59,29 +60,19 @@ def test_menu_a_ends_the_run_and_leaves_the_task(tmp_path: Path) -> None:
     assert project.loop["status"] == "OPEN"
 
 
-def test_menu_r_tries_another_model(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("typed", "model"), [("my-own", "my-own"), ("", "middle")])
+def test_menu_r_tries_that_model_or_the_next_one(tmp_path: Path, typed: str, model: str) -> None:
     project = Project(tmp_path / "p", SAYS, rules=PROGRESSION)
     with at_the_menu(project, "--max", "5", "--model", "small") as terminal:
         terminal.types("r\n")
         terminal.shows("Model (small, middle, large) [middle]: ")
-        terminal.types("my-own\n")
-        terminal.shows("model my-own in 4")
+        terminal.types(f"{typed}\n")
+        terminal.shows(f"model {model} in 4")
         assert terminal.code() == 1
-    assert [each["model"] for each in project.recorded] == ["my-own", "my-own"]
+    assert [each["model"] for each in project.recorded] == [model, model]
 
 
-def test_menu_r_defaults_to_the_next_model(tmp_path: Path) -> None:
-    project = Project(tmp_path / "p", SAYS, rules=PROGRESSION)
-    with at_the_menu(project, "--max", "4", "--model", "small") as terminal:
-        terminal.types("r\n")
-        terminal.shows("[middle]: ")
-        terminal.types("\n")
-        terminal.shows("model middle in 4")
-        assert terminal.code() == 1
-
-
-def test_menu_h_shows_the_context_and_asks_again(tmp_path: Path) -> None:
-    project = Project(tmp_path / "p", IDLES)
+def test_menu_h_shows_the_context_and_asks_again(project: Project) -> None:
     with at_the_menu(project) as terminal:
         terminal.types("h\n")
         terminal.shows("# Iteration 4 of loop l")
@@ -110,23 +101,20 @@ def test_menu_stays_open_as_time_passes(tmp_path: Path) -> None:
     assert project.facts["iterations"] == 3
 
 
-def test_reset_from_elsewhere_closes_the_menu(tmp_path: Path) -> None:
-    project = Project(tmp_path / "p", IDLES)
+def test_reset_from_elsewhere_closes_the_menu(project: Project) -> None:
     with at_the_menu(project, "--max", "4") as terminal:
         assert liza(project.folder, "loop", "reset", "l").code == 0
         terminal.shows("iteration 4")
         assert terminal.code() == 1
 
 
-def test_ctrl_c_ends_the_menu_and_the_run(tmp_path: Path) -> None:
-    project = Project(tmp_path / "p", IDLES)
+def test_ctrl_c_ends_the_menu_and_the_run(project: Project) -> None:
     with at_the_menu(project) as terminal:
         terminal.types("\x03")
         assert terminal.code() == 130
 
 
-def test_ctrl_d_leaves_the_run_waiting(tmp_path: Path) -> None:
-    project = Project(tmp_path / "p", IDLES)
+def test_ctrl_d_leaves_the_run_waiting(project: Project) -> None:
     with at_the_menu(project, "--max", "4") as terminal:
         terminal.types("\x04")
         terminal.shows("paused; to continue: liza loop reset l")

@@ -163,13 +163,19 @@ def test_plan_lists_commits_of_others(team: Slices) -> None:
 # --- the base -------------------------------------------------------------------------------------------------------
 
 
-def test_passing_test_keeps_its_work(team: Slices) -> None:
-    """The base is that of the reset test, not that of the slice: the finished commit stays."""
+def begun_after_another(team: Slices) -> str:
+    """The commit where the test `t` began: that of a test that has passed; then `t` was worked on."""
     team.does("start done")
     edit(team, "a.py")
     team.does("pass done", "start t")
     began = head(team.root)
     edit(team, "b.py")
+    return began
+
+
+def test_passing_test_keeps_its_work(team: Slices) -> None:
+    """The base is that of the reset test, not that of the slice: the finished commit stays."""
+    began = begun_after_another(team)
     fail(team, "t")
     plan = rolled_back(team)
     assert (head(team.root), plan["to"]) == (began, began)
@@ -179,11 +185,7 @@ def test_passing_test_keeps_its_work(team: Slices) -> None:
 
 
 def test_oldest_base_of_several_tests_is_used(team: Slices) -> None:
-    team.does("start done")
-    edit(team, "a.py")
-    team.does("pass done", "start t")
-    began = head(team.root)
-    edit(team, "b.py")
+    began = begun_after_another(team)
     team.does("fail t", "start u")
     edit(team, "c.py")
     fail(team, "u")
@@ -209,11 +211,7 @@ def test_finished_uncommitted_work_stays(team: Slices) -> None:
 
 
 def test_rollback_after_reset_uses_the_same_base(team: Slices) -> None:
-    team.does("start done")
-    edit(team, "a.py")
-    team.does("pass done", "start t")
-    began = head(team.root)
-    edit(team, "b.py")
+    began = begun_after_another(team)
     fail(team, "t")
     assert team.attempt("reset", "--slice", "S-1", "-m", "look first").code == 0
     rolled_back(team)

@@ -26,6 +26,9 @@ class Outcome(StrEnum):
     UNKNOWN = "unknown"
 
 
+FAILURES = (Outcome.FAILED, Outcome.REFUSED)
+
+
 class Call(NamedTuple):
     """One tool call. Before it was made there is no result."""
 

@@ -78,6 +78,7 @@ FILE_LIMITS = {
 }
 ON_HALT = ("wait", "block", "end")  # what a client's hook does with a call while agents are halted
 KEEP_STEPS = {"days": Limit(14, 1, 3650), "megabytes": Limit(200, 1, 1_000_000)}
+TOOLS = ("edits", "waits")  # names of tools that change files, and of those that only wait
 
 ROUNDS = Limit(3, 2, 100)  # of one objection without a state change
 ROUNDS_PARAM = "circuit_breaker_rounds"
@@ -160,6 +161,7 @@ BLOCKS: dict[str, Table] = {
     ),
     "limits": Table(FILE_LIMITS, closed=True),
     "keep_steps": Table(KEEP_STEPS, closed=True),
+    "tools": Table(dict.fromkeys(TOOLS, kinds.texts), closed=True),
 }
 LOOP_BLOCKS = ("stagnation", "circuit_breaker")  # of loops
 RULE = Table(
@@ -219,6 +221,9 @@ def changed_settings(blocks: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """How the blocks differ from the defaults, so that a loosened setting is never hidden."""
     for key, defaults in _DEFAULTS.items():
         yield from _changed(blocks.get(key) or {}, defaults, key)
+    for kind, names in (blocks.get("tools") or {}).items():
+        if names:
+            yield f"tools.{kind} has {value_text(', '.join(names), 120)} besides those that are shipped"
     projects = (blocks.get("circuit_breaker") or {}).get("projects") or {}
     for name, own in projects.items():
         defaults = {**_DEFAULTS["circuit_breaker"], **PROJECTS.get(name, {})}

@@ -14,6 +14,7 @@ from liza.clients.cut import HEAD, TAIL, read_cut
 from liza.clients.event import Event, InvalidEvent, Kind, parse_payload, split_header
 from liza.model import Problem, format_time
 from liza.scopes.sessions.steps import steps_of
+from liza.scopes.sessions.tools import SHIPPED, Tools
 from liza.scopes.sessions.window import Window
 from liza.store import spool, steps
 from liza.store.locate import current_branch
@@ -34,7 +35,7 @@ class Taken(NamedTuple):
     notes: tuple[str, ...] = ()  # events of which only the beginning was read
 
 
-def take_spool(paths: Paths, windows: Mapping[str, Window]) -> Taken:
+def take_spool(paths: Paths, windows: Mapping[str, Window], tools: Tools = SHIPPED) -> Taken:
     """Enter the events that wait. One that cannot be read stays, is reported, and holds up no other.
 
     `windows` are the sessions as their files have them now.
@@ -47,7 +48,7 @@ def take_spool(paths: Paths, windows: Mapping[str, Window]) -> Taken:
     problems = [_problem(paths, name, "not the name of an event") for name in listing.odd]
     for spooled in listing.events:
         try:
-            for line in _lines_of(paths, spooled):
+            for line in _lines_of(paths, spooled, tools):
                 lines.setdefault(str(line["session"]), []).append({**line, "event": spooled.name})
             names.append(spooled.name)
         except FileNotFoundError:
@@ -73,7 +74,7 @@ def _problem(paths: Paths, name: str, why: str) -> Problem:
     return Problem(f"this event cannot be read: {why}", file, hint=f"look at it, and delete it: {file}")
 
 
-def _lines_of(paths: Paths, spooled: Spooled) -> Iterator[dict[str, Any]]:
+def _lines_of(paths: Paths, spooled: Spooled, tools: Tools) -> Iterator[dict[str, Any]]:
     """The lines of the session's file that an event makes."""
     client = load_client(spooled.client)
     if client is None:
@@ -83,7 +84,7 @@ def _lines_of(paths: Paths, spooled: Spooled) -> Iterator[dict[str, Any]]:
     time = format_time(datetime.fromtimestamp(spooled.ns / 1e9, UTC))
     about = {"name": _name(agent), "task": _name(task) or _name(os.fsencode(current_branch(event.cwd or "") or ""))}
     more = {"bytes": spooled.size} if spooled.size > spool.LARGEST else {}
-    for line in (*steps_of(event, time), *_note_of(event, time)):
+    for line in (*steps_of(event, time, tools), *_note_of(event, time)):
         yield {**line, **{key: value for key, value in about.items() if value}, **more}
 
 

@@ -22,6 +22,7 @@ from liza.scopes.scope import Seen
 from liza.scopes.sessions import states
 from liza.scopes.sessions.fields import SESSIONS, STOPPED, open_trip, status_of
 from liza.scopes.sessions.intake import Taken, take_spool
+from liza.scopes.sessions.tools import SHIPPED, Tools, tools_of
 from liza.scopes.sessions.window import Window
 from liza.scopes.sessions.windows import Windows
 from liza.store import steps
@@ -55,12 +56,12 @@ class Monitor:
     def sessions(self) -> Mapping[str, Window]:
         return self.windows.sessions
 
-    def take(self) -> Taken:
+    def take(self, tools: Tools = SHIPPED) -> Taken:
         """Enter what waits in the spool."""
         if not self._is_read:
             self.windows.refresh()
             self._is_read = True
-        taken = take_spool(self.paths, self.sessions)
+        taken = take_spool(self.paths, self.sessions, tools)
         return taken._replace(sessions=self.windows.refresh()) if taken.events else taken
 
     def records(self, section: Any) -> tuple[Record, ...]:
@@ -75,13 +76,13 @@ class Monitor:
         """Enter what hooks have reported, stop or warn the sessions for which a rule matches, and bring halt files and
         records together."""
         self._prune(rules, now)
-        taken = self.take()
+        taken = self.take(tools_of(rules.blocks.get("tools")))
         self._stepped |= taken.sessions
         section = document.data.get(SESSIONS.name)
         events: list[Event] = []
         late = False
         for name in sorted(self._stepped & self.sessions.keys()):
-            for match in self._matches(name, section, rules, now):
+            for match in reversed(self._matches(name, section, rules, now)):  # the first in the pack is shown
                 if match.rule.action == "STOP":
                     self._stop(name, match, section, now)
                 elif match.rule.action == "WARN":

@@ -14,6 +14,7 @@ from liza.scopes.evaluator import reason_text
 from liza.scopes.outcome import Event, Outcome
 from liza.scopes.records import list_of
 from liza.scopes.sessions.fields import ACTIVE, STOPPED, open_trip, status_of
+from liza.scopes.sessions.progress import call_text
 from liza.text import cut_line
 
 TRIPS = 20  # that the history of a session keeps
@@ -61,10 +62,14 @@ def trip_id_of(name: str, match: Match, record: Mapping[str, Any] | None) -> str
 
 
 def trip_reason(match: Match) -> str:
-    """Why a session is stopped or warned, with the error or the call that repeats."""
-    last = match.evidence[-1].fields if match.evidence else {}
-    text = last.get("error") or f"{last.get('tool')} {last.get('input')}"
-    return reason_text(match, cut_line(str(text), 300))
+    """Why a session is stopped or warned: what was repeated, and what did not change."""
+    if not match.evidence:
+        return reason_text(match, "")
+    last = match.evidence[-1].fields
+    if last.get("cycle") and "rounds" in match.rule.condition:
+        return reason_text(match, f"{last['cycle']} ({last['rounds']} times)")
+    result = last.get("error") or cut_line(str(last.get("result") or ""), 200)
+    return reason_text(match, f"{call_text(last)}{f' -> {result}' if result else ''}")
 
 
 def label_of(name: str, record: Mapping[str, Any]) -> str:

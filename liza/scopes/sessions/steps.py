@@ -4,29 +4,23 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from liza.clients.event import Call, Event, Kind, Outcome
+from liza.clients.event import FAILURES, Call, Event, Kind, Outcome
 from liza.clients.secrets import mask
 from liza.scopes.sessions.identity import call_identity, result_identity
+from liza.scopes.sessions.tools import SHIPPED, Tools
 
 LONGEST = 4096  # bytes of input and result that are kept; their identities are of the whole
 _READ = 1 << 20  # characters of a result in which errors are looked for
 
-# Tools that change files; a successful one is progress. Clients name them so, and rules.yaml can add others.
-EDITS = frozenset(
-    {"Edit", "MultiEdit", "Write", "NotebookEdit", "apply_patch", "write_file", "replace", "edit", "write"}
-)
-# Tools that only wait for something that runs elsewhere.
-WAITS = frozenset({"BashOutput", "TaskOutput", "wait", "write_stdin", "KillShell"})
 
-
-def steps_of(event: Event, time: str) -> Iterator[dict[str, Any]]:
+def steps_of(event: Event, time: str, tools: Tools = SHIPPED) -> Iterator[dict[str, Any]]:
     """The steps that an event reports; none for one that reports no call, or one that is only about to be made."""
     if event.kind is Kind.AFTER:
         for call in event.calls:
-            yield _step(event, call, time)
+            yield _step(event, call, time, tools)
 
 
-def _step(event: Event, call: Call, time: str) -> dict[str, Any]:
+def _step(event: Event, call: Call, time: str, tools: Tools) -> dict[str, Any]:
     given = call.input if isinstance(call.input, str) else json.dumps(call.input, ensure_ascii=False, default=str)
     result = call.result or ""
     error = _error(call, result)
@@ -44,8 +38,8 @@ def _step(event: Event, call: Call, time: str) -> dict[str, Any]:
         "result": kept_text(result),
         "call": call_identity(call.tool, call.input),
         "answer": result_identity(result),
-        "edits": (call.tool in EDITS and outcome is not Outcome.FAILED and outcome is not Outcome.REFUSED) or None,
-        "waits": call.tool in WAITS or None,
+        "edits": outcome not in FAILURES if tools.changes_file(call.tool, call.input) else None,
+        "waits": tools.waits_only(call.tool, call.input) or None,
         "seconds": call.seconds,
         "cwd": event.cwd,
         "model": event.model,

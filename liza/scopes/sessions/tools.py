@@ -1,0 +1,90 @@
+"""What kind of call it is: one that changes a file, one that only waits, or any other.
+
+Clients name their tools differently, so an edit is known by its input: it names a file and has text to put there. The
+lists have what is not known by that; `tools:` in rules.yaml adds to them.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from liza.schema.rules import TOOLS
+
+# Keys of an input that name the file, and those that hold the text, as clients and MCP servers have them.
+_FILE = frozenset(
+    {"path", "file_path", "filepath", "filePath", "filename", "file", "notebook_path", "target_file", "uri"}
+)
+_TEXT = frozenset(
+    {
+        *(
+            "old_str",
+            "old_string",
+            "oldString",
+            "new_str",
+            "new_string",
+            "newString",
+            "new_text",
+            "newText",
+            "new_source",
+        ),
+        *(
+            "content",
+            "contents",
+            "file_text",
+            "insert_text",
+            "replacement",
+            "replace",
+            "code_edit",
+            "diff",
+            "patch",
+            "edits",
+        ),
+    }
+)
+
+EDITS = frozenset({"apply_patch", "Edit", "MultiEdit", "Write", "NotebookEdit", "write_file", "replace"})
+WAITS = frozenset(
+    {
+        *("BashOutput", "TaskOutput", "KillShell", "AgentOutputTool"),  # Claude Code
+        *("wait", "write_stdin"),  # Codex
+        "sleep",
+    }
+)
+# Commands that wait, or look once more after a pause, wherever they are in a line: `sleep 30 && gh run view`.
+_PAUSE = re.compile(
+    r"(?:^|[;&|(\n]|\bdo)\s*(?:sleep\s+[\d.$]|wait\b|watch\s|tail\s(?:[^;|&\n]{0,200}\s)?(?:-[fF]\b|--follow))|\s--watch\b"
+)
+_LONGEST = 10_000  # characters of a command that are searched
+
+
+class Tools(NamedTuple):
+    """The names of tools that change files, and of those that only wait."""
+
+    edits: frozenset[str] = EDITS
+    waits: frozenset[str] = WAITS
+
+    def changes_file(self, tool: str, given: Any) -> bool:
+        """Whether a call is meant to change a file."""
+        if tool in self.edits:
+            return True
+        return isinstance(given, Mapping) and not _FILE.isdisjoint(given) and not _TEXT.isdisjoint(given)
+
+    def waits_only(self, tool: str, given: Any) -> bool:
+        """Whether a call only waits for something that runs elsewhere."""
+        if tool in self.waits:
+            return True
+        command = given.get("command") or given.get("cmd") if isinstance(given, Mapping) else None
+        text = command if isinstance(command, str) else ""
+        if isinstance(command, list):
+            text = "\n".join(str(word) for word in command)
+        return bool(_PAUSE.search(text[:_LONGEST]))
+
+
+SHIPPED = Tools()
+
+
+def tools_of(setting: Any) -> Tools:
+    """The shipped lists, with those of `tools:` in rules.yaml."""
+    given = setting if isinstance(setting, Mapping) else {}
+    more = {key: frozenset(str(name) for name in given.get(key) or ()) for key in TOOLS}
+    return Tools(EDITS | more["edits"], WAITS | more["waits"])

@@ -15,6 +15,7 @@ from benchmarks import (
     loop,
     read,
     rules_test,
+    stuck,
     tables,
     validate,
     watch,
@@ -23,7 +24,7 @@ from benchmarks import (
 from liza.store.locate import FOLDER
 
 # Each gets an empty blackboard's folder to work in, and whether to skip measurements that take minutes.
-BENCHMARKS: dict[str, Callable[[str, bool], Sequence[tables.Table | tables.Figures]]] = {
+BENCHMARKS: dict[str, Callable[[str, bool], Sequence[tables.Table | tables.Figures | tables.Sheet]]] = {
     "analyze": analyze.run,
     "command": command.run,
     "follow": follow.run,
@@ -31,6 +32,7 @@ BENCHMARKS: dict[str, Callable[[str, bool], Sequence[tables.Table | tables.Figur
     "loop": loop.run,
     "read": read.run,
     "rules_test": rules_test.run,
+    "stuck": stuck.run,
     "validate": validate.run,
     "watch": watch.run,
     "write": write.run,
@@ -49,7 +51,7 @@ def main() -> int:
 
     python = f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores"
     print(f"{python}; the best of interleaved rounds\n")
-    found: list[tables.Table | tables.Figures] = []
+    found: list[tables.Table | tables.Figures | tables.Sheet] = []
     for name in given.names or BENCHMARKS:
         print(f"measuring: {name} ...", file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory(prefix="liza-bench-") as project:

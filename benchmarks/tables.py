@@ -113,13 +113,26 @@ class Figures:
         return _text(self.title, [header, *(row.cells(bool(self.beside)) for row in self.rows)], self.note, markdown)
 
 
+@dataclass(frozen=True)
+class Sheet:
+    """A table of texts, without targets; the first row is its header. Without rows, only the note."""
+
+    title: str
+    cells: Sequence[tuple[str, ...]]
+    note: str
+    rows: tuple[Figure, ...] = ()
+
+    def text(self, markdown: bool) -> str:
+        return _text(self.title, self.cells, self.note, markdown) if self.cells else f"{self.title}: {self.note}\n"
+
+
 def _text(title: str, cells: Sequence[tuple[str, ...]], about: str, markdown: bool) -> str:
     if markdown:
         return f"### {title}\n\n{_markdown(cells)}\n\n{about}\n"
     return f"{title}\n{_aligned(cells)}\n  {about}\n"
 
 
-def summary(tables: Iterable[Table | Figures]) -> str:
+def summary(tables: Iterable[Table | Figures | Sheet]) -> str:
     """The last lines: every target, and whether it was met."""
     rows = [(table, row) for table in tables for row in table.rows if row.target is not None]
     lines = [

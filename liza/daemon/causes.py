@@ -36,6 +36,8 @@ _SHOWN_BY_RULE = {
     "two_coders_failed": ("failed_by",),
     "task_reassigned": ("claimed_by",),
     "draft_stale": ("created",),
+    "silent_session": ("name", "timestamp", "tool", "input"),
+    "provider_limit": ("name", "limited_until", "error"),
 }
 _ALONE = ("detail", "question", "description", "what")  # texts that need no name before them
 

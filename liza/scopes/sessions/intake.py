@@ -22,7 +22,7 @@ from liza.store.paths import Paths
 from liza.store.spool import Spooled
 from liza.text import person_name
 
-_NOTED = {Kind.START: "start", Kind.END: "end"}  # events without a call that are kept
+_NOTED = {Kind.START: "start", Kind.END: "end", Kind.TURN: "turn"}  # events without a call that are kept
 
 
 class Taken(NamedTuple):
@@ -108,7 +108,7 @@ def _name(raw: bytes) -> str:
 
 
 def _note_of(event: Event, time: str) -> Iterator[Mapping[str, Any]]:
-    """A line for the start and the end of a session."""
+    """A line for the start and the end of a session, and for the end of a turn."""
     if event.kind in _NOTED:
         note = {"time": time, "session": event.session, "client": event.client, "note": _NOTED[event.kind]}
         more = {"parent": event.parent, "cwd": event.cwd, "model": event.model, "transcript": event.transcript}

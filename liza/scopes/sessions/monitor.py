@@ -4,6 +4,7 @@ The order is that of every trip: the halt file of the session first, which waits
 `state.yaml`; then the log. What could not be written is written by the next look, because the halt file says what of.
 """
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -67,9 +68,11 @@ class Monitor:
     def records(self, section: Any) -> tuple[Record, ...]:
         """The stream `steps` for the rules about all sessions: what still counts of each."""
         self.windows.refresh()
+        are_halted = os.path.lexists(self.paths.checkpoint)
         found: list[Record] = []
         for name, window in self.sessions.items():
-            found += window.records(_since(section, name))
+            is_held = are_halted or status_of(_record(section, name) or {}) == STOPPED
+            found += window.records(_since(section, name), is_held)
         return tuple(found)
 
     def look(self, board: Board, document: Document, rules: RuleSet, now: datetime) -> Seen:

@@ -7,6 +7,7 @@ from typing import Any
 from liza.clients.event import FAILURES, Call, Event, Kind, Outcome
 from liza.clients.secrets import mask
 from liza.scopes.sessions.identity import call_identity, result_identity
+from liza.scopes.sessions.limits import limited_until
 from liza.scopes.sessions.tools import SHIPPED, Tools
 
 LONGEST = 4096  # bytes of input and result that are kept; their identities are of the whole
@@ -40,6 +41,7 @@ def _step(event: Event, call: Call, time: str, tools: Tools) -> dict[str, Any]:
         "answer": result_identity(result),
         "edits": outcome not in FAILURES if tools.changes_file(call.tool, call.input) else None,
         "waits": tools.waits_only(call.tool, call.input) or None,
+        "limited_until": limited_until(result, time) if outcome in FAILURES else None,
         "seconds": call.seconds,
         "cwd": event.cwd,
         "model": event.model,

@@ -21,6 +21,7 @@ class Window:
         self.started: str | None = None
         self.last: str | None = None  # time of the newest line
         self.ended: str | None = None
+        self.is_turn_over = False  # the model has answered, and a person has the next word
         self.count = 0  # steps that were read
         self.warned: set[str] = set()  # causes of which the session was warned
         self.events: dict[Any, None] = {}  # names of the newest events that are in the file
@@ -44,26 +45,34 @@ class Window:
                 self.ended = self.last
             case "start":
                 self.ended = None
+            case "turn":
+                self.is_turn_over = True
 
     def _add_step(self, step: Mapping[str, Any]) -> None:
         if isinstance(call := step.get("id"), str):
             if call in self._calls:
                 return
             remember(self._calls, call, None)
-        self.ended = None
+        self.ended, self.is_turn_over = None, False
         self.count += 1
         self.steps.append(step)
         if str(step.get("time")) > self._since:
             self._progress.add(step)
 
-    def records(self, since: str = "") -> tuple[Record, ...]:
-        """Every step after `since` with what follows from the others, the oldest first."""
+    def records(self, since: str = "", is_held: bool = False) -> tuple[Record, ...]:
+        """Every step after `since` with what follows from the others, the oldest first.
+
+        The last one is `newest` while the session is at work: it has not ended, waits for no person, and is not held.
+        """
         if since != self._since:
             self._since, self._progress = since, Progress(self.session)
             for step in self.steps:
                 if str(step.get("time")) > since:
                     self._progress.add(step)
-        return tuple(self._progress.records)
+        records = self._progress.records
+        if not records or is_held or self.ended or self.is_turn_over:
+            return tuple(records)
+        return (*list(records)[:-1], records[-1]._replace(fields={**records[-1].fields, "newest": True}))
 
 
 def step_records(lines: Iterable[Mapping[str, Any]]) -> tuple[Record, ...]:

@@ -1,7 +1,8 @@
 """When two calls, or two results, are the same.
 
-Left out is what differs from one run of the same thing to the next: ids, times, durations, addresses, and paths of
-temporary files. Counts stay, because they show progress: `3 failed` after `5 failed` is another result.
+Left out is what differs from one run of the same thing to the next: ids, times, durations, addresses, numbers of
+attempts, and paths of temporary files. Other counts stay, because they show progress: `3 failed` after
+`5 failed` is another result.
 """
 
 import hashlib
@@ -19,6 +20,7 @@ _VOLATILE = re.compile(
       | (?P<address>\b0x[0-9a-fA-F]{4,}\b)
       | (?P<hash>\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{6,64}\b)
       | (?P<duration>\b\d+(?:\.\d+)?\ ?(?:ms|[mµun]s|s|secs?|seconds?|min(?:ute)?s?)\b)
+      | (?P<attempt>\b(?:[Aa]ttempt|[Rr]etry|[Tt]ry)\ \#?\d+(?:\ ?(?:/|of)\ ?\d+)?)
       | (?P<process>\b(?:pid|process|PID)[\ =:]\ ?\d+)
     """,
     re.VERBOSE,

@@ -89,7 +89,7 @@ class Monitor:
                 if match.rule.action == "STOP":
                     self._stop(name, match, section, now)
                 elif match.rule.action == "WARN":
-                    events += self._warn(name, match, now)
+                    events += self._warn(name, match, _since(section, name), now)
         for halt in list_session_halts(self.paths.stopped):
             if halt.action == STOP and not _is_entered(section, halt):
                 try:
@@ -125,10 +125,10 @@ class Monitor:
         halt = SessionHalt(name, STOP, states.trip_reason(match), match.rule.name, trip, format_time(now))
         write_session_halt(self.paths.stopped, file_name(name), halt)
 
-    def _warn(self, name: str, match: Match, now: datetime) -> Iterator[Event]:
-        """Have the next answer to the client say what repeats, once for each cause."""
+    def _warn(self, name: str, match: Match, since: str, now: datetime) -> Iterator[Event]:
+        """Have the next answer to the client say what repeats, once for each cause until it is resumed."""
         window, reason = self.sessions[name], states.trip_reason(match)
-        cause = f"{match.rule.name} {match.key}"
+        cause = " ".join(filter(None, (match.rule.name, match.key, since)))
         if cause in window.warned:
             return
         window.warned.add(cause)

@@ -1,0 +1,36 @@
+"""When two results are the same: what differs from one run to the next is left out, and what shows progress stays."""
+
+import pytest
+
+from liza.scopes.sessions.identity import call_identity, result_identity
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("2 passed in 0.12s", "2 passed in 1.5 s"),
+        ("2026-01-01T10:00:00Z failed", "2026-01-02T11:30:59Z failed"),
+        ("saved /tmp/a1/out.txt", "saved /tmp/b2/out.txt"),
+        ("request 3f2504e0-4f89-41d3-9a0c-0305e82c3301", "request 9b2504e0-4f89-41d3-9a0c-0305e82c33ff"),
+        ("object at 0x7f12aa", "object at 0x7f99bb"),
+        ("attempt 1 of 3: refused", "attempt 2 of 3: refused"),
+        ("\x1b[31mred\x1b[0m  text", "red text"),
+    ],
+)
+def test_same_result(one: str, other: str) -> None:
+    assert result_identity(one) == result_identity(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("3 failed", "5 failed"), ("line 4: error", "line 5: error"), ("HTTP 404", "HTTP 500"), ("", "x")],
+)
+def test_different_result(one: str, other: str) -> None:
+    assert result_identity(one) != result_identity(other)
+
+
+def test_call_is_the_same_whatever_its_description_and_order() -> None:
+    one = call_identity("Bash", {"command": "ls", "timeout": 5, "description": "list"})
+    assert one == call_identity("Bash", {"timeout": 5, "description": "look around", "command": "ls"})
+    assert one != call_identity("Shell", {"command": "ls", "timeout": 5})
+    assert one != call_identity("Bash", {"command": "ls -a", "timeout": 5})

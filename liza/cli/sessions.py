@@ -42,7 +42,7 @@ def command(call: Call, every: bool, watch: bool) -> int:
         if call.as_json:
             _write(rows, waiting, at)
         else:
-            _print(_lines(session_table.most_urgent(rows, every), waiting, at), watch)
+            _print(_lines(rows, every, waiting, at), watch)
         if not watch:
             return 3 if any(row.status == STOPPED for row in rows) else 0
         time.sleep(1)
@@ -64,8 +64,13 @@ def _write(rows: list[SessionRow], waiting: int, at: datetime) -> None:
     envelope.write("sessions", "open" if stopped else "ok", sessions=listed, waiting=waiting, at=format_time(at))
 
 
-def _lines(rows: list[SessionRow], waiting: int, at: datetime) -> list[str]:
-    lines = [] if rows else ["no session was active in the last day; to see them: liza install"]
+def _lines(rows: list[SessionRow], every: bool, waiting: int, at: datetime) -> list[str]:
+    shown = session_table.most_urgent(rows, every)
+    lines = session_table.lines(shown, at, show.columns())
     if waiting:
-        lines.append(f"{plural(waiting, 'event')} of agents wait for the daemon: liza watch --background")
-    return [*lines, *session_table.lines(rows, at, show.columns())]
+        lines.insert(0, f"{plural(waiting, 'event')} of agents wait for the daemon: liza watch --background")
+    if not rows:
+        lines.append("no session in the last day; to see those of agents: liza install")
+    elif not shown:
+        lines.append(f"{plural(len(rows), 'session')} of the last day ended: liza sessions --all")
+    return lines

@@ -11,6 +11,8 @@ import pytest
 from liza.cli.group import liza as program
 from liza.daemon.notifier import EventKind
 from tests.cli.run import environment, installed, new_board
+from tests.clients.hook import failing
+from tests.clients.hook import run as run_hook
 from tests.docs import contract
 from tests.docs.contract import ERRORS, SECTIONS, command_of, reachable
 from tests.docs.shell import Shell
@@ -30,7 +32,12 @@ def test_json_of_watching(shell: Shell) -> None:
     folder = shell.folder
     shell.ask("init", "--goal", "Ship it")
     shell.ask("analyze", code=0)
-    shell.ask("status", code=0)
+    assert installed(folder, "install", "codex").code == 0  # which has not trusted it
+    run_hook(folder, "after", failing("t1"))
+    shell.lines("watch --once", code=0)
+    status = shell.ask("status", code=0)
+    assert status["sessions"]
+    assert status["hooks"][0]["problems"]
     blocked(folder, "task-1", "task-2")
     shell.ask("log anomaly", "--type", "retry_loop", "--task", "t", "--reporter", "r", "count=1", "error_pattern=x")
     dry = shell.ask("analyze", "--dry-run", code=3)

@@ -51,7 +51,8 @@ def command(call: Call, every: bool, watch: bool) -> int:
 def _print(lines: list[str], watch: bool) -> None:
     """With --watch on a terminal as a picture, which takes the place of the one before in one write."""
     if watch and sys.stdout.isatty():
-        shown = lines[: shutil.get_terminal_size().lines - 1]
+        room = shutil.get_terminal_size().lines - 2
+        shown = lines if len(lines) <= room + 1 else [*lines[:room], "and more: liza sessions"]
         click.echo("\x1b[H" + "".join(f"\x1b[2K{line}\n" for line in shown) + "\x1b[J", nl=False)
     else:
         for line in lines:

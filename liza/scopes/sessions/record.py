@@ -19,7 +19,7 @@ from liza.store.document import Document
 from liza.store.session_halt import STOP, SessionHalt, read_session_halt, remove_session_halt, write_session_halt
 from liza.text import closest_match, file_name, value_text
 
-RUNNING, ENDED, ASKED = "running", "ended", "stop requested, no hook"
+RUNNING, ENDED, HELD, ASKED = "running", "ended", "stopped", "stop requested, no hook"
 
 
 class SessionRow(NamedTuple):
@@ -69,7 +69,7 @@ def _row(name: str, window: Window | None, record: Mapping[str, Any]) -> Session
         task=about.get("task", ""),
         parent=about.get("parent"),
         status=status,
-        state=ENDED if window is None or window.ended else "stopped" if status == STOPPED else RUNNING,
+        state=_state(window, status),
         steps=window.count if window is not None else 0,
         started=window.started if window is not None else None,
         last=window.last if window is not None else None,
@@ -77,6 +77,13 @@ def _row(name: str, window: Window | None, record: Mapping[str, Any]) -> Session
         last_error=str(errors[-1]) if errors else None,
         reason=str((open_trip(record) or {}).get("reason")) if status == STOPPED else None,
     )
+
+
+def _state(window: Window | None, status: str) -> str:
+    """A session that no hook reports, such as one known from its transcript, cannot be held: it is only asked."""
+    if window is None or window.ended:
+        return ENDED
+    return RUNNING if status != STOPPED else HELD if window.events else ASKED
 
 
 def stop_by_hand(board: Board, monitor: Monitor, wanted: str, why: str, by: str, now: datetime) -> str:

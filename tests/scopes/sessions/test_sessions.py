@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -207,6 +208,19 @@ def test_old_steps_are_deleted(folder: Path) -> None:
     os.utime(kept, (1, 1))
     look(folder)
     assert not kept.exists()
+
+
+def test_session_that_no_hook_reports_is_only_asked_to_stop(folder: Path) -> None:
+    (folder / ".liza/steps").mkdir()
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    step = {"v": 1, "time": now, "session": OTHER, "client": "claude", "tool": "Bash", "call": "c", "outcome": "ok"}
+    (folder / f".liza/steps/{OTHER}.jsonl").write_text(f"{json.dumps(step)}\n")
+    run(folder, "after", failing("t1"))
+    look(folder)
+    for session in (OTHER, SESSION):
+        assert liza(folder, "session", "stop", session, "-m", "wrong branch").code == 3
+    found = sessions(folder)
+    assert (found[OTHER]["state"], found[SESSION]["state"]) == ("stop requested, no hook", "stopped")
 
 
 # --- names and tasks --------------------------------------------------------------------------------------------------

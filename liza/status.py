@@ -137,11 +137,19 @@ def _with_sessions(status: Status) -> Status:
     monitor = monitor_of(status.paths)
     monitor.windows.refresh()
     rows = session_rows(status.found.snapshot.sections.get(SESSIONS.name), monitor)
-    hooks = read_hooks(os.path.dirname(os.path.abspath(status.paths.folder)))
-    broken = script_problem(hooks[0].client) if hooks else None
-    if broken is not None:
-        hooks = [each._replace(problems=(broken, *each.problems)) for each in hooks]
-    return status._replace(sessions=tuple(rows), events_waiting=list_spool(status.paths).total, hooks=tuple(hooks))
+    return status._replace(
+        sessions=tuple(rows), events_waiting=list_spool(status.paths).total, hooks=_hooks(status.paths)
+    )
+
+
+def _hooks(paths: Paths) -> tuple[Hooks, ...]:
+    """The hooks of clients; where they cannot be looked for, as without a home folder, doctor gives the reason."""
+    try:
+        hooks = read_hooks(os.path.dirname(os.path.abspath(paths.folder)))
+        broken = script_problem(hooks[0].client) if hooks else None
+    except LizaError:
+        return ()
+    return tuple(each if broken is None else each._replace(problems=(broken, *each.problems)) for each in hooks)
 
 
 def _with_scopes(status: Status, board: Board) -> Status:

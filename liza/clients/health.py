@@ -164,4 +164,4 @@ def _untrusted(file: str, entries: Mapping[str, list[Any]], project: str | None)
     for trust, events in found.items():
         if trust is not Trust.TRUSTED:
             message = f"no hook runs for {', '.join(events)}: {trust}"
-            yield HookProblem("codex", message, "start codex, and review the hooks of liza with /hooks", file)
+            yield HookProblem("codex", message, "start codex, and trust the hooks of liza (later: /hooks)", file)

@@ -70,7 +70,7 @@ CLIENTS = {
             "Stop": "note",
         },
         reach="for sessions that start in a linked work tree",
-        notes=("Codex runs no hook before you have trusted it: start codex, and review it with /hooks",),
+        notes=("Codex runs no hook before you have trusted it: start codex, and trust the hooks (later: /hooks)",),
     ),
 }
 

@@ -152,11 +152,13 @@ def _partition(aggregate: Aggregate, context: Context, condition: "Condition") -
     parts = context.partition(aggregate)
     if aggregate.grouping is None:
         return {(*per, ""): (per, records, [""] * len(records)) for per, records in parts.items()}
-    grouping = aggregate.grouping
+    grouping, selected = aggregate.grouping, context.select(aggregate)
     found: Groups = {}
-    numbers = _numbers(aggregate, grouping, context, condition)
+    everything = context.texts(selected, grouping.field)
+    numbers = _numbers(_distinct(everything), aggregate, grouping, context, condition)
+    of = {record.key: value for record, value in zip(selected, everything, strict=True)} if aggregate.per else {}
     for per, records in parts.items():
-        values = context.texts(records, grouping.field)
+        values = [of[record.key] for record in records] if aggregate.per else everything
         for group, chosen, texts in (_streaks if aggregate.kind == "streak" else _groups)(records, values, numbers):
             found[(*per, group)] = (per, chosen, texts)
     return found
@@ -204,9 +206,10 @@ def _several(texts: Sequence[str], numbers: Numbers) -> Iterable[tuple[Any, str]
     return {numbers[text]: text for text in texts if text in numbers}.items()
 
 
-def _numbers(aggregate: Aggregate, grouping: Grouping, context: Context, condition: "Condition") -> Numbers:
+def _numbers(
+    distinct: set[str], aggregate: Aggregate, grouping: Grouping, context: Context, condition: "Condition"
+) -> Numbers:
     """The group of each text; a blank one has none."""
-    distinct = _distinct(aggregate, grouping, context)
     if context.exact or (len(distinct) <= 1 and len(condition.grouped) == 1):  # nothing to compare
         return {text: text for text in distinct if text.strip()}
     if grouping.similarity is None:
@@ -216,13 +219,11 @@ def _numbers(aggregate: Aggregate, grouping: Grouping, context: Context, conditi
     # Over the union of the records of all aggregates that share the grouping, so that each has the same groups.
     for other in condition.grouped:
         if other is not aggregate:
-            distinct |= _distinct(other, grouping, context)
+            distinct |= _distinct(context.texts(context.select(other), grouping.field))
     numbers = context.similar(grouping.field, grouping.similarity, distinct)
     return {text: number for text, number in numbers.items() if text.strip()}
 
 
-def _distinct(aggregate: Aggregate, grouping: Grouping, context: Context) -> set[str]:
-    """The texts of a grouping field."""
-    values = context.texts(context.select(aggregate), grouping.field)
+def _distinct(values: Sequence[Texts]) -> set[str]:
     found = {value for value in values if isinstance(value, str)}
     return found.union(*(value for value in values if not isinstance(value, str)))

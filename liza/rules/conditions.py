@@ -154,7 +154,11 @@ class Condition:
 
     def _label(self, key: Key, counts: Mapping[int, Counts]) -> str | None:
         """What a group is called."""
-        return next((name for each in self.grouped if (name := counts[id(each)].label(key)) is not None), None)
+        for each in self.grouped:
+            name = counts[id(each)].label(key)
+            if name is not None:
+                return name
+        return None
 
     def _is_satisfied(self, key: Key, value: float, counts: Mapping[int, Counts]) -> bool:
         """Whether the condition holds for a group; `value` is that of the first comparison."""

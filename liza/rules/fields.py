@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from itertools import product
+from itertools import chain, product
 from math import prod
 from typing import Any
 
@@ -41,7 +41,7 @@ class Context:
         self.spend: Callable[[], None] = unlimited  # raises once a rule has taken too long
         self.overruns: list[str] = []  # messages: what was compared less closely than it should have been
         self.unusable: dict[tuple[str, int | str], str] = {}  # record -> what is wrong with it
-        self._types: dict[str, list[Any] | None] = {}
+        self._types: dict[str, dict[str, list[int]] | None] = {}  # the places of the records of each type
         self._selected: dict[int, tuple[Aggregate, list[Record]]] = {}
         self._per: dict[tuple[str, tuple[Field, ...]], dict[int | str, list[tuple[str, ...]]]] = {}
         self._partitions: dict[tuple[str, tuple[Field, ...]], dict[tuple[str, ...], list[Record]]] = {}
@@ -69,10 +69,9 @@ class Context:
         """Take in records that were added to a stream, and keep what is cached of the others."""
         self.now = now
         self._partitions = {}
-        types = self._types.get(stream)
-        if types is not None:
-            added = _types(records)
-            self._types[stream] = [*types, *added] if added is not None else None
+        index = self._types.get(stream)
+        if index is not None and stream in self.streams:
+            self._types[stream] = _index(records, len(self.streams[stream]) - len(records), index)
         for aggregate, found in list(self._selected.values()):
             if any(each.age for each in _filters(aggregate)):
                 del self._selected[id(aggregate)]  # time has passed
@@ -105,13 +104,14 @@ class Context:
         """
         if first.field.paths != (("type",),) or first.operator not in ("=", "in"):
             return None
+        records = self.streams.get(stream, ())
         if stream not in self._types:
-            self._types[stream] = _types(self.streams.get(stream, ()))
-        types = self._types[stream]
+            self._types[stream] = _index(records, 0, {})
+        index = self._types[stream]
         wanted = (first.value,) if first.operator == "=" else first.value
-        if types is None or not all(isinstance(value, str) for value in wanted):
+        if index is None or not all(isinstance(value, str) for value in wanted):
             return None
-        return [record for record, kind in zip(self.streams.get(stream, ()), types, strict=True) if kind in wanted]
+        return [records[place] for place in sorted(chain.from_iterable(index.get(kind, ()) for kind in {*wanted}))]
 
     def partition(self, aggregate: Aggregate) -> Mapping[tuple[str, ...], Sequence[Record]]:
         """The records of an aggregate by the values of the fields that `per` names."""
@@ -185,11 +185,10 @@ def column(records: Iterable[Record], wanted: Field) -> list[Any]:
     names = [name for (name,) in wanted.paths]
     found = []
     for record in records:
-        fields, value = record.fields, None
-        details = fields.get("details")
+        fields = record.fields
         for name in names:
             value = fields.get(name)
-            if value is None and isinstance(details, MAPPINGS):
+            if value is None and isinstance(details := fields.get("details"), MAPPINGS):
                 value = details.get(name)
             if value is not None:
                 break
@@ -197,10 +196,14 @@ def column(records: Iterable[Record], wanted: Field) -> list[Any]:
     return found
 
 
-def _types(records: Sequence[Record]) -> list[Any] | None:
-    """The type of each record; None if some type is not a string."""
-    found = column(records, _TYPE)
-    return found if set(map(type, found)) <= {str, type(None)} else None
+def _index(records: Sequence[Record], start: int, index: dict[str, list[int]]) -> dict[str, list[int]] | None:
+    """The index with the places of these records added, by their type; None if some type is not a string."""
+    for place, kind in enumerate(column(records, _TYPE), start):
+        if type(kind) is str:
+            index.setdefault(kind, []).append(place)
+        elif kind is not None:
+            return None
+    return index
 
 
 def lookup(record: Record, wanted: Field) -> Any:

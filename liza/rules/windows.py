@@ -76,15 +76,18 @@ class Window:
         kept: list[Record] = []
         before: list[Record] = []
         start, tomorrow = self.start or _EARLIEST, _tomorrow(now)
+        begun = False
         for record in records:
             moment = parse_time(record.fields.get("timestamp"))
             if moment is None:
                 self.timeless += 1
             elif start <= moment <= tomorrow:  # nearly all
                 kept.append(record)
-                self._begun.add(record.stream)
+                begun = True
                 continue
             elif moment < start:
+                if begun:
+                    self._begun.add(record.stream)
                 # The list only grows at its end: what is behind a record of this sprint is of this sprint.
                 if not self._is_late(record.stream, moment):
                     before.append(record)
@@ -93,6 +96,8 @@ class Window:
             else:
                 self.early.append(moment)
             kept.append(record)
+        if begun:
+            self._begun.add(records[0].stream)
         if before and before[0].stream == "anomalies" and self.text == "current_sprint":
             self.before, self.matched_before = [*self.before, *before][-_BEFORE:], {}
         return kept

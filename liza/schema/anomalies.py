@@ -4,7 +4,7 @@ The row is all that liza knows about a type: commands, their help and completion
 evidence and the table in docs/schema.md come from it. Whether a type is a pattern is for a rule to say.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -103,33 +103,38 @@ def _time(record: Mapping[str, Any], path: Path) -> Faults:
         yield Fault((*path, "timestamp"), f"the time {value_text(value)} has no zone", hint, "warning")
 
 
-def is_sound(record: Any) -> bool:
-    """Whether an anomaly has nothing wrong with it, in one look: there are the most of these, and few are faulty."""
+def unsound(records: Sequence[Any]) -> Iterator[int]:
+    """The places of anomalies with which something may be wrong: there are the most of these, and few are faulty."""
+    names: set[str] = set()  # of tasks and reporters, which recur
+    for place, record in enumerate(records):
+        if not _is_sound(record, names):
+            yield place
+
+
+def _is_sound(record: Any, names: set[str]) -> bool:
     try:
+        for who in (record["task"], record["reporter"]):
+            if who not in names:
+                if kinds.label(who) is not None:
+                    return False
+                if type(who) is str:
+                    names.add(who)
+        datetime.fromisoformat(time := record["timestamp"])
         details = {} if record.get("details") is None else record["details"]
-        datetime.fromisoformat(record["timestamp"])
-        return (
-            record["timestamp"][-1] == "Z"
-            and kinds.label(record["task"]) is kinds.label(record["reporter"]) is None
-            and type(details) is dict
-            and "<<" not in record
-            and _are_sound(record, details)
-        )
+        if time[-1] != "Z" or type(details) is not dict or "<<" in record:
+            return False
+        for alternatives, kind in _SOUND[record["type"]]:
+            found = None
+            for name in alternatives:
+                if name in record:
+                    return False
+                if found is None:
+                    found = details.get(name)
+            if found is None or kind(found) is not None:
+                return False
+        return True
     except (LookupError, TypeError, ValueError, AttributeError):
         return False
-
-
-def _are_sound(record: Mapping[str, Any], details: Mapping[str, Any]) -> bool:
-    for names, kind in _SOUND[record["type"]]:
-        found = None
-        for name in names:
-            if name in record:
-                return False
-            if found is None:
-                found = details.get(name)
-        if found is None or kind(found) is not None:
-            return False
-    return True
 
 
 _SOUND = {

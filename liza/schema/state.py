@@ -142,7 +142,7 @@ SECTIONS: dict[str, Shape] = {
     "tasks": Each(_TASK),
     "agents": Named(_AGENT),
     "discovered": Each(_DISCOVERY),
-    "anomalies": Each(Table(check=anomalies.check, past=("timestamp",)), skip=anomalies.is_sound),
+    "anomalies": Each(Table(check=anomalies.check, past=("timestamp",)), suspects=anomalies.unsound),
     "claims": Records(),
     "slices": Records(),
     "loops": Records(loops.LOOP),

@@ -4,7 +4,7 @@ A table has a mapping's fields, each with its kind or with a table of its own, a
 fields of a record are kept and ignored; where `closed` is set, as in files that only people write, they are errors.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
@@ -29,10 +29,10 @@ class Table(NamedTuple):
 
 
 class Each(NamedTuple):
-    """A list of records; `skip` passes over sound ones at one look."""
+    """A list of records; `suspects` finds those that need more than one look, by their place."""
 
     table: Table = Table()
-    skip: Callable[[Any], bool] | None = None
+    suspects: Callable[[Sequence[Any]], Iterable[int]] | None = None
 
 
 class Named(NamedTuple):
@@ -111,10 +111,9 @@ def _list(value: Any, path: Path, shape: Each | Records) -> Faults:
     if not isinstance(value, list):
         yield unexpected(path, "a list", value, f"begin each record of {path[-1]} with '- '")
         return
-    skip = shape.skip if isinstance(shape, Each) else None
-    for index, record in enumerate(value):
-        if skip is None or not skip(record):
-            yield from _record(record, (*path, index), shape.table)
+    suspects = shape.suspects if isinstance(shape, Each) else None
+    for index in range(len(value)) if suspects is None else suspects(value):
+        yield from _record(value[index], (*path, index), shape.table)
 
 
 def _record(record: Any, path: Path, table: Table) -> Faults:

@@ -98,8 +98,13 @@ class Pipeline:
             return _failed(found, error)
 
 
-def check(board: Board, rules: RuleSet, now: datetime, *, dry_run: bool = False, enter: bool = True) -> Check:
-    """Evaluate the blackboard as it is, and act on the verdict unless it is a dry run. `enter` as in `act`."""
+def check(
+    board: Board, rules: RuleSet, now: datetime, *, dry_run: bool = False, enter: bool = True, problems: bool = True
+) -> Check:
+    """Evaluate the blackboard as it is, and act on the verdict unless it is a dry run. `enter` as in `act`.
+
+    `problems`: look also for what is wrong with the records, which changes no verdict.
+    """
     shipped: Check | None = None
     waited = 0  # records entered from the inbox
     pipeline = Pipeline(board, rules, acts=not dry_run)
@@ -112,7 +117,7 @@ def check(board: Board, rules: RuleSet, now: datetime, *, dry_run: bool = False,
         if dry_run:
             if found.trigger is None:
                 found = found._replace(trigger=_lost_trigger(board, document))
-            return _with_problems(found, document, now)
+            return _with_problems(found, document, now) if problems else found
         if shipped is not None and shipped.error is not None:
             raise shipped.error  # trying it again would wait for the same lock
         # What waits is entered before an OK, and after a halt: that waits for no lock.
@@ -128,7 +133,8 @@ def check(board: Board, rules: RuleSet, now: datetime, *, dry_run: bool = False,
             raise found.error
         if waited:
             found = found._replace(notes=(f"records entered from {board.paths.inbox}: {waited}", *found.notes))
-        return _follow_up(board, rules, found, document, entered, now)
+        found = _follow_up(board, rules, found, document, entered, now)
+        return _with_problems(found, document, now) if problems else found
 
 
 def analyze(
@@ -139,14 +145,16 @@ def analyze(
     broken: Unreadable | None = None,
     own: str | None = None,
     dry_run: bool = False,
+    problems: bool = True,
 ) -> Check:
     """One check, with all that a person who asked for it should know; `on_degraded: halt` is put into effect.
 
     `broken` is why `rules` are the shipped ones. With an open breaker it is in the result; without one it is raised,
     because the shipped rules finding nothing is not an OK. `own` is the file of the own rules, if not the blackboard's.
+    `problems` as in `check`.
     """
     try:
-        found = check(board, rules, now, dry_run=dry_run, enter=broken is None)
+        found = check(board, rules, now, dry_run=dry_run, enter=broken is None, problems=problems)
         if dry_run:
             found = found._replace(scoped=engine.due(found.snapshot.sections, rules, os.environ, now))
     except Unreadable as error:
@@ -171,10 +179,10 @@ def _failed(found: Check, error: LizaError) -> Check:
 def _follow_up(
     board: Board, rules: RuleSet, found: Check, document: Document, entered: Entered, now: datetime
 ) -> Check:
-    """What no halt waits for: alarms, what is wrong with the records, the inbox, and the narrower scopes."""
+    """What no halt waits for: alarms, the inbox, and the narrower scopes."""
     restored = _restore(board, document)
     alerts.append_alerts(board.paths, [("alarm", text) for text in (*found.restored, *restored)], now)
-    found = _with_problems(found._replace(notes=(*found.notes, *restored)), document, now)
+    found = found._replace(notes=(*found.notes, *restored))
     found = found._replace(notes=(*found.notes, *_enter_waiting(board, entered, is_halted=found.is_open)))
     found = found._replace(notes=(*found.notes, *keep_decisions(board, found, now)))
     try:

@@ -17,7 +17,7 @@ from liza.store.board import Board
 
 def run(root: str | None, options: Mapping[str, Any], as_json: bool) -> int:
     """Check the blackboard once; 3 if the breaker is open."""
-    dry_run = bool(options.get("dry_run"))
+    dry_run, quiet = bool(options.get("dry_run")), bool(options.get("quiet"))
     board = Board.find(options.get("directory") or root)
     own = options.get("rules")
     if own is not None:
@@ -27,10 +27,11 @@ def run(root: str | None, options: Mapping[str, Any], as_json: bool) -> int:
     rules = adjusted(rules, bool(options.get("exact")), options.get("window"))
     at = moment(options.get("now"))
     with Waiting("checking the blackboard"):
-        found = check.analyze(board, rules, at, broken=broken, own=own, dry_run=dry_run)
+        shown = as_json or not quiet
+        found = check.analyze(board, rules, at, broken=broken, own=own, dry_run=dry_run, problems=shown)
     if as_json:
         _json(found)
-    elif not options.get("quiet"):
+    elif not quiet:
         from liza.cli import show
 
         show.check(found, rules, dry_run)

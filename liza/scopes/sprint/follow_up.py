@@ -3,7 +3,6 @@
 Each step can be done again without harm under the same trip id; the next check completes what a crash left undone.
 """
 
-import hashlib
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -155,6 +154,8 @@ def _keep_edited(board: Board, there: str) -> None:
         return
     if report.has_ticks(there):  # only a person does that, wherever the archived one is
         files.make_folder(board.paths.reports)
+        import hashlib  # takes longer to load than the rest of this module
+
         name = f"{hashlib.sha256(_encoded(there)).hexdigest()[:_ID]}.edited.md"
         files.write_atomically(os.path.join(board.paths.reports, name), _encoded(there))
 

@@ -1,6 +1,5 @@
 """A status TRIGGERED that a person wrote, with an editor or `yq`: what it needs to be a trip like any other."""
 
-import hashlib
 from collections.abc import Mapping
 from datetime import datetime
 from itertools import count
@@ -9,6 +8,7 @@ from typing import Any
 from liza.model import Match, Snapshot, Verdict, format_time, is_trip_id, parse_time
 from liza.rules.acknowledged import trip_id
 from liza.rules.evaluate import RuleSet
+from liza.rules.evidence import digest
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.follow_up import Trip
 from liza.scopes.sprint.trip import evidence_of, known_severity
@@ -83,5 +83,5 @@ def _trip_id(section: Any, trigger: Mapping[str, Any], own: list[Match]) -> str:
             return found
     earlier = sum(isinstance(entry, Mapping) and entry.get("result") != "OK" for entry in history)
     texts = [one_line(trigger.get(name), 500) for name in ("timestamp", "pattern", "severity", "message")]
-    ids = (hashlib.sha256("\n".join([MANUAL, str(n), *texts]).encode()).hexdigest()[:12] for n in count(earlier))
+    ids = (digest("\n".join([MANUAL, str(n), *texts]))[:12] for n in count(earlier))
     return sections.unused_id(section, ids)

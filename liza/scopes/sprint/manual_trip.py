@@ -1,6 +1,5 @@
 """A trip by hand: a person saw what no rule did."""
 
-import hashlib
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -10,6 +9,7 @@ from typing import Any
 
 from liza.errors import Refused, Unreadable
 from liza.model import Snapshot, format_time
+from liza.rules.evidence import digest
 from liza.schema.snapshot import take_snapshot
 from liza.scopes.rules_file import rules_in_force
 from liza.scopes.sprint import section as sections
@@ -50,7 +50,7 @@ def _trigger(section: Any, text: str, severity: str, now: datetime) -> dict[str,
     """The same for the same command on the same board: two of them at once are one trip."""
     at = format_time(now)
     earlier = count(len(sections.history_of(section)))
-    ids = (hashlib.sha256(f"{MANUAL}\n{at}\n{n}\n{text}".encode()).hexdigest()[:12] for n in earlier)
+    ids = (digest(f"{MANUAL}\n{at}\n{n}\n{text}")[:12] for n in earlier)
     return {
         "timestamp": at,
         "pattern": MANUAL,

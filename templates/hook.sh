@@ -55,6 +55,15 @@ else
   [ -n "$board" ] || exit 0
 fi
 
+new_draft() { # a name that cannot be predicted, and no file there; without starting a program where that is possible
+  if read -r id 2> /dev/null < /proc/sys/kernel/random/uuid; then
+    draft=$spool/.${id%%-*}${id##*-}
+    set -C
+  else
+    draft=$(mktemp "$spool/.XXXXXXXXXXXX")
+  fi
+}
+
 # --- keep the event for the daemon, whole or not at all; a failure must not stop the agent ----------------------------
 event=
 case $kind in
@@ -62,7 +71,7 @@ case $kind in
   *)
     spool=$board/spool
     if [ ! -L "$spool" ] && { [ -d "$spool" ] || mkdir "$spool" 2> /dev/null || [ -d "$spool" ]; } &&
-      draft=$(mktemp "$spool/.XXXXXXXXXXXX") &&
+      new_draft &&
       { printf 'liza 1\n%s\n%s\n' "${LIZA_AGENT%%
 *}" "${LIZA_TASK%%
 *}" && cat; } > "$draft"; then

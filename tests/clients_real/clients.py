@@ -58,12 +58,16 @@ class Agent:
         self.model.close()
 
 
+SUBAGENTS = "gpt-5"  # Codex offers it subagents without a search for tools
+CODE = "gpt-6.1-sol"  # Codex gives it one tool, for programs that call the others
+
+
 class Options(NamedTuple):
     """What tests choose."""
 
     seconds: float = 0.0  # that the model takes for a turn
     trusts: bool = True  # Codex runs hooks that nobody has reviewed
-    spawns: bool = False  # the model is one to which Codex offers subagents without a search for tools
+    model: str = "gpt-5.5"  # of Codex, which chooses the tools by it
 
 
 def start(client: str, place: Place, scripts: Scripts, options: Options, **env: str) -> Agent:
@@ -95,7 +99,7 @@ def _codex(place: Place, url: str, options: Options) -> tuple[list[str], dict[st
         file.write_text(f'[projects."{place.project}"]\ntrust_level = "trusted"\n')
     provider = {"name": "scripted", "base_url": f"{url}/v1", "wire_api": "responses", "env_key": "SCRIPTED_KEY"}
     settings = {f"model_providers.scripted.{key}": value for key, value in provider.items()}
-    settings |= {"model_provider": "scripted", "model": "gpt-5" if options.spawns else "gpt-5.5"}
+    settings |= {"model_provider": "scripted", "model": options.model}
     words = [word for key, value in settings.items() for word in ("-c", f"{key}={json.dumps(value)}")]
     trust = ["--dangerously-bypass-hook-trust"] if options.trusts else []
     # Its sandbox needs rights that a container may not have, and is not what is tested.

@@ -162,7 +162,8 @@ def responses(model: Model, body: Json) -> Iterator[Json]:
     item: Json = {"type": "message", "role": "assistant", "id": model.new_id("msg"), "status": "completed"}
     item |= {"content": [{"type": "output_text", "text": DONE, "annotations": []}]}
     if turn is not None:
-        given = _codex_call(turn, results)
+        is_code = any(item.get("type") == "additional_tools" for item in items)
+        given = _codex_program(turn) if is_code else _codex_call(turn, results)
         item = {**given, "id": model.new_id("fc"), "call_id": model.new_id("call"), "status": "completed"}
     usage: Json = {"input_tokens": 1200, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 40}
     usage |= {"output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 1240}
@@ -189,6 +190,13 @@ def _codex_call(turn: Turn, results: Sequence[str]) -> Json:
             lines = "".join(f"+{line}\n" for line in text.splitlines())
             patch = f"*** Begin Patch\n*** Add File: {file}\n{lines}*** End Patch\n"
             return {"type": "custom_tool_call", "name": "apply_patch", "input": patch}
+
+
+def _codex_program(turn: Turn) -> Json:
+    """A call as a program, which is how newer models make them."""
+    assert isinstance(turn, Shell)
+    program = f"text(JSON.stringify(await tools.exec_command({json.dumps({'cmd': turn.command})})));"
+    return {"type": "custom_tool_call", "name": "exec", "input": program}
 
 
 def _function(name: str, arguments: Json) -> Json:

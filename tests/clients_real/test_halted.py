@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.clients_real.clients import PROMPT
+from tests.clients_real.clients import PROMPT, SUBAGENTS
 from tests.clients_real.lab import OPTIONS, Lab, observe, wait, working
 from tests.clients_real.model import Scripts, Spawn
 
@@ -58,7 +58,7 @@ def test_calls_of_a_subagent_are_held_with_its_parent(lab: Lab, client: str, sto
     lab.set_up(client)
     calls = [working("child", number) for number in range(30)]
     scripts: Scripts = {CHILD: calls, PROMPT: [Spawn(CHILD), *(working("parent", number) for number in range(60))]}
-    agent = lab.start(client, scripts, OPTIONS._replace(spawns=True))
+    agent = lab.start(client, scripts, OPTIONS._replace(model=SUBAGENTS))
     wait(lambda: lab.ran("child") >= 2, "the subagent works")
     if stop == "session":
         assert lab.liza("session", "stop", agent.session, "-m", "wrong branch").code == 3

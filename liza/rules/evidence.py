@@ -18,7 +18,7 @@ LEGACY_DIGITS = 8
 _NOTES = 8  # details of a record that are each taken for a note; an agent may have written thousands
 _IDENTITY = ("timestamp", "task", "reporter", "type")
 _DECLARED = {name: each.declared for name, each in anomalies.TYPES.items()}
-_MARK = re.compile(r"first (\d{1,12}) (\w+)(?:; )?")
+_MARK = r"first (\d{1,12}) (\w+)(?:; )?"
 
 
 class Evidence(NamedTuple):
@@ -37,7 +37,7 @@ class Evidence(NamedTuple):
 
 def parse_evidence(text: str) -> Evidence:
     """The evidence in a text of the history. What is neither a fingerprint nor a number with its value is ignored."""
-    mark = _MARK.match(text)
+    mark = re.match(_MARK, text)
     words = text[mark.end() :].split() if mark is not None else text.split()
     numbers = dict(_numbers(words))
     prints = [word for word in words if "=" not in word]

@@ -13,7 +13,6 @@ from liza.model import MAPPINGS, Match, Silence, parse_time
 from liza.rules.conditions import Condition, Outcome
 from liza.rules.fields import lookup, values
 from liza.rules.same import same_key
-from liza.rules.similar import similar_groups
 from liza.rules.syntax_tree import Field, Grouping
 from liza.text import text_of, value_text
 
@@ -143,6 +142,8 @@ def _in_group(value: str, texts: set[str], grouping: Grouping, exact: bool) -> b
         return value in texts
     if grouping.similarity is None:
         return same_key(value) in map(same_key, texts)
+    from liza.rules.similar import similar_groups  # takes longer to load than most checks take
+
     groups = similar_groups({value, *texts}, grouping.similarity)
     return any(groups[text] == groups[value] for text in texts)
 

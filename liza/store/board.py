@@ -115,10 +115,10 @@ class Board:
 
     def _odd_folders(self) -> Iterator[str]:
         """What has the name of a folder of ours and is none: nothing can be kept there."""
-        from shlex import quote
-
         for path in (self.paths.backups, self.paths.reports):
             if os.path.lexists(path) and (os.path.islink(path) or not os.path.isdir(path)):
+                from liza.text import shell_quoted as quote
+
                 yield f"{path}: not a folder, so nothing is kept there; to fix: mv {quote(path)} {quote(path)}.odd"
 
     def change(self, edit: Callable[[Document], tuple[bytes, T]], *, waits: bool = True) -> T:

@@ -18,10 +18,10 @@ from liza.store.replace import is_alive
 from liza.text import one_line
 
 REPORT_FILE = ".liza/circuit_breaker_report.md"
-_TRIP = re.compile(rb"^trip: ([0-9a-f]{12})\s*$", re.MULTILINE)
-_TIME = re.compile(rb"\A(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)\s*$", re.MULTILINE)
-_FIELD = re.compile(rb"^(pattern|severity|message|restored): (.+?)\s*$", re.MULTILINE)
-_DEGRADED = re.compile(rb"\A[^\n]*\ndegraded: (.+?)\s*$", re.MULTILINE)
+_TRIP = rb"(?m)^trip: ([0-9a-f]{12})\s*$"
+_TIME = rb"(?m)\A(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)\s*$"
+_FIELD = rb"(?m)^(pattern|severity|message|restored): (.+?)\s*$"
+_DEGRADED = rb"(?m)\A[^\n]*\ndegraded: (.+?)\s*$"
 _LONG = 2000  # characters of a person's message; what is read of the file holds it
 
 
@@ -59,9 +59,10 @@ def read(path: str) -> Checkpoint | None:
         head = _head(path) if stat.S_ISREG(status.st_mode) else b""
     if stat.S_ISREG(status.st_mode) and (trip_id := marker_trip_id(status)) is not None:
         return Checkpoint(trip_id, None, status.st_ctime)
-    trip, time = _TRIP.search(head), _TIME.match(head)
-    fields = {found[1].decode(): found[2].decode(errors="replace") for found in _FIELD.finditer(head)} if trip else {}
-    if trip is None and (degraded := _DEGRADED.search(head)) is not None:
+    trip, time = re.search(_TRIP, head), re.match(_TIME, head)
+    found = re.finditer(_FIELD, head) if trip else ()
+    fields = {each[1].decode(): each[2].decode(errors="replace") for each in found}
+    if trip is None and (degraded := re.search(_DEGRADED, head)) is not None:
         fields = {"degraded": degraded[1].decode(errors="replace")}
     return Checkpoint(trip[1].decode() if trip else None, time[1].decode() if time else None, status.st_mtime, fields)
 

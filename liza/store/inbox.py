@@ -26,7 +26,7 @@ SCHEMA = 1
 ENTERED = "inbox_entered"  # the section of state.yaml with the ids that were entered last
 LARGEST = 4 << 20  # bytes of one record
 
-_NAME = re.compile(r"(\d{8}T\d{6}\.\d{9}Z-[0-9a-f]{8})\.json")
+_NAME = r"(\d{8}T\d{6}\.\d{9}Z-[0-9a-f]{8})\.json"
 _MOST_ODD = 20  # files that are named in a report: agents can put any number here
 _AHEAD = 3600  # seconds; a file whose name is further in the future has no part in the order of new ones
 
@@ -127,7 +127,7 @@ def _opened(paths: Paths) -> files.Folder:
 
 
 def _labels(folder: int) -> list[str]:
-    return sorted(match[1] for name in os.listdir(folder) if (match := _NAME.fullmatch(name)) is not None)
+    return sorted(match[1] for name in os.listdir(folder) if (match := re.fullmatch(_NAME, name)) is not None)
 
 
 class Listing(NamedTuple):
@@ -148,8 +148,8 @@ def list_inbox(paths: Paths) -> Listing:
         hint = f"move it away: mv {paths.inbox} {paths.inbox}.odd"
         message = f"the inbox cannot be read: {error.strerror}"
         return Listing((), (InvalidRecord(message, hint=hint, file=paths.inbox),))
-    labels = sorted(match[1] for name in names if (match := _NAME.fullmatch(name)) is not None)
-    odd = sorted(name for name in names if _NAME.fullmatch(name) is None and not name.startswith("."))
+    labels = sorted(match[1] for name in names if (match := re.fullmatch(_NAME, name)) is not None)
+    odd = sorted(name for name in names if re.fullmatch(_NAME, name) is None and not name.startswith("."))
     named = [_broken(paths, name, "not the name of a record") for name in odd[:_MOST_ODD]]
     if more := len(odd) - len(named):
         named.append(

@@ -19,8 +19,8 @@ from liza.model import Path
 _LOG = 10  # the log is append-only and seldom parsed: so many times the size and values of the blackboard
 _INNER = {"claims": "rounds", "slices": "attempts", "loops": "iterations"}  # records inside those of a section
 # Where a node may begin. A false alarm only makes the estimate larger. Led by the sign, which is quick to search for.
-_ANCHOR = re.compile(rb"&(?<=[\s\[{,:]&)([^\s,\[\]{}]+)")
-_ALIAS = re.compile(rb"\*(?<=[\s\[{,:]\*)([^\s,\[\]{}]+)")
+_ANCHOR = rb"&(?<=[\s\[{,:]&)([^\s,\[\]{}]+)"  # compiled when needed: few files have any
+_ALIAS = rb"\*(?<=[\s\[{,:]\*)([^\s,\[\]{}]+)"
 _MOST_STARS = 300_000  # more aliases than the parser follows, three times over
 _MOST_LOOKED_AT = 100_000_000  # bytes, all anchored nodes together: more are made to cost time
 _TOO_MANY = 1 << 50
@@ -138,7 +138,7 @@ def _alias_bytes(raw: bytes) -> tuple[int, int]:
     The node of an anchor is taken to reach to the next line that is indented no further; an alias inside of it counts
     with what that one expands to, so that aliases of aliases multiply here as they do in the parser.
     """
-    anchors = [(found.start(), found[1]) for found in _ANCHOR.finditer(raw)]
+    anchors = [(found.start(), found[1]) for found in re.finditer(_ANCHOR, raw)]
     if not anchors:
         return 0, 0
     if raw.count(b"*") > _MOST_STARS:
@@ -147,7 +147,7 @@ def _alias_bytes(raw: bytes) -> tuple[int, int]:
     ends: dict[int, int] = {}  # by the line on which a node begins
     looked_at = at = total = largest = where = 0
     offsets, totals = [0], [0]  # of all aliases so far
-    for alias in _ALIAS.finditer(raw):
+    for alias in re.finditer(_ALIAS, raw):
         while at < len(anchors) and anchors[at][0] < alias.start():
             start, name = anchors[at]
             line = raw.rfind(b"\n", 0, start) + 1

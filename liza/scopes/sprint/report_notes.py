@@ -7,7 +7,7 @@ gone, behind the nearest one above that is still there.
 import re
 from collections.abc import Iterator, Sequence
 
-_BOX = re.compile(r"(\s*[-*+] \[)[ xX](\] )(.*)")
+_BOX = r"(\s*[-*+] \[)[ xX](\] )(.*)"
 
 
 def carry_over(before: str, edited: str, renewed: str) -> str:
@@ -30,9 +30,9 @@ def carry_over(before: str, edited: str, renewed: str) -> str:
 def holds(edited: str, before: str) -> bool:
     """Whether all that liza wrote is still in a report; ticks, and what is behind an item, are a person's."""
     lines = _lines(edited)
-    there, items = set(lines), [box[3] for line in lines if (box := _BOX.fullmatch(line)) is not None]
+    there, items = set(lines), [box[3] for line in lines if (box := re.fullmatch(_BOX, line)) is not None]
     for line in filter(None, _lines(before)):
-        box = _BOX.fullmatch(line)
+        box = re.fullmatch(_BOX, line)
         if line not in there and not (box is not None and any(item.startswith(box[3]) for item in items)):
             return False
     return True
@@ -71,10 +71,10 @@ def _blocks(edited: Sequence[str], written: set[str]) -> Iterator[_Block]:
 
 def _with_ticks(edited: Sequence[str], renewed: Sequence[str]) -> list[str]:
     """The items of the renewed report as they are in the edited one: ticked, and with what was written behind them."""
-    items = [(box[3], line) for line in edited if (box := _BOX.fullmatch(line)) is not None]
+    items = [(box[3], line) for line in edited if (box := re.fullmatch(_BOX, line)) is not None]
     lines = []
     for line in renewed:
-        box = _BOX.fullmatch(line.rstrip())
+        box = re.fullmatch(_BOX, line.rstrip())
         same = [there for item, there in items if box is not None and item.startswith(box[3])]
         lines.append(same[0] if same else line)
     return lines

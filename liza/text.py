@@ -34,6 +34,16 @@ def cut_line(text: str, length: int) -> str:
     return cut(" ".join(text[: 4 * length + 100].split()), length)
 
 
+def number_text(value: float) -> str:
+    """A number that is counted or summed up, for people: 3, 0.25, 2100000."""
+    return f"{value:g}" if abs(value) < 1e6 else f"{value:.0f}"
+
+
+def of_text(value: float, threshold: float) -> str:
+    """How near a rule is: 3 of 5."""
+    return f"{number_text(value)} of {number_text(threshold)}"
+
+
 def file_name(name: str, safe: str = "-_", longest: int = 80, kept: int = 80) -> str:
     """A name as a file name or part of a git reference: every character but ASCII letters, digits and `safe` escaped.
 

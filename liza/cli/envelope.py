@@ -85,6 +85,7 @@ def session(source: "SessionRow") -> dict[str, Any]:
     """A session; `status` is the envelope's own word."""
     fields = source._asdict()
     fields["session_status"] = fields.pop("status")
+    fields["tokens"] = None if source.tokens is None else number(source.tokens)
     return fields
 
 

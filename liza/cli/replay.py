@@ -18,7 +18,7 @@ from liza.rules.evaluate import RuleSet
 from liza.rules.what_if import InvalidSetting, apply_settings
 from liza.scopes.rules_file import read_rules
 from liza.scopes.sprint.evaluate import snapshot_of
-from liza.text import plural, printable
+from liza.text import of_text, plural, printable
 
 
 class _Take(NamedTuple):
@@ -142,12 +142,12 @@ def _print(take: _Take, known: Recording, start: datetime | None) -> None:
     width = max((len(trip.rule.name) for trip in trips), default=0)
     for trip in trips:
         match = trip.match
-        near = f"{match.value:g} of {match.threshold:g}"
+        near = of_text(match.value, match.threshold)
         about = show.short(match.key or match.rule.description, 48)
         mark = click.style("●", fg="red")
         click.echo(f"  {mark} {format_time(trip.at)}  {trip.rule.name:<{width}}  {near:<8}  {_record(trip)}  {about}")
         for other in trip.joined:
-            near = f"{other.match.value:g} of {other.match.threshold:g}"
+            near = of_text(other.match.value, other.match.threshold)
             click.echo(f"      {format_time(other.at)}  {other.match.rule.name}  {near}  joins it")
         click.echo(f"      {_end(trip)}{_as_recorded(trip, known)}")
     for each in take.played.observed:

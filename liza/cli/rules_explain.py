@@ -14,7 +14,7 @@ from liza.rules.syntax_tree import Grouping
 from liza.rules.windows import stream_records
 from liza.scopes.sprint.evaluate import snapshot_of
 from liza.store.board import Board
-from liza.text import printable, text_of
+from liza.text import number_text, of_text, printable, text_of
 
 _RECORDS = 12  # of a group that are shown
 _MISSED = 20
@@ -55,7 +55,7 @@ def _print_group(found: Explanation, group: Group) -> None:
     )
     mark = click.style("●", fg="red") if outcome.satisfied else click.style("◐", fg="yellow")
     about = show.short(outcome.key) if outcome.key else "all records"
-    click.echo(f"{mark} {outcome.value:g} of {outcome.threshold:g}  {about}  {click.style(word, bold=True)}")
+    click.echo(f"{mark} {of_text(outcome.value, outcome.threshold)}  {about}  {click.style(word, bold=True)}")
     fields = found.compiled.condition.fields
     for record in outcome.evidence[:_RECORDS]:
         task = record.get("task") if record.get("task") is not None else record.get("id")
@@ -70,7 +70,7 @@ def _short_of(value: float, threshold: float) -> str:
     missing = threshold - value
     if missing <= 0:
         return "does not match: another part of the condition does not hold"
-    return "one more would match" if missing == 1 else f"{missing:g} more would match"
+    return "one more would match" if missing == 1 else f"{number_text(missing)} more would match"
 
 
 def _print_uncounted(found: Explanation, missed: bool) -> None:

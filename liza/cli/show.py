@@ -15,7 +15,7 @@ from liza.scopes.outcome import Event
 from liza.scopes.sprint.evaluate import Check
 from liza.scopes.sprint.section import also_matched
 from liza.text import cut as cut_text
-from liza.text import one_line, printable
+from liza.text import of_text, one_line, printable
 
 _COLOUR = re.compile("(\x1b\\[[0-9;]*m)")
 DECIDE = "liza resolve -m 'what was decided'"
@@ -38,7 +38,7 @@ def check(found: Check, rules: RuleSet, dry_run: bool) -> None:
     echo(f"\n{', '.join(parts)} (window: {verdict.window})")
     silenced(verdict.silenced)
     for match in verdict.observed:
-        echo(f"observed: {match.rule.name} {match.value:g} of {match.threshold:g} ({short(match.key)})")
+        echo(f"observed: {match.rule.name} {of_text(match.value, match.threshold)} ({short(match.key)})")
     warnings([*verdict.warnings, *(f"{where(record)}: {why}" for record, why in verdict.unusable)])
     warnings(due(event) if dry_run else event.text for event in found.scoped)
     warnings(found.notes)
@@ -107,7 +107,7 @@ def state(found: Check) -> list[str]:
 def silenced(matches: Iterable[Silenced]) -> None:
     """Matches that would have tripped: who keeps them from it, until when, and why."""
     for match, silence in matches:
-        what = f"{match.rule.name} {match.value:g} of {match.threshold:g} ({short(match.key or 'no group')})"
+        what = f"{match.rule.name} {of_text(match.value, match.threshold)} ({short(match.key or 'no group')})"
         why = f"until {format_time(silence.until)} by {short(silence.by)}: {short(silence.reason)}"
         echo(f"{bold('silenced', 'yellow')}: {what} {why} [{short(silence.id)}]")
 
@@ -134,7 +134,7 @@ def _mark(each: Progress) -> str:
 
 
 def _near(each: Progress) -> str:
-    return "disabled" if each.reason is Reason.DISABLED else f"{each.value:g} of {each.threshold:g}"
+    return "disabled" if each.reason is Reason.DISABLED else of_text(each.value, each.threshold)
 
 
 def _about(each: Progress) -> str:

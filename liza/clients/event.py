@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from liza.clients.usage import Usage, read_usage
+
 
 class Kind(StrEnum):
     """What an event is about."""
@@ -52,6 +54,7 @@ class Event(NamedTuple):
     calls: tuple[Call, ...] = ()
     model: str | None = None
     transcript: str | None = None
+    usage: Usage | None = None  # where the client reports it with the event
 
 
 class InvalidEvent(ValueError):
@@ -126,6 +129,7 @@ def event_of(client: str, payload: Mapping[str, Any], calls: Callable[[str], tup
         calls=calls(name),
         model=text_field(payload, "model"),
         transcript=text_field(payload, "agent_transcript_path" if agent else "transcript_path"),
+        usage=read_usage(payload.get("usage"), payload.get("model"), payload.get("total_cost_usd")),
     )
 
 

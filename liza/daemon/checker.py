@@ -4,6 +4,7 @@ The check itself is `liza.check.Pipeline`. What halts comes first, then what peo
 loops and the inbox come after that, and nothing here waits for the lock.
 """
 
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -58,6 +59,7 @@ class Checker:
         self._last_check = LastCheck(REFRESH)
         self._pipeline: Pipeline | None = None
         self._sources = engine.sources(paths)
+        self._begun: set[str] = set()  # those of them that had records when the rules were read
         self._open: scopes.Open = {}  # trips of narrower scopes
         self._unvalidated = False  # whether the records are valid: looked at when there is time
 
@@ -145,6 +147,9 @@ class Checker:
     def _load_rules(self, now: datetime) -> Pipeline:
         """The rules in force; where rules.yaml cannot be used, the last good ones, at first the shipped ones."""
         self.reload = False
+        self._has_steps = os.path.isdir(self.paths.steps)
+        folders = {row.section: os.path.join(self.paths.folder, str(row.folder)) for row, _ in self._sources}
+        self._begun = {name for name, folder in folders.items() if os.path.isdir(folder)}
         rules, broken = rules_in_force(self.paths.rules)
         before = self._pipeline
         pipeline = before
@@ -263,7 +268,7 @@ class Checker:
                 self._notifier.report(EventKind.CHECKED, text)
             if seen.is_late or seen.is_cut:
                 self.schedule.look_in(self._interval if seen.is_late else 0.0, now)
-            if seen.is_new and row.stream not in rules.streams:
+            if seen.is_new and row.section not in self._begun:
                 self.reload = True  # the first of these records brings the rules about them into force
             is_new |= seen.is_new
         if is_new:

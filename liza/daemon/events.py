@@ -7,6 +7,7 @@ from liza.check import Check
 from liza.daemon.notifier import EventKind, Notice
 from liza.model import Progress, Reason
 from liza.scopes.sprint.section import history_of, named, whose
+from liza.text import of_text
 
 _TODO = (
     "The agents are halted. Read .liza/circuit_breaker_report.md, decide, then run: liza resolve -m 'what was decided'"
@@ -92,4 +93,4 @@ def _nearest(found: Check) -> str:
 
 def _near(each: Progress) -> str:
     words = {Reason.OBSERVED: " (only observed)", Reason.SILENCED: " (silenced)"}
-    return f"{each.rule.name} {each.value:g} of {each.threshold:g}{words.get(each.reason, '')}"
+    return f"{each.rule.name} {of_text(each.value, each.threshold)}{words.get(each.reason, '')}"

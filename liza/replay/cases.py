@@ -27,7 +27,7 @@ from liza.schema.snapshot import locate_faults
 from liza.schema.walker import walk
 from liza.store.document import Document, parse
 from liza.store.versions import read_stable
-from liza.text import value_text
+from liza.text import of_text, value_text
 
 _OF_RECORD = ("timestamp", "task", "reporter", "type", "details")
 
@@ -156,7 +156,7 @@ def _nearest(played: Played, rule: str) -> str:
     for each in played.last.progress:
         if each.rule.name == rule:
             about = f" ({value_text(each.key)})" if each.key else ""
-            return f"it does not: {each.value:g} of {each.threshold:g}{about}, {each.reason}"
+            return f"it does not: {of_text(each.value, each.threshold)}{about}, {each.reason}"
     return "no rule has this name"
 
 

@@ -16,7 +16,7 @@ from liza.model import Match, Reason, Record, Verdict
 from liza.replay.playback import RECORD, RESOLVE, Event, Played
 from liza.replay.svg import bar, clean, cut, plate, tag, wide, words
 from liza.replay.ticks import EPOCH, ticks, time_text
-from liza.text import plural
+from liza.text import of_text, plural
 
 WIDTH, LEFT, RIGHT = 1000, 196, 906  # of the picture, and x of the first and the last event
 _EDGE = RIGHT + 8  # of the lanes
@@ -61,7 +61,7 @@ class _Mark(NamedTuple):
     @property
     def label(self) -> tuple[str, str]:
         """The full label, and its least form."""
-        count = f"{self.match.value:g} of {self.match.threshold:g}"
+        count = of_text(self.match.value, self.match.threshold)
         return (f"{count} · {clean(self.match.key)}" if self.match.key else count), count
 
     def hover(self, more: int) -> str:
@@ -191,7 +191,7 @@ class _Picture:
         state = next(
             (each for end in self.ends[index : index + 1] for each in end.progress if each.rule.name == name), None
         )
-        end = "" if state is None else f"{state.value:g} of {state.threshold:g}"
+        end = "" if state is None else of_text(state.value, state.threshold)
         end = "disabled" if state is not None and state.reason is Reason.DISABLED else end
         label = escape(cut(clean(name), LEFT - 26, 12))
         return "".join(

@@ -14,7 +14,7 @@ from liza.rules.parsed_packs import TREES
 from liza.rules.syntax_tree import BadCondition, Node
 from liza.schema import rules as schema
 from liza.schema.walker import walk
-from liza.text import closest_match, did_you_mean, value_text
+from liza.text import closest_match, did_you_mean, number_text, value_text
 
 # What stops less than the sprint is for the protocol of that scope.
 PROTOCOLS = {"FREEZE": "disputes", "STOP": "attempts", "OPEN": "loops", "WARN": "sessions"}
@@ -95,7 +95,7 @@ def _protocol_of(rule: Rule, condition: Condition, home: str | None) -> str | No
     if home is not None:
         # The same error in many sessions halts everyone.
         return None if home == "sessions" and rule.action == "CHECKPOINT" else home
-    stops_session = rule.action == "STOP" and "steps" in condition.streams
+    stops_session = rule.action == "STOP" and not condition.streams.isdisjoint(("steps", "usage"))
     return "sessions" if stops_session else PROTOCOLS.get(rule.action)
 
 
@@ -144,7 +144,7 @@ def _changed_rules(shipped: "Mapping[str, _Entry]", now: "Mapping[str, _Entry]")
                 yield f"{name}: {key} is {value_text(is_now, 120)}, shipped is {shipped_text}"
         for param, value in now[name].params.items():
             if f"${param}" in str(fields.get("condition")) and before.params.get(param) != value:
-                yield f"{name}: ${param} is {value:g}, shipped is {before.params.get(param, 'nothing')}"
+                yield f"{name}: ${param} is {number_text(value)}, shipped is {before.params.get(param, 'nothing')}"
 
 
 def _is_own(entry: "_Entry", before: "_Entry | None") -> bool:

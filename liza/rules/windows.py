@@ -15,7 +15,7 @@ _NESTED = {
     "iterations": ("loops", "iterations", "loop"),
 }
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
-_WINDOWED = ("anomalies", "log")
+_WINDOWED = ("anomalies", "log", "usage")
 _BEFORE = 1000  # of the records before a window, the last ones that are looked at
 
 

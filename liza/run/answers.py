@@ -9,9 +9,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from liza.clients.usage import Usage, read_usage
+
 _OWN_WORDS = ("text", "result", "response", "message", "content", "output_text")
 _OTHERS = ("tool_result", "tool_use", "function_call_output", "command_execution", "user", "system", "tool")
 _COUNTED = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_SESSION = ("session_id", "thread_id", "sessionID")
 _DEPTH = 12  # of objects in objects
 _MOST = 200_000  # lines that are read
 
@@ -25,6 +28,8 @@ class Answer(NamedTuple):
     commands: tuple[str, ...] = ()  # that it ran in a shell
     tokens: int | None = None
     cost: float | None = None  # in US dollars
+    usage: Usage | None = None
+    session: str | None = None  # as the agent calls it
 
 
 def answer_of(output: str) -> Answer:
@@ -43,7 +48,8 @@ def answer_of(output: str) -> Answer:
         commands += _commands(line, 0)
         failure = _failure(line, failure)
         spent.add(line)
-    return Answer(tuple(words), is_json, failure or _refusal(words, is_json), tuple(commands), spent.tokens, spent.cost)
+    failure = failure or _refusal(words, is_json)
+    return Answer(tuple(words), is_json, failure, tuple(commands), spent.tokens, spent.cost, spent.usage, spent.session)
 
 
 def _values(output: str) -> Iterator[Mapping[str, Any] | str]:
@@ -135,6 +141,9 @@ class _Spent:
     def __init__(self) -> None:
         self.tokens: int | None = None
         self.cost: float | None = None
+        self.usage: Usage | None = None
+        self.session: str | None = None
+        self._model: str | None = None
         self._is_final = False
 
     def add(self, value: Mapping[str, Any]) -> None:
@@ -142,11 +151,21 @@ class _Spent:
         inner = value.get("part")
         part = inner if isinstance(inner, dict) else value
         tokens, cost = _tokens(part), _number(value.get("total_cost_usd"), _number(part.get("cost")))
+        usage = self._usage(value, part, cost)
         if kind in ("result", None) and (tokens is not None or cost is not None):
-            self.tokens, self.cost, self._is_final = tokens, cost, True
+            self.tokens, self.cost, self.usage, self._is_final = tokens, cost, usage, True
         elif not self._is_final and kind in ("turn.completed", "step_finish"):
             self.tokens = self.tokens if tokens is None else (self.tokens or 0) + tokens
             self.cost = self.cost if cost is None else (self.cost or 0.0) + cost
+            self.usage = usage if self.usage is None or usage is None else self.usage.plus(usage)
+
+    def _usage(self, value: Mapping[str, Any], part: Mapping[str, Any], cost: float | None) -> Usage | None:
+        names = (value.get(name) for name in _SESSION)
+        self.session = self.session or next((name for name in names if isinstance(name, str) and name), None)
+        message = value.get("message")
+        model = message.get("model") if isinstance(message, Mapping) else value.get("model")
+        self._model = model if isinstance(model, str) and model else self._model
+        return read_usage(part.get("usage"), self._model, cost)
 
 
 def _tokens(value: Mapping[str, Any]) -> int | None:

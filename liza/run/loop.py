@@ -13,6 +13,7 @@ from shlex import quote
 
 from liza.errors import LizaError
 from liza.halt import halt_reason
+from liza.model import format_time
 from liza.run import context
 from liza.run.evidence import read_plan
 from liza.run.iteration import Done, Workplace, iterate
@@ -23,7 +24,9 @@ from liza.run.view import View
 from liza.scopes.inbox import enter_waiting, record_or_queue
 from liza.scopes.loops.files_changed import delete_snapshot
 from liza.scopes.loops.record import Iteration, LoopResult, record_iteration
+from liza.scopes.sessions.steps import usage_line
 from liza.store.inbox import NotEvaluated
+from liza.store.steps import append_lines
 from liza.text import plural
 
 
@@ -99,7 +102,21 @@ class _Loop:
         self.view.recorded(done, loop)
         for each in done.unkept:
             self.view.note(each)
+        self._record_usage(done)
         return loop
+
+    def _record_usage(self, done: Done) -> None:
+        """What the agent used, beside the steps of its session."""
+        usage, run = done.answer.usage, self.run
+        if usage is None:
+            return
+        session = done.answer.session or run.session.name
+        time = format_time(datetime.now(UTC))
+        about = {"name": os.environ.get("LIZA_AGENT"), "task": run.job.task, "loop": run.job.loop}
+        try:
+            append_lines(run.board.paths, session, [usage_line(session, time, usage, **about)])
+        except OSError as error:
+            self.view.note(f"the usage of session {session} could not be written: {error.strerror}")
 
     def check_plan(self, plan: Plan | None) -> None:
         """Report boxes that are gone from the plan: deleting an open item completes it as well as ticking it."""

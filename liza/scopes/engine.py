@@ -52,11 +52,11 @@ def derived(
     found: dict[str, tuple[Record, ...]] = {}
     for row in ROWS:
         section = sections.get(row.section)
-        if row.stream not in rules.streams:
+        if rules.streams.isdisjoint((row.stream, *row.beside)):
             continue
         if row.folder is not None:
             if paths is not None and os.path.isdir(os.path.join(paths.folder, row.folder)):
-                found[row.stream] = _source(row, paths).records(section)
+                found |= _source(row, paths).streams(section, rules.streams)
         elif section:
             found[row.stream] = _derive(row.load(), section, rules, environment)
     return found

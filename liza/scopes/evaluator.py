@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 from liza.model import Match, Record, Snapshot, Verdict
 from liza.rules.conditions import Condition
 from liza.rules.evaluate import Compiled, RuleSet, evaluate
+from liza.text import number_text
 
 S = TypeVar("S")
 
@@ -30,7 +31,10 @@ class Evaluator(Generic[S]):
         """What the rules find in these records."""
         given = tuple(records)
         if self._last is None or self._last[0] != given:
-            snapshot = Snapshot(b"", {}, {}, (), derived={self.stream: given})
+            streams: dict[str, list[Record]] = {self.stream: []}
+            for record in given:
+                streams.setdefault(record.stream, []).append(record)
+            snapshot = Snapshot(b"", {}, {}, (), derived=streams)
             self._last = (given, evaluate(self.rules, snapshot, self.now))
         return self._last[1]
 
@@ -53,4 +57,4 @@ def scoped_rules(rules: RuleSet, protocol: str, params: Mapping[str, float] = {}
 def reason_text(match: Match, text: str) -> str:
     """The reason of a trip, from the rule's summary; `text` is what the records of the match have in common."""
     template = match.rule.summary or match.rule.description or match.rule.name
-    return template.replace("{count}", f"{match.value:g}").replace("{text}", text)
+    return template.replace("{count}", number_text(match.value)).replace("{text}", text)

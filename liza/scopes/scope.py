@@ -4,7 +4,7 @@ A scope is what one trip stops: a loop, a claim, a slice. `engine.py` does for e
 a scope is the rest, as one value of typed functions. Nothing here reads a file or a clock.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -66,8 +66,8 @@ class Seen(NamedTuple):
 class Source(Protocol):
     """Records that come by no command and are in files of their own; the daemon looks at them."""
 
-    def records(self, section: Any, /) -> tuple[Record, ...]:
-        """The stream, without what people have decided on."""
+    def streams(self, section: Any, wanted: Container[str], /) -> Mapping[str, tuple[Record, ...]]:
+        """Those of its streams that are wanted, without what people have decided on."""
         ...
 
     def look(self, board: "Board", document: "Document", rules: "RuleSet", now: datetime, /) -> Seen:

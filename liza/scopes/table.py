@@ -19,6 +19,7 @@ class Row(NamedTuple):
     kinds: tuple[str, ...]  # of the records that wait in the inbox
     load: Callable[[], "Scope[Any]"]
     logged: str | None = None  # the log's action for a trip that must not vanish with its record
+    beside: tuple[str, ...] = ()  # further streams of a scope that has a source
     folder: str | None = None  # in `.liza/`, with the records of a scope that has a source
 
 
@@ -47,7 +48,7 @@ def _sessions() -> "Scope[Any]":
 
 
 ROWS = (
-    Row("sessions", "steps", {"session": "this session is stopped"}, (), _sessions, folder="steps"),
+    Row("sessions", "steps", {"session": "this session is stopped"}, (), _sessions, beside=("usage",), folder="steps"),
     Row("loops", "iterations", {"loop": "this loop is open"}, ("iteration",), _loops),
     Row(
         "claims", "rounds", {"claim": "this claim is frozen", "stage": "this stage is blocked"}, ("claim", "round"),

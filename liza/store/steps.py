@@ -1,12 +1,14 @@
 """The steps of each session, one JSON object a line, in `.liza/steps/SESSION.jsonl`.
 
-A file only grows at its end; one that becomes large is put aside under another name and begun anew. What is old, or
-more than the disk is to hold, is deleted: whole files, the oldest first. Steps say what agents did and saw, so they are
-readable by their owner alone and never in git.
+A file only grows at its end; one that has become large is put aside as `SESSION.N.older.jsonl` and begun anew, and all
+of them together are what the session did. What is old, or more than the disk is to hold, is deleted: whole files, the
+oldest first. Steps say what agents did and saw, so they are readable by their owner alone and never in git.
 """
 
+import fcntl
 import json
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -20,7 +22,9 @@ VERSION = 1
 ENDING = ".jsonl"
 OLDER = ".older.jsonl"
 ROTATED = 8 << 20  # bytes of one file
-TAIL = 1 << 18  # bytes at the end of a file that are read to go on where the last daemon ended
+TAIL = 1 << 18  # bytes at the end of a session's files that are read to go on where the last daemon ended
+
+_EVENT = re.compile(rb'"event": "([a-z]{1,20}-[a-z]{1,20}-[A-Za-z0-9]{6,40})"')  # inside a text the quotes are escaped
 
 
 def append_lines(paths: Paths, session: str, lines: Sequence[Mapping[str, Any]]) -> None:
@@ -30,8 +34,8 @@ def append_lines(paths: Paths, session: str, lines: Sequence[Mapping[str, Any]])
     name = step_file(session)
     dumped = (json.dumps({"v": VERSION, **line}, ensure_ascii=False) for line in lines)
     raw = b"".join(line.encode(errors="replace") + b"\n" for line in dumped)
-    with files.Folder(paths.steps) as folder:
-        fd = folder.open(name, os.O_RDWR | os.O_CREAT | os.O_APPEND, mode=0o600)
+    with files.Folder(paths.steps, listed=True) as folder:
+        fd = _open_current(folder, name)
         try:
             size = os.fstat(fd).st_size
             if size and os.pread(fd, 1, size - 1) != b"\n":
@@ -39,8 +43,37 @@ def append_lines(paths: Paths, session: str, lines: Sequence[Mapping[str, Any]])
             files.write_all(fd, raw)
         finally:
             os.close(fd)
-        if size + len(raw) > ROTATED:
-            os.rename(name, name.removesuffix(ENDING) + OLDER, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+
+
+def _open_current(folder: files.Folder, name: str) -> int:
+    """The file that lines are appended to, locked against others that do so; a large one is put aside before."""
+    while True:
+        fd = folder.open(name, os.O_RDWR | os.O_CREAT | os.O_APPEND, mode=0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return fd  # another process appends, or an agent holds the lock: nothing waits for it
+        with suppress(FileNotFoundError):
+            if os.fstat(fd).st_ino == os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_ino:
+                if os.fstat(fd).st_size < ROTATED:
+                    return fd
+                os.rename(name, _older_name(folder, name), src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+        os.close(fd)
+
+
+def _older_name(folder: files.Folder, name: str) -> str:
+    numbers = [_number(each) for each in os.listdir(folder.fd) if each.endswith(OLDER) and current_name(each) == name]
+    return f"{name.removesuffix(ENDING)}.{max(numbers, default=0) + 1}{OLDER}"
+
+
+def current_name(name: str) -> str:
+    """The name of the file that a session's steps are appended to, of one that may have been put aside."""
+    return name.split(".", 1)[0] + ENDING  # names of sessions as files have no dot
+
+
+def _number(name: str) -> int:
+    number = name.removesuffix(OLDER).rpartition(".")[2]
+    return int(number) if number.isdecimal() and len(number) < 10 else 0
 
 
 def step_file(session: str) -> str:
@@ -62,25 +95,73 @@ class Read(NamedTuple):
 
 def read_from(paths: Paths, name: str, start: int) -> Read:
     """What a file has from there on; nothing where it is gone."""
+    raw, inode = _read(paths, name, start)
+    whole = raw[: raw.rfind(b"\n") + 1]
+    lines, broken = _parsed(whole.splitlines())
+    return Read(lines, start + len(whole), inode, broken)
+
+
+class Past(NamedTuple):
+    """What a session's files have: the newest lines, and of those before them only what must not be forgotten."""
+
+    lines: tuple[Mapping[str, Any], ...] = ()  # the oldest first
+    events: tuple[str, ...] = ()  # names of the events that the lines before were made of
+    end: int = 0  # of the last file
+    inode: int = 0
+
+
+def read_past(paths: Paths, names: Sequence[str], marked: bytes, most: int = TAIL) -> Past:
+    """The last bytes of these files together, the oldest first, and of what is before them the lines with a mark."""
+    sizes = [_size(paths, name) for name in names]
+    skipped = sum(sizes) - most
+    found, events = Past(), list[str]()
+    for name, size in zip(names, sizes, strict=True):
+        start = min(max(skipped, 0), size)
+        skipped -= size
+        raw, inode = _read(paths, name, 0)
+        start = raw.rfind(b"\n", 0, start) + 1 if start < size else start
+        end = raw.rfind(b"\n") + 1
+        before = (line for line in raw[:start].splitlines() if marked in line)
+        lines = _parsed([*before, *raw[start:end].splitlines()])[0]
+        events += [each.decode() for each in _EVENT.findall(raw, 0, start)]
+        found = Past((*found.lines, *lines), tuple(events), end, inode)
+    return found
+
+
+def _size(paths: Paths, name: str) -> int:
+    with suppress(FileNotFoundError):
+        return os.stat(os.path.join(paths.steps, name), follow_symlinks=False).st_size
+    return 0
+
+
+def _read(paths: Paths, name: str, start: int) -> tuple[bytes, int]:
     try:
         with files.Folder(paths.steps) as folder, open(folder.open(name), "rb") as file:
             file.seek(start)
-            raw, inode = file.read(), os.fstat(file.fileno()).st_ino
+            return file.read(), os.fstat(file.fileno()).st_ino
     except FileNotFoundError:
-        return Read()
-    whole = raw[: raw.rfind(b"\n") + 1]
-    parsed = [_parse(line) for line in whole.splitlines() if line.strip()]
+        return b"", 0
+
+
+def read_all(paths: Paths, session: str) -> Read:
+    """Everything that is kept of a session."""
+    name = step_file(session)
+    kept = [each.name for each in list_files(paths) if current_name(each.name) == name]
+    found = [read_from(paths, each, 0) for each in in_order(kept)]
+    lines = tuple(line for each in found for line in each.lines)
+    return Read(lines, broken=sum(each.broken for each in found))
+
+
+def in_order(names: Sequence[str]) -> list[str]:
+    """The names of one session's files, the oldest first."""
+    return sorted(names, key=lambda name: (not name.endswith(OLDER), _number(name)))
+
+
+def _parsed(raw: Sequence[bytes]) -> tuple[tuple[Mapping[str, Any], ...], int]:
+    """The lines that are ours, and how many are not."""
+    parsed = [_parse(line) for line in raw if line.strip()]
     lines = tuple(line for line in parsed if line is not None)
-    return Read(lines, start + len(whole), inode, len(parsed) - len(lines))
-
-
-def read_tail(paths: Paths, name: str, most: int = TAIL) -> Read:
-    """The end of a file; its first line may be cut, and is left out then."""
-    try:
-        size = os.stat(os.path.join(paths.steps, name), follow_symlinks=False).st_size
-    except FileNotFoundError:
-        return Read()
-    return read_from(paths, name, max(size - most, 0))
+    return lines, len(parsed) - len(lines)
 
 
 def _parse(line: bytes) -> Mapping[str, Any] | None:
@@ -101,10 +182,6 @@ class Kept(NamedTuple):
     size: int
     ns: int
     inode: int
-
-    @property
-    def is_older(self) -> bool:
-        return self.name.endswith(OLDER)
 
 
 def list_files(paths: Paths) -> list[Kept]:

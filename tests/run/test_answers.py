@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from liza.run.answers import answer_of
+from liza.run.answers import Answer, answer_of
 from liza.run.signs import claims_done, progress_in
 
 
@@ -17,7 +17,7 @@ def lines(*objects: Any) -> str:
 
 def test_plain_text_is_the_agents_words() -> None:
     answer = answer_of("one\ntwo\n")
-    assert answer == (("one", "two"), False, None, (), None, None)
+    assert answer == Answer(("one", "two"))
 
 
 RESULT = {

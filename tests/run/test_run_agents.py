@@ -80,6 +80,18 @@ def test_costs_of_the_agent_are_added_up(tmp_path: Path) -> None:
     assert "1,001 tokens, $0.50" in result.err
 
 
+def test_usage_of_the_agent_is_recorded_with_its_session(tmp_path: Path) -> None:
+    used = '"usage":{"input_tokens":1000,"cache_read_input_tokens":500,"output_tokens":1}'
+    start = '{"type":"system","session_id":"5139","model":"opus"}'
+    usage = f'{{"type":"result","result":"DONE","session_id":"5139","total_cost_usd":0.5,{used}}}'
+    project = Project(tmp_path / "p", f"echo x > x; echo '{start}'; echo '{usage}'")
+    assert project.run("--verify", "true", "--task", "task-1").code == 0
+    (line,) = (project.folder / ".liza" / "steps" / "5139.jsonl").read_text().splitlines()
+    wanted = {"session": "5139", "task": "task-1", "model": "opus", "tokens": 1501, "tokens_cached": 500, "cost": 0.5}
+    found = json.loads(line)
+    assert {name: found[name] for name in wanted} == wanted
+
+
 # --- one that does nothing ------------------------------------------------------------------------------------------
 
 

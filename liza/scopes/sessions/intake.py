@@ -13,7 +13,7 @@ from liza.clients import load_client
 from liza.clients.cut import HEAD, TAIL, read_cut
 from liza.clients.event import Event, InvalidEvent, Kind, parse_payload, split_header
 from liza.model import Problem, format_time
-from liza.scopes.sessions.steps import steps_of
+from liza.scopes.sessions.steps import steps_of, usage_line
 from liza.scopes.sessions.tools import SHIPPED, Tools
 from liza.scopes.sessions.window import Window
 from liza.store import spool, steps
@@ -84,7 +84,7 @@ def _lines_of(paths: Paths, spooled: Spooled, tools: Tools) -> Iterator[dict[str
     time = format_time(datetime.fromtimestamp(spooled.ns / 1e9, UTC))
     about = {"name": _name(agent), "task": _name(task) or _name(os.fsencode(current_branch(event.cwd or "") or ""))}
     more = {"bytes": spooled.size} if spooled.size > spool.LARGEST else {}
-    for line in (*steps_of(event, time, tools), *_note_of(event, time)):
+    for line in (*steps_of(event, time, tools), *_note_of(event, time), *_usage_of(event, time)):
         yield {**line, **{key: value for key, value in about.items() if value}, **more}
 
 
@@ -113,3 +113,9 @@ def _note_of(event: Event, time: str) -> Iterator[Mapping[str, Any]]:
         note = {"time": time, "session": event.session, "client": event.client, "note": _NOTED[event.kind]}
         more = {"parent": event.parent, "cwd": event.cwd, "model": event.model, "transcript": event.transcript}
         yield {**note, **{key: value for key, value in more.items() if value is not None}}
+
+
+def _usage_of(event: Event, time: str) -> Iterator[Mapping[str, Any]]:
+    if event.usage is not None:
+        usage = event.usage._replace(model=event.usage.model or event.model)
+        yield usage_line(event.session, time, usage, client=event.client, parent=event.parent)

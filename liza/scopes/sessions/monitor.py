@@ -5,7 +5,7 @@ The order is that of every trip: the halt file of the session first, which waits
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cache
@@ -24,7 +24,7 @@ from liza.scopes.sessions import states
 from liza.scopes.sessions.fields import SESSIONS, STOPPED, open_trip, status_of
 from liza.scopes.sessions.intake import Taken, take_spool
 from liza.scopes.sessions.tools import SHIPPED, Tools, tools_of
-from liza.scopes.sessions.window import Window
+from liza.scopes.sessions.window import STEPS, USAGE, Window, usage_records
 from liza.scopes.sessions.windows import Windows
 from liza.store import steps
 from liza.store.board import Board
@@ -63,17 +63,23 @@ class Monitor:
             self.windows.refresh()
             self._is_read = True
         taken = take_spool(self.paths, self.sessions, tools)
-        return taken._replace(sessions=self.windows.refresh()) if taken.events else taken
+        return taken._replace(sessions=self.windows.refresh())
 
-    def records(self, section: Any) -> tuple[Record, ...]:
-        """The stream `steps` for the rules about all sessions: what still counts of each."""
+    def streams(self, section: Any, wanted: Container[str]) -> dict[str, tuple[Record, ...]]:
+        """The streams `steps` and `usage` for the rules about all sessions: of steps what still counts."""
         self.windows.refresh()
         are_halted = os.path.lexists(self.paths.checkpoint)
-        found: list[Record] = []
-        for name, window in self.sessions.items():
-            is_held = are_halted or status_of(_record(section, name) or {}) == STOPPED
-            found += window.records(_since(section, name), is_held)
-        return tuple(found)
+        found: dict[str, tuple[Record, ...]] = {}
+        if STEPS in wanted:
+            records: list[Record] = []
+            for name, window in self.sessions.items():
+                is_held = are_halted or status_of(_record(section, name) or {}) == STOPPED
+                records += window.records(_since(section, name), is_held)
+            found[STEPS] = tuple(records)
+        if USAGE in wanted:
+            lines = [*self.windows.idle_usage(), *(line for window in self.sessions.values() for line in window.usage)]
+            found[USAGE] = usage_records(sorted(lines, key=lambda line: str(line.get("time"))))
+        return found
 
     def look(self, board: Board, document: Document, rules: RuleSet, now: datetime) -> Seen:
         """Enter what hooks have reported, stop or warn the sessions for which a rule matches, and bring halt files and
@@ -116,7 +122,8 @@ class Monitor:
         if record is not None and status_of(record) == STOPPED:
             return []
         evaluator = Evaluator(rules.of_scope(rules.scoped.get("sessions", ())), None, "steps", "STOP", now)
-        found = evaluator.verdict(self.sessions[name].records(_since(section, name))).observed
+        window, since = self.sessions[name], _since(section, name)
+        found = evaluator.verdict((*window.records(since), *window.usage_records(since))).observed
         return [match for match in found if match.rule.mode == "act"]
 
     def _stop(self, name: str, match: Match, section: Any, now: datetime) -> None:

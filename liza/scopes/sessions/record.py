@@ -38,6 +38,8 @@ class SessionRow(NamedTuple):
     last_step: str | None
     last_error: str | None
     reason: str | None
+    tokens: float | None  # None where nothing reported any
+    cost: float | None  # in US dollars
 
 
 def list_sessions(document: Document, monitor: Monitor) -> list[SessionRow]:
@@ -76,6 +78,8 @@ def _row(name: str, window: Window | None, record: Mapping[str, Any]) -> Session
         last_step=f"{last.get('tool')} {last.get('input')}" if last is not None else None,
         last_error=str(errors[-1]) if errors else None,
         reason=str((open_trip(record) or {}).get("reason")) if status == STOPPED else None,
+        tokens=window.used("tokens") if window is not None else None,
+        cost=window.used("cost") if window is not None else None,
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from liza.clients.event import FAILURES, Call, Event, Kind, Outcome
 from liza.clients.secrets import mask
+from liza.clients.usage import Usage
 from liza.scopes.sessions.identity import call_identity, result_identity
 from liza.scopes.sessions.limits import limited_until
 from liza.scopes.sessions.tools import SHIPPED, Tools
@@ -81,3 +82,9 @@ def kept_text(text: str) -> str:
         half += LONGEST // 16
     half -= LONGEST // 16
     return f"{masked[: half * 2]} […] {masked[-half * 2 :]}"
+
+
+def usage_line(session: str, time: str, usage: Usage, **about: str | None) -> dict[str, Any]:
+    """The line of a session's file about what it used."""
+    known = {key: mask(value)[:200] for key, value in {**about, "model": usage.model}.items() if value is not None}
+    return {"time": time, "session": session, "note": "usage", **usage.as_fields(), **known}

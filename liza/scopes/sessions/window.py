@@ -2,12 +2,15 @@
 
 from collections import deque
 from collections.abc import Iterable, Mapping
+from math import fsum
 from typing import Any
 
 from liza.model import Record
 from liza.scopes.sessions.progress import KEPT, Progress, remember
 
 EVENTS = 4_000  # names of events that are known to be entered
+ENTRIES = 50_000  # of what one session used that rules add up
+STEPS, USAGE = "steps", "usage"  # streams
 ABOUT = ("client", "name", "task", "parent", "cwd", "model", "transcript")
 
 
@@ -17,6 +20,7 @@ class Window:
     def __init__(self, session: str) -> None:
         self.session = session
         self.steps: deque[Mapping[str, Any]] = deque(maxlen=KEPT)
+        self.usage: deque[Mapping[str, Any]] = deque(maxlen=ENTRIES)
         self.about: dict[str, str] = {}
         self.started: str | None = None
         self.last: str | None = None  # time of the newest line
@@ -39,6 +43,8 @@ class Window:
         match line.get("note"):
             case None:
                 self._add_step(line)
+            case "usage":
+                self.usage.append(line)
             case "warned":
                 self.warned.add(str(line.get("cause")))
             case "end":
@@ -47,6 +53,23 @@ class Window:
                 self.ended = None
             case "turn":
                 self.is_turn_over = True
+
+    def remember_events(self, names: Iterable[str]) -> None:
+        """Take in the names of events older than the lines that were read."""
+        newer, self.events = self.events, {}
+        for name in (*names, *newer):
+            remember(self.events, name, None, EVENTS)
+
+    def usage_records(self, since: str = "") -> tuple[Record, ...]:
+        """Every entry of what the session used after `since`, the oldest first."""
+        return usage_records(line for line in self.usage if str(line.get("time")) > since)
+
+    def used(self, field: str) -> float | None:
+        """The sum of a field of its usage; None where no entry has it."""
+        numbers = [
+            n for line in self.usage if isinstance(n := line.get(field), int | float) and not isinstance(n, bool)
+        ]
+        return fsum(numbers) if numbers else None
 
     def _add_step(self, step: Mapping[str, Any]) -> None:
         if isinstance(call := step.get("id"), str):
@@ -82,3 +105,18 @@ def step_records(lines: Iterable[Mapping[str, Any]]) -> tuple[Record, ...]:
         session = str(line.get("session"))
         windows.setdefault(session, Window(session)).add(line)
     return tuple(record for window in windows.values() for record in window.records())
+
+
+def usage_records(lines: Iterable[Mapping[str, Any]]) -> tuple[Record, ...]:
+    """The stream `usage`, from lines of sessions' files."""
+    return tuple(Record(USAGE, place, {**line, **_common(line), "type": USAGE}) for place, line in enumerate(lines))
+
+
+def is_usage(line: Mapping[str, Any]) -> bool:
+    """Whether a line of a session's file says what it used."""
+    return line.get("note") == USAGE
+
+
+def _common(line: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that the records of every stream have."""
+    return {"timestamp": line.get("time"), "reporter": line.get("name") or line.get("session"), "details": None}

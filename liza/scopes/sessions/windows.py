@@ -1,17 +1,20 @@
 """All sessions of a blackboard, read from their files; a file that has grown is read from where the last look ended."""
 
 import time
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from liza.scopes.sessions.window import Window
+from liza.scopes.sessions.window import Window, is_usage
 from liza.store import steps
 from liza.store.paths import Paths
+from liza.store.steps import Kept
 
 ACTIVE = 86_400.0  # seconds; a session without a step for longer is not evaluated
+_NOTE = b'"note": "'
 
 
 class _Read(NamedTuple):
-    """How far a file was read."""
+    """How far the files of a session were read: the file that lines were last appended to, and where it ended."""
 
     inode: int
     end: int
@@ -25,32 +28,71 @@ class Windows:
         self.paths = paths
         self.sessions: dict[str, Window] = {}
         self._read: dict[str, _Read] = {}
+        self._idle: dict[str, tuple[Sequence[Kept], Sequence[Mapping[str, Any]]]] = {}  # usage of all others
 
     def refresh(self) -> frozenset[str]:
-        """Read what is new; returns the sessions that have new steps."""
+        """Read what is new; returns the sessions that have new lines."""
         changed: set[str] = set()
-        limit = time.time_ns() - int(ACTIVE * 1e9)
-        kept = {each.name: each for each in steps.list_files(self.paths) if each.ns >= limit and not each.is_older}
+        kept = self._kept(is_active=True)
         for name in self._read.keys() - kept.keys():
             self.sessions.pop(self._read.pop(name).session, None)
-        for name, file in kept.items():
+        for name, files in kept.items():
             known = self._read.get(name)
-            if known is not None and (known.inode, known.end) == (file.inode, file.size):
-                continue
-            if known is not None and known.inode == file.inode and known.end < file.size:
-                found = steps.read_from(self.paths, name, known.end)
-            else:  # not read before, or begun anew because it had become large
-                found = steps.read_tail(self.paths, name)
-            self._take(name, found, changed)
+            if known is None or (known.inode, known.end) != (files[-1].inode, files[-1].size):
+                self._take(name, files, known, changed)
         return frozenset(changed)
 
-    def _take(self, name: str, found: steps.Read, changed: set[str]) -> None:
-        for line in found.lines:
-            session = line.get("session")
-            if not isinstance(session, str) or steps.step_file(session) != name:
-                continue  # a line that an agent put there for another session
-            window = self.sessions.setdefault(session, Window(session))
-            window.add(line)
+    def idle_usage(self) -> list[Mapping[str, Any]]:
+        """The usage of the sessions that were not active lately."""
+        kept = self._kept(is_active=False)
+        self._idle = {name: found for name, found in self._idle.items() if kept.get(name) == found[0]}
+        for name, files in kept.items():
+            if name not in self._idle:
+                past = steps.read_past(self.paths, [each.name for each in files], _NOTE, 0)
+                self._idle[name] = (files, _own(name, past.lines))
+        return [line for name in kept for line in self._idle[name][1] if is_usage(line)]
+
+    def _kept(self, *, is_active: bool) -> dict[str, list[Kept]]:
+        """The files of each session, the oldest first, by the name of its last one."""
+        limit = time.time_ns() - int(ACTIVE * 1e9)
+        found: dict[str, dict[str, Kept]] = {}
+        for each in steps.list_files(self.paths):
+            found.setdefault(steps.current_name(each.name), {})[each.name] = each
+        return {
+            name: [files[each] for each in steps.in_order(list(files))]
+            for name, files in found.items()
+            if (max(each.ns for each in files.values()) >= limit) == is_active
+        }
+
+    def _take(self, name: str, files: Sequence[Kept], known: _Read | None, changed: set[str]) -> None:
+        """Read what was appended since; the file that was read last may have been put aside meanwhile."""
+        place = next((i for i, each in enumerate(files) if known is not None and each.inode == known.inode), None)
+        if known is None or place is None or files[place].size < known.end:  # not read before, or by other means
+            self.sessions.pop(known.session if known is not None else "", None)
+            past = steps.read_past(self.paths, [each.name for each in files], _NOTE)
+            self._add(name, past.lines, changed)
+            inode, end = past.inode, past.end
+            if (window := self._window(name)) is not None:
+                window.remember_events(past.events)
+        else:
+            inode, end = known.inode, known.end
+            for index in range(place, len(files)):
+                found = steps.read_from(self.paths, files[index].name, end if index == place else 0)
+                self._add(name, found.lines, changed)
+                inode, end = found.inode, found.end
+        window = self._window(name)
+        self._read[name] = _Read(inode, end, window.session if window is not None else "")
+
+    def _window(self, name: str) -> Window | None:
+        return next((each for session, each in self.sessions.items() if steps.step_file(session) == name), None)
+
+    def _add(self, name: str, lines: Sequence[Mapping[str, Any]], changed: set[str]) -> None:
+        for line in _own(name, lines):
+            session = str(line["session"])
+            self.sessions.setdefault(session, Window(session)).add(line)
             changed.add(session)
-        session = next((each for each in self.sessions if steps.step_file(each) == name), "")
-        self._read[name] = _Read(found.inode, found.end, session)
+
+
+def _own(name: str, lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Without lines that an agent put there for another session."""
+    return [line for line in lines if isinstance(s := line.get("session"), str) and steps.step_file(s) == name]

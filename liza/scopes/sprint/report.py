@@ -13,7 +13,7 @@ from liza.model import VALUE, Match, Number, Record, Silenced, Snapshot, format_
 from liza.schema.severities import SEVERITIES, UNKNOWN
 from liza.scopes.sprint import section as sections
 from liza.store import files
-from liza.text import escape_markdown, one_line
+from liza.text import escape_markdown, number_text, one_line
 
 TEMPLATE = "report.md"
 ROWS = 40
@@ -126,8 +126,8 @@ def _other(match: Match) -> dict[str, Any]:
     return {
         "name": match.rule.name,
         "severity": match.rule.severity,
-        "count": f"{match.value:g}",
-        "threshold": f"{match.threshold:g}",
+        "count": number_text(match.value),
+        "threshold": number_text(match.threshold),
         "key": match.key or _numbers_in_words(match) or match.rule.description,
         "tasks": ", ".join(match.tasks),
     }

@@ -1,0 +1,60 @@
+"""What a client reports to have used: tokens by kind, the model, and the cost where it gives one."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+_MOST = 10**12  # of anything that is counted
+
+
+class Usage(NamedTuple):
+    """One entry. `tokens_in` has all that the model read, `tokens_cached` the part of it that came from a cache."""
+
+    tokens_in: int
+    tokens_out: int
+    tokens_cached: int = 0
+    model: str | None = None
+    cost: float | None = None  # in US dollars
+
+    def plus(self, other: "Usage") -> "Usage":
+        """Both together."""
+        cost = None if self.cost is None and other.cost is None else (self.cost or 0.0) + (other.cost or 0.0)
+        return Usage(
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            self.tokens_cached + other.tokens_cached,
+            other.model or self.model,
+            cost,
+        )
+
+    def as_fields(self) -> dict[str, Any]:
+        """The fields of the stream `usage`."""
+        found = {**self._asdict(), "tokens": self.tokens_in + self.tokens_out}
+        return {key: value for key, value in found.items() if value is not None}
+
+
+def read_usage(value: Any, model: Any = None, cost: Any = None) -> Usage | None:
+    """The `usage` object of Claude's and OpenAI's formats; None where it has no count of tokens.
+
+    Claude counts what it reads from a cache beside the input, OpenAI as a part of it.
+    """
+    counted = {name: value[name] for name in _NAMES if _is_count(value.get(name))} if isinstance(value, Mapping) else {}
+    if not counted:
+        return None
+    given: dict[str, int] = {**dict.fromkeys(_NAMES, 0), **counted}
+    beside = given["cache_read_input_tokens"] + given["cache_creation_input_tokens"]
+    return Usage(
+        tokens_in=given["input_tokens"] + beside,
+        tokens_out=given["output_tokens"],
+        tokens_cached=given["cache_read_input_tokens"] + given["cached_input_tokens"],
+        model=model if isinstance(model, str) and model else None,
+        cost=float(cost) if isinstance(cost, int | float) and type(cost) is not bool and 0 <= cost < _MOST else None,
+    )
+
+
+_NAMES = (
+    "input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "cached_input_tokens",
+)  # fmt: skip
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < _MOST

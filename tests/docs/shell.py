@@ -72,7 +72,8 @@ class Shell:
             not_tried = {status for other, status in NOT_TRIED if other == key}
             assert seen_by_section[id(SECTIONS[key])] | not_tried >= set(SECTIONS[key].statuses), key
         wanted = set().union(*(reachable(SECTIONS[key].fields) for key in keys))
-        assert wanted - self.reader.seen - {"problem"} == set()
+        missing = wanted - self.reader.seen - {"problem"}
+        assert not missing, sorted(missing)
 
 
 def _of_run(answer: dict[str, Any]) -> str:

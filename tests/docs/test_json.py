@@ -11,8 +11,7 @@ import pytest
 from liza.cli.group import liza as program
 from liza.daemon.notifier import EventKind
 from tests.cli.run import environment, installed, new_board
-from tests.clients.hook import failing
-from tests.clients.hook import run as run_hook
+from tests.clients import hook
 from tests.docs import contract
 from tests.docs.contract import ERRORS, SECTIONS, command_of, reachable
 from tests.docs.shell import Shell
@@ -32,12 +31,12 @@ def test_json_of_watching(shell: Shell) -> None:
     folder = shell.folder
     shell.ask("init", "--goal", "Ship it")
     shell.ask("analyze", code=0)
-    assert installed(folder, "install", "codex").code == 0  # which has not trusted it
-    run_hook(folder, "after", failing("t1"))
-    shell.lines("watch --once", code=0)
-    status = shell.ask("status", code=0)
-    assert status["sessions"]
-    assert status["hooks"][0]["problems"]
+    shell.ask("status", code=0)
+    _session(shell)
+    found = shell.ask("status", code=0)
+    assert (len(found["sessions"]), found["hooks"][0]["problems"]) == (1, [])
+    (Path(shell.env["XDG_DATA_HOME"]) / "liza" / "hook.sh").unlink()
+    assert shell.ask("status", code=0)["hooks"][0]["problems"]
     blocked(folder, "task-1", "task-2")
     shell.ask("log anomaly", "--type", "retry_loop", "--task", "t", "--reporter", "r", "count=1", "error_pattern=x")
     dry = shell.ask("analyze", "--dry-run", code=3)
@@ -83,6 +82,40 @@ def test_json_of_watching(shell: Shell) -> None:
     assert set(SECTIONS["watch"].statuses) == {str(kind) for kind in EventKind}
     keys = ["analyze", "status", "watch --once", "replay", "resolve", "trip", "log anomaly"]
     shell.assert_all_shown(*keys, "silence add", "silence list", "silence expire")
+
+
+def _session(shell: Shell) -> None:
+    """A session with a step, of a client whose hook is installed."""
+    data = {"XDG_DATA_HOME": str(shell.folder.parent / f"{shell.folder.name}.data")}
+    installed(shell.folder, "install", "claude", **data)
+    assert hook.run(shell.folder, "after", hook.failing("t1"), LIZA_AGENT="coder-1").code == 0
+    shell.env |= data
+    installed(shell.folder, "watch", "--once")
+
+
+def test_json_of_sessions(shell: Shell) -> None:
+    shell.ask("init")
+    assert shell.ask("sessions", code=0)["sessions"] == []
+    _session(shell)
+    stop = hook.event("Stop", usage={"input_tokens": 5, "output_tokens": 2}, total_cost_usd=0.25)
+    hook.run(shell.folder, "note", stop)
+    assert shell.ask("sessions", code=0)["waiting"] == 1
+    installed(shell.folder, "watch", "--once")
+    (found,) = shell.ask("sessions", code=0)["sessions"]
+    assert (found["name"], found["steps"], found["tokens"], found["cost"]) == ("coder-1", 1, 7, 0.25)
+    assert shell.ask("session stop", "coder-1", "-m", "wrong branch", code=3)["session"] == hook.SESSION
+    assert shell.ask("sessions", code=3)["sessions"][0]["reason"]
+    assert shell.ask("session resume", "coder-1", "-m", "go on", code=0)["session_status"] == "ACTIVE"
+    shell.assert_all_shown("sessions", "session stop", "session resume")
+
+
+def test_json_of_installing(shell: Shell) -> None:
+    shell.ask("init")
+    shell.env["XDG_DATA_HOME"] = str(shell.folder / "data")
+    shell.ask("install", "claude", "--dry-run")
+    shell.ask("install", "claude", "codex")
+    shell.ask("install", "claude", "--uninstall")
+    shell.assert_all_shown("install")
 
 
 def test_json_of_the_daemon(shell: Shell) -> None:

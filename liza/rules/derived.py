@@ -3,10 +3,10 @@
 It is worked out before any rule is asked, and never read from the file: a task cannot claim to have cycles left.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from liza.model import MAPPINGS, Record, Snapshot
+from liza.model import MAPPINGS, Record, Snapshot, parse_time
 from liza.text import text_of
 
 REVIEW_CYCLES = 5
@@ -19,9 +19,17 @@ def _tasks(snapshot: Snapshot) -> tuple[Record, ...]:
     settings: Mapping[str, Any] = config if isinstance(config, MAPPINGS) else {}
     agents = snapshot.sections.get("agents")
     known: Mapping[str, Any] = agents if isinstance(agents, MAPPINGS) else {}
+    records = snapshot.records("tasks")
+    replaced = _Replaced(records)
     return tuple(
-        record._replace(fields={**record.fields, **_about(record.fields, settings, known)})
-        for record in snapshot.records("tasks")
+        record._replace(
+            fields={
+                **record.fields,
+                **_about(record.fields, settings, known),
+                "replacements": replaced.before(record.fields),
+            }
+        )
+        for record in records
     )
 
 
@@ -36,6 +44,7 @@ def _about(task: Mapping[str, Any], config: Mapping[str, Any], agents: Mapping[s
         **_spent("iterations", _count(task.get("iteration")), iterations),
         "coder_gone": coder is None or _is_gone(agents.get(text_of(coder))),
         "failed_coders": len({text_of(name) for name in failed}) if isinstance(failed, list | tuple) else 0,
+        "rejections": _rejections(task),
         "claimants": len(had),
         "claimed_by": had,
     }
@@ -59,11 +68,62 @@ def _is_gone(agent: Any) -> bool:
     return not isinstance(agent, MAPPINGS) or text_of(agent.get("status")).upper() in _GONE
 
 
+def _rejections(task: Mapping[str, Any]) -> int:
+    """How often reviewers have rejected a task; unlike its history, its review cycles may begin anew."""
+    events = _events(task.get("history"), "rejected", "review_rejected", "changes_requested")
+    return max(len(events), _count(task.get("review_cycles_current")))
+
+
+class _Replaced:
+    """The tasks that others replace: by a field that names them, else by the specification that they share."""
+
+    def __init__(self, tasks: Sequence[Record]) -> None:
+        self._tasks = {text_of(each.fields["id"]): each.fields for each in tasks if each.fields.get("id") is not None}
+        self._by_spec: dict[str, list[Mapping[str, Any]]] = {}
+        self._named: dict[str, list[str]] = {}  # by the task that replaces them
+        for name, task in self._tasks.items():
+            if _status(task) == "SUPERSEDED" and task.get("spec_ref") is not None:
+                self._by_spec.setdefault(text_of(task["spec_ref"]), []).append(task)
+            for field in ("supersedes", "replaces"):
+                self._named.setdefault(name, []).extend(_names(task.get(field)))
+            for field in ("superseded_by", "replaced_by"):
+                for other in _names(task.get(field)):
+                    self._named.setdefault(other, []).append(name)
+
+    def before(self, task: Mapping[str, Any]) -> int:
+        """How many tasks a task replaces, one after the other."""
+        waiting = list(self._named.get(text_of(task.get("id")), ()))
+        if not waiting:
+            own = parse_time(task.get("created"))
+            others = self._by_spec.get(text_of(task["spec_ref"]), ()) if task.get("spec_ref") is not None else ()
+            created = [parse_time(other.get("created")) for other in others if other is not task]
+            return sum(own is None or moment is None or moment <= own for moment in created)
+        found: set[str] = set()
+        while waiting:
+            name = waiting.pop()
+            if name in self._tasks and name not in found and self._tasks[name] is not task:
+                found.add(name)
+                waiting += self._named.get(name, ())
+        return sum(_status(self._tasks[name]) == "SUPERSEDED" for name in found)
+
+
+def _names(value: Any) -> list[str]:
+    return [text_of(each) for each in (value if isinstance(value, list | tuple) else (value,)) if each is not None]
+
+
+def _status(task: Mapping[str, Any]) -> str:
+    return text_of(task.get("status")).upper()
+
+
+def _events(history: Any, *names: str) -> list[Mapping[str, Any]]:
+    """The entries of a task's history that are one of these events."""
+    events = [event for event in history if isinstance(event, MAPPINGS)] if isinstance(history, list | tuple) else []
+    return [event for event in events if text_of(event.get("event")).lower() in names]
+
+
 def _claimants(history: Any) -> list[str]:
     """Who has had the task so far, in that order."""
-    events = [event for event in history if isinstance(event, MAPPINGS)] if isinstance(history, list | tuple) else []
-    taken = ("claimed", "assigned", "reassigned")
-    claims = [event for event in events if text_of(event.get("event")).lower() in taken]
+    claims = _events(history, "claimed", "assigned", "reassigned")
     return list(dict.fromkeys(text_of(event["agent"]) for event in claims if event.get("agent") is not None))
 
 

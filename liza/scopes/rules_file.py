@@ -19,7 +19,7 @@ from liza.text import did_you_mean, value_text
 
 _LARGEST = 100_000  # bytes: the rules are compiled before anything is evaluated, which takes a second for so many
 _MOST_SECONDS = 10.0
-PACKS = ("systemic", "alarms", "loops", "disputes", "attempts", "sessions")
+PACKS = ("systemic", "alarms", "tasks", "loops", "disputes", "attempts", "sessions")
 
 
 def read_rules(

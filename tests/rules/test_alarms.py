@@ -25,6 +25,12 @@ def task(status: str = "CLAIMED", **fields: Any) -> dict[str, Any]:
     return {"tasks": [{"id": "task-1", "status": status, **fields}], "agents": CODERS}
 
 
+def replaced(status: str, **fields: Any) -> dict[str, Any]:
+    """A task, and two that are superseded and have its specification."""
+    old = {"status": "SUPERSEDED", "spec_ref": "users.md", "created": "2024-01-01T00:00:00Z"}
+    return {"tasks": [{"id": "a", **old}, {"id": "b", **old}, *task(status, **fields)["tasks"]]}
+
+
 def agent(**fields: Any) -> dict[str, Any]:
     return {"agents": {"coder-1": {"role": "coder", "status": "WORKING", **fields}}}
 
@@ -70,6 +76,10 @@ FIRES: list[tuple[str, str, dict[str, Any]]] = [
         "task-1",
         {**task(review_cycles_current=2, max_review_cycles=2), "config": {"max_review_cycles": 9}},
     ),
+    ("review_churn", "task-1", task(history=[{"event": "rejected", "agent": "r-1"}] * 4)),
+    ("review_churn", "task-1", {**task("REJECTED", review_cycles_current=4), "config": {"max_review_cycles": 20}}),
+    ("replacement_chain", "task-1", replaced("BLOCKED", supersedes=["a", "b"])),
+    ("replacement_chain", "task-1", replaced("BLOCKED", spec_ref="users.md")),
     ("iterations_near_limit", "task-1", task(iteration=8)),
     ("iterations_near_limit", "task-1", {**task(iteration=3), "config": {"max_coder_iterations": 5}}),
     (
@@ -113,6 +123,11 @@ QUIET: list[tuple[str, dict[str, Any]]] = [
     ("two_coders_failed", task("MERGED", failed_by=["coder-1", "coder-2"])),
     ("review_cycles_used_up", task(review_cycles_current=4)),
     ("review_cycles_used_up", task("ABANDONED", review_cycles_current=9)),
+    ("review_churn", task(review_cycles_current=3, rejections=9, history=[{"event": "rejected"}] * 3)),
+    ("review_churn", task("MERGED", history=[{"event": "rejected"}] * 9)),
+    ("replacement_chain", replaced("CLAIMED", supersedes=["a", "b"])),
+    ("replacement_chain", replaced("BLOCKED", supersedes=["a", "a", "task-1", "gone"], replacements=9)),
+    ("replacement_chain", replaced("BLOCKED", spec_ref="users.md", created="2020-01-01T00:00:00Z")),
     ("iterations_near_limit", task(iteration=7)),
     ("iterations_near_limit", task("MERGED", iteration=10)),
     ("iterations_near_limit", task(iteration=10)),

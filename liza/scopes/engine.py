@@ -261,10 +261,11 @@ def _check_gates(board: Board, named: Mapping[str, str], now: datetime) -> Gate:
             return Gate(f"no {word} is named", f"give its name after --{word}")
         scope = next(row for row in ROWS if word in row.gates).load()
         check = scope.gates().get(word) or partial(_check_record, scope)
-        gate = check(board, name, now)
-        notes += gate.notes
-        if not gate:
-            return gate._replace(notes=notes)
+        for each in (name, *scope.above(board.paths, name)):
+            gate = check(board, each, now)
+            notes += gate.notes
+            if not gate:
+                return gate._replace(notes=notes)
     return Gate(notes=notes)
 
 

@@ -99,6 +99,10 @@ def _nothing_restored(paths: "Paths", section: Any) -> Iterable[str]:
     return ()
 
 
+def _nothing_above(paths: "Paths", name: str) -> Iterable[str]:
+    return ()
+
+
 def _no_follow_up(paths: "Paths", done: Reconciled) -> None:
     pass
 
@@ -123,6 +127,7 @@ class Scope(NamedTuple, Generic[S]):
     may_try: Callable[[Mapping[str, Any], S, datetime], bool] = _never  # it is stopped, and may try once more
     notes: Callable[[S], Iterable[str]] = _no_notes  # what to warn of whatever the answer is
     gates: Callable[[], Gates] = dict  # of what is not a record of the section
+    above: Callable[["Paths", str], Iterable[str]] = _nothing_above  # whose stop holds it, too
     # The changes that records of the inbox ask for. Loaded when one waits.
     entries: Callable[[], Entries] = dict
     missing: Callable[["Board", Sections], Iterable[Lost]] = _nothing_missing

@@ -128,6 +128,12 @@ def read_past(paths: Paths, names: Sequence[str], marked: bytes, most: int = TAI
     return found
 
 
+def read_tail(paths: Paths, session: str, most: int = 1 << 16) -> tuple[Mapping[str, Any], ...]:
+    """The newest lines of a session; one that is cut is left out."""
+    name = step_file(session)
+    return read_from(paths, name, max(_size(paths, name) - most, 0)).lines
+
+
 def _size(paths: Paths, name: str) -> int:
     with suppress(FileNotFoundError):
         return os.stat(os.path.join(paths.steps, name), follow_symlinks=False).st_size

@@ -15,6 +15,7 @@ from liza.scopes.scope import OpenTrip, Scope
 from liza.scopes.sessions import states
 from liza.scopes.sessions.fields import SESSIONS, STOPPED, open_trip, status_of, stop_reason
 from liza.scopes.sessions.monitor import monitor_of, sync_halts
+from liza.scopes.sessions.windows import sessions_above
 from liza.store.paths import Paths
 from liza.text import shell_quoted
 
@@ -50,6 +51,7 @@ SCOPE: Scope[None] = Scope(
     alarms=lambda name, record, evaluator: (),
     rules_of=lambda paths: read_rules(None, protocol="sessions"),  # the gate asks for the status alone
     ways_on=lambda name, record: f"wait; a human decides, and runs: liza session resume {shell_quoted(name)} -m WHY",
+    above=sessions_above,
     follow_up=_follow_up,
     restore=_restore,
     source=monitor_of,

@@ -96,3 +96,14 @@ class Windows:
 def _own(name: str, lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Without lines that an agent put there for another session."""
     return [line for line in lines if isinstance(s := line.get("session"), str) and steps.step_file(s) == name]
+
+
+def sessions_above(paths: Paths, session: str) -> list[str]:
+    """The session that started one as its subagent, by what its newest lines say, and so on."""
+    found = [session]
+    while True:
+        lines = _own(steps.step_file(found[-1]), steps.read_tail(paths, found[-1]))
+        parent = next((each for line in reversed(lines) if isinstance(each := line.get("parent"), str)), None)
+        if parent is None or parent in found:
+            return found[1:]
+        found.append(parent)

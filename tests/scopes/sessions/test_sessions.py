@@ -98,6 +98,21 @@ def test_subagent_of_a_stopped_session_is_stopped(folder: Path) -> None:
     assert run(folder, "before", child, LIZA_HOOK_LIMIT="60.5").code == 2
 
 
+def test_gate_of_a_subagent_asks_for_those_above_it(folder: Path) -> None:
+    fail(folder, 5)
+    for child, parent in (("agent-1", SESSION), ("agent-2", "agent-1")):
+        line = {"v": 1, "session": child, "parent": parent, "time": "2026-01-01T00:00:00Z", "note": "start"}
+        (folder / ".liza" / "steps").mkdir(exist_ok=True)
+        (folder / ".liza" / "steps" / f"{child}.jsonl").write_text(json.dumps(line) + "\n")
+    assert liza(folder, "gate", "--session", "agent-2").code == 0
+    look(folder)
+    stopped = liza(folder, "gate", "--session", "agent-2")
+    assert (stopped.code, SESSION in stopped.err) == (2, True)
+    assert liza(folder, "gate", "--session", OTHER).code == 0
+    assert liza(folder, "session", "resume", SESSION, "-m", "go on", "--by", "ann").code == 0
+    assert liza(folder, "gate", "--session", "agent-2").code == 0
+
+
 def test_resumed_session_starts_over(folder: Path) -> None:
     fail(folder, 5)
     look(folder)

@@ -110,10 +110,10 @@ class Past(NamedTuple):
     inode: int = 0
 
 
-def read_past(paths: Paths, names: Sequence[str], marked: bytes, most: int = TAIL) -> Past:
+def read_past(paths: Paths, names: Sequence[str], marked: bytes, most: int | None = None) -> Past:
     """The last bytes of these files together, the oldest first, and of what is before them the lines with a mark."""
     sizes = [_size(paths, name) for name in names]
-    skipped = sum(sizes) - most
+    skipped = sum(sizes) - (TAIL if most is None else most)
     found, events = Past(), list[str]()
     for name, size in zip(names, sizes, strict=True):
         start = min(max(skipped, 0), size)

@@ -1,0 +1,152 @@
+"""Files of steps while a daemon runs and a session is active: put aside, deleted when old; nothing lost or doubled."""
+
+import json
+import os
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from liza.clients.usage import Usage
+from liza.scopes.sessions.steps import usage_line
+from liza.scopes.sessions.windows import Windows
+from liza.store import steps
+from liza.store.paths import Paths
+from tests.cli.run import installed, liza, new_board
+from tests.clients.hook import SESSION, event, failing
+from tests.daemon.daemon import until
+
+LINE = 8_000  # bytes of a step, about
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    project = tmp_path / "shop"
+    new_board(project)
+    return project
+
+
+@pytest.fixture
+def daemon(folder: Path) -> Iterator[Path]:
+    assert installed(folder, "watch", "--background").code == 0
+    yield folder
+    installed(folder, "watch", "--stop")
+
+
+def spool(folder: Path, payloads: list[dict[str, Any]]) -> None:
+    """Events as the hook leaves them: written under a hidden name, then renamed."""
+    waiting = folder / ".liza" / "spool"
+    waiting.mkdir(mode=0o700, exist_ok=True)
+    for payload in payloads:
+        draft = waiting / f".{payload['tool_use_id']:0>12}"
+        draft.write_text("liza 1\ncoder-1\ntask-1\n" + json.dumps(payload))
+        draft.rename(waiting / f"claude-after-{payload['tool_use_id']:0>12}")
+
+
+def ok(number: int) -> dict[str, Any]:
+    """A command that printed much, each time something else."""
+    given = {"command": f"cat part-{number} {'x' * (LINE // 2)}"}
+    result = f"part {number} {'y' * (LINE // 2)}"
+    usage = {"input_tokens": 10, "output_tokens": 1}
+    return event(
+        "PostToolUse", tool_name="Bash", tool_input=given, tool_response=result, tool_use_id=f"c{number}", usage=usage
+    )
+
+
+def kept(folder: Path) -> list[dict[str, Any]]:
+    found = steps.read_all(Paths(str(folder / ".liza")), SESSION)
+    assert found.broken == 0
+    return [dict(line) for line in found.lines]
+
+
+def row(folder: Path) -> dict[str, Any]:
+    (found,) = liza(folder, "sessions", "--json").json["sessions"]
+    assert isinstance(found, dict)
+    return found
+
+
+def files(folder: Path) -> list[str]:
+    return steps.in_order(os.listdir(folder / ".liza" / "steps"))
+
+
+def is_taken(folder: Path) -> bool:
+    return not [name for name in os.listdir(folder / ".liza" / "spool") if not name.startswith(".")]
+
+
+def test_nothing_is_lost_or_doubled_when_files_are_put_aside(daemon: Path) -> None:
+    total = 2_000
+    for start in range(0, total, 400):
+        spool(daemon, [ok(number) for number in range(start, start + 400)])
+        if start in (400, 1_600):  # killed while it enters them; another daemon goes on
+            os.kill(int(json.loads((daemon / ".liza" / "watch.json").read_text())["pid"]), signal.SIGKILL)
+            assert installed(daemon, "watch", "--background").code == 0
+        until(lambda: is_taken(daemon), patience=60)
+    assert len(files(daemon)) >= 2
+    assert all((daemon / ".liza" / "steps" / name).stat().st_mode & 0o777 == 0o600 for name in files(daemon))
+    lines = kept(daemon)
+    calls = Counter(line["id"] for line in lines if "call" in line)
+    assert calls == Counter({f"c{number}": 1 for number in range(total)})
+    assert sum(line["tokens"] for line in lines if line.get("note") == "usage") == 11 * total
+    assert row(daemon)["tokens"] == 11 * total
+    assert {line["v"] for line in lines} == {steps.VERSION}
+    spool(daemon, [failing(f"f{number}") for number in range(5)])
+    until((daemon / ".liza" / "stopped" / SESSION).exists, patience=30)
+
+
+def test_retention_deletes_the_oldest_files_of_an_active_session(folder: Path) -> None:
+    (folder / ".liza" / "rules.yaml").write_text("keep_steps: {megabytes: 9}\n")
+    paths = Paths(str(folder / ".liza"))
+    for place, name in enumerate((f"{SESSION}.1.older.jsonl", f"{SESSION}.2.older.jsonl")):
+        steps.append_lines(
+            paths, SESSION, [{"session": SESSION, "time": "2026-01-01T00:00:00Z", "text": "x" * 5_000_000}]
+        )
+        os.rename(os.path.join(paths.steps, f"{SESSION}.jsonl"), os.path.join(paths.steps, name))
+        os.utime(os.path.join(paths.steps, name), (1_900_000_000 + place, 1_900_000_000 + place))
+    spool(folder, [failing(f"f{number}") for number in range(3)])
+    installed(folder, "watch", "--once")
+    spool(folder, [failing(f"g{number}") for number in range(2)])
+    installed(folder, "watch", "--once")
+    assert files(folder) == [f"{SESSION}.2.older.jsonl", f"{SESSION}.jsonl"]
+    assert (folder / ".liza" / "stopped" / SESSION).exists()
+
+
+# --- readers ----------------------------------------------------------------------------------------------------------
+
+
+def used(number: int) -> dict[str, Any]:
+    return usage_line(SESSION, f"2026-01-01T00:00:{number % 60:02}Z", Usage(number, 0))
+
+
+@pytest.mark.parametrize("looks", [1, 2, 7])
+def test_reader_goes_on_across_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: int) -> None:
+    monkeypatch.setattr(steps, "ROTATED", 2_000)
+    paths = Paths(str(tmp_path))
+    windows = Windows(paths)
+    for number in range(1, 101):
+        steps.append_lines(paths, SESSION, [used(number)])
+        if number % (100 // looks) == 0:
+            windows.refresh()
+    windows.refresh()
+    assert len(os.listdir(paths.steps)) > 5
+    assert windows.sessions[SESSION].used("tokens") == 5050
+    other = Windows(paths)
+    other.refresh()
+    assert other.sessions[SESSION].used("tokens") == 5050
+
+
+def test_new_reader_knows_the_events_of_all_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "ROTATED", 2_000)
+    monkeypatch.setattr(steps, "TAIL", 500)
+    paths = Paths(str(tmp_path))
+    names = [f"claude-after-{number:06}" for number in range(50)]
+    for name in names:
+        line = {"session": SESSION, "time": "2026-01-01T00:00:00Z", "event": name, "call": "c", "tool": "Bash"}
+        steps.append_lines(paths, SESSION, [line])
+    steps.append_lines(paths, SESSION, [{"session": SESSION, "note": "warned", "cause": "a"}, used(1), used(2)])
+    windows = Windows(paths)
+    windows.refresh()
+    window = windows.sessions[SESSION]
+    assert (list(window.events), window.warned, window.used("tokens")) == (names, {"a"}, 3)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from liza.cli import envelope, show
+from liza.cli import envelope, session_replay, show
 from liza.cli.group import Call, exact_option, untimed, window_option
 from liza.cli.options import adjusted
 from liza.cli.progress import Waiting
@@ -14,6 +14,7 @@ from liza.errors import Refused, WrongUsage
 from liza.model import format_time, parse_duration, parse_time
 from liza.replay.events import Recording, read_recording
 from liza.replay.playback import RECORD, RESOLVE, Played, Trip, play
+from liza.replay.sessions import SessionTrip
 from liza.rules.evaluate import RuleSet
 from liza.rules.what_if import InvalidSetting, apply_settings
 from liza.scopes.rules_file import read_rules
@@ -26,6 +27,8 @@ class _Take(NamedTuple):
 
     heading: str
     played: Played
+    rules: RuleSet
+    sessions: Sequence[SessionTrip] = ()
 
 
 @click.command("replay")
@@ -34,6 +37,7 @@ class _Take(NamedTuple):
 @click.option("--rules", "rules_file", metavar="FILE", help="Compare with the rules of this file.")
 @exact_option
 @window_option
+@click.option("--session", metavar="S", help="Only this session: its id, the beginning of it, or its name.")
 @click.option("--svg", metavar="FILE", help="Draw it as a timeline.")
 @untimed
 def command(
@@ -43,12 +47,13 @@ def command(
     rules_file: str | None,
     exact: bool,
     window: str | None,
+    session: str | None,
     svg: str | None,
 ) -> int:
     """Play the blackboard's own records back: when would each rule have tripped?
 
-    As if checked after every record, with the resolutions that people really made. With --set or --rules
-    the same is played with other rules, to compare. Writes nothing but the picture.
+    As if checked after every record and every step of a session, with the resolutions that people really made. With
+    --set or --rules the same is played with other rules, to compare. Writes nothing but the picture.
 
     \b
     Examples:
@@ -60,10 +65,18 @@ def command(
     others = _others(rules, rules_file, settings, exact, window)
     everything = rules._replace(rules=tuple(each for some in (rules, *(o for _, o in others)) for each in some.rules))
     with Waiting("reading the blackboard"):
-        snapshot = snapshot_of(board, board.read(), everything)
+        document = board.read()
+        snapshot = snapshot_of(board, document, everything)
         known = read_recording(snapshot, everything.streams)
-    takes = _play(known, [("rules in force", rules), *others])
+    if session is not None:
+        known = known._replace(events=(), trips=())
     start = _moment(since, known)
+    takes = []
+    for take in _play(known, [("rules in force", rules), *others]):
+        with Waiting("playing the steps of sessions"):
+            takes.append(
+                take._replace(sessions=session_replay.play_sessions(board, document, take.rules, session, start))
+            )
     if svg is not None:
         _draw(svg, takes, known)
     if call.as_json:
@@ -96,7 +109,7 @@ def _play(known: Recording, wanted: Sequence[tuple[str, RuleSet]]) -> list[_Take
     takes = []
     for heading, rules in wanted:
         with Waiting(f"playing {plural(len(known.events), 'event')}, {printable(heading)}"):
-            takes.append(_Take(heading, play(rules, known.board, known.events)))
+            takes.append(_Take(heading, play(rules, known.board, known.events), rules))
     return takes
 
 
@@ -126,7 +139,7 @@ def _print_head(known: Recording) -> None:
     records = sum(event.kind == RECORD for event in known.events)
     decisions = sum(event.kind == RESOLVE for event in known.events)
     if not records:
-        click.echo("there are no records to play back")
+        click.echo("there are no records of the blackboard to play back")
         return
     first, last = known.events[0].at, known.events[-1].at
     parts = [plural(records, "record"), plural(decisions, "resolution")]
@@ -154,6 +167,7 @@ def _print(take: _Take, known: Recording, start: datetime | None) -> None:
         if start is None or each.at >= start:
             name = each.match.rule.name
             click.echo(f"  {click.style('○', fg='yellow')} {format_time(each.at)}  {name}  is observed, and only that")
+    session_replay.print_sessions(take.sessions, "sessions")
     show.silenced(take.played.silenced)
     if take.heading == "rules in force":
         _print_missing(take, known)
@@ -231,6 +245,7 @@ def _json(takes: Sequence[_Take], known: Recording, start: datetime | None) -> N
                     if start is None or each.at >= start
                 ],
                 "silenced": [envelope.silenced(each) for each in take.played.silenced],
+                "sessions": session_replay.as_json(take.sessions),
             }
             for take in takes
         ],

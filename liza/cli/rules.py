@@ -122,12 +122,19 @@ def check_command(call: Call, file: str | None) -> int:
 @command.command("explain")
 @click.argument("name", metavar="RULE")
 @click.option("--missed", is_flag=True, help="Also what does not count, and which texts nearly met.")
+@click.option("--session", metavar="S", help="Only the steps of this session, and when it would have been stopped.")
 @click.option("--compare", "texts", metavar="TEXT TEXT", nargs=2, help="Only whether two texts are together, and why.")
 @exact_option
 @rules_option
 @plain
 def explain_command(
-    call: Call, name: str, missed: bool, texts: tuple[str, str] | None, exact: bool, rules_file: str | None
+    call: Call,
+    name: str,
+    missed: bool,
+    session: str | None,
+    texts: tuple[str, str] | None,
+    exact: bool,
+    rules_file: str | None,
 ) -> int:
     """Show what RULE sees on the blackboard, and why it does not match.
 
@@ -147,12 +154,22 @@ def explain_command(
     board = call.board
     rules = rules._replace(exact=rules.exact or exact, rules=rules.all)
     with Waiting("looking at every record"):
-        found = explain(rules, name, snapshot_of(board, board.read(), rules), call.at)
+        document = board.read()
+        snapshot, trips = snapshot_of(board, document, rules), None
+        if session is not None:
+            from liza.cli.session_replay import moments, only_session
+
+            then = call.at if call.now is not None else None
+            who, snapshot = only_session(board, document, snapshot, session, then)
+            trips = moments(board, document, rules, compiled, who, then)
+        found = explain(rules, name, snapshot, call.at)
     if call.as_json:
-        rules_explain.write_json(found, missed)
+        rules_explain.write_json(found, missed, trips)
     else:
         click.echo(f"{show.bold(compiled.rule.name)}  {_does(compiled.rule)}")
         rules_explain.show_explanation(found, missed)
+        if session is not None:
+            rules_explain.show_moments(trips)
     return 0
 
 

@@ -1,12 +1,14 @@
 """What `liza rules explain` prints."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 import click
 
-from liza.cli import envelope, show
+from liza.cli import envelope, session_replay, show
 from liza.errors import LizaError, Refused
 from liza.model import format_time
+from liza.replay.sessions import SessionTrip
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.explain import Comparison, Explanation, Group, compare, details
 from liza.rules.fields import lookup, values
@@ -131,7 +133,15 @@ def _around(root: str | None, compiled: Compiled, grouping: Grouping) -> list[st
     return list(dict.fromkeys(text_of(value) for each in records for value in values(lookup(each, grouping.field))))
 
 
-def write_json(found: Explanation, missed: bool) -> None:
+def show_moments(trips: Sequence[SessionTrip] | None) -> None:
+    """When the rule would have warned or stopped a session, evaluated after each of its steps."""
+    if trips:
+        session_replay.print_sessions(trips, "after each step")
+    else:
+        click.echo("\nafter each step: it never matched")
+
+
+def write_json(found: Explanation, missed: bool, trips: Sequence[SessionTrip] | None) -> None:
     groups = [
         {
             "key": each.outcome.key,
@@ -157,4 +167,5 @@ def write_json(found: Explanation, missed: bool) -> None:
         silenced=[envelope.silenced(each) for each in found.verdict.silenced],
         missed=listed if missed else None,
         near=[each._asdict() for each in found.near] if missed else None,
+        moments=session_replay.as_json(trips) if trips is not None else None,
     )

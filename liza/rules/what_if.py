@@ -18,7 +18,8 @@ class InvalidSetting(ValueError):
 
 def apply_settings(rules: RuleSet, settings: Iterable[str]) -> RuleSet:
     """The rules with settings like `retry_cluster.threshold=4`, `RULE.window=24h` or `RULE.PARAM=5`."""
-    known = {each.rule.name: each for each in rules.rules}
+    sessions = {each.rule.name for each in rules.scoped.get("sessions", ())}
+    known = {each.rule.name: each for each in (*rules.rules, *rules.scoped.get("sessions", ()))}
     for setting in settings:
         path, equals, value = setting.partition("=")
         name, dot, what = path.strip().partition(".")
@@ -28,7 +29,10 @@ def apply_settings(rules: RuleSet, settings: Iterable[str]) -> RuleSet:
         if name not in known:
             raise InvalidSetting(f"unknown rule {value_text(name)}", suggestion(name, tuple(known)))
         known[name] = _varied(known[name], what.strip(), value.strip())
-    return rules._replace(rules=tuple(known.values()))
+    return rules._replace(
+        rules=tuple(each for name, each in known.items() if name not in sessions),
+        scoped={**rules.scoped, "sessions": tuple(known[name] for name in known if name in sessions)},
+    )
 
 
 def _varied(compiled: Compiled, what: str, value: str) -> Compiled:

@@ -88,7 +88,8 @@ def _session(shell: Shell) -> None:
     """A session with a step, of a client whose hook is installed."""
     data = {"XDG_DATA_HOME": str(shell.folder.parent / f"{shell.folder.name}.data")}
     installed(shell.folder, "install", "claude", **data)
-    assert hook.run(shell.folder, "after", hook.failing("t1"), LIZA_AGENT="coder-1").code == 0
+    for number in range(3):  # so that it is warned
+        assert hook.run(shell.folder, "after", hook.failing(f"t{number}"), LIZA_AGENT="coder-1").code == 0
     shell.env |= data
     installed(shell.folder, "watch", "--once")
 
@@ -102,10 +103,17 @@ def test_json_of_sessions(shell: Shell) -> None:
     assert shell.ask("sessions", code=0)["waiting"] == 1
     installed(shell.folder, "watch", "--once")
     (found,) = shell.ask("sessions", code=0)["sessions"]
-    assert (found["name"], found["steps"], found["tokens"], found["cost"]) == ("coder-1", 1, 7, 0.25)
+    assert (found["name"], found["steps"], found["tokens"], found["cost"]) == ("coder-1", 3, 7, 0.25)
     assert shell.ask("session stop", "coder-1", "-m", "wrong branch", code=3)["session"] == hook.SESSION
     assert shell.ask("sessions", code=3)["sessions"][0]["reason"]
     assert shell.ask("session resume", "coder-1", "-m", "go on", code=0)["session_status"] == "ACTIVE"
+    for number in range(5):
+        assert hook.run(shell.folder, "after", hook.failing(f"f{number}")).code == 0
+    installed(shell.folder, "watch", "--once")
+    assert shell.ask("replay", "--session", "coder-1")["replays"][0]["sessions"]
+    assert shell.ask("rules explain", "repeated_failure", "--session", hook.SESSION[:8])["moments"]
+    assert {"session", "session trip"} <= shell.reader.seen
+    shell.seen = {key: seen for key, seen in shell.seen.items() if "session" in key}
     shell.assert_all_shown("sessions", "session stop", "session resume")
 
 
@@ -280,6 +288,8 @@ def test_json_of_rules(shell: Shell) -> None:
     shell.ask("rules list")
     shell.ask("rules check", code=0)
     shell.ask("rules explain", "retry_cluster")
+    _session(shell)
+    shell.ask("rules explain", "repeated_failure_warning", "--session", "coder-1")
     shell.ask("rules explain", "external_service_outage", "--missed")
     shell.ask("rules explain", "retry_cluster", "--missed")
     shell.ask("rules explain --compare", "timeout after 3 s", "timeout after 4 s", "retry_cluster")

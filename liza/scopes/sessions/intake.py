@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from liza.clients import load_client
 from liza.clients.cut import HEAD, TAIL, read_cut
 from liza.clients.event import Event, InvalidEvent, Kind, parse_payload, split_header
+from liza.clients.secrets import mask
 from liza.model import Problem, format_time
 from liza.scopes.sessions.steps import steps_of, usage_line
 from liza.scopes.sessions.tools import SHIPPED, Tools
@@ -112,7 +113,7 @@ def _note_of(event: Event, time: str) -> Iterator[Mapping[str, Any]]:
     if event.kind in _NOTED:
         note = {"time": time, "session": event.session, "client": event.client, "note": _NOTED[event.kind]}
         more = {"parent": event.parent, "cwd": event.cwd, "model": event.model, "transcript": event.transcript}
-        yield {**note, **{key: value for key, value in more.items() if value is not None}}
+        yield {**note, **{key: mask(value) for key, value in more.items() if value is not None}}
 
 
 def _usage_of(event: Event, time: str) -> Iterator[Mapping[str, Any]]:

@@ -112,8 +112,9 @@ def _note_of(event: Event, time: str) -> Iterator[Mapping[str, Any]]:
     """A line for the start and the end of a session, and for the end of a turn."""
     if event.kind in _NOTED:
         note = {"time": time, "session": event.session, "client": event.client, "note": _NOTED[event.kind]}
-        more = {"parent": event.parent, "cwd": event.cwd, "model": event.model, "transcript": event.transcript}
-        yield {**note, **{key: mask(value) for key, value in more.items() if value is not None}}
+        more = {"cwd": event.cwd, "model": event.model, "transcript": event.transcript}
+        masked = {key: mask(value) for key, value in more.items() if value is not None}
+        yield {**note, **({"parent": event.parent} if event.parent is not None else {}), **masked}
 
 
 def _usage_of(event: Event, time: str) -> Iterator[Mapping[str, Any]]:

@@ -15,6 +15,7 @@ from tests.daemon.daemon import until
 
 PATIENCE = 60.0
 OPTIONS = Options(seconds=0.5)  # real models take longer for a turn
+WARNING = "liza: "  # how every text of the hook for the model begins
 ERROR = "No module named 'shop_orders'"
 
 

@@ -2,7 +2,7 @@
 
 from tests.clients_real import lab as labs
 from tests.clients_real.clients import CODE
-from tests.clients_real.lab import ERROR, Lab, failing, observe, wait, working
+from tests.clients_real.lab import ERROR, WARNING, Lab, failing, observe, wait, working
 
 OPTIONS = labs.OPTIONS._replace(model=CODE)
 
@@ -12,7 +12,7 @@ def test_stuck_program_is_warned_then_stopped(lab: Lab) -> None:
     agent = lab.start("codex", [failing()] * 10, OPTIONS)
     wait(lambda: lab.sessions().get(agent.session, {}).get("session_status") == "STOPPED", "it is stopped")
     wait(lambda: lab.is_held(agent), "its next call is held")
-    warned = [len(each.results) for each in agent.requests if "nothing has changed" in each.text]
+    warned = [len(each.results) for each in agent.requests if WARNING in each.text]
     print(f"codex, code mode: warned after call {warned[:1]}, stopped after {lab.ran('a')}")
     assert lab.ran("a") <= 5
     assert warned

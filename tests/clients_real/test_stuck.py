@@ -1,6 +1,6 @@
 """Agents that are stuck: warned, stopped, and halted together, while others continue."""
 
-from tests.clients_real.lab import ERROR, Lab, failing, wait, working
+from tests.clients_real.lab import ERROR, WARNING, Lab, failing, wait, working
 
 
 def test_same_failing_command_is_warned_then_stopped(lab: Lab, client: str) -> None:
@@ -10,7 +10,7 @@ def test_same_failing_command_is_warned_then_stopped(lab: Lab, client: str) -> N
     stuck = lab.start(client, [failing()] * 10, LIZA_AGENT="stuck")
     wait(lambda: lab.sessions().get(stuck.session, {}).get("session_status") == "STOPPED", "it is stopped")
     wait(lambda: lab.is_held(stuck), "its next call is held")
-    warned = [len(each.results) for each in stuck.requests if "nothing has changed" in each.text]
+    warned = [len(each.results) for each in stuck.requests if WARNING in each.text]
     print(f"{client}: warned after call {warned[:1]}, stopped after {lab.ran('a')}, {len(stuck.requests)} requests")
     assert warned
     assert warned[0] <= 4

@@ -8,10 +8,14 @@ both are still understood.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from liza.model import MAPPINGS, Number, Record
 from liza.schema import anomalies
+
+if TYPE_CHECKING:
+    from json import JSONEncoder
 
 DIGITS = 12
 LEGACY_DIGITS = 8
@@ -128,17 +132,23 @@ def _plain(value: Any) -> Any:
             f"{type(key).__name__}:{key}" if not isinstance(key, str) else key: _plain(v) for key, v in value.items()
         }
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [each if type(each) is str else _plain(each) for each in value]
     return hex(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _dumped(value: Any) -> str:
-    import json  # both here: a board that never tripped has nothing to compare
+    return _encoder().encode(value)
 
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+
+@cache
+def _encoder() -> "JSONEncoder":
+    """One for all records: `json.dumps` would make one for each."""
+    from json import JSONEncoder  # here, because a board that never tripped has nothing to compare
+
+    return JSONEncoder(sort_keys=True, ensure_ascii=False, default=str)
 
 
 def digest(text: str) -> str:
-    import hashlib
+    import hashlib  # for the same reason
 
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

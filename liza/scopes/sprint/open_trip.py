@@ -11,13 +11,13 @@ from liza.errors import LizaError
 from liza.model import format_time
 from liza.rules.acknowledged import has_new_evidence
 from liza.rules.evaluate import RuleSet, evaluate
-from liza.rules.evidence import merge_evidence
+from liza.rules.evidence import format_evidence, merge_evidence
 from liza.scopes.sprint import report
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.evaluate import Check, evaluate_board, snapshot_of
 from liza.scopes.sprint.follow_up import Trip, archive, attempt, is_replaced, log_trip, write_report
 from liza.scopes.sprint.manual_status import manual_trip, matches_of
-from liza.scopes.sprint.trip import Halted, Outdated, evidence_of, new_records, numbers_of, put_into_effect
+from liza.scopes.sprint.trip import Halted, Outdated, new_records, numbers_of, put_into_effect
 from liza.store import checkpoint, edit
 from liza.store.board import Board
 from liza.store.checkpoint import REPORT_FILE
@@ -106,9 +106,9 @@ def _entered_trip(found: Check, rules: RuleSet) -> tuple[Trip, dict[str, str]]:
     listed = entry.get("evidence")
     known: Mapping[str, Any] = listed if isinstance(listed, Mapping) else {}
     known = {rule: text for rule, text in known.items() if isinstance(text, str)}  # else in a file that is gone
-    all_of_it, numbers = evidence_of(found.verdict), numbers_of(found.verdict.matches)
+    numbers = numbers_of(found.verdict.matches)
     more = {
-        name: merge_evidence(str(known.get(name) or ""), all_of_it[name])
+        name: merge_evidence(str(known.get(name) or ""), format_evidence(records, numbers[name]))
         for name, records in new_records(found.verdict.matches).items()
         if has_new_evidence(entry, name, records, numbers[name])
     }

@@ -62,3 +62,4 @@ def test_hook_that_nobody_trusts_is_reported(lab: Lab) -> None:
     agent.finish()
     assert lab.ran("a") == 1
     assert findings(lab, "trust")
+    assert "trust" in str(lab.liza("status", "--json").json["hooks"])

@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from liza.store import files
@@ -76,6 +77,7 @@ def _number(name: str) -> int:
     return int(number) if number.isdecimal() and len(number) < 10 else 0
 
 
+@lru_cache(maxsize=10_000)  # asked for each line
 def step_file(session: str) -> str:
     """The name of the file of a session; whatever the session is called, it is one in the folder."""
     return file_name(session) + ENDING

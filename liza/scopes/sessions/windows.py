@@ -89,7 +89,9 @@ class Windows:
     def _add(self, name: str, lines: Sequence[Mapping[str, Any]], changed: set[str]) -> None:
         for line in _own(name, lines):
             session = str(line["session"])
-            self.sessions.setdefault(session, Window(session)).add(line)
+            if session not in self.sessions:
+                self.sessions[session] = Window(session)
+            self.sessions[session].add(line)
             changed.add(session)
 
 

@@ -139,7 +139,7 @@ def _print_head(known: Recording) -> None:
     records = sum(event.kind == RECORD for event in known.events)
     decisions = sum(event.kind == RESOLVE for event in known.events)
     if not records:
-        click.echo("there are no records of the blackboard to play back")
+        click.echo("there are no records to play back")
         return
     first, last = known.events[0].at, known.events[-1].at
     parts = [plural(records, "record"), plural(decisions, "resolution")]

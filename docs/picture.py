@@ -25,9 +25,9 @@ COMMANDS = (
     "liza log anomaly --type retry_loop --task task-6 --reporter coder-3 count=3 \\\n    "
     'error_pattern="serialization failure on nested entity at line 8"',
     "liza analyze",
-    "liza-gate   # what an agent's hook calls before every step",
+    "liza-gate   # what an agent's hook calls before every call",
     'liza resolve -m "ADR-003: nested entities are flattened on import" --by alice',
-    "liza-gate && echo the agents go on",
+    "liza-gate && echo the agents continue",
 )
 COLORS = ("0d1117", "ff7b72", "3fb950", "d29922", "58a6ff", "bc8cff", "39c5cf", "c9d1d9")
 # Rich's frame without its web fonts: a browser must fetch nothing.

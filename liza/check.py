@@ -29,6 +29,7 @@ from liza.scopes.sprint.trip import Halted, Outdated, lost_trigger, tidy
 from liza.store import alerts
 from liza.store.board import Board
 from liza.store.document import Document
+from liza.text import plural
 
 __all__ = ["Check", "Evaluated", "Halted", "Outdated", "Pipeline", "analyze", "check"]
 
@@ -106,7 +107,7 @@ def check(
     `problems`: look also for what is wrong with the records, which changes no verdict.
     """
     shipped: Check | None = None
-    waited = 0  # records entered from the inbox
+    waited = 0  # records moved from the inbox
     pipeline = Pipeline(board, rules, acts=not dry_run)
     while True:
         if not dry_run:
@@ -132,7 +133,8 @@ def check(
         if found.error is not None:
             raise found.error
         if waited:
-            found = found._replace(notes=(f"records entered from {board.paths.inbox}: {waited}", *found.notes))
+            moved = f"moved {plural(waited, 'record')} from {board.paths.inbox} to state.yaml"
+            found = found._replace(notes=(moved, *found.notes))
         found = _follow_up(board, rules, found, document, entered, now)
         return _with_problems(found, document, now) if problems else found
 

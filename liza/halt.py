@@ -22,7 +22,7 @@ def halt_reason(root: str | None = None) -> tuple[str, str] | None:
         return error.why, error.hint
     if folder is None:
         return (
-            (f"no .liza/ in {root}{origin}", f"make one with: mkdir -p {root} && liza init --root {root}")
+            (f"no .liza/ in {root}{origin}", f"create one: mkdir -p {root} && liza init --root {root}")
             if root
             else None
         )
@@ -34,11 +34,13 @@ def halt_reason(root: str | None = None) -> tuple[str, str] | None:
     path, status = halt
     lines = _lines(path)
     reason = printable(", ".join(line for line in lines[:3] if line.strip()))
-    hint = "wait; a human made it and will remove it when work may continue"
+    hint = "wait: a person created it and will remove it"
     if marker_trip_id(status) is not None or any(line.startswith("trip: ") for line in lines):
-        hint = "wait until a human has read .liza/circuit_breaker_report.md and run: liza resolve -m 'what was decided'"
+        hint = (
+            "wait until a person has read .liza/circuit_breaker_report.md and run: liza resolve -m 'what was decided'"
+        )
     elif any(line.startswith("degraded: ") for line in lines[1:2]):
-        hint = "wait; the halt ends by itself once the blackboard can be evaluated; to see what is wrong: liza status"
+        hint = "wait: the halt ends by itself once the blackboard can be evaluated; to see what is wrong: liza status"
     return f"halted by {path}{f' ({reason})' if reason else ''}", hint
 
 

@@ -112,7 +112,7 @@ class Reason(StrEnum):
     OBSERVED = "matched, but only observed"
     SILENCED = "matched, but silenced"
     DISABLED = "disabled in rules.yaml"
-    ACKNOWLEDGED = "only evidence that a resolution has dealt with"
+    ACKNOWLEDGED = "only acknowledged evidence"
 
 
 VALUE = "value"  # the name of a number that is not a metric
@@ -138,7 +138,7 @@ class Origin(StrEnum):
 
     COMMAND = "command"  # a trip of this blackboard, closed by `liza resolve`
     EDITED = "edited"  # a trip of this blackboard, closed by editing state.yaml
-    OTHER = "other"  # entered by another tool or a person: liza never had such a trip
+    OTHER = "other"  # added by another tool or a person: liza never had such a trip
     UNKNOWN = "unknown"  # claims to be a trip of liza's, but log and archived reports do not have it
     CHANGED = "changed"  # a trip of this blackboard whose entry was changed after the decision
 
@@ -161,15 +161,15 @@ class OutsideDecision(NamedTuple):
     @property
     def text(self) -> str:
         where = f"circuit_breaker.history[{self.place}]"
-        names = f"claims {self.by}" if self.by else "without a name"
+        names = f"signed {self.by}" if self.by else "unsigned"
         if self.in_future:
             return f"{where}: dated in the future, not used: {self.rule} counts all records"
         if self.origin is Origin.UNKNOWN:
-            missing = "no trip that log.yaml and .liza/reports/ both have"
+            missing = "no matching trip in log.yaml or .liza/reports/"
             return f"{where}: {missing}, not used: {self.rule} counts all records ({names})"
         if self.origin is Origin.CHANGED:
             return f"{where}: changed after the decision, not used: {self.rule} counts all records ({names})"
-        how = "edited in" if self.origin is Origin.EDITED else "entered without a trip of liza"
+        how = "edited by hand" if self.origin is Origin.EDITED else "added by hand, with no trip recorded by liza"
         return f"{where}: {how}, {names}: {plural(self.records, 'record')} not counted for {self.rule} because of it"
 
 

@@ -40,8 +40,9 @@ def number_text(value: float) -> str:
 
 
 def of_text(value: float, threshold: float) -> str:
-    """How near a rule is: 3 of 5."""
-    return f"{number_text(value)} of {number_text(threshold)}"
+    """How near a rule is: `3 of 5`, and beyond its threshold `6 (trips at 5)`."""
+    joint = "{} (trips at {})" if value > threshold else "{} of {}"
+    return joint.format(number_text(value), number_text(threshold))
 
 
 def file_name(name: str, safe: str = "-_", longest: int = 80, kept: int = 80) -> str:

@@ -106,7 +106,7 @@ if [ -n "$halt" ]; then
   line=
   read -r line < "$halt" 2> /dev/null
   echo "liza: halted by $halt (since $line); liza itself cannot be started" >&2
-  echo "  hint: wait; a human decides. They run: liza doctor" >&2
+  echo "  hint: wait for a person, who must run: liza doctor" >&2
   exit 2
 fi
 if [ -d "$board/stopped" ]; then
@@ -118,7 +118,7 @@ if [ -d "$board/stopped" ]; then
         while read -r line && [ "$line" != "action: warn" ]; do :; done 2> /dev/null < "$file"
         [ "$line" != "action: warn" ] || continue
         echo "liza: this session is stopped by $file; liza itself cannot be started" >&2
-        echo "  hint: wait; a human decides. They run: liza doctor" >&2
+        echo "  hint: wait for a person, who must run: liza doctor" >&2
         exit 2 ;;
     esac
   done

@@ -13,7 +13,7 @@ from liza.cli.group import Call, exact_option, rules_option, untimed, window_opt
 @window_option
 @rules_option
 @click.option("--now", metavar="TIME", help="Evaluate as of this time.")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing; only the exit code answers.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing; only set the exit code.")
 @untimed
 def command(
     call: Call,

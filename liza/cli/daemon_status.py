@@ -34,7 +34,7 @@ def warnings(daemon: DaemonStatus) -> Iterator[str]:
     if daemon.intruder_text:
         yield f"{daemon.intruder_text}; to fix: kill {daemon.intruder}, then: liza watch --background"
     if daemon.is_stuck:
-        yield f"it does nothing: kill -9 {daemon.pid}, then start another: liza watch --background"
+        yield f"it is stuck: kill -9 {daemon.pid}, then start another: liza watch --background"
     if daemon.is_alive and daemon.facts.get("last_error"):
         yield one_line(daemon.facts["last_error"], 300)
     if daemon.facts.get("not_sent"):

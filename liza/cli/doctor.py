@@ -31,16 +31,16 @@ _STATUS = {0: "ok", 1: "unwell", 4: "degraded"}
 def command(call: Call, fix: bool) -> int:
     """Diagnose the setup and suggest fixes.
 
-    Looks at the blackboard, its rules and lock, what git keeps of it, the daemon, the file system, the clock, and what
-    is installed. Writes nothing, but for two empty files that it makes in .liza/ for a moment. Exit code 0 if all is
-    well or there are only warnings, 1 if something is to be fixed, 4 if the blackboard cannot be evaluated.
+    Checks the blackboard, its rules and lock, what git tracks of it, the daemon, the file system, the clock, the hooks
+    of coding agents, and what is installed. Writes nothing except two temporary files in .liza/. Exit code 0 without
+    errors (warnings are allowed), 1 if something is to be fixed, 4 if the blackboard cannot be evaluated.
 
     \b
     Examples:
       liza doctor
       liza doctor --json | jq -r '.problems[].hint'
     """
-    with Waiting("looking at everything"):
+    with Waiting("checking the setup"):
         found = examine(call.root, call.at)
         found = apply_fixes(found) if fix else found
     code = exit_code(found)
@@ -79,5 +79,5 @@ def _print(found: Iterable[Finding]) -> None:
         before = each.about
     wrong = sum(each.level in (Level.ERROR, Level.DEGRADED) for each in found)
     warnings = sum(each.level is Level.WARNING for each in found)
-    verdict = click.style("not well", fg="red", bold=True) if wrong else click.style("well", fg="green", bold=True)
+    verdict = click.style("not ok", fg="red", bold=True) if wrong else click.style("ok", fg="green", bold=True)
     click.echo(f"{verdict}: {wrong} error{'s'[: wrong != 1]}, {warnings} warning{'s'[: warnings != 1]}")

@@ -29,7 +29,7 @@ class Family(click.Group):
         known = self.list_commands(ctx)
         if args and args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
             meant = closest_match(args[0], known)
-            ctx.fail(f"there is no command {value_text(args[0])}" + (f"; did you mean {meant}?" if meant else ""))
+            ctx.fail(f"unknown command {value_text(args[0])}" + (f"; did you mean {meant}?" if meant else ""))
         return super().resolve_command(ctx, args)
 
 
@@ -68,7 +68,7 @@ def common(command: Any) -> Any:
         metavar="DIR",
         expose_value=False,
         callback=_remember_root,
-        help="The folder that has the .liza/; default: $LIZA_ROOT, else the nearest one upward.",
+        help="Folder that contains .liza/; default: $LIZA_ROOT, else the nearest parent.",
     )(command)
 
 
@@ -109,8 +109,8 @@ def plain(command: Any) -> Any:
 
 
 by_option = click.option("--by", metavar="NAME", help="Who decides; default: the user of this machine.")
-exact_option = click.option("--exact", is_flag=True, help="Only equal texts are the same; no similarity.")
-rules_option = click.option("--rules", "rules_file", metavar="FILE", help="Another file in place of .liza/rules.yaml.")
+exact_option = click.option("--exact", is_flag=True, help="Compare texts for equality only.")
+rules_option = click.option("--rules", "rules_file", metavar="FILE", help="Use this file instead of .liza/rules.yaml.")
 window_option = click.option("--window", metavar="W", help="Which anomalies count: current_sprint, all, 24h, last 50.")
 
 
@@ -128,12 +128,14 @@ def root_of(ctx: click.Context) -> str | None:
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 fine, 1 refused, 2 wrong usage, 3 a breaker is open, 4 degraded, 70 a bug.",
+    epilog="Exit codes: 0 OK, 1 refused, 2 wrong usage, 3 a breaker is open, 4 could not evaluate, "
+    "70 a bug, 130 interrupted.",
 )
 @click.version_option(__version__, prog_name="liza", message="%(prog)s %(version)s")
 @common
 def liza() -> None:
     """The circuit breaker for teams of coding agents.
 
-    Agents report their trouble on a blackboard, the .liza/ folder. liza detects when it is systemic, and halts them.
+    liza watches coding agents through hooks and a shared blackboard, the .liza/ folder. It stops a session that is
+    stuck, and halts all agents when a problem is systemic.
     """

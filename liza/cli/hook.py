@@ -99,7 +99,7 @@ def _hold(board: str, names: list[str]) -> Hold | None:
         halt = _session_halt(board, name)
         if halt is not None and halt.action == STOP:
             why = f"this session is stopped: {halt.pattern or 'by hand'}{f', {halt.reason}' if halt.reason else ''}"
-            return Hold(why, f"wait; a human decides, and runs: liza session resume {name} -m WHY")
+            return Hold(why, f"wait: a person must run: liza session resume {name} -m WHY")
     return None
 
 
@@ -121,7 +121,7 @@ def _warning(board: str, client: Client, event: Event) -> Answer:
 
 
 def _wait(board: str, names: list[str], hold: Hold) -> Hold | None:
-    """Hold the call until a human has decided; the reason again where the client would give up on the hook first."""
+    """Hold the call until a person has decided; the reason again where the client would give up on the hook first."""
     until = time.monotonic() + float(os.environ.get(LIMIT) or DAY) - MARGIN
     caller = os.getppid()
     print(printable(hold.why), file=sys.stderr, flush=True)

@@ -13,7 +13,7 @@ from liza.text import printable
 @click.option("--goal", metavar="TEXT", help="What the team is to build, in a sentence.")
 @untimed
 def command(call: Call, goal: str | None) -> int:
-    """Make a blackboard in this folder.
+    """Create a blackboard in this folder.
 
     Writes a starter .liza/ with state.yaml, log.yaml and rules.yaml, and a .gitignore for what git should not keep.
     Nothing that is there already is overwritten.
@@ -36,5 +36,5 @@ def command(call: Call, goal: str | None) -> int:
             f"\nNote: {printable(made.above)} is a blackboard, too. From here on, agents in this folder see this one."
         )
     click.echo("\nNext: liza watch --background")
-    click.echo("Then have your agents ask liza-gate before every step, and report: liza log anomaly --help")
+    click.echo("Then: liza install claude   (or codex; for other agents see docs/agents.md)")
     return 0

@@ -21,9 +21,7 @@ from liza.text import printable, suggestion, value_text
 @click.command("install")
 @click.argument("clients", metavar="[CLIENT]...", nargs=-1)
 @click.option("--user", "where", flag_value="user", help="For all projects of this user.")
-@click.option(
-    "--project", "where", flag_value="project", help="In the settings that are committed, for the whole team."
-)
+@click.option("--project", "where", flag_value="project", help="In the committed settings, for the whole team.")
 @click.option("--dry-run", is_flag=True, help="Show the change, and write nothing.")
 @click.option("--uninstall", is_flag=True, help="Remove the hooks again.")
 @untimed

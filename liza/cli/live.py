@@ -94,7 +94,7 @@ class View:
         if watcher.found is None:
             return []
         halted = checkpoint.read(watcher.paths.checkpoint) is not None
-        agents = show.bold("halted", "red") + " (CHECKPOINT)" if halted else "free to work"
+        agents = show.bold("halted", "red") + " (CHECKPOINT)" if halted else "not halted"
         return [*show.state(watcher.found), f"agents:  {agents}"]
 
     def _sessions(self, room: int, width: int) -> list[str]:

@@ -13,7 +13,7 @@ from liza.schema import anomalies
 @click.group("log", cls=Family)
 @common
 def command() -> None:
-    """Put an anomaly or a log entry on the blackboard.
+    """Record an anomaly or a log entry.
 
     \b
     Examples:
@@ -31,7 +31,7 @@ def _with_types(function: Any) -> Any:
 
 
 @command.command("anomaly")
-@click.option("--type", metavar="TYPE", help="What kind: one of these, or your own.")
+@click.option("--type", metavar="TYPE", help="One of these types, or your own.")
 @click.option("--task", metavar="ID", help="The task it happened on.")
 @click.option("--reporter", metavar="NAME", help="The agent that reports it.")
 @click.option("--timestamp", metavar="TIME", help="When, in ISO 8601; default: now.")
@@ -62,7 +62,7 @@ def anomaly(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **opti
 @click.option("--agent", metavar="NAME", help="Who did it.")
 @click.option("--action", metavar="WORD", help="What was done, in a word: claimed, committed, rejected, ...")
 @click.option("--task", metavar="ID", help="The task it was done on.")
-@click.option("--detail", metavar="TEXT", help="More about it; - reads standard input.")
+@click.option("--detail", metavar="TEXT", help="Details; - reads standard input.")
 @click.option("--timestamp", metavar="TIME", help="When, in ISO 8601; default: now.")
 @click.option(
     "--json",

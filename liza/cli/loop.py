@@ -18,13 +18,13 @@ from liza.scopes.loops.record import LoopResult, evaluate_loop, probe_loop, read
 from liza.scopes.loops.settings import Settings
 from liza.scopes.records import find_record, named_records
 from liza.store.board import Board
-from liza.text import plural, printable
+from liza.text import of_text, plural, printable
 
 
 @click.group("loop", cls=Family)
 @common
 def command() -> None:
-    """Record the iterations of a loop, and stop it when it goes nowhere.
+    """Record iterations; stop a loop that makes no progress.
 
     \b
     Examples:
@@ -38,10 +38,10 @@ def command() -> None:
 @click.option("--task", metavar="ID", help="The task that the iteration worked on.")
 @click.option("--progress", metavar="PCT", help="How far along the work is, in percent.")
 @click.option("--files-changed", metavar="N", help="How many files changed; default: measured, in a git work tree.")
-@click.option("--error", metavar="TEXT", help="The error that came out; - reads standard input.")
-@click.option("--output", metavar="FILE", help="The output of the iteration, in which errors are looked for.")
-@click.option("--claims-done", is_flag=True, help="The agent says that it is done.")
-@click.option("--evidence", metavar="NAME=pass|fail", multiple=True, help="What was tried: tests=pass, build=fail.")
+@click.option("--error", metavar="TEXT", help="The error; - reads standard input.")
+@click.option("--output", metavar="FILE", help="A file to search for errors.")
+@click.option("--claims-done", is_flag=True, help="The agent claims to be done.")
+@click.option("--evidence", metavar="NAME=pass|fail", multiple=True, help="What was checked: tests=pass, build=fail.")
 @click.option("--test-only", is_flag=True, help="The iteration only ran or changed tests.")
 @click.option("--outcome", metavar="WORD", help="ok, error, timeout or crash; default: ok.")
 @click.option("--model", metavar="NAME", help="The model that was used.")
@@ -169,7 +169,7 @@ def _table(rows: list[LoopResult]) -> None:
 
 def _nearest(row: LoopResult) -> str:
     near = max(row.signals, key=lambda each: each.value / each.threshold if each.threshold else 0.0, default=None)
-    return f"{near.rule} {near.value:g} of {near.threshold:g}" if near is not None else ""
+    return f"{near.rule} {of_text(near.value, near.threshold)}" if near is not None else ""
 
 
 @command.command("reset")
@@ -200,7 +200,7 @@ def reset_command(call: Call, name: str, message: str | None, by: str | None) ->
 def probe_command(call: Call, name: str, by: str | None) -> int:
     """Let an open LOOP try one iteration, after its cooldown.
 
-    Progress closes it, anything else opens it again. A trip of absolute_max is closed by a reset only.
+    Progress closes it, anything else opens it again. Only a reset closes a trip of absolute_max.
 
     \b
     Examples:

@@ -12,6 +12,7 @@ from liza.cli.options import moment
 from liza.cli.streams import read_text, warn
 from liza.errors import WrongUsage
 from liza.rules.evaluate import RuleSet
+from liza.schema.actions import Action
 from liza.scopes.inbox import record_or_queue
 from liza.scopes.loops import evaluate
 from liza.scopes.loops.derived import stagnant_streak
@@ -21,7 +22,7 @@ from liza.scopes.loops.record import Iteration, LoopResult
 from liza.scopes.loops.settings import Settings
 from liza.store.board import Board
 from liza.store.paths import Paths
-from liza.text import plural, printable, value_text
+from liza.text import of_text, plural, printable, value_text
 
 Options = Mapping[str, Any]
 
@@ -153,7 +154,7 @@ def print_result(command: str, done: LoopResult, settings: Settings, as_json: bo
         print(line)
     if settings.debug:
         for each in done.signals:
-            print(f"  {each.rule}: {each.value:g} of {each.threshold:g}", file=sys.stderr)
+            print(f"  {each.rule}: {of_text(each.value, each.threshold)}", file=sys.stderr)
     return code
 
 
@@ -175,7 +176,7 @@ def lines_of(done: LoopResult) -> list[str]:
         lines = [f"loop {name}: HALF_OPEN: one more iteration is allowed ({printable(done.reason)})"]
     lines += [f"  {printable(note)}" for note in done.notes]
     # What is still far off would only hide what is not.
-    near = [each for each in done.signals if each.action == "OPEN" and 2 * each.value >= each.threshold]
+    near = [each for each in done.signals if each.action == Action.OPEN and 2 * each.value >= each.threshold]
     lines += [f"  ! {printable(each.text)}" for each in done.signals if each.warns]
-    progress = ", ".join(f"{each.rule} {each.value:g} of {each.threshold:g}" for each in near)
+    progress = ", ".join(f"{each.rule} {of_text(each.value, each.threshold)}" for each in near)
     return lines + ([f"  {progress}"] if progress else [])

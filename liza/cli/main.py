@@ -12,14 +12,14 @@ BUG = 70
 INTERRUPTED = 130
 # Failures of the machine, not of the call, and how to fix them.
 _OF_THE_MACHINE = {
-    errno.ENOSPC: "make room on that disk",
-    errno.EDQUOT: "make room in your quota",
+    errno.ENOSPC: "free some disk space",
+    errno.EDQUOT: "free some of your quota",
     errno.EROFS: "mount the file system for writing",
-    errno.EACCES: "give yourself permission",
-    errno.EPERM: "give yourself permission",
+    errno.EACCES: "fix its permissions",
+    errno.EPERM: "fix its permissions",
     errno.EMFILE: "allow more open files (ulimit -n)",
     errno.ENFILE: "close some programs",
-    errno.EIO: "look after that disk",
+    errno.EIO: "check that disk for errors",
 }
 _FAMILIES = ("log", "loop", "attempt", "silence", "rules", "claim", "stage")  # commands that are called by two words
 
@@ -51,7 +51,7 @@ def _leave(code: int) -> int:
         sys.stdout.flush()
         sys.stderr.flush()
     except (OSError, ValueError):
-        return code  # what cannot be printed has been dealt with, or is for Python to report
+        return code  # a failure to print is handled, or is for Python to report
     os._exit(code)
 
 

@@ -133,7 +133,7 @@ def _print(command: str, added: Added, as_json: bool) -> int:
         return 0
     if added.waits is not None:
         warn(str(added.waits.cause), added.waits.cause.hint)
-        print(f"waiting in {file}; the next check (liza analyze, liza watch) will enter it:")
+        print(f"waiting in {file}; the next check (liza analyze, liza watch) adds it to state.yaml:")
     else:
         print(f"added to {file}{f', line {added.line}' if added.line else ''}:")
     lines = ("  " + emit.item(added.record, 2)).split("\n")

@@ -28,17 +28,22 @@ class _Take(NamedTuple):
     heading: str
     played: Played
     rules: RuleSet
+    is_current: bool  # whether these are the blackboard's own rules
     sessions: Sequence[SessionTrip] = ()
 
 
 @click.command("replay")
-@click.option("--since", metavar="TIME", help="Show what happens from then on: an ISO time, or 2h for the last two.")
+@click.option(
+    "--since",
+    metavar="TIME",
+    help="Show only what happens after this time: an ISO time, or 2h (before the last record).",
+)
 @click.option("--set", "settings", metavar="RULE.X=N", multiple=True, help="Compare with: retry_cluster.threshold=4.")
 @click.option("--rules", "rules_file", metavar="FILE", help="Compare with the rules of this file.")
 @exact_option
 @window_option
 @click.option("--session", metavar="S", help="Only this session: its id, the beginning of it, or its name.")
-@click.option("--svg", metavar="FILE", help="Draw it as a timeline.")
+@click.option("--svg", metavar="FILE", help="Write the timeline as an SVG picture.")
 @untimed
 def command(
     call: Call,
@@ -50,10 +55,10 @@ def command(
     session: str | None,
     svg: str | None,
 ) -> int:
-    """Play the blackboard's own records back: when would each rule have tripped?
+    """Replay the records of the blackboard: when would each rule have tripped?
 
-    As if checked after every record and every step of a session, with the resolutions that people really made. With
-    --set or --rules the same is played with other rules, to compare. Writes nothing but the picture.
+    As if checked after every record and every step of a session, with the recorded resolutions. --set or --rules
+    compares with other rules. Writes only the --svg file.
 
     \b
     Examples:
@@ -72,7 +77,7 @@ def command(
         known = known._replace(events=(), trips=())
     start = _moment(since, known)
     takes = []
-    for take in _play(known, [("rules in force", rules), *others]):
+    for take in _play(known, [("active rules", rules), *others]):
         with Waiting("playing the steps of sessions"):
             takes.append(
                 take._replace(sessions=session_replay.play_sessions(board, document, take.rules, session, start))
@@ -88,7 +93,7 @@ def command(
     if len(takes) > 1:
         _print_difference(takes[0], takes[1], start)
     if svg is not None:
-        click.echo(f"drawn: {printable(svg)}")
+        click.echo(f"written: {printable(svg)}")
     return 0
 
 
@@ -107,9 +112,9 @@ def _others(
 
 def _play(known: Recording, wanted: Sequence[tuple[str, RuleSet]]) -> list[_Take]:
     takes = []
-    for heading, rules in wanted:
-        with Waiting(f"playing {plural(len(known.events), 'event')}, {printable(heading)}"):
-            takes.append(_Take(heading, play(rules, known.board, known.events), rules))
+    for number, (heading, rules) in enumerate(wanted):
+        with Waiting(f"replaying {plural(len(known.events), 'event')}, {printable(heading)}"):
+            takes.append(_Take(heading, play(rules, known.board, known.events), rules, number == 0))
     return takes
 
 
@@ -139,7 +144,7 @@ def _print_head(known: Recording) -> None:
     records = sum(event.kind == RECORD for event in known.events)
     decisions = sum(event.kind == RESOLVE for event in known.events)
     if not records:
-        click.echo("there are no records to play back")
+        click.echo("there are no records to replay")
         return
     first, last = known.events[0].at, known.events[-1].at
     parts = [plural(records, "record"), plural(decisions, "resolution")]
@@ -158,7 +163,7 @@ def _print(take: _Take, known: Recording, start: datetime | None) -> None:
         near = of_text(match.value, match.threshold)
         about = show.short(match.key or match.rule.description, 48)
         mark = click.style("●", fg="red")
-        click.echo(f"  {mark} {format_time(trip.at)}  {trip.rule.name:<{width}}  {near:<8}  {_record(trip)}  {about}")
+        click.echo(f"  {mark} {format_time(trip.at)}  {trip.rule.name:<{width}}  {near}  {_record(trip)}  {about}")
         for other in trip.joined:
             near = of_text(other.match.value, other.match.threshold)
             click.echo(f"      {format_time(other.at)}  {other.match.rule.name}  {near}  joins it")
@@ -166,10 +171,10 @@ def _print(take: _Take, known: Recording, start: datetime | None) -> None:
     for each in take.played.observed:
         if start is None or each.at >= start:
             name = each.match.rule.name
-            click.echo(f"  {click.style('○', fg='yellow')} {format_time(each.at)}  {name}  is observed, and only that")
+            click.echo(f"  {click.style('○', fg='yellow')} {format_time(each.at)}  {name}  would match, mode: observe")
     session_replay.print_sessions(take.sessions, "sessions")
     show.silenced(take.played.silenced)
-    if take.heading == "rules in force":
+    if take.is_current:
         _print_missing(take, known)
 
 

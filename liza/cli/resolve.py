@@ -13,14 +13,14 @@ from liza.text import one_line, printable
 
 
 @click.command("resolve")
-@click.option("-m", "--message", metavar="TEXT", required=True, help="What was decided, and where it is written down.")
+@click.option("-m", "--message", metavar="TEXT", required=True, help="The decision, and where it is documented.")
 @by_option
 @plain
 def command(call: Call, message: str, by: str | None) -> int:
     """Record the decision on a trip, and let the agents continue.
 
     The trip moves into the history with the decision, its CHECKPOINT is removed, and its evidence no longer counts for
-    the patterns that it tripped. A CHECKPOINT that a human made stays.
+    the patterns that it tripped. A CHECKPOINT that a person created stays.
 
     \b
     Examples:
@@ -38,9 +38,9 @@ def command(call: Call, message: str, by: str | None) -> int:
         pattern = printable(str(done.trigger.get("pattern") or "no pattern named"))
         click.echo(f"{click.style('resolved', fg='green')}: {pattern}")
         if others := also_matched(done.trigger):
-            click.echo(f"also dealt with: {printable(', '.join(others))}")
+            click.echo(f"also resolved: {printable(', '.join(others))}")
     elif done.finished:
-        click.echo("resolved already; what was still to be written down about it is written down now")
+        click.echo("already resolved; the report, the log and CHECKPOINT are up to date now")
     else:
         click.echo("nothing to resolve: the breaker is not open")
     if done.earlier is not None:
@@ -49,7 +49,7 @@ def command(call: Call, message: str, by: str | None) -> int:
             f"  the last decision, by {one_line(who or '?', 60)} at {one_line(at, 40)}: {one_line(decision, 200)}"
         )
         if str(decision or "").strip() != message.strip():
-            click.echo(f"  not entered: {one_line(message, 200)}")
+            click.echo(f"  not recorded: {one_line(message, 200)}")
     if done.left is not None and done.left.is_degraded:
         click.echo("still halted until the blackboard can be evaluated (on_degraded: halt): see liza status")
     elif done.left is not None and done.left.trip_id is None:

@@ -25,7 +25,7 @@ _LONG = 600  # characters of a condition that are shown
 @click.group("rules", cls=Family)
 @common
 def command() -> None:
-    """See the rules, check them, ask why, and try them out.
+    """List, check, explain and test rules.
 
     \b
     Examples:
@@ -38,7 +38,7 @@ def command() -> None:
 @rules_option
 @untimed
 def list_command(call: Call, rules_file: str | None) -> int:
-    """Show the rules in force, and how they differ from the shipped ones.
+    """Show the active rules, and how they differ from the shipped ones.
 
     \b
     Examples:
@@ -109,21 +109,23 @@ def check_command(call: Call, file: str | None) -> int:
     name = printable(os.path.relpath(path))
     if rules is None:
         count = f"{len(problems)} error{'s' if len(problems) > 1 else ''}"
-        click.echo(f"{name}: {click.style('cannot be used', fg='red')}: {count}")
+        click.echo(f"{name}: {click.style('invalid', fg='red')}: {count}")
         return 1
     about = name if os.path.lexists(path) else f"there is no {name}, so the shipped rules"
     disabled = f", {len(rules.disabled)} disabled" if rules.disabled else ""
-    verdict = click.style("not all of notify can be used", fg="red") if errors else click.style("ok", fg="green")
-    click.echo(f"{about}: {verdict}, {len(rules.rules)} rules in force{disabled}")
+    verdict = click.style("notify is invalid", fg="red") if errors else click.style("ok", fg="green")
+    click.echo(f"{about}: {verdict}, {len(rules.rules)} active rules{disabled}")
     show.warnings(rules.changes)
     return 1 if errors else 0
 
 
 @command.command("explain")
 @click.argument("name", metavar="RULE")
-@click.option("--missed", is_flag=True, help="Also what does not count, and which texts nearly met.")
+@click.option("--missed", is_flag=True, help="Also show records that do not count, and near misses.")
 @click.option("--session", metavar="S", help="Only the steps of this session, and when it would have been stopped.")
-@click.option("--compare", "texts", metavar="TEXT TEXT", nargs=2, help="Only whether two texts are together, and why.")
+@click.option(
+    "--compare", "texts", metavar="TEXT TEXT", nargs=2, help="Compare two texts: would they be grouped, and why."
+)
 @exact_option
 @rules_option
 @plain
@@ -175,7 +177,7 @@ def explain_command(
 
 @command.command("test")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
-@click.option("--run", "wanted", metavar="NAME", help="Only the cases whose name has this in it.")
+@click.option("--run", "wanted", metavar="NAME", help="Run only cases whose name contains this.")
 @click.option("--junit", metavar="FILE", help="Also write the outcome as JUnit XML.")
 @click.option(
     "--rules", "rules_file", metavar="FILE", help="The rules for files that name none; default: the shipped ones."

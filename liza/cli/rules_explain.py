@@ -10,7 +10,7 @@ from liza.errors import LizaError, Refused
 from liza.model import format_time
 from liza.replay.sessions import SessionTrip
 from liza.rules.evaluate import Compiled, RuleSet
-from liza.rules.explain import Comparison, Explanation, Group, compare, details
+from liza.rules.explain import Cause, Comparison, Explanation, Group, compare, details
 from liza.rules.fields import lookup, values
 from liza.rules.syntax_tree import Grouping
 from liza.rules.windows import stream_records
@@ -34,7 +34,11 @@ def show_explanation(found: Explanation, missed: bool) -> None:
     for group in found.groups if missed else found.groups[:_MISSED]:
         _print_group(found, group)
     if not found.groups:
-        why = "no group has what the rule asks for" if _in_no_group(found) else "no record counts toward it"
+        why = (
+            "no group has enough different values (distinct)"
+            if _in_no_group(found)
+            else "no record counts for this rule"
+        )
         click.echo(f"{click.style('○', fg='green')} {why}")
     elif len(found.groups) > _MISSED and not missed:
         click.echo(f"… and {len(found.groups) - _MISSED} more groups (--missed shows all)")
@@ -46,7 +50,7 @@ def show_explanation(found: Explanation, missed: bool) -> None:
 
 
 def _in_no_group(found: Explanation) -> bool:
-    return any(each.why.startswith("there are too few") for each in found.uncounted)
+    return any(each.cause is Cause.TOO_FEW_VALUES for each in found.uncounted)
 
 
 def _print_group(found: Explanation, group: Group) -> None:
@@ -85,8 +89,8 @@ def _print_uncounted(found: Explanation, missed: bool) -> None:
     if len(reasons) > 8:
         click.echo(f"         … and {len(reasons) - 8} other reasons")
     if missed:
-        kinds = [each for each in found.uncounted if not each.why.startswith("type is ")]
-        for record, why in kinds[:_MISSED]:
+        kinds = [each for each in found.uncounted if each.cause is not Cause.OTHER_TYPE]
+        for record, _, why in kinds[:_MISSED]:
             click.echo(f"  {show.where(record)}  {show.short(record.get('task') or '-')}: {printable(why)}")
         if len(kinds) > _MISSED:
             click.echo(f"  … and {len(kinds) - _MISSED} more")
@@ -153,7 +157,7 @@ def write_json(found: Explanation, missed: bool, trips: Sequence[SessionTrip] | 
         }
         for each in found.groups
     ]
-    listed = [{"stream": r.stream, "key": r.key, "task": r.get("task"), "why": why} for r, why in found.uncounted]
+    listed = [{"stream": r.stream, "key": r.key, "task": r.get("task"), "why": why} for r, _, why in found.uncounted]
     odd = [*found.verdict.warnings, *(f"{show.where(r)}: {why}" for r, why in found.verdict.unusable)]
     envelope.write(
         "rules explain",

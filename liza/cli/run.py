@@ -21,7 +21,7 @@ from liza.run.job import Job, Session, begin, json_of, resumed
 from liza.run.loop import run_loop
 from liza.run.process import Limits
 from liza.run.state import RunState
-from liza.schema.rules import ACTIONS
+from liza.schema.rules import ON_STAGNATION
 from liza.scopes.loops import evaluate
 from liza.scopes.records import check_name
 from liza.store.board import Board
@@ -53,19 +53,21 @@ CHOSEN = (
     help="Run this shell command after every change; if it fails, that is evidence against completion.",
 )
 @click.option("--stagnation-threshold", metavar="N", help="How many iterations without progress stop the loop.")
-@click.option("--on-stagnation", metavar="ACTION", help=f"What is done then: {', '.join(ACTIONS)}.")
+@click.option("--on-stagnation", metavar="ACTION", help=f"What to do then: {', '.join(ON_STAGNATION)}.")
 @click.option("--project", metavar="TYPE", help="The type of project, whose limits apply; default: $PROJECT_TYPE.")
 @click.option("--model", metavar="NAME", help="The model to begin with; {model} in the command.")
 @click.option("--workdir", metavar="DIR", multiple=True, help="A git work tree to measure; default: this folder's.")
-@click.option("--resume", metavar="SESSION", help="Continue a session that stopped.")
-@click.option("--accept", metavar="CODE", help="With --resume: run what session.json says, which liza did not write.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object an iteration, instead of the output.")
+@click.option("--resume", metavar="RUN", help="Resume an earlier run: its name in .liza/runs/.")
+@click.option(
+    "--accept", metavar="CODE", help="With --resume: run the command in session.json although liza did not write it."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per iteration, not the output.")
 @common
 @click.pass_context
 def command(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **options: Any) -> int:
-    """Run an agent's command again and again, until it is done or stuck.
+    """Run an agent in a loop until it is done or stuck.
 
-    Each iteration is recorded on the blackboard and evaluated; a loop that goes nowhere is stopped. In the command,
+    Each iteration is recorded on the blackboard and evaluated; a loop without progress is stopped. In the command,
     {iteration}, {model} and {context_file} are filled in. It may print a line `Progress: N%`, or write a number into
     $LIZA_PROGRESS_FILE. Completion is accepted only with evidence: --verify, --require, --plan or --test.
 
@@ -118,7 +120,7 @@ def _job(words: tuple[str, ...], options: dict[str, Any]) -> Job:
 def _changed(job: Job, words: tuple[str, ...], options: dict[str, Any]) -> Job:
     """The job of a session that is resumed: options given again replace its own."""
     if options["loop"] not in (None, job.loop):
-        raise WrongUsage(f"--loop is {value_text(options['loop'])}, and the session's is {value_text(job.loop)}")
+        raise WrongUsage(f"--loop is {value_text(options['loop'])}, but the run's is {value_text(job.loop)}")
     job = _with_options(job, options)
     return job._replace(command=words) if words else job
 
@@ -188,7 +190,7 @@ def _check(job: Job) -> None:
     """What would make every iteration fail in the same way is reported before the first."""
     check_name(evaluate.LOOPS, job.loop)
     if not os.path.isdir(job.cwd):
-        raise Refused(f"the folder of the session is gone: {job.cwd}", hint="make it again, or start a new run")
+        raise Refused(f"the folder of the run is gone: {job.cwd}", hint="create it again, or start a new run")
     for folder in job.workdirs:
         if not os.path.isdir(folder):
             raise Refused(f"--workdir names {folder}, which is not a folder", hint="name a git work tree")
@@ -196,9 +198,7 @@ def _check(job: Job) -> None:
         raise Refused("--plan names a folder", hint="name a Markdown file", file=job.plan)
     program = job.command[0]
     if "{" not in program and not _can_start(program, job.cwd):
-        raise Refused(
-            f"there is no command {value_text(program)}", hint="check its spelling and PATH, or give its path"
-        )
+        raise Refused(f"command not found: {value_text(program)}", hint="check its spelling and PATH, or give its path")
 
 
 def _can_start(program: str, cwd: str) -> bool:

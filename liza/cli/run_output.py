@@ -19,16 +19,17 @@ from liza.run.context import described
 from liza.run.interrupts import Interrupts
 from liza.run.iteration import Done
 from liza.run.job import Job, Session
-from liza.run.models import PLACEHOLDER, VARIABLE, takes_model
+from liza.run.model_progression import PLACEHOLDER, VARIABLE, takes_model
 from liza.run.process import Outlet
 from liza.run.state import RunState
 from liza.run.view import Choice
+from liza.schema.actions import Action
 from liza.scopes.loops import states
 from liza.scopes.loops.fields import CLOSED, HALF_OPEN, OPEN
 from liza.scopes.loops.record import LoopResult
 from liza.scopes.loops.settings import Settings
 from liza.store.paths import Paths
-from liza.text import plural, printable
+from liza.text import of_text, plural, printable
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -68,11 +69,11 @@ class Plain:
 
     def began(self, job: Job, session: Session, settings: Settings) -> None:
         command = show.short(shlex.join(job.command), 100)
-        self.line(f"{show.bold('liza run')}  loop {printable(job.loop)}, session {session.name}: {command}")
+        self.line(f"{show.bold('liza run')}  loop {printable(job.loop)}, run {session.name}: {command}")
         if not job.has_evidence:
             self.line(
-                f"{show.bold('!', 'yellow')} without --verify, --require, --plan or --test, claims of completion are "
-                "not accepted: the run ends only at --max, or when a person or the breaker stops it"
+                f"{show.bold('!', 'yellow')} no evidence option (--verify, --require, --plan, --test): the run "
+                "ends only at --max, a halt or a trip"
             )
         if job.plan is not None and not os.path.exists(job.plan):
             self.line(f"{show.bold('!', 'yellow')} the plan does not exist yet: {printable(job.plan)}")
@@ -97,15 +98,15 @@ class Plain:
         if done.paths is None and not self._is_unmeasured:
             self._is_unmeasured = True
             self.line(
-                f"  {show.bold('!', 'yellow')} not a git work tree, so file changes are unknown: a loop "
-                "that changes none is not stopped for it (git init, or --workdir DIR)"
+                f"  {show.bold('!', 'yellow')} not a git work tree: file changes are not measured "
+                "(git init, or --workdir DIR)"
             )
         for each in state.signals:
             if each.warns:
                 self.line(f"  {show.bold('!', 'yellow')} {printable(each.text)}")
-        near = [each for each in state.signals if each.action == "OPEN" and 2 * each.value >= each.threshold]
+        near = [each for each in state.signals if each.action == Action.OPEN and 2 * each.value >= each.threshold]
         if near:
-            rules = ", ".join(f"{each.rule} {each.value:g} of {each.threshold:g}" for each in near)
+            rules = ", ".join(f"{each.rule} {of_text(each.value, each.threshold)}" for each in near)
             self.line(f"  close to tripping: {rules}")
 
     def _not_accepted(self, done: Done) -> None:

@@ -25,9 +25,7 @@ def _scope_options(command: Callable[..., int]) -> Callable[..., int]:
 @click.command("gate")
 @_scope_options
 @click.option("--wait", is_flag=True, help="Wait until work may continue.")
-@click.option(
-    "--timeout", metavar="SECONDS", type=float, help="With --wait: stop waiting after this long, with exit code 2."
-)
+@click.option("--timeout", metavar="SECONDS", type=float, help="With --wait: give up after this long (exit code 2).")
 @common
 @click.pass_context
 def command(ctx: click.Context, /, wait: bool, timeout: float | None, **scopes: str | None) -> int:

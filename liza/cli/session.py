@@ -26,7 +26,7 @@ def command() -> None:
 
 @command.command("stop")
 @click.argument("name", metavar="SESSION")
-@click.option("-m", "--message", metavar="WHY", required=True, help="Why it is stopped; the agent is told.")
+@click.option("-m", "--message", metavar="WHY", required=True, help="Why; shown to the agent.")
 @by_option
 @plain
 def stop_command(call: Call, name: str, message: str, by: str | None) -> int:

@@ -33,7 +33,7 @@ def check(found: Check, rules: RuleSet, dry_run: bool) -> None:
         echo(bold("OK", "green") + ": no systemic pattern" + (" (dry run, nothing written)" if dry_run else ""))
     patterns(verdict.progress)
     parts = [f"{verdict.considered} {'anomaly' if verdict.considered == 1 else 'anomalies'} considered"]
-    parts += [f"{verdict.acknowledged} dealt with by earlier resolutions"] if verdict.acknowledged else []
+    parts += [f"{verdict.acknowledged} acknowledged by earlier resolutions"] if verdict.acknowledged else []
     parts += [f"{verdict.outside_window} before the window"] if verdict.outside_window else []
     echo(f"\n{', '.join(parts)} (window: {verdict.window})")
     silenced(verdict.silenced)
@@ -59,11 +59,11 @@ def broken_rules(error: LizaError | None) -> None:
 
 def due(event: Event) -> str:
     """What an edit by hand amounts to, before a check puts it into effect."""
-    return f"the next check enters (liza analyze): {event.text}"
+    return f"the next check records (liza analyze): {event.text}"
 
 
 def trigger(open_trip: Mapping[str, Any], word: str) -> None:
-    """The trip that waits for a human, and what that human can do."""
+    """The trip that waits for a person, and how to decide it."""
     severity = str(open_trip.get("severity") or "no severity named")
     pattern = printable(str(open_trip.get("pattern") or "no pattern named"))
     since = f" since {printable(str(open_trip['timestamp']))}" if open_trip.get("timestamp") else ""
@@ -79,7 +79,7 @@ def trigger(open_trip: Mapping[str, Any], word: str) -> None:
 
 
 def patterns(progress: Iterable[Progress]) -> None:
-    """One line a rule: a mark, how close it is, and what the fullest group is about."""
+    """One line per rule: a mark, how close it is, and what the fullest group is about."""
     for line in pattern_lines(progress):
         echo(line)
 
@@ -88,11 +88,12 @@ def pattern_lines(progress: Iterable[Progress]) -> list[str]:
     """The same, as lines that fit the terminal."""
     rows = list(progress)
     width = max((len(each.rule.name) for each in rows), default=0)
-    room = max(columns() - width - 17, 20)
+    wide = max((len(_near(each)) for each in rows), default=0)
+    room = max(columns() - width - wide - 8, 20)
     lines = []
     for each in rows:
         about = cut_text(_about(each), room)
-        lines.append(f"  {_mark(each)} {each.rule.name:<{width}}  {_near(each):<9}  {about}".rstrip())
+        lines.append(f"  {_mark(each)} {each.rule.name:<{width}}  {_near(each):<{wide}}  {about}".rstrip())
     return lines
 
 
@@ -113,7 +114,7 @@ def silenced(matches: Iterable[Silenced]) -> None:
 
 
 def silence(each: Silence) -> str:
-    about = ", ".join(f"{name}={value}" for name, value in each.match.items()) or "all that it finds"
+    about = ", ".join(f"{name}={value}" for name, value in each.match.items()) or "all matches"
     decision = f"until {format_time(each.until)} by {short(each.by)}: {short(each.reason)}"
     return f"{short(each.rule)} ({short(about)}) {decision} [{short(each.id)}]"
 
@@ -139,7 +140,7 @@ def _near(each: Progress) -> str:
 
 def _about(each: Progress) -> str:
     if each.reason is Reason.ACKNOWLEDGED:
-        return "dealt with"
+        return "acknowledged"
     if each.value <= 0:
         return ""
     if each.reason is Reason.SILENCED:

@@ -23,7 +23,7 @@ from liza.text import printable, shell_quoted
 @click.group("silence", cls=Family)
 @common
 def command() -> None:
-    """Let a known match pass for a few hours.
+    """Silence a known match for a few hours.
 
     A silenced match halts no one, and is shown as silenced by analyze, status and every report. When the silence ends,
     what it hid counts again. It has a reason and an end, and is never edited: expire it and add another.
@@ -40,15 +40,15 @@ def command() -> None:
 @click.argument("words", metavar="[FIELD=VALUE]...", nargs=-1)
 @click.option("--for", "length", metavar="TIME", required=True, help="How long: 30m, 2h; at most 24h.")
 @click.option("-m", "--message", metavar="WHY", required=True, help="Why agents may continue despite it.")
-@click.option("--all", "everything", is_flag=True, help="Everything that the rule finds, whatever the fields say.")
+@click.option("--all", "everything", is_flag=True, help="All matches of the rule.")
 @by_option
 @plain
 def add_command(
     call: Call, rule: str, words: tuple[str, ...], length: str, message: str, everything: bool, by: str | None
 ) -> int:
-    """Silence the matches of RULE whose evidence says FIELD=VALUE.
+    """Silence the matches of RULE whose evidence has FIELD=VALUE.
 
-    All records behind a match must say so. The field that the rule groups by is compared as the rule compares it.
+    All records behind a match must have it. The field that the rule groups by is compared as the rule compares it.
 
     \b
     Examples:
@@ -63,10 +63,10 @@ def add_command(
     if not seconds or seconds < 1:
         raise WrongUsage(f"--for: expected a duration, got {length!r}", hint="like 30m or 2h")
     at = call.at
-    unheard = unknown_fields(board, rules, compiled, match)
+    absent = unknown_fields(board, rules, compiled, match)
     entry, not_logged = add(board, rule, match, timedelta(seconds=min(seconds, 10**9)), message, person(by), at)
     found, warnings = _evaluated(board, rules, at)
-    warnings += unheard
+    warnings += absent
     warnings += [f"it could not be logged: {not_logged.message}"] if not_logged else []
     hidden = [each for each in found.verdict.silenced if each.match.rule.name == rule] if found else []
     if call.as_json:
@@ -88,7 +88,7 @@ def _evaluated(board: Board, rules: RuleSet, at: datetime) -> tuple[Check | None
     try:
         found = check(board, rules, at, dry_run=True)
     except LizaError as error:
-        return None, [f"it is added, but the blackboard cannot be evaluated: {error.message}"]
+        return None, [f"added, but the blackboard cannot be evaluated: {error.message}"]
     is_open = found.trigger is not None
     return found, ["the breaker is open, and a silence does not close it: liza resolve -m '...'"] if is_open else []
 
@@ -97,7 +97,7 @@ def _evaluated(board: Board, rules: RuleSet, at: datetime) -> tuple[Check | None
 @click.option("-a", "--all", "everything", is_flag=True, help="Also those that have ended.")
 @plain
 def list_command(call: Call, everything: bool) -> int:
-    """Show the silences that are in force.
+    """Show the active silences.
 
     \b
     Examples:
@@ -112,11 +112,11 @@ def list_command(call: Call, everything: bool) -> int:
         envelope.write("silence list", "ok", silences=rows)
         return 0
     if not listed:
-        click.echo("no silence is in force" if not everything else "there are no silences")
+        click.echo("no active silence" if not everything else "there are no silences")
     for entry in listed:
         state = entry.state(at)
         if entry.silence is None:
-            show.warnings([f"{entry.name[:40]} is not in force: {entry.fault}"])
+            show.warnings([f"{entry.name[:40]} is not active: {entry.fault}"])
         else:
             mark = click.style(f"{state:<8}", fg="yellow" if state == "in force" else None)
             click.echo(f"{mark}  {show.silence(entry.silence)}")
@@ -142,7 +142,7 @@ def expire_command(call: Call, name: str, by: str | None) -> int:
     if call.as_json:
         envelope.write("silence expire", "expired", warnings, silence=entry.fields)
     else:
-        click.echo(f"expired: {printable(name)}; what it hid counts from the next check on (liza analyze)")
+        click.echo(f"expired: {printable(name)}; its matches count from the next check on (liza analyze)")
         show.warnings(warnings)
     return 0
 
@@ -152,7 +152,7 @@ def _match(rule: str, words: tuple[str, ...], everything: bool) -> dict[str, str
     match = _fields(words)
     if not match and not everything:
         raise Refused(
-            f"this would silence everything that {rule} finds",
+            f"this would silence all matches of {rule}",
             hint=f"narrow it: liza silence add {shell_quoted(rule)} FIELD=VALUE ...   (or confirm with --all)",
         )
     if match and everything:

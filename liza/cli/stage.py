@@ -18,7 +18,7 @@ from liza.text import plural, printable
 @click.group("stage", cls=Family)
 @common
 def command() -> None:
-    """Take a pipeline of claims from stage to stage.
+    """Move a pipeline of claims through its stages.
 
     \b
     Examples:
@@ -102,7 +102,7 @@ def _tell(called: str, staged: StageResult, as_json: bool) -> int:
     for event in staged.events:
         click.echo(show.short(event.text, 300))
     if not staged.events:
-        click.echo("nothing to do: that is recorded already")
+        click.echo("nothing to do: already recorded")
     for name in waiting:
         click.echo(f"  liza claim show {printable(quote(name))}")
     return 0

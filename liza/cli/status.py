@@ -99,7 +99,7 @@ def _breaker(status: Status) -> None:
         if status.open_for is not None:
             click.echo(f"  open for {_ago(status.open_for)}")
         if not status.is_entered:
-            show.warnings(["this trip halts the agents but is not in state.yaml yet; to enter it: liza analyze"])
+            show.warnings(["this trip halts the agents but is not in state.yaml yet; to record it: liza analyze"])
         return
     health = show.bold("DEGRADED", "yellow") if status.is_degraded else show.bold("OK", "green")
     click.echo(f"breaker: {health}, {_last_check(status)}")
@@ -111,7 +111,7 @@ def _breaker(status: Status) -> None:
 def _agents(status: Status) -> None:
     halt, trigger = status.halt, status.found.trigger
     if halt is None:
-        click.echo("agents:  free to work")
+        click.echo("agents:  not halted")
         if trigger is not None:
             show.warnings(["CHECKPOINT is missing although the breaker is open; to halt the agents: liza analyze"])
         return
@@ -166,7 +166,7 @@ def _patterns(status: Status) -> None:
     silencing = {each.silence.id for each in verdict.silenced}
     for _, silence in status.silences:
         if silence.id not in silencing:
-            click.echo(f"silence in force: {show.silence(silence)}")
+            click.echo(f"active silence: {show.silence(silence)}")
 
 
 def _warnings(status: Status) -> None:
@@ -190,7 +190,7 @@ def _history_line(entry: Mapping[str, Any], width: int) -> str:
     elif not entry.get("resolved_at"):
         came = "open"
     else:
-        came = f"resolved {sections.whose(entry)}: {entry.get('resolution') or 'no decision recorded'}"
+        came = f"resolved {sections.how_resolved(entry)}: {entry.get('resolution') or 'no decision recorded'}"
     return printable(f"{entry.get('timestamp')}  {_what(entry):<{width}}  {came}".rstrip())[:118]
 
 

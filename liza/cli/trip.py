@@ -19,7 +19,7 @@ from liza.scopes.sprint.manual_trip import trip
 )
 @plain
 def command(call: Call, message: str, severity: str) -> int:
-    """Stop the sprint by hand.
+    """Halt all agents by hand.
 
     Halts the agents, writes a report and enters the trip, as if a rule had matched. Exit code 3.
 

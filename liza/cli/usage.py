@@ -11,7 +11,7 @@ def usage_error(error: click.UsageError, called: str) -> WrongUsage:
     see = f"see: {called} --help"
     if isinstance(error, click.NoSuchOption):
         meant = closest_match(error.option_name, tuple(error.possibilities or ()))
-        message = f"there is no option {value_text(error.option_name)}" + (f"; did you mean {meant}?" if meant else "")
+        message = f"unknown option {value_text(error.option_name)}" + (f"; did you mean {meant}?" if meant else "")
         return WrongUsage(message, hint=see)
     if isinstance(error, click.MissingParameter) and error.param is not None:
         example = _example(error.ctx)

@@ -24,10 +24,10 @@ from liza.text import plural, printable
 @click.argument("file", required=False, type=click.Path())
 @untimed
 def command(call: Call, file: str | None) -> int:
-    """Check the blackboard and list all that is wrong with it.
+    """Check the blackboard and list all errors.
 
-    FILE is one file to check instead: a state.yaml, or a log.yaml by its name. Exit code 0 if there are no
-    errors, only perhaps warnings, 1 if there are errors, 4 if a file cannot be read at all.
+    FILE: check this file instead; a file named log.yaml is read as a log, any other as state.yaml. Exit code 0
+    without errors (warnings are allowed), 1 if there are errors, 4 if a file cannot be read at all.
 
     \b
     Examples:

@@ -14,8 +14,9 @@ from liza.cli.group import common, root_of
 from liza.cli.live import View
 from liza.clients.install import program_path
 from liza.daemon import background
-from liza.daemon.daemon import Options, Watcher
+from liza.daemon.daemon import Watcher
 from liza.daemon.notifier import Event, EventKind
+from liza.daemon.options import Options
 from liza.daemon.status import DaemonState, read_daemon
 from liza.daemon.test_message import send_test_message
 from liza.daemon.unit import systemd_unit
@@ -31,15 +32,22 @@ _EXIT_CODES = {DaemonState.RUNNING: 0, DaemonState.WAITING: 0, DaemonState.DEGRA
 @click.command("watch")
 @click.argument("directory", metavar="[DIR]", required=False)
 @click.option("--background", "detached", is_flag=True, help="Detach; the log is .liza/watch.log.")
-@click.option("--stop", is_flag=True, help="End the daemon of this blackboard.")
+@click.option("--stop", is_flag=True, help="Stop the daemon of this blackboard.")
 @click.option("--status", is_flag=True, help="Show the daemon of this blackboard.")
 @click.option("--once", is_flag=True, help="One check, as the daemon would make it.")
-@click.option("--poll", is_flag=True, help="Look at the files every tick; do not rely on events.")
-@click.option("--interval", metavar="SECONDS", type=float, default=1.0, show_default=True, help="Length of a tick.")
+@click.option("--poll", is_flag=True, help="Poll the files instead of using inotify.")
+@click.option(
+    "--interval",
+    metavar="SECONDS",
+    type=float,
+    default=Options().interval,
+    show_default=True,
+    help="Seconds between two checks.",
+)
 @click.option("--observe", is_flag=True, help="Evaluate and notify, never halt.")
 @click.option("--test-message", is_flag=True, help="Send a message to every target under notify: in rules.yaml.")
 @click.option("--print-unit", is_flag=True, help="Print a systemd user unit for this blackboard.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: one object a line, or the answer of --status.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line; with --status one object.")
 @common
 @click.pass_context
 def command(

@@ -83,7 +83,9 @@ def script_problem(client: str) -> HookProblem | None:
         return HookProblem("", f"the hook's script is missing, so every call is refused: {script}", again, script)
     named = read_program()
     if not named or not os.access(named, os.X_OK):
-        message = f"the hook cannot start liza: {named or program} is missing; only a halt of everyone is still seen"
+        message = (
+            f"the hook cannot start liza: {named or program} is missing; it enforces halts, but cannot warn or wait"
+        )
         return HookProblem("", message, again, program)
     if text != read_template(os.path.basename(script)):
         return HookProblem("", "the hook's script is of another version of liza", again, script, is_off=False)

@@ -30,7 +30,7 @@ def start(paths: Paths, watch: Callable[[Callable[[Event], None]], int]) -> int:
     """Call `watch` in a process of its own, which logs its events; the pid. `Refused` if it could not begin."""
     answer = _detach(lambda announce: _watch(paths, watch, announce))
     if "pid" not in answer:
-        why = answer.get("why") or "it ended before it had begun"
+        why = answer.get("why") or "the daemon exited during startup"
         raise Refused(str(why), hint=answer.get("hint") or f"see: tail {shell_quoted(paths.watch_log)}")
     return int(answer["pid"])
 

@@ -11,6 +11,7 @@ from liza.model import Match, Problem, Record, Snapshot, Verdict, file_time, for
 from liza.rules.evaluate import RuleSet
 from liza.rules.fields import values
 from liza.rules.silences import read_silences
+from liza.schema.actions import Action
 from liza.scopes.sprint.section import WITHOUT_TERMINAL, history_of, without_terminal_text
 from liza.store.checkpoint import Checkpoint
 from liza.store.paths import Paths
@@ -45,7 +46,7 @@ _ALONE = ("detail", "question", "description", "what")  # texts that need no nam
 def of_rules(verdict: Verdict) -> Iterator[Cause]:
     """One for each group that a rule with the action ALERT has matched."""
     for match in verdict.observed:
-        if match.rule.action == "ALERT":
+        if match.rule.action == Action.ALERT:
             yield Cause(match.rule.name, _key(match.key or ""), _text(match))
 
 
@@ -198,7 +199,7 @@ def about_the_halt(halt: Checkpoint | None, trigger: Mapping[str, Any] | None) -
         text = "the agents are halted until the blackboard can be evaluated (on_degraded: halt)"
         yield Cause("halt", "degraded", text, patience=_PATIENCE)
     elif halt is not None and halt.trip_id is None:
-        yield Cause("halt", "person", "the agents are halted by a CHECKPOINT that a person made", patience=_PATIENCE)
+        yield Cause("halt", "person", "the agents are halted by a CHECKPOINT that a person created", patience=_PATIENCE)
     elif halt is not None and trigger is None:
         trip = f"the CHECKPOINT of trip {halt.trip_id}, which is not open"
         text = f"the agents are halted by {trip}: see liza resolve"

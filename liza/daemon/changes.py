@@ -197,7 +197,7 @@ class Changes:
     def _why_no_events(self) -> str | None:
         """Threads die unseen, and a queue that is full drops events silently; but our own heartbeat must be heard."""
         if not all(thread.is_alive() for thread in self._threads):
-            return "a thread that listens has died"
+            return "the inotify thread died"
         if self._beats > 3 and time.monotonic() - self._heard > SILENCE:
             return f"no event has come for {SILENCE:g} s"
         return None

@@ -13,12 +13,13 @@ from typing import Any
 from liza.check import Check, Evaluated, Halted, Outdated, Pipeline
 from liza.daemon import causes, events, scopes
 from liza.daemon.changes import Changes, versions
-from liza.daemon.conditions import AGING, Conditions
 from liza.daemon.decisions import Decisions
 from liza.daemon.health import GRACE
 from liza.daemon.notifier import EventKind, Notifier
+from liza.daemon.options import Options
 from liza.daemon.reader import Reader
 from liza.daemon.schedule import LastCheck, Schedule
+from liza.daemon.timed_alarms import AGING, TimedAlarms
 from liza.errors import LizaError, LockTimeout
 from liza.rules.evaluate import RuleSet
 from liza.rules.silences import read_silences
@@ -38,9 +39,7 @@ _TRIES = 3  # at a blackboard that changes while it is acted on, before other th
 class Checker:
     """One check after the other, each compared with the one before."""
 
-    def __init__(
-        self, paths: Paths, notifier: Notifier, changes: Changes, *, interval: float = 1.0, observe: bool = False
-    ) -> None:
+    def __init__(self, paths: Paths, notifier: Notifier, changes: Changes, options: Options) -> None:
         self.paths = paths
         self.board = Board(paths, waits=False)
         self.schedule = Schedule()
@@ -49,13 +48,13 @@ class Checker:
         self.seen: dict[str, Any] = {}  # the version of each file that was checked
         self.has_entered = False  # the last check has entered records that waited: they are not evaluated yet
         self.reload = True
-        self._interval = interval
-        self._observe = observe
+        self._interval = options.interval
+        self._observe = options.observe
         self._notifier = notifier
         self._changes = changes
         self._reader = Reader(self.board, changes)
-        self._conditions = Conditions(self.board, notifier)
-        self._decisions = Decisions(self.board, notifier, observe=observe)
+        self._timed_alarms = TimedAlarms(self.board, notifier)
+        self._decisions = Decisions(self.board, notifier, observe=options.observe)
         self._last_check = LastCheck(REFRESH)
         self._pipeline: Pipeline | None = None
         self._sources = engine.sources(paths)
@@ -77,7 +76,7 @@ class Checker:
     def update_conditions(self, now: datetime) -> None:
         """Report what changes by time alone."""
         if self.document is not None and self._pipeline is not None:
-            self._conditions.update(self.document, self._pipeline.rules, self.found, now)
+            self._timed_alarms.update(self.document, self._pipeline.rules, self.found, now)
 
     def check_once_more(self, now: datetime) -> None:
         """The last check of `--once`: by now everything is reported and nothing comes after it, so it may wait."""
@@ -104,7 +103,7 @@ class Checker:
         self.schedule.look_in(RETRY, now)
 
     def clock_was_set_back(self, now: datetime) -> None:
-        self._conditions.look_again()
+        self._timed_alarms.look_again()
         self.schedule.restart(now)
         self._last_check.restart(now)
 
@@ -145,7 +144,7 @@ class Checker:
         return there[self.paths.checkpoint] is None or there[self.paths.report] is None
 
     def _load_rules(self, now: datetime) -> Pipeline:
-        """The rules in force; where rules.yaml cannot be used, the last good ones, at first the shipped ones."""
+        """The active rules; where rules.yaml cannot be used, the last good ones, at first the shipped ones."""
         self.reload = False
         self._has_steps = os.path.isdir(self.paths.steps)
         folders = {row.section: os.path.join(self.paths.folder, str(row.folder)) for row, _ in self._sources}
@@ -161,7 +160,7 @@ class Checker:
             return pipeline
         self._notifier.works("rules")
         if before is not None:
-            self._notifier.report(EventKind.RELOADED, f"{len(rules.rules)} rules in force")
+            self._notifier.report(EventKind.RELOADED, f"{len(rules.rules)} active rules")
         self._notifier.set_active("rules", causes.of_changes(rules))
         return pipeline
 
@@ -199,7 +198,7 @@ class Checker:
         self._unvalidated = self._notifier.has_reported_on("problems")
         if not self._unvalidated:  # the first check: what was reported before must not seem to be over
             self._validate(document, now)
-        self._conditions.look_again()
+        self._timed_alarms.look_again()
         self._decisions.report(before, self.found, now)
         self._update_scopes(pipeline.rules, document, now)
         self._restore_halts(document)

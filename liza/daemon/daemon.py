@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 from liza.check import Check
 from liza.clients.caller import drop_variables
@@ -16,18 +16,13 @@ from liza.daemon.changes import Changes
 from liza.daemon.checker import Checker
 from liza.daemon.lease import FolderGone, Lease, Taken
 from liza.daemon.notifier import Event, EventKind, Notifier
+from liza.daemon.options import Options
 from liza.errors import LizaError, Refused
 from liza.model import format_time
 from liza.scopes.sprint.trip import tidy
 from liza.store.daemon_process import process_start
 from liza.store.document import Document
 from liza.store.paths import Paths
-
-
-class Options(NamedTuple):
-    interval: float = 1.0  # seconds; a change without an event is acted on after that long
-    poll: bool = False
-    observe: bool = False  # evaluate and report, never halt
 
 
 class Watcher:
@@ -48,7 +43,7 @@ class Watcher:
         self.lease = Lease(paths)
         self.changes = Changes(paths, poll=options.poll)
         self.notifier = Notifier(paths, self.lease, on_event, clock, self._about_us)
-        self.checker = Checker(paths, self.notifier, self.changes, interval=options.interval, observe=options.observe)
+        self.checker = Checker(paths, self.notifier, self.changes, options)
         self.backend = self.changes.backend
         self.started = self.ticked = clock()
         self.stopping = False
@@ -77,7 +72,7 @@ class Watcher:
             self.changes.start()
             self.backend = self.changes.backend
             self.notifier.save_facts()  # which process holds the lock, before anything relies on it
-            text = f"watching {self.paths.folder} by {self.backend}, process {os.getpid()}"
+            text = f"watching {self.paths.folder} with {self.backend}, process {os.getpid()}"
             self.notifier.report(EventKind.STARTED, text)
             while not self.stopping:
                 self.tick()
@@ -86,7 +81,7 @@ class Watcher:
                 self.changes.wait(self._patience())
         finally:
             self.notifier.stop()
-            self.notifier.report(EventKind.STOPPED, "watching no longer")
+            self.notifier.report(EventKind.STOPPED, "stopped watching")
             self.notifier.save_facts("stopped")
             self.changes.stop()
             self.lease.release()
@@ -176,7 +171,7 @@ class Watcher:
         self.lease.beat()
         if self.backend != self.changes.backend:
             self.backend = self.changes.backend
-            self.notifier.report(EventKind.BACKEND, f"watching by {self.backend} from now on")
+            self.notifier.report(EventKind.BACKEND, f"now watching with {self.backend}")
         now = self.clock()
         if now < self.ticked:
             self.checker.clock_was_set_back(now)

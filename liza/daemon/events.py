@@ -6,7 +6,7 @@ from typing import Any
 from liza.check import Check
 from liza.daemon.notifier import EventKind, Notice
 from liza.model import Progress, Reason
-from liza.scopes.sprint.section import history_of, named, whose
+from liza.scopes.sprint.section import history_of, how_resolved, named
 from liza.text import of_text
 
 _TODO = (
@@ -22,10 +22,10 @@ def of_check(before: Check | None, found: Check, *, observe: bool) -> Iterator[N
         verb = "" if found.tripped else " (already open)"
         yield Notice(EventKind.TRIPPED, f"{named(trigger)}{verb}", _id(trigger), _TODO)
     elif found.tripped and was is not None and before is not None and not before.failed and not found.notes:
-        text = "state.yaml no longer had this trip, as where an older copy is saved over it; it was entered again"
+        text = "missing from state.yaml (an older copy may have been saved over it); the trip was recorded again"
         yield Notice(EventKind.ALARM, f"{trigger.get('pattern') if trigger else '?'}: {text}")
     elif was is not None and trigger is None and was.get("trip_id") and entry_of(found, was.get("trip_id")) is None:
-        text = "state.yaml no longer has this trip, as where an older copy is saved over it; no decision is entered"
+        text = "missing from state.yaml (an older copy may have been saved over it), and no decision is recorded"
         yield Notice(EventKind.ALARM, f"{was.get('pattern')}: {text}")
     elif was is not None and trigger is None:
         yield Notice(EventKind.RESOLVED, _resolution(found, was), _id(was))
@@ -68,7 +68,7 @@ def _id(trigger: Mapping[str, Any]) -> str:
 def _resolution(found: Check, trigger: Mapping[str, Any]) -> str:
     entry = entry_of(found, trigger.get("trip_id")) or {}
     text = f": {entry['resolution']}" if entry.get("resolution") else ""
-    return f"{trigger.get('pattern') or 'no pattern named'} {whose(entry)}{text}"
+    return f"{trigger.get('pattern') or 'no pattern named'} {how_resolved(entry)}{text}"
 
 
 def entry_of(found: Check, trip_id: str | None) -> Mapping[str, Any] | None:
@@ -88,7 +88,7 @@ def _counts(found: Check) -> list[tuple[str, float, str | None]]:
 
 def _nearest(found: Check) -> str:
     """The patterns that have some evidence, in a line."""
-    return ", ".join(_near(each) for each in found.verdict.progress if each.value > 0) or "no pattern in sight"
+    return ", ".join(_near(each) for each in found.verdict.progress if each.value > 0) or "no pattern has evidence"
 
 
 def _near(each: Progress) -> str:

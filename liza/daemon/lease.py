@@ -112,7 +112,7 @@ class Lease:
         who = f"process {pid}" if pid is not None else "another process"
         if lock is None and pid is not None and not is_daemon(pid, read_watch_facts(self.paths), self.paths):
             hint = f"see what it does with: ps -fp {pid}   (end it with: kill {pid})"
-            message = f"{who} ({command_of(pid)}) holds the daemon's lock, and is not known to be a daemon"
+            message = f"{who} ({command_of(pid)}) holds the daemon's lock, but is not a known daemon"
             taken = Taken(message, hint=hint, file=self.paths.watch_lock)
             taken.is_daemon = False
             return taken

@@ -243,6 +243,6 @@ def _mark(kind: EventKind, trip_id: str) -> str:
 
 def _change_of_places(before: list[str], after: list[str]) -> str:
     gone, new = ([name for name in one if name not in other] for one, other in ((before, after), (after, before)))
-    parts = [f"no longer {', '.join(gone)}"] if gone else []
-    parts += [f"now also {', '.join(new)}"] if new else []
-    return f"whom to notify was changed: {'; '.join(parts) or 'another address of the same host'}"
+    parts = [f"removed {', '.join(gone)}"] if gone else []
+    parts += [f"added {', '.join(new)}"] if new else []
+    return f"notification targets changed: {'; '.join(parts) or 'another address of the same host'}"

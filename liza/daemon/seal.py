@@ -18,7 +18,7 @@ from liza.store.paths import Paths
 from liza.store.replace import sweep_drafts
 
 SEALED = ("alarms", "errors", "places", "notified")
-BROKEN = "watch.json is not as liza left it: its list of earlier messages is not used, and they may come again"
+BROKEN = "watch.json was changed by another program: its list of earlier messages is not used, and some may be repeated"
 
 
 class Seal:

@@ -48,7 +48,7 @@ class DaemonStatus(NamedTuple):
         if self.intruder is None:
             return None
         who = f"process {self.intruder} ({command_of(self.intruder)})"
-        return f"{who} holds watch.lock, and is not known to be a daemon"
+        return f"{who} holds watch.lock, but is not a known daemon"
 
 
 def read_daemon(paths: Paths) -> DaemonStatus:

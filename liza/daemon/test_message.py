@@ -30,7 +30,7 @@ def send_test_message(paths: Paths, now: datetime) -> Sent:
     project = os.path.dirname(os.path.abspath(paths.folder))
     targets, faults = read_targets(read_rules(paths.rules).notify, _config(paths), project)
     if not targets and not faults:
-        raise Refused("no notifications are set up: notify: names no target", hint=_HINT)
+        raise Refused("no notifications are set up: notify: has no target", hint=_HINT)
     name = one_line(os.path.basename(project))
     text = "A test: you will be notified here when agents are halted."
     message = Message("test", f"liza: test in {name}", text, format_time(now), project)

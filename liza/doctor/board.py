@@ -85,4 +85,9 @@ def rules(paths: Paths, now: datetime) -> Iterator[Finding]:
         yield Finding("rules", Level.WARNING, change, f"if that is not intended, edit {paths.rules}", paths.rules)
     own = "with rules.yaml" if os.path.lexists(paths.rules) else "no rules.yaml"
     others = len(found.all) - len(found.rules)
-    yield Finding("rules", Level.OK, f"{len(found.rules)} rules in force, and {others} alarms and narrower ones, {own}")
+    yield Finding(
+        "rules",
+        Level.OK,
+        f"{len(found.all)} active rules: {len(found.rules)} for the sprint, "
+        f"{others} alarms and rules for single scopes; {own}",
+    )

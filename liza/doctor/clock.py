@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import liza
+from liza.doctor.filesystem import probe
 from liza.doctor.finding import Finding, Level
-from liza.doctor.machine import probe
 from liza.errors import LizaError
 from liza.model import Path, file_time, format_time, parse_time
 from liza.store.board import Board

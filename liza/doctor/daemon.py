@@ -16,7 +16,7 @@ def daemon(paths: Paths, now: datetime) -> Iterator[Finding]:
     if found.is_alive:
         yield from _present(found)
     elif found.state is DaemonState.GONE:
-        text = f"process {one_line(found.facts.get('pid'))} ended without notice: killed, or the machine went down"
+        text = f"process {one_line(found.facts.get('pid'))} is gone: killed, or the machine went down"
         yield Finding("daemon", Level.ERROR, text, _START)
     else:
         yield Finding("daemon", Level.WARNING, "none is running: only liza analyze finds patterns", _START)

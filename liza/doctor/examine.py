@@ -21,7 +21,7 @@ _HERE = {
     "lock": "liza.doctor.lock",
     "daemon": "liza.doctor.daemon",
     "hooks": "liza.doctor.hooks",
-    "filesystem": "liza.doctor.machine",
+    "filesystem": "liza.doctor.filesystem",
     "clock": "liza.doctor.clock",
 }
 _ANYWHERE = {

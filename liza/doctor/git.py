@@ -1,4 +1,4 @@
-"""What git keeps of the blackboard, and which blackboard a linked work tree of git uses."""
+"""Which files of the blackboard git tracks, and which blackboard a linked work tree of git uses."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -17,13 +17,13 @@ _SHOWN = 20  # names in one command; the next call lists the rest
 
 
 def git(paths: Paths, now: datetime) -> Iterator[Finding]:
-    """Whether a halt or a lock is in git, what else of one machine is, and whether `.liza/.gitignore` is there."""
+    """Whether a halt or a lock is in git, or another machine-local file, and whether `.liza/.gitignore` is there."""
     project = os.path.dirname(os.path.abspath(paths.folder))
     if not _in_work_tree(project):
         yield Finding("git", Level.OK, f"{project} is not in a git work tree")
         return
     found = [*_tracked(project), *_gitignore(paths), *_linked(paths, project)]
-    yield from found or [Finding("git", Level.OK, "keeps the blackboard, and nothing of one machine")]
+    yield from found or [Finding("git", Level.OK, "no machine-local file of .liza/ is tracked")]
 
 
 def _in_work_tree(folder: str) -> bool:
@@ -37,17 +37,17 @@ def _in_work_tree(folder: str) -> bool:
 def _tracked(project: str) -> Iterator[Finding]:
     answer = ask(project, "ls-files", "-z", "--", FOLDER)
     if answer is None:
-        text = "git does not answer, so what it keeps of the blackboard is unknown"
+        text = "git failed, so which files of the blackboard it tracks is unknown"
         yield Finding("git", Level.WARNING, text, f"git -C {quote(project)} ls-files {FOLDER}")
         return
     names = [os.fsdecode(name).removeprefix(f"{FOLDER}/") for name in answer.split(b"\0") if name]
     harmful = [name for name in names if _matches(name, HARMFUL)]
     others = [name for name in names if _matches(name, IGNORED) and name not in harmful]
     if harmful:
-        text = f"git keeps {_listed(harmful)}: it would halt or lock every clone"
+        text = f"git tracks {_listed(harmful)}: it would halt or lock every clone"
         yield Finding("git", Level.ERROR, text, _removal(project, harmful), os.path.join(project, FOLDER, harmful[0]))
     if others:
-        text = f"git keeps {_listed(others)}, which is of this machine"
+        text = f"git tracks {_listed(others)}: local to this machine"
         yield Finding("git", Level.WARNING, text, _removal(project, others), os.path.join(project, FOLDER, others[0]))
 
 
@@ -79,7 +79,7 @@ def _gitignore(paths: Paths) -> Iterator[Finding]:
             new.write(gitignore())
         return f"wrote {file}"
 
-    text = "missing, so git takes halts, locks and drafts for files of the project"
+    text = "missing: git would track halts, locks and temporary files"
     yield Finding("git", Level.WARNING, text, "liza doctor --fix", file, fix=fix)
 
 

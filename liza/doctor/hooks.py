@@ -33,7 +33,7 @@ def hooks(paths: Paths, now: datetime) -> Iterator[Finding]:
         if client in found:
             yield from _installed(found[client])
         elif shutil.which(client) or os.path.isdir(client_folder(client)):
-            text = f"{client} is used here without liza's hook: its sessions are not seen, and not held"
+            text = f"{client} is used here without liza's hook: its sessions are neither recorded nor held"
             yield Finding("hooks", Level.WARNING, text, f"liza install {client}")
     if not found:
         yield Finding("hooks", Level.OK, "no client has liza's hook")

@@ -28,7 +28,7 @@ class Used(NamedTuple):
 
 def inotify(paths: Paths | None, now: datetime) -> Iterator[Finding]:
     if not os.path.isdir("/proc/sys/fs/inotify"):
-        yield Finding("inotify", Level.WARNING, "there is none here: the daemon looks once a second instead")
+        yield Finding("inotify", Level.WARNING, "not available: the daemon polls once a second instead")
         return
     used = _used()
     limits = {what: _limit(what) for what in _LIMITS}
@@ -39,7 +39,7 @@ def inotify(paths: Paths | None, now: datetime) -> Iterator[Finding]:
     full = [what for what, limit in limits.items() if limit is not None and getattr(used, what) >= _MOST * limit]
     if failed is not None:
         what = "instances" if failed in (errno.EMFILE, errno.ENFILE) else "watches"
-        text = f"no watch can be set ({os.strerror(failed)}), so a daemon looks once a second; {usage} in use"
+        text = f"no watch can be set ({os.strerror(failed)}), so a daemon polls once a second; {usage} in use"
         yield Finding("inotify", Level.WARNING, text, _raised(what, limits[what]))
     elif full:
         yield Finding("inotify", Level.WARNING, f"nearly used up: {usage}", _raised(full[0], limits[full[0]]))

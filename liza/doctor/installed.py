@@ -25,7 +25,7 @@ def versions(paths: Paths | None, now: datetime) -> Iterator[Finding]:
     try:
         needed = metadata.requires("liza") or []
     except metadata.PackageNotFoundError:
-        text = f"liza {__version__} is not installed, only found: what it needs cannot be compared"
+        text = f"liza {__version__} is not installed as a package: library versions cannot be checked"
         yield Finding("versions", Level.WARNING, text, f"{sys.executable} -m pip install .")
         return
     wrong = [finding for each in needed if (finding := _library(each)) is not None]
@@ -87,7 +87,7 @@ def _jq() -> Finding:
 
 
 def _yq() -> Finding:
-    """Two programs have that name. The documented edits are for the one around jq, which alone has -Y."""
+    """Two programs have that name. The documented edits need the Python one, a wrapper of jq; only it has -Y."""
     own = os.path.join(os.path.dirname(sys.executable), "yq")  # which pipx does not put on the PATH
     is_here = os.access(own, os.X_OK)
     fix = f"call the one that came with liza: {own}" if is_here else f"{sys.executable} -m pip install 'yq>=3.4,<5'"
@@ -96,9 +96,9 @@ def _yq() -> Finding:
         return Finding("tools", Level.WARNING, "yq is not on the PATH: the documented edits by hand need it", fix)
     edited = _output([path, "-Y", ".a = 2"], "a: 1\n")
     if edited is not None and edited.strip() == "a: 2":
-        return Finding("tools", Level.OK, f"yq is {path}, the one around jq")
+        return Finding("tools", Level.OK, f"yq is {path} (the Python yq)")
     if "mikefarah" in (_output([path, "--version"], "") or ""):
-        text = f"{path} is the other program of that name, which has no -Y: the documented edits by hand fail with it"
+        text = f"{path} is mikefarah/yq, which has no -Y: the documented edits need the Python yq"
         return Finding(
             "tools", Level.WARNING, text, fix if is_here else f"{fix}   (and have its folder earlier on the PATH)"
         )
@@ -111,7 +111,7 @@ def _gate() -> Finding:
     if path is not None:
         return Finding("tools", Level.OK, f"liza-gate is {path}")
     full = os.path.join(os.path.dirname(sys.executable), "liza-gate")
-    text = "liza-gate is not on the PATH: a hook that calls it by this name cannot ask it"
+    text = "liza-gate is not on the PATH: a hook that calls it by this name does not find it"
     return Finding("tools", Level.WARNING, text, f"name it in full in the hook: {full}")
 
 

@@ -1,4 +1,4 @@
-"""What interrupted writes have left beside the blackboard's files. The next write would sweep it up; so does --fix."""
+"""Files left behind by interrupted writes. The next write would remove them; so does --fix."""
 
 import os
 import re
@@ -23,13 +23,13 @@ def leftovers(paths: Paths, now: datetime) -> Iterator[Finding]:
     left = _left(paths)
     if left:
         names = ", ".join(os.path.relpath(each, paths.folder) for each in left[:3])
-        text = f"interrupted writes have left {names}" + (f" and {len(left) - 3} more" if len(left) > 3 else "")
+        text = f"left behind by interrupted writes: {names}" + (f" and {len(left) - 3} more" if len(left) > 3 else "")
         yield Finding("leftovers", Level.WARNING, text, "liza doctor --fix", fix=lambda: _sweep(paths))
     saved = [name for name in _names(paths.backups) if ".rescued-" in name]
     if saved:
         newest = os.path.join(paths.backups, saved[-1])
         own = os.path.join(paths.folder, saved[-1].partition(".rescued-")[0])
-        text = f"a version of another program, rescued from an interrupted write ({len(saved)} in all)"
+        text = f"another program's {os.path.basename(own)}, rescued from an interrupted write ({len(saved)} in all)"
         hint = f"see what is missing: diff {shell_quoted(newest)} {shell_quoted(own)}   (then move it away)"
         yield Finding("leftovers", Level.WARNING, text, hint, newest)
     if not left and not saved:
@@ -64,5 +64,5 @@ def _sweep(paths: Paths) -> str:
         rescued = replace.sweep(paths.state, paths.backups) + replace.sweep(paths.log, paths.backups)
     tidy(Board(paths))
     gone = len(before) - len(_left(paths))
-    saved = "".join(f"; rescued a version of another program: {path}" for path in rescued)
-    return f"swept up {gone} of {len(before)} leftovers of interrupted writes{saved}"
+    saved = "".join(f"; rescued what another program had written: {path}" for path in rescued)
+    return f"removed {gone} of {len(before)} leftover files of interrupted writes{saved}"

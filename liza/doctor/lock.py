@@ -18,7 +18,7 @@ _POLL = 0.02
 def lock(paths: Paths, now: datetime) -> Iterator[Finding]:
     Lock(paths.lock)  # refuses an invalid LIZA_LOCK_TIMEOUT, as every command that writes does
     if not os.path.lexists(paths.lock):
-        yield Finding("lock", Level.OK, "free; its file is made by the first command that writes")
+        yield Finding("lock", Level.OK, "free; the first write creates the lock file")
     elif not os.path.isfile(paths.lock):
         text, hint = (
             "not a regular file, so the lock cannot be taken",

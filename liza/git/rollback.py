@@ -187,15 +187,15 @@ def _outside_boards(files: Iterable[str]) -> frozenset[str]:
 
 def _notes(tree: WorkTree, target: Target, changes: Sequence[Change], spared: Mapping[str, str]) -> Iterator[str]:
     for path, why in spared.items():
-        yield f"{path} is left as it is: {why}"
+        yield f"{path} is left unchanged: {why}"
     for change in changes:
         if change.is_repository:
             fix = shlex.join(["git", "submodule", "update", "--init", change.path])
-            yield f"the submodule {change.path} is left as it is; to fix: {fix}"
+            yield f"the submodule {change.path} is left unchanged; to fix: {fix}"
     if target.commit is not None and tree.commit is not None:
         base = (ask(tree.top, "merge-base", target.commit, tree.commit) or b"").decode().strip()
         if base != target.commit:
-            yield "the checkpoint is not among the commits of the branch: it was rebased or amended since"
+            yield "the base is not an ancestor of the branch: it was rebased or amended since"
 
 
 # --- in words -------------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ class File(NamedTuple):
             with open(path, "a+", encoding="utf-8", opener=files.open_fd) as file:
                 file.seek(0)
                 if file.read(1) not in ("", "{"):
-                    raise NotSent("it has other contents than messages", retry=False)
+                    raise NotSent("it contains something other than messages", retry=False)
                 file.write(json.dumps(message._asdict()) + "\n")
         except files.UnsafeFile as error:
             raise NotSent(error.strerror or "it is not a regular file", retry=False) from None
@@ -53,6 +53,6 @@ def read(given: Any, project: str) -> Iterator[File | Fault]:
     usable = isinstance(given, str) and bool(given.strip()) and "\0" not in given and "://" not in given
     if not usable or not is_inside_project(os.path.normpath(os.path.join(project, given)), project):
         hint = "a path like notices.jsonl, inside the project, outside .liza/ and not hidden"
-        yield Fault(("notify", "file"), f"notify.file is {shown(given)}, where no messages can go", hint)
+        yield Fault(("notify", "file"), f"notify.file: {shown(given)} is not allowed", hint)
     else:
         yield File(os.path.normpath(given), project)

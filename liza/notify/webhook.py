@@ -74,7 +74,7 @@ def read(given: Any, project: str) -> Iterator[Webhook | Fault]:
     """One webhook, or a list of them, as `notify.webhook` has it."""
     if isinstance(given, list | tuple):
         if len(given) > _MOST:
-            hint = "send to one place that passes the messages on"
+            hint = "use one webhook that forwards the messages"
             yield Fault(("notify", "webhook"), f"{len(given):,} webhooks: only the first {_MOST} get messages", hint)
         for index, each in enumerate(given[:_MOST]):
             yield from read_one(each, ("notify", "webhook", index))
@@ -92,8 +92,8 @@ def read_one(given: Any, path: Path) -> Iterator[Webhook | Fault]:
     if url is None and isinstance(variable, str):
         url = os.environ.get(variable)
         if url is None:  # not here, but perhaps where the daemon runs
-            hint = "set it where the daemon is started: an address in a variable is in no file that others can read"
-            yield Fault((*path, "env"), f"the environment has no {value_text(variable)}", hint, "warning")
+            hint = "set it in the environment of the daemon: unlike a file, others cannot read it there"
+            yield Fault((*path, "env"), f"environment variable {value_text(variable)} is not set", hint, "warning")
             return
     if not is_webhook_url(url):
         where = (*path, "url") if isinstance(given, Mapping) else path

@@ -17,6 +17,7 @@ from liza.rules.evaluate import Compiled, RuleSet, evaluate
 from liza.rules.evidence import merge_evidence
 from liza.rules.fields import Context
 from liza.rules.silences import read_silences
+from liza.schema.actions import Action
 from liza.scopes.engine import derived
 from liza.scopes.sessions.window import step_records
 from liza.scopes.sprint import section as sections
@@ -204,7 +205,9 @@ class _Playback:
 
     def run(self) -> Played:
         trips: list[Trip] = []
-        acting = [each for each in self.rules.rules if each.rule.mode == "act" and each.rule.action == "CHECKPOINT"]
+        acting = [
+            each for each in self.rules.rules if each.rule.mode == "act" and each.rule.action == Action.CHECKPOINT
+        ]
         start: int | None = self._after_open_trip()
         while start is not None and start < len(self.events):
             moments = self.firsts(acting, start)

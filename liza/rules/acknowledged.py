@@ -1,4 +1,4 @@
-"""Evidence that a person has dealt with: it no longer counts for the rules that it tripped, and only for those.
+"""Acknowledged evidence: it no longer counts for the rules that it tripped, and only for those.
 
 The history entry of a trip keeps a short fingerprint of each record behind it, so exactly those records are meant,
 wherever they are in the file later; a number counts again when it is worse than it was. An entry that another tool
@@ -87,7 +87,7 @@ class Acknowledged:
         return kept
 
     def is_new(self, rule: str, numbers: Sequence[Number]) -> bool:
-        """Whether one of a rule's numbers is worse than when it was dealt with."""
+        """Whether one of a rule's numbers is worse than when it was acknowledged."""
         if rule in self.unvalued:
             return False
         known = self.numbers.get(rule, {})
@@ -199,7 +199,7 @@ def _add_evidence(found: Acknowledged, rule: str, kept: Any, entry: Mapping[str,
         if moment is not None:
             found.until[rule] = max(moment, found.until.get(rule, moment))
         what = f"the evidence of {rule} in {kept.get('file')} cannot be read"
-        found.warnings.append(f"{what}: every record up to its resolution is taken to have been dealt with")
+        found.warnings.append(f"{what}: all records up to its resolution count as acknowledged")
         return
     prints, numbers, mark = parse_evidence(str(kept))
     if mark is not None:

@@ -7,7 +7,8 @@ from math import fsum, inf
 from typing import TYPE_CHECKING, Any
 
 from liza.model import Record
-from liza.rules.fields import LARGEST, OPERATORS, Context, Texts, lookup, passes, values
+from liza.rules.fields import LARGEST, Context, Texts, lookup, passes, values
+from liza.rules.operators import OPERATORS
 from liza.rules.syntax_tree import Aggregate, Distinct, Field, Grouping, Metric, is_number
 from liza.text import text_of
 

@@ -26,6 +26,7 @@ from liza.rules.budget import Budget, TooCostly, unlimited
 from liza.rules.conditions import Condition, Outcome
 from liza.rules.fields import Context
 from liza.rules.windows import Window, stream_records
+from liza.schema.actions import Action
 
 if TYPE_CHECKING:
     from liza.rules.memo import PreviousEvaluation
@@ -39,7 +40,7 @@ class Compiled(NamedTuple):
 
 
 class RuleSet(NamedTuple):
-    """The rules in force, in pack order, and how they differ from the shipped ones."""
+    """The active rules, in pack order, and how they differ from the shipped ones."""
 
     rules: tuple[Compiled, ...]
     disabled: tuple[Rule, ...] = ()
@@ -303,7 +304,7 @@ class _Findings:
 
 
 def _acts(rule: Rule) -> bool:
-    return rule.mode == "act" and rule.action == "CHECKPOINT"
+    return rule.mode == "act" and rule.action == Action.CHECKPOINT
 
 
 def _match(compiled: Compiled, outcome: Outcome, fresh: Mapping[str, Sequence[Record]]) -> Match:

@@ -1,7 +1,8 @@
-"""Why a rule sees what it sees: its groups one by one, the records that do not count, and the texts that nearly met."""
+"""Why a rule matches or not: its groups, the records that do not count, and the near misses."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from enum import Enum, auto
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -13,9 +14,9 @@ from liza.rules.fields import Context, lookup, passes, values
 from liza.rules.mask import ANYTHING, NAME, SETTING, WHOLE, Template, same_word, template
 from liza.rules.same import same_key
 from liza.rules.similar import Grouper, ignores_endings, words_at_place
-from liza.rules.syntax_tree import Aggregate, Filter, Grouping
+from liza.rules.syntax_tree import Aggregate, Field, Filter, Grouping
 from liza.rules.windows import Window, stream_records
-from liza.text import text_of, value_text
+from liza.text import plural, text_of, value_text
 
 MANY_GROUPS = 500  # groups whose texts are compared with each other
 NEAR = 0.5  # from this similarity on, two texts that are apart are worth a word
@@ -37,10 +38,24 @@ class Comparison(NamedTuple):
     why: str
 
 
+class Cause(Enum):
+    """Why a record does not count."""
+
+    OTHER_TYPE = auto()
+    FILTERED = auto()
+    NO_FIELD = auto()
+    BEFORE_WINDOW = auto()
+    ACKNOWLEDGED = auto()
+    TOO_FEW_VALUES = auto()
+    TOO_FAR_APART = auto()
+    STREAK_ENDED = auto()
+
+
 class Uncounted(NamedTuple):
     """A record that the rule does not count, and why."""
 
     record: Record
+    cause: Cause
     why: str
 
 
@@ -122,19 +137,22 @@ def _uncounted(
         for record in streams[name]:
             if (record.stream, record.key) in counted:
                 continue
-            why = min((_why_not(record, each, context) for each in mine), key=lambda pair: pair[0])[1]
-            if why is None and record.key not in in_window:
-                why = "before the window"
-            elif why is None and record.key not in still:
-                why = "a resolution has dealt with it"
-            yield Uncounted(record, why or _why_its_group_does_not(mine))
+            failing = min((_why_not(record, each, context) for each in mine), key=lambda found: found[0])[1]
+            if failing is not None:
+                yield failing
+            elif record.key not in in_window:
+                yield Uncounted(record, Cause.BEFORE_WINDOW, "before the window")
+            elif record.key not in still:
+                yield Uncounted(record, Cause.ACKNOWLEDGED, "acknowledged by a resolution")
+            else:
+                yield Uncounted(record, *_why_not_its_group(mine))
 
 
-def _why_not(record: Record, aggregate: Aggregate, context: Context) -> tuple[int, str | None]:
-    """How many of a count's conditions a record does not satisfy, and the first of them in words."""
+def _why_not(record: Record, aggregate: Aggregate, context: Context) -> tuple[int, Uncounted | None]:
+    """How many of a count's conditions a record does not satisfy, and the first of them."""
     failing = [each for each in (*aggregate.where, *aggregate.filters) if not passes(record, each, context)]
     if failing:
-        return len(failing) + 1, _said(record, failing[0])
+        return len(failing) + 1, _failing(record, failing[0])
     wanted = aggregate.grouping.field if aggregate.grouping else None
     absent = [each for each in aggregate.per if not values(lookup(record, each))]
     if wanted is not None and not any(text.strip() for text in context.texts([record], wanted)[0]):
@@ -142,29 +160,34 @@ def _why_not(record: Record, aggregate: Aggregate, context: Context) -> tuple[in
     if aggregate.summed is not None and context.number(record, aggregate.summed) is None:
         value = lookup(record, aggregate.summed)
         if value is not None:
-            return 1, f"{aggregate.summed} is {value_text(value, 30)}, which is not a number"
+            why = f"{aggregate.summed}: expected a number, got {value_text(value, 30)}"
+            return 1, Uncounted(record, Cause.FILTERED, why)
         absent.append(aggregate.summed)
-    return (1, f"it has no {str(absent[0]).replace('|', ' or ')}") if absent else (0, None)
+    return (1, _without(record, absent[0])) if absent else (0, None)
 
 
-def _why_its_group_does_not(aggregates: Sequence[Aggregate]) -> str:
+def _why_not_its_group(aggregates: Sequence[Aggregate]) -> tuple[Cause, str]:
     for each in aggregates:
         if each.distinct is not None:
-            return f"there are too few different values of {each.distinct.field} in its group"
+            return Cause.TOO_FEW_VALUES, f"its group has too few different values of {each.distinct.field}"
         if each.within is not None:
-            return "it is too far from the others in time"
-    return "a later record ended the streak"
+            return Cause.TOO_FAR_APART, "too far from the others in time"
+    return Cause.STREAK_ENDED, "a later record ended the streak"
 
 
-def _said(record: Record, wanted: Filter) -> str:
+def _failing(record: Record, wanted: Filter) -> Uncounted:
     value = lookup(record, wanted.field)
     if value is None:
-        return f"it has no {wanted.field}"
+        return _without(record, wanted.field)
+    why = f"{wanted.field} is {value_text(value, 30)}"
     if wanted.age:
-        later = wanted.operator in (">", ">=") and isinstance(value, str) and value[:1].isdigit()
-        asked = "not as long ago as the rule asks" if later else "not as recent, or no time at all"
-        return f"{wanted.field} is {value_text(value, 30)}: {asked}"
-    return f"{wanted.field} is {value_text(value, 30)}"
+        is_too_new = wanted.operator in (">", ">=") and isinstance(value, str) and value[:1].isdigit()
+        why += ": more recent than the rule asks" if is_too_new else ": older than the rule asks, or not a time"
+    return Uncounted(record, Cause.OTHER_TYPE if str(wanted.field) == "type" else Cause.FILTERED, why)
+
+
+def _without(record: Record, wanted: Field) -> Uncounted:
+    return Uncounted(record, Cause.NO_FIELD, f"no field {str(wanted).replace('|', ' or ')}")
 
 
 # --- texts that nearly met ------------------------------------------------------------------------------------------
@@ -225,8 +248,8 @@ def compare(
 
 def _plainly(one: str, other: str, exact: bool) -> Comparison:
     together = one == other if exact else same_key(one) == same_key(other)
-    rule = "they must be equal" if exact else "case, white space and punctuation around do not count, all else does"
-    return Comparison(one, other, together, alike(one, other), f"{'the same' if together else 'not the same'}: {rule}")
+    rule = "compared for equality" if exact else "compared without case, white space and surrounding punctuation"
+    return Comparison(one, other, together, alike(one, other), f"{'equal' if together else 'different'}: {rule}")
 
 
 def alike(one: str, other: str) -> float:
@@ -263,15 +286,15 @@ class _Pair:
     def why_together(self, alone: bool) -> str:
         if self.first == self.second:
             common = " ".join("…" if a == ANYTHING else _bare(a) for a, _ in self.written)
-            return f"without what varies, both say: {common or 'nothing'}"
+            return f"without the variable parts, both are: {common or 'empty'}"
         words = [(self.first[0][place], self.second[0][place]) for place in self.differing]
         if alone and all(same_word(*pair) for pair in words):
-            return f"only this differs, and is the same word: {self.pairs}"
+            return f"only these words differ, and they are forms of one word: {self.pairs}"
         if alone:
             return f"only names differ: {self.pairs}"
         if len(self.first[0]) == len(self.second[0]) and len(words) == 1 and self._may_be_anything():
-            return f"what differs may be anything, as other texts show: {self.pairs}"
-        return "other texts are like the one and like the other"
+            return f"this position is a wildcard, because other texts differ there, too: {self.pairs}"
+        return "grouped through other texts that match both"
 
     def _may_be_anything(self) -> bool:
         seen, needed = words_at_place(self.first, self.second, self.among)
@@ -280,22 +303,23 @@ class _Pair:
     def why_apart(self) -> str:
         if self.first[1] != self.second[1]:
             mine, theirs = (", ".join(each) or "none" for each in (self.first[1], self.second[1]))
-            return f"the numbers and codes that say which error it is differ: {mine} / {theirs}"
+            return f"codes or numbers that identify the error differ: {mine} / {theirs}"
         if len(self.first[0]) != len(self.second[0]):
-            return f"they have {len(self.first[0])} and {len(self.second[0])} words that count"
+            return f"different lengths: {len(self.first[0])} and {len(self.second[0])} words"
         if len(self.differing) > 1:
             return f"{len(self.differing)} words differ: {self.pairs}"
         place = self.differing[0]
         words = (self.first[0][place], self.second[0][place])
         if ANYTHING in words:
             word = next(each for each in self.written[place] if each != ANYTHING)
-            return f"where the one says {_bare(word)}, the other has a number, a path or the like"
+            return f"one has {_bare(word)} where the other has a number, a path or the like"
         if same_word(*words):
-            return f"{self.pairs} are alike, but not by {self.similarity:g}"
+            return f"{self.pairs}: similarity below {self.similarity:g}"
         seen, needed = words_at_place(self.first, self.second, self.among)
         if not needed:
-            return f"one word differs: {self.pairs}; a text this short says nothing else"
-        return f"one word differs: {self.pairs}; {seen} different words are seen there, {needed} would make it any word"
+            return f"one word differs: {self.pairs}; a text this short has too few other words to compare"
+        variants = f"{plural(seen, 'variant')} at this position, {needed} would make it a wildcard"
+        return f"one word differs: {self.pairs} ({variants})"
 
 
 def _bare(word: str) -> str:

@@ -8,17 +8,10 @@ from typing import Any
 
 from liza.model import MAPPINGS, Record, parse_time
 from liza.rules.budget import TooCostly, unlimited
+from liza.rules.operators import OPERATORS
 from liza.rules.syntax_tree import Aggregate, Field, Filter
 from liza.text import text_of, value_text
 
-OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
-    ">=": lambda a, b: a >= b,
-    ">": lambda a, b: a > b,
-    "=": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-}
 LARGEST = 1e300  # of a number that is compared
 Texts = str | Sequence[str]  # of one record
 _TYPE = Field((("type",),))

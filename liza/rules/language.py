@@ -232,7 +232,7 @@ class _Parser:
             return re2.compile(token.text[1:-1], options)
         except re2.error as error:
             reason = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else str(error)
-            raise BadCondition(f"not a regular expression that liza takes: {reason}", token.offset, _RE2) from None
+            raise BadCondition(f"unsupported regular expression: {reason}", token.offset, _RE2) from None
 
     def listed(self) -> tuple[Any, ...]:
         self.expect("[")
@@ -337,7 +337,7 @@ class _Arguments:
 def _odd(text: str, expected: str) -> str:
     if text[0] in "\"'":
         return f"expected {expected}, found a quote that is not closed: {text[:20]}"
-    return f"expected {expected}, found {text[:20]!r}" if text[0].isdigit() else f"{text!r} has no meaning here"
+    return f"expected {expected}, found {text[:20]!r}" if text[0].isdigit() else f"unexpected {text!r}"
 
 
 def _tokens(text: str) -> "list[Token]":

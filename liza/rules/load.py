@@ -1,4 +1,4 @@
-"""From packs and `.liza/rules.yaml` to the rules in force.
+"""From packs and `.liza/rules.yaml` to the active rules.
 
 Every error of a file is found in one go, with the line and column of each. Keys that are not known are errors: a
 misspelt `conditon` would otherwise be a rule that never fires.
@@ -13,11 +13,9 @@ from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.parsed_packs import TREES
 from liza.rules.syntax_tree import BadCondition, Node
 from liza.schema import rules as schema
+from liza.schema.actions import PROTOCOLS, Action
 from liza.schema.walker import walk
 from liza.text import closest_match, did_you_mean, number_text, value_text
-
-# What stops less than the sprint is for the protocol of that scope.
-PROTOCOLS = {"FREEZE": "disputes", "STOP": "attempts", "OPEN": "loops", "WARN": "sessions"}
 
 
 class Source(NamedTuple):
@@ -45,7 +43,11 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
     mine = _File(own) if own is not None and own.data else None  # one in which all is commented out changes nothing
     for key in ("alarms", "protocol", "fixed"):
         if mine is not None and key in mine.data:
-            mine.wrong((key,), f"the key '{key}' is for packs", "give the rule an action: ALERT, FREEZE, STOP or OPEN")
+            mine.wrong(
+                (key,),
+                f"the key '{key}' is only allowed in packs",
+                "give the rule an action: ALERT, FREEZE, STOP or OPEN",
+            )
     if mine is not None:
         _keep_fixed(files, mine)
     everything = _merged([*files, mine]) if mine is not None else shipped
@@ -65,7 +67,7 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
             disabled.append(rule)
         elif rule is not None and condition is not None:
             # An alarm that was given another action is a pattern like any other.
-            is_alarm = rule.name in ours and rule.action == "ALERT"
+            is_alarm = rule.name in ours and rule.action == Action.ALERT
             home = _protocol_of(rule, condition, homes.get(rule.name))
             chosen = alarms if is_alarm else compiled if home is None else scoped.setdefault(home, [])
             chosen.append(Compiled(rule, condition))
@@ -94,9 +96,9 @@ def _protocol_of(rule: Rule, condition: Condition, home: str | None) -> str | No
     """Whose trips a rule causes; None if it halts the sprint. `home` is the protocol of its pack."""
     if home is not None:
         # The same error in many sessions halts everyone.
-        return None if home == "sessions" and rule.action == "CHECKPOINT" else home
-    stops_session = rule.action == "STOP" and not condition.streams.isdisjoint(("steps", "usage"))
-    return "sessions" if stops_session else PROTOCOLS.get(rule.action)
+        return None if home == "sessions" and rule.action == Action.CHECKPOINT else home
+    stops_session = rule.action == Action.STOP and not condition.streams.isdisjoint(("steps", "usage"))
+    return "sessions" if stops_session else PROTOCOLS.get(Action(rule.action))
 
 
 def _keep_fixed(files: "Sequence[_File]", mine: "_File") -> None:
@@ -104,7 +106,7 @@ def _keep_fixed(files: "Sequence[_File]", mine: "_File") -> None:
     fixed = {name for file in files for name in file.data.get("fixed") or ()}
     for index, given in mine.rules:
         if given["name"] in fixed:
-            message = f"the rule {given['name']} cannot be changed or disabled: it is part of its protocol, as it is"
+            message = f"the rule {given['name']} cannot be changed or disabled: it is part of its protocol"
             hint = "take it out of this file; a rule of your own, under another name, may stop earlier"
             mine.wrong(("rules", index, "name"), message, hint)
 
@@ -171,7 +173,9 @@ def _compile(entry: "_Entry", shipped: Sequence[str]) -> tuple[Rule | None, Cond
         except BadRule as error:
             hint = _param_meant(str(error), entry.params)
             problems.append(file.problem((*path, "condition"), f"rule {fields['name']}: {error}", hint))
-    needed = ("condition", "severity") if fields.get("action", "CHECKPOINT") == "CHECKPOINT" else ("condition",)
+    needed = (
+        ("condition", "severity") if fields.get("action", Action.CHECKPOINT) == Action.CHECKPOINT else ("condition",)
+    )
     missing = [n for n in needed if fields.get(n) is None and (*path, n) not in file.faulty]
     if missing:
         message = f"the rule {value_text(fields['name'])} has no {' and no '.join(missing)}"

@@ -124,7 +124,7 @@ def find_silence(
 
 
 def _covered(silence: Silence, match: Match, outcome: Outcome, condition: Condition, exact: bool) -> set[int]:
-    """Which records of the evidence a silence speaks of. What the rule groups by is the same for all of a group."""
+    """Which records of the evidence a silence is about. What the rule groups by is the same for all of a group."""
     grouping = next((each.grouping for each in condition.grouped if each.grouping is not None), None)
     found = set(range(len(match.evidence)))
     for name, value in silence.match.items():

@@ -120,7 +120,7 @@ class Window:
         if self.ignored is not None:
             yield f"the window {self.text} begins in the future, at {format_time(self.ignored)}: all records count"
         if self.late:
-            yield f"{plural(self.late, 'record')} dated before the sprint and entered after it began: counted"
+            yield f"{plural(self.late, 'record')} dated before the sprint and recorded after it began: counted"
 
     def warnings(self, now: datetime) -> Iterator[str]:
         """What is odd about the times of the records."""

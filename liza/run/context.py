@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from liza.schema.actions import Action
 from liza.scopes.loops.evaluate import Signal
 from liza.scopes.loops.record import LoopResult
-from liza.text import plural, printable
+from liza.text import of_text, plural, printable
 
 ERRORS = 10  # of the last iteration that had any
 TRIED = 10  # iterations that are listed
@@ -58,11 +59,11 @@ def _lines(
 def _levels(signals: Sequence[Signal]) -> Iterator[str]:
     for each in signals:
         if each.warns:
-            yield from ("", f"## {printable(each.text)}", "", "The loop is stopped when it gets no further.")
-    near = [each for each in signals if each.action == "OPEN"]
+            yield from ("", f"## {printable(each.text)}", "", "The loop is stopped if it makes no progress.")
+    near = [each for each in signals if each.action == Action.OPEN]
     if near:
         yield from ("", "## What would stop this loop", "")
-        yield from (f"- {each.rule}: {each.value:g} of {each.threshold:g} ({each.text})" for each in near)
+        yield from (f"- {each.rule}: {of_text(each.value, each.threshold)} ({each.text})" for each in near)
 
 
 def _errors(tried: Sequence[Tried]) -> Iterator[str]:
@@ -75,7 +76,7 @@ def _errors(tried: Sequence[Tried]) -> Iterator[str]:
 def _faults(tried: Sequence[Tried]) -> Iterator[str]:
     faults = tried[-1].faults if tried else ()
     if faults:
-        yield from ("", "## What speaks against completion", "")
+        yield from ("", "## Evidence against completion", "")
         for fault in faults[:_OPEN]:
             first, _, rest = fault[:_LONGEST].partition("\n")
             yield f"- {printable(first)}"

@@ -174,7 +174,7 @@ def _errors(ran: Ran, answer: Answer) -> tuple[Error, ...]:
         return ()
     found = errors_of(ran.output)
     if answer.failure is not None:
-        failure = Error(" ".join(answer.failure.split())[:_LONGEST] or "an error without words", None)
+        failure = Error(" ".join(answer.failure.split())[:_LONGEST] or "an error without a message", None)
         return (failure, *(each for each in found if each.signature != failure.signature))
     if ran.outcome in ("timeout", "crash"):
         return (Error(f"the agent's command: {ran.note}", None), *found)

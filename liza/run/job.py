@@ -116,11 +116,11 @@ class Session(NamedTuple):
             with open(path, encoding="utf-8", opener=open_fd) as file:
                 found = json.load(file)
             if not isinstance(found, dict) or found.get("schema") != 1:
-                raise ValueError("not the session of a run")
+                raise ValueError("not the record of a run")
             Job.load(found["job"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             hint = "start a new run: liza run ... -- COMMAND"
-            raise Refused(f"the session cannot be resumed: {error}", hint=hint, file=path) from None
+            raise Refused(f"the run cannot be resumed: {error}", hint=hint, file=path) from None
         return found
 
 
@@ -132,7 +132,7 @@ def _not_written(path: str, error: OSError) -> Refused:
         if is_begun
         else "run the same command again"
     )
-    hint = f"make room or permission there, then {again}"
+    hint = f"free disk space or fix the permissions there, then {again}"
     return Refused(f"the run cannot be saved: {error.strerror}", hint=hint, file=path)
 
 
@@ -150,15 +150,15 @@ def begin(paths: Paths, now: datetime) -> Session:
                     return Session(os.path.join(runs, name))
     except OSError as error:
         raise _not_written(runs, error) from None
-    raise Refused("no session can be started: a thousand were started in this second", file=runs)
+    raise Refused("no run can be started: a thousand were started in this second", file=runs)
 
 
 def resumed(paths: Paths, name: str) -> Session:
     folder = os.path.join(os.path.abspath(paths.runs), name)
     if _NAME.fullmatch(name) is None or not os.path.isfile(os.path.join(folder, "session.json")):
         names = _sessions(paths)
-        hint = f"the latest sessions: {', '.join(names[-3:])}" if names else "no session exists yet"
-        raise Refused(f"no session {value_text(name)}", hint=hint, file=paths.runs)
+        hint = f"the latest runs: {', '.join(names[-3:])}" if names else "no run exists yet"
+        raise Refused(f"unknown run {value_text(name)}", hint=hint, file=paths.runs)
     return Session(folder)
 
 

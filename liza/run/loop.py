@@ -15,11 +15,12 @@ from liza.errors import LizaError
 from liza.halt import halt_reason
 from liza.model import format_time
 from liza.run import context
+from liza.run.end import End, Ending
 from liza.run.evidence import read_plan
 from liza.run.iteration import Done, Workplace, iterate
 from liza.run.open_loop import POLL, OpenLoop
 from liza.run.plan import Plan
-from liza.run.state import End, RunState
+from liza.run.state import RunState
 from liza.run.view import View
 from liza.scopes.inbox import enter_waiting, record_or_queue
 from liza.scopes.loops.files_changed import delete_snapshot
@@ -62,7 +63,7 @@ class _Loop:
         loop = self.run.look()
         if not self.run.is_open(loop):
             return None
-        return End("open", 3, f"loop {loop.name} is OPEN: {loop.reason}; {loop.ways_on}")
+        return End(Ending.OPEN, f"loop {loop.name} is OPEN: {loop.reason}; {loop.ways_on}")
 
     def step(self) -> End | None:
         """One iteration, or the reason to stop."""
@@ -73,7 +74,7 @@ class _Loop:
         if run.is_open(loop):
             return self.when_open.handle(loop)
         if run.is_last:
-            return End("stopped", 1, f"not completed after {plural(run.here, 'iteration')} (--max {run.job.maximum})")
+            return End(Ending.STOPPED, f"not completed after {plural(run.here, 'iteration')} (--max {run.job.maximum})")
         page = context.context(run.number + 1, run.job.task, run.model, loop, run.tried, run.escalated)
         run.session.write_context(page)
         self.view.iterates(run.number + 1, run.model, loop)
@@ -122,7 +123,8 @@ class _Loop:
         """Report boxes that are gone from the plan: deleting an open item completes it as well as ticking it."""
         boxes = None if plan is None else plan.total + plan.optional
         if boxes is not None and self.boxes is not None and boxes < self.boxes:
-            self.view.note(f"the plan has {self.boxes - boxes} boxes less than before: {boxes} of {self.boxes}")
+            lost = self.boxes - boxes
+            self.view.note(f"the plan lost {lost} box{'es'[: 2 * (lost != 1)]}: {boxes} of {self.boxes} left")
         self.boxes = boxes if boxes is not None else self.boxes
 
     def _record(self, iteration: Iteration) -> LoopResult:
@@ -151,9 +153,9 @@ class _Loop:
 
     def _end_after(self, done: Done, loop: LoopResult) -> End | None:
         if loop.completed:
-            return End("completed", 0, "the work is done, and there is evidence for it")
+            return End(Ending.COMPLETED, "the work is done, and there is evidence for it")
         if done.ran.stopped and self.run.interrupts.number is None:
-            return End("stopped", 1, "the reader of the output has gone")
+            return End(Ending.STOPPED, "standard output was closed")
         if self.run.interrupts.number is not None:
             return self._interrupted()
         return self.when_open.handle(loop) if self.run.is_open(loop) else None
@@ -167,10 +169,10 @@ class _Loop:
                 return self._interrupted()
             if os.path.lexists(paths.abort):
                 abort = os.path.relpath(paths.abort)
-                return End("stopped", 1, f"{abort} exists; to continue: rm {quote(abort)}")
+                return End(Ending.STOPPED, f"{abort} exists; to continue: rm {quote(abort)}")
             if os.path.lexists(paths.checkpoint) and (held := halt_reason(paths.folder)):
                 checkpoint = os.path.relpath(paths.checkpoint)
-                return End("checkpoint", 3, f"{checkpoint} exists: all agents are halted; {held[1]}")
+                return End(Ending.CHECKPOINT, f"{checkpoint} exists: all agents are halted; {held[1]}")
             if not os.path.lexists(paths.pause):
                 return None
             if not announced:
@@ -180,4 +182,4 @@ class _Loop:
 
     def _interrupted(self) -> End:
         number = self.run.interrupts.number
-        return End("interrupted", 130, f"by {signal.Signals(number).name}" if number else "")
+        return End(Ending.INTERRUPTED, f"by {signal.Signals(number).name}" if number else "")

@@ -9,8 +9,9 @@ from typing import Any
 
 from liza.errors import Unreadable
 from liza.run.block_task import block, title_of
-from liza.run.models import Progression
-from liza.run.state import End, RunState
+from liza.run.end import End, Ending
+from liza.run.model_progression import Progression
+from liza.run.state import RunState
 from liza.run.view import Choice, View
 from liza.scopes.loops import states
 from liza.scopes.loops.fields import status_of
@@ -38,7 +39,7 @@ class OpenLoop:
             self.view.notify(loop)
         action, is_final = run.settings.action, states.needs_reset(loop.loop)
         if run.is_last and action != "abort":
-            return End("open", 3, loop.reason)  # no iteration is left
+            return End(Ending.OPEN, loop.reason)  # no iteration is left
         if action == "alert" and not is_final and run.unattended < run.settings.absolute_max_loops:
             self._close_automatically(loop, "reported, and continuing (--on-stagnation alert)")
             return None
@@ -95,7 +96,7 @@ class OpenLoop:
             if task is not None:
                 why_not = block(self.run.board, task, f"loop {loop.name}: {loop.reason}", datetime.now(UTC)) or ""
             self.view.note(why_not or f"task {task} is marked as BLOCKED")
-        return End("open", 3, loop.reason)
+        return End(Ending.OPEN, loop.reason)
 
     # --- waiting for a person ---------------------------------------------------------------------------------------
 

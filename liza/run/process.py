@@ -51,7 +51,7 @@ class Ran(NamedTuple):
     seconds: float
     output: str  # its beginning and its end, if it is long
     size: int  # bytes of output
-    stopped: bool = False  # because liza was stopped, or the reader of its output has gone
+    stopped: bool = False  # because liza was stopped, or its output was closed
 
 
 def run(
@@ -259,10 +259,10 @@ def _result(process: subprocess.Popen[bytes], why: str | None, seconds: float, k
     code = process.returncode
     text, size = kept.text, kept.size
     if why in ("total", "idle"):
-        note = "ended at its time limit" if why == "total" else "ended after too long without output"
+        note = "ended at its time limit" if why == "total" else "ended: no output for too long"
         return Ran("timeout", None, note, seconds, text, size)
     if why in ("interrupt", "unread"):
-        cause = "liza was stopped" if why == "interrupt" else "the reader of its output has gone"
+        cause = "liza was stopped" if why == "interrupt" else "its output was closed"
         return Ran("crash", None, f"ended because {cause}", seconds, text, size, stopped=True)
     if code < 0:
         return Ran("crash", None, f"killed by {_name(-code)}", seconds, text, size)

@@ -10,10 +10,11 @@ from liza.model import parse_time
 from liza.rules.evaluate import RuleSet
 from liza.run import context
 from liza.run.context import Tried
+from liza.run.end import End
 from liza.run.interrupts import Interrupts
 from liza.run.iteration import Done
 from liza.run.job import Job, Session
-from liza.run.models import PLACEHOLDER, Progression
+from liza.run.model_progression import PLACEHOLDER, Progression
 from liza.scopes.loops.fields import OPEN
 from liza.scopes.loops.record import Iteration, LoopResult, read_loop
 from liza.scopes.loops.settings import Settings
@@ -21,14 +22,6 @@ from liza.store.board import Board
 from liza.toolerrors.errors import Error
 
 _REMEMBERED = 20  # iterations, for the context
-
-
-class End(NamedTuple):
-    """Why a run is over."""
-
-    status: str  # completed, stopped, open, checkpoint, interrupted
-    code: int
-    reason: str
 
 
 class Totals(NamedTuple):
@@ -134,7 +127,7 @@ class RunState:
             self._resume(facts)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             hint = "start a new run: liza run ... -- COMMAND"
-            raise Refused(f"the session cannot be resumed: {error!r}", hint=hint, file=self.session.folder) from None
+            raise Refused(f"the run cannot be resumed: {error!r}", hint=hint, file=self.session.folder) from None
 
     def _resume(self, facts: Mapping[str, Any]) -> None:
         self.number = int(facts["iterations"])

@@ -147,4 +147,4 @@ def _missing(written_to: Sequence[str]) -> str:
     """The report that was expected, and how to get one."""
     if written_to:
         return f"nothing new at {', '.join(escape_surrogates(each) for each in written_to)}"
-    return "nothing at $LIZA_JUNIT; put {report} into the command, or say with --report FILE where it writes"
+    return "nothing at $LIZA_JUNIT; put {report} into the command, or name the report: --report FILE"

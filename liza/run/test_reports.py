@@ -177,7 +177,7 @@ def _warnings(asked: Asked, report: Report, outcomes: dict[str, Outcome], name: 
     for test, first in report.same.items():
         found.append(f"{test} is the same test as {first}, which counts")
     for test, places in report.several.items():
-        found.append(f"{test} fits several tests, so none of them counts: {', '.join(places)}")
+        found.append(f"{test} matches several tests, so none of them counts: {', '.join(places)}")
     for test in asked.counted:
         if test in asked.known or test in outcomes or test in report.several or test in report.same:
             continue

@@ -52,7 +52,8 @@ TEXTS = {
     if kind is kinds.text
     for name in names.split("|")
 }
-_FIELDS = {"task": kinds.label, "reporter": kinds.label}
+_NAMES = ("task", "reporter")  # required fields that hold a name, for `check` and for the quick look of `_is_sound`
+_FIELDS = dict.fromkeys(_NAMES, kinds.label)
 
 
 def rows() -> list[tuple[str, str, str]]:
@@ -73,7 +74,7 @@ def check(record: Mapping[str, Any], path: Path) -> Faults:
         yield from (fault._replace(hint=suggestion(None, tuple(TYPES))) for fault in faults)
     elif name not in TYPES:
         hint = suggestion(name, tuple(TYPES), "known types")
-        yield Fault((*path, "type"), f"{value_text(name)} is not a type that a shipped rule uses", hint, "warning")
+        yield Fault((*path, "type"), f"no shipped rule uses the type {value_text(name)}", hint, "warning")
     elif (details := record.get("details")) is not None and not isinstance(details, MAPPINGS):
         yield walker.unexpected((*path, "details"), "a mapping", details)
     else:
@@ -113,8 +114,8 @@ def unsound(records: Sequence[Any]) -> Iterator[int]:
 
 def _is_sound(record: Any, names: set[str]) -> bool:
     try:
-        for who in (record["task"], record["reporter"]):
-            if who not in names:
+        for field in _NAMES:
+            if (who := record[field]) not in names:
                 if kinds.label(who) is not None:
                     return False
                 if type(who) is str:

@@ -72,9 +72,10 @@ class OneOf(NamedTuple):
     """A kind: one of these words. The hint of a fault names the nearest one."""
 
     words: tuple[str, ...]
+    name: str = "a known word"  # what they are, where there are too many to list
 
     def __call__(self, value: Any) -> str | None:
         if value in self.words:
             return None
         *others, last = self.words
-        return f"{', '.join(others)} or {last}" if len(self.words) < 5 else "one of the known words"
+        return f"{', '.join(others)} or {last}" if len(self.words) < 5 else self.name

@@ -39,14 +39,14 @@ _ITERATION = Table(
         "test_only": kinds.flag,
         "evidence": kinds.mapping,
         "tokens": kinds.natural,
-        "outcome": OneOf(OUTCOMES),
+        "outcome": OneOf(OUTCOMES, "an outcome"),
     },
     check=_evidence,
 )
 _ERROR = Table({"iteration": kinds.positive, "signature": kinds.text, "file": kinds.text})
 LOOP = Table(
     {
-        "status": OneOf(STATUSES),
+        "status": OneOf(STATUSES, "a loop status"),
         "trigger_reason": kinds.string,
         "trigger_count": kinds.natural,
         "loop_count": kinds.natural,

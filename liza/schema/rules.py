@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from liza.model import MAPPINGS, Fault, Path, parse_duration
 from liza.schema import kinds
+from liza.schema.actions import Action
 from liza.schema.kinds import OneOf
 from liza.schema.severities import SEVERITIES
 from liza.schema.walker import Each, Faults, Named, Shape, Table, unexpected
@@ -59,7 +60,8 @@ PROJECTS: dict[str, dict[str, int]] = {
 }
 THRESHOLD = Limit(3, 1, 50)
 TASK_TIMEOUT = Limit(5, 1, 100, off=True)
-ACTIONS = ("pause", "alert", "abort", "escalate")
+ON_STAGNATION = ("pause", "alert", "abort", "escalate")
+# The signals of loops: their rules are in rules/packs/loops.yaml, what they count in scopes/loops/derived.py.
 # Each can be turned off by its name; how many iterations a task may take has a number instead.
 SIGNALS = (
     "no_file_changes", "repeated_errors", "tests_keep_failing", "completion_without_evidence", "repeated_done",
@@ -67,7 +69,7 @@ SIGNALS = (
 )  # fmt: skip
 MODELS = ("haiku", "sonnet", "opus")
 # What a file of the blackboard may come to, and the seconds that own rules may take. Only the last can be set below its
-# default: `store.limits` looks here only once a default is passed.
+# default: `store.read_limits` looks here only once a default is passed.
 FILE_LIMITS = {
     "file_bytes": Limit(10_000_000, 10_000_000, 10**12),
     "alias_bytes": Limit(10_000_000, 10_000_000, 10**12),
@@ -114,7 +116,7 @@ def _params(params: Mapping[str, Any], path: Path) -> Faults:
         if (wanted := kinds.number(value)) is not None:
             yield unexpected((*path, str(name)), wanted, value)
         elif name == ROUNDS_PARAM and value < ROUNDS.least:
-            yield unexpected((*path, name), f"at least {ROUNDS.least}: one round is no repetition", value)
+            yield unexpected((*path, name), f"at least {ROUNDS.least}", value)
 
 
 def _levels(block: Mapping[str, Any], path: Path) -> Faults:
@@ -143,7 +145,7 @@ BLOCKS: dict[str, Table] = {
     "stagnation": Table(
         {
             "threshold": THRESHOLD,
-            "action": OneOf(ACTIONS),
+            "action": OneOf(ON_STAGNATION),
             "signals": Table(
                 {**dict.fromkeys(SIGNALS, kinds.flag), "task_timeout_iterations": TASK_TIMEOUT}, closed=True
             ),
@@ -170,8 +172,8 @@ RULE = Table(
         "description": kinds.text,
         "condition": kinds.text,
         "summary": kinds.text,
-        "severity": OneOf(tuple(SEVERITIES)),
-        "action": OneOf(("CHECKPOINT", "FREEZE", "STOP", "OPEN", "WARN", "ALERT")),
+        "severity": OneOf(tuple(SEVERITIES), "a severity"),
+        "action": OneOf(tuple(Action), "an action"),
         "mode": OneOf(("act", "observe")),
         "rearm": OneOf(("fresh", "any_new")),
         "window": window,

@@ -18,7 +18,7 @@ TASK_STATUSES = (
     "DRAFT", "UNCLAIMED", "CLAIMED", "READY_FOR_REVIEW", "REJECTED", "APPROVED", "MERGED", "BLOCKED",
     "INTEGRATION_FAILED", "SUPERSEDED", "ABANDONED",
 )  # fmt: skip
-_RESULT, _SEVERITY = OneOf(("OK", "TRIGGERED")), OneOf(tuple(SEVERITIES))
+_RESULT, _SEVERITY = OneOf(("OK", "TRIGGERED")), OneOf(tuple(SEVERITIES), "a severity")
 
 
 def check(sections: Mapping[str, Any]) -> Faults:
@@ -49,7 +49,7 @@ def _silences(section: Any) -> Faults:
     for entry in read_silences(section):
         if entry.fault is not None and entry.fields:
             where: Path = ("silences", entry.place)
-            yield Fault(where, f"this silence is not in force: {entry.fault}", "liza silence add RULE --for 2h -m WHY")
+            yield Fault(where, f"this silence is not active: {entry.fault}", "liza silence add RULE --for 2h -m WHY")
 
 
 def _breaker(value: Mapping[str, Any], path: Path) -> Faults:
@@ -73,7 +73,7 @@ def _config(value: Mapping[str, Any], path: Path) -> Faults:
 _TASK = Table(
     {
         "id": kinds.label,
-        "status": OneOf(TASK_STATUSES),
+        "status": OneOf(TASK_STATUSES, "a task status"),
         "created": kinds.time,
         "spec_ref": kinds.text,
         "assigned_to": kinds.label,

@@ -121,5 +121,5 @@ def _record(record: Any, path: Path, table: Table) -> Faults:
         yield unexpected(path, "a record with fields", record)
         return
     if "<<" in record and not table.closed:
-        yield Fault((*path, "<<"), "'<<' merges nothing here", "write the fields out", "warning")
+        yield Fault((*path, "<<"), "'<<' (YAML merge) is not supported here", "list the fields", "warning")
     yield from _mapping(record, path, table)

@@ -130,7 +130,7 @@ def _enter(board: EntryBoard) -> "Problem | None":
         if not board.is_entered:
             why = error.message if isinstance(error, LizaError) else f"{type(error).__name__}: {error}"
             hint = getattr(error, "hint", None) or f"look at it, and delete it if it is not needed: {waiting.file}"
-            return Problem(f"this record cannot be entered: {why}", waiting.file, hint=hint)
+            return Problem(f"this record cannot be added: {why}", waiting.file, hint=hint)
     return None
 
 
@@ -157,7 +157,7 @@ def read_waiting(board: Board) -> Entered:
 
 def waiting_text(records: int) -> str:
     text = "1 record waits" if records == 1 else f"{records} records wait"
-    return f"{text} in .liza/inbox/ to be entered: liza analyze"
+    return f"{text} in .liza/inbox/; to add {'it' if records == 1 else 'them'}: liza analyze"
 
 
 def waiting_counts(waiting: Entered) -> dict[str, int]:

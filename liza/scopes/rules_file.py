@@ -25,7 +25,7 @@ PACKS = ("systemic", "alarms", "tasks", "loops", "disputes", "attempts", "sessio
 def read_rules(
     own: str | None, *, protocol: str | None = None, must_exist: bool = False, config: str | None = None
 ) -> RuleSet:
-    """The rules in force for a blackboard; `Unreadable` with all that is wrong with them.
+    """The active rules for a blackboard; `Unreadable` with all that is wrong with them.
 
     With `protocol` the packs of the other protocols are not read, unless `own` changes rules.
     `config` is a file whose blocks for loops take the place of those in `own`.

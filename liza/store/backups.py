@@ -28,7 +28,7 @@ def save_backup(paths: Paths, raw: bytes, now: datetime) -> None:
     except (FileNotFoundError, NotADirectoryError, files.UnsafeFile):
         pass  # not a folder: reported in the board's `stuck`, and no reason to refuse a change
     except OSError as error:
-        hint = f"make room or permission for {paths.backups}"
+        hint = f"free disk space or fix the permissions of {paths.backups}"
         raise Refused(f"no backup could be made: {error.strerror}; nothing was changed", hint=hint) from None
 
 

@@ -135,7 +135,7 @@ def make_degraded(path: str, why: str, now: datetime) -> None:
     text = (
         f"{format_time(now)}\n"
         f"degraded: {one_line(why, _LONG)}\n"
-        "resume: fix the problem above; the halt ends by itself at the next check, as: liza analyze\n"
+        "resume: fix the problem above; the halt ends at the next check that succeeds, for example: liza analyze\n"
     )
     try:
         _write(path, text, replaces=False)
@@ -157,7 +157,7 @@ def lift_degraded(path: str) -> bool:
 def _not_halted(path: str, error: OSError) -> Refused:
     return Refused(
         f"the agents could not be halted: {error.strerror}",
-        hint=f"stop them yourself, then make room or permission for {path}",
+        hint=f"stop them yourself, then free disk space or fix the permissions of {path}",
         file=path,
     )
 

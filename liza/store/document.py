@@ -7,7 +7,7 @@ from typing import Any
 
 from liza.errors import Unreadable, Unwritable
 from liza.model import Path
-from liza.store import limits, spans
+from liza.store import read_limits, spans
 from liza.store.parser import BOM, BadYaml, decode, load
 from liza.store.spans import CannotCut, Part
 
@@ -187,12 +187,12 @@ def parse_log(raw: bytes, file: str) -> Document:
 
 def within_limits(document: Document) -> Document:
     """The document; `Unreadable` if it is over a limit."""
-    limits.check_data(document.raw, document.data, document.file, document.locate)
+    read_limits.check_data(document.raw, document.data, document.file, document.locate)
     return document
 
 
 def _load(raw: bytes, file: str) -> Any:
-    limits.check_raw(raw, file)
+    read_limits.check_raw(raw, file)
     try:
         text = decode(raw)
         return load(text)
@@ -211,7 +211,7 @@ def _load(raw: bytes, file: str) -> Any:
 
 def _wrong_content(raw: bytes, data: Any) -> str:
     if not data and not isinstance(data, list | bool | int | float | str):
-        return "the file is empty: it has no section"
+        return "the file is empty"
     if isinstance(data, list) and re.search(rb"(?:^|\n)(?:---|\.\.\.)[ \t\r\n]", raw):
         return "expected one mapping of sections, got several YAML documents"
     kind = "a list" if isinstance(data, list) else "a single value"

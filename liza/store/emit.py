@@ -94,7 +94,7 @@ def scalar(value: Any, column: int) -> str:
         return "{}"
     if isinstance(value, list | tuple):
         return "[]"
-    raise TypeError(f"a {type(value).__name__} has no place in a blackboard")
+    raise TypeError(f"a {type(value).__name__} cannot be written to the blackboard")
 
 
 def _float(value: float) -> str:
@@ -106,7 +106,7 @@ def _float(value: float) -> str:
 
 def _key(key: Any) -> str:
     if not isinstance(key, str) or not key or len(key) > MAX_KEY:
-        raise TypeError(f"{str(key)[:40]!r} cannot be a key: a word of at most {MAX_KEY} characters is wanted")
+        raise TypeError(f"invalid key {str(key)[:40]!r}: expected a word of at most {MAX_KEY} characters")
     return _word(key)
 
 
@@ -138,7 +138,7 @@ def _quoted(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise TypeError("half a surrogate pair is no character") from None
+        raise TypeError("unpaired surrogate in a string") from None
     # By the characters that there are, not one by one: agents report whole build logs.
     odd = {ord(char): _escape(char) for char in set(text) if not char.isprintable()}
     return f'"{text.translate({**odd, **_ESCAPES})}"'

@@ -9,7 +9,7 @@ import re
 from typing import Any, NamedTuple
 
 from liza.errors import Refused, Unreadable
-from liza.store import limits
+from liza.store import read_limits
 from liza.store.document import Document, parse, within_limits
 from liza.store.parser import BadYaml, decode, load
 
@@ -35,7 +35,7 @@ class _Section(NamedTuple):
 def follow(before: Document | None, raw: bytes, file: str) -> Document:
     """The document in these bytes; `Unreadable` where `parse` raises it."""
     if before is not None:
-        limits.check_raw(raw, file)
+        read_limits.check_raw(raw, file)
         try:
             found = _changed_only(before, raw, file)
         except (BadYaml, Unreadable, Refused):

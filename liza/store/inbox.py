@@ -49,7 +49,7 @@ class NotEvaluated(Unreadable):
     def __init__(self, waiting: Waiting, cause: LizaError) -> None:
         message = f"recorded in {waiting.file}, not evaluated: {cause}"
         fix = f"; to fix: {cause.hint}" if cause.hint else ""
-        super().__init__(message, hint=f"the next check enters it: liza analyze{fix}")
+        super().__init__(message, hint=f"the next check adds it: liza analyze{fix}")
         self.waiting = waiting
         self.cause = cause
         self.fields = {"waiting": waiting_json(waiting, cause)}
@@ -86,8 +86,8 @@ def add_record(paths: Paths, kind: str, fields: Mapping[str, Any], moment: str) 
         try:
             os.fsync(folder.fd)
         except OSError as error:
-            message = f"the record waits, but perhaps not for good: {error.strerror}"
-            raise NotDurable(message, hint="check the disk", file=path) from None
+            message = f"the record was queued, but the disk did not confirm it: {error.strerror}"
+            raise NotDurable(message, hint="check that disk for errors", file=path) from None
     return Waiting(label, kind, moment, fields, path)
 
 
@@ -153,7 +153,7 @@ def list_inbox(paths: Paths) -> Listing:
     named = [_broken(paths, name, "not the name of a record") for name in odd[:_MOST_ODD]]
     if more := len(odd) - len(named):
         named.append(
-            InvalidRecord(f"{more:,} more files are no records", hint=f"see: ls {paths.inbox}", file=paths.inbox)
+            InvalidRecord(f"{more:,} more files are not records", hint=f"see: ls {paths.inbox}", file=paths.inbox)
         )
     return Listing(tuple(labels), tuple(named))
 
@@ -195,7 +195,7 @@ def _read_file(folder: files.Folder, name: str) -> bytes:
 def _broken(paths: Paths, name: str, why: str) -> InvalidRecord:
     path = os.path.join(paths.inbox, name)
     hint = f"look at it, and delete it if it is not needed: {path}"
-    return InvalidRecord(f"this record cannot be entered: {why}", hint=hint, file=path)
+    return InvalidRecord(f"this record cannot be added: {why}", hint=hint, file=path)
 
 
 # --- entering -------------------------------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ def find_nearest(start: str) -> str | None:
     """The nearest `.liza/` upward from `start`; `Unusable` if it is not one to rely on.
 
     That of another user could say anything, so a person has to trust that user or name the folder. One without a
-    state.yaml may have been put there to hide the halt of one further up: it is not clear which of the two counts.
+    state.yaml may have been put there to hide the halt of one further up: it is unclear which blackboard applies.
     """
     found = boards_upward(start)
     first = next(found, None)
@@ -76,7 +76,7 @@ def _has_state(folder: str) -> bool:
 def _hidden(inner: str, outer: str) -> Unusable:
     from shlex import quote
 
-    why = f"{inner} has no state.yaml, and hides {outer}: it is not clear which of the two counts"
+    why = f"{inner} has no state.yaml, and hides {outer}: it is unclear which blackboard applies"
     away, made = f"mv {quote(inner)} {quote(inner)}.old", f"liza init --root {quote(os.path.dirname(inner))}"
     return Unusable(why, f"move it away: {away}   (or make it a blackboard of its own: {made})")
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from liza.errors import Refused, Unreadable
 from liza.model import MAPPINGS
-from liza.store import emit, files, limits, replace, versions
+from liza.store import emit, files, read_limits, replace, versions
 from liza.store.document import parse_log
 from liza.store.lock import Lock
 from liza.store.parser import BOM, BadYaml, decode, load
@@ -58,7 +58,7 @@ def append_locked(paths: Paths, entry: Mapping[str, Any], stuck: list[str] | Non
 def has_line(file: str, texts: Sequence[str]) -> bool:
     try:
         with open(file, "rb", opener=files.open_fd) as log:
-            limits.check_size(os.fstat(log.fileno()).st_size, file)
+            read_limits.check_size(os.fstat(log.fileno()).st_size, file)
             return any(all(text.encode() in line for text in texts) for line in log)
     except (OSError, Unreadable):
         return False  # not there yet, or not to be read: then the append reports why
@@ -66,7 +66,7 @@ def has_line(file: str, texts: Sequence[str]) -> bool:
 
 def _whole(file: str) -> bytes:
     with open(file, "rb", opener=files.open_fd) as log:
-        limits.check_size(os.fstat(log.fileno()).st_size, file)
+        read_limits.check_size(os.fstat(log.fileno()).st_size, file)
         return log.read()
 
 
@@ -178,7 +178,7 @@ def _append_behind_last(file: str, entry: Mapping[str, Any]) -> bool:
         raise Refused(f"it could not be opened: {error.strerror}", hint=f"see: ls -la {file}", file=file) from None
     try:
         status = os.fstat(fd)
-        limits.check_size(status.st_size, file)
+        read_limits.check_size(status.st_size, file)
         tail, column = _last_entry(fd, status.st_size, file)
         if tail is None:
             return False
@@ -191,7 +191,7 @@ def _append_behind_last(file: str, entry: Mapping[str, Any]) -> bool:
     except OSError as error:
         if isinstance(error, replace.NotDurable):
             raise
-        raise Refused(f"it could not be read: {error.strerror}", hint="look after that disk", file=file) from None
+        raise Refused(f"it could not be read: {error.strerror}", hint="check that disk for errors", file=file) from None
     finally:
         os.close(fd)
 
@@ -248,7 +248,7 @@ def _prove(fd: int, file: str, tail: bytes, added: str, entry: Mapping[str, Any]
         why = error.message
     raw = os.pread(fd, os.fstat(fd).st_size, 0)
     raise Refused(
-        f"its last entry is not whole ({why}); nothing was added",
+        f"the last entry is incomplete ({why}); nothing was added",
         hint="fix or remove the unfinished lines at its end, then run the command again",
         file=file,
         line=raw.count(b"\n", 0, len(raw) - len(tail)) + 1,
@@ -267,14 +267,14 @@ def _append(fd: int, size: int, text: bytes, file: str) -> None:
                 os.ftruncate(fd, size)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     except OSError as error:
-        raise Refused(f"nothing could be added: {error.strerror}", hint="make room on that disk", file=file) from None
+        raise Refused(f"nothing could be added: {error.strerror}", hint="free some disk space", file=file) from None
     try:
         os.fsync(fd)
         if size == 0:
             replace.sync_folder(file)
     except OSError as error:
-        message = f"an entry was added, but perhaps not for good: {error.strerror}"
-        raise replace.NotDurable(message, hint="look after that disk", file=file) from None
+        message = f"an entry was added, but the disk did not confirm it: {error.strerror}"
+        raise replace.NotDurable(message, hint="check that disk for errors", file=file) from None
 
 
 def _fill_brackets(file: str, entry: Mapping[str, Any]) -> None:
@@ -291,5 +291,5 @@ def _fill_brackets(file: str, entry: Mapping[str, Any]) -> None:
                 return
         except Unreadable:
             pass  # something else stood there
-    hint = "write it as a list with one '- ' an entry"
+    hint = "write it as a list with one '- ' per entry"
     raise Refused("it is a list in brackets, to which no entry can be appended", hint=hint, file=file)

@@ -123,7 +123,7 @@ def _nearest() -> Paths:
     if found is None:
         raise NoBlackboard(
             f"no {FOLDER}/ in {start} or any folder above it",
-            hint="make one here with: liza init   (or name the folder that has it with --root)",
+            hint="create one here: liza init   (or name its folder: --root DIR)",
         )
     return Paths(found)
 
@@ -133,6 +133,6 @@ def _named(root: str, origin: str) -> Paths:
     if found is None:
         raise NoBlackboard(
             f"there is no {FOLDER}/ in {root!r}{origin}",
-            hint=f"make one with: mkdir -p {root} && liza init --root {root}",
+            hint=f"create one: mkdir -p {root} && liza init --root {root}",
         )
     return Paths(found)

@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from liza.errors import LizaError, Refused, Unwritable
-from liza.store import files, filesystem, limits
+from liza.store import files, filesystem, read_limits
 from liza.store.versions import Identity, Reading, has_writer, identity
 
 _POLL = 0.002
@@ -62,7 +62,7 @@ def replace(path: str, seen: Reading, raw: bytes) -> None:
         sync_folder(path)
     except OSError as error:
         raise NotDurable(
-            f"it was written, but perhaps not for good: {error.strerror}", hint="look after that disk", file=path
+            f"written, but the disk did not confirm it: {error.strerror}", hint="check that disk for errors", file=path
         ) from None
     finally:
         with suppress(OSError):
@@ -149,7 +149,7 @@ def _version(path: str) -> Version:
         return Version(os.lstat(path).st_ino, None)
     try:
         status = os.fstat(fd)
-        if limits.is_too_large(status.st_size, path):
+        if read_limits.is_too_large(status.st_size, path):
             return Version(status.st_ino, None)
         with open(fd, "rb", buffering=0, closefd=False) as file:
             return Version(status.st_ino, file.readall())
@@ -308,11 +308,11 @@ def _unlink(path: str) -> None:
 
 def _refused(path: str, error: OSError) -> Refused:
     hints = {
-        errno.ENOSPC: "make room on that disk, then run the command again",
-        errno.EDQUOT: "make room in your quota, then run the command again",
-        errno.EACCES: f"give yourself permission to write in {os.path.dirname(path)}",
+        errno.ENOSPC: "free some disk space, then run the command again",
+        errno.EDQUOT: "free some of your quota, then run the command again",
+        errno.EACCES: f"fix the permissions of {os.path.dirname(path)}",
         errno.EPERM: "the file belongs to a group that you are not in: ask its owner to change that",
         errno.EROFS: "the file system is read-only: mount it for writing",
     }
-    hint = hints.get(error.errno or 0, f"look after the disk of {os.path.dirname(path)}")
-    return Unwritable(f"it could not be written: {error.strerror or error}; it is as it was", hint=hint, file=path)
+    hint = hints.get(error.errno or 0, f"check the disk that holds {os.path.dirname(path)}")
+    return Unwritable(f"cannot write it: {error.strerror or error}; unchanged", hint=hint, file=path)

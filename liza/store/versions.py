@@ -10,7 +10,7 @@ import time
 from typing import NamedTuple
 
 from liza.errors import Unreadable
-from liza.store import files, limits
+from liza.store import files, read_limits
 
 YOUNG = 0.25  # seconds; an older file is not in the middle of being saved
 QUIET = 0.03  # a file written in place is taken as complete after this long without a change
@@ -80,7 +80,7 @@ def read_stable(path: str, *, again: bool = False, whole: Identity | None = None
                 return Reading(raw, identity(status), finished, unstable=True)
         if time.monotonic() - started > _PATIENCE:
             raise Unreadable(
-                f"it kept changing for {_PATIENCE:g} s, so no version of it could be read whole",
+                f"it kept changing for {_PATIENCE:g} s, so no complete version could be read",
                 hint="find the program that writes it without pause: fuser -v " + path,
                 file=path,
             )
@@ -90,7 +90,7 @@ def _read_once(path: str) -> tuple[bytes | None, os.stat_result]:
     fd = files.open_resolved(path)
     try:
         before = os.fstat(fd)
-        limits.check_size(before.st_size, path)
+        read_limits.check_size(before.st_size, path)
         with open(fd, "rb", buffering=0, closefd=False) as file:
             raw = file.readall()
         same = identity(before) == identity(os.fstat(fd)) == identity(os.stat(path)) and len(raw) == before.st_size
@@ -135,9 +135,9 @@ def _unreadable(path: str, error: OSError) -> Unreadable:
     shut = not os.access(folder, os.X_OK, effective_ids=True)
     allow = f"chmod u+rwx {quote(folder)}" if shut else f"chmod u+r {name}"
     reasons = {
-        errno.ENOENT: ("the file is not there", "restore it from a backup or from git, or start anew with: liza init"),
+        errno.ENOENT: ("file not found", "restore it from a backup or from git, or start over with: liza init"),
         errno.EISDIR: ("it is a folder, not a file", f"move the folder away: mv {name} {name}.folder"),
-        errno.EACCES: ("no permission to read it", f"give yourself permission: {allow}"),
+        errno.EACCES: ("no permission to read it", f"fix its permissions: {allow}"),
         errno.EINVAL: ("it is not a regular file", f"move it away: mv {name} {name}.odd"),
         errno.ELOOP: ("it is a link in a loop", f"remove the link: rm {name}"),
         errno.EMLINK: (str(error.strerror), f"give it one name: cp {name} {name}.copy && mv {name}.copy {name}"),

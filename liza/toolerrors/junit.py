@@ -2,7 +2,8 @@
 
 A report may be large and come from anywhere: it is read in pieces, no tree is built, and what a hostile one could use
 (growing entities, references to our files) is forbidden. A failure is a test that ran; an error is one that did not,
-and so is a suite that could not be loaded, which some runners report as a failure of that suite.
+and so is a suite that could not be loaded, which some runners report as a failure of that suite. What else differs
+between runners (node, mocha, ctest) is in `Case`, in requested_tests.py.
 """
 
 import codecs

@@ -16,12 +16,12 @@ from tests.cli.help import Words, commands, pages, text
 ALL = dict(commands())
 # Options whose help is the same everywhere; of --json and --by only the beginning and the end.
 SAME = {
-    "--root": r"The folder that has the \.liza/; default: \$LIZA_ROOT, else the nearest one upward\.",
+    "--root": r"Folder that contains \.liza/; default: \$LIZA_ROOT, else the nearest parent\.",
     "--debug": r"Show the traceback of an error\.",
     "--now": r"Evaluate as of this time\.",
     "--json": r"Print JSON\b.*\.",
     "--by": r"Who [a-z ]+(; default(, except for --override)?: the user of this machine)?\.",
-    "--exact": r"Only equal texts are the same; no similarity\.",
+    "--exact": r"Compare texts for equality only\.",
     "--window": r"Which anomalies count: current_sprint, all, 24h, last 50\.",
 }
 
@@ -95,7 +95,7 @@ def mistaken(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[str, str]
 
 
 def test_misspelt_option_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
-    named = "liza: there is no option '--debgu'; did you mean --debug?"
+    named = "liza: unknown option '--debgu'; did you mean --debug?"
     found = {words: mistaken(capsys, *words, "--debgu") for words in ALL if words}
     assert found == {words: (named, f"  hint: see: liza {' '.join(words)} --help") for words in found}
 

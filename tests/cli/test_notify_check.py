@@ -47,7 +47,7 @@ def test_notify_problems_are_listed_in_json(project: Path) -> None:
 
 def test_broken_notify_does_not_stop_evaluation(project: Path) -> None:
     assert liza(project, "analyze").code == 0
-    assert "7 rules in force" in liza(project, "rules", "check").out
+    assert "7 active rules" in liza(project, "rules", "check").out
 
 
 def test_valid_notify_has_no_problems(project: Path) -> None:
@@ -61,7 +61,7 @@ def test_unset_variable_is_only_a_warning(project: Path) -> None:
     for words in (("rules", "check"), ("validate",)):
         ran = liza(project, *words)
         assert ran.code == 0
-        assert ".liza/rules.yaml:2:3: warning: the environment has no 'NOT_SET_ANYWHERE'" in ran.out
+        assert ".liza/rules.yaml:2:3: warning: environment variable 'NOT_SET_ANYWHERE' is not set" in ran.out
 
 
 def test_validate_checks_webhook_of_config(project: Path) -> None:

@@ -55,7 +55,7 @@ def test_resolved_records_stay_quiet_and_new_ones_trip(tmp_path: Path) -> None:
     board.resolve()
     quiet = board.analyze(now=LATER)
     assert quiet.code == 0
-    assert "3 dealt with" in quiet.out
+    assert "3 acknowledged" in quiet.out
     new = [record("retry_loop", "task-9", f"2025-01-18T18:{n}0:00Z", **RETRY.records[0]["details"]) for n in (1, 2)]
     board.add(*new)
     assert "2 of 3" in board.analyze(now=LATER).out
@@ -298,9 +298,9 @@ def test_second_resolver_sees_the_first_decision(tmp_path: Path) -> None:
     assert ran.code == 0
     assert "by alice" in ran.out
     assert "ADR-003: flatten" in ran.out
-    assert "not entered: just retry" in ran.out
+    assert "not recorded: just retry" in ran.out
     assert board.section == before
-    assert "not entered" not in board.run("resolve", "-m", "ADR-003: flatten", "--by", "bob").out
+    assert "not recorded" not in board.run("resolve", "-m", "ADR-003: flatten", "--by", "bob").out
 
 
 def test_suggested_command_removes_a_checkpoint_folder(tmp_path: Path) -> None:

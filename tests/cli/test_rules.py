@@ -182,7 +182,7 @@ def test_every_error_is_listed_with_position(tmp_path: Path) -> None:
     for (line, column), hint in ERRORS.items():
         expected += [f"bad.yaml:{line}:{column}: error: "] + ([f"  hint: {hint}"] if hint else [])
     lines = result.out.splitlines()
-    assert lines[-1] == "bad.yaml: cannot be used: 10 errors"
+    assert lines[-1] == "bad.yaml: invalid: 10 errors"
     assert len(lines) == len(expected) + 1
     assert all(line.startswith(start) for line, start in zip(lines, expected, strict=False)), result.out
 
@@ -212,7 +212,7 @@ def test_good_file_is_ok_and_its_changes_are_listed(tmp_path: Path) -> None:
     result = liza(tmp_path, "rules", "check", "good.yaml")
     assert (result.code, result.err) == (0, "")
     first, *rest = result.out.splitlines()
-    assert first == "good.yaml: ok, 7 rules in force, 1 disabled"
+    assert first == "good.yaml: ok, 7 active rules, 1 disabled"
     assert [line[0] for line in rest] == ["!", "!", "!"]
     answer = envelope(liza(tmp_path, "rules", "check", "good.yaml", "--json"), "rules check", "ok")
     assert (answer["rules"], answer["disabled"], len(answer["changes"]), answer["problems"]) == (7, 1, 3, [])
@@ -222,18 +222,18 @@ def test_file_without_rules_is_ok(tmp_path: Path) -> None:
     for text in ("", "# nothing yet\n", "---\n", "rules:\n", "rules: []\n"):
         (tmp_path / "rules.yaml").write_text(text)
         result = liza(tmp_path, "rules", "check", "rules.yaml")
-        assert (result.code, result.out) == (0, "rules.yaml: ok, 7 rules in force\n"), text
+        assert (result.code, result.out) == (0, "rules.yaml: ok, 7 active rules\n"), text
 
 
 def test_board_without_own_rules_has_shipped_ones(tmp_path: Path) -> None:
     new_board(tmp_path)
     result = liza(tmp_path, "rules", "check")
     assert result.code == 0
-    assert result.out == "there is no .liza/rules.yaml, so the shipped rules: ok, 7 rules in force\n"
+    assert result.out == "there is no .liza/rules.yaml, so the shipped rules: ok, 7 active rules\n"
 
 
 UNREADABLE = {
-    "not there": (None, "is not there"),
+    "not there": (None, "file not found"),
     "not YAML": (b"rules: [\n", "not valid YAML"),
     "not UTF-8": (b"\xff\xfe\x00", "not UTF-8"),
     "a list": (b"- a\n", "got a list"),
@@ -250,7 +250,7 @@ def test_unreadable_file_is_one_error_with_hint(tmp_path: Path, name: str) -> No
     result = liza(tmp_path, "rules", "check", "r.yaml")
     assert (result.code, result.err) == (1, "")
     assert message in result.out
-    assert result.out.endswith("r.yaml: cannot be used: 1 error\n")
+    assert result.out.endswith("r.yaml: invalid: 1 error\n")
     (problem,) = envelope(liza(tmp_path, "rules", "check", "r.yaml", "--json"), "rules check", "invalid")["problems"]
     assert problem["file"] == "r.yaml"
     assert not [word for word in ("liza init", "liza validate", "mv ") if word in str(problem["hint"])]

@@ -45,7 +45,7 @@ def test_explain_orders_groups_and_shows_what_is_missing(tmp_path: Path) -> None
 def test_missed_shows_uncounted_records_and_near_misses(tmp_path: Path) -> None:
     new_board(tmp_path, state(*SEEN))
     out = liza(tmp_path, "rules", "explain", "retry_cluster", "--missed", *NOW).out
-    assert "  anomalies[5]  task-5: it has no error_pattern\n" in out
+    assert "  anomalies[5]  task-5: no field error_pattern\n" in out
     assert "  anomalies[0]  task-6: before the window\n" in out
     nearly = out.partition("nearly together:\n")[2].splitlines()
     assert nearly[0].split(None, 1) == ["0.94", GATEWAY[0]]
@@ -65,7 +65,7 @@ def test_json_of_explain(tmp_path: Path) -> None:
         {"text": "timeout after 31 s", "count": 1},
     ]
     assert (answer["window"], answer["since"]) == ("current_sprint", "2025-01-18T09:00:00Z")
-    assert answer["not_counted"] == {"it has no error_pattern": 1, "before the window": 1, "type is 'workaround'": 1}
+    assert answer["not_counted"] == {"no field error_pattern": 1, "before the window": 1, "type is 'workaround'": 1}
     assert (answer["missed"], answer["near"]) == (None, None)
     answer = liza(tmp_path, "rules", "explain", "retry_cluster", "--json", "--missed", *NOW).json
     assert {each["key"] for each in answer["missed"]} == {0, 5, 6}
@@ -123,7 +123,7 @@ def test_exact_groups_only_equal_texts(tmp_path: Path) -> None:
 def test_condition_without_counted_records(tmp_path: Path) -> None:
     new_board(tmp_path, state())
     result = liza(tmp_path, "rules", "explain", "retry_cluster")
-    assert (result.code, result.out.splitlines()[-1]) == (0, "○ no record counts toward it")
+    assert (result.code, result.out.splitlines()[-1]) == (0, "○ no record counts for this rule")
 
 
 def test_rule_from_file_is_explained_on_the_board(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_rule_from_file_is_explained_on_the_board(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(rule("count(type=retry_loop) >= 3"))
     result = liza(tmp_path, "rules", "explain", "own", "--rules", "mine.yaml", *NOW)
     assert result.code == 0
-    assert "● 5 of 3  all records  matches" in result.out
+    assert "● 5 (trips at 3)  all records  matches" in result.out
 
 
 def test_inactive_rule_is_refused_with_suggestion(tmp_path: Path) -> None:

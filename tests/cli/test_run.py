@@ -56,7 +56,7 @@ def test_unknown_command_is_refused_before_recording(tmp_path: Path) -> None:
     for command in ("no-such-program", "./no-such-script", str(tmp_path)):
         result = project.liza("run", "--loop", "l", "--", command)
         assert result.code == 1
-        assert "there is no command" in result.err
+        assert "command not found" in result.err
     assert "loops" not in project.board
 
 
@@ -128,7 +128,7 @@ def test_piped_output_has_a_line_per_iteration(tmp_path: Path) -> None:
     result = project.run("--verify", "true")
     message = [re.sub(r"\d+ s\b", "N s", line) for line in result.err.splitlines()]
     name = project.session.name
-    assert message[0].startswith(f"liza run  loop l, session {name}: sh ")
+    assert message[0].startswith(f"liza run  loop l, run {name}: sh ")
     assert message[1:] == [
         "iteration 1", "iteration 1: ok, 1 file changed, progress 25%, N s, CLOSED",
         "iteration 2", "iteration 2: ok, 1 file changed, progress 50%, N s, CLOSED",

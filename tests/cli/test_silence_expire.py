@@ -36,7 +36,7 @@ def test_list_as_text(tmp_path: Path) -> None:
     good, bad = result.out.splitlines()
     assert good.startswith("in force  retry_cluster (a=t) until 2025-01-18T20:00:00Z")
     assert good.endswith("[now]")
-    assert bad == "! bad is not in force: it has no reason"
+    assert bad == "! bad is not active: it has no reason"
     lines = liza(tmp_path, "silence", "list", "--all", "--now", NOW).out.splitlines()
     assert [line.split("  ")[0] for line in lines[:3]] == ["ended", "in force", "to come"]
 
@@ -58,7 +58,7 @@ def test_malformed_section_is_not_listed_as_empty(tmp_path: Path, words: tuple[s
     board(tmp_path, "silences: none\n")
     fault = "silences: expected a list, got 'none'"
     result = liza(tmp_path, "silence", "list", "--now", NOW, *words)
-    assert (result.code, result.out) == (0, f"! silences is not in force: {fault}\n")
+    assert (result.code, result.out) == (0, f"! silences is not active: {fault}\n")
     assert listed(tmp_path, *words) == [{"state": "invalid", "fault": fault}]
 
 
@@ -151,7 +151,7 @@ def test_future_silence_expired_early_is_ended(tmp_path: Path) -> None:
 def test_unknown_id_hint_lists_active_ids(tmp_path: Path) -> None:
     board(tmp_path, SEVERAL)
     hint = liza(tmp_path, "silence", "expire", "unknown", "--now", NOW).hint()
-    assert "in force: now;" in hint
+    assert "active: now;" in hint
 
 
 def test_silence_is_expired_only_once(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def test_status_of_a_quiet_board(tmp_path: Path) -> None:
     ran = status(board)
     assert ran.code == 0
     assert "breaker: OK, last check 2 h ago" in ran.out
-    assert "free to work" in ran.out
+    assert "not halted" in ran.out
     assert "retry_cluster            2 of 3" in ran.out
     assert f"{NOW}  OK" in ran.out
     answer = status(board, "--json").json
@@ -91,7 +91,7 @@ def test_resolution_is_in_the_history(tmp_path: Path) -> None:
     ran = status(board)
     assert ran.code == 0
     assert f"{NOW}  retry_cluster  resolved by alice: ADR-003 created" in ran.out
-    assert "dealt with" in ran.out
+    assert "acknowledged" in ran.out
 
 
 def test_history_outcomes_are_aligned(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_undocumented_decision_by_hand_is_shown(tmp_path: Path) -> None:
     board.edit("status: TRIGGERED", "status: OK")
     board.analyze(now=LATER)
     ran = status(board)
-    assert f"{NOW}  retry_cluster  resolved edited in" in ran.out
+    assert f"{NOW}  retry_cluster  resolved edited by hand" in ran.out
     assert "to continue: liza resolve -m 'what was decided'" in ran.out
     (entry,) = [each for each in status(board, "--json").json["history"] if each["result"] == "TRIGGERED"]
     assert (entry["resolved_at"], entry.get("resolution")) == (LATER, None)
@@ -177,7 +177,7 @@ def test_only_active_silences_are_shown(tmp_path: Path) -> None:
     board.save(board.text + SILENCES)
     ran = status(board)
     (line,) = [line for line in ran.out.splitlines() if "until" in line]
-    assert line.startswith("silence in force: retry_cluster (all that it finds) until 2025-01-19T00:00:00Z by x: r [a]")
+    assert line.startswith("active silence: retry_cluster (all matches) until 2025-01-19T00:00:00Z by x: r [a]")
     assert "1 problem on the blackboard" in ran.out
     answer = status(board, "--json").json
     assert [each["rule"] for each in answer["silences"]] == ["retry_cluster"]

@@ -81,7 +81,7 @@ def test_progress_is_shown_on_terminal_only(tmp_path: Path) -> None:
     paths = Paths(str(new_board(tmp_path).parent))
     with held_by_flock(paths):
         seen, elsewhere = on_a_terminal(tmp_path, "doctor").out, liza(tmp_path, "doctor")
-    line = f"{CLEAR.decode()}looking at everything ... 1 s"
+    line = f"{CLEAR.decode()}checking the setup ... 1 s"
     assert seen.startswith(line)
-    assert seen.rpartition("looking at everything ... ")[2].partition(" s")[2].startswith(CLEAR.decode())
-    assert "looking at everything" not in elsewhere.out + elsewhere.err
+    assert seen.rpartition("checking the setup ... ")[2].partition(" s")[2].startswith(CLEAR.decode())
+    assert "checking the setup" not in elsewhere.out + elsewhere.err

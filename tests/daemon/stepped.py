@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Self
 
-from liza.daemon.daemon import Options, Watcher
+from liza.daemon.daemon import Watcher
 from liza.daemon.notifier import Event
+from liza.daemon.options import Options
 from liza.store.paths import Paths
 from tests.daemon.daemon import Watched
 

@@ -115,7 +115,7 @@ def test_killed_daemon_is_reported_gone_and_can_be_replaced(board: Watched) -> N
 def test_signal_ends_the_daemon_cleanly(board: Watched, number: int) -> None:
     with Daemon(board.root) as daemon:
         assert daemon.stop(number) == 0
-        assert daemon.reported("stopped") == ["watching no longer"]
+        assert daemon.reported("stopped") == ["stopped watching"]
     assert board.facts["health"] == "stopped"
 
 
@@ -127,7 +127,7 @@ def test_signal_ends_a_waiting_daemon_cleanly(tmp_path: Path) -> None:
 def test_sighup_reloads_the_rules(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         daemon.send(signal.SIGHUP)
-        assert "rules in force" in daemon.wait_for("reloaded")
+        assert "active rules" in daemon.wait_for("reloaded")
         board.report_anomalies(*RETRIES)
         board.halted()
         assert daemon.stop() == 0
@@ -260,7 +260,7 @@ def test_observing_daemon_reports_and_never_halts(board: Watched) -> None:
 
 def test_once_is_one_check_with_its_exit_code(board: Watched) -> None:
     well = run(board.root, "watch", "--once")
-    assert (well.code, "no pattern in sight" in well.out) == (0, True)
+    assert (well.code, "no pattern has evidence" in well.out) == (0, True)
     board.report_anomalies(*RETRIES)
     tripped = run(board.root, "watch", "--once")
     assert (tripped.code, "retry_cluster" in tripped.out) == (3, True)

@@ -61,7 +61,7 @@ def test_position_of_the_fault_is_shown(board: Watched) -> None:
 def test_missing_file_is_degraded_and_a_returning_one_evaluated(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         board.state.unlink()
-        assert "not there" in until(lambda: board.facts["last_error"], "it is degraded")
+        assert "file not found" in until(lambda: board.facts["last_error"], "it is degraded")
         save(board.state, STATE + text_of(RETRIES))
         daemon.wait_for("tripped")
         assert daemon.stop() == 0

@@ -41,8 +41,8 @@ def test_page_names_the_cause_and_the_next_step(board: Watched) -> None:
     board.report_anomalies(*RETRIES)
     assert board.analyze().code == 3
     lines = waited(board, hours=3).splitlines()
-    assert lines[0].startswith("The agents have been halted for more than 2 hours, since ")
-    assert lines[1] == "Sprint: sprint-4"
+    assert lines[1].startswith("The agents have been halted for more than 2 hours, since ")
+    assert lines[2] == "Sprint: sprint-4"
     assert "Why: retry_cluster (ARCHITECTURE_FLAW)" in lines
     assert "Read: .liza/circuit_breaker_report.md" in lines
     assert "Decide, then run: liza resolve -m 'what was decided'" in lines
@@ -66,10 +66,10 @@ def test_halt_that_ends_without_a_daemon_is_not_escalated_later(board: Watched) 
 
 
 def test_page_of_another_author_is_kept(board: Watched) -> None:
-    board.escalation.write_text("call alice\n")
+    board.escalation.write_text("The agents have been halted for more than 2 hours: call alice\n")
     with SteppedWatcher(board) as stepped:
         stepped.ticks(2)
-    assert board.escalation.read_text() == "call alice\n"
+    assert board.escalation.read_text() == "The agents have been halted for more than 2 hours: call alice\n"
 
 
 def test_empty_page_does_not_prevent_the_escalation(board: Watched) -> None:

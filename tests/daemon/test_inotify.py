@@ -98,7 +98,7 @@ def test_daemon_polls_after_an_observer_thread_dies(board: Watched, number: int)
         until(lambda: board.facts["backend"] == "inotify", "it listens")
         daemon.send(signal.SIGUSR1)
         assert "polling" in daemon.wait_for("backend")
-        assert_backend_shown(board, "polling (a thread that listens has died)")
+        assert_backend_shown(board, "polling (the inotify thread died)")
         board.report_anomalies(*RETRIES)
         halts_within_two_ticks(board)
 

@@ -193,7 +193,7 @@ def test_changed_targets_are_reported_to_old_and_new(tmp_path: Path) -> None:
             board.beats(3)
             assert daemon.stop() == 0
     gone, new = (f"webhook {each.url}/…" for each in (before, after))
-    assert alarm == f"whom to notify was changed: no longer {gone}; now also {new}"
+    assert alarm == f"notification targets changed: removed {gone}; added {new}"
     assert [body["text"] for body in (*before.bodies, *after.bodies)] == [alarm, alarm]
 
 
@@ -217,7 +217,7 @@ def test_targets_changed_without_a_daemon_are_reported(tmp_path: Path) -> None:
     save(board.rules, "rules: []\n")
     with Daemon(board.root, wait="alarm") as daemon:
         assert daemon.stop() == 0
-        assert daemon.reported("alarm") == ["whom to notify was changed: no longer file before.jsonl"]
+        assert daemon.reported("alarm") == ["notification targets changed: removed file before.jsonl"]
 
 
 def test_alarms_are_sent_once_also_across_a_restart(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_time_beyond_the_calendar_is_accepted(board: Watched) -> None:
         os.utime(path, (1 << 33, 1 << 33))
     with SteppedWatcher(board) as stepped:
         stepped.ticks(4)
-        assert "the agents are halted by a CHECKPOINT that a person made" in stepped.reported("alarm")
+        assert "the agents are halted by a CHECKPOINT that a person created" in stepped.reported("alarm")
     assert run(board.root, "status").code == 3
 
 

@@ -43,7 +43,7 @@ def test_stuck_daemon_is_shown_with_the_fix(board: Watched) -> None:
         first, warning = ran.out.splitlines()
         assert first.startswith(f"daemon:  stuck, process {daemon.pid}, inotify, ")
         assert first.endswith("no heartbeat for 1 min")
-        assert warning == f"! it does nothing: kill -9 {daemon.pid}, then start another: liza watch --background"
+        assert warning == f"! it is stuck: kill -9 {daemon.pid}, then start another: liza watch --background"
         assert warning in lines(board, "status")
         assert states(board) == {"stuck"}
         daemon.send(signal.SIGCONT)

@@ -56,7 +56,7 @@ def terminal(board: Watched) -> Iterator[Terminal]:
 
 
 def test_view_shows_the_current_state(board: Watched, terminal: Terminal) -> None:
-    lines = terminal.shows("breaker: OK", "agents:  free to work", "external_service_outage  0 of 2")
+    lines = terminal.shows("breaker: OK", "agents:  not halted", "external_service_outage  0 of 2")
     assert lines[0].startswith("liza watch  /")
     assert "before" not in lines
     save(board.state, BLOCKED)

@@ -119,7 +119,7 @@ def test_inaccessible_folder_is_named_in_the_hint(tmp_path: Path) -> None:
         mine = board(folder)
         mine.chmod(0o000)
         with as_other_user():
-            assert wrong(folder, "blackboard").hint == f"give yourself permission: chmod u+rwx {mine}"
+            assert wrong(folder, "blackboard").hint == f"fix its permissions: chmod u+rwx {mine}"
         mine.chmod(0o755)
 
 
@@ -213,7 +213,7 @@ def test_leftovers_are_reported_and_removed_by_fix(tmp_path: Path) -> None:
     finding = wrong(tmp_path, "leftovers")
     assert (finding.level, finding.hint) == (Level.WARNING, "liza doctor --fix")
     (fixed,) = apply_fixes([finding])
-    assert (fixed.level, fixed.message) == (Level.FIXED, "swept up 3 of 3 leftovers of interrupted writes")
+    assert (fixed.level, fixed.message) == (Level.FIXED, "removed 3 of 3 leftover files of interrupted writes")
     assert [name for name in left if (folder / name).exists()] == []
     assert is_well(tmp_path, "leftovers")
 
@@ -290,7 +290,7 @@ def test_json_has_the_same_findings_as_the_text(tmp_path: Path) -> None:
         assert problem["message"] in plain.out
         assert f"hint: {problem['hint']}" in plain.out
     assert [each["about"] for each in problems["findings"] if each["fixable"]] == ["leftovers"]
-    assert "fixed: swept up 1 of 1" in liza(tmp_path, "doctor", "--fix").out
+    assert "fixed: removed 1 of 1" in liza(tmp_path, "doctor", "--fix").out
 
 
 def test_agents_text_is_escaped_on_the_terminal(tmp_path: Path) -> None:

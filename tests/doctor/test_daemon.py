@@ -45,7 +45,7 @@ def test_running_daemon_is_ok_and_a_killed_one_an_error(board: Watched) -> None:
         daemon.process.wait()
         finding = wrong(board.root, "daemon")
     assert (finding.level, finding.hint) == (Level.ERROR, "liza watch --background")
-    assert f"process {daemon.pid} ended without notice" in finding.message
+    assert f"process {daemon.pid} is gone" in finding.message
 
 
 def test_daemon_that_does_not_check_is_stuck(board: Watched) -> None:

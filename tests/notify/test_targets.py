@@ -53,12 +53,12 @@ WRONG: list[tuple[dict[str, Any], tuple[Any, ...], str, str]] = [
     ),
     ({"webhook": [{"url": URL, "to": "#ops"}]}, ("notify", "webhook", 0, "to"), "unknown key 'to'", "url"),
     ({"desktop": "yes"}, ("notify", "desktop"), "notify.desktop: expected true or false", ""),
-    ({"file": 5}, ("notify", "file"), "notify.file is 5", "inside the project"),
-    ({"file": ""}, ("notify", "file"), "notify.file is ''", "inside the project"),
-    ({"file": "/etc/passwd"}, ("notify", "file"), "notify.file is '/etc/passwd'", "inside the project"),
-    ({"file": "../.bashrc"}, ("notify", "file"), "notify.file is '../.bashrc'", "inside the project"),
-    ({"file": ".liza/state.yaml"}, ("notify", "file"), "notify.file is '.liza/state.yaml'", "outside .liza/"),
-    ({"file": "."}, ("notify", "file"), "notify.file is '.'", "inside the project"),
+    ({"file": 5}, ("notify", "file"), "notify.file: 5", "inside the project"),
+    ({"file": ""}, ("notify", "file"), "notify.file: ''", "inside the project"),
+    ({"file": "/etc/passwd"}, ("notify", "file"), "notify.file: '/etc/passwd'", "inside the project"),
+    ({"file": "../.bashrc"}, ("notify", "file"), "notify.file: '../.bashrc'", "inside the project"),
+    ({"file": ".liza/state.yaml"}, ("notify", "file"), "notify.file: '.liza/state.yaml'", "outside .liza/"),
+    ({"file": "."}, ("notify", "file"), "notify.file: '.'", "inside the project"),
 ]
 
 
@@ -79,7 +79,7 @@ def test_address_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) 
     assert read_targets(block, None, "/team") == ([Webhook(URL, "slack")], [])
     monkeypatch.delenv("TEAM_HOOK")
     (fault,) = read_targets(block, None, "/team")[1]
-    assert (fault.path, fault.message) == (("notify", "webhook", "env"), "the environment has no 'TEAM_HOOK'")
+    assert (fault.path, fault.message) == (("notify", "webhook", "env"), "environment variable 'TEAM_HOOK' is not set")
     assert fault.level == "warning"
 
 

@@ -166,8 +166,8 @@ def test_uncounted_record_has_its_reason() -> None:
     found = explain(one_rule(RETRIES, window="current_sprint"), "own", board, NOW)
     assert reasons(found) == {
         0: "before the window",
-        1: "a resolution has dealt with it",
-        2: "it has no error_pattern",
+        1: "acknowledged by a resolution",
+        2: "no field error_pattern",
         3: "type is 'workaround'",
     }
     assert evidence(found) == [[4]]
@@ -178,7 +178,7 @@ def test_reason_comes_from_the_count_that_nearly_matched() -> None:
     found = explained(
         condition, anomaly("trade_off", debt_created=False), anomaly("debt_created"), anomaly("trade_off")
     )
-    assert reasons(found) == {0: "debt_created is false", 2: "it has no debt_created"}
+    assert reasons(found) == {0: "debt_created is false", 2: "no field debt_created"}
 
 
 AGES = {"too long ago": ("09:00", "< 30m"), "not long ago": ("17:50", "> 30m"), "no time": (None, "> 30m")}
@@ -189,7 +189,7 @@ def test_reason_of_age_filter_is_correct(name: str) -> None:
     time, asked = AGES[name]
     task = {"id": "a", "since": f"2025-01-18T{time}:00Z" if time else "yesterday"}
     found = explained(f"count(tasks where age(since) {asked}) >= 1", tasks=[task])
-    assert ("not as long ago as the rule asks" in reasons(found)[0]) is (name == "not long ago")
+    assert ("more recent than the rule asks" in reasons(found)[0]) is (name == "not long ago")
 
 
 def test_metric_is_shown_without_records() -> None:

@@ -127,7 +127,7 @@ def test_submodule_is_left_alone_with_a_note(folder: Path, tmp_path: Path) -> No
     commit(folder / "lib")
     commit(folder)
     plan = begun.go_back()
-    assert plan.notes == ("the submodule lib is left as it is; to fix: git submodule update --init lib",)
+    assert plan.notes == ("the submodule lib is left unchanged; to fix: git submodule update --init lib",)
     assert (folder / "lib" / "x").read_text() == "2"
     git(folder, "submodule", "update", "-q", "--init", "lib")
     assert (folder / "lib" / "x").read_text() == "1"

@@ -42,7 +42,7 @@ def test_files_hidden_from_git_keep_content_and_marks(folder: Path, by_hand: boo
         "1\n", "a person's own settings\n", "a person's own settings\n",
     ]  # fmt: skip
     assert git(folder, "ls-files", "-v") == marks
-    assert any(note.startswith("assumed is left as it is: ") for note in plan.notes)
+    assert any(note.startswith("assumed is left unchanged: ") for note in plan.notes)
 
 
 @pytest.mark.parametrize("by_hand", [False, True])
@@ -77,6 +77,6 @@ def test_files_ignored_at_the_start_are_left_alone(folder: Path, committed: bool
     assert not (folder / "new").exists()
     assert (git(folder, "status", "--porcelain"), git(folder, "rev-parse", "HEAD").strip()) == ("", plan.target.commit)
     assert set(plan.notes) == {
-        f"{path} is left as it is: git ignored it when the slice began"
+        f"{path} is left unchanged: git ignored it when the slice began"
         for path in (".env", "node_modules", "data/users.db")
     }

@@ -180,7 +180,7 @@ def test_claim_without_evidence_is_never_accepted(tmp_path: Path) -> None:
     result = project.run("--on-stagnation", "abort")
     assert result.code == 3
     assert [each["unproven"] for each in project.recorded] == [True, True]
-    assert "claims of completion are not accepted" in result.err.splitlines()[1]
+    assert "no evidence option" in result.err.splitlines()[1]
 
 
 def test_hundred_percent_progress_is_a_claim(tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_context_reports_why_a_claim_was_not_accepted(tmp_path: Path) -> None:
         tmp_path / "p", "echo $LIZA_ITERATION > w; [ $LIZA_ITERATION = 1 ] && echo DONE; cat $LIZA_CONTEXT_FILE"
     )
     result = project.run("--max", "2", "--verify", "echo two tests fail; false")
-    assert "## What speaks against completion\n\n- verify failed: echo two tests fail; false\n" in result.out
+    assert "## Evidence against completion\n\n- verify failed: echo two tests fail; false\n" in result.out
     assert "\ntwo tests fail\n" in result.out
 
 

@@ -44,4 +44,4 @@ def test_boxes_removed_from_the_plan_are_reported(tmp_path: Path) -> None:
     (project.folder / "PLAN.md").write_text("- [x] one\n- [ ] two\n- [ ] two and a half\n")
     result = project.run("--plan", "PLAN.md")
     assert result.code == 0
-    assert lines(result, "liza run: the plan has 2 boxes less than before: 1 of 3")
+    assert lines(result, "liza run: the plan lost 2 boxes: 1 of 3 left")

@@ -36,7 +36,7 @@ def test_checkpoint_or_abort_ends_the_run_before_the_next_iteration(
     assert result.code == code
     assert len(project.recorded) == 2
     assert lines(result, f"liza run  {status}: .liza/{name} ")
-    assert {"CHECKPOINT": "a human made it", "ABORT": "to continue: rm .liza/ABORT"}[name] in result.err
+    assert {"CHECKPOINT": "a person created it", "ABORT": "to continue: rm .liza/ABORT"}[name] in result.err
     again = project.run()
     assert again.code == code
     assert len(project.recorded) == 2

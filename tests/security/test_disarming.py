@@ -214,14 +214,14 @@ def test_edited_decision_is_marked_everywhere(attack: Attack) -> None:
     found = shown(attack, "status")
     assert [(each["origin"], each["claimed_by"]) for each in found["claims"]] == [("edited", "alice")]
     assert [entry["origin"] for entry in found["history"] if entry["pattern"]] == ["edited"]
-    words = "edited in, claims alice"
+    words = "edited by hand, signed alice"
     assert words in attack.liza("status").out
     assert words in attack.liza("analyze").out
     assert words in (attack.board / "log.yaml").read_text()
     assert words in (attack.board / "circuit_breaker_report.md").read_text()
     assert attack.liza("watch", "--once").code == 0
     assert words in (attack.board / "alerts.log").read_text()
-    attack.effect = "shown as edited in, in status, log, report and alerts.log"
+    attack.effect = "shown as edited by hand, in status, log, report and alerts.log"
 
 
 def block(history: list[Any]) -> str:

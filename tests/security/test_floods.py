@@ -52,7 +52,7 @@ def test_every_record_of_a_full_inbox_is_entered(attack: Attack, monkeypatch: py
     plant_records(attack, 20)
     board = Board(Paths(str(attack.board)))
     found = check(board, read_rules(None), datetime.now(UTC))
-    assert [note for note in found.notes if note.endswith("entered from " + board.paths.inbox + ": 20")]
+    assert [note for note in found.notes if note == f"moved 20 records from {board.paths.inbox} to state.yaml"]
     assert (attack.board / "state.yaml").read_text().count("type: note") == 20
     assert os.listdir(attack.board / "inbox") == []
     attack.effect = "all entered, once each"

@@ -189,13 +189,13 @@ def unreadable(file: Path) -> Unreadable:
 
 
 def test_path_that_is_not_a_file_is_degraded_without_waiting(tmp_path: Path) -> None:
-    assert "not there" in unreadable(tmp_path / "missing").message
+    assert "file not found" in unreadable(tmp_path / "missing").message
     (tmp_path / "folder").mkdir()
     assert "folder" in unreadable(tmp_path / "folder").message
     os.mkfifo(tmp_path / "fifo")
     assert "not a regular file" in unreadable(tmp_path / "fifo").message
     (tmp_path / "dangling").symlink_to("nowhere")
-    assert "not there" in unreadable(tmp_path / "dangling").message
+    assert "file not found" in unreadable(tmp_path / "dangling").message
     (tmp_path / "knot").symlink_to("knot")
     unreadable(tmp_path / "knot")
     unreadable(Path("/dev/null"))

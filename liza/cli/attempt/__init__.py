@@ -36,7 +36,7 @@ class _Family(Family):
 @click.group("attempt", cls=_Family)
 @common
 def command() -> None:
-    """Record attempts at tests; stop a slice that gets nowhere.
+    """Record test attempts; stop a slice that makes no progress.
 
     A slice is stopped by the first of these that applies: an agent's arch-stop, a test that failed three times, seven
     failures in all. Bugs, gaps and blockers on the way are fixed without asking, as long as none of these applies.

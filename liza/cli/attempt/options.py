@@ -20,7 +20,7 @@ of_test = click.option("--test", metavar="NAME", required=True, help="The exact 
 
 
 def in_force(paths: Paths) -> RuleSet:
-    """The rules in force. What stops a slice is fixed, so a file that cannot be used keeps no failure from counting."""
+    """The active rules. What stops a slice is fixed, so a file that cannot be used keeps no failure from counting."""
     try:
         return read_rules(paths.rules, protocol="attempts")
     except Unreadable as error:
@@ -61,5 +61,5 @@ def _ends(stream: Any) -> str:
 def files_of(named: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
     """The files behind --files, which may be followed by several."""
     if more and not named:
-        raise WrongUsage(f"{more[0]!r} is not expected here", hint="name the files that were changed behind --files")
+        raise WrongUsage(f"unexpected argument {more[0]!r}", hint="list changed files after --files")
     return tuple(escape_surrogates(each) for each in (*named, *more))

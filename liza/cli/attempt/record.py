@@ -22,10 +22,10 @@ from liza.toolerrors import results
 @of_slice
 @of_test
 @click.option("--strategy", metavar="TEXT", default="", help="What is going to be tried.")
-@click.option("--workdir", metavar="DIR", help="The git work tree; default: the one around this folder or the .liza/.")
+@click.option("--workdir", metavar="DIR", help="The git work tree; default: that of this folder, else of .liza/.")
 @plain
 def start_command(call: Call, name: str, test: str, strategy: str, workdir: str | None) -> int:
-    """Begin to work on a test. The first time, the commit where the slice begins is kept as its checkpoint.
+    """Start work on a test. The first start records the current commit as the base of the slice.
 
     Exit code 0 if work may begin, 3 if the slice is stopped.
 
@@ -50,9 +50,9 @@ def start_command(call: Call, name: str, test: str, strategy: str, workdir: str 
 @of_slice
 @of_test
 @click.option("--strategy", metavar="TEXT", help="What was tried; default: the one given to start.")
-@click.option("--error", metavar="TEXT", help="What the test runner said, verbatim; - reads standard input.")
+@click.option("--error", metavar="TEXT", help="The output of the test runner, verbatim; - reads standard input.")
 @click.option("--error-file", metavar="FILE", help="The same from a file.")
-@click.option("--files", metavar="F...", multiple=True, help="What was changed; default: asked of git.")
+@click.option("--files", metavar="F...", multiple=True, help="What was changed; default: what git reports.")
 @click.argument("more", nargs=-1, metavar="")
 @plain
 def fail_command(
@@ -100,7 +100,7 @@ def pass_command(call: Call, name: str, test: str) -> int:
 @click.command("infra")
 @of_slice
 @click.option("--test", metavar="NAME", help="The test that could not be run.")
-@click.option("--error", metavar="TEXT", help="What was said, verbatim; - reads standard input.")
+@click.option("--error", metavar="TEXT", help="The error, verbatim; - reads standard input.")
 @click.option("--error-file", metavar="FILE", help="The same from a file.")
 @plain
 def infra_command(call: Call, name: str, test: str | None, error: str | None, error_file: str | None) -> int:
@@ -153,5 +153,5 @@ def arch_stop_command(call: Call, name: str, message: str, by: str | None) -> in
     why = texts.short(escape_surrogates(message), 4 * texts.LINE)
     name = escape_surrogates(name)
     done = record_or_queue(arch_stop(board, name, why, person(by), rules, call.at))
-    said = [] if done.did("arch_stopped") else ["it was stopped before: this reason is not entered"]
+    said = [] if done.did("arch_stopped") else ["already stopped: this reason is not recorded"]
     return words.print_result("attempt arch-stop", done, call.as_json, said)

@@ -68,8 +68,10 @@ def diagnose_command(call: Call, name: str, test: str | None, source: str | None
 
 @click.command("reset")
 @click.option("--slice", "name", metavar="S", required=True, help="The slice.")
-@click.option("-m", "--message", metavar="GUIDANCE", help="What the next one to work on it should know.")
-@click.option("--rollback", "go_back", is_flag=True, help="Also go back to where the tests that are reset began.")
+@click.option("-m", "--message", metavar="GUIDANCE", help="Guidance for the next agent.")
+@click.option(
+    "--rollback", "go_back", is_flag=True, help="Also roll the work tree back to the base of the tests being reset."
+)
 @click.option("--force", is_flag=True, help="Roll back even if the branch loses commits that are not the slice's own.")
 @click.option("--prompt", "only_prompt", is_flag=True, help="Print nothing but the <prior_attempts> block.")
 @by_option
@@ -114,7 +116,7 @@ def reset_command(
         show.warnings(done.warnings, err=True)
         click.echo(block, nl=False)
         return 0
-    notes = ["nothing to reset: this guidance is not entered"] if untouched and rolled_back is None else []
+    notes = ["nothing to reset: this guidance is not recorded"] if untouched and rolled_back is None else []
     return _print_reset(done, _Undone(plan, why_not, rolled_back), block, notes, call.as_json)
 
 

@@ -30,7 +30,7 @@ _WORDS = {
 @click.command("scope")
 @click.argument("files", metavar="FILE...", nargs=-1)
 @of_slice
-@click.option("--changed", is_flag=True, help="Ask git what the slice has changed since it began.")
+@click.option("--changed", is_flag=True, help="Check all files that the slice has changed, according to git.")
 @click.option("--graph", metavar="FILE", help="The GRAPH.json; default: beside the .liza/, or in .greenlight/.")
 @plain
 def scope_command(call: Call, files: tuple[str, ...], name: str, changed: bool, graph: str | None) -> int:
@@ -45,7 +45,7 @@ def scope_command(call: Call, files: tuple[str, ...], name: str, changed: bool, 
       liza attempt scope --slice S-3 src/shared/errors.ts
     """
     if not files and not changed:
-        raise WrongUsage("no file is named", hint="name files, or ask what was changed: --changed")
+        raise WrongUsage("no files given", hint="name files, or use --changed")
     board = call.board
     name = escape_surrogates(name)
     record = read_usable(board.read(), SLICES, name, ignored=("status",)) or {}
@@ -76,15 +76,15 @@ def _print(found: Sequence[Decision], name: str, violated: Sequence[str]) -> Non
         file = show.short(each.file, 160)
         if each.in_scope:
             click.echo(
-                f"{click.style('in scope', fg='green')}: {file} (by {_WORDS[each.rule]}: {show.short(each.by, 120)})"
+                f"{click.style('allowed', fg='green')}: {file} (by {_WORDS[each.rule]}: {show.short(each.by, 120)})"
             )
         else:
-            click.echo(f"{click.style('outside', fg='red')}: {file} ({each.rule})")
+            click.echo(f"{click.style('not allowed', fg='red')}: {file} ({each.rule})")
     if violated:
         click.echo(f"{show.bold('scope violated', 'red')}: if no honest justification can be written, stop:")
-        click.echo(f"  liza attempt arch-stop --slice {words.quoted(name)} -m 'why the scope does not do'")
+        click.echo(f"  liza attempt arch-stop --slice {words.quoted(name)} -m 'why the allowed files are too few'")
     if any(each.rule == scope_lock.UNKNOWN for each in found):
-        click.echo("  say what it may change: files_in_scope of the slice, its contracts, or GRAPH.json")
+        click.echo("  list the allowed files: files_in_scope of the slice, its contracts, or GRAPH.json")
     if any(not each.in_scope for each in found):
         options = "--file F --test NAME --reason R --relationship T"
         click.echo(f"  justify a file: liza attempt justify --slice {words.quoted(name)} {options}")
@@ -92,7 +92,7 @@ def _print(found: Sequence[Decision], name: str, violated: Sequence[str]) -> Non
 
 @click.command("justify")
 @of_slice
-@click.option("--file", metavar="F", required=True, help="The file outside the scope.")
+@click.option("--file", metavar="F", required=True, help="The file that is not allowed.")
 @click.option("--test", metavar="NAME", required=True, help="The failing test that requires the change.")
 @click.option("--reason", metavar="R", required=True, help="Why the test cannot pass without it.")
 @click.option("--relationship", metavar="T", required=True, help="What the file has to do with the slice's contracts.")

@@ -81,14 +81,14 @@ def lines_of(done: SliceResult) -> list[str]:
     total = f"{done.counts.failed} of {PER_SLICE} failures"
     infra = f", {plural(done.counts.infra, 'infrastructure error')}" if done.counts.infra else ""
     if not done.is_stopped:
-        outside = [f"  outside its scope, and not justified: {show.short(each, 200)}" for each in violations(done)]
+        outside = [f"  not allowed, and not justified: {show.short(each, 200)}" for each in violations(done)]
         return [f"slice {name}: {status}, {total}{infra}", *outside]
     lines = [f"slice {name}: {status}: {show.short(done.reason, 400)}"]
     for report in mappings_of(open_trip(done.record) or {}, "reports"):
         is_complete = report.get("complete") is True
         lines.append(f"  report: {show.short(report.get('file'), 200)}{' (complete)' if is_complete else ''}")
         lines += [] if is_complete else [f"    the agent fills it in: {ask(done.name, report)}"]
-    lines += [f"  outside its scope: {show.short(each, 200)}" for each in violations(done)]
+    lines += [f"  not allowed: {show.short(each, 200)}" for each in violations(done)]
     lines.append(f"  a person decides: liza attempt reset --slice {quoted(done.name)} -m 'guidance' [--rollback]")
     return lines
 

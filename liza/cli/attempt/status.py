@@ -23,7 +23,7 @@ from liza.text import escape_surrogates, plural
 def status_command(call: Call, name: str | None) -> int:
     """Show the slices, and what they are waiting for.
 
-    Exit code 3 if a slice that is shown is stopped, 4 if one cannot be understood.
+    Exit code 3 if a slice that is shown is stopped, 4 if one cannot be evaluated.
 
     \b
     Examples:
@@ -77,4 +77,4 @@ def _details(done: SliceResult) -> None:
         click.echo(f"  {plural(refused, 'attempt')} refused since it was stopped")
     tag = done.record.get("checkpoint_tag")
     resets = plural(len(list_of(done.record, "history")), "reset")
-    click.echo(f"  checkpoint: {show.short(tag, 60) if tag else 'none'}, {resets}")
+    click.echo(f"  base: {show.short(tag, 60) if tag else 'none'}, {resets}")

@@ -24,7 +24,7 @@ from liza.toolerrors import junit, results
 @click.command("junit")
 @click.argument("files", metavar="REPORT.xml...", nargs=-1, required=True)
 @of_slice
-@click.option("--test", "tests", metavar="NAME", multiple=True, help="A test that counts, also if it was not started.")
+@click.option("--test", "tests", metavar="NAME", multiple=True, help="Count this test even if it was not started.")
 @click.option("--strategy", metavar="TEXT", default="", help="What was tried; default: the one given to start.")
 @plain
 def junit_command(call: Call, files: tuple[str, ...], name: str, tests: tuple[str, ...], strategy: str) -> int:
@@ -73,7 +73,7 @@ def _said(done: SliceResult, attempt: Attempt) -> str:
 @click.command("exec", context_settings={"allow_interspersed_args": False})
 @click.argument("run", metavar="-- COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
 @of_slice
-@click.option("--test", "tests", metavar="NAME", multiple=True, help="A test that counts, also if it was not started.")
+@click.option("--test", "tests", metavar="NAME", multiple=True, help="Count this test even if it was not started.")
 @click.option("--strategy", metavar="TEXT", default="", help="What was tried; default: the one given to start.")
 @click.option("--report", "written_to", metavar="FILE", multiple=True, help="Where the runner writes; also a pattern.")
 @click.option("--now", metavar="TIME", help="Evaluate as of this time.")

@@ -9,7 +9,7 @@ from liza.cli.streams import warn
 from liza.scopes.claims import freeze
 from liza.scopes.claims.change import ClaimResult
 from liza.scopes.claims.fields import DISPUTED, open_dispute, rounds_of
-from liza.text import plural, printable
+from liza.text import of_text, plural, printable
 
 _NAMES = {"evidence": "new evidence", "test": "a test", "confidence": "another confidence", "text": "another text"}
 
@@ -56,10 +56,10 @@ def lines_of(command: str, done: ClaimResult) -> list[str]:
     seen = f": {f'a state change ({changed})' if changed else 'no state change'}" if last else ""
     lines = [f"claim {name}: {show.bold(printable(done.status))}{where}{seen}"]
     lines += [f"  {show.short(event.text, 200)}" for event in done.events]
-    lines += ["  it was so already, nothing is changed"] if last is None and not done.events else []
+    lines += [f"  no change: {name} is already {printable(done.status)}"] if last is None and not done.events else []
     for each in done.near:
         about = (each.key or "").removeprefix(f"{done.name} / ")
-        lines.append(f"  {each.rule.name} {each.value:g} of {each.threshold:g}: {show.short(about)}")
+        lines.append(f"  {each.rule.name} {of_text(each.value, each.threshold)}: {show.short(about)}")
     return lines
 
 

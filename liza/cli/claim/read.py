@@ -37,7 +37,7 @@ def _all(context: Context, document: Document) -> tuple[list[ClaimResult], list[
     wrong: list[LizaError] = []
     for where, label, claim in named_records(_section(context, document), evaluate.CLAIMS.scope):
         name = label or f"number {where + 1 if isinstance(where, int) else where}"
-        faults = ["it is not a record"]
+        faults = ["not a record"]
         if isinstance(claim, MAPPINGS):
             faults = [f"{field} is not {expected}" for field, expected in unusable_fields(claim)]
         if faults:
@@ -151,9 +151,7 @@ def summary_command(call: Call, cycle: int | None) -> int:
     document = context.board.read()
     chosen = cycle if cycle is not None else change.latest_cycle(document)
     if chosen is None:
-        raise Refused(
-            "no round says in which cycle it was", hint="record rounds with: liza claim round ID --cycle N ..."
-        )
+        raise Refused("no round has a cycle", hint="record rounds with: liza claim round ID --cycle N ...")
     found = summary.summarize_cycle(_listed(context, document), chosen)
     if call.as_json:
         envelope.write(

@@ -53,9 +53,9 @@ def kill_command(call: Call, name: str, message: str, by: str | None) -> int:
 
 @click.command("resolve")
 @click.argument("name", metavar="ID")
-@click.option("--new-data", metavar="REF", help="Data or a tool that deals with the objection: review goes on.")
+@click.option("--new-data", metavar="REF", help="Data or a tool that answers the objection: review continues.")
 @click.option("--drop", is_flag=True, help="The researcher withdraws the claim: it is KILLED.")
-@click.option("--override", metavar="STATUS", help="A human decides: the status from now on.")
+@click.option("--override", metavar="STATUS", help="A person decides: the new status.")
 @click.option("-m", "--message", metavar="WHY", help="Why; it is kept with the claim.")
 @click.option("--by", metavar="NAME", help="Who decides; default, except for --override: the user of this machine.")
 @plain
@@ -83,7 +83,7 @@ def resolve_command(
         if override is not None:
             require_person(context.board.paths, "liza claim resolve --override")
         why = _needed(message, "-m WHY", "the reason for the decision")
-        who = person(by) if override is None else _needed(by, "--by NAME", "the human who decides")
+        who = person(by) if override is None else _needed(by, "--by NAME", "the person who decides")
         how = "dropped" if override is None else "human_override"
         done = resolve.resolve_dispute(context, name, how, override, why, who)
         if override is not None:
@@ -100,7 +100,7 @@ def _needed(text: str | None, option: str, what: str) -> str:
 
 @click.command("reexamine")
 @click.argument("name", metavar="ID")
-@click.option("--trigger", metavar="WORD", required=True, help=f"Why now: {', '.join(TRIGGERS)}.")
+@click.option("--trigger", metavar="WORD", required=True, help=f"The reason: {', '.join(TRIGGERS)}.")
 @click.option(
     "--resolved/--unresolved", "resolved", default=None, help="What came of it; default: none yet, it stays due."
 )

@@ -28,7 +28,7 @@ from liza.scopes.claims.fields import (
 from liza.scopes.claims.objections import criterion_text, objections_of
 from liza.scopes.claims.summary import Dispute
 from liza.scopes.records import mappings_in
-from liza.text import plural, printable, text_of
+from liza.text import of_text, plural, printable, text_of
 
 _COLOURS = {DISPUTED: "red", ACCEPTED: "green", KILLED: "bright_black"}
 _ROUNDS = 12  # of a claim that are shown
@@ -60,7 +60,9 @@ def _about(done: ClaimResult) -> str:
     if done.frozen:
         return show.short(claim.get("dispute_reason") or "", 100)
     near = max(done.near, key=lambda each: each.value / each.threshold if each.threshold else 0, default=None)
-    progress = f"{near.rule.name} {near.value:g} of {near.threshold:g}  " if near is not None and near.value > 1 else ""
+    progress = (
+        f"{near.rule.name} {of_text(near.value, near.threshold)}  " if near is not None and near.value > 1 else ""
+    )
     return progress + show.short(claim.get("text") or "", 100)
 
 
@@ -77,7 +79,7 @@ def page(done: ClaimResult) -> Iterator[str]:
     yield from _history(claim)
     for each in done.near:
         about = (each.key or "").removeprefix(f"{done.name} / ")
-        yield f"  {each.rule.name} {each.value:g} of {each.threshold:g}: {show.short(about)}"
+        yield f"  {each.rule.name} {of_text(each.value, each.threshold)}: {show.short(about)}"
     if done.frozen:
         yield "ways out:"
         yield from (f"  {printable(each)}" for each in done.ways_out)

@@ -122,7 +122,7 @@ def require_not_frozen(context: Context, document: Document, name: str) -> None:
     now = reconcile_claim(context, document, name, claim).record if claim is not None else None
     found = lost.put_back(now) if lost is not None else now
     if found is not None and is_frozen(found):
-        raise Frozen(name, found, "so no round is entered")
+        raise Frozen(name, found, "so no round is recorded")
 
 
 def reconcile_claim(context: Context, document: Document, name: str, claim: Mapping[str, Any]) -> Outcome:

@@ -6,6 +6,7 @@ from typing import Any
 
 from liza.model import Progress
 from liza.rules.evaluate import RuleSet
+from liza.schema.actions import Action
 from liza.scopes.change import read_usable, reconcile_each
 from liza.scopes.claims import derived, frozen_copies, states
 from liza.scopes.claims.fields import KILLED, is_frozen, status_of, unusable_fields
@@ -24,7 +25,7 @@ CLAIMS = Section(
 
 
 def evaluator_for(rules: RuleSet, settings: Settings, now: datetime) -> Evaluator[Settings]:
-    return Evaluator(rules_for(rules, settings), settings, "rounds", "FREEZE", now)
+    return Evaluator(rules_for(rules, settings), settings, "rounds", Action.FREEZE, now)
 
 
 def rule_progress(name: str, claim: Mapping[str, Any], evaluator: Evaluator[Settings]) -> tuple[Progress, ...]:

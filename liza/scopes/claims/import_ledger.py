@@ -132,7 +132,7 @@ class _Reader:
         known = {same_key(each).replace(" ", "_"): field for field, each in NAMES.items()} | _OTHER_NAMES
         field = known.get(key)
         if label in NOT_READ.values() or label == "Also disputed":
-            self.wrong(number, f"{label} is not taken over: it is what happened elsewhere")
+            self.wrong(number, f"{label} is not imported: it records history from another ledger")
         elif field is None:
             meant = closest_match(label, tuple(NAMES.values()))
             self.wrong(

@@ -36,7 +36,7 @@ class Missing(NamedTuple):
         return DELETED if self.claim is None else REMOVED
 
     def __str__(self) -> str:
-        return f"claim {self.name} is {DISPUTED} since {self.since}, and {self.what} by hand"
+        return f"claim {self.name} has been {DISPUTED} since {self.since}, and {self.what} by hand"
 
     def put_back(self, claim: Mapping[str, Any] | None) -> Claim:
         """That claim with the dispute and both positions, as they were frozen or else as the log has them."""

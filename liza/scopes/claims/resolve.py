@@ -178,10 +178,10 @@ def _refuse_without_trigger(name: str, claim: Mapping[str, Any], trigger: str, r
     elif not is_due(claim, trigger):
         happened = {
             STAGE_TRANSITION: ("no stage was entered", "liza stage advance STAGE"),
-            NEW_DATA: ("no data was entered", f"liza stage data REF --for {quote(name)}"),
+            NEW_DATA: ("no new data was recorded", f"liza stage data REF --for {quote(name)}"),
         }[trigger]
-        message = f"{happened[0]} since claim {name} was frozen or last re-examined by it: nothing to re-examine"
-        raise Refused(message, hint=f"enter it first: {happened[1]}")
+        message = f"{happened[0]} since claim {name} was frozen or last re-examined for that reason"
+        raise Refused(message, hint=f"record it first: {happened[1]}")
 
 
 def check_status(text: str) -> str:

@@ -55,7 +55,7 @@ def _rounds(listed: Any, path: Path) -> Iterator[Fault]:
             continue
         for field in ("objection", "response"):
             if isinstance(entry.get(field), MAPPINGS):
-                yield Fault((*path, index, field), f"{field}: expected a text, got a mapping")
+                yield Fault((*path, index, field), f"{field}: expected a string, got a mapping")
         if not isinstance(entry.get("objections"), list | None):
             yield Fault((*path, index, "objections"), "objections is not a list", "a single one is called objection")
 

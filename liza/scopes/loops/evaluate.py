@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from liza.rules.evaluate import RuleSet
+from liza.schema.actions import Action
 from liza.scopes.change import append_archive
 from liza.scopes.evaluator import Evaluator
 from liza.scopes.loops import derived, states
@@ -46,7 +47,7 @@ class Signal(NamedTuple):
     @property
     def warns(self) -> bool:
         """It matches, and only alerts."""
-        return self.matched and self.action == "ALERT"
+        return self.matched and self.action == Action.ALERT
 
 
 def load_rules(paths: Paths, options: Mapping[str, Any] | None = None) -> tuple[RuleSet, Settings]:
@@ -65,7 +66,7 @@ def setting_warnings(settings: Settings) -> Iterator[str]:
 
 
 def evaluator_for(rules: RuleSet, settings: Settings, now: datetime) -> Evaluator[Settings]:
-    return Evaluator(rules_for(rules, settings), settings, "iterations", "OPEN", now)
+    return Evaluator(rules_for(rules, settings), settings, "iterations", Action.OPEN, now)
 
 
 def signals(name: str, loop: Mapping[str, Any], evaluator: Evaluator[Settings]) -> tuple[Signal, ...]:

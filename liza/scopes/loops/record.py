@@ -145,7 +145,7 @@ def _require_probe(name: str, loop: Mapping[str, Any], settings: Settings, now: 
     """`Refused` where an open loop may not be probed, or not yet."""
     hint = LoopResult(name, OPEN, "", loop).command("reset")
     if states.needs_reset(loop):
-        raise Refused(f"a trip of {states.RESET_ONLY} is closed by a reset only", hint=hint)
+        raise Refused(f"only a reset closes a trip of {states.RESET_ONLY}", hint=hint)
     since = states.probe_from(loop, settings)
     if now < since:
         raise Refused(f"loop {value_text(name)} is cooling down until {format_time(since)}", hint=f"wait, or: {hint}")

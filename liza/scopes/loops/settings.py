@@ -117,9 +117,11 @@ def _number(
 def _action(option: str | None, variable: str | None) -> str | None:
     for chosen, whose in ((option, "--on-stagnation"), ((variable or "").strip() or None, "LIZA_ON_STAGNATION")):
         if chosen is not None:
-            if chosen not in blocks.ACTIONS:
+            if chosen not in blocks.ON_STAGNATION:
                 wrong = WrongUsage if chosen is option else Refused
-                raise wrong(f"{whose}: unknown action {value_text(chosen)}", hint=suggestion(chosen, blocks.ACTIONS))
+                raise wrong(
+                    f"{whose}: unknown action {value_text(chosen)}", hint=suggestion(chosen, blocks.ON_STAGNATION)
+                )
             return chosen
     return None
 

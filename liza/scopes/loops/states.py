@@ -225,7 +225,7 @@ def _evaluate_probe(
     """
     settings, now = evaluator.settings, evaluator.now
     if needs_reset(loop):
-        text = f"loop {name} stays OPEN: a trip of {RESET_ONLY} is closed by a reset, not by a probe"
+        text = f"loop {name} stays OPEN: only a reset closes a trip of {RESET_ONLY}"
         return Outcome({**loop, "status": OPEN}, (Event("loop", name, "probe_refused", text),))
     trip = _open_trip(loop) or {}
     probe = trip.get("probe")

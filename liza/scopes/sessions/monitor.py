@@ -14,6 +14,7 @@ from typing import Any
 from liza.errors import LizaError, LockTimeout
 from liza.model import MAPPINGS, Match, Record, format_time
 from liza.rules.evaluate import RuleSet
+from liza.schema.actions import Action
 from liza.schema.rules import KEEP_STEPS
 from liza.scopes.change import change_record
 from liza.scopes.evaluator import Evaluator
@@ -92,9 +93,9 @@ class Monitor:
         late = False
         for name in sorted(self._stepped & self.sessions.keys()):
             for match in reversed(self._matches(name, section, rules, now)):  # the first in the pack is shown
-                if match.rule.action == "STOP":
+                if match.rule.action == Action.STOP:
                     self._stop(name, match, section, now)
-                elif match.rule.action == "WARN":
+                elif match.rule.action == Action.WARN:
                     events += self._warn(name, match, _since(section, name), now)
         for halt in list_session_halts(self.paths.stopped):
             if halt.action == STOP and not _is_entered(section, halt):
@@ -121,7 +122,7 @@ class Monitor:
         record = _record(section, name)
         if record is not None and status_of(record) == STOPPED:
             return []
-        evaluator = Evaluator(rules.of_scope(rules.scoped.get("sessions", ())), None, "steps", "STOP", now)
+        evaluator = Evaluator(rules.of_scope(rules.scoped.get("sessions", ())), None, "steps", Action.STOP, now)
         window, since = self.sessions[name], _since(section, name)
         found = evaluator.verdict((*window.records(since), *window.usage_records(since))).observed
         return [match for match in found if match.rule.mode == "act"]

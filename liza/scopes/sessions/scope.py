@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from liza.rules.evaluate import RuleSet
+from liza.schema.actions import Action
 from liza.scopes.evaluator import Evaluator
 from liza.scopes.outcome import Reconciled
 from liza.scopes.rules_file import read_rules
@@ -38,7 +39,7 @@ def _restore(paths: Paths, section: Any) -> Iterator[str]:
 
 
 def _evaluator(rules: RuleSet, settings: None, now: datetime) -> Evaluator[None]:
-    return Evaluator(rules.of_scope(rules.scoped.get("sessions", ())), None, "steps", "STOP", now)
+    return Evaluator(rules.of_scope(rules.scoped.get("sessions", ())), None, "steps", Action.STOP, now)
 
 
 SCOPE: Scope[None] = Scope(
@@ -50,7 +51,7 @@ SCOPE: Scope[None] = Scope(
     open_trip=_open_trip,
     alarms=lambda name, record, evaluator: (),
     rules_of=lambda paths: read_rules(None, protocol="sessions"),  # the gate asks for the status alone
-    ways_on=lambda name, record: f"wait; a human decides, and runs: liza session resume {shell_quoted(name)} -m WHY",
+    ways_on=lambda name, record: f"wait: a person must run: liza session resume {shell_quoted(name)} -m WHY",
     above=sessions_above,
     follow_up=_follow_up,
     restore=_restore,

@@ -141,7 +141,7 @@ def missing_fields(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             if not all(_is_option(each) for each in value):
                 yield name, "needs an option and a risk in each entry"
         elif name not in LISTS and not isinstance(value, str):
-            yield name, f"expected a text, got {value_text(value)}"
+            yield name, f"expected a string, got {value_text(value)}"
 
 
 def _is_option(value: Any) -> bool:

@@ -152,7 +152,8 @@ def _find_entry(record: Mapping[str, Any], name: str, test: str | None) -> Mappi
     if not entries:
         why = "it is stopped without one" if status_of(record) != ACTIVE else "it is not stopped"
         raise Refused(
-            f"slice {name} waits for no report: {why}", hint=f"see: liza attempt status --slice {shell_quoted(name)}"
+            f"slice {name} has no report to fill in: {why}",
+            hint=f"see: liza attempt status --slice {shell_quoted(name)}",
         )
     names = [text_of(entry.get("test")) for entry in entries]
     if test is None and len(entries) > 1:
@@ -203,7 +204,9 @@ def complete_report(
         files.make_folders(folder(board.paths), os.path.dirname(path))
         files.write_atomically(path, render_report(done).encode())
     except OSError as error:
-        raise Refused(f"it could not be written: {error.strerror}", hint="make room or permission", file=file) from None
+        raise Refused(
+            f"it could not be written: {error.strerror}", hint="free disk space or fix its permissions", file=file
+        ) from None
 
     change_known(board, SLICES, name, lambda record: _mark_complete(name, record, done, by), now, ignored=None)
     return done, file

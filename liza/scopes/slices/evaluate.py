@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from liza.rules.evaluate import RuleSet
+from liza.schema.actions import Action
 from liza.scopes.change import append_archive
 from liza.scopes.evaluator import Evaluator, scoped_rules
 from liza.scopes.records import Section, mappings_of
@@ -31,7 +32,7 @@ SLICES = Section(
 
 
 def evaluator_for(rules: RuleSet, now: datetime) -> Evaluator[None]:
-    return Evaluator(scoped_rules(rules, "attempts"), None, "attempts", "STOP", now)
+    return Evaluator(scoped_rules(rules, "attempts"), None, "attempts", Action.STOP, now)
 
 
 def alerts(name: str, record: Mapping[str, Any], evaluator: Evaluator[None]) -> list[tuple[str, str]]:
@@ -39,7 +40,7 @@ def alerts(name: str, record: Mapping[str, Any], evaluator: Evaluator[None]) -> 
     if status_of(record) != ACTIVE:
         return []
     observed = evaluator.verdict(derived.derive_attempts(name, record)).observed
-    found = [(match.rule.name, states.trip_reason(match)) for match in observed if match.rule.action == "ALERT"]
+    found = [(match.rule.name, states.trip_reason(match)) for match in observed if match.rule.action == Action.ALERT]
     odd = [each.get("result") for each in mappings_of(record, "attempts") if each.get("result") not in RESULTS]
     if odd:
         text = f"{len(odd)} of its attempts are not counted (unknown result {value_text(odd[0])}); see: liza validate"

@@ -161,7 +161,7 @@ def record_violations(board: Board, name: str, files: Sequence[str], now: dateti
     def change(slice_: Mapping[str, Any]) -> Outcome:
         known = {each.get("file") for each in mappings_of(slice_, "scope_violations")}
         new = [file for file in files if file not in known]
-        text = f"slice {name} changed files outside its scope: {', '.join(value_text(file) for file in new[:10])}"
+        text = f"slice {name} changed files that are not allowed: {', '.join(value_text(file) for file in new[:10])}"
         events = (Event("slice", name, "scope_violated", text),) if new else ()
         return Outcome(scope_lock.set_violations(slice_, files, now), events)
 

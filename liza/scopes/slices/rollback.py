@@ -92,4 +92,4 @@ def _beside(section: Any, name: str, record: Mapping[str, Any]) -> Iterator[str]
     for _, other, entry in named_records(section, "slice"):
         about = recorded_base(entry).about if isinstance(entry, MAPPINGS) else {}
         if other != name and about and about.get("work_tree") == place and open_tests(entry):
-            yield f"slice {other} is worked on in the same work tree: what it changed goes back, too"
+            yield f"slice {other} uses the same work tree: its changes would be rolled back, too"

@@ -43,7 +43,7 @@ def _alarms(name: str, slice_: Mapping[str, Any], evaluator: Evaluator[None]) ->
         yield Alarm("attempts_not_listed", name, text)
     files = [str(each.get("file")) for each in mappings_of(slice_, "scope_violations")]
     if files:
-        yield Alarm("scope_violated", name, f"slice {name} changed files outside its scope: {', '.join(files[:5])}")
+        yield Alarm("scope_violated", name, f"slice {name} changed files that are not allowed: {', '.join(files[:5])}")
 
 
 def _faults(sections: Sections, rules: RuleSet) -> Iterator[Fault]:

@@ -86,9 +86,9 @@ def find_violations(paths: Paths, name: str, record: Mapping[str, Any], test: st
     try:
         scope = read_scope(ground, name, record)
     except LizaError as error:
-        return [], f"the scope could not be read: {error.message}"
+        return [], f"the allowed files could not be read: {error.message}"
     if not scope.is_known:
-        return [], "no scope is known: neither files_in_scope nor contracts nor GRAPH.json name one"
+        return [], "no allowed files are known: neither files_in_scope nor contracts nor GRAPH.json name any"
     about = find_test(record, test)
     found = [each.get("file") for each in mappings_of(record, "scope_violations")]
     entries = [each for each in mappings_of(record, "attempts") if each.get("test") == test]
@@ -99,7 +99,7 @@ def find_violations(paths: Paths, name: str, record: Mapping[str, Any], test: st
     files = [text_of(each) for each in dict.fromkeys(map(text_of, [*touched, *found]))]
     return rules.violation_fields(
         decide_files(ground, scope, record, files)
-    ), "no file outside the scope is known to be changed"
+    ), "no file that is not allowed is known to be changed"
 
 
 # --- from what is written to entries --------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ def _planned(file: str, name: str, notes: list[str]) -> Mapping[str, Any]:
         data = json.loads(_read(file))
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", None)
-        hint = "correct that line: until then the scope is unknown"
+        hint = "correct that line: until then the allowed files are unknown"
         raise Unreadable(f"not valid JSON: {error}", hint=hint, file=file, line=line) from None
     slices = data.get("slices", data) if isinstance(data, dict) else data
     if isinstance(slices, dict):

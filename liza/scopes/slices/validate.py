@@ -36,7 +36,7 @@ _ATTEMPT = Table(
         "attempt": kinds.positive,
         "timestamp": kinds.time,
         "test": kinds.label,
-        "result": OneOf(RESULTS),
+        "result": OneOf(RESULTS, "a result"),
         "strategy": kinds.string,
         "error": kinds.string,
         "files": kinds.sequence,
@@ -49,7 +49,7 @@ _JUSTIFICATION = Table(dict.fromkeys(_FOUR, kinds.text), required=_FOUR)
 _SLICE = Table(
     {
         "slice_id": kinds.label,
-        "status": OneOf(STATUSES),
+        "status": OneOf(STATUSES, "a slice status"),
         "total_failed_attempts": kinds.natural,
         "infra_errors": kinds.natural,
         "checkpoint_tag": kinds.string,

@@ -120,7 +120,7 @@ class NotEntered(Unreadable):
     """No pattern matched, but the blackboard cannot be written, so the check leaves no trace: DEGRADED."""
 
     def __init__(self, error: Refused) -> None:
-        message = f"no pattern matched, but this check could not be entered: {error.message}"
+        message = f"no pattern matched, but this check could not be recorded: {error.message}"
         super().__init__(message, hint=error.hint, file=error.file, line=error.line, column=error.column)
 
 
@@ -145,5 +145,5 @@ def _trip(
     if trip.renews:
         return found._replace(snapshot=trip.snapshot, trigger=trip.trigger, tripped=True)
     which = f"{trip.trigger['pattern']}: trip {trip.trigger['trip_id']}"
-    note = f"{which} halts the agents and was not in state.yaml; it was entered again, without evidence"
+    note = f"{which} halts the agents and was not in state.yaml; it was recorded again, without evidence"
     return found._replace(snapshot=trip.snapshot, trigger=trip.trigger, tripped=True, notes=(note,))

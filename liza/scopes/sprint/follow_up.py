@@ -207,7 +207,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _no_report(error: OSError, path: str) -> Refused:
-    hint = "make room or permission for it, then run: liza analyze"
+    hint = "free disk space or fix its permissions, then run: liza analyze"
     return Refused(f"the report could not be written: {error.strerror}", hint=hint, file=path)
 
 
@@ -279,7 +279,7 @@ def log_decision(
     """Into the log, once."""
     if entry.get("trip_id"):
         attempt(failed, lambda: log_trip(board, entry, now, waits=waits))  # no check comes after a decision
-    resolved = f"{entry.get('pattern') or 'no pattern named'} {sections.whose(entry)}"
+    resolved = f"{entry.get('pattern') or 'no pattern named'} {sections.how_resolved(entry)}"
     more: dict[str, Any] = {} if origin_of(entry) is Origin.COMMAND else {"edited": True}
     more |= {"evidence": kept} if (kept := evidence_digest(entry)) is not None else {}
     attempt(failed, lambda: log_once(board, entry, "resolved", resolved, now, waits=waits, **more))
@@ -317,4 +317,4 @@ def _add_decision(path: str, trip: str, added: str) -> None:
             files.write_atomically(path, _encoded(text.rstrip("\n") + "\n" + added))
         except OSError as error:
             text = f"the decision could not be added to the report: {error.strerror}"
-            raise checkpoint.Unfinished(text, hint="make room or permission for it", file=path) from None
+            raise checkpoint.Unfinished(text, hint="free disk space or fix its permissions", file=path) from None

@@ -17,8 +17,6 @@ from liza.store.board import Board
 from liza.store.checkpoint import REPORT_FILE
 from liza.text import one_line
 
-MANUAL = "manual"  # the pattern of a trip for which a person named none
-
 
 def manual_trip(
     board: Board, trigger: Mapping[str, Any], verdict: Verdict, snapshot: Snapshot, rules: RuleSet, now: datetime
@@ -37,7 +35,7 @@ def manual_trip(
     made: dict[str, Any] = {
         **trigger,
         "timestamp": trigger.get("timestamp") if parse_time(trigger.get("timestamp")) else format_time(now),
-        "pattern": pattern or MANUAL,
+        "pattern": pattern or sections.MANUAL,
         "severity": known_severity(trigger.get("severity") or (own[0].rule.severity if own else None)),
         "report_file": REPORT_FILE,
         "trip_id": _trip_id(section, trigger, own),
@@ -83,5 +81,5 @@ def _trip_id(section: Any, trigger: Mapping[str, Any], own: list[Match]) -> str:
             return found
     earlier = sum(isinstance(entry, Mapping) and entry.get("result") != "OK" for entry in history)
     texts = [one_line(trigger.get(name), 500) for name in ("timestamp", "pattern", "severity", "message")]
-    ids = (digest("\n".join([MANUAL, str(n), *texts]))[:12] for n in count(earlier))
+    ids = (digest("\n".join([sections.MANUAL, str(n), *texts]))[:12] for n in count(earlier))
     return sections.unused_id(section, ids)

@@ -15,7 +15,6 @@ from liza.scopes.rules_file import rules_in_force
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.act import check_sprint
 from liza.scopes.sprint.follow_up import Trip
-from liza.scopes.sprint.manual_status import MANUAL
 from liza.scopes.sprint.open_trip import add_message
 from liza.scopes.sprint.trip import Halted, Outdated, lost_trigger, put_into_effect, tidy
 from liza.store.board import Board
@@ -50,10 +49,10 @@ def _trigger(section: Any, text: str, severity: str, now: datetime) -> dict[str,
     """The same for the same command on the same board: two of them at once are one trip."""
     at = format_time(now)
     earlier = count(len(sections.history_of(section)))
-    ids = (digest(f"{MANUAL}\n{at}\n{n}\n{text}")[:12] for n in earlier)
+    ids = (digest(f"{sections.MANUAL}\n{at}\n{n}\n{text}")[:12] for n in earlier)
     return {
         "timestamp": at,
-        "pattern": MANUAL,
+        "pattern": sections.MANUAL,
         "severity": severity,
         "report_file": REPORT_FILE,
         "trip_id": sections.unused_id(section, ids),

@@ -91,7 +91,7 @@ def _accept_manual(board: Board, rules: RuleSet, found: Check, seen: Document, n
         return manual_trip(board, trigger, evaluate(rules, snapshot, now), snapshot, rules, now)
 
     trip = put_into_effect(board, first, now, trip_now)
-    note = "a person or another program set the status to TRIGGERED: agents are halted, and the trip is entered"
+    note = "a person or another program set the status to TRIGGERED: agents are halted, and the trip is recorded"
     return found._replace(snapshot=trip.snapshot, trigger=trip.trigger, tripped=True, notes=(note,))
 
 

@@ -13,7 +13,7 @@ from liza.model import VALUE, Match, Number, Record, Silenced, Snapshot, format_
 from liza.schema.severities import SEVERITIES, UNKNOWN
 from liza.scopes.sprint import section as sections
 from liza.store import files
-from liza.text import escape_markdown, number_text, one_line
+from liza.text import escape_markdown, number_text, of_text, one_line
 
 TEMPLATE = "report.md"
 ROWS = 40
@@ -65,6 +65,7 @@ def _facts(
         "trigger": {name: cell(trigger.get(name)) for name in ("timestamp", "pattern", "severity", "trip_id")},
         "severity": (SEVERITIES.get(str(trigger.get("severity"))) or UNKNOWN)._asdict(),
         "description": (first.rule.summary or first.rule.description) if first else "",
+        "manual": trigger.get("pattern") == sections.MANUAL,
         "by_hand": first is None,
         "field_title": (" / ".join(fields).replace("|", " or ").replace("_", " ").title() or "Said"),
         "evidence": [_row(record, fields) for record in evidence[:ROWS]],
@@ -128,6 +129,7 @@ def _other(match: Match) -> dict[str, Any]:
         "severity": match.rule.severity,
         "count": number_text(match.value),
         "threshold": number_text(match.threshold),
+        "progress": of_text(match.value, match.threshold),
         "key": match.key or _numbers_in_words(match) or match.rule.description,
         "tasks": ", ".join(match.tasks),
     }
@@ -149,7 +151,7 @@ def _earlier(matches: Sequence[Match], snapshot: Snapshot) -> list[dict[str, Any
         {
             "patterns": ", ".join((str(entry.get("pattern")), *sections.also_matched(entry))),
             **{name: entry.get(name) for name in wanted},
-            "resolved_by": sections.whose(entry).removeprefix("by "),
+            "resolved_by": sections.whose(entry),
         }
         for entry in sections.history_of(snapshot.sections.get("circuit_breaker"))
         if isinstance(entry, Mapping) and entry.get("resolved_at") is not None
@@ -163,7 +165,7 @@ def _distinct(values: Iterable[Any]) -> list[str]:
 
 def decision(entry: Mapping[str, Any]) -> str:
     """What is added to a report once a human has decided: how its entry in the history was completed."""
-    at, by = cell(entry.get("resolved_at")), cell(sections.whose(entry).removeprefix("by "))
+    at, by = cell(entry.get("resolved_at")), cell(sections.whose(entry))
     return f"{_DECIDED} {at}  \n**By:** {by}\n\n{_quoted(str(entry.get('resolution') or ''))}\n"
 
 

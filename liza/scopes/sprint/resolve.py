@@ -106,7 +106,7 @@ def _enter_lost(board: Board, now: datetime) -> None:
         hint = (
             f"{cause.hint}; then run the same command again" if cause.hint else "fix it and run the same command again"
         )
-        text = f"the decision was not recorded, because the trip cannot be entered: {cause.message}"
+        text = f"the decision was not recorded, because the trip cannot be recorded: {cause.message}"
         raise Refused(text, hint=hint, file=cause.file, line=cause.line, column=cause.column) from None
 
 
@@ -142,7 +142,7 @@ def _follow_up(board: Board, entry: Mapping[str, Any], now: datetime) -> None:
     attempt(failed, lambda: checkpoint.remove(board.paths.checkpoint, trip))
     log_decision(board, entry, now, failed)
     if failed:
-        text = "the decision is entered, but some follow-up steps failed"
+        text = "the decision is recorded, but some follow-up steps failed"
         first = Problem(text, board.paths.state, hint="fix what follows, then run the same command again")
         rest = [Problem(each.message, each.file or "", each.line, each.column, each.hint) for each in failed]
         raise checkpoint.Unfinished(text, file=board.paths.state, problems=[first, *rest])

@@ -11,14 +11,15 @@ from liza.model import Origin, format_time, is_trip_id
 from liza.rules.acknowledged import is_trip, open_trigger, origin_of, same_trip
 
 __all__ = [
-    "also_matched", "checked", "completed", "decision_on", "entry_of", "follow_numbers", "history_of", "is_entered",
-    "is_trip", "looked_at", "open_trigger", "reconcile", "resolved", "trigger_fields", "tripped", "whose",
+    "also_matched", "checked", "completed", "decision_on", "entry_of", "follow_numbers", "history_of", "how_resolved",
+    "is_entered", "is_trip", "looked_at", "open_trigger", "reconcile", "resolved", "trigger_fields", "tripped", "whose",
 ]  # fmt: skip
 
 Section = dict[str, Any]
 WITHOUT_TERMINAL = "without_terminal"  # a decision that perhaps no person made
 _DECISION = ("resolution", "resolved_at", "resolved_by", WITHOUT_TERMINAL)
 BY_HAND = "by hand"  # as resolved_by where the name is unknown
+MANUAL = "manual"  # the pattern of a trip for which a person named none
 
 
 def history_of(section: Any) -> list[Any]:
@@ -187,12 +188,18 @@ def _with_numbers(entry: Any, recovered: set[str], values: Mapping[str, str]) ->
 
 
 def whose(entry: Mapping[str, Any]) -> str:
-    """By whom an entry of the history was resolved, in words: what was edited in is only a claim."""
+    """Who resolved an entry of the history, in words: a name that was edited in proves nothing."""
     by = entry.get("resolved_by")
     name = by if by and by != BY_HAND else None
     if origin_of(entry) is Origin.COMMAND:
-        return f"by {name}" if name else BY_HAND
-    return f"edited in, claims {name}" if name else "edited in, without a name"
+        return str(name or BY_HAND)
+    return f"edited by hand, signed {name}" if name else "edited by hand, unsigned"
+
+
+def how_resolved(entry: Mapping[str, Any]) -> str:
+    """`whose`, to follow the word "resolved"."""
+    is_name = origin_of(entry) is Origin.COMMAND and entry.get("resolved_by") not in (None, "", BY_HAND)
+    return f"by {whose(entry)}" if is_name else whose(entry)
 
 
 def decision_on(section: Any, trip: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -250,7 +257,7 @@ def _join_twins(entries: Iterable[Any]) -> tuple[list[Any], list[str]]:
         else:
             decision = {name: entry[name] for name in _DECISION if entry.get(name) is not None}
             history[twin] = {**history[twin], **decision}
-            notes.append(f"the resolution of {entry.get('pattern')} that was entered by hand was joined with its trip")
+            notes.append(f"the resolution of {entry.get('pattern')} that was added by hand was merged with its trip")
     return history, notes
 
 

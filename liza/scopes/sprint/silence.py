@@ -61,10 +61,13 @@ def unknown_fields(board: Board, rules: RuleSet, compiled: Compiled, match: Mapp
     except LizaError:
         return []
     records = [record for name in compiled.condition.streams for record in stream_records(snapshot, name)]
-    grouped = " or ".join(str(each) for each in compiled.condition.fields)
-    about = f"; {compiled.rule.name} groups by {grouped}" if grouped else ""
+    grouped = " or ".join(str(each) for each in compiled.condition.fields).replace("|", " or ")
     absent = [name for name in match if all(lookup(record, field(name)) is None for record in records)]
-    return [f"no record has {name!r}{about}" for name in absent]
+    return [
+        f"no record has the field {name!r}"
+        + (f"; {compiled.rule.name} groups by {grouped}" if grouped and name not in grouped.split(" or ") else " yet")
+        for name in absent
+    ]
 
 
 def expire(board: Board, name: str, by: str, now: datetime) -> Done:
@@ -75,10 +78,10 @@ def expire(board: Board, name: str, by: str, now: datetime) -> Done:
         named = [entry for entry in listed if entry.name == name]
         if not named:
             known = ", ".join(entry.name for entry in listed if entry.in_force(now))
-            raise Refused(f"there is no silence {name!r}", hint=f"in force: {known or 'none'}; see: liza silence list")
+            raise Refused(f"there is no silence {name!r}", hint=f"active: {known or 'none'}; see: liza silence list")
         usable = [entry for entry in named if not entry.is_over(now)]
         if not usable:
-            raise Refused(f"the silence {name} is not in force, so it cannot be ended", hint="see: liza silence list")
+            raise Refused(f"the silence {name} is not active, so it cannot be expired", hint="see: liza silence list")
         decision = {"expired_at": format_time(now), "expired_by": by}
         ended = usable[0]._replace(fields={**usable[0].fields, **decision})
         return edit.set_fields(document, "silences", usable[0].place, decision), ended

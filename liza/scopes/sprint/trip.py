@@ -100,7 +100,7 @@ def evidence_of(verdict: Verdict) -> dict[str, str]:
 
 
 def new_records(matches: Sequence[Match]) -> dict[str, list[Record]]:
-    """The records behind each rule that no earlier resolution has dealt with."""
+    """The records behind each rule that are not acknowledged."""
     found: dict[str, dict[Any, Record]] = {}
     for match in matches:
         found.setdefault(match.rule.name, {}).update({(r.stream, r.key): r for r in match.new})
@@ -223,7 +223,9 @@ class _Effect:
             if not self.is_halted:
                 # A trip that is entered and has no halt would look as if a person had removed it.
                 hint = "fix the problem with CHECKPOINT, then run: liza analyze"
-                raise Refused("nothing is entered before the agents are halted", hint=hint, file=self.board.paths.state)
+                raise Refused(
+                    "nothing is recorded before the agents are halted", hint=hint, file=self.board.paths.state
+                )
             self.failed.append(error)
         if entered.trigger != self.trip.trigger:  # no trip is entered that people cannot read about
             self.attempt(lambda: write_report(self.board, entered, instead_of=self.trip))

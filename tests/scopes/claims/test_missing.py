@@ -29,7 +29,7 @@ def test_deleted_disputed_claim_is_reported_and_blocks_last_stage(
 ) -> None:
     since = lab.at()["disputed_at"]
     lab.write(without_claim(lab))
-    message = f"claim C-001 is DISPUTED since {since}, and the claim was deleted by hand"
+    message = f"claim C-001 has been DISPUTED since {since}, and the claim was deleted by hand"
     assert f"stopped: {message}" in lab.run("status").out
     assert message in lab.run("validate").out
     listed = lab.run("claim", "list")
@@ -263,7 +263,7 @@ def test_hand_written_gossip_loop_is_shown_before_check(
     assert "## C-001 [DISPUTED]" in lab.run("claim", "ledger").out
     assert "**C-001 [DISPUTED]** since this cycle" in lab.run("claim", "summary", "--cycle", "2").out
     assert "C-001 is DISPUTED" in lab.run("stage", "list").out
-    message = "the next check enters (liza analyze): claim C-001 is DISPUTED"
+    message = "the next check records (liza analyze): claim C-001 is DISPUTED"
     assert message in lab.run("status").out
     assert message in lab.run("analyze", "--dry-run").out
     (event,) = json_of(lab.run("analyze", "--dry-run", "--json"))["scoped"]

@@ -90,7 +90,7 @@ FAULTS = {
     "a round that is none": ("- {id: a, text: x, rounds: [yes]}", "expected a round with fields"),
     "an objection that is a mapping": (
         "- {id: a, text: x, rounds: [{objection: {b: c}}]}",
-        "objection: expected a text, got a mapping",
+        "objection: expected a string, got a mapping",
     ),
     "objections that are no list": ("- {id: a, text: x, rounds: [{objections: b}]}", "objections is not a list"),
     "no text": ("- {id: a}", "has no text"),
@@ -266,4 +266,4 @@ def test_hint_quotes_an_id_of_several_words(lab: Claims) -> None:
 def test_unreadable_claims_are_not_listed_as_none(lab: Claims) -> None:
     lab.write(f"{lab.text}claims: {{C-001: 5}}\n")
     ran = lab.run("claim", "list")
-    assert (ran.code, ran.out) == (4, "! claim C-001 cannot be evaluated: it is not a record\n")
+    assert (ran.code, ran.out) == (4, "! claim C-001 cannot be evaluated: not a record\n")

@@ -22,7 +22,7 @@ def test_next_stage_marks_all_disputed_claims(lab: Claims) -> None:
         assert lab.at(name)["status"] == "DISPUTED"
     assert "reexamine" not in lab.at("C-003")
     assert "re-examine: in stage S3" in lab.run("claim", "list").out
-    assert lab.stage("advance", "S3").out == "nothing to do: that is recorded already\n"
+    assert lab.stage("advance", "S3").out == "nothing to do: already recorded\n"
     assert len(lab.at("C-001")["reexamine"]) == 1
 
 

@@ -77,7 +77,7 @@ def test_daemon_alarms_for_infrastructure_and_scope(tmp_path: Path) -> None:
             f"version: 1\nslices:\n  S-1:\n    attempts: [{infra}, {infra}]\n    scope_violations: [{{file: x.ts}}]\n"
         )
         daemon.wait_for("alarm", "slice S-1: 2 infrastructure errors")
-        daemon.wait_for("alarm", "slice S-1 changed files outside its scope: x.ts")
+        daemon.wait_for("alarm", "slice S-1 changed files that are not allowed: x.ts")
         board.save("version: 1\nslices:\n  S-1:\n    total_failed_attempts: 2\n")
         daemon.wait_for("alarm", "its counters have 2 failures, its attempts 0")
         assert daemon.stop() == 0

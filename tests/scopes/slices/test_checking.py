@@ -43,9 +43,9 @@ def test_slices_written_by_liza_are_valid(slices: Slices) -> None:
         ),
         (
             "    attempts:\n      - test: a\n        result: fail",
-            "5:9 error: result: expected one of the known words, got 'fail'",
+            "5:9 error: result: expected a result, got 'fail'",
         ),
-        ("    attempts:\n      - test: a", "4:9 error: result is missing: expected one of the known words"),
+        ("    attempts:\n      - test: a", "4:9 error: result is missing: expected a result"),
         ("    attempts:\n      - oops", "4:9 error: expected a record with fields, got 'oops'"),
         (
             "    attempts:\n      - result: failed",

@@ -183,7 +183,7 @@ def test_one_of_several_reports_must_be_named(slices: Slices) -> None:
 def test_running_slice_needs_no_report(slices: Slices) -> None:
     slices.does("fail a")
     ran = diagnose(slices, ANSWER)
-    assert (ran.code, "waits for no report: it is not stopped" in ran.err) == (1, True)
+    assert (ran.code, "has no report to fill in: it is not stopped" in ran.err) == (1, True)
     ran = slices.attempt("diagnose", "--slice", "S-2", "--from", "answer.yaml")
     assert (ran.code, "there is no slice 'S-2'" in ran.err) == (1, True)
 

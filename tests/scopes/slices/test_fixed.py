@@ -57,7 +57,7 @@ def test_fixed_rules_cannot_be_silenced(slices: Slices) -> None:
 def test_only_packs_can_fix_rules(slices: Slices) -> None:
     slices.rules.write_text("fixed: [retry_cluster]\n")
     ran = slices.run("rules", "check")
-    assert (ran.code, "the key 'fixed' is for packs" in ran.out) == (1, True)
+    assert (ran.code, "the key 'fixed' is only allowed in packs" in ran.out) == (1, True)
 
 
 def test_own_rule_may_stop_a_slice_earlier(slices: Slices) -> None:

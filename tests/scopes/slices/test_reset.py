@@ -93,7 +93,7 @@ def test_no_base_after_a_failure(slices: Slices) -> None:
     slices.env |= SETTINGS
     slices.does("fail t")
     ran = slices.attempt("start", "--slice", "S-1", "--test", "t")
-    assert "no checkpoint: attempts were recorded before the first start" in ran.out
+    assert "no base: attempts were recorded before the first start" in ran.out
     assert slices.at()["checkpoint_tag"] == ""
     ran = slices.attempt("reset", "--slice", "S-1", "-m", "again", "--rollback")
     assert (ran.code, "has no base" in ran.err, "checkpoint_tag" in ran.err) == (1, True, True)

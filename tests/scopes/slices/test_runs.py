@@ -117,7 +117,7 @@ def test_uncounted_tests_are_reported(slices: Slices) -> None:
     ran = junit(slices, report, "--test", "x", "--test", "none", "--json")
     messages = [each["message"] for each in ran.json["problems"]]
     assert messages == [
-        "x fits several tests, so none of them counts: a::x, b::x",
+        "x matches several tests, so none of them counts: a::x, b::x",
         "none is not in the report, so it does not count",
     ]
 

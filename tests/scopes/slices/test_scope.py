@@ -121,7 +121,7 @@ def test_first_naming_rule_decides(planned: Slices) -> None:
 def test_look_alike_file_is_out_of_scope(slices: Slices, file: str) -> None:
     plan(slices)
     ran = scope(slices, file)
-    assert (ran.code, "outside" in ran.out, "liza attempt justify --slice S-1" in ran.out) == (1, True, True)
+    assert (ran.code, "not allowed" in ran.out, "liza attempt justify --slice S-1" in ran.out) == (1, True, True)
 
 
 def test_one_file_outside_is_enough(planned: Slices) -> None:
@@ -204,7 +204,7 @@ def test_link_itself_must_be_in_scope_too(slices: Slices) -> None:
 def test_without_a_scope_nothing_is_in_it(slices: Slices) -> None:
     ran = scope(slices, "src/a.ts")
     assert (ran.code, "no scope is known" in ran.out) == (1, True)
-    assert "say what it may change: files_in_scope of the slice, its contracts, or GRAPH.json" in ran.out
+    assert "list the allowed files: files_in_scope of the slice, its contracts, or GRAPH.json" in ran.out
     plan(slices, {"slices": {"S-2": PLAN}})
     ran = scope(slices, "internal/version/a.go")
     assert (ran.code, "GRAPH.json has no slice 'S-1'" in ran.out) == (1, True)
@@ -312,7 +312,7 @@ def test_changed_files_come_from_git(team: Slices) -> None:
 def test_violation_is_shown_until_justified_or_undone(team: Slices) -> None:
     change(team, "src/shared/errors.ts", "other.ts")
     assert scope(team, "--changed").code == 3
-    assert "outside its scope, and not justified: src/shared/errors.ts" in team.run("attempt", "status").out
+    assert "not allowed, and not justified: src/shared/errors.ts" in team.run("attempt", "status").out
     assert team.run("attempt", "status", "--json").json["slices"][0]["scope_violations"][0]["file"] == "other.ts"
     justify(team)
     assert [each["file"] for each in team.at()["scope_violations"]] == ["other.ts"]
@@ -341,7 +341,7 @@ def test_empty_violations_have_a_reason(team: Slices) -> None:
     team.does("fail t", "fail t", "fail t")
     report = team.report("t")
     assert report["scope_violations"] == []
-    assert report["not_applicable"]["scope_violations"] == "no file outside the scope is known to be changed"
+    assert report["not_applicable"]["scope_violations"] == "no file that is not allowed is known to be changed"
 
 
 def test_without_a_scope_nothing_is_violated(team: Slices) -> None:

@@ -71,7 +71,7 @@ def test_arch_stop_replaces_a_trip_once(slices: Slices) -> None:
     assert slices.attempt("arch-stop", "--slice", "S-1", "-m", "no such service").code == 3
     assert slices.at()["current_trip"]["rules"] == ["arch_stop", "test_trip"]
     assert slices.reported() == ["a"]
-    assert "stopped before" in slices.attempt("arch-stop", "--slice", "S-1", "-m", "again").out
+    assert "already stopped" in slices.attempt("arch-stop", "--slice", "S-1", "-m", "again").out
     assert slices.at()["current_trip"]["reason"] == "no such service"
     assert slices.actions == ["slice_stopped", "slice_arch_stopped"]
 

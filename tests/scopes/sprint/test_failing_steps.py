@@ -201,7 +201,7 @@ def test_empty_checkpoint_of_a_person_is_recognised(tmp_path: Path, moment: int 
     board.checkpoint.touch()
     if moment is not None:
         os.utime(board.checkpoint, (moment, moment))
-    assert "a human made it" in board.run("gate").err
+    assert "a person created it" in board.run("gate").err
     assert board.analyze(now=LATER).code == 3
     board.resolve()
     assert board.checkpoint.read_bytes() == b""

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from liza import check
-from liza.daemon.daemon import Options, Watcher
+from liza.daemon.daemon import Watcher
+from liza.daemon.options import Options
 from liza.scopes.rules_file import read_rules
 from liza.store.board import Board
 from liza.store.paths import Paths

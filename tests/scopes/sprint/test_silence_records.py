@@ -64,7 +64,7 @@ def test_unloggable_silence_still_works_with_warning(tmp_path: Path) -> None:
 def test_silence_works_on_unreadable_anomalies(tmp_path: Path) -> None:
     board = Board(tmp_path, "version: 1\nanomalies: {}\n")
     assert board.analyze().code == 4
-    warning_text = "it is added, but the blackboard cannot be evaluated: anomalies is not a list"
+    warning_text = "added, but the blackboard cannot be evaluated: anomalies is not a list"
     ran = silence(board, OUTAGE)
     added, warning = ran.out.splitlines()
     assert (added.startswith("added: external_service_outage "), warning) == (True, f"! {warning_text}")

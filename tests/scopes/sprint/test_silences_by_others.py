@@ -51,9 +51,9 @@ def test_invalid_silence_hides_nothing_and_is_listed(tmp_path: Path, fields: dic
     board = by_hand(tmp_path, *OUTAGE.records, **fields)
     ran = board.run("validate")
     assert ran.code == 1
-    assert "this silence is not in force" in ran.out
+    assert "this silence is not active" in ran.out
     ran = board.run("silence", "list", "--now", NOW)
-    assert "by-hand is not in force" in ran.out
+    assert "by-hand is not active" in ran.out
     (listed,) = board.run("silence", "list", "--json", "--now", NOW).json["silences"]
     assert (listed["state"], listed["id"]) == ("invalid", "by-hand")
     assert listed["fault"]
@@ -79,8 +79,8 @@ FAULTS: dict[str, dict[str, Any]] = {
 def test_reason_of_invalid_silence_is_shown(tmp_path: Path, fault: str, fields: dict[str, Any]) -> None:
     board = by_hand(tmp_path, *OUTAGE.records, **fields)
     ran = board.run("validate")
-    assert (ran.code, f"this silence is not in force: {fault}\n" in ran.out) == (1, True)
-    assert board.run("silence", "list", "--now", NOW).out == f"! by-hand is not in force: {fault}\n"
+    assert (ran.code, f"this silence is not active: {fault}\n" in ran.out) == (1, True)
+    assert board.run("silence", "list", "--now", NOW).out == f"! by-hand is not active: {fault}\n"
     (listed,) = board.run("silence", "list", "--json", "--now", NOW).json["silences"]
     assert listed["fault"] == fault
 

@@ -35,7 +35,7 @@ def filesystem(paths: Paths, now: datetime) -> Iterator[Finding]:
         )
         return
     if kind in NETWORKS:
-        text = f"{kind} is a network file system: the daemon looks once a second, and locks are as good as its server"
+        text = f"{kind} is a network file system: the daemon polls once a second, and locks are as good as its server"
         yield Finding("filesystem", Level.WARNING, text, "keep .liza/ on a disk of the machine that the agents run on")
     short = [*_room(paths, free), *_inodes(status)]
     yield from short
@@ -64,9 +64,9 @@ def _room(paths: Paths, free: int) -> Iterator[Finding]:
         needed = _SPARE
     if free < needed:
         text = f"{_size(free)} free, and a trip may need {_size(needed)}"
-        yield Finding("filesystem", Level.ERROR, text, f"make room: df -h {paths.folder}", paths.folder)
+        yield Finding("filesystem", Level.ERROR, text, f"free disk space: df -h {paths.folder}", paths.folder)
     elif free < SCARCE:
-        yield Finding("filesystem", Level.WARNING, f"only {_size(free)} free", f"make room: df -h {paths.folder}")
+        yield Finding("filesystem", Level.WARNING, f"only {_size(free)} free", f"free disk space: df -h {paths.folder}")
 
 
 def _inodes(status: os.statvfs_result) -> Iterator[Finding]:

@@ -40,10 +40,10 @@ class Limits(NamedTuple):
 DEFAULT = Limits()
 _MEANT = {
     "file_bytes": "bytes",
-    "alias_bytes": "bytes of text that its aliases stand for",
+    "alias_bytes": "bytes of expanded aliases",
     "values": "values",
     "records": "records",
-    "text": "characters in one text",
+    "text": "characters in one string",
 }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from liza.doctor import machine
+from liza.doctor import filesystem
 from liza.doctor.finding import Finding, Level
 from liza.store.filesystem import Mount
 from tests.cli.run import LIZA, installed
@@ -60,7 +60,7 @@ def test_unwritable_disk_is_reported(tmp_path: Path, kind: str, options: str, co
 
 def test_file_system_without_exchange_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = board(tmp_path)
-    monkeypatch.setattr(machine, "exchange", lambda *_: False)  # as the kernel answers there
+    monkeypatch.setattr(filesystem, "exchange", lambda *_: False)  # as the kernel answers there
     finding = wrong(tmp_path, "filesystem")
     assert finding.level is Level.WARNING
     assert f"flock -x {folder / 'state.yaml.lock'}" in str(finding.hint)
@@ -68,7 +68,7 @@ def test_file_system_without_exchange_is_reported(tmp_path: Path, monkeypatch: p
 
 def test_network_file_system_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     board(tmp_path)
-    monkeypatch.setattr(machine, "mount_of", lambda _: Mount("/mnt", "nfs4"))
+    monkeypatch.setattr(filesystem, "mount_of", lambda _: Mount("/mnt", "nfs4"))
     (warning,) = [each for each in found(tmp_path, "filesystem") if each.level is Level.WARNING]
     assert warning.message.startswith("nfs4 is a network file system")
 
@@ -145,7 +145,7 @@ JQ_YQ = "echo 'a: 2'"
     [
         ({"jq": "exit 0"}, "yq is not on the PATH"),
         ({"yq": JQ_YQ}, "jq is not installed"),
-        ({"jq": "exit 0", "yq": GO_YQ}, "the other program of that name, which has no -Y"),
+        ({"jq": "exit 0", "yq": GO_YQ}, "is mikefarah/yq, which has no -Y"),
         ({"jq": "exit 0", "yq": "exit 1"}, "does not do what the documented edits need"),
         ({"jq": "exit 0", "yq": "echo 'a: 1'"}, "does not do what the documented edits need"),
     ],
@@ -173,7 +173,7 @@ def test_gate_not_on_the_path_is_reported(tmp_path: Path, monkeypatch: pytest.Mo
     board(tmp_path)
     monkeypatch.setenv("PATH", programs(tmp_path / "bin", jq="exit 0", yq=JQ_YQ))
     finding = wrong(tmp_path, "tools")
-    assert "cannot ask it" in finding.message
+    assert "does not find it" in finding.message
     assert Path(str(finding.hint).partition(": ")[2]).exists(), "the path that it names is there"
 
 

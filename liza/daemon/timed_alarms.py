@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from liza.daemon import causes, escalation, scopes
+from liza.daemon import causes, escalation_page, scopes
 from liza.daemon.causes import Ages
 from liza.daemon.notifier import Notifier
 from liza.rules.evaluate import RuleSet, evaluate
@@ -13,7 +13,7 @@ from liza.store.document import Document
 AGING = 10.0  # seconds between two looks
 
 
-class Conditions:
+class TimedAlarms:
     """Looks now and then; what is active is reported each time it is due."""
 
     def __init__(self, board: Board, notifier: Notifier) -> None:
@@ -43,4 +43,4 @@ class Conditions:
         set_active("decisions", causes.of_decisions(document.data.get("circuit_breaker"), now))
         set_active("silences", causes.of_silences(document.data.get("silences"), now))
         trigger, since = found.trigger if found else None, self._ages.since(paths.checkpoint, now)
-        self._notifier.outcome("ESCALATION", escalation.update_page(paths, since, trigger, snapshot, now))
+        self._notifier.outcome("ESCALATION", escalation_page.update_page(paths, since, trigger, snapshot, now))

@@ -14,7 +14,7 @@ from liza.store.files import write_atomically
 from liza.store.paths import Paths
 from liza.text import one_line
 
-_HEAD = "The agents have been halted for more than "  # how we know a page of ours
+_MARK = "liza escalation page"  # the first line: what else people write into this file stays
 _LISTED = 50
 
 
@@ -27,7 +27,7 @@ def update_page(
     try:
         if text is not None and there != text.encode():
             write_atomically(paths.escalation, text.encode())
-        elif text is None and there is not None and there.startswith(_HEAD.encode()):
+        elif text is None and there is not None and there.startswith(f"{_MARK}\n".encode()):
             with suppress(FileNotFoundError):
                 os.unlink(paths.escalation)
     except OSError as error:
@@ -54,7 +54,8 @@ def _page(
     waiting = [task for task in facts.records("tasks") if task.get("status") not in DONE]
     more = [f"- and {len(waiting) - _LISTED} more"] if len(waiting) > _LISTED else []
     lines = [
-        f"{_HEAD}{length}, since {format_time(since)}.",
+        _MARK,
+        f"The agents have been halted for more than {length}, since {format_time(since)}.",
         f"Sprint: {name}",
         "",
         *_why(halt, trigger),
@@ -72,12 +73,12 @@ def _why(halt: Checkpoint, trigger: Mapping[str, Any] | None) -> Iterator[str]:
         yield f"Read: {one_line(trigger.get('report_file') or '.liza/circuit_breaker_report.md', 200)}"
         yield "Decide, then run: liza resolve -m 'what was decided'"
         if halt.trip_id is None:
-            yield "Then remove .liza/CHECKPOINT, which a person made."
+            yield "Then remove .liza/CHECKPOINT, which a person created."
     elif halt.is_degraded:
         yield "Why: the blackboard cannot be evaluated (on_degraded: halt)."
         yield "Fix what liza status reports; the halt ends by itself."
     elif halt.trip_id is None:
-        yield "Why: a person made .liza/CHECKPOINT."
+        yield "Why: a person created .liza/CHECKPOINT."
         yield "Decide, then run: rm .liza/CHECKPOINT"
     else:
         yield f"Why: .liza/CHECKPOINT is of trip {halt.trip_id}, which is not open any more."

@@ -1,0 +1,23 @@
+"""What a rule does when it matches: the `action` of a rule. A new one also needs the scope that carries it out."""
+
+from enum import StrEnum
+
+
+class Action(StrEnum):
+    """The actions, from the widest to the narrowest effect."""
+
+    CHECKPOINT = "CHECKPOINT"  # halts all agents
+    FREEZE = "FREEZE"  # a claim
+    STOP = "STOP"  # a slice or a session
+    OPEN = "OPEN"  # a loop
+    WARN = "WARN"  # a session, in its own conversation
+    ALERT = "ALERT"  # only notifies
+
+
+# The protocol of each action that stops less than the sprint.
+PROTOCOLS = {
+    Action.FREEZE: "disputes",
+    Action.STOP: "attempts",
+    Action.OPEN: "loops",
+    Action.WARN: "sessions",
+}

@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from liza.model import MAPPINGS, Number, Record
+from liza.rules.derived import NOT_FINGERPRINTED
 from liza.schema import anomalies
 
 if TYPE_CHECKING:
@@ -78,14 +79,14 @@ def fingerprint(record: Record) -> str:
     """Twelve hex digits that a record keeps until what happened, to whom or when is changed.
 
     A field beyond those that the schema declares for its type is a note, and changes nothing. Of a type that it does
-    not know every detail may matter; of other streams every field.
+    not know every detail may matter; of other streams every field but those that `derived` leaves out.
     """
     return digest(_said(record))[:DIGITS]
 
 
 def legacy_fingerprint(record: Record) -> str:
     """The eight digits by which an earlier release knew a record: of all its fields."""
-    return _old(record.fields)
+    return _old(_covered(record))
 
 
 def legacy_fingerprints(record: Record) -> tuple[str, ...]:
@@ -110,9 +111,15 @@ def _old(fields: Mapping[Any, Any]) -> str:
     return digest(_dumped(_plain(fields)))[:LEGACY_DIGITS]
 
 
+def _covered(record: Record) -> Mapping[Any, Any]:
+    if record.stream != "tasks":
+        return record.fields
+    return {name: value for name, value in record.fields.items() if name not in NOT_FINGERPRINTED}
+
+
 def _said(record: Record) -> str:
     if record.stream != "anomalies":
-        return _dumped(_plain(record.fields))
+        return _dumped(_plain(_covered(record)))
     kind = record.fields.get("type")
     details = record.fields.get("details")
     identity = [record.fields.get(name) for name in _IDENTITY]

@@ -222,6 +222,20 @@ def test_note_on_resolved_records_is_not_evidence(tmp_path: Path, old: str) -> N
     assert board.analyze(now=LATER).code == 0
 
 
+def test_replacement_of_a_resolved_task_is_not_evidence(tmp_path: Path) -> None:
+    """How many tasks it replaces is derived from the other tasks: the task itself is the same."""
+    task = "- {id: task-2, spec_ref: specs/data-model.md#FR-009, status: "
+    board = board_with(tmp_path)
+    board.rules.write_text(
+        "rules:\n- {name: blocked_tasks, condition: 'count(tasks, status=BLOCKED) >= 1', severity: SPEC_FLAW}\n"
+    )
+    board.edit(f"{task}CLAIMED}}", f"{task}BLOCKED}}")
+    assert board.analyze().code == 3
+    board.resolve()
+    board.edit(f"{task}BLOCKED}}", f"{task}BLOCKED}}\n    {task.replace('task-2', 'task-0')}SUPERSEDED}}")
+    assert board.analyze(now=LATER).code == 0
+
+
 # --- numbers ----------------------------------------------------------------------------------------------------------
 
 BLOCKED = """\

@@ -278,7 +278,8 @@ def _check_record(scope: Scope[Any], board: Board, name: str, now: datetime) -> 
         raise board.with_backup(error) from None
     lost = next((each for each in scope.missing(board, document.data) if each.name == name), None)
     if record is None:  # nothing is known against what is not on the blackboard
-        return Gate() if lost is None else Gate(lost.text, scope.ways_on(name, None))
+        notes = _notes_on_unknown(scope, board.paths)
+        return Gate(notes=notes) if lost is None else Gate(lost.text, scope.ways_on(name, None), notes)
     rules = scope.rules_of(board.paths)
     settings = scope.settings_of(rules, os.environ)
     record = scope.reconcile(name, record, scope.evaluator_for(rules, settings, now), document.data).record
@@ -287,6 +288,14 @@ def _check_record(scope: Scope[Any], board: Board, name: str, now: datetime) -> 
         text = f"{scope.section.scope} {name} is {trip.status}: {trip.reason}"
         return Gate(text, scope.ways_on(name, record), notes)
     return Gate(notes=notes) if lost is None else Gate(lost.text, scope.ways_on(name, None), notes)
+
+
+def _notes_on_unknown(scope: Scope[Any], paths: Paths) -> tuple[str, ...]:
+    """What to warn of where there is no record; rules that cannot be used are a warning, too, and stop nothing."""
+    try:
+        return tuple(scope.notes(scope.settings_of(scope.rules_of(paths), os.environ)))
+    except Unreadable as error:
+        return (str(error),)
 
 
 # --- the inbox ------------------------------------------------------------------------------------------------------

@@ -160,6 +160,15 @@ def test_scoped_gate_reads_the_board(tmp_path: Path, options: tuple[str, ...], c
     assert bool(ran.err) == (code == STOP)
 
 
+@pytest.mark.parametrize(("name", "code"), [("daily", STOP), ("unknown", GO_ON)])
+def test_scoped_gate_reports_unusable_rules(tmp_path: Path, name: str, code: int) -> None:
+    """They stop a loop that is on the board, and are a warning for one that is not."""
+    board = Board(tmp_path, SCOPES)
+    board.rules.write_text("rules: [{name: x}]\n")
+    ran = gate(board, "--loop", name)
+    assert (ran.code, str(board.rules) in ran.err) == (code, True)
+
+
 def test_scoped_gate_stops_for_checkpoint(tmp_path: Path) -> None:
     board = Board(tmp_path, SCOPES)
     board.checkpoint.touch()

@@ -82,10 +82,8 @@ def script_problem(client: str) -> HookProblem | None:
     except (OSError, UnicodeDecodeError):
         return HookProblem("", f"the hook's script is missing, so every call is refused: {script}", again, script)
     named = read_program()
-    if not named or not os.access(named, os.X_OK):
-        message = (
-            f"the hook cannot start liza: {named or program} is missing; it enforces halts, but cannot warn or wait"
-        )
+    if (missing := _missing_for(named or program)) is not None:
+        message = f"the hook cannot start liza: {missing} is missing; it enforces halts, but cannot warn or wait"
         return HookProblem("", message, again, program)
     if text != read_template(os.path.basename(script)):
         return HookProblem("", "the hook's script is of another version of liza", again, script, is_off=False)
@@ -99,6 +97,20 @@ def read_program() -> str:
             return file.readline().strip()
     except (OSError, UnicodeDecodeError):
         return ""
+
+
+def _missing_for(program: str) -> str | None:
+    """What keeps a program from being started: itself, or the interpreter of its first line, as in a broken venv."""
+    if not os.access(program, os.X_OK):
+        return program
+    try:
+        with open(program, "rb") as file:
+            first = file.readline(4096)
+    except OSError:
+        return program
+    words = first[2:].split() if first.startswith(b"#!") else []
+    interpreter = os.fsdecode(words[0]) if words else None
+    return None if interpreter is None or os.access(interpreter, os.X_OK) else interpreter
 
 
 def _entries(client: str, file: str) -> Mapping[str, list[Any]]:

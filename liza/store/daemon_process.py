@@ -53,10 +53,14 @@ def is_process_running(facts: Mapping[str, Any]) -> bool:
 
 
 def process_start(pid: int) -> str | None:
-    """When a process was started, in clock ticks since boot; None where the kernel does not say."""
+    """When a process was started, in clock ticks since boot; None where the kernel does not say.
+
+    None, too, for one that has ended and that its parent has not waited for: in many containers nobody ever does.
+    """
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[19].decode()
+            fields = file.read().rpartition(b")")[2].split()
+        return None if fields[0] in (b"Z", b"X") else fields[19].decode()
     except (OSError, IndexError):
         return None
 

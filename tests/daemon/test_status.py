@@ -63,6 +63,15 @@ def test_killed_daemon_is_gone_and_a_stopped_one_is_not(board: Watched) -> None:
     assert lines(board, "watch", "--status") == [f"daemon:  process {daemon.pid} ended (liza watch --background)"]
 
 
+def test_killed_daemon_that_no_parent_has_waited_for_is_gone(board: Watched) -> None:
+    """It stays as a zombie, with its pid and start time: in a container without an init for ever."""
+    with Daemon(board.root) as daemon:
+        board.beats(1)
+        daemon.process.send_signal(signal.SIGKILL)
+        os.waitid(os.P_PID, daemon.pid, os.WEXITED | os.WNOWAIT)
+        assert states(board) == {"gone"}
+
+
 def test_watch_once_does_not_count_as_a_gone_daemon(board: Watched) -> None:
     assert run(board.root, "watch", "--once").code == 0
     assert states(board) == {"not running"}

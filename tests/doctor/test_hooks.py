@@ -61,6 +61,8 @@ def test_program_that_cannot_start_is_an_error(folder: Path) -> None:
     broken.chmod(0o755)
     (folder / ".local/share/liza/program").write_text(f"{broken}\n")
     assert Level.ERROR in levels(folder)
+    (hook,) = liza(folder, "status", "--json").json["hooks"]
+    assert len(hook["problems"]) == 1
 
 
 def test_events_without_a_daemon_are_an_error(folder: Path) -> None:

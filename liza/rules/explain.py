@@ -11,7 +11,7 @@ from liza.rules.acknowledged import read_acknowledged
 from liza.rules.conditions import Outcome
 from liza.rules.evaluate import Compiled, RuleSet, evaluate
 from liza.rules.fields import Context, lookup, passes, values
-from liza.rules.mask import ANYTHING, NAME, SETTING, WHOLE, Template, same_word, template
+from liza.rules.normalize import ANYTHING, NAME, SETTING, WHOLE, Template, same_word, template
 from liza.rules.same import same_key
 from liza.rules.similar import Grouper, ignores_endings, words_at_place
 from liza.rules.syntax_tree import Aggregate, Field, Filter, Grouping

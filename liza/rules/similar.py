@@ -3,15 +3,15 @@
 Both are decided by the texts alone: the order in which they come changes nothing, and a text that is added can only
 join groups, never part them.
 
-`similar` works in words. What varies from one occurrence of an error to the next is left out (see `wording`); two texts
-are then together if the words that remain are the same, but for endings and slips of the pen, or if they differ at one
-place only and that place is seen to hold anything, because five different words occur there. So `user root` and
+`similar` works in words. What varies from one occurrence of an error to the next is left out (see `normalize.py`); two
+texts are then together if the words that remain are the same, but for endings and slips of the pen, or if they differ
+at one place only and that place is seen to hold anything, because five different words occur there. So `user root` and
 `user guest` are together, while `opened` and `closed` stay apart.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from liza.rules.mask import (
+from liza.rules.normalize import (
     ANYTHING,
     LONGEST,
     NAME,

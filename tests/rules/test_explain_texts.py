@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from liza.rules.explain import Explanation, alike, compare, explain
-from liza.rules.mask import same_word, template
+from liza.rules.normalize import same_word, template
 from liza.rules.same import same_key
 from liza.rules.similar import similar_groups
 from liza.rules.syntax_tree import Grouping

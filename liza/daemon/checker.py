@@ -60,7 +60,7 @@ class Checker:
         self._sources = engine.sources(paths)
         self._begun: set[str] = set()  # those of them that had records when the rules were read
         self._open: scopes.Open = {}  # trips of narrower scopes
-        self._unvalidated = False  # whether the records are valid: looked at when there is time
+        self._validation_pending = False  # the records of this document are validated when there is time
 
     @property
     def document(self) -> Document | None:
@@ -133,7 +133,7 @@ class Checker:
             self.seen = there
             self.schedule.clear()
             self._check(pipeline, now)
-        elif self._unvalidated and self.document is not None and not self._changes.is_busy:
+        elif self._validation_pending and self.document is not None and not self._changes.is_busy:
             self._validate(self.document, now)
 
     def _lacks_paperwork(self, there: Mapping[str, Any]) -> bool:
@@ -146,7 +146,6 @@ class Checker:
     def _load_rules(self, now: datetime) -> Pipeline:
         """The active rules; where rules.yaml cannot be used, the last good ones, at first the shipped ones."""
         self.reload = False
-        self._has_steps = os.path.isdir(self.paths.steps)
         folders = {row.section: os.path.join(self.paths.folder, str(row.folder)) for row, _ in self._sources}
         self._begun = {name for name, folder in folders.items() if os.path.isdir(folder)}
         rules, broken = rules_in_force(self.paths.rules)
@@ -195,8 +194,8 @@ class Checker:
         self.found = self._act(pipeline, evaluated, now)
         self._notifier.set_targets(pipeline.rules.notify, document.data.get("config"))
         self._report_overruns(pipeline.rules, now)
-        self._unvalidated = self._notifier.has_reported_on("problems")
-        if not self._unvalidated:  # the first check: what was reported before must not seem to be over
+        self._validation_pending = self._notifier.has_reported_on("problems")
+        if not self._validation_pending:  # the first check: what was reported before must not seem to be over
             self._validate(document, now)
         self._timed_alarms.look_again()
         self._decisions.report(before, self.found, now)
@@ -223,7 +222,7 @@ class Checker:
         return found
 
     def _validate(self, document: Document, now: datetime) -> None:
-        self._unvalidated = False
+        self._validation_pending = False
         self._notifier.set_active("problems", causes.of_problems(take_snapshot(document, now=now)))
 
     def _report_overruns(self, rules: RuleSet, now: datetime) -> None:

@@ -19,9 +19,16 @@ from liza.scopes.scope import Sections
 from liza.store.document import Document
 
 CLAIMS = Section(
-    "claim", "claims", "liza claim list", "nothing can be done to the claim", unusable_fields,
-    frozen_copies.keep_copy, example="C-001", is_strict=True, is_unique=True,
-)  # fmt: skip
+    scope="claim",
+    name="claims",
+    list_command="liza claim list",
+    while_unusable="nothing can be done to the claim",
+    unusable_fields=unusable_fields,
+    archive=frozen_copies.keep_copy,
+    example="C-001",
+    is_strict=True,
+    is_unique=True,
+)
 
 
 def evaluator_for(rules: RuleSet, settings: Settings, now: datetime) -> Evaluator[Settings]:

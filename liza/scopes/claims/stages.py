@@ -13,7 +13,7 @@ from liza.scopes.claims.fields import DISPUTED, is_frozen, is_taken_out, unusabl
 from liza.scopes.outcome import Event
 from liza.scopes.records import Section, find_record, list_of, named_records, put_record
 
-STAGES = Section("stage", "stages", "liza stage list", example="S3", is_strict=True)
+STAGES = Section(scope="stage", name="stages", list_command="liza stage list", example="S3", is_strict=True)
 ACTIVE, PASSED, CLOSED, PENDING = "ACTIVE", "PASSED", "CLOSED", "PENDING"
 _ACTIVE = (ACTIVE, "CURRENT", "IN_PROGRESS", "RUNNING", "OPEN")  # words that people have for it
 

@@ -30,7 +30,16 @@ def path_prefix(paths: Paths, name: str) -> str:
     return os.path.join(paths.runs, "loops", file_name(name, safe=" _.-~", longest=200, kept=187))
 
 
-LOOPS = Section("loop", "loops", "liza loop list", "the loop counts as OPEN", unusable_fields, archive, "coder-1", 200)
+LOOPS = Section(
+    scope="loop",
+    name="loops",
+    list_command="liza loop list",
+    while_unusable="the loop counts as OPEN",
+    unusable_fields=unusable_fields,
+    archive=archive,
+    example="coder-1",
+    longest=200,
+)
 DISABLED = "CIRCUIT_BREAKER_DISABLED is set: no loop is ever opened"
 
 

@@ -9,8 +9,6 @@ from liza.scopes.records import Section, unusable_lists
 ACTIVE, STOPPED = STATUSES = ("ACTIVE", "STOPPED")
 LISTS = ("history",)
 
-Session = dict[str, Any]
-
 
 def unusable_fields(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Each field that cannot be used, and what is expected."""
@@ -18,7 +16,12 @@ def unusable_fields(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 SESSIONS = Section(
-    "session", "sessions", "liza sessions", "the session counts as STOPPED", unusable_fields, example="7c1f2a90"
+    scope="session",
+    name="sessions",
+    list_command="liza sessions",
+    while_unusable="the session counts as STOPPED",
+    unusable_fields=unusable_fields,
+    example="7c1f2a90",
 )
 
 

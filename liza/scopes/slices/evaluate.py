@@ -27,7 +27,14 @@ def path_prefix(paths: Paths, name: str) -> str:
 
 
 SLICES = Section(
-    "slice", "slices", "liza attempt status", "the slice counts as STOPPED", unusable_fields, archive, "S-3", 120
+    scope="slice",
+    name="slices",
+    list_command="liza attempt status",
+    while_unusable="the slice counts as STOPPED",
+    unusable_fields=unusable_fields,
+    archive=archive,
+    example="S-3",
+    longest=120,
 )
 
 

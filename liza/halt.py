@@ -34,7 +34,7 @@ def halt_reason(root: str | None = None) -> tuple[str, str] | None:
     path, status = halt
     lines = _lines(path)
     reason = printable(", ".join(line for line in lines[:3] if line.strip()))
-    hint = "wait: a person created it and will remove it"
+    hint = "a person created it; wait until they remove it"
     if marker_trip_id(status) is not None or any(line.startswith("trip: ") for line in lines):
         hint = (
             "wait until a person has read .liza/circuit_breaker_report.md and run: liza resolve -m 'what was decided'"

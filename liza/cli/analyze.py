@@ -26,8 +26,8 @@ def command(
 ) -> int:
     """Check the blackboard for systemic patterns, once.
 
-    A pattern that matches halts the agents (.liza/CHECKPOINT), writes the report and enters the trip on the blackboard.
-    Exit code 0 if all is well, 3 if the breaker is open, 4 if it could not be evaluated.
+    A pattern that matches halts the agents (.liza/CHECKPOINT), writes the report and records the trip on the
+    blackboard. Exit code 0 if all is well, 3 if the breaker is open, 4 if it could not be evaluated.
 
     \b
     Examples:

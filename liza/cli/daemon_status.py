@@ -45,9 +45,9 @@ def _described(daemon: DaemonStatus, paths: Paths) -> str:
     facts = daemon.facts
     if not daemon.is_alive:
         if not facts:
-            return "none (liza watch --background)"
+            return "not running; to start: liza watch --background"
         how = show.bold("is gone", "red") if daemon.state is DaemonState.GONE else "ended"
-        return f"process {one_line(facts.get('pid'))} {how} (liza watch --background)"
+        return f"process {one_line(facts.get('pid'))} {how}; to start: liza watch --background"
     if daemon.waits:
         folder = one_line(os.path.relpath(paths.folder))
         word = click.style(daemon.state, fg="green", bold=True)

@@ -64,7 +64,7 @@ def plain_words(text: str, option: str) -> str:
 def _said(raw: bytes, option: str) -> str:
     text = raw.decode(errors="backslashreplace").rstrip("\n")
     if not text.strip():
-        raise WrongUsage(f"{option} is empty", hint=f"say it in words: {option} TEXT")
+        raise WrongUsage(f"{option} is empty", hint=f"give a non-empty text: {option} TEXT")
     return text
 
 

@@ -190,7 +190,7 @@ def test_command(
 ) -> int:
     """Test rules with cases that list the expected trips.
 
-    FILE may be a folder: then all its .yaml files. Time is virtual, so a case of a week takes a millisecond. Exit code
+    FILE may be a folder: then all its .yaml files. Time is virtual, so a week-long case takes a millisecond. Exit code
     0 if every case trips as expected, 1 if not. docs/rules.md describes how to write a case.
 
     \b

@@ -58,9 +58,7 @@ CHOSEN = (
 @click.option("--model", metavar="NAME", help="The model to begin with; {model} in the command.")
 @click.option("--workdir", metavar="DIR", multiple=True, help="A git work tree to measure; default: this folder's.")
 @click.option("--resume", metavar="RUN", help="Resume an earlier run: its name in .liza/runs/.")
-@click.option(
-    "--accept", metavar="CODE", help="With --resume: run the command in session.json although liza did not write it."
-)
+@click.option("--accept", metavar="CODE", help="With --resume: run the command in session.json although it was edited.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per iteration, not the output.")
 @common
 @click.pass_context

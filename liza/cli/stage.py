@@ -31,9 +31,9 @@ def command() -> None:
 @click.argument("name", metavar="STAGE")
 @plain
 def advance_command(call: Call, name: str) -> int:
-    """Advance to STAGE. Every claim in dispute is to be re-examined then.
+    """Advance to STAGE. Every claim in dispute is then due for re-examination.
 
-    No stage beyond the last one is entered while any claim is in dispute: exit code 3.
+    No stage beyond the last one can be entered while any claim is in dispute: exit code 3.
 
     \b
     Examples:
@@ -65,7 +65,7 @@ def data_command(call: Call, reference: str, only: tuple[str, ...]) -> int:
 @by_option
 @plain
 def close_command(call: Call, name: str, by: str | None) -> int:
-    """Close STAGE. The last one does not close while any claim is in dispute: exit code 3.
+    """Close STAGE. The last one cannot be closed while any claim is in dispute: exit code 3.
 
     \b
     Examples:
@@ -111,7 +111,7 @@ def _tell(called: str, staged: StageResult, as_json: bool) -> int:
 @command.command("list")
 @plain
 def list_command(call: Call) -> int:
-    """Show the stages, and what keeps the last one from closing.
+    """Show the stages, and which claims keep the last one from closing.
 
     \b
     Examples:

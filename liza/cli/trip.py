@@ -21,7 +21,7 @@ from liza.scopes.sprint.manual_trip import trip
 def command(call: Call, message: str, severity: str) -> int:
     """Halt all agents by hand.
 
-    Halts the agents, writes a report and enters the trip, as if a rule had matched. Exit code 3.
+    Halts the agents, writes a report and records the trip, as if a rule had matched. Exit code 3.
 
     \b
     Examples:

@@ -70,7 +70,7 @@ CLIENTS = {
             "Stop": "note",
         },
         reach="for sessions that start in a linked work tree",
-        notes=("Codex runs no hook before you have trusted it: start codex, and trust the hooks (later: /hooks)",),
+        notes=("Codex runs a hook only after you have trusted it: start codex, and trust the hooks (later: /hooks)",),
     ),
 }
 
@@ -99,7 +99,7 @@ def home_folder() -> str:
     """The user's home folder; a container may run as a user that has none."""
     home = os.path.expanduser("~")
     if not os.path.isabs(home):
-        raise Refused("this user has no home folder", hint="set HOME to a folder that stays, then run this again")
+        raise Refused("this user has no home folder", hint="set HOME to a permanent folder, then run this again")
     return home
 
 

@@ -111,13 +111,13 @@ class Lease:
         pid = holder(lock or self.paths.watch_lock)
         who = f"process {pid}" if pid is not None else "another process"
         if lock is None and pid is not None and not is_daemon(pid, read_watch_facts(self.paths), self.paths):
-            hint = f"see what it does with: ps -fp {pid}   (end it with: kill {pid})"
+            hint = f"see what it is doing: ps -fp {pid}   (end it with: kill {pid})"
             message = f"{who} ({command_of(pid)}) holds the daemon's lock, but is not a known daemon"
             taken = Taken(message, hint=hint, file=self.paths.watch_lock)
             taken.is_daemon = False
             return taken
-        hint = "see how it does with: liza watch --status   (end it with: liza watch --stop)"
-        return Taken(f"{who} {does} this blackboard already", hint=hint, file=lock or self.paths.watch_lock)
+        hint = "see its state with: liza watch --status   (end it with: liza watch --stop)"
+        return Taken(f"{who} already {does} this blackboard", hint=hint, file=lock or self.paths.watch_lock)
 
     @property
     def is_held(self) -> bool:

@@ -224,7 +224,7 @@ class Notifier:
         """Report what has not worked for a while, and what works again."""
         found, over = self.health.update(now)
         self._report_all(EventKind.DEGRADED, found)
-        self._report_all(EventKind.RECOVERED, [f"it works again; it was: {text}" for text in over])
+        self._report_all(EventKind.RECOVERED, [f"works again: {text}" for text in over])
 
 
 def alerts_log(path: str) -> RotatingLog:

@@ -24,7 +24,7 @@ BROKEN = "watch.json was changed by another program: its list of earlier message
 class Seal:
     def __init__(self, paths: Paths) -> None:
         self._folder = paths.folder
-        self._file = own_file(paths, "told", ".json")
+        self._file = own_file(paths, "reported", ".json")
         self._last = ""
 
     def set(self, facts: Mapping[str, Any]) -> str | None:

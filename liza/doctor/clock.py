@@ -45,7 +45,7 @@ def _of_machine(paths: Paths, now: datetime) -> Iterator[Finding]:
         return  # reported by the filesystem check
     took = timedelta(seconds=time.monotonic() - started)
     if not now - _COARSE <= made <= now + took + _COARSE:
-        text = f"a file made at {format_time(now)} is from {format_time(made)} for the file system"
+        text = f"a file created at {format_time(now)} has the time {format_time(made)} on the file system"
         yield Finding("clock", Level.ERROR, text, f"{_NTP}   (here, and on the machine that serves {paths.folder})")
 
 

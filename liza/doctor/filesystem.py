@@ -43,7 +43,7 @@ def filesystem(paths: Paths, now: datetime) -> Iterator[Finding]:
         tried = probe(paths.folder)
     except OSError as error:
         text, hint = (
-            f"no file can be made here: {error.strerror}",
+            f"no file can be created here: {error.strerror}",
             f"ls -lad {shell_quoted(paths.folder)}; df {shell_quoted(paths.folder)}",
         )
         yield Finding("filesystem", Level.ERROR, text, hint, paths.folder)
@@ -71,7 +71,7 @@ def _room(paths: Paths, free: int) -> Iterator[Finding]:
 
 def _inodes(status: os.statvfs_result) -> Iterator[Finding]:
     if status.f_files and not status.f_favail:
-        yield Finding("filesystem", Level.ERROR, "no more files can be made (no inode is free)", "see: df -i")
+        yield Finding("filesystem", Level.ERROR, "no more files can be created (no free inodes)", "see: df -i")
 
 
 def probe(folder: str) -> Probe:

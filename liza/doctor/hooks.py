@@ -132,4 +132,4 @@ def _waiting(paths: Paths) -> Iterator[Finding]:
         yield Finding("hooks", Level.ERROR, text, f"liza watch --background --root {shell_quoted(paths.folder)}")
     elif waiting > _BACKLOG:
         text = f"the daemon is behind: {plural(waiting, 'event')} of agents wait"
-        yield Finding("hooks", Level.WARNING, text, "see what it does: liza watch --status")
+        yield Finding("hooks", Level.WARNING, text, "see its state: liza watch --status")

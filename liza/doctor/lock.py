@@ -51,7 +51,8 @@ def _held(path: str) -> Finding:
     pid = holder(path)
     if pid is not None and is_alive(pid):
         text = f"process {pid} ({command_of(pid)}) has held it for more than {PATIENCE:g} s: all others wait"
-        return Finding("lock", Level.ERROR, text, f"see what it does: ps -fp {pid}   (end it with: kill {pid})", path)
+        hint = f"see what it is doing: ps -fp {pid}   (end it with: kill {pid})"
+        return Finding("lock", Level.ERROR, text, hint, path)
     whose = "another process" if pid is None else f"a child of process {pid}, which has ended,"
     text = f"{whose} has held it for more than {PATIENCE:g} s: all others wait"
     return Finding("lock", Level.ERROR, text, f"see who has it open: fuser -v {shell_quoted(path)}", path)

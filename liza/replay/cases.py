@@ -8,7 +8,7 @@
         trips:
           - {at: 15m, rule: retry_cluster}
 
-Time is virtual, so a case of a week takes a millisecond. All errors in a file are reported at once.
+Time is virtual, so a week-long case takes a millisecond. All errors in a file are reported at once.
 """
 
 import os
@@ -134,13 +134,13 @@ def _compared(case: Case, wanted: Expected, found: Trip) -> Iterator[str]:
         return
     also = {each.match.rule.name for each in found.joined}
     if wanted.key is not None and same_key(wanted.key) != same_key(found.match.key or ""):
-        yield f"{wanted.rule}: the key should be {value_text(wanted.key)}, it is {value_text(found.match.key)}"
+        yield f"{wanted.rule}: key: expected {value_text(wanted.key)}, got {value_text(found.match.key)}"
     if wanted.tasks is not None and set(wanted.tasks) != set(found.match.tasks):
-        yield f"{wanted.rule}: the tasks should be {_list(wanted.tasks)}, they are {_list(found.match.tasks)}"
+        yield f"{wanted.rule}: tasks: expected {_list(wanted.tasks)}, got {_list(found.match.tasks)}"
     if wanted.also is not None and set(wanted.also) != also:
-        yield f"{wanted.rule}: {_list(wanted.also)} should match while it is open; these do: {_list(sorted(also))}"
+        yield f"{wanted.rule}: also: expected {_list(wanted.also)}, got {_list(sorted(also))}"
     if wanted.severity is not None and wanted.severity != found.rule.severity:
-        yield f"{wanted.rule}: the severity should be {wanted.severity}, it is {found.rule.severity}"
+        yield f"{wanted.rule}: severity: expected {wanted.severity}, got {found.rule.severity}"
 
 
 def _describe(case: Case, trip: Trip) -> str:

@@ -42,7 +42,7 @@ class Budget:
         """Called repeatedly while an own rule is evaluated; raises `TooCostly` when the time is used up."""
         now = self._last = self._clock()
         if now - self._began > self.seconds:
-            raise TooCostly(f"own rules together took longer than {self.seconds:g} s")
+            raise TooCostly(f"your own rules together took longer than {self.seconds:g} s")
 
 
 def unlimited() -> None:

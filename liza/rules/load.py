@@ -107,7 +107,7 @@ def _keep_fixed(files: "Sequence[_File]", mine: "_File") -> None:
     for index, given in mine.rules:
         if given["name"] in fixed:
             message = f"the rule {given['name']} cannot be changed or disabled: it is part of its protocol"
-            hint = "take it out of this file; a rule of your own, under another name, may stop earlier"
+            hint = "remove it from this file; your own rule, under another name, may stop earlier"
             mine.wrong(("rules", index, "name"), message, hint)
 
 

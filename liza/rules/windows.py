@@ -125,11 +125,11 @@ class Window:
     def warnings(self, now: datetime) -> Iterator[str]:
         """What is odd about the times of the records."""
         if self.timeless:
-            yield f"{plural(self.timeless, 'record')} without a usable timestamp: counted all the same"
+            yield f"{plural(self.timeless, 'record')} without a usable timestamp: counted anyway"
         tomorrow = _tomorrow(now)
         early = sum(moment > tomorrow for moment in self.early)
         if early:
-            yield f"{plural(early, 'record')} from the future: counted all the same"
+            yield f"{plural(early, 'record')} from the future: counted anyway"
 
 
 def _tomorrow(now: datetime) -> datetime:

@@ -58,7 +58,7 @@ def run(command: Sequence[str], written_to: Sequence[str], out: BinaryIO) -> Ran
     except (OSError, ValueError) as error:
         folder.cleanup()
         why = getattr(error, "strerror", None) or str(error)
-        hint = "give the command that runs the tests behind --, as you would type it"
+        hint = "give the test command after --, as you would type it"
         raise Refused(f"{words[0]} could not be started: {why}", hint=hint) from None
     tail = _passed_on(process, out)
     code = process.wait()

@@ -42,7 +42,7 @@ def _case(case: Mapping[str, Any], path: Path) -> Faults:
         yield from walk(check, (*path, "checks", index), _at)
     if "trips" not in case and "alarms" not in case:
         message = f"the case {value_text(case.get('name'))} has neither trips nor alarms"
-        yield Fault(path, message, "trips: [] if nothing is to trip")
+        yield Fault(path, message, "write trips: [] if no trip is expected")
     for name in ("trips", "alarms"):
         listed = case.get(name)
         for index, wanted in enumerate(listed if isinstance(listed, list) else ()):

@@ -66,7 +66,7 @@ def _config(value: Mapping[str, Any], path: Path) -> Faults:
         from liza.notify.webhook import is_webhook_url
 
         if not is_webhook_url(address):  # without its value: what is in an address is often a secret
-            hint = "it begins with http:// or https:// and names a host"
+            hint = "use an http:// or https:// address with a host name"
             yield Fault((*path, "escalation_webhook"), "escalation_webhook is not a valid address", hint)
 
 

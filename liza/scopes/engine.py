@@ -225,7 +225,7 @@ def _name_faults(section: Section, sections: Sections) -> Iterator[Fault]:
             if isinstance(record, MAPPINGS) and not name:
                 yield Fault(path, f"this {section.scope} has no name", f"add a field: id: {section.example}")
             elif isinstance(record, MAPPINGS) and name in seen:
-                yield Fault(path, f"the {section.scope} {value_text(name)} is there twice", "give it another id")
+                yield Fault(path, f"the {section.scope} {value_text(name)} appears twice", "give it another id")
             seen.add(name)
 
 

@@ -102,7 +102,7 @@ def with_budget(rules: RuleSet) -> RuleSet:
 def overrun(rules: RuleSet, own: str) -> Unreadable | None:
     """Why not all rules could be evaluated, for the caller to report as DEGRADED; None if they were."""
     overruns = rules.budget.overruns if rules.budget is not None else {}
-    hint = "make the rule simpler or remove it, or move old records out of state.yaml; the time of own rules is"
+    hint = "make the rule simpler or remove it, or move old records out of state.yaml; the time for your own rules is"
     hint = f"{hint} limits.own_rules_seconds in {own}"
     problems = [
         Problem(f"rule {name} was not evaluated fully: {why}", own, None, None, hint) for name, why in overruns.items()
@@ -157,7 +157,7 @@ def _source(file: str) -> Source:
         raise
     if len(raw) > _LARGEST:
         message = f"too large to be evaluated: {len(raw):,} bytes, the limit for rules is {_LARGEST:,}"
-        raise Unreadable(message, hint="move rules that are not needed out of it", file=file)
+        raise Unreadable(message, hint="remove the rules that you do not need", file=file)
     lines = (line.strip() for line in raw.removeprefix(BOM).splitlines())
     if all(not line or line.startswith(b"#") or line == b"---" for line in lines):
         return Source(file, {}, lambda path, offset: (None, None))  # everything commented out, as it comes

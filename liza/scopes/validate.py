@@ -56,7 +56,7 @@ def validate_board(board: Board, now: datetime) -> Validation:
 
 def _missing(board: Board, document: Document) -> list[Problem]:
     """What was stopped, and was deleted from the blackboard without a decision."""
-    hint = "put it back from .liza/backups/, or decide: liza claim resolve ID --drop -m WHY"
+    hint = "restore it from .liza/backups/, or decide: liza claim resolve ID --drop -m WHY"
     return [Problem(text, board.paths.state, hint=hint) for text in missing(board, document.data).values()]
 
 

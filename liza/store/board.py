@@ -119,7 +119,7 @@ class Board:
             if os.path.lexists(path) and (os.path.islink(path) or not os.path.isdir(path)):
                 from liza.text import shell_quoted as quote
 
-                yield f"{path}: not a folder, so nothing is kept there; to fix: mv {quote(path)} {quote(path)}.odd"
+                yield f"{path}: not a folder, so nothing is stored there; to fix: mv {quote(path)} {quote(path)}.odd"
 
     def change(self, edit: Callable[[Document], tuple[bytes, T]], *, waits: bool = True) -> T:
         """Put the bytes that `edit` makes of the document in its place, and return what else it computed.

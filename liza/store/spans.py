@@ -100,7 +100,7 @@ def fields(raw: bytes, start: int, end: int, parsed: Mapping[Any, Any]) -> list[
             raise CannotCut(f"the line of the key {key!r} could not be found", at)
         parts.append(Part(key, at, raw.index(b":", found.end()) + 1, until, column))
     if len(starts) != len(parsed):
-        raise CannotCut(f"{len(starts)} keys are seen in column {column + 1} where {len(parsed)} were parsed", first)
+        raise CannotCut(f"{len(starts)} keys found in column {column + 1}, but {len(parsed)} parsed", first)
     return parts
 
 
@@ -114,7 +114,7 @@ def items(raw: bytes, start: int, end: int, parsed: Sequence[Any]) -> list[Part]
     column = column_of(raw, first)
     starts = [first, *(match.end() - 1 for match in _item_pattern(column).finditer(raw, first, end))]
     if len(starts) != len(parsed):
-        raise CannotCut(f"{len(starts)} dashes are seen in column {column + 1} where {len(parsed)} were parsed", first)
+        raise CannotCut(f"{len(starts)} dashes found in column {column + 1}, but {len(parsed)} parsed", first)
     # A dash is the first thing on its line, unless the first item is on the line of another dash or its key.
     ends = [*(at - column for at in starts[1:]), end]
     return [Part(None, at, at + 1, until, column) for at, until in zip(starts, ends, strict=True)]

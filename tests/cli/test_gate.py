@@ -67,7 +67,7 @@ def test_any_kind_of_checkpoint_stops(tmp_path: Path, program: tuple[str, ...], 
     assert ran.code == STOP
     assert ran.out == ""
     assert "CHECKPOINT" in ran.err
-    assert "hint: wait: a person created it" in ran.err
+    assert "hint: a person created it; wait" in ran.err
 
 
 def test_unreadable_checkpoint_stops(tmp_path: Path) -> None:

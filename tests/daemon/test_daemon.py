@@ -62,7 +62,7 @@ def test_second_daemon_names_the_first_and_ends(board: Watched) -> None:
         second = run(board.root, "watch")
         detached = run(board.root, "watch", "--background")
     assert second.code == 1
-    assert f"process {daemon.pid} watches this blackboard already" in second.err
+    assert f"process {daemon.pid} already watches this blackboard" in second.err
     assert "liza watch --stop" in second.err
     assert detached.code == 1
     assert f"process {daemon.pid}" in detached.err
@@ -95,7 +95,7 @@ def test_background_daemon_has_a_status_and_can_be_stopped(board: Watched) -> No
         ended = run(board.root, "watch", "--stop")
         assert ended == (0, f"process {seen['pid']} has ended\n", "")
     after = run(board.root, "watch", "--status")
-    assert (after.code, after.out.split()[2:4]) == (1, [str(seen["pid"]), "ended"])
+    assert (after.code, f"process {seen['pid']} ended;" in after.out) == (1, True)
     kinds = [line.split()[1] for line in (board.folder / "watch.log").read_text().splitlines()]
     assert kinds == ["started", "checked", "tripped", "stopped"]
     assert run(board.root, "watch", "--stop") == (0, "no daemon is running\n", "")

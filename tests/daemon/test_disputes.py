@@ -148,7 +148,7 @@ def test_daemon_notices_a_stage_changed_by_hand(tmp_path: Path) -> None:
     with Daemon(board.root) as daemon:
         daemon.wait_for("tripped", "claim C-001")
         board.save(board.text.replace("  S2: {status: ACTIVE}", "  S2: {status: PASSED}\n  S3: {status: ACTIVE}"))
-        daemon.wait_for("alarm", "claim C-001 is to be re-examined: in stage S3 (before: S2)")
+        daemon.wait_for("alarm", "claim C-001 is due for re-examination: in stage S3 (was: S2)")
         assert "trigger: stage_transition" in board.text
         assert daemon.stop() == 0
 

@@ -27,8 +27,8 @@ def lines(board: Watched, *words: str) -> list[str]:
 
 def test_status_without_a_daemon_names_the_command_to_start_one(board: Watched) -> None:
     assert states(board) == {"not running"}
-    assert lines(board, "watch", "--status") == ["daemon:  none (liza watch --background)"]
-    assert "daemon:  none (liza watch --background)" in lines(board, "status")
+    assert lines(board, "watch", "--status") == ["daemon:  not running; to start: liza watch --background"]
+    assert "daemon:  not running; to start: liza watch --background" in lines(board, "status")
 
 
 def test_stuck_daemon_is_shown_with_the_fix(board: Watched) -> None:
@@ -56,11 +56,15 @@ def test_killed_daemon_is_gone_and_a_stopped_one_is_not(board: Watched) -> None:
         board.beats(1)
         daemon.kill()
     assert states(board) == {"gone"}
-    assert lines(board, "watch", "--status") == [f"daemon:  process {daemon.pid} is gone (liza watch --background)"]
+    assert lines(board, "watch", "--status") == [
+        f"daemon:  process {daemon.pid} is gone; to start: liza watch --background"
+    ]
     with Daemon(board.root) as daemon:
         assert daemon.stop() == 0
     assert states(board) == {"not running"}
-    assert lines(board, "watch", "--status") == [f"daemon:  process {daemon.pid} ended (liza watch --background)"]
+    assert lines(board, "watch", "--status") == [
+        f"daemon:  process {daemon.pid} ended; to start: liza watch --background"
+    ]
 
 
 def test_killed_daemon_that_no_parent_has_waited_for_is_gone(board: Watched) -> None:

@@ -43,7 +43,7 @@ def test_waiting_daemon_has_a_status_and_can_be_stopped(tmp_path: Path) -> None:
         assert (asked.code, asked.out) == (0, f"daemon:  waiting, process {pid}, for .liza/ to be created\n")
         assert run(tmp_path, "watch", "--status", "--json").json["status"] == "waiting"
         for second in (run(tmp_path, "watch"), run(tmp_path, "watch", "--background")):
-            assert (second.code, f"process {pid} waits for this blackboard already" in second.err) == (1, True)
+            assert (second.code, f"process {pid} already waits for this blackboard" in second.err) == (1, True)
         assert run(tmp_path, "watch", "--stop").out == f"process {pid} has ended\n"
         assert run(tmp_path, "watch", "--status").code == 1
     assert not (tmp_path / ".liza").exists()

@@ -91,7 +91,7 @@ def test_unwritable_folder_is_reported() -> None:
         mine.chmod(0o555)
         with as_other_user():
             assert wrong(folder, "blackboard").hint == f"chmod u+rwx {mine}   (or ask its owner)"
-            assert "no file can be made here" in wrong(folder, "filesystem").message
+            assert "no file can be created here" in wrong(folder, "filesystem").message
 
 
 @pytest.mark.parametrize("name", ["backups", "reports", "log.yaml", "watch.lock"])

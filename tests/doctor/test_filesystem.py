@@ -38,7 +38,7 @@ echo "code $?"
     [
         ("read-only", "size=1g", 1, "tmpfs, mounted read-only: agents cannot be halted"),
         ("full", "size=64k", 1, "free, and a trip may need 1.0 MB"),
-        ("files", "size=1g,nr_inodes=20", 1, "no inode is free"),
+        ("files", "size=1g,nr_inodes=20", 1, "no free inodes"),
         ("scarce", "size=20m", 0, "free"),
         ("good", "size=1g", 0, "1.1 GB free"),
     ],
@@ -118,7 +118,7 @@ def test_file_system_with_its_own_clock_is_reported(tmp_path: Path) -> None:
     board(tmp_path)
     finding = wrong(tmp_path, "clock", datetime.now(UTC) + timedelta(minutes=5))
     assert finding.level is Level.ERROR
-    assert "for the file system" in finding.message
+    assert "on the file system" in finding.message
 
 
 # --- installation ---------------------------------------------------------------------------------------------------

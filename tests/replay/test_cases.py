@@ -164,7 +164,7 @@ def test_all_faults_of_a_file_are_reported_in_order(tmp_path: Path) -> None:
         (19, 5, None),
         (20, 5, None),
         (21, 5, None),
-        (21, 5, "trips: [] if nothing is to trip"),
+        (21, 5, "write trips: [] if no trip is expected"),
         (22, 5, None),
     ]
 
@@ -276,19 +276,19 @@ def test_case_with_the_expected_outcome_passes(tmp_path: Path, trips: str) -> No
         ("trips: [retry_cluster, nonsense]", "nonsense should trip, but no rule has this name"),
         (
             "trips: [{rule: retry_cluster, key: deadlock}]",
-            "retry_cluster: the key should be 'deadlock', it is 'timeout after 30 s'",
+            "retry_cluster: key: expected 'deadlock', got 'timeout after 30 s'",
         ),
         (
             "trips: [{rule: retry_cluster, tasks: [task-1]}]",
-            "retry_cluster: the tasks should be task-1, they are task-1, task-2, task-3",
+            "retry_cluster: tasks: expected task-1, got task-1, task-2, task-3",
         ),
         (
             "trips: [{rule: retry_cluster, also: [debt_accumulation]}]",
-            "retry_cluster: debt_accumulation should match while it is open; these do: none",
+            "retry_cluster: also: expected debt_accumulation, got none",
         ),
         (
             "trips: [{rule: retry_cluster, severity: SPEC_FLAW}]",
-            "retry_cluster: the severity should be SPEC_FLAW, it is ARCHITECTURE_FLAW",
+            "retry_cluster: severity: expected SPEC_FLAW, got ARCHITECTURE_FLAW",
         ),
     ],
 )

@@ -89,14 +89,14 @@ def test_record_with_unusable_time_counts_with_warning(timestamp: object, window
     ruleset = SYSTEMIC._replace(window=window)
     verdict = evaluate(ruleset, snapshot(blocker(timestamp), blocker(timestamp)), NOW)
     assert names(verdict) == ["external_service_outage"]
-    assert verdict.warnings == ("2 records without a usable timestamp: counted all the same",)
+    assert verdict.warnings == ("2 records without a usable timestamp: counted anyway",)
 
 
 def test_record_without_timestamp_counts_with_warning() -> None:
     record = {"type": "external_blocker", "details": {"blocker_service": "x"}}
     verdict = evaluate(SYSTEMIC, snapshot(record), NOW)
     assert (verdict.considered, verdict.outside_window) == (1, 0)
-    assert verdict.warnings == ("1 record without a usable timestamp: counted all the same",)
+    assert verdict.warnings == ("1 record without a usable timestamp: counted anyway",)
 
 
 def test_window_of_one_rule_also_warns() -> None:
@@ -109,7 +109,7 @@ def test_record_from_the_future_counts_with_warning(window: str) -> None:
     future = blocker("2031-01-01T00:00:00Z")
     verdict = evaluate(SYSTEMIC._replace(window=window), snapshot(future, future), NOW)
     assert names(verdict) == ["external_service_outage"]
-    assert verdict.warnings == ("2 records from the future: counted all the same",)
+    assert verdict.warnings == ("2 records from the future: counted anyway",)
 
 
 def test_slightly_fast_clock_gives_no_warning() -> None:

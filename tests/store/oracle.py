@@ -33,7 +33,7 @@ class _Core(pyyaml.CSafeLoader):  # type: ignore[misc]
 
     def construct_mapping(self, node: pyyaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         keys = [key.value for key, _ in node.value if isinstance(key, pyyaml.ScalarNode)]
-        assert len(keys) == len(set(keys)), f"a key is there twice: {keys}"
+        assert len(keys) == len(set(keys)), f"a key appears twice: {keys}"
         found: dict[Hashable, Any] = super().construct_mapping(node, deep)
         return found
 

@@ -82,7 +82,7 @@ def reset_command(
     """Set the counters of a slice to 0. Then another agent can try.
 
     Its finished attempts are kept in its history, and its base stays. Without --rollback the work tree is left alone,
-    and the plan to go back is printed. --rollback refuses if the branch would lose commits that are not the slice's
+    and the rollback plan is printed. --rollback refuses if the branch would lose commits that are not the slice's
     own: those with a file that the slice did not touch, or that another slice touched, too. What the next one has to
     know is printed as a <prior_attempts> block; a slice that was reset already prints it again.
 
@@ -189,7 +189,7 @@ def _plan_lines(plan: Plan | None, why_not: str | None, rolled_back: Mapping[str
         yield from (f"  {printable(note)}" for note in plan.notes)
         return
     if not plan.is_needed:
-        yield "the work tree is as it was when the slice began: there is nothing to roll back"
+        yield "nothing to roll back: the work tree is as it was when the slice began"
         return
     yield "to roll back, run the same command with --rollback, or by hand:"
     yield from (f"  {printable(line)}" for line in rollback.shell_commands(plan))

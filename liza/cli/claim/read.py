@@ -198,7 +198,7 @@ def import_command(call: Call, file: str) -> int:
     added = f"{plural(len(done.added), 'claim')} added: {show.short(', '.join(done.added), 400)}"
     click.echo(added if done.added else "no claims added")
     if done.known:
-        click.echo(f"on the blackboard already, left as they are: {show.short(', '.join(done.known), 400)}")
+        click.echo(f"already on the blackboard, unchanged: {show.short(', '.join(done.known), 400)}")
     if done.disputed:
         click.echo(f"in dispute, and frozen: {show.short(', '.join(done.disputed), 400)}")
     return 0

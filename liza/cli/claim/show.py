@@ -121,7 +121,7 @@ def _dispute(claim: Mapping[str, Any]) -> Iterator[str]:
         f"{show.bold('!', 'yellow')} it is frozen, and {printable(each)} by hand" for each in freeze.violations(claim)
     )
     for mark in marks_of(claim):
-        yield f"to be re-examined ({show.short(mark.get('trigger'))}): {show.short(mark.get('detail'), 200)}"
+        yield f"due for re-examination ({show.short(mark.get('trigger'))}): {show.short(mark.get('detail'), 200)}"
     for look in mappings_in(entry.get("reexaminations")):
         found = f"{look.get('timestamp')}  {look.get('outcome')} by {look.get('by')}: {look.get('note')}"
         yield f"re-examined {show.short(found, 200)}"

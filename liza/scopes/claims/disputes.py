@@ -180,7 +180,7 @@ def mark_for_reexamination(
     if any((each.get("trigger"), each.get("detail")) == (trigger, detail) for each in marks):
         return Outcome(dict(claim))
     mark = {"trigger": trigger, "detail": detail, "timestamp": format_time(now)}
-    text = f"claim {name} is to be re-examined ({trigger.replace('_', ' ')}): {detail}"
+    text = f"claim {name} is due for re-examination ({trigger.replace('_', ' ')}): {detail}"
     return Outcome(_with_marks(claim, [*marks, mark], entry), (claim_event(name, "marked", text),))
 
 
@@ -229,7 +229,7 @@ def mark_stage_transition(name: str, claim: Mapping[str, Any], stage: str, now: 
     if found is None or _is_changed(claim, ENTRY) or not stage or found[1].get("stage") == stage:
         return Outcome(dict(claim))
     since = found[1].get("stage")
-    detail = f"in stage {stage}" + (f" (before: {since})" if since else "")
+    detail = f"in stage {stage}" + (f" (was: {since})" if since else "")
     return mark_for_reexamination(name, claim, STAGE_TRANSITION, detail, now, stage=stage)
 
 

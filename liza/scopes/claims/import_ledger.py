@@ -75,7 +75,7 @@ class _Reader:
         if self.until is not None:
             self.until = None if self.until in line else self.until
             if line.strip():
-                self.wrong(number, f"this is in code or in a comment, and not read: {value_text(line.strip())}")
+                self.wrong(number, f"inside code or a comment, so it was ignored: {value_text(line.strip())}")
             return
         heading = _HEADING.fullmatch(line)
         if heading is not None:
@@ -87,7 +87,7 @@ class _Reader:
         elif (apart := _APART.match(line)) is not None:
             self.until = apart["fence"] or "-->"
             self.field = None
-            self.wrong(number, f"code and comments are not read: {value_text(line.strip())}")
+            self.wrong(number, f"code and comments are ignored: {value_text(line.strip())}")
         elif self.claim is not None and (found := _FIELD.fullmatch(line)) is not None:
             self.named(number, found["name"] or found["bare"], found["value"] if found["name"] else found["rest"])
         elif self.claim is not None:
@@ -109,7 +109,7 @@ class _Reader:
         if not name or len(name) > LONGEST or not name.isprintable():
             self.wrong(number, f"invalid claim id {value_text(title)}", "ids look like C-001 or CLAIM-1")
         elif name in self.claims:
-            self.wrong(number, f"the claim {value_text(name)} is there already, in line {self.lines[name]}: left out")
+            self.wrong(number, f"claim {value_text(name)} is already in line {self.lines[name]}: skipped")
         else:
             self.claim = self.claims[name] = {"status": None}
             self.lines[name], self.titles[name] = number, _plain("".join(rest))
@@ -135,9 +135,7 @@ class _Reader:
             self.wrong(number, f"{label} is not imported: it records history from another ledger")
         elif field is None:
             meant = closest_match(label, tuple(NAMES.values()))
-            self.wrong(
-                number, f"the field {value_text(label)} is not known", f"did you mean {meant}?" if meant else None
-            )
+            self.wrong(number, f"unknown field {value_text(label)}", f"did you mean {meant}?" if meant else None)
         elif field in _LISTS:
             parts = [_plain(each.strip()) for each in _BETWEEN.split(text)]
             self.claim.setdefault(field, []).extend(each for each in parts if each)
@@ -146,7 +144,7 @@ class _Reader:
         elif field == "status" and self.claim["status"] == DISPUTED != text.strip().upper():
             self.wrong(number, f"the status is {value_text(text)}, but its tag is {DISPUTED}: the tag counts")
         elif field in self.claim and self.claim[field] is not None and field != "status":
-            self.wrong(number, f"{label} is given twice: left out")
+            self.wrong(number, f"{label} is given twice: skipped")
         elif not text.strip():
             self.wrong(number, f"{label} is empty")
         else:
@@ -168,7 +166,7 @@ class _Reader:
                     claim[field] = _number(claim[field])
             if not str(claim.get("text") or "").strip():
                 self.wrong(
-                    self.lines[name], f"claim {value_text(name)} has no text: left out", "add a line: - **Text:** ..."
+                    self.lines[name], f"claim {value_text(name)} has no text: skipped", "add a line: - **Text:** ..."
                 )
                 del self.claims[name]
         return Ledger(self.claims, tuple(sorted(self.problems, key=lambda each: each.line or 0)))

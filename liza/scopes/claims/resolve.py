@@ -95,7 +95,7 @@ def resolve_dispute(
 ) -> ClaimResult:
     """End a dispute: `how` is new_data, dropped or human_override; `status` is what the last of them asks for."""
     if not rationale.strip():
-        raise Refused("a dispute does not end without a reason", hint=f"one of: {'; '.join(ways_out(name))}")
+        raise Refused("a reason is required to end a dispute", hint=f"one of: {'; '.join(ways_out(name))}")
     wanted = KILLED if how == "dropped" else check_status(status) if status is not None else None
 
     def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
@@ -188,7 +188,7 @@ def check_status(text: str) -> str:
     """A requested status in capitals: one of ours, or a team's own word."""
     word = text.strip().upper()
     if word == DISPUTED:
-        raise Refused("a claim does not get DISPUTED by a decision", hint=f"one of: {', '.join(STATUSES[:3])}")
+        raise Refused("a decision cannot set a claim to DISPUTED", hint=f"one of: {', '.join(STATUSES[:3])}")
     plain = word.replace("_", "").replace("-", "")
     meant = closest_match(word, STATUSES)
     if not plain.isalnum() or not plain.isascii() or len(word) > 40 or (meant and meant != word):

@@ -44,7 +44,7 @@ def _alarms(name: str, claim: Mapping[str, Any], evaluator: Evaluator[Settings])
         yield Alarm("claim_freeze_violated", f"{name} {each}", f"claim {name} is frozen, and {each} by hand")
     if marks := marks_of(claim):
         why = ", ".join(str(each.get("detail") or each.get("trigger")) for each in marks)[:300]
-        yield Alarm("claim_reexamine", name, f"claim {name} is to be re-examined: {why}")
+        yield Alarm("claim_reexamine", name, f"claim {name} is due for re-examination: {why}")
 
 
 def _section_alarms(sections: Sections, settings: Settings) -> Iterator[Alarm]:

@@ -33,7 +33,7 @@ def _notes(rules: RuleSet, settings: Settings) -> Iterator[str]:
         asked = each.condition.threshold
         if each.rule.name == RULE and asked > ROUNDS.default:
             text = f"{ROUNDS_PARAM} is {asked:g}: raising it is discouraged"
-            yield f"{text}, what {ROUNDS.default} rounds do not resolve {asked:g} will not resolve either"
+            yield f"{text}; what {ROUNDS.default} rounds do not resolve, {asked:g} will not either"
         if each.rule.name == RULE and each.rule.mode == "observe":
             yield f"{RULE} only observes: no claim is frozen by it"
     if any(rule.name == RULE for rule in rules.disabled):

@@ -93,7 +93,7 @@ def enter_stage(section: Any, name: str, last: str, now: datetime) -> Moved:
             section = put_record(section, label, {**stage, "status": status}, STAGES.scope)
     kept = {key: value for key, value in (found[1] if found else {}).items() if not key.startswith("closed_")}
     section = put_record(section, name, {**kept, "status": ACTIVE, "entered_at": format_time(now)}, STAGES.scope)
-    text = f"the pipeline is in stage {name}" + (f" (before: {was})" if was else "")
+    text = f"the pipeline is in stage {name}" + (f" (was: {was})" if was else "")
     return Moved(section, (Event("stage", name, "advanced", text),))
 
 
@@ -159,7 +159,7 @@ class Over(NamedTuple):
 
     def __str__(self) -> str:
         word = self.status.lower() if self.status in (CLOSED, PASSED) else "entered"
-        return f"stage {self.stage} is {word} over a dispute: {'; '.join(str(each) for each in self.found)}"
+        return f"stage {self.stage} is {word} despite a dispute: {'; '.join(str(each) for each in self.found)}"
 
 
 def closed_over_dispute(section: Any, claims: Any, last: str) -> Over | None:

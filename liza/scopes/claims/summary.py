@@ -94,7 +94,7 @@ def _dispute(dispute: Dispute) -> Iterator[str]:
     for each in freeze.violations(claim):
         yield f"  - Frozen, and {escape_line(each)} by hand"
     for mark in marks_of(claim):
-        yield f"  - To be re-examined: {escape_line(text_of(mark.get('detail')))}"
+        yield f"  - Due for re-examination: {escape_line(text_of(mark.get('detail')))}"
 
 
 def _rows(reviewed: Sequence[tuple[str, int, tuple[str, ...]]]) -> Iterator[str]:

@@ -33,7 +33,7 @@ def _claim(name: str, claim: Mapping[str, Any], path: Path, names: set[str]) -> 
         text = f"{field}: expected {expected}, got {value_text(claim.get(field))}; the claim cannot be evaluated"
         yield Fault((*path, field), text)
     for field, change in freeze.changed_fields(claim):
-        hint = f"put it back from .liza/backups/, or decide: {'; '.join(ways_out(name))}"
+        hint = f"restore it from .liza/backups/, or decide: {'; '.join(ways_out(name))}"
         yield Fault((*path, field), f"claim {name} is frozen, and {change} by hand", hint)
     status = status_of(claim)
     meant = closest_match(status, STATUSES)

@@ -172,7 +172,7 @@ def parse_answer(raw: bytes, file: str) -> Mapping[str, Any]:
         data: Mapping[str, Any] = parse(raw, file).data
         return data
     except Unreadable as error:
-        error.hint = f"write the fields {', '.join(diagnosis.ASKED)} as YAML or JSON, one behind the other"
+        error.hint = f"write the fields {', '.join(diagnosis.ASKED)} as YAML or JSON, one after the other"
         error.exit_code, error.status = Refused.exit_code, Refused.status  # the blackboard is not what is wrong
         raise
 

@@ -97,9 +97,7 @@ def find_violations(paths: Paths, name: str, record: Mapping[str, Any], test: st
         *(file for entry in entries for file in list_of(entry, "files")),
     ]
     files = [text_of(each) for each in dict.fromkeys(map(text_of, [*touched, *found]))]
-    return rules.violation_fields(
-        decide_files(ground, scope, record, files)
-    ), "no file that is not allowed is known to be changed"
+    return rules.violation_fields(decide_files(ground, scope, record, files)), "no change outside the scope is known"
 
 
 # --- from what is written to entries --------------------------------------------------------------------------------

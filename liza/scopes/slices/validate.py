@@ -80,14 +80,14 @@ def _slice(name: str, record: Mapping[str, Any], path: Path) -> Faults:
     if all(isinstance(record.get(field), list | None) for field in LISTS):
         yield from _counters(name, record, path)
     if record.get("status") in (None, ACTIVE) and open_trip(record) is not None:
-        message = "the status is ACTIVE beside a trip: reset by hand, which the next command completes"
+        message = "the status is ACTIVE but the trip is open: reset by hand; the next command completes it"
         yield Fault((*path, "current_trip"), message, "liza attempt status", "warning")
 
 
 def _counters(name: str, record: Mapping[str, Any], path: Path) -> Faults:
     """Counters that do not agree with the attempts."""
     listed = derived.count_listed(record)
-    hint = "what counts is the higher of the two; the next attempt puts the counters right"
+    hint = "the higher of the two counts; the next attempt corrects the counters"
     total = record.get("total_failed_attempts")
     if type(total) is int and total != listed.failed:
         message = f"total_failed_attempts is {value_text(total)}, but the attempts have {listed.failed}"

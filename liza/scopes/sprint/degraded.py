@@ -10,7 +10,7 @@ from liza.scopes.rules_file import halts_when_degraded
 from liza.store import checkpoint
 from liza.store.board import Board
 
-LIFTED = "the blackboard can be evaluated again: the halt for on_degraded was removed, agents may continue"
+LIFTED = "the blackboard can be evaluated again; the halt (on_degraded) was removed, agents may continue"
 
 
 def see_to(board: Board, error: LizaError | None, now: datetime) -> str | None:

@@ -26,10 +26,8 @@ from liza.store.document import Document
 HALT_RESTORED = (
     "CHECKPOINT was missing although the breaker is open: it has been restored; to continue: liza resolve -m '...'"
 )
-REPORT_REPLACED = (
-    "the report on the open trip lacked what liza had written: it was written again, with what else was in it as notes"
-)
-REPORT_RESTORED = "the report on the open trip was missing or empty: it was written again"
+REPORT_REPLACED = "the report on the open trip had lost liza's text: it was restored, and the rest was kept as notes"
+REPORT_RESTORED = "the report on the open trip was missing or empty: it was restored"
 
 
 def keep_open(board: Board, rules: RuleSet, found: Check, document: Document, now: datetime, *, enter: bool) -> Check:

@@ -158,9 +158,9 @@ def test_import_leaves_ledger_unchanged_and_reports_each_line(lab: Claims, tmp_p
     assert (third["status"], third["dispute_reason"], third["dispute_cycle"]) == ("DISPUTED", "no control group", 4)
     text_ = {int(number): text for number, text in re.findall(r"LEDGER\.md:(\d+): (.*)", ran.err)}
     assert {3, 12, 17, 19, 25, 27, 29, 31, 33} == set(text_)
-    assert "the field 'Owner' is not known" in text_[12]
+    assert "unknown field 'Owner'" in text_[12]
     assert "'17 apples' is not a status" in text_[25]
-    assert "is there already, in line 5" in text_[31]
+    assert "already in line 5" in text_[31]
     assert "3 claims added" in ran.out
     assert "in dispute, and frozen: CLAIM-3" in ran.out
 
@@ -222,7 +222,7 @@ def test_import_keeps_existing_claims(lab: Claims, tmp_path: Path) -> None:
     before = lab.at()
     (tmp_path / "LEDGER.md").write_text(LEDGER)
     ran = lab.claim("import", str(tmp_path / "LEDGER.md"))
-    assert "left as they are: C-001" in ran.out
+    assert "unchanged: C-001" in ran.out
     assert lab.at() == before
     text = lab.text
     assert lab.claim("import", str(tmp_path / "LEDGER.md")).code == 0

@@ -86,7 +86,7 @@ def test_unreadable_claim_is_located_and_unchanged(lab: Claims, field: str) -> N
 
 FAULTS = {
     "no id": ("- {text: x}", "this claim has no name"),
-    "the same id twice": ("- {id: a, text: x}\n- {id: a, text: y}", "the claim 'a' is there twice"),
+    "the same id twice": ("- {id: a, text: x}\n- {id: a, text: y}", "the claim 'a' appears twice"),
     "a round that is none": ("- {id: a, text: x, rounds: [yes]}", "expected a round with fields"),
     "an objection that is a mapping": (
         "- {id: a, text: x, rounds: [{objection: {b: c}}]}",

@@ -17,8 +17,8 @@ def test_next_stage_marks_all_disputed_claims(lab: Claims) -> None:
     assert ran.code == 0
     for name in ("C-001", "C-002"):
         (mark,) = lab.at(name)["reexamine"]
-        assert (mark["trigger"], mark["detail"]) == ("stage_transition", "in stage S3 (before: S2)")
-        assert f"claim {name} is to be re-examined" in ran.out
+        assert (mark["trigger"], mark["detail"]) == ("stage_transition", "in stage S3 (was: S2)")
+        assert f"claim {name} is due for re-examination" in ran.out
         assert lab.at(name)["status"] == "DISPUTED"
     assert "reexamine" not in lab.at("C-003")
     assert "re-examine: in stage S3" in lab.run("claim", "list").out
@@ -32,7 +32,7 @@ def test_stage_changed_by_hand_marks_disputed_claims(lab: Claims) -> None:
     lab.edit("status: ACTIVE", "status: PASSED")
     lab.edit("stages:\n", "stages:\n  S3: {status: active}\n")
     lab.run("analyze")
-    assert lab.at()["reexamine"][0]["detail"] == "in stage S3 (before: S2)"
+    assert lab.at()["reexamine"][0]["detail"] == "in stage S3 (was: S2)"
     before = lab.text
     lab.run("analyze")
     assert lab.text.partition("circuit_breaker:")[0] == before.partition("circuit_breaker:")[0]

@@ -120,7 +120,7 @@ def test_last_stage_closed_by_hand_over_dispute_is_reported(lab: Claims) -> None
     lab.stage("advance", "S5")
     lab.dispute()
     lab.edit("status: ACTIVE", "status: CLOSED")
-    message = "stage S5 is closed over a dispute: C-001 is DISPUTED"
+    message = "stage S5 is closed despite a dispute: C-001 is DISPUTED"
     assert message in lab.run("validate").out
     assert message in lab.run("status").out
 
@@ -217,7 +217,7 @@ def test_last_stage_passed_by_hand_over_dispute_is_reported(lab: Claims, stages:
     lab.dispute()
     lab.write(f"{lab.text}stages:\n  {stages}\n")
     assert lab.run("validate").code == 1
-    assert "over a dispute: C-001 is DISPUTED" in lab.run("status").out
+    assert "despite a dispute: C-001 is DISPUTED" in lab.run("status").out
 
 
 def test_gate_stops_beyond_the_last_stage(lab: Claims, server: Server) -> None:

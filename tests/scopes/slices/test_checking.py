@@ -61,7 +61,7 @@ def test_slices_written_by_liza_are_valid(slices: Slices) -> None:
         ),
         (
             "    status: ACTIVE\n    current_trip: {reason: x}",
-            "4:5 warning: the status is ACTIVE beside a trip: reset by hand, which the next command completes",
+            "4:5 warning: the status is ACTIVE but the trip is open: reset by hand; the next command completes it",
         ),
         ("    files_in_scope: src", "3:5 error: files_in_scope: expected a list of strings, got 'src'"),
         (
@@ -76,7 +76,7 @@ def test_fault_has_position_and_level(text: str, expected: str) -> None:
 
 def test_slice_in_a_list_needs_its_own_name() -> None:
     assert messages("  - status: ACTIVE\n") == ["2:5 error: this slice has no name"]
-    assert messages("  - slice_id: S-1\n  - id: S-1\n") == ["3:5 error: the slice 'S-1' is there twice"]
+    assert messages("  - slice_id: S-1\n  - id: S-1\n") == ["3:5 error: the slice 'S-1' appears twice"]
 
 
 def test_misspelt_value_gets_a_suggestion() -> None:

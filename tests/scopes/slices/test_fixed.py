@@ -21,7 +21,7 @@ def test_change_of_a_fixed_rule_is_refused_with_position(slices: Slices, rule: s
     assert ran.code == 1
     assert f".liza/rules.yaml:2:5: error: the rule {rule} cannot be changed or disabled" in ran.out
     assert "part of its protocol" in ran.out
-    assert "take it out of this file" in ran.out
+    assert "remove it from this file" in ran.out
 
 
 @pytest.mark.parametrize("text", ["rules:\n  - {name: test_trip, enabled: false}\n", "rules: [\n", "\0"])

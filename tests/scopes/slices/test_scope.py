@@ -341,7 +341,7 @@ def test_empty_violations_have_a_reason(team: Slices) -> None:
     team.does("fail t", "fail t", "fail t")
     report = team.report("t")
     assert report["scope_violations"] == []
-    assert report["not_applicable"]["scope_violations"] == "no file that is not allowed is known to be changed"
+    assert report["not_applicable"]["scope_violations"] == "no change outside the scope is known"
 
 
 def test_without_a_scope_nothing_is_violated(team: Slices) -> None:

@@ -20,7 +20,7 @@ def parts(text: str) -> dict[str, str]:
     for line in text.splitlines(keepends=True):
         if line.startswith("## "):
             name = line[3:].strip()
-            assert name not in found, f"the heading {name!r} is there twice"
+            assert name not in found, f"the heading {name!r} appears twice"
             found[name] = ""
         else:
             found[name] += line

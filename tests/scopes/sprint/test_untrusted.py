@@ -96,7 +96,7 @@ def test_no_command_prints_control_characters(tmp_path: Path, text: str) -> None
         board.run(*command)  # checks the output
     assert board.run("trip", "-m", text).code == 3
     printed = on_a_terminal(board, "status", "--now", NOW)
-    assert "same" in printed
+    assert "TRIGGERED: manual" in printed
     assert controls(printed) == []
 
 

@@ -286,7 +286,7 @@ def test_forged_watch_json_suppresses_no_message(attack: Attack) -> None:
     forge(**{**facts, "notified": [*facts["notified"], f"resolved {TRIP}"]})
     assert attack.liza("resolve", "-m", "fixed", "--by", "alice").code == 0
     assert attack.liza("watch", "--once").code == 0
-    assert "watch.json is not as liza left it" in (attack.board / "alerts.log").read_text()
+    assert "watch_json" in json.loads((attack.board / "watch.json").read_text())["alarms"]
     attack.effect = "the messages are sent; the forgery is an alarm"
 
 

@@ -156,7 +156,7 @@ def test_half_a_section_is_no_unknown_trip(board: Watched, last: str) -> None:
         with open(board.state, "w", encoding="utf-8") as file:
             file.write(text[:cut])
             file.flush()
-            until(lambda: "open for writing" in str(board.facts["last_error"]), "the half has been seen")
+            until(lambda: board.facts["health"] == "degraded", "the half has been seen")
             file.write(text[cut:])
         until(lambda: board.facts["health"] == "ok", "it has recovered")
         board.beats(3)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from liza.store.filesystem import network_kind
 from liza.store.paths import Paths
-from liza.store.versions import Identity, identity_at
+from liza.store.versions import Identity, identity_at, is_being_written
 
 if TYPE_CHECKING:
     from watchdog.events import FileSystemEventHandler
@@ -126,7 +126,8 @@ class Changes:
                     changes._written = time.monotonic()
                 if state in touched:
                     version = identity_at(changes.paths.state)
-                    if event.event_type == "moved":
+                    # An event may come late: by now a program may be in the middle of a save in place.
+                    if event.event_type == "moved" and not is_being_written(changes.paths.state):
                         changes._moved = version
                     changes._known = version
                 if not names.isdisjoint(touched):

@@ -18,6 +18,7 @@ from liza.daemon import changes
 from liza.daemon.changes import Changes
 from liza.store import filesystem
 from liza.store.paths import Paths
+from liza.store.versions import identity_at
 from tests.daemon import faulty
 from tests.daemon.daemon import OUTAGE, RETRIES, STATE, Daemon, Watched, run, until
 from tests.daemon.writers import Writer, in_place_without_lock, replaced, text_of
@@ -295,6 +296,25 @@ def test_event_that_comes_after_the_check_is_waited_for(board: Watched, monkeypa
             version = changes.versions(listening.paths)[listening.paths.state]
             listening.await_event(version)
             assert listening.moved_into_place() == version
+    finally:
+        listening.stop()
+
+
+def test_file_that_is_being_written_was_not_moved_into_place(board: Watched) -> None:
+    """The event of a rename may be handled when the next save has begun, and must not make a half of it whole."""
+    draft = board.folder / "draft-of-a-test"
+    listening = Changes(Paths(str(board.folder)))
+    listening.start()
+    try:
+        with open(draft, "w", encoding="utf-8") as file:
+            file.write(board.text)
+            file.flush()
+            draft.rename(board.state)
+            listening.wait(20.0)
+            assert listening._known == identity_at(str(board.state)), "the event has come"
+            assert listening.moved_into_place() is None
+        board.report_anomalies(*OUTAGE)
+        until(lambda: listening.moved_into_place() is not None, "the event has come")
     finally:
         listening.stop()
 

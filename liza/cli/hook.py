@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from typing import NamedTuple
 
-from liza.clients import Client, load_client
+from liza.clients import Client, find_client
 from liza.clients.event import CONTINUE, Action, Answer, Event, Kind, blocked, parse_payload, split_header
 from liza.halt import halt_reason, printable
 from liza.store.session_halt import STOP, SessionHalt, read_session_halt, remove_session_halt
@@ -54,7 +54,7 @@ def _refusal(arguments: list[str], text: str) -> Answer:
 
 def _answer(client_name: str, kind: str) -> Answer:
     board = os.environ["LIZA_ROOT"]
-    client = load_client(client_name)
+    client = find_client(client_name)
     if client is None:
         raise ValueError(f"unknown client {client_name!r}")
     event = client.read_event(_payload())

@@ -5,7 +5,7 @@ found, a permission) fires only PostToolBatch, which has every call of a turn wi
 that the batch is the first to mention was refused.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from liza.clients.event import (
@@ -22,8 +22,35 @@ from liza.clients.event import (
     text_field,
     with_context,
 )
+from liza.clients.settings import HookProblem, Settings, Setup, Transcripts
 
 NAME = "claude"
+SETTINGS = Settings(
+    home=("CLAUDE_CONFIG_DIR", "", ".claude"),
+    user="settings.json",
+    local=".claude/settings.local.json",
+    shared=".claude/settings.json",
+    events={
+        "PreToolUse": "before",
+        "UserPromptSubmit": "prompt",
+        "PostToolUse": "after",
+        "PostToolUseFailure": "after",
+        "PostToolBatch": "after",
+        "SessionStart": "start",
+        "SessionEnd": "note",
+        "SubagentStart": "note",
+        "SubagentStop": "note",
+        "Stop": "note",
+    },
+    reach="for sessions that start in a subfolder or a linked work tree",
+    tested="2.1.197",
+    matcher="*",
+    transcripts=Transcripts(
+        files="projects/*/*.jsonl",
+        session=rb'"sessionId": ?"([^"\\]{1,100})"',
+        version=rb'"version": ?"(\d[\w.-]{0,40})"',
+    ),
+)
 
 
 def read_event(payload: Mapping[str, Any]) -> Event:
@@ -94,3 +121,15 @@ def answer(name: str, action: Action, text: str) -> Answer:
 def can_warn(name: str) -> bool:
     """Whether a warning in the answer to this event reaches the model."""
     return name in _TAKES_CONTEXT
+
+
+# --- health -----------------------------------------------------------------------------------------------------------
+
+
+def problems(setup: Setup) -> Iterator[HookProblem]:
+    """Whether a person has switched all hooks off."""
+    from liza.clients.entries import read_object
+
+    for file in setup.files:
+        if read_object(file).get("disableAllHooks") is True:
+            yield HookProblem(NAME, "all hooks are disabled", f"remove disableAllHooks from {file}", file)

@@ -4,7 +4,7 @@ PostToolUse fires for a failing call, too, and has the output without the exit c
 session's rollout file gives it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from liza.clients.claude import result_text
@@ -20,8 +20,33 @@ from liza.clients.event import (
     text_field,
     with_context,
 )
+from liza.clients.settings import HookProblem, Settings, Setup, Transcripts
 
 NAME = "codex"
+SETTINGS = Settings(
+    home=("CODEX_HOME", "", ".codex"),
+    user="hooks.json",
+    local=".codex/hooks.json",
+    shared=None,
+    events={
+        "PreToolUse": "before",
+        "UserPromptSubmit": "prompt",
+        "PostToolUse": "after",
+        "SessionStart": "start",
+        "SessionEnd": "note",
+        "SubagentStart": "note",
+        "SubagentStop": "note",
+        "Stop": "note",
+    },
+    reach="for sessions that start in a linked work tree",
+    tested="0.169.0",
+    notes=("Codex runs a hook only after you have trusted it: start codex, and trust the hooks (later: /hooks)",),
+    transcripts=Transcripts(
+        files="sessions/*/*/*/rollout-*.jsonl",
+        session=rb'"session_id": ?"([^"\\]{1,100})"',
+        version=rb'"cli_version": ?"(\d[\w.-]{0,40})"',
+    ),
+)
 
 
 def read_event(payload: Mapping[str, Any]) -> Event:
@@ -51,3 +76,10 @@ def answer(name: str, action: Action, text: str) -> Answer:
 def can_warn(name: str) -> bool:
     """Whether a warning in the answer to this event reaches the model."""
     return name in _TAKES_CONTEXT
+
+
+def problems(setup: Setup) -> Iterator[HookProblem]:
+    """What a person has to trust before any hook runs."""
+    from liza.clients import codex_trust
+
+    return codex_trust.problems(setup)

@@ -12,9 +12,52 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any
 
+from liza.clients.entries import entries_of, is_ours
+from liza.clients.settings import HookProblem, Setup
+
 # Without these there is neither a halt nor a step. Codex shortens the time limit of others before it makes the digest.
 EVENTS = ("PreToolUse", "UserPromptSubmit", "PostToolUse", "SessionStart")
 _DEFAULT_TIMEOUT = 600
+
+
+def problems(setup: Setup) -> Iterator[HookProblem]:
+    """What Codex skips, in the order in which a person has to deal with it."""
+    import tomllib
+
+    settings = os.path.join(setup.folder, "config.toml")
+    config: dict[str, Any] = {}
+    try:
+        with open(settings, "rb") as stream:
+            config = tomllib.load(stream)
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        yield HookProblem("codex", f"its settings cannot be read: {error}", f"correct it by hand: {settings}", settings)
+        return
+    features = config.get("features")
+    if isinstance(features, dict) and (features.get("hooks") is False or features.get("codex_hooks") is False):
+        hint = f"remove hooks = false under [features] in {settings}"
+        yield HookProblem("codex", "all hooks are disabled", hint, settings)
+        return
+    for file, text in setup.installed.items():
+        if setup.places[file] != "user" and not trusts_project(config, setup.project):
+            message = "this project is not trusted, so none of its hooks runs"
+            yield HookProblem("codex", message, f"start codex in {setup.project}, and trust the folder", settings)
+        yield from _unreviewed(config, file, text)
+
+
+def _unreviewed(config: Mapping[str, Any], file: str, text: str) -> Iterator[HookProblem]:
+    hooks = config.get("hooks")
+    state = hooks.get("state") if isinstance(hooks, dict) else None
+    found: dict[Trust, list[str]] = {}
+    for event in EVENTS:
+        for position, entry in enumerate(entries_of(text, event, file)):
+            if is_ours(entry):
+                found.setdefault(read_trust(state, file, event, position, entry), []).append(event)
+    for trust, events in found.items():
+        if trust is not Trust.TRUSTED:
+            message = f"no hook runs for {', '.join(events)}: {trust}"
+            yield HookProblem("codex", message, "start codex, and trust the hooks of liza (later: /hooks)", file)
 
 
 class Trust(StrEnum):

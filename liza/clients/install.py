@@ -6,73 +6,21 @@ same for every version of liza, and stays trusted. Everything else in a settings
 
 import os
 import sys
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from liza import templates
-from liza.clients.json_edit import add_entries, parse_object, remove_entries
+from liza.clients import NAMES, load_client
+from liza.clients.entries import MARK, SCRIPT, entries_of, is_ours
+from liza.clients.json_edit import add_entries, remove_entries
 from liza.errors import Refused
 
 PLACES = ("local", "project", "user")  # which settings file a hook is put into
 STARTS = ("before", "prompt")  # events that can be refused, because something is about to begin
-TIMEOUT = 86_400  # seconds: every client lets the call through when its hook takes longer
-SCRIPT = "hook.sh"
 PROGRAM = "program"  # beside the script: where liza is, for clients that reset PATH
 _EMPTY = "{\n}\n"  # a file that was made for the hook
-_MARK = f"/liza/{SCRIPT}"
 
 
-class Settings(NamedTuple):
-    """Where a client's hooks are set, and under which events."""
-
-    home: tuple[str, str]  # the client's own folder: the variable that names it, and its place below the home folder
-    user: str  # below that folder
-    local: str  # below the project: a file that is not committed
-    shared: str | None  # below the project: a file that is committed; None if the client has no such pair
-    events: Mapping[str, str]  # each event with what it is to the hook
-    reach: str  # which sessions a hook in the project does not cover
-    notes: tuple[str, ...] = ()  # what a person still has to do
-
-
-CLIENTS = {
-    "claude": Settings(
-        home=("CLAUDE_CONFIG_DIR", ".claude"),
-        user="settings.json",
-        local=".claude/settings.local.json",
-        shared=".claude/settings.json",
-        events={
-            "PreToolUse": "before",
-            "UserPromptSubmit": "prompt",
-            "PostToolUse": "after",
-            "PostToolUseFailure": "after",
-            "PostToolBatch": "after",
-            "SessionStart": "start",
-            "SessionEnd": "note",
-            "SubagentStart": "note",
-            "SubagentStop": "note",
-            "Stop": "note",
-        },
-        reach="for sessions that start in a subfolder or a linked work tree",
-    ),
-    "codex": Settings(
-        home=("CODEX_HOME", ".codex"),
-        user="hooks.json",
-        local=".codex/hooks.json",
-        shared=None,
-        events={
-            "PreToolUse": "before",
-            "UserPromptSubmit": "prompt",
-            "PostToolUse": "after",
-            "SessionStart": "start",
-            "SessionEnd": "note",
-            "SubagentStart": "note",
-            "SubagentStop": "note",
-            "Stop": "note",
-        },
-        reach="for sessions that start in a linked work tree",
-        notes=("Codex runs a hook only after you have trusted it: start codex, and trust the hooks (later: /hooks)",),
-    ),
-}
+CLIENTS = {name: load_client(name).SETTINGS for name in NAMES}
 
 
 class Edit(NamedTuple):
@@ -127,8 +75,9 @@ def program_path() -> str:
 
 def client_folder(client: str) -> str:
     """The folder of a client's own settings and transcripts."""
-    variable, below = CLIENTS[client].home
-    return os.environ.get(variable) or os.path.join(home_folder(), below)
+    variable, below, below_home = CLIENTS[client].home
+    named = os.environ.get(variable)
+    return os.path.join(named, below).rstrip("/") if named else os.path.join(home_folder(), below_home)
 
 
 def settings_file(client: str, where: str, project: str) -> str:
@@ -182,34 +131,26 @@ def apply(edit: Edit) -> None:
         raise Refused(f"the settings could not be written: {error.strerror}", hint=hint, file=edit.file) from None
 
 
-def is_ours(entry: Any) -> bool:
-    """Whether an entry of a settings file is liza's: it runs the script."""
-    hooks = entry.get("hooks") if isinstance(entry, dict) else None
-    commands = [each.get("command") for each in hooks if isinstance(each, dict)] if isinstance(hooks, list) else []
-    return len(commands) == 1 and isinstance(commands[0], str) and _MARK in commands[0]
+def has_hook(client: str, text: str, file: str) -> bool:
+    """Whether settings have our hook at any event."""
+    return any(is_ours(entry) for event in CLIENTS[client].events for entry in entries_of(text or "{}", event, file))
 
 
 def _entry(client: str, kind: str, *, shared: bool) -> dict[str, Any]:
-    hook = {"type": "command", "command": hook_command(client, kind, shared=shared), "timeout": TIMEOUT}
-    return {"matcher": "*", "hooks": [hook]} if client == "claude" else {"hooks": [hook]}
+    settings = CLIENTS[client]
+    hook = {"type": "command", "command": hook_command(client, kind, shared=shared), "timeout": settings.timeout}
+    return {**({} if settings.matcher is None else {"matcher": settings.matcher}), "hooks": [hook]}
 
 
 def hook_command(client: str, kind: str, *, shared: bool) -> str:
     """The line in the settings. In a file that is committed it has no path of this machine."""
     from shlex import quote
 
-    script = f'"${{XDG_DATA_HOME:-$HOME/.local/share}}{_MARK}"' if shared else quote(script_path())
+    script = f'"${{XDG_DATA_HOME:-$HOME/.local/share}}{MARK}"' if shared else quote(script_path())
     # Without the script nothing can be known about a halt: a broken installation stops the agent, visibly. At the end
     # of a turn the same answer would make the agent go on.
     missing = f"echo 'liza: its hook is missing; to fix: liza install' >&2; exit {2 if kind in STARTS else 0}"
     return f"[ -r {script} ] || {{ {missing}; }}; exec sh {script} {client} {kind}"
-
-
-def entries_of(text: str, event: str, file: str) -> list[Any]:
-    """The entries of an event, of everyone; empty where there are none."""
-    hooks = parse_object(text, file).get("hooks")
-    entries = hooks.get(event) if isinstance(hooks, dict) else None
-    return entries if isinstance(entries, list) else []
 
 
 def read_settings(file: str) -> str | None:

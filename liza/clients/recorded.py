@@ -9,24 +9,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from liza.clients.install import client_folder
+from liza.clients.install import CLIENTS, client_folder
 
-TESTED = {"claude": "2.1.197", "codex": "0.169.0"}  # the newest version that liza was tested with
 _HEAD = 1 << 16  # bytes
 _MOST = 50  # files of one client, the newest first
-_FILES = {
-    "claude": (
-        "projects/*/*.jsonl",
-        re.compile(rb'"sessionId": ?"([^"\\]{1,100})"'),
-        re.compile(rb'"version": ?"(\d[\w.-]{0,40})"'),
-    ),
-    "codex": (
-        "sessions/*/*/*/rollout-*.jsonl",
-        re.compile(rb'"session_id": ?"([^"\\]{1,100})"'),
-        re.compile(rb'"cli_version": ?"(\d[\w.-]{0,40})"'),
-    ),
-}
-_CWD = re.compile(rb'"cwd": ?"((?:[^"\\]|\\.){1,4000})"')
 
 
 class Recorded(NamedTuple):
@@ -42,9 +28,11 @@ class Recorded(NamedTuple):
 
 def recorded_sessions(client: str, since_ns: int) -> Iterator[Recorded]:
     """The sessions of which a client has written since then, the newest first."""
-    pattern, session, version = _FILES[client]
+    kept = CLIENTS[client].transcripts
+    if kept is None:
+        return
     found: list[tuple[int, str]] = []
-    for file in glob.iglob(os.path.join(glob.escape(client_folder(client)), pattern)):
+    for file in glob.iglob(os.path.join(glob.escape(client_folder(client)), kept.files)):
         try:
             found.append((os.stat(file).st_mtime_ns, file))
         except OSError:
@@ -52,15 +40,25 @@ def recorded_sessions(client: str, since_ns: int) -> Iterator[Recorded]:
     for ns, file in sorted(found, reverse=True)[:_MOST]:
         if ns < since_ns:
             return
-        try:
-            with open(file, "rb") as stream:
-                head = stream.read(_HEAD)
-        except OSError:
-            continue
-        name, cwd, of = session.search(head), _CWD.search(head), version.search(head)
-        if name is not None and cwd is not None:
-            where = cwd[1].decode(errors="replace")
-            yield Recorded(client, name[1].decode(errors="replace"), where, of and of[1].decode(), ns, file)
+        head = _head(file)
+        session = _first(kept.session, head)
+        folder = _head(os.path.join(os.path.dirname(file), kept.root)).decode(errors="replace").strip()
+        where = folder if kept.root else _first(kept.cwd, head)
+        if session is not None and where:
+            yield Recorded(client, session, where, _first(kept.version, head) if kept.version else None, ns, file)
+
+
+def _head(file: str) -> bytes:
+    try:
+        with open(file, "rb") as stream:
+            return stream.read(_HEAD)
+    except OSError:  # also a folder
+        return b""
+
+
+def _first(pattern: bytes, head: bytes) -> str | None:
+    found = re.search(pattern, head)
+    return found[1].decode(errors="replace") if found is not None else None
 
 
 def is_newer(version: str, tested: str) -> bool:

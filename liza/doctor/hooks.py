@@ -7,9 +7,10 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from liza.clients.health import HookProblem, Hooks, read_hooks, read_program, script_problem
+from liza.clients.health import Hooks, read_hooks, read_program, script_problem
 from liza.clients.install import CLIENTS, client_folder
-from liza.clients.recorded import TESTED, Recorded, is_newer, recorded_sessions
+from liza.clients.recorded import Recorded, is_newer, recorded_sessions
+from liza.clients.settings import HookProblem
 from liza.daemon.status import read_daemon
 from liza.doctor.finding import Finding, Level
 from liza.model import parse_time
@@ -97,8 +98,8 @@ def _asked(paths: Paths, now: datetime, clients: list[str]) -> Iterator[Finding]
 
 def _version(client: str, recorded: list[Recorded]) -> Iterator[Finding]:
     newest = next((each.version for each in recorded if each.version), None)
-    if newest is not None and is_newer(newest, TESTED[client]):
-        text = f"{client} {newest} is newer than tested ({TESTED[client]}): its hooks may work differently"
+    if newest is not None and is_newer(newest, CLIENTS[client].tested):
+        text = f"{client} {newest} is newer than tested ({CLIENTS[client].tested}): its hooks may work differently"
         hint = "halt it once, and see that its next call waits: liza trip -m test; then liza resolve -m tested"
         yield Finding("hooks", Level.WARNING, text, hint)
 

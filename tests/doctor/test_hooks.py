@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from liza.clients.codex_trust import hook_digest
-from liza.clients.recorded import TESTED
+from liza.clients.install import CLIENTS
 from liza.doctor.finding import Level
 from tests.cli.run import installed, liza, new_board
 
@@ -178,10 +178,10 @@ def test_session_that_ran_without_the_hook_is_a_warning(folder: Path) -> None:
     installed(folder, "install", "claude")
     inner = folder / "packages" / "a"
     inner.mkdir(parents=True)
-    transcript(folder, inner, TESTED["claude"])
+    transcript(folder, inner, CLIENTS["claude"].tested)
     (finding,) = findings(folder)
     assert (finding["level"], str(inner) in finding["message"]) == (Level.WARNING, True)
-    transcript(folder, folder.parent, TESTED["claude"])  # not a folder of this blackboard
+    transcript(folder, folder.parent, CLIENTS["claude"].tested)  # not a folder of this blackboard
     assert findings(folder) == []
 
 
@@ -190,7 +190,7 @@ def test_linked_work_tree_belongs_to_the_blackboard(folder: Path) -> None:
     for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "x"], ["worktree", "add", "-q", "../two"]):
         subprocess.run([*git, *words], check=True, env={**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null"})
     installed(folder, "install", "claude")
-    transcript(folder, folder.parent / "two", TESTED["claude"])
+    transcript(folder, folder.parent / "two", CLIENTS["claude"].tested)
     assert [each["level"] for each in findings(folder)] == [Level.WARNING]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from liza.clients import load_client
+from liza.clients import find_client
 from liza.clients.cut import HEAD, TAIL, read_cut
 from liza.clients.event import Event, InvalidEvent, Kind, parse_payload, split_header
 from liza.clients.secrets import mask
@@ -77,7 +77,7 @@ def _problem(paths: Paths, name: str, why: str) -> Problem:
 
 def _lines_of(paths: Paths, spooled: Spooled, tools: Tools) -> Iterator[dict[str, Any]]:
     """The lines of the session's file that an event makes."""
-    client = load_client(spooled.client)
+    client = find_client(spooled.client)
     if client is None:
         raise InvalidEvent(f"unknown client {spooled.client!r}")
     agent, task, payload = _read(paths, spooled)

@@ -4,7 +4,7 @@
 `Pipeline`, gives it what it has read, and remembers what it has reported.
 
 The shipped rules come first and are put into effect before anything that may cost time or fail: own rules, the schema,
-the inbox, and the claims, slices and loops, whose trips no halt of everyone waits for.
+the inbox, and the narrower scopes, whose trips no halt of everyone waits for.
 """
 
 import os

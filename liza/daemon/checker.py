@@ -1,7 +1,7 @@
 """The daemon's checks: when one is due, which rules are in force, and what is reported of each.
 
-The check itself is `liza.check.Pipeline`. What halts comes first, then what people are notified of; claims, slices,
-loops and the inbox come after that, and nothing here waits for the lock.
+The check itself is `liza.check.Pipeline`. What halts comes first, then what people are notified of; the narrower
+scopes and the inbox come after that, and nothing here waits for the lock.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What can be stopped besides the sprint: one claim, one slice, one loop.
+"""What can be stopped besides the sprint: one session, one claim, one slice, one loop.
 
 After each evaluation of the sprint, each is reconciled by the same decisions as in its own commands, unless the daemon
 only observes. A trip that was not open before is reported as tripped, one that no longer is as resolved, each once,
@@ -36,7 +36,7 @@ def open_trips(board: Board, rules: RuleSet, document: Document, now: datetime, 
 
 
 def causes(board: Board, snapshot: Snapshot, rules: RuleSet, now: datetime) -> Iterator[Cause]:
-    """What is worth an alarm about claims, slices and loops that are not stopped."""
+    """What is worth an alarm about sessions, claims, slices and loops that are not stopped."""
     for kind, name, text in engine.alarms(snapshot.sections, rules, os.environ, now):
         yield Cause(kind, name, text)
     with suppress(LizaError):  # the daemon reports a file that cannot be read anyway

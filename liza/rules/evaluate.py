@@ -49,7 +49,7 @@ class RuleSet(NamedTuple):
     alarms: tuple[Compiled, ...] = ()  # reported by the daemon; never a reason to halt
     changes: tuple[str, ...] = ()  # what rules.yaml loosened, changed or disabled, one message each
     notify: Mapping[str, Any] = {}  # the notification targets
-    scoped: Mapping[str, tuple[Compiled, ...]] = {}  # by protocol: the rules that stop one claim, slice or loop
+    scoped: Mapping[str, tuple[Compiled, ...]] = {}  # by protocol: the rules that stop one record of a scope
     blocks: Mapping[str, Mapping[str, Any]] = {}  # the protocol settings in rules.yaml, by key
     own: frozenset[str] = frozenset()  # names of rules whose condition is not shipped
     budget: Budget | None = None  # the time limit of own rules; None: no limit
@@ -64,7 +64,7 @@ class RuleSet(NamedTuple):
         return self._replace(rules=self.alarms, disabled=(), alarms=())
 
     def of_scope(self, chosen: Sequence[Compiled]) -> "RuleSet":
-        """A rule set of these rules only, to evaluate one claim, slice or loop."""
+        """A rule set of these rules only, to evaluate one session, claim, slice or loop."""
         return RuleSet(tuple(chosen), window="all", exact=self.exact, own=self.own, budget=self.budget)
 
     def spend_for(self, name: str) -> Callable[[], None]:

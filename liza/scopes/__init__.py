@@ -1,1 +1,1 @@
-"""What a trip stops: the sprint, which is everyone, or one loop, claim or slice while everything else goes on."""
+"""What a trip stops: the sprint, which is everyone, or one session, claim, slice or loop while the rest goes on."""

@@ -85,7 +85,7 @@ def _derive(scope: Scope[Any], records: Any, rules: "RuleSet", environment: Envi
 def reconcile(
     board: Board, document: Document, rules: "RuleSet", environment: Environment, now: datetime
 ) -> tuple[Event, ...]:
-    """Apply edits by hand and the rules to every loop, claim and slice, and return what happened.
+    """Apply edits by hand and the rules to the records of every scope, and return what happened.
 
     `NotReconciled` where that cannot be done for one kind; the others are reconciled all the same.
     """
@@ -235,7 +235,7 @@ _FIX = "fix it, then try again; see: liza validate"
 
 
 def check_gate(root: str | None, wanted: Mapping[str, str | None], now: datetime) -> Gate:
-    """The gate for everyone, then for each claim, slice, loop and stage that is named. Nothing is written.
+    """The gate for everyone, then for each session, claim, slice, loop and stage that is named. Nothing is written.
 
     What cannot be evaluated stops: an unreadable blackboard gives no reason to continue.
     """

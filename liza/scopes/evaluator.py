@@ -1,4 +1,4 @@
-"""Evaluate the rules of a scope over the records of one loop, claim or slice."""
+"""Evaluate the rules of a scope over the records of one session, claim, slice or loop."""
 
 from collections.abc import Container, Mapping, Sequence
 from datetime import datetime

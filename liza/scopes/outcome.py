@@ -1,4 +1,4 @@
-"""What a decision about one loop, claim or slice returns: its new record, what happened, and what leaves it."""
+"""What a decision about one record of a scope returns: its new record, what happened, and what leaves it."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from liza.scopes.records import Archived
 class Event(NamedTuple):
     """Something that happened to one scope, for the log and for notifications."""
 
-    scope: str  # loop, claim, slice
+    scope: str  # session, claim, slice, loop, stage
     name: str
     kind: str  # a word of the protocol: opened, closed, probing, completed, ...
     text: str

@@ -1,7 +1,7 @@
 """What a scope is.
 
-A scope is what one trip stops: a loop, a claim, a slice. `engine.py` does for each of them what is the same for all;
-a scope is the rest, as one value of typed functions. Nothing here reads a file or a clock.
+A scope is what one trip stops: a session, a claim, a slice, a loop. `engine.py` does what is the same for all of them;
+a `Scope` is the rest for one kind, as one value of typed functions. Nothing here reads a file or a clock.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -113,7 +113,7 @@ class Scope(NamedTuple, Generic[S]):
     section: Section
     settings_of: Callable[["RuleSet", Environment], S]
     evaluator_for: Callable[["RuleSet", S, datetime], "Evaluator[S]"]
-    # The records of one loop, claim or slice as rules see them; none of one that is stopped or done.
+    # What rules see of one session, claim, slice or loop; nothing of one that is stopped or done.
     derive: Callable[[str, Mapping[str, Any], S], Sequence[Record]]
     # It after edits by hand and the rules were applied. Idempotent.
     reconcile: Callable[[str, Mapping[str, Any], "Evaluator[S]", Sections], Outcome]

@@ -1,4 +1,4 @@
-"""All that is wrong with a blackboard, found at once: records, log, rules, and what claims, slices and loops hold."""
+"""All that is wrong with a blackboard, found at once: records, log, rules, and what every scope holds."""
 
 import os
 from datetime import datetime
@@ -72,7 +72,7 @@ def validate_file(file: str) -> Validation:
 
 
 def _of_protocols(document: Document, rules: RuleSet | None = None) -> tuple[Problem, ...]:
-    """What the owners of claims, slices and loops find wrong with them."""
+    """What each scope finds wrong with its records."""
     if not any(document.data.get(name) for name in SECTIONS):
         return ()
     return locate_faults(document, faults(document.data, rules or read_rules(None)))

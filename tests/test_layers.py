@@ -43,7 +43,7 @@ EVALUATES = (
     "liza.model",
     "liza.text",
     "liza.rules",
-    "liza.schema.rules",
+    "liza.schema.rules_yaml",
     "liza.schema.severities",
     "liza.scopes.sprint.section",
 )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from liza.errors import WrongUsage
 from liza.model import parse_time
 from liza.rules.evaluate import RuleSet
-from liza.schema.rules import window as window_kind
+from liza.schema.rules_yaml import window as window_kind
 from liza.text import value_text
 
 

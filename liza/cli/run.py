@@ -21,7 +21,7 @@ from liza.run.job import Job, Session, begin, json_of, resumed
 from liza.run.loop import run_loop
 from liza.run.process import Limits
 from liza.run.state import RunState
-from liza.schema.rules import ON_STAGNATION
+from liza.schema.rules_yaml import ON_STAGNATION
 from liza.scopes.loops import evaluate
 from liza.scopes.records import check_name
 from liza.store.board import Board

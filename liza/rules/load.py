@@ -12,7 +12,7 @@ from liza.rules.conditions import BadRule, Condition
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.parsed_packs import TREES
 from liza.rules.syntax_tree import BadCondition, Node
-from liza.schema import rules as schema
+from liza.schema import rules_yaml as schema
 from liza.schema.actions import PROTOCOLS, Action
 from liza.schema.walker import walk
 from liza.text import closest_match, did_you_mean, number_text, value_text

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from liza.rules.conditions import Condition
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.syntax_tree import Comparison, Node, Not
-from liza.schema.rules import window
+from liza.schema.rules_yaml import window
 from liza.text import suggestion, value_text
 
 

@@ -11,7 +11,7 @@ from liza.model import Path, Problem
 from liza.rules.budget import DEFAULT_SECONDS, Budget
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.load import BadRules, Source, load
-from liza.schema.rules import ON_HALT
+from liza.schema.rules_yaml import ON_HALT
 from liza.store.document import Document, parse
 from liza.store.parser import BOM
 from liza.store.versions import read_stable

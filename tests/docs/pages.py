@@ -23,7 +23,7 @@ from pathlib import Path
 from shutil import which
 from typing import NamedTuple
 
-from liza.schema import rules as schema
+from liza.schema import rules_yaml as schema
 from liza.schema import state
 from tests.cli.run import environment, liza, new_board
 from tests.run.repositories import SETTINGS, repository

@@ -14,7 +14,7 @@ from liza.cli.group import liza
 from liza.errors import LizaError
 from liza.rules.similar import similar_groups
 from liza.run.signs import claims_done
-from liza.schema import rules as blocks
+from liza.schema import rules_yaml as blocks
 from liza.scopes.gate import Gate
 from liza.scopes.loops.record import LoopResult
 from liza.scopes.rules_file import read_rules

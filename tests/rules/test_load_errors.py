@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from liza.errors import Unreadable
 from liza.model import Problem
 from liza.rules.load import BadRules, load
-from liza.schema import rules as schema
+from liza.schema import rules_yaml as schema
 from liza.scopes.rules_file import read_rules
 from tests.rules.boards import source
 

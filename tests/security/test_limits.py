@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from liza.schema.rules import FILE_LIMITS
+from liza.schema.rules_yaml import FILE_LIMITS
 from liza.store.read_limits import DEFAULT
 from tests.security.attack import TRIPPING, Attack, Ran, reference
 from tests.security.hostile import BOARDS, HEAD

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from liza.model import Record
-from liza.schema.rules import LIMITS
+from liza.schema.rules_yaml import LIMITS
 from liza.scopes.loops.fields import (
     claims_done,
     has_changes,

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from liza.errors import Refused, WrongUsage
 from liza.rules.evaluate import RuleSet
-from liza.schema import rules as blocks
-from liza.schema.rules import LIMITS, PROJECTS, SIGNALS, TASK_TIMEOUT, THRESHOLD, Limit
+from liza.schema import rules_yaml as blocks
+from liza.schema.rules_yaml import LIMITS, PROJECTS, SIGNALS, TASK_TIMEOUT, THRESHOLD, Limit
 from liza.scopes.evaluator import scoped_rules
 from liza.text import suggestion, value_text
 

@@ -15,7 +15,7 @@ from liza.errors import LizaError, LockTimeout
 from liza.model import MAPPINGS, Match, Record, format_time
 from liza.rules.evaluate import RuleSet
 from liza.schema.actions import Action
-from liza.schema.rules import KEEP_STEPS
+from liza.schema.rules_yaml import KEEP_STEPS
 from liza.scopes.change import change_record
 from liza.scopes.evaluator import Evaluator
 from liza.scopes.outcome import Event, Outcome

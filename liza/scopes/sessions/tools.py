@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from liza.schema.rules import TOOLS
+from liza.schema.rules_yaml import TOOLS
 
 # Keys of an input that name the file, and those that hold the text, as clients and MCP servers have them.
 _FILE = frozenset(

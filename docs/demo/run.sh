@@ -49,7 +49,7 @@ for agent in "coder-1 task-3 flat.jsonl" "coder-2 task-5 flat.jsonl" "coder-3 ta
 done
 until_true '[ -e stopped-coder-1 ] && [ -e stopped-coder-2 ] && [ -e stopped-coder-3 ]'
 
-say "The third report: the breaker has tripped, and all agents are halted. One page tells a human why."
+say "The third report: the breaker has tripped, and all agents are halted. One page explains why."
 run "cat .liza/circuit_breaker_report.md"
 
 say "Only that record and liza's own section were written. Every other byte is unchanged."

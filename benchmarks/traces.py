@@ -14,7 +14,7 @@ from liza.clients.event import Call, Event, Kind, Outcome
 from liza.model import Record, Snapshot, format_time
 from liza.rules.conditions import Condition
 from liza.rules.evaluate import Compiled, RuleSet, evaluate
-from liza.scopes.sessions.steps import steps_of
+from liza.scopes.sessions.step import steps_of
 from liza.scopes.sessions.window import Window
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

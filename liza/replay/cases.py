@@ -240,7 +240,7 @@ def _record(given: Mapping[str, Any], at: datetime, stream: str) -> dict[str, An
 def _step(given: Mapping[str, Any], time: str) -> dict[str, Any]:
     """A step as the daemon would have made it of a client's event."""
     from liza.clients.event import Call, Event, Kind, Outcome
-    from liza.scopes.sessions.steps import steps_of
+    from liza.scopes.sessions.step import steps_of
 
     outcome = str(given.get("outcome") or "ok")
     call = Call(

@@ -25,7 +25,7 @@ from liza.run.view import View
 from liza.scopes.inbox import enter_waiting, record_or_queue
 from liza.scopes.loops.files_changed import delete_snapshot
 from liza.scopes.loops.record import Iteration, LoopResult, record_iteration
-from liza.scopes.sessions.steps import usage_line
+from liza.scopes.sessions.step import usage_line
 from liza.store.inbox import NotEvaluated
 from liza.store.steps import append_lines
 from liza.text import plural

@@ -14,7 +14,7 @@ from liza.clients.cut import HEAD, TAIL, read_cut
 from liza.clients.event import Event, InvalidEvent, Kind, parse_payload, split_header
 from liza.clients.secrets import mask
 from liza.model import Problem, format_time
-from liza.scopes.sessions.steps import steps_of, usage_line
+from liza.scopes.sessions.step import steps_of, usage_line
 from liza.scopes.sessions.tools import SHIPPED, Tools
 from liza.scopes.sessions.window import Window
 from liza.store import spool, steps

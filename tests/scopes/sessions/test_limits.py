@@ -2,7 +2,7 @@
 
 import pytest
 
-from liza.scopes.sessions.limits import limited_until
+from liza.scopes.sessions.rate_limits import limited_until
 from liza.scopes.sessions.window import Window
 
 NOW = "2026-01-01T10:00:00Z"

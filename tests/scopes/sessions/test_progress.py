@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from liza.clients.event import Call, Event, Kind, Outcome
 from liza.scopes.sessions.progress import KEPT, Progress
-from liza.scopes.sessions.steps import steps_of
+from liza.scopes.sessions.step import steps_of
 from liza.scopes.sessions.window import Window
 
 Made = tuple[str, str, Outcome]  # input, result, outcome

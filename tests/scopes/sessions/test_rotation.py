@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from liza.clients.usage import Usage
-from liza.scopes.sessions.steps import usage_line
+from liza.scopes.sessions.step import usage_line
 from liza.scopes.sessions.windows import Windows
 from liza.store import steps
 from liza.store.paths import Paths

@@ -9,7 +9,7 @@ import pytest
 
 from liza.clients.usage import Usage, read_usage
 from liza.model import format_time
-from liza.scopes.sessions.steps import usage_line
+from liza.scopes.sessions.step import usage_line
 from liza.store.paths import Paths
 from liza.store.steps import append_lines
 from tests.cli.run import installed, liza, new_board

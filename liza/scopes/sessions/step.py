@@ -8,7 +8,7 @@ from liza.clients.event import FAILURES, Call, Event, Kind, Outcome
 from liza.clients.secrets import mask
 from liza.clients.usage import Usage
 from liza.scopes.sessions.identity import call_identity, result_identity
-from liza.scopes.sessions.limits import limited_until
+from liza.scopes.sessions.rate_limits import limited_until
 from liza.scopes.sessions.tools import SHIPPED, Tools
 
 LONGEST = 4096  # bytes of input and result that are kept; their identities are of the whole

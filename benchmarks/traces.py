@@ -15,7 +15,7 @@ from liza.model import Record, Snapshot, format_time
 from liza.rules.conditions import Condition
 from liza.rules.evaluate import Compiled, RuleSet, evaluate
 from liza.scopes.sessions.step import steps_of
-from liza.scopes.sessions.window import Window
+from liza.scopes.sessions.step_window import StepWindow
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 PACE = timedelta(seconds=20)  # of one step
@@ -75,7 +75,7 @@ def _whole(text: str, digest: str) -> str:
 
 def moments(trace: Trace) -> Iterator[tuple[int, tuple[Record, ...]]]:
     """After each step: its number, and the steps as the rules see them."""
-    window = Window(trace.name)
+    window = StepWindow(trace.name)
     for number, step in enumerate(trace.steps):
         window.add(step)
         yield number, window.records()

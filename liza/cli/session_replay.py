@@ -14,7 +14,7 @@ from liza.scopes.records import find_record
 from liza.scopes.sessions.fields import SESSIONS
 from liza.scopes.sessions.monitor import monitor_of
 from liza.scopes.sessions.record import find_session
-from liza.scopes.sessions.window import STEPS, USAGE, Window
+from liza.scopes.sessions.step_window import STEPS, USAGE, StepWindow
 from liza.store import steps
 from liza.store.board import Board
 from liza.store.document import Document
@@ -78,7 +78,7 @@ def only_session(
 ) -> tuple[str, Snapshot]:
     """The snapshot with the steps of one session alone, as they were at that time."""
     (name,) = _names(board, document, wanted)
-    window = Window(name)
+    window = StepWindow(name)
     for line in _until(steps.read_all(board.paths, name).lines, now):
         window.add(line)
     since = str(_record(document, name).get("resumed") or "")

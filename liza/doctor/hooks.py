@@ -14,7 +14,7 @@ from liza.clients.settings import HookProblem
 from liza.daemon.status import read_daemon
 from liza.doctor.finding import Finding, Level
 from liza.model import parse_time
-from liza.scopes.sessions.windows import Windows
+from liza.scopes.sessions.step_windows import StepWindows
 from liza.store.locate import find_nearest
 from liza.store.paths import Paths
 from liza.store.spool import list_spool
@@ -78,7 +78,7 @@ def _reachable(client: str) -> Iterator[Finding]:
 
 def _asked(paths: Paths, now: datetime, clients: list[str]) -> Iterator[Finding]:
     """When each client's hook was last asked, by which session, and the sessions that never asked it."""
-    windows = Windows(paths)
+    windows = StepWindows(paths)
     windows.refresh()
     sessions = windows.sessions
     for client in clients:

@@ -19,7 +19,7 @@ from liza.rules.fields import Context
 from liza.rules.silences import read_silences
 from liza.schema.actions import Action
 from liza.scopes.engine import derived
-from liza.scopes.sessions.window import step_records
+from liza.scopes.sessions.step_window import step_records
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.trip import evidence_of, trip_id_of
 

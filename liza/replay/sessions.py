@@ -13,7 +13,7 @@ from liza.rules.evaluate import RuleSet
 from liza.scopes.evaluator import Evaluator
 from liza.scopes.records import list_of
 from liza.scopes.sessions.states import trip_reason
-from liza.scopes.sessions.window import STEPS, Window
+from liza.scopes.sessions.step_window import STEPS, StepWindow
 
 
 class SessionTrip(NamedTuple):
@@ -33,7 +33,7 @@ def play_session(
     """What the rules about sessions would have done; `record` is the session on the blackboard, with its decisions."""
     chosen = rules.of_scope([each for each in rules.scoped.get("sessions", ()) if each.rule.mode == "act"])
     decisions = sorted(str(run.get("resumed")) for run in list_of(record, "history") if isinstance(run, MAPPINGS))
-    window, warned, stopped = Window(session), set[str](), ""
+    window, warned, stopped = StepWindow(session), set[str](), ""
     for line in lines:
         before = (window.count, len(window.usage))
         window.add(line)

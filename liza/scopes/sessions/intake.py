@@ -15,8 +15,8 @@ from liza.clients.event import Event, InvalidEvent, Kind, parse_payload, split_h
 from liza.clients.secrets import mask
 from liza.model import Problem, format_time
 from liza.scopes.sessions.step import steps_of, usage_line
+from liza.scopes.sessions.step_window import StepWindow
 from liza.scopes.sessions.tools import SHIPPED, Tools
-from liza.scopes.sessions.window import Window
 from liza.store import spool, steps
 from liza.store.locate import current_branch
 from liza.store.paths import Paths
@@ -36,7 +36,7 @@ class Taken(NamedTuple):
     notes: tuple[str, ...] = ()  # events of which only the beginning was read
 
 
-def take_spool(paths: Paths, windows: Mapping[str, Window], tools: Tools = SHIPPED) -> Taken:
+def take_spool(paths: Paths, windows: Mapping[str, StepWindow], tools: Tools = SHIPPED) -> Taken:
     """Enter the events that wait. One that cannot be read stays, is reported, and holds up no other.
 
     `windows` are the sessions as their files have them now.

@@ -24,9 +24,9 @@ from liza.scopes.scope import Seen
 from liza.scopes.sessions import states
 from liza.scopes.sessions.fields import SESSIONS, STOPPED, open_trip, status_of
 from liza.scopes.sessions.intake import Taken, take_spool
+from liza.scopes.sessions.step_window import STEPS, USAGE, StepWindow, usage_records
+from liza.scopes.sessions.step_windows import StepWindows
 from liza.scopes.sessions.tools import SHIPPED, Tools, tools_of
-from liza.scopes.sessions.window import STEPS, USAGE, Window, usage_records
-from liza.scopes.sessions.windows import Windows
 from liza.store import steps
 from liza.store.board import Board
 from liza.store.document import Document
@@ -49,13 +49,13 @@ class Monitor:
 
     def __init__(self, paths: Paths) -> None:
         self.paths = paths
-        self.windows = Windows(paths)
+        self.windows = StepWindows(paths)
         self._is_read = False
         self._stepped: set[str] = set()  # sessions with steps that were not evaluated yet
         self._pruned: datetime | None = None
 
     @property
-    def sessions(self) -> Mapping[str, Window]:
+    def sessions(self) -> Mapping[str, StepWindow]:
         return self.windows.sessions
 
     def take(self, tools: Tools = SHIPPED) -> Taken:
@@ -74,8 +74,8 @@ class Monitor:
         if STEPS in wanted:
             records: list[Record] = []
             for name, window in self.sessions.items():
-                is_held = are_halted or status_of(_record(section, name) or {}) == STOPPED
-                records += window.records(_since(section, name), is_held)
+                is_halted = are_halted or status_of(_record(section, name) or {}) == STOPPED
+                records += window.records(_since(section, name), is_halted)
             found[STEPS] = tuple(records)
         if USAGE in wanted:
             lines = [*self.windows.idle_usage(), *(line for window in self.sessions.values() for line in window.usage)]

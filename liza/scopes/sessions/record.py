@@ -13,7 +13,7 @@ from liza.scopes.records import find_record, named_records
 from liza.scopes.sessions import states
 from liza.scopes.sessions.fields import ACTIVE, SESSIONS, STOPPED, open_trip, status_of
 from liza.scopes.sessions.monitor import Monitor, sync_halts
-from liza.scopes.sessions.window import Window
+from liza.scopes.sessions.step_window import StepWindow
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.session_halt import STOP, SessionHalt, read_session_halt, remove_session_halt, write_session_halt
@@ -59,7 +59,7 @@ def session_rows(section: Any, monitor: Monitor) -> list[SessionRow]:
     return sorted(rows, key=lambda row: (row.last or "", row.session), reverse=True)
 
 
-def _row(name: str, window: Window | None, record: Mapping[str, Any]) -> SessionRow:
+def _row(name: str, window: StepWindow | None, record: Mapping[str, Any]) -> SessionRow:
     about = {**{key: text for key, text in record.items() if isinstance(text, str)}, **(window.about if window else {})}
     status = status_of(record)
     last = window.steps[-1] if window is not None and window.steps else None
@@ -83,7 +83,7 @@ def _row(name: str, window: Window | None, record: Mapping[str, Any]) -> Session
     )
 
 
-def _state(window: Window | None, status: str) -> str:
+def _state(window: StepWindow | None, status: str) -> str:
     """A session that no hook reports, such as one known from its transcript, cannot be held: it is only asked."""
     if window is None or window.ended:
         return ENDED

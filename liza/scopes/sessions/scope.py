@@ -16,7 +16,7 @@ from liza.scopes.scope import OpenTrip, Scope
 from liza.scopes.sessions import states
 from liza.scopes.sessions.fields import SESSIONS, STOPPED, open_trip, status_of, stop_reason
 from liza.scopes.sessions.monitor import monitor_of, sync_halts
-from liza.scopes.sessions.windows import sessions_above
+from liza.scopes.sessions.step_windows import sessions_above
 from liza.store.paths import Paths
 from liza.text import shell_quoted
 

@@ -3,7 +3,7 @@
 import pytest
 
 from liza.scopes.sessions.rate_limits import limited_until
-from liza.scopes.sessions.window import Window
+from liza.scopes.sessions.step_window import StepWindow
 
 NOW = "2026-01-01T10:00:00Z"
 
@@ -38,10 +38,10 @@ def step(time: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("note", ["turn", "end"])
 def test_session_at_work_has_a_newest_step(note: str) -> None:
-    window = Window("s")
+    window = StepWindow("s")
     window.add(step(NOW))
     assert window.records()[-1].get("newest") is True
-    assert window.records(is_held=True)[-1].get("newest") is None
+    assert window.records(is_halted=True)[-1].get("newest") is None
     window.add({"time": NOW, "session": "s", "note": note})
     assert window.records()[-1].get("newest") is None
     window.add(step("2026-01-01T10:00:01Z"))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from liza.clients.event import Call, Event, Kind, Outcome
 from liza.scopes.sessions.progress import KEPT, Progress
 from liza.scopes.sessions.step import steps_of
-from liza.scopes.sessions.window import Window
+from liza.scopes.sessions.step_window import StepWindow
 
 Made = tuple[str, str, Outcome]  # input, result, outcome
 OK, FAILED = Outcome.OK, Outcome.FAILED
@@ -76,7 +76,7 @@ MADE = st.tuples(st.sampled_from(["a", "b", "c", "edit 1", "sleep 9"]), st.sampl
 def test_steps_at_once_or_one_by_one_come_to_the_same(made: list[Made], since: int) -> None:
     """The account is kept as steps arrive; a session that was resumed starts it anew."""
     lines = [{**step(each, number), "session": "s", "id": str(number)} for number, each in enumerate(made)]
-    one, all_at_once = Window("s"), Window("s")
+    one, all_at_once = StepWindow("s"), StepWindow("s")
     resumed = lines[since]["time"] if since < len(lines) else ""
     for line in lines:
         one.add(line)

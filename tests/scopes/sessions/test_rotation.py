@@ -12,7 +12,7 @@ import pytest
 
 from liza.clients.usage import Usage
 from liza.scopes.sessions.step import usage_line
-from liza.scopes.sessions.windows import Windows
+from liza.scopes.sessions.step_windows import StepWindows
 from liza.store import steps
 from liza.store.paths import Paths
 from tests.cli.run import installed, liza, new_board
@@ -124,7 +124,7 @@ def used(number: int) -> dict[str, Any]:
 def test_reader_goes_on_across_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: int) -> None:
     monkeypatch.setattr(steps, "ROTATED", 2_000)
     paths = Paths(str(tmp_path))
-    windows = Windows(paths)
+    windows = StepWindows(paths)
     for number in range(1, 101):
         steps.append_lines(paths, SESSION, [used(number)])
         if number % (100 // looks) == 0:
@@ -132,7 +132,7 @@ def test_reader_goes_on_across_files(tmp_path: Path, monkeypatch: pytest.MonkeyP
     windows.refresh()
     assert len(os.listdir(paths.steps)) > 5
     assert windows.sessions[SESSION].used("tokens") == 5050
-    other = Windows(paths)
+    other = StepWindows(paths)
     other.refresh()
     assert other.sessions[SESSION].used("tokens") == 5050
 
@@ -146,7 +146,7 @@ def test_new_reader_knows_the_events_of_all_files(tmp_path: Path, monkeypatch: p
         line = {"session": SESSION, "time": "2026-01-01T00:00:00Z", "event": name, "call": "c", "tool": "Bash"}
         steps.append_lines(paths, SESSION, [line])
     steps.append_lines(paths, SESSION, [{"session": SESSION, "note": "warned", "cause": "a"}, used(1), used(2)])
-    windows = Windows(paths)
+    windows = StepWindows(paths)
     windows.refresh()
     window = windows.sessions[SESSION]
     assert (list(window.events), window.warned, window.used("tokens")) == (names, {"a"}, 3)

@@ -1,10 +1,10 @@
-"""All sessions of a blackboard, read from their files; a file that has grown is read from where the last look ended."""
+"""All sessions of a blackboard, read from their files; a file that has grown is read from where the last read ended."""
 
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from liza.scopes.sessions.window import Window, is_usage
+from liza.scopes.sessions.step_window import StepWindow, is_usage
 from liza.store import steps
 from liza.store.paths import Paths
 from liza.store.steps import Kept
@@ -21,12 +21,12 @@ class _Read(NamedTuple):
     session: str
 
 
-class Windows:
+class StepWindows:
     """The sessions that were active lately, by their id."""
 
     def __init__(self, paths: Paths) -> None:
         self.paths = paths
-        self.sessions: dict[str, Window] = {}
+        self.sessions: dict[str, StepWindow] = {}
         self._read: dict[str, _Read] = {}
         self._idle: dict[str, tuple[Sequence[Kept], Sequence[Mapping[str, Any]]]] = {}  # usage of all others
 
@@ -83,14 +83,14 @@ class Windows:
         window = self._window(name)
         self._read[name] = _Read(inode, end, window.session if window is not None else "")
 
-    def _window(self, name: str) -> Window | None:
+    def _window(self, name: str) -> StepWindow | None:
         return next((each for session, each in self.sessions.items() if steps.step_file(session) == name), None)
 
     def _add(self, name: str, lines: Sequence[Mapping[str, Any]], changed: set[str]) -> None:
         for line in _own(name, lines):
             session = str(line["session"])
             if session not in self.sessions:
-                self.sessions[session] = Window(session)
+                self.sessions[session] = StepWindow(session)
             self.sessions[session].add(line)
             changed.add(session)
 

@@ -14,7 +14,7 @@ STEPS, USAGE = "steps", "usage"  # streams
 ABOUT = ("client", "name", "task", "parent", "cwd", "model", "transcript")
 
 
-class Window:
+class StepWindow:
     """One session as its file has it."""
 
     def __init__(self, session: str) -> None:
@@ -82,7 +82,7 @@ class Window:
         if str(step.get("time")) > self._since:
             self._progress.add(step)
 
-    def records(self, since: str = "", is_held: bool = False) -> tuple[Record, ...]:
+    def records(self, since: str = "", is_halted: bool = False) -> tuple[Record, ...]:
         """Every step after `since` with what follows from the others, the oldest first.
 
         The last one is `newest` while the session is at work: it has not ended, waits for no person, and is not held.
@@ -93,17 +93,17 @@ class Window:
                 if str(step.get("time")) > since:
                     self._progress.add(step)
         records = self._progress.records
-        if not records or is_held or self.ended or self.is_turn_over:
+        if not records or is_halted or self.ended or self.is_turn_over:
             return tuple(records)
         return (*list(records)[:-1], records[-1]._replace(fields={**records[-1].fields, "newest": True}))
 
 
 def step_records(lines: Iterable[Mapping[str, Any]]) -> tuple[Record, ...]:
     """The stream `steps` of several sessions, from the lines of their files."""
-    windows: dict[str, Window] = {}
+    windows: dict[str, StepWindow] = {}
     for line in lines:
         session = str(line.get("session"))
-        windows.setdefault(session, Window(session)).add(line)
+        windows.setdefault(session, StepWindow(session)).add(line)
     return tuple(record for window in windows.values() for record in window.records())
 
 

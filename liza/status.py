@@ -19,7 +19,7 @@ from liza.scopes.outcome import Event
 from liza.scopes.rules_file import overrun, rules_in_force
 from liza.scopes.sessions.fields import SESSIONS
 from liza.scopes.sessions.monitor import monitor_of
-from liza.scopes.sessions.record import RUNNING, SessionRow, session_rows
+from liza.scopes.sessions.rows import RUNNING, SessionRow, session_rows
 from liza.scopes.sprint import section as sections
 from liza.store import checkpoint
 from liza.store.board import Board

@@ -14,7 +14,7 @@ from liza.daemon.notifier import Event, EventKind
 from liza.model import Reason
 from liza.scopes.sessions.fields import SESSIONS
 from liza.scopes.sessions.monitor import monitor_of
-from liza.scopes.sessions.record import session_rows
+from liza.scopes.sessions.rows import session_rows
 from liza.store import checkpoint
 from liza.text import one_line, plural, printable
 

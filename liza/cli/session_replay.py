@@ -13,7 +13,7 @@ from liza.rules.evaluate import Compiled, RuleSet
 from liza.scopes.records import find_record
 from liza.scopes.sessions.fields import SESSIONS
 from liza.scopes.sessions.monitor import monitor_of
-from liza.scopes.sessions.record import find_session
+from liza.scopes.sessions.rows import find_session
 from liza.scopes.sessions.step_window import STEPS, USAGE, StepWindow
 from liza.store import steps
 from liza.store.board import Board

@@ -10,9 +10,9 @@ import click
 
 from liza.cli import show
 from liza.model import parse_time
-from liza.scopes.sessions.record import ASKED, ENDED, HELD, RUNNING, SessionRow
+from liza.scopes.sessions.rows import ASKED, ENDED, HALTED, RUNNING, SessionRow
 
-_COLOURS = {HELD: "red", ASKED: "red", RUNNING: "green"}
+_COLOURS = {HALTED: "red", ASKED: "red", RUNNING: "green"}
 # The inputs that say most of what a call does, by their names in the clients' tools.
 _TELLING = ("command", "cmd", "file_path", "path", "pattern", "query", "url", "prompt", "description")
 _LABEL, _TASK = 24, 16  # columns at most

@@ -12,7 +12,7 @@ from liza.cli.group import Call, plain
 from liza.model import format_time
 from liza.scopes.sessions.fields import STOPPED
 from liza.scopes.sessions.monitor import Monitor
-from liza.scopes.sessions.record import SessionRow, list_sessions
+from liza.scopes.sessions.rows import SessionRow, list_sessions
 from liza.store.spool import list_spool
 from liza.text import plural
 

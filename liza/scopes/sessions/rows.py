@@ -1,25 +1,18 @@
-"""Stopping and resuming a session by a person, and the list of sessions."""
+"""The list of sessions, running and stopped ones, and which of them is meant by a name."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any, NamedTuple
 
 from liza.errors import Refused
-from liza.model import MAPPINGS, format_time
-from liza.rules.acknowledged import trip_id
-from liza.scopes.change import change_record
-from liza.scopes.outcome import Outcome
-from liza.scopes.records import find_record, named_records
-from liza.scopes.sessions import states
-from liza.scopes.sessions.fields import ACTIVE, SESSIONS, STOPPED, open_trip, status_of
-from liza.scopes.sessions.monitor import Monitor, sync_halts
+from liza.model import MAPPINGS
+from liza.scopes.records import named_records
+from liza.scopes.sessions.fields import SESSIONS, STOPPED, open_trip, status_of
+from liza.scopes.sessions.monitor import Monitor
 from liza.scopes.sessions.step_window import StepWindow
-from liza.store.board import Board
 from liza.store.document import Document
-from liza.store.session_halt import STOP, SessionHalt, read_session_halt, remove_session_halt, write_session_halt
-from liza.text import closest_match, file_name, value_text
+from liza.text import closest_match, value_text
 
-RUNNING, ENDED, HELD, ASKED = "running", "ended", "stopped", "stop requested, no hook"
+RUNNING, ENDED, HALTED, ASKED = "running", "ended", "stopped", "stop requested, no hook"
 
 
 class SessionRow(NamedTuple):
@@ -49,13 +42,13 @@ def list_sessions(document: Document, monitor: Monitor) -> list[SessionRow]:
 
 def session_rows(section: Any, monitor: Monitor) -> list[SessionRow]:
     """The same from the section of the blackboard."""
-    stopped = {
+    records = {
         name: record
         for _, name, record in named_records(section, SESSIONS.scope)
         if isinstance(record, MAPPINGS) and (status_of(record) == STOPPED or name in monitor.sessions)
     }
-    names = {*monitor.sessions, *stopped}
-    rows = [_row(name, monitor.sessions.get(name), stopped.get(name, {})) for name in names if name]
+    names = {*monitor.sessions, *records}
+    rows = [_row(name, monitor.sessions.get(name), records.get(name, {})) for name in names if name]
     return sorted(rows, key=lambda row: (row.last or "", row.session), reverse=True)
 
 
@@ -87,44 +80,7 @@ def _state(window: StepWindow | None, status: str) -> str:
     """A session that no hook reports, such as one known from its transcript, cannot be held: it is only asked."""
     if window is None or window.ended:
         return ENDED
-    return RUNNING if status != STOPPED else HELD if window.events else ASKED
-
-
-def stop_by_hand(board: Board, monitor: Monitor, wanted: str, why: str, by: str, now: datetime) -> str:
-    """Stop a session, and those that it started: its halt file first. Returns its id."""
-    document = board.read()
-    name = find_session(document, monitor, wanted)
-    record = find_record(document.data.get(SESSIONS.name), name, SESSIONS.scope)
-    earlier = len((record[1].get("history") or ()) if record else ())
-    identity = trip_id(f"by hand {name} {earlier}", (), 0)
-    halt = SessionHalt(name, STOP, f"{why} ({by})", states.BY_HAND, identity, format_time(now))
-    write_session_halt(board.paths.stopped, file_name(name), halt)
-    about = monitor.sessions[name].about if name in monitor.sessions else {}
-
-    def change(document: Document, record: Mapping[str, Any] | None) -> Outcome:
-        return states.stop_session(name, {**about, **(record or {})}, [states.BY_HAND], why, identity, now, by)
-
-    change_record(board, SESSIONS, name, change, now)
-    return name
-
-
-def resume_by_hand(board: Board, monitor: Monitor, wanted: str, why: str, by: str, now: datetime) -> str:
-    """Let a stopped session continue. The decision is entered first; then its halt file goes."""
-    name = find_session(board.read(), monitor, wanted)
-    halted = read_session_halt(board.paths.stopped, file_name(name))
-
-    def change(document: Document, record: Mapping[str, Any] | None) -> Outcome:
-        known = record or {}
-        if status_of(known) == ACTIVE and open_trip(known) is None:
-            if halted is None or halted.action != STOP:
-                raise Refused(f"session {value_text(name)} is not stopped", hint="list them with: liza sessions")
-            known = states.stop_session(name, known, [halted.pattern], halted.reason, halted.trip, now).record
-        return states.resume_session(name, known, why, by, now)
-
-    change_record(board, SESSIONS, name, change, now)
-    sync_halts(board.paths, board.read().data.get(SESSIONS.name))
-    remove_session_halt(board.paths.stopped, file_name(name))
-    return name
+    return RUNNING if status != STOPPED else HALTED if window.events else ASKED
 
 
 def find_session(document: Document, monitor: Monitor, wanted: str) -> str:

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 def test_half_a_save_decides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, board: str, name: str) -> None:
     made = torn.BOARDS[board](tmp_path / "team")
     save = torn.saves(made)[name]
-    with torn.onlooker(made, save, monkeypatch) as looks:
+    with torn.observe_save(made, save, monkeypatch) as looks:
         assert torn.wrong_moments(looks, range(0, save.moments, 293)) == []
 
 
@@ -30,7 +30,7 @@ def test_writer_that_died_halfway_resolves_nothing(tmp_path: Path, monkeypatch: 
     made = torn.BOARDS[board](tmp_path / "team")
     text = made.state.read_bytes()
     wrong = []
-    with torn.onlooker(made, torn.Save(text, text, cuts_first=True), monkeypatch) as looks:
+    with torn.observe_save(made, torn.Save(text, text, cuts_first=True), monkeypatch) as looks:
         for at in range(0, len(text), 149):
             looks.at_rest()
             made.state.write_bytes(text[:at])

@@ -83,7 +83,7 @@ class Seen(NamedTuple):
     considered: int  # anomalies that count for its verdict
 
 
-class Onlooker:
+class SaveObserver:
     """A daemon that has read the old text, and checks while the new one is written."""
 
     def __init__(self, board: Watched, stepped: SteppedWatcher, clock: Time, made: Save) -> None:
@@ -109,7 +109,7 @@ class Onlooker:
         return halfway, self.look()
 
     def passing_back(self, at: int) -> Seen:
-        """The old text is written again, by a writer that continues while the daemon waits for quiet."""
+        """The old text is saved again, by a writer that continues while the daemon waits for quiet."""
         writer = Writer(self.board.state, self.made._replace(old=self.made.new, new=self.made.old), at)
         try:
             self.clock.begin(writer.finish)
@@ -138,30 +138,30 @@ class Onlooker:
 
 
 @contextmanager
-def onlooker(board: Watched, made: Save, monkeypatch: pytest.MonkeyPatch) -> Iterator[Onlooker]:
+def observe_save(board: Watched, made: Save, monkeypatch: pytest.MonkeyPatch) -> Iterator[SaveObserver]:
     clock = Time()
     for module in (replace, versions):
         monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(reading, "time", clock)
     monkeypatch.setattr(os, "fsync", lambda fd: None)  # power cuts are not tested here
     with SteppedWatcher(board) as stepped:
-        yield Onlooker(board, stepped, clock, made)
+        yield SaveObserver(board, stepped, clock, made)
 
 
-def wrong_moments(onlooker: Onlooker, moments: range) -> list[str]:
+def wrong_moments(observer: SaveObserver, moments: range) -> list[str]:
     """Every moment at which the daemon took half a file for the whole."""
     wrong: list[str] = []
-    onlooker.at_rest()  # reports of the first check do not count
-    whole = onlooker.afterwards()
-    quiet = onlooker.at_rest()
+    observer.at_rest()  # reports of the first check do not count
+    whole = observer.afterwards()
+    quiet = observer.at_rest()
     assert (whole.decided, quiet.decided) == ([], []), "neither text may decide anything"
     for at in moments:
-        halfway, later = onlooker.in_the_middle(at)
+        halfway, later = observer.in_the_middle(at)
         if halfway != quiet:
             wrong.append(f"byte {at}, paused: {halfway}")
         if later != whole:
             wrong.append(f"byte {at}, continued: {later}")
-        if (back := onlooker.passing_back(at)) != quiet:
+        if (back := observer.passing_back(at)) != quiet:
             wrong.append(f"byte {at}, in passing: {back}")
     return wrong
 

@@ -19,7 +19,7 @@ from tests.faults.soaking.broken import broken_files
 from tests.faults.soaking.figures import Figures
 from tests.faults.soaking.locked import locked_writers
 from tests.faults.soaking.rounds import many_loggers, many_writers, unlocked_writer
-from tests.faults.soaking.unlocked import a_long_life, unlocked_writers
+from tests.faults.soaking.unlocked import a_long_run, unlocked_writers
 from tests.served import server
 
 Round = Callable[[Path, random.Random, float, Figures], list[str]]
@@ -48,14 +48,14 @@ PHASES = {
     "locked": Phase((locked_writers,), 0.25, 40.0),
     "unlocked": Phase((unlocked_writers,), 0.2, 30.0),
     "broken": Phase((broken_files,), 0.25, 60.0),
-    "long": Phase((a_long_life,), 0.1, 180.0),
+    "long": Phase((a_long_run,), 0.1, 180.0),
     "without": Phase((unlocked_writer, many_writers, many_loggers), 0.1, 1.0),
 }
 
 
 def soak(minutes: float, seed: int, names: Sequence[str] = tuple(PHASES)) -> int:
     """Each of these phases for its share of the time; the exit code."""
-    server()  # it lives until the end, so its pipes are not what a round has left open
+    server()  # it runs until the end, so its pipes are not what a round has left open
     figures, wrong, began = Figures(), list[str](), time.monotonic()
     whole = sum(PHASES[name].share for name in names)
     for name in names:

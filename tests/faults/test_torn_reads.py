@@ -12,6 +12,6 @@ from tests.daemon import torn
 def test_half_a_save_decides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, board: str, name: str) -> None:
     made = torn.BOARDS[board](tmp_path / "team")
     save = torn.saves(made)[name]
-    with torn.onlooker(made, save, monkeypatch) as looks:
+    with torn.observe_save(made, save, monkeypatch) as looks:
         wrong = torn.wrong_moments(looks, range(save.moments))
     assert not wrong, f"{len(wrong)} of {save.moments}, the first: {wrong[:5]}"

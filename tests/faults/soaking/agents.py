@@ -113,7 +113,7 @@ class Pair(NamedTuple):
     written: float  # when it had been
 
 
-def tripper(root: Path, name: str, chance: random.Random, stop: Counter, prey: Counter) -> list[Pair]:
+def tripper(root: Path, name: str, chance: random.Random, stop: Counter, kill_cues: Counter) -> list[Pair]:
     """An agent that meets one outage after the other."""
     pairs: list[Pair] = []
     while not stop.value:
@@ -122,12 +122,12 @@ def tripper(root: Path, name: str, chance: random.Random, stop: Counter, prey: C
         began = time.monotonic()
         chance.choice(WAYS)(root, outage(service, 2, name))
         pairs.append(Pair(service, began, time.monotonic()))
-        prey.value += 1
+        kill_cues.value += 1
         time.sleep(chance.choice([0.0, chance.random(), chance.uniform(1, 4)]))
     return pairs
 
 
-def resolver(root: Path, chance: random.Random, stop: Counter, prey: Counter) -> list[str]:
+def resolver(root: Path, chance: random.Random, stop: Counter, kill_cues: Counter) -> list[str]:
     """A person who decides on each halt; the trips that the command reported as resolved."""
     resolved: list[str] = []
     checkpoint = root / ".liza" / "CHECKPOINT"
@@ -143,5 +143,5 @@ def resolver(root: Path, chance: random.Random, stop: Counter, prey: Counter) ->
         outcome = json.loads(done.stdout)
         if outcome["status"] == "resolved":
             resolved.append(outcome["trigger"]["trip_id"])
-            prey.value += 1
+            kill_cues.value += 1
     return resolved

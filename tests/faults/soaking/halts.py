@@ -22,7 +22,7 @@ class Halt(NamedTuple):
     ended: float | None  # None: still there
 
 
-class Onlooker:
+class HaltObserver:
     """A process that sees halts come and go."""
 
     def __init__(self) -> None:

@@ -25,9 +25,9 @@ from tests.faults.children import Child, Counter
 from tests.faults.soaking import agents
 from tests.faults.soaking.agents import Pair, Written
 from tests.faults.soaking.figures import Figures
-from tests.faults.soaking.halts import Halt, Onlooker
-from tests.faults.soaking.keeper import LIZA, Keeper, Life
-from tests.faults.soaking.traces import leftovers, life_figures, repeated_trip_messages
+from tests.faults.soaking.halts import Halt, HaltObserver
+from tests.faults.soaking.supervisor import LIZA, DaemonRun, Supervisor
+from tests.faults.soaking.traces import daemon_figures, leftovers, repeated_trip_messages
 
 PATIENCE = 30.0  # seconds in which a halt must come, though the daemon is killed again and again
 RULES = "notify:\n  file: notices.jsonl\n"
@@ -41,7 +41,7 @@ class Round(NamedTuple):
     pairs: list[Pair]
     resolved: list[str]
     halts: list[Halt]
-    lives: list[Life]
+    daemons: list[DaemonRun]
 
 
 def locked_writers(
@@ -49,31 +49,33 @@ def locked_writers(
 ) -> list[str]:
     board = Watched(folder / "team", rules=RULES)
     backend = chance.choice([(), ("--poll",)])
-    keeper, onlooker = Keeper(), Onlooker()
+    supervisor, observer = Supervisor(), HaltObserver()
     enough, decided = Counter(), Counter()
     with ExitStack() as stack:
-        stack.enter_context(onlooker.observing(board.checkpoint))
-        stack.enter_context(keeper.at_work(board.root, folder / "notes", _other(chance), *backend, command=command))
+        stack.enter_context(observer.observing(board.checkpoint))
+        stack.enter_context(supervisor.at_work(board.root, folder / "notes", _other(chance), *backend, command=command))
 
         def child(work: Any, *arguments: Any) -> Child:
             return stack.enter_context(Child(partial(work, board.root, *arguments)))
 
         chatters = {name: child(agents.chatter, name, _other(chance), enough) for name in ("coder-1", "coder-2")}
-        trippers = [child(agents.tripper, name, _other(chance), enough, keeper.prey) for name in ("red", "blue")]
-        person = child(agents.resolver, _other(chance), decided, keeper.prey)
+        trippers = [
+            child(agents.tripper, name, _other(chance), enough, supervisor.kill_cues) for name in ("red", "blue")
+        ]
+        person = child(agents.resolver, _other(chance), decided, supervisor.kill_cues)
         time.sleep(seconds)
         enough.value = 1
         written = {name: each.result() for name, each in chatters.items()}
         pairs = [pair for each in trippers for pair in each.result()]
-        late = _wait_for_all(board, keeper)
+        late = _wait_for_all(board, supervisor)
         decided.value = 1
         resolved = person.result()
         agents.by_command(board.root, agents.harmless(0, "coder-0"))  # cleans up after a killed daemon
-        lives = keeper.ended()
-        halts = onlooker.ended()
-    done = Round(board, written, pairs, resolved, halts, lives)
+        daemons = supervisor.ended()
+        halts = observer.ended()
+    done = Round(board, written, pairs, resolved, halts, daemons)
     _count(done, figures)
-    (folder / "witnesses.txt").write_text("\n".join(map(repr, (*pairs, *halts, *lives, *resolved))))
+    (folder / "witnesses.txt").write_text("\n".join(map(repr, (*pairs, *halts, *daemons, *resolved))))
     return [*late, *violations(done)]
 
 
@@ -81,9 +83,9 @@ def _other(chance: random.Random) -> random.Random:
     return random.Random(chance.getrandbits(32))
 
 
-def _wait_for_all(board: Watched, keeper: Keeper) -> list[str]:
+def _wait_for_all(board: Watched, supervisor: Supervisor) -> list[str]:
     """Wait until nothing is open any more; what is missing."""
-    with keeper.sparing():  # a pattern that has not halted the agents yet has all the time it needs
+    with supervisor.without_kills():  # a pattern that has not halted the agents yet has all the time it needs
         try:
             until(lambda: _all_is_decided(board), "every pattern has tripped and is decided", PATIENCE)
         except AssertionError as error:
@@ -119,7 +121,7 @@ def violations(done: Round) -> list[str]:
     found += _not_once(done)
     found += _not_halted(done.pairs, done.halts)
     found += repeated_trip_messages(board.root / "notices.jsonl")
-    found += [f"daemon {number}: {each}" for number, life in enumerate(done.lives) for each in life.wrong]
+    found += [f"daemon {number}: {each}" for number, daemon in enumerate(done.daemons) for each in daemon.wrong]
     return found + leftovers(board)
 
 
@@ -204,11 +206,11 @@ def _count(done: Round, figures: Figures) -> None:
         trips=len(done.board.trips),
         resolutions=len(done.resolved),
     )
-    life_figures(done.lives, figures)
+    daemon_figures(done.daemons, figures)
     for pair in done.pairs:
         if any(halt.began < pair.written and (halt.ended is None or halt.ended > pair.written) for halt in done.halts):
             continue  # they were halted already, or before the writer had ended
         at = min((halt.began for halt in done.halts if halt.began >= pair.written), default=None)
         if at is not None:
-            lived = any(life.began < pair.began - 1 and at < life.ended for life in done.lives)
-            figures.took(f"halts {'beside a living daemon' if lived else 'after a restart'}", at - pair.written)
+            was_running = any(daemon.began < pair.began - 1 and at < daemon.ended for daemon in done.daemons)
+            figures.took(f"halts {'beside a running daemon' if was_running else 'after a restart'}", at - pair.written)

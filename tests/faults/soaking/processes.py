@@ -9,7 +9,7 @@ from typing import NamedTuple
 _HERTZ = os.sysconf("SC_CLK_TCK")
 _MEGABYTE = 1 << 20
 _LOCK = "/state.yaml.lock"
-_AT_LEAST = 8  # samples in a third of a life; with fewer there is no result
+_AT_LEAST = 8  # samples in a third of a run; with fewer there is no result
 _LIFE = 10.0  # seconds; in a shorter one the first trip, for which much is imported, may come in the last third
 ROOM = 4.0  # megabytes by which the memory of a daemon may vary while it reads and evaluates; a leak keeps growing
 
@@ -72,12 +72,12 @@ def leaks(samples: Sequence[Sample], rest: tuple[int, int], names: Mapping[str, 
     if threads > rest[1]:
         found.append(f"{threads} threads where {rest[1]} are needed")
     if samples[-1].at - samples[0].at >= _LIFE and grown(samples) > ROOM:
-        found.append(f"{grown(samples):.1f} MB more at the end than in the middle of its life")
+        found.append(f"{grown(samples):.1f} MB more at the end than halfway")
     return found
 
 
 def grown(samples: Sequence[Sample]) -> float:
-    """By how many megabytes the last third of a life is above the one in the middle."""
+    """By how many megabytes the last third of a run is above the one in the middle."""
     third = len(samples) // 3
     middle, late = (sorted(each.megabytes for each in some) for some in (samples[third:-third], samples[-third:]))
     return late[third // 2] - middle[len(middle) // 2] if third else 0.0

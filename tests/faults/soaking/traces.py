@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.daemon.daemon import Watched
 from tests.faults.soaking.figures import Figures
-from tests.faults.soaking.keeper import Life
+from tests.faults.soaking.supervisor import DaemonRun
 
 _FILES = {
     "state.yaml", "state.yaml.lock", "log.yaml", "rules.yaml", "circuit_breaker_report.md", "CHECKPOINT", "alerts.log",
@@ -34,11 +34,11 @@ def repeated_trip_messages(notices: Path) -> list[str]:
     return [f"{kind} {trip}: sent {count} times" for (kind, trip), count in sent.items() if count > 1]
 
 
-def life_figures(lives: Sequence[Life], figures: Figures) -> None:
+def daemon_figures(daemons: Sequence[DaemonRun], figures: Figures) -> None:
     figures.add(
-        daemons_started=len(lives),
-        daemons_killed=len(lives) - 1,
-        seconds_watched=round(sum(each.ended - each.began for each in lives)),
+        daemons_started=len(daemons),
+        daemons_killed=len(daemons) - 1,
+        seconds_watched=round(sum(each.ended - each.began for each in daemons)),
     )
-    for each in lives:
+    for each in daemons:
         figures.at_most("MB of a daemon at most", each.megabytes)

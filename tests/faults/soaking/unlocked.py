@@ -25,9 +25,9 @@ from tests.faults.children import Child, Counter
 from tests.faults.rival import exchange, write_file
 from tests.faults.soaking import agents
 from tests.faults.soaking.figures import Figures
-from tests.faults.soaking.keeper import LIZA, REST, Keeper
 from tests.faults.soaking.noted import FILES, Shared, label_of, marker_of, read_notes
-from tests.faults.soaking.traces import leftovers, life_figures
+from tests.faults.soaking.supervisor import LIZA, REST, Supervisor
+from tests.faults.soaking.traces import daemon_figures, leftovers
 
 PATIENCE = 30.0  # seconds in which a version must be evaluated, though the daemon is killed again and again
 _HEAD = """\
@@ -70,7 +70,7 @@ class Saved(NamedTuple):
     wrong: list[str]
 
 
-def a_long_life(folder: Path, chance: random.Random, seconds: float, figures: Figures) -> list[str]:
+def a_long_run(folder: Path, chance: random.Random, seconds: float, figures: Figures) -> list[str]:
     """The same with one daemon that is not killed: its resources must not grow, however often it trips."""
     return unlocked_writers(folder, chance, seconds, figures, kills=False)
 
@@ -89,30 +89,32 @@ def unlocked_writers(
     notes = folder / "notes-of-the-daemon"
     notes.mkdir()
     command = (sys.executable, "-m", "tests.faults.soaking.noted", str(notes), variant) if noted else LIZA
-    shared, keeper, enough = Shared(str(notes)), Keeper(), Counter()
-    keeper.spare.value = 0 if kills else 1
-    keeper.rest = (REST[0] + noted * FILES, REST[1])
+    shared, supervisor, enough = Shared(str(notes)), Supervisor(), Counter()
+    supervisor.no_kills.value = 0 if kills else 1
+    supervisor.rest = (REST[0] + noted * FILES, REST[1])
     with ExitStack() as stack:
-        stack.enter_context(keeper.at_work(board.root, folder / "notes", _other(chance), command=command))
+        stack.enter_context(supervisor.at_work(board.root, folder / "notes", _other(chance), command=command))
         rivals = [
-            stack.enter_context(Child(partial(rival, board, name, shared, _other(chance), enough, keeper.prey)))
+            stack.enter_context(
+                Child(partial(rival, board, name, shared, _other(chance), enough, supervisor.kill_cues))
+            )
             for name in ("editor", "script")
         ]
         time.sleep(seconds)
         enough.value = 1
         saved = [each.result() for each in rivals]
-        with keeper.sparing():
+        with supervisor.without_kills():
             last = wait_for_evaluation(board, shared.in_place.value)
         agents.by_command(board.root, agents.harmless(1, "coder-0"))  # cleans up after a killed daemon
-        lives = keeper.ended()
+        daemons = supervisor.ended()
     replaced, thrown_away = read_notes(str(notes))
     labels = {each.label for each in replaced}
-    life_figures(lives, figures)
+    daemon_figures(daemons, figures)
     if not kills:
-        figures.at_most("MB by which a daemon grew in a long life", max(each.grown for each in lives))
+        figures.at_most("MB by which a daemon grew in a long run", max(each.grown for each in daemons))
     figures.add(
         rounds_of_unlocked_writers=int(kills),
-        rounds_of_a_long_life=int(not kills),
+        rounds_of_a_long_run=int(not kills),
         versions_saved_without_the_lock=sum(each.saves for each in saved),
         versions_waited_for=sum(each.rests for each in saved),
         versions_kept_aside_after_a_kill=len(list((board.folder / "backups").glob("*"))),
@@ -134,7 +136,7 @@ def unlocked_writers(
             if each.base < each.in_place
         ),
         *thrown_away,
-        *(f"daemon {number}: {each}" for number, life in enumerate(lives) for each in life.wrong),
+        *(f"daemon {number}: {each}" for number, daemon in enumerate(daemons) for each in daemon.wrong),
         *leftovers(board),
     ]  # fmt: skip
 
@@ -146,7 +148,9 @@ def _other(chance: random.Random) -> random.Random:
 # --- the programs ---------------------------------------------------------------------------------------------------
 
 
-def rival(board: Watched, name: str, shared: Shared, chance: random.Random, enough: Counter, prey: Counter) -> Saved:
+def rival(
+    board: Watched, name: str, shared: Shared, chance: random.Random, enough: Counter, kill_cues: Counter
+) -> Saved:
     """Save one version after the other. They take turns among themselves, so that there is always a newest version."""
     saves = rests = rescued = 0
     taken_out: list[TakenOut] = []
@@ -164,7 +168,7 @@ def rival(board: Watched, name: str, shared: Shared, chance: random.Random, enou
             taken_out.append(TakenOut(number - 1, marker_of(raw), label_of(raw)))
             wrong += _touched(raw)
             saves += 1
-            prey.value += chance.random() < 0.1
+            kill_cues.value += chance.random() < 0.1
             if chance.random() < 0.04:
                 rests += 1
                 outcome = wait_for_evaluation(board, number)

@@ -30,7 +30,7 @@ _LOOK = 0.1  # seconds between two samples
 _PR_SET_PDEATHSIG = 1
 
 
-class Life(NamedTuple):
+class DaemonRun(NamedTuple):
     """One daemon, from its start to its end."""
 
     pid: int
@@ -68,15 +68,15 @@ def started(
         process.wait()
 
 
-class Keeper:
+class Supervisor:
     """The supervisor of the daemon, as the round uses it."""
 
     def __init__(self) -> None:
         self.pid = Counter()  # of the present daemon
         self.since = Counter()  # nanoseconds, monotonic
-        self.prey = Counter()  # goes up at a moment after which a kill is interesting
+        self.kill_cues = Counter()  # goes up at a moment after which a kill is interesting
         self.rest = REST
-        self.spare = Counter()  # while this is not 0, the daemon is left alive
+        self.no_kills = Counter()  # while this is not 0, the daemon is left alive
         self._stop = Counter()
         self._child: Child | None = None
 
@@ -86,38 +86,38 @@ class Keeper:
     ) -> Iterator[None]:
         """Inside, there is nearly always a daemon. `ended` must be called before the end."""
         notes.mkdir()
-        with Child(lambda: self._keep(root, notes, chance, options, command)) as self._child:
+        with Child(lambda: self._supervise(root, notes, chance, options, command)) as self._child:
             yield
 
-    def ended(self) -> list[Life]:
+    def ended(self) -> list[DaemonRun]:
         """End the last daemon with SIGTERM; all daemons that there were."""
         assert self._child is not None
         self._stop.value = 1
-        lives = self._child.result()
-        assert isinstance(lives, list)
-        return lives
+        daemons = self._child.result()
+        assert isinstance(daemons, list)
+        return daemons
 
     def age(self) -> float:
         """For how long the present daemon has been there."""
         return time.monotonic() - self.since.value / 1e9
 
     @contextmanager
-    def sparing(self) -> Iterator[None]:
+    def without_kills(self) -> Iterator[None]:
         """Inside, the daemon is not killed: a promise that needs some seconds can be checked."""
-        before, self.spare.value = self.spare.value, 1
+        before, self.no_kills.value = self.no_kills.value, 1
         try:
             yield
         finally:
-            self.spare.value = before
+            self.no_kills.value = before
 
     # --- in the other process ---------------------------------------------------------------------------------------
 
-    def _keep(
+    def _supervise(
         self, root: Path, notes: Path, chance: random.Random, options: Sequence[str], command: Sequence[str]
-    ) -> list[Life]:
-        lives: list[Life] = []
+    ) -> list[DaemonRun]:
+        daemons: list[DaemonRun] = []
         while not self._stop.value:
-            output = notes / f"daemon-{len(lives)}"
+            output = notes / f"daemon-{len(daemons)}"
             began = time.monotonic()
             with started(root, output, "--interval", str(TICK), *options, command=command) as process:
                 self.since.value, self.pid.value = time.monotonic_ns(), process.pid
@@ -127,19 +127,21 @@ class Keeper:
             at_most = max((each.megabytes for each in samples), default=0.0)
             events, odd = _events_of(output)
             wrong += [*odd, *leaks(samples, self.rest, names)]
-            lives.append(Life(process.pid, began, time.monotonic(), at_most, grown(samples), events, tuple(wrong)))
-        return lives
+            daemons.append(
+                DaemonRun(process.pid, began, time.monotonic(), at_most, grown(samples), events, tuple(wrong))
+            )
+        return daemons
 
     def _wait(self, process: "subprocess.Popen[bytes]", chance: random.Random) -> list[Sample]:
         """Wait until it is time for a kill; the samples of the daemon meanwhile."""
         end = time.monotonic() + chance.choice([chance.uniform(0.05, 1), chance.uniform(1, 4), chance.uniform(4, 8)])
         aims = chance.random() < 0.4
-        at, samples = self.prey.value, list[Sample]()
+        at, samples = self.kill_cues.value, list[Sample]()
         while process.poll() is None and not self._stop.value:
             now = time.monotonic()
-            if not self.spare.value and now >= end:
+            if not self.no_kills.value and now >= end:
                 break
-            if aims and not self.spare.value and self.prey.value != at and self.age() > 0.3:
+            if aims and not self.no_kills.value and self.kill_cues.value != at and self.age() > 0.3:
                 time.sleep(chance.uniform(0, 0.08))
                 break
             if self.age() > _WARM and (not samples or now - samples[-1].at > _LOOK):

@@ -14,19 +14,19 @@ from tests.daemon.daemon import Watched, run, until
 from tests.daemon.writers import save, text_of
 from tests.faults.soaking.agents import outage
 from tests.faults.soaking.figures import Figures
-from tests.faults.soaking.keeper import Keeper
+from tests.faults.soaking.supervisor import Supervisor
 from tests.store.oracle import ruamel_value
 
 PATIENCE = 30.0  # seconds in which something must happen, though the daemon is killed again and again
 SOON = 5.0  # a daemon that has run for so long must know facts that are as old
 
 
-class Ordeal:
+class Scenario:
     """One blackboard, the supervisor of its daemon, and all failures so far."""
 
-    def __init__(self, board: Watched, keeper: Keeper, chance: random.Random, figures: Figures) -> None:
+    def __init__(self, board: Watched, supervisor: Supervisor, chance: random.Random, figures: Figures) -> None:
         self.board = board
-        self.keeper = keeper
+        self.supervisor = supervisor
         self.chance = chance
         self.figures = figures
         self.wrong: list[str] = []
@@ -56,7 +56,7 @@ class Ordeal:
 
     def expect_halt(self) -> None:
         written = time.monotonic()
-        self.keeper.prey.value += 1
+        self.supervisor.kill_cues.value += 1
         self.trips += 1
         self.expect_soon(self.board.checkpoint.exists, "the agents are halted")
         self.figures.took("halts after an outage between the faults", time.monotonic() - written)
@@ -91,7 +91,7 @@ class Ordeal:
         """The status file of the present daemon; empty if it has not written it yet."""
         with suppress(OSError, ValueError):
             found = self.board.facts
-            if found.get("pid") == self.keeper.pid.value:
+            if found.get("pid") == self.supervisor.pid.value:
                 return found
         return {}
 
@@ -101,9 +101,9 @@ class Ordeal:
         while time.monotonic() < began + seconds:
             halted = self.board.checkpoint.exists()
             self.expect(halted == self.is_open or self.is_away, f"{what}: {'halted' if halted else 'released'}")
-            if unreadable and min(self.keeper.age(), time.monotonic() - began) > SOON:
-                pid, health = self.keeper.pid.value, self.facts().get("health")
-                same = pid == self.keeper.pid.value
+            if unreadable and min(self.supervisor.age(), time.monotonic() - began) > SOON:
+                pid, health = self.supervisor.pid.value, self.facts().get("health")
+                same = pid == self.supervisor.pid.value
                 self.expect(health == "degraded" or not same, f"{what}: the daemon says {health}")
             if len(self.wrong) > 20:
                 return
@@ -111,7 +111,7 @@ class Ordeal:
 
     def expect_degraded(self, what: str) -> None:
         """Both the daemon and the command must report the blackboard as degraded."""
-        with self.keeper.sparing():
+        with self.supervisor.without_kills():
             seen = self.expect_soon(lambda: self.facts().get("health") == "degraded", f"{what}: the daemon is degraded")
             self.expect(not seen or bool(self.facts().get("last_error")), f"{what}: the daemon gives no reason")
         asked = run(self.board.root, "status", "--json")
@@ -120,7 +120,7 @@ class Ordeal:
 
     def expect_recovery(self, what: str) -> None:
         """The daemon recovers by itself, and the breaker is as it was."""
-        with self.keeper.sparing():
+        with self.supervisor.without_kills():
             self.expect_soon(lambda: self.facts().get("health") == "ok", f"after {what}: the daemon has recovered")
         self.expect(self.board.checkpoint.exists() == self.is_open, f"after {what}: the halt is not as it was")
         asked = run(self.board.root, "status", "--json")

@@ -35,8 +35,8 @@ def analyze(root: Root = None, *, dry_run: bool = False, now: datetime | None = 
     open trip or None, `tripped` is whether this check opened it, and `verdict` how close every rule is.
 
     Raises `Unreadable` where the blackboard or its rules cannot be used: that is not an OK. With an unusable rules.yaml
-    the shipped rules are evaluated first, and an open breaker is returned. Raises `Halted` where the breaker tripped
-    but some follow-up steps failed; the agents are halted.
+    the shipped rules are evaluated first, and an open breaker is returned. Raises `FollowUpFailed` where the breaker
+    tripped but some follow-up steps failed; the agents are halted.
     """
     from liza import check
     from liza.scopes.rules_file import rules_in_force

@@ -25,13 +25,13 @@ from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.act import act, check_sprint
 from liza.scopes.sprint.decisions import keep_decisions
 from liza.scopes.sprint.evaluate import Check, evaluate_board
-from liza.scopes.sprint.trip import Halted, Outdated, lost_trigger, tidy
+from liza.scopes.sprint.trip import FollowUpFailed, StaleVerdict, lost_trigger, sweep_leftovers
 from liza.store import alerts
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.text import plural
 
-__all__ = ["Check", "Evaluated", "Halted", "Outdated", "Pipeline", "analyze", "check"]
+__all__ = ["Check", "Evaluated", "FollowUpFailed", "Pipeline", "StaleVerdict", "analyze", "check"]
 
 
 class Evaluated(NamedTuple):
@@ -69,7 +69,8 @@ class Pipeline:
 
     def act(self, evaluated: Evaluated, now: datetime, *, enter: bool = True) -> Check:
         """Put the verdict on the sprint into effect. What could not be done is in `error`, and in effect as far as the
-        rest of the result says. `Outdated` where the blackboard changed meanwhile: evaluate again. `enter` as in `act`.
+        rest of the result says. `StaleVerdict` where the blackboard changed meanwhile: evaluate again. `enter` as in
+        `act`.
         """
         document, found, shipped = evaluated
         if self._acts:
@@ -93,9 +94,9 @@ class Pipeline:
         try:
             try:
                 return act(self.board, self._shipped, found, document, now)
-            except Outdated:
+            except StaleVerdict:
                 return check_sprint(self.board, self._shipped, now)
-        except Halted as error:
+        except FollowUpFailed as error:
             return _failed(found, error)
 
 
@@ -111,7 +112,7 @@ def check(
     pipeline = Pipeline(board, rules, acts=not dry_run)
     while True:
         if not dry_run:
-            tidy(board)
+            sweep_leftovers(board)
         evaluated = pipeline.evaluate(board.read(), now)
         shipped = evaluated.shipped or shipped
         document, found = evaluated.document, evaluated.found
@@ -128,7 +129,7 @@ def check(
             continue
         try:
             found = pipeline.act(evaluated._replace(shipped=shipped), now, enter=enter)
-        except Outdated:
+        except StaleVerdict:
             continue
         if found.error is not None:
             raise found.error
@@ -173,7 +174,7 @@ def analyze(
 
 
 def _failed(found: Check, error: LizaError) -> Check:
-    if isinstance(error, Halted):  # in effect all the same
+    if isinstance(error, FollowUpFailed):  # in effect all the same
         found = found._replace(trigger=error.trigger, tripped=found.trigger is None)
     return found._replace(error=error)
 

@@ -11,7 +11,7 @@ import pytest
 import liza
 import liza.api
 from liza.errors import LizaError, NoBlackboard, Refused, Unreadable
-from liza.scopes.sprint.trip import Halted
+from liza.scopes.sprint.trip import FollowUpFailed
 from tests.cli.run import anomalies, environment, new_board
 from tests.cli.run import liza as command
 
@@ -226,7 +226,7 @@ def test_unwritable_report_still_halts_and_raises(tmp_path: Path) -> None:
     new_board(tmp_path)
     blocked(tmp_path, "task-1", "task-2")
     (tmp_path / ".liza" / "circuit_breaker_report.md").mkdir()
-    with pytest.raises(Halted) as caught:
+    with pytest.raises(FollowUpFailed) as caught:
         liza.analyze(tmp_path)
     assert caught.value.trigger["pattern"] == "external_service_outage"
     assert not liza.gate(tmp_path)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from liza.check import Check, Evaluated, Halted, Outdated, Pipeline
+from liza.check import Check, Evaluated, FollowUpFailed, Pipeline, StaleVerdict
 from liza.daemon import causes, events, scopes
 from liza.daemon.changes import Changes, versions
 from liza.daemon.decisions import Decisions
@@ -175,7 +175,7 @@ class Checker:
 
     def _check(self, pipeline: Pipeline, now: datetime) -> None:
         for _ in range(_TRIES):
-            with suppress(Outdated):
+            with suppress(StaleVerdict):
                 self._check_now(pipeline, now)
                 return
         self.schedule.look_in(0.0, now)
@@ -296,5 +296,7 @@ class Checker:
 
     def _retry(self, error: LizaError, now: datetime) -> None:
         """At the next tick where another program's lock is all that is in the way."""
-        is_for_the_lock = isinstance(error, LockTimeout) or (isinstance(error, Halted) and error.is_for_the_lock)
+        is_for_the_lock = isinstance(error, LockTimeout) or (
+            isinstance(error, FollowUpFailed) and error.is_for_the_lock
+        )
         self.schedule.look_in(self._interval if is_for_the_lock else RETRY, now)

@@ -15,7 +15,7 @@ from liza.scopes.sprint import open_trip
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.evaluate import Check, evaluate_board, snapshot_of
 from liza.scopes.sprint.follow_up import Trip
-from liza.scopes.sprint.trip import Outdated, lost_trigger, put_into_effect, trip_of
+from liza.scopes.sprint.trip import StaleVerdict, lost_trigger, put_into_effect, trip_of
 from liza.store import checkpoint, edit
 from liza.store.board import Board
 from liza.store.document import Document
@@ -27,7 +27,7 @@ def check_sprint(board: Board, rules: RuleSet, now: datetime, *, enter: bool = T
         document = board.read()
         try:
             return act(board, rules, evaluate_board(board, document, rules, now), document, now, enter=enter)
-        except Outdated:
+        except StaleVerdict:
             continue
 
 
@@ -43,15 +43,15 @@ def act(
 ) -> Check:
     """Put a verdict into effect. Without `enter`, a check that changes nothing is not entered on the blackboard.
 
-    `Outdated` where the blackboard changed so that the verdict no longer holds: evaluate again. Without `waits` (the
-    daemon), `LockTimeout` where another process holds the lock and no agent is to be halted.
+    `StaleVerdict` where the blackboard changed so that the verdict no longer holds: evaluate again. Without `waits`
+    (the daemon), `LockTimeout` where another process holds the lock and no agent is to be halted.
     """
     if found.trigger is not None:
         return open_trip.keep_open(board, rules, found, document, now, enter=enter)
     section = document.data.get("circuit_breaker")
     lost = lost_trigger(board, section)
     if lost is not None and board.read().raw != document.raw:
-        raise Outdated  # perhaps it was entered between reading one and the other
+        raise StaleVerdict  # perhaps it was entered between reading one and the other
     if found.verdict.matches or lost is not None:
         return _trip(board, rules, found, document, lost, now)
     reconciled = _reconcile(section, found.verdict, now).section if section else section
@@ -89,7 +89,7 @@ def _enter_ok(board: Board, rules: RuleSet, found: Check, seen: Document, now: d
             # Another program wrote between our read and our lock; that may be the third record of its kind.
             verdict = evaluate(rules, snapshot_of(board, document, rules), now)
             if verdict.matches or sections.open_trigger(document.data.get("circuit_breaker")):
-                raise Outdated
+                raise StaleVerdict
         reconciled = _reconcile(document.data.get("circuit_breaker"), verdict, now)
         raw = edit.replace_section(document, "circuit_breaker", sections.checked(reconciled.section, now))
         return raw, reconciled

@@ -15,7 +15,7 @@ from liza.scopes.outcome import Event
 from liza.scopes.sprint import evidence
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.origin import with_origins
-from liza.scopes.sprint.trip import Halted
+from liza.scopes.sprint.trip import FollowUpFailed
 from liza.store import versions
 from liza.store.board import Board
 from liza.store.document import Document, parse_log
@@ -38,7 +38,7 @@ class Check(NamedTuple):
     @property
     def failed(self) -> bool:
         """It tripped, but perhaps the trip could not be entered."""
-        return isinstance(self.error, Halted)
+        return isinstance(self.error, FollowUpFailed)
 
     @property
     def is_open(self) -> bool:

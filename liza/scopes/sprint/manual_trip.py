@@ -16,7 +16,7 @@ from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.act import check_sprint
 from liza.scopes.sprint.follow_up import Trip
 from liza.scopes.sprint.open_trip import add_message
-from liza.scopes.sprint.trip import Halted, Outdated, lost_trigger, put_into_effect, tidy
+from liza.scopes.sprint.trip import FollowUpFailed, StaleVerdict, lost_trigger, put_into_effect, sweep_leftovers
 from liza.store.board import Board
 from liza.store.checkpoint import REPORT_FILE
 from liza.store.document import Document
@@ -29,7 +29,7 @@ def trip(board: Board, text: str, severity: str, now: datetime) -> tuple[dict[st
     """
     if not text.strip():
         raise Refused("a trip by hand needs a reason", hint="liza trip -m 'what is wrong'")
-    tidy(board)
+    sweep_leftovers(board)
     while True:
         try:
             snapshot = take_snapshot(board.read())
@@ -40,7 +40,9 @@ def trip(board: Board, text: str, severity: str, now: datetime) -> tuple[dict[st
         if is_open and (was := _join(board, text, now)) is not None:
             return was, False
         trigger = _trigger(section, text, severity, now)
-        with suppress(Outdated):  # another trip was first, or a person has resolved this one: the halt is wanted anew
+        with suppress(
+            StaleVerdict
+        ):  # another trip was first, or a person has resolved this one: the halt is wanted anew
             put_into_effect(board, Trip(trigger, (), snapshot, {}), now, partial(_unless_resolved, snapshot, trigger))
             return trigger, True
 
@@ -70,7 +72,7 @@ def _unless_resolved(snapshot: Snapshot, trigger: Mapping[str, Any], document: D
 def _join(board: Board, text: str, now: datetime) -> dict[str, Any] | None:
     """The open trip with the text added; None if it was resolved meanwhile."""
     rules, _ = rules_in_force(board.paths.rules)
-    with suppress(Halted):  # what failed is tried again with the text
+    with suppress(FollowUpFailed):  # what failed is tried again with the text
         check_sprint(board, rules, now)
     found = add_message(board, rules, text.strip(), now)
     return dict(found.trigger) if found.trigger is not None else None

@@ -17,7 +17,7 @@ from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.evaluate import Check, evaluate_board, snapshot_of
 from liza.scopes.sprint.follow_up import Trip, archive, attempt, is_replaced, log_trip, write_report
 from liza.scopes.sprint.manual_status import manual_trip, matches_of
-from liza.scopes.sprint.trip import Halted, Outdated, new_records, numbers_of, put_into_effect
+from liza.scopes.sprint.trip import FollowUpFailed, StaleVerdict, new_records, numbers_of, put_into_effect
 from liza.store import checkpoint, edit
 from liza.store.board import Board
 from liza.store.checkpoint import REPORT_FILE
@@ -31,7 +31,7 @@ REPORT_RESTORED = "the report on the open trip was missing or empty: it was rest
 
 
 def keep_open(board: Board, rules: RuleSet, found: Check, document: Document, now: datetime, *, enter: bool) -> Check:
-    """The open trip with all that belongs to it in place; `Outdated` where a person has decided meanwhile."""
+    """The open trip with all that belongs to it in place; `StaleVerdict` where a person has decided meanwhile."""
     if not sections.is_entered(document.data.get("circuit_breaker"), found.trigger or {}):
         return _accept_manual(board, rules, found, document, now)
     trip, more = _entered_trip(found, rules)
@@ -46,7 +46,7 @@ def keep_open(board: Board, rules: RuleSet, found: Check, document: Document, no
         attempt(failed, lambda: archive(board, trip))
     attempt(failed, lambda: log_trip(board, trip.trigger, now))
     if failed:
-        raise Halted(failed, trip.trigger)
+        raise FollowUpFailed(failed, trip.trigger)
     return found._replace(notes=restored, restored=restored)
 
 
@@ -58,7 +58,7 @@ def _restore_halt(board: Board, trip: Trip, now: datetime, failed: list[LizaErro
     attempt(failed, lambda: checkpoint.make(board.paths.checkpoint, trip.trigger, restored=format_time(now)))
     try:
         _require_open(board, trip)
-    except Outdated:
+    except StaleVerdict:
         checkpoint.remove(board.paths.checkpoint, str(trip.trigger["trip_id"]))
         raise
     return () if len(failed) > known else (HALT_RESTORED,)
@@ -129,7 +129,7 @@ def add_message(board: Board, rules: RuleSet, text: str, now: datetime) -> Check
         if message == before:
             return found
         trip = trip._replace(trigger={**trip.trigger, "message": message})
-        with suppress(Outdated):  # resolved meanwhile: there may be another one
+        with suppress(StaleVerdict):  # resolved meanwhile: there may be another one
             _apply_again(board, trip, now)
             return found._replace(trigger=trip.trigger)
 
@@ -155,7 +155,7 @@ def _apply_again(board: Board, trip: Trip, now: datetime) -> None:
 
 def _require_open(board: Board, trip: Trip) -> None:
     if not _is_open(board.read(), trip):
-        raise Outdated
+        raise StaleVerdict
 
 
 def _is_open(document: Document, trip: Trip) -> bool:

@@ -15,7 +15,7 @@ from liza.scopes.sprint.act import check_sprint
 from liza.scopes.sprint.evidence import with_kept
 from liza.scopes.sprint.follow_up import attempt, is_logged, log_command, log_decision, report_decision
 from liza.scopes.sprint.origin import origin_of
-from liza.scopes.sprint.trip import Halted, lost_trigger, tidy
+from liza.scopes.sprint.trip import FollowUpFailed, lost_trigger, sweep_leftovers
 from liza.store import alerts, checkpoint, edit
 from liza.store.board import Board
 from liza.store.document import Document
@@ -40,7 +40,7 @@ def resolve(board: Board, text: str, by: str, now: datetime, *, terminal: bool =
     by = person_name(by)
     if not by:
         raise Refused("a resolution needs the name of the person who decided", hint="liza resolve -m '...' --by NAME")
-    tidy(board)
+    sweep_leftovers(board)
     with suppress(Unreadable):  # in the middle of a save; what is read below, under the lock, decides
         if lost_trigger(board, board.read().data.get("circuit_breaker")) is not None:
             _enter_lost(board, now)
@@ -99,7 +99,7 @@ def _enter_lost(board: Board, now: datetime) -> None:
     rules, broken = rules_in_force(board.paths.rules)
     try:
         check_sprint(board, rules, now, enter=broken is None)
-    except Halted as error:
+    except FollowUpFailed as error:
         if lost_trigger(board, board.read().data.get("circuit_breaker")) is None:
             return  # what else failed of it fails again with the decision, or is of no consequence any more
         cause = error.problems[1]

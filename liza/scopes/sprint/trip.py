@@ -114,15 +114,15 @@ def numbers_of(matches: Sequence[Match]) -> dict[str, list[Number]]:
     return found
 
 
-def tidy(board: Board) -> None:
-    """Take away what an interrupted command of ours left beside the blackboard's files."""
+def sweep_leftovers(board: Board) -> None:
+    """Remove what an interrupted command of liza left beside the blackboard's files."""
     board.sweep()
     checkpoint.sweep(board.paths.checkpoint)
     for folder in (board.paths.folder, board.paths.reports, board.paths.inbox):
         replace.sweep_drafts(folder)
 
 
-class Outdated(Exception):
+class StaleVerdict(Exception):
     """The blackboard changed so that the verdict no longer holds: evaluate it again."""
 
 
@@ -140,11 +140,11 @@ class _Committed(NamedTuple):
 def put_into_effect(
     board: Board, trip: Trip, now: datetime, trip_now: Callable[[Document], Trip | None], *, halt: bool = True
 ) -> Trip:
-    """Halt, report, commit, follow up: in this order, each repeatable. `Outdated` if nothing is to trip after all.
+    """Halt, report, commit, follow up: in this order, each repeatable. `StaleVerdict` if nothing is to trip after all.
 
     The halt waits for no lock; without `halt` it is in force already. `trip_now` is called under the lock: what the
-    trip is for the blackboard as it is by then. A step that fails keeps no later one from being done; `Halted` reports
-    all of them at the end.
+    trip is for the blackboard as it is by then. A step that fails keeps no later one from being done; `FollowUpFailed`
+    reports all of them at the end.
     """
     effect = _Effect(board, trip, now)
     if halt:
@@ -153,10 +153,10 @@ def put_into_effect(
     committed = effect.commit(trip_now)
     if committed.other is not None:
         restore_report(board, committed.other)
-        raise Outdated
+        raise StaleVerdict
     if committed.trip is None:
         effect.withdraw_halt()  # the evidence is gone again
-        raise Outdated
+        raise StaleVerdict
     effect.follow_up(committed.trip)
     return committed.trip
 
@@ -239,10 +239,10 @@ class _Effect:
         if self.failed:
             # What rules found they find again; a person's text may be nowhere if it could not be entered.
             is_lost = trip.trigger.get("message") and not self.is_entered
-            raise Halted(self.failed, trip.trigger, "the same command again" if is_lost else "liza analyze")
+            raise FollowUpFailed(self.failed, trip.trigger, "the same command again" if is_lost else "liza analyze")
 
 
-class Halted(LizaError, RuntimeError):
+class FollowUpFailed(LizaError, RuntimeError):
     """A trip that is in effect, but not all of its follow-up could be done; each failure is among the problems."""
 
     exit_code = 3

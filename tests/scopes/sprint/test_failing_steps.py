@@ -12,7 +12,7 @@ import pytest
 
 from liza.check import check
 from liza.scopes.rules_file import read_rules
-from liza.scopes.sprint.trip import Halted
+from liza.scopes.sprint.trip import FollowUpFailed
 from liza.store.board import Board as Blackboard
 from liza.store.paths import Paths
 from tests.faults import steps
@@ -160,7 +160,7 @@ def trips_where(
             raise OSError(code, os.strerror(code))
         return call()
 
-    with steps.around_each(around), pytest.raises(Halted, match=message):
+    with steps.around_each(around), pytest.raises(FollowUpFailed, match=message):
         check(Blackboard(Paths(str(board.folder))), read_rules(None), datetime(2025, 1, 18, 18, tzinfo=UTC))
 
 

@@ -3,7 +3,7 @@
 A report may be large and come from anywhere: it is read in pieces, no tree is built, and what a hostile one could use
 (growing entities, references to our files) is forbidden. A failure is a test that ran; an error is one that did not,
 and so is a suite that could not be loaded, which some runners report as a failure of that suite. What else differs
-between runners (node, mocha, ctest) is in `Case`, in requested_tests.py.
+between runners (node, mocha, ctest) is in junit_case.py.
 """
 
 import codecs
@@ -14,7 +14,8 @@ from typing import BinaryIO
 
 from liza.errors import Refused
 from liza.store.files import open_regular
-from liza.toolerrors.requested_tests import BRIEF, Case, Collected
+from liza.toolerrors.junit_case import Case
+from liza.toolerrors.requested_tests import BRIEF, Collected
 from liza.toolerrors.results import INFRA, Report
 
 TEXT = 4_000_000  # characters of a test's output that are kept

@@ -62,7 +62,7 @@ THRESHOLD = Limit(3, 1, 50)
 TASK_TIMEOUT = Limit(5, 1, 100, off=True)
 ON_STAGNATION = ("pause", "alert", "abort", "escalate")
 # The signals of loops: their rules are in rules/packs/loops.yaml, what they count in scopes/loops/derived.py.
-# Each can be turned off by its name; how many iterations a task may take has a number instead.
+# Each can be turned off by its name; the other rules of that pack have a number in rules.yaml instead.
 SIGNALS = (
     "no_file_changes", "repeated_errors", "tests_keep_failing", "completion_without_evidence", "repeated_done",
     "test_only_loops", "progress_stagnation",

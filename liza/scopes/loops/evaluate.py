@@ -1,7 +1,4 @@
-"""The section `loops`, the rules about it, and how close a loop is to each of them.
-
-A new signal is a rule in `rules/packs/loops.yaml` and a field in `derived.py`.
-"""
+"""The section `loops`, the rules about it, and how close a loop is to each of them."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence

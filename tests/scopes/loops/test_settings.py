@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from liza.errors import Refused, Unreadable
+from liza.schema.rules_yaml import SIGNALS
 from liza.scopes.loops.settings import Settings, settings_of
 from liza.scopes.rules_file import read_rules
 from tests.scopes.loops.run import Loops
@@ -161,6 +162,12 @@ def test_disabled_signal_is_shown(loops: Loops) -> None:
     status = loops.run("status").out
     assert "signals.no_file_changes is off" in status
     assert "task_timeout_iterations is 0, shipped is 5" in status
+
+
+def test_every_rule_of_loops_is_a_signal_or_has_a_number() -> None:
+    rules = {each.rule.name for each in read_rules(None, protocol="loops").scoped["loops"]}
+    numbered = {"task_not_progressing", "absolute_max", "loop_warning", "loop_critical"}
+    assert rules == {*SIGNALS, *numbered}
 
 
 def test_rule_can_be_overridden_by_name(loops: Loops) -> None:

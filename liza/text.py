@@ -104,8 +104,7 @@ def escape_markdown(text: str) -> str:
     return re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", printable(text).translate(_MARKDOWN))
 
 
-def closest_match(word: object, known: Sequence[str]) -> str | None:
-    """The known word that was probably meant, or None."""
+def _closest_match(word: object, known: Sequence[str]) -> str | None:
     if not isinstance(word, str) or not 1 < len(word) < 60:
         return None
     from difflib import get_close_matches
@@ -118,8 +117,13 @@ def closest_match(word: object, known: Sequence[str]) -> str | None:
 
 def did_you_mean(word: object, known: Sequence[str], otherwise: str | None = None) -> str | None:
     """A hint for an unknown word: `did you mean count?`, or `otherwise` where no known word is near."""
-    match = closest_match(word, known)
+    match = _closest_match(word, known)
     return f"did you mean {match}?" if match else otherwise
+
+
+def with_meant(text: str, word: object, known: Sequence[str]) -> str:
+    """A text about an unknown word, and behind it the known one that was probably meant."""
+    return "; ".join(filter(None, (text, did_you_mean(word, known))))
 
 
 def suggestion(word: object, known: Sequence[str], otherwise: str = "one of") -> str:

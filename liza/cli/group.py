@@ -8,7 +8,7 @@ import click
 
 from liza import __version__
 from liza.cli.commands import COMMANDS, GROUPS
-from liza.text import closest_match, value_text
+from liza.text import value_text, with_meant
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -28,8 +28,7 @@ class Family(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         known = self.list_commands(ctx)
         if args and args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
-            meant = closest_match(args[0], known)
-            ctx.fail(f"unknown command {value_text(args[0])}" + (f"; did you mean {meant}?" if meant else ""))
+            ctx.fail(with_meant(f"unknown command {value_text(args[0])}", args[0], known))
         return super().resolve_command(ctx, args)
 
 

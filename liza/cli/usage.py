@@ -3,16 +3,15 @@
 import click
 
 from liza.errors import WrongUsage
-from liza.text import closest_match, value_text
+from liza.text import value_text, with_meant
 
 
 def usage_error(error: click.UsageError, called: str) -> WrongUsage:
     called = error.ctx.command_path if error.ctx else called
     see = f"see: {called} --help"
     if isinstance(error, click.NoSuchOption):
-        meant = closest_match(error.option_name, tuple(error.possibilities or ()))
-        message = f"unknown option {value_text(error.option_name)}" + (f"; did you mean {meant}?" if meant else "")
-        return WrongUsage(message, hint=see)
+        text, known = f"unknown option {value_text(error.option_name)}", tuple(error.possibilities or ())
+        return WrongUsage(with_meant(text, error.option_name, known), hint=see)
     if isinstance(error, click.MissingParameter) and error.param is not None:
         example = _example(error.ctx)
         return WrongUsage(f"missing {_name(error.param)}", hint=f"for example: {example}" if example else see)

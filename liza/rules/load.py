@@ -15,7 +15,7 @@ from liza.rules.syntax_tree import BadCondition, Node
 from liza.schema import rules_yaml as schema
 from liza.schema.actions import PROTOCOLS, Action
 from liza.schema.walker import walk
-from liza.text import closest_match, did_you_mean, number_text, value_text
+from liza.text import did_you_mean, number_text, value_text
 
 
 class Source(NamedTuple):
@@ -171,7 +171,8 @@ def _compile(entry: "_Entry", shipped: Sequence[str]) -> tuple[Rule | None, Cond
             message = f"rule {fields['name']}: {error.message}"
             problems.append(file.problem((*path, "condition"), message, error.hint, error.offset))
         except BadRule as error:
-            hint = _param_meant(str(error), entry.params)
+            wanted = str(error).partition("$")[2].partition(" ")[0]
+            hint = did_you_mean(f"${wanted}", [f"${name}" for name in entry.params])
             problems.append(file.problem((*path, "condition"), f"rule {fields['name']}: {error}", hint))
     needed = (
         ("condition", "severity") if fields.get("action", Action.CHECKPOINT) == Action.CHECKPOINT else ("condition",)
@@ -194,12 +195,6 @@ def _tree(condition: str) -> Node:
     from liza.rules.language import parse
 
     return parse(condition)
-
-
-def _param_meant(message: str, params: Mapping[str, float]) -> str | None:
-    wanted = message.partition("$")[2].partition(" ")[0]
-    meant = closest_match(wanted, tuple(params))
-    return f"did you mean ${meant}?" if meant else None
 
 
 class _File:

@@ -12,7 +12,7 @@ from liza.schema import anomalies, kinds, loops
 from liza.schema.kinds import OneOf
 from liza.schema.severities import SEVERITIES
 from liza.schema.walker import Each, Faults, Named, Records, Shape, Table, walk
-from liza.text import closest_match, value_text
+from liza.text import did_you_mean, value_text
 
 TASK_STATUSES = (
     "DRAFT", "UNCLAIMED", "CLAIMED", "READY_FOR_REVIEW", "REJECTED", "APPROVED", "MERGED", "BLOCKED",
@@ -24,9 +24,8 @@ _RESULT, _SEVERITY = OneOf(("OK", "TRIGGERED")), OneOf(tuple(SEVERITIES), "a sev
 def check(sections: Mapping[str, Any]) -> Faults:
     """Everything that is wrong with a blackboard."""
     for name in sections:
-        if name not in SECTIONS and (meant := closest_match(name, tuple(SECTIONS))):
-            message, hint = f"liza does not read the section {value_text(name)}", f"did you mean {meant}?"
-            yield Fault((name,), message, hint, "warning")
+        if name not in SECTIONS and (hint := did_you_mean(name, tuple(SECTIONS))):
+            yield Fault((name,), f"liza does not read the section {value_text(name)}", hint, "warning")
     for name, shape in SECTIONS.items():
         if sections.get(name) is not None:
             yield from walk(sections[name], (name,), shape)

@@ -14,7 +14,7 @@ from liza.model import Problem
 from liza.rules.same import same_key
 from liza.scopes.claims.fields import DISPUTED, OPEN, STATUSES
 from liza.scopes.claims.ledger import NAMES, NOT_READ
-from liza.text import closest_match, value_text
+from liza.text import did_you_mean, value_text
 
 _HEADING = re.compile(r"(#{1,6})(?:\s+|(?=(?i:claim|c)[-_]?\d))(.*?)(?:\s+#+)?\s*")
 _ID = re.compile(r"(?i:claim|c)[-_ ]?\d+[a-z]?")
@@ -134,8 +134,8 @@ class _Reader:
         if label in NOT_READ.values() or label == "Also disputed":
             self.wrong(number, f"{label} is not imported: it records history from another ledger")
         elif field is None:
-            meant = closest_match(label, tuple(NAMES.values()))
-            self.wrong(number, f"unknown field {value_text(label)}", f"did you mean {meant}?" if meant else None)
+            hint = did_you_mean(label, tuple(NAMES.values()))
+            self.wrong(number, f"unknown field {value_text(label)}", hint)
         elif field in _LISTS:
             parts = [_plain(each.strip()) for each in _BETWEEN.split(text)]
             self.claim.setdefault(field, []).extend(each for each in parts if each)

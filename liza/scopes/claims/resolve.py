@@ -26,7 +26,7 @@ from liza.scopes.claims.states import Fields
 from liza.scopes.outcome import Outcome
 from liza.scopes.records import find_record
 from liza.store.document import Document
-from liza.text import closest_match, did_you_mean, value_text
+from liza.text import did_you_mean, value_text
 
 
 def edit_claim(context: Context, name: str, fields: Fields, by: str) -> ClaimResult:
@@ -190,8 +190,8 @@ def check_status(text: str) -> str:
     if word == DISPUTED:
         raise Refused("a decision cannot set a claim to DISPUTED", hint=f"one of: {', '.join(STATUSES[:3])}")
     plain = word.replace("_", "").replace("-", "")
-    meant = closest_match(word, STATUSES)
-    if not plain.isalnum() or not plain.isascii() or len(word) > 40 or (meant and meant != word):
-        hint = did_you_mean(word, STATUSES, f"one of: {', '.join(STATUSES[:3])}, or a word of your own")
+    meant = None if word in STATUSES else did_you_mean(word, STATUSES)
+    if not plain.isalnum() or not plain.isascii() or len(word) > 40 or meant:
+        hint = meant or f"one of: {', '.join(STATUSES[:3])}, or a word of your own"
         raise Refused(f"invalid claim status {value_text(text)}", hint=hint)
     return word

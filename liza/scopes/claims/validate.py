@@ -12,7 +12,7 @@ from liza.scopes.claims.change import ways_out
 from liza.scopes.claims.fields import STATUSES, status_of, unusable_fields
 from liza.scopes.claims.settings import settings_of
 from liza.scopes.records import find_record, named_records
-from liza.text import closest_match, did_you_mean, value_text
+from liza.text import did_you_mean, value_text
 
 
 def faults(section: Any, rules: RuleSet, beside: Mapping[str, Any]) -> Iterator[Fault]:
@@ -36,9 +36,8 @@ def _claim(name: str, claim: Mapping[str, Any], path: Path, names: set[str]) -> 
         hint = f"restore it from .liza/backups/, or decide: {'; '.join(ways_out(name))}"
         yield Fault((*path, field), f"claim {name} is frozen, and {change} by hand", hint)
     status = status_of(claim)
-    meant = closest_match(status, STATUSES)
-    if meant and meant != status:
-        yield Fault((*path, "status"), f"the status is {value_text(status)}", f"did you mean {meant}?", "warning")
+    if status not in STATUSES and (meant := did_you_mean(status, STATUSES)):
+        yield Fault((*path, "status"), f"the status is {value_text(status)}", meant, "warning")
     if not isinstance(claim.get("text"), str):
         yield Fault(path, f"claim {name} has no text", "add a field: text: ...", "warning")
     for each in dependencies.dependencies_of(claim):

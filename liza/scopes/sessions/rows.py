@@ -10,7 +10,7 @@ from liza.scopes.sessions.fields import SESSIONS, STOPPED, open_trip, status_of
 from liza.scopes.sessions.monitor import Monitor
 from liza.scopes.sessions.step_window import StepWindow
 from liza.store.document import Document
-from liza.text import closest_match, value_text
+from liza.text import did_you_mean, value_text
 
 RUNNING, ENDED, HALTED, ASKED = "running", "ended", "stopped", "stop requested, no hook"
 
@@ -94,6 +94,6 @@ def find_session(document: Document, monitor: Monitor, wanted: str) -> str:
     if found:
         hint = f"name one of them by its id: {', '.join(sorted(found))}"
         raise Refused(f"{len(found)} sessions are called {value_text(wanted)}", hint=hint)
-    meant = closest_match(wanted, [label for row in rows for label in (row.session, row.name) if label])
-    hint = f"did you mean {meant}?" if meant else "list them with: liza sessions"
-    raise Refused(f"there is no session {value_text(wanted)}", hint=hint)
+    labels = [label for row in rows for label in (row.session, row.name) if label]
+    meant = did_you_mean(wanted, labels, "list them with: liza sessions")
+    raise Refused(f"there is no session {value_text(wanted)}", hint=meant)

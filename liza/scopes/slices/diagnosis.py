@@ -10,7 +10,7 @@ from liza.model import MAPPINGS
 from liza.scopes.records import list_of
 from liza.scopes.slices import derived
 from liza.scopes.slices.fields import find_test, open_trip
-from liza.text import closest_match, text_of, value_text
+from liza.text import text_of, value_text, with_meant
 from liza.toolerrors import results
 
 FIELDS = (
@@ -160,5 +160,4 @@ def unknown_keys(answer: Mapping[str, Any]) -> Iterator[str]:
     """Keys of an answer that are not fields of the report, with what was probably meant."""
     for name in answer:
         if name not in _KNOWN:
-            meant = closest_match(name, FIELDS)
-            yield f"{value_text(name)} is not a field of the report" + (f": did you mean {meant}?" if meant else "")
+            yield with_meant(f"{value_text(name)} is not a field of the report", name, FIELDS)

@@ -11,9 +11,9 @@ from liza.clients.caller import alarm_without_terminal, require_person
 from liza.errors import LizaError
 from liza.model import MAPPINGS, format_time
 from liza.rules.evaluate import RuleSet
+from liza.schema.loop_words import CLOSED, HALF_OPEN, OPEN
 from liza.scopes.change import read_usable, unknown_record
-from liza.scopes.loops.evaluate import LOOPS
-from liza.scopes.loops.fields import CLOSED, HALF_OPEN, OPEN, iteration_count, iterations_of, number_or_none
+from liza.scopes.loops.fields import LOOPS, iteration_count, iterations_of, number_or_none
 from liza.scopes.loops.record import LoopResult, evaluate_loop, probe_loop, read_loop, reset_loop
 from liza.scopes.loops.settings import Settings
 from liza.scopes.records import find_record, named_records

@@ -13,10 +13,11 @@ from liza.cli.streams import read_text, warn
 from liza.errors import WrongUsage
 from liza.rules.evaluate import RuleSet
 from liza.schema.actions import Action
+from liza.schema.loop_words import HALF_OPEN, OPEN, OUTCOMES
 from liza.scopes.inbox import record_or_queue
 from liza.scopes.loops import evaluate
 from liza.scopes.loops.derived import stagnant_streak
-from liza.scopes.loops.fields import HALF_OPEN, OPEN, OUTCOMES, iteration_count
+from liza.scopes.loops.fields import iteration_count
 from liza.scopes.loops.files_changed import record_measured
 from liza.scopes.loops.record import Iteration, LoopResult
 from liza.scopes.loops.settings import Settings

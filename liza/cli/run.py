@@ -22,7 +22,8 @@ from liza.run.loop import run_loop
 from liza.run.process import Limits
 from liza.run.state import RunState
 from liza.schema.rules_yaml import ON_STAGNATION
-from liza.scopes.loops import evaluate
+from liza.scopes.change import path_prefix
+from liza.scopes.loops.fields import LOOPS
 from liza.scopes.records import check_name
 from liza.store.board import Board
 from liza.store.files import make_folders
@@ -186,7 +187,7 @@ def _seconds(options: dict[str, Any], name: str) -> float | None:
 
 def _check(job: Job) -> None:
     """What would make every iteration fail in the same way is reported before the first."""
-    check_name(evaluate.LOOPS, job.loop)
+    check_name(LOOPS, job.loop)
     if not os.path.isdir(job.cwd):
         raise Refused(f"the folder of the run is gone: {job.cwd}", hint="create it again, or start a new run")
     for folder in job.workdirs:
@@ -206,7 +207,7 @@ def _can_start(program: str, cwd: str) -> bool:
 
 def _alone(board: Board, loop: str) -> Lock:
     """One run a loop: two would take each other's iterations for their own."""
-    path = f"{evaluate.path_prefix(board.paths, loop)}.lock"
+    path = f"{path_prefix(board.paths, LOOPS, loop)}.lock"
     try:
         make_folders(board.paths.runs, os.path.dirname(path))
     except OSError as error:

@@ -10,8 +10,7 @@ from liza.rules.evaluate import RuleSet
 from liza.scopes.change import read_usable
 from liza.scopes.inbox import record_or_queue
 from liza.scopes.slices import diagnostic_reports, texts, work_tree
-from liza.scopes.slices.evaluate import SLICES
-from liza.scopes.slices.fields import COUNTED, OBSERVED, named_tests, open_tests
+from liza.scopes.slices.fields import COUNTED, OBSERVED, SLICES, named_tests, open_tests
 from liza.scopes.slices.record import SliceResult, is_known_report, read_slice, record_attempts
 from liza.scopes.slices.rollback_bases import recorded_base
 from liza.scopes.slices.states import Attempt

@@ -1,14 +1,14 @@
 """Change one named record: under the lock, with a backup, and with a line in the log for each event."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from liza.errors import Refused, Unreadable
 from liza.model import MAPPINGS, format_time
 from liza.scopes.outcome import Event, Outcome, Reconciled
-from liza.scopes.records import Section, change_each, find_record, named_records, put_record
+from liza.scopes.records import Archived, Section, change_each, find_record, named_records, put_record
 from liza.store import backups, edit
 from liza.store.board import Board
 from liza.store.document import Document
@@ -36,9 +36,7 @@ def change_record(
         changed = put_record(document.data.get(section.name), name, outcome.record, section.scope)
         raw = edit.replace_section(document, section.name, changed)
         if raw != document.raw:
-            backups.save_backup(board.paths, document.raw, now)
-            if section.archive is not None and outcome.archived:
-                section.archive(board.paths, name, outcome.archived)  # before they leave: a crash must not lose them
+            save_before(board, section, document, [(name, outcome.archived)], now)
         return raw, outcome
 
     outcome = board.change(revised)
@@ -84,10 +82,7 @@ def apply_reconciled(board: Board, document: Document, section: Section, done: R
     """The blackboard with a reconciled section in it; a backup of it as it was, and what leaves it, are kept first."""
     raw = edit.replace_section(document, section.name, done.section) if done.events else document.raw
     if raw != document.raw:
-        backups.save_backup(board.paths, document.raw, now)
-        for name, entries in done.archived:
-            if section.archive is not None:
-                section.archive(board.paths, name, entries)
+        save_before(board, section, document, done.archived, now)
     return raw
 
 
@@ -146,13 +141,26 @@ def unknown_record(document: Document, section: Section, name: str) -> Refused:
 # --- what is kept elsewhere -----------------------------------------------------------------------------------------
 
 
-def append_archive(paths: Paths, path: str, what: str, records: Sequence[Mapping[str, Any]]) -> None:
-    """Append records that leave the blackboard to a file, one JSON object a line.
+def path_prefix(paths: Paths, section: Section, name: str) -> str:
+    """The path of the files about a record, without their endings."""
+    return os.path.join(paths.runs, section.name, section.file_of(name))
 
-    A crash between this and the change may write one twice, and loses none.
-    """
+
+def save_before(
+    board: Board, section: Section, document: Document, archived: Iterable[tuple[str, Archived]], now: datetime
+) -> None:
+    """Keep the blackboard as it was, and the entries that leave it: a crash must not lose them."""
+    backups.save_backup(board.paths, document.raw, now)
+    for name, entries in archived:
+        if entries:
+            _append(board.paths, section, name, entries)
+
+
+def _append(paths: Paths, section: Section, name: str, records: Archived) -> None:
+    """One JSON object a line. A crash between this and the change may write one twice, and loses none."""
     import json
 
+    path = f"{path_prefix(paths, section, name)}.jsonl"
     try:
         make_folders(paths.runs, os.path.dirname(path))
         lines = "".join(json.dumps(each, ensure_ascii=False, default=str) + "\n" for each in records)
@@ -161,8 +169,10 @@ def append_archive(paths: Paths, path: str, what: str, records: Sequence[Mapping
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        hint = f"free disk space or fix the permissions of {path}"
-        raise Refused(f"cannot archive older {what}: {error.strerror}; nothing was changed", hint=hint) from None
+        if not section.may_be_lost:
+            hint = f"free disk space or fix the permissions of {path}"
+            text = f"cannot archive older {section.leaves}: {error.strerror}; nothing was changed"
+            raise Refused(text, hint=hint) from None
 
 
 def log_events(paths: Paths, events: Sequence[Event], now: datetime, *, waits: bool = True) -> None:

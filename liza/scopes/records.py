@@ -4,34 +4,38 @@ People write such a section as a mapping by name or as a list of records with an
 back in the form it has.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from liza.errors import Refused, Unreadable
 from liza.model import MAPPINGS
-from liza.text import text_of, value_text
-
-if TYPE_CHECKING:
-    from liza.store.paths import Paths
+from liza.text import file_name, text_of, value_text
 
 Archived = tuple[Mapping[str, Any], ...]  # entries that leave the blackboard
-Archive = Callable[["Paths", str, Archived], None]  # for the record with that name; before they leave
-Unusable = Callable[[Mapping[str, Any]], Iterable[tuple[str, str]]]  # each field that cannot be used, what is expected
 
 
 class Section(NamedTuple):
-    """A section of named records: what one of them is called, and how one is checked and archived."""
+    """A section of named records: what one of them is called, what it must have, and what is kept of it."""
 
     scope: str  # loop
     name: str  # loops
     list_command: str  # lists the names that there are
     while_unusable: str = ""  # what holds for a record until a person has corrected it
-    unusable_fields: Unusable = lambda record: ()
-    archive: Archive | None = None
     example: str = ""  # of a name
     longest: int = 100  # characters of a name
     is_strict: bool = False  # a name has no outer blanks and no leading dash
     is_unique: bool = False  # two records of one name are an error, not the first of them
+    lists: tuple[str, ...] = ()  # fields that are lists
+    wanted_status: Callable[[Mapping[str, Any]], str | None] = lambda record: None  # instead of one that is unusable
+    leaves: str = ""  # what of a record leaves the blackboard, for a file in `runs/`
+    may_be_lost: bool = False  # it changes all the same where that file cannot be written
+    file_of: Callable[[str], str] = file_name  # what the files about a record are called, without their endings
+
+    def unusable_fields(self, record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """Each field without which a record cannot be evaluated, and what is expected there."""
+        yield from ((field, "a list") for field in self.lists if not isinstance(record.get(field), list | None))
+        if (expected := self.wanted_status(record)) is not None:
+            yield "status", expected
 
 
 def named_records(section: Any, scope: str) -> Iterator[tuple[int | str, str, Any]]:
@@ -125,8 +129,3 @@ def mappings_in(value: Any) -> list[Mapping[str, Any]]:
 
 def mappings_of(record: Mapping[str, Any], field: str) -> list[Mapping[str, Any]]:
     return mappings_in(record.get(field))
-
-
-def unusable_lists(record: Mapping[str, Any], fields: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Each of these fields that is present and not a list, and what is expected."""
-    return ((field, "a list") for field in fields if not isinstance(record.get(field), list | None))

@@ -12,7 +12,7 @@ from liza.run.test_reports import attempt_of
 from liza.scopes.inbox import record_or_queue
 from liza.scopes.records import check_name
 from liza.scopes.slices import texts, work_tree
-from liza.scopes.slices.evaluate import SLICES
+from liza.scopes.slices.fields import SLICES
 from liza.scopes.slices.record import arch_stop, record_attempts, start_test
 from liza.text import escape_surrogates
 from liza.toolerrors import results

@@ -13,7 +13,7 @@ from liza.scopes.change import read_usable
 from liza.scopes.inbox import record_or_queue
 from liza.scopes.records import mappings_of
 from liza.scopes.slices import scope_files, scope_lock, texts, work_tree
-from liza.scopes.slices.evaluate import SLICES
+from liza.scopes.slices.fields import SLICES
 from liza.scopes.slices.record import justify_file, record_violations
 from liza.scopes.slices.scope_lock import Decision
 from liza.text import escape_surrogates, printable

@@ -11,8 +11,7 @@ from liza.model import MAPPINGS
 from liza.scopes.change import read_usable
 from liza.scopes.records import list_of, mappings_of, named_records
 from liza.scopes.slices import texts
-from liza.scopes.slices.evaluate import SLICES
-from liza.scopes.slices.fields import REFUSED, named_tests
+from liza.scopes.slices.fields import REFUSED, SLICES, named_tests
 from liza.scopes.slices.record import SliceResult, evaluate_slice, read_slice
 from liza.text import escape_surrogates, plural
 

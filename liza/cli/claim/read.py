@@ -17,7 +17,7 @@ from liza.model import MAPPINGS
 from liza.scopes.change import unknown_record
 from liza.scopes.claims import change, evaluate, import_ledger, ledger, missing, stages, summary
 from liza.scopes.claims.change import ClaimResult, Context
-from liza.scopes.claims.fields import is_frozen, unusable_fields
+from liza.scopes.claims.fields import CLAIMS, is_frozen
 from liza.scopes.claims.record import import_claims
 from liza.scopes.outcome import Outcome
 from liza.scopes.records import find_record, named_records
@@ -35,11 +35,11 @@ def _all(context: Context, document: Document) -> tuple[list[ClaimResult], list[
     """Every claim as the next check would find it, and what is wrong with those that cannot be understood."""
     found: list[ClaimResult] = []
     wrong: list[LizaError] = []
-    for where, label, claim in named_records(_section(context, document), evaluate.CLAIMS.scope):
+    for where, label, claim in named_records(_section(context, document), CLAIMS.scope):
         name = label or f"number {where + 1 if isinstance(where, int) else where}"
         faults = ["not a record"]
         if isinstance(claim, MAPPINGS):
-            faults = [f"{field} is not {expected}" for field, expected in unusable_fields(claim)]
+            faults = [f"{field} is not {expected}" for field, expected in CLAIMS.unusable_fields(claim)]
         if faults:
             wrong.append(LizaError(f"claim {name} cannot be evaluated: {faults[0]}", hint="see: liza validate"))
         else:
@@ -62,7 +62,7 @@ def list_command(call: Call) -> int:
     document = context.board.read()
     found, wrong = _all(context, document)
     found.sort(key=lambda each: not each.frozen)
-    lost = missing.find_missing(context.board, document.data.get(evaluate.CLAIMS.name))
+    lost = missing.find_missing(context.board, document.data.get(CLAIMS.name))
     disputed = bool(lost) or any(each.frozen for each in found)
     if call.as_json:
         rows = [{"claim": each.name, **facts(each)} for each in found]
@@ -92,9 +92,9 @@ def show_command(call: Call, name: str) -> int:
     context = context_of(call)
     document = context.board.read()
     evaluate.read_claim(document, name)
-    found = find_record(_section(context, document), name, evaluate.CLAIMS.scope)
+    found = find_record(_section(context, document), name, CLAIMS.scope)
     if found is None:
-        raise unknown_record(document, evaluate.CLAIMS, name)
+        raise unknown_record(document, CLAIMS, name)
     done = change.claim_result(context, name, Outcome(dict(found[1])))
     if call.as_json:
         envelope.write("claim show", "disputed" if done.frozen else "ok", claim=name, **facts(done))
@@ -128,7 +128,7 @@ def ledger_command(call: Call) -> int:
 
 def _listed(context: Context, document: Document) -> list[tuple[str, Mapping[str, Any]]]:
     """Every claim as the next check would find it; what is no claim is not left out in silence."""
-    found = list(named_records(_section(context, document), evaluate.CLAIMS.scope))
+    found = list(named_records(_section(context, document), CLAIMS.scope))
     for where, name, claim in found:
         if not isinstance(claim, MAPPINGS):
             warn(f"claim {name or where} is not a record, so it is left out: see liza validate")

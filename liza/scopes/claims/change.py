@@ -10,8 +10,7 @@ from liza.model import MAPPINGS, Progress
 from liza.rules.evaluate import RuleSet
 from liza.scopes.change import Change, change_record, unknown_record
 from liza.scopes.claims import derived, evaluate, freeze, missing, states
-from liza.scopes.claims.evaluate import CLAIMS
-from liza.scopes.claims.fields import DISPUTED, KILLED, OPEN, is_frozen, is_taken_out, open_dispute, status_of
+from liza.scopes.claims.fields import CLAIMS, DISPUTED, KILLED, OPEN, is_frozen, is_taken_out, open_dispute, status_of
 from liza.scopes.claims.settings import Settings, settings_of
 from liza.scopes.claims.stages import current_stage
 from liza.scopes.outcome import Event, Outcome

@@ -1,4 +1,4 @@
-"""The section `claims`, the rules about it, and the claims as the next check finds them."""
+"""The rules about claims, and the claims as the next check finds them."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -8,27 +8,14 @@ from liza.model import Progress
 from liza.rules.evaluate import RuleSet
 from liza.schema.actions import Action
 from liza.scopes.change import read_usable, reconcile_each
-from liza.scopes.claims import derived, frozen_copies, states
-from liza.scopes.claims.fields import KILLED, is_frozen, status_of, unusable_fields
+from liza.scopes.claims import derived, states
+from liza.scopes.claims.fields import CLAIMS, KILLED, is_frozen, status_of
 from liza.scopes.claims.settings import Settings, rules_for, settings_of
 from liza.scopes.claims.stages import current_stage
 from liza.scopes.evaluator import Evaluator
 from liza.scopes.outcome import Reconciled
-from liza.scopes.records import Section
 from liza.scopes.scope import Sections
 from liza.store.document import Document
-
-CLAIMS = Section(
-    scope="claim",
-    name="claims",
-    list_command="liza claim list",
-    while_unusable="nothing can be done to the claim",
-    unusable_fields=unusable_fields,
-    archive=frozen_copies.keep_copy,
-    example="C-001",
-    is_strict=True,
-    is_unique=True,
-)
 
 
 def evaluator_for(rules: RuleSet, settings: Settings, now: datetime) -> Evaluator[Settings]:

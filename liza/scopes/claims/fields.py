@@ -1,16 +1,15 @@
 """The fields of a claim and of its disputes, as they are on the blackboard."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from liza.model import MAPPINGS
 from liza.scopes.outcome import Event
-from liza.scopes.records import list_of, mappings_in, one_or_several
+from liza.scopes.records import Section, list_of, mappings_in, one_or_several
 from liza.text import text_of
 
 OPEN, ACCEPTED, KILLED, DISPUTED = "OPEN", "ACCEPTED", "KILLED", "DISPUTED"
 STATUSES = (OPEN, ACCEPTED, KILLED, DISPUTED)
-LISTS = ("rounds", "history", "reexamine")
 DELETED, REMOVED = TAKEN_OUT = ("the claim was deleted", "its dispute was taken out")  # instead of a digest
 
 Claim = dict[str, Any]
@@ -29,11 +28,20 @@ def status_of(claim: Mapping[str, Any]) -> str | None:
     return status.strip().upper() or OPEN if isinstance(status, str) else None
 
 
-def unusable_fields(claim: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Each field without which a claim cannot be evaluated, and what is expected there."""
-    yield from ((field, "a list") for field in LISTS if not isinstance(claim.get(field), list | None))
-    if status_of(claim) is None:
-        yield "status", "a word"
+CLAIMS = Section(
+    scope="claim",
+    name="claims",
+    list_command="liza claim list",
+    while_unusable="nothing can be done to the claim",
+    example="C-001",
+    is_strict=True,
+    is_unique=True,
+    lists=("rounds", "history", "reexamine"),
+    wanted_status=lambda claim: "a word" if status_of(claim) is None else None,
+    # A copy as it was frozen. The freeze does not wait for it: without one the log has the reason of the dispute.
+    leaves="claims",
+    may_be_lost=True,
+)
 
 
 def is_frozen(claim: Mapping[str, Any]) -> bool:

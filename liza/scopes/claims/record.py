@@ -10,8 +10,7 @@ from liza.model import format_time
 from liza.scopes.change import apply_reconciled, log_events
 from liza.scopes.claims import change, evaluate, import_ledger, missing, states
 from liza.scopes.claims.change import ClaimResult, Context, Frozen, context_of
-from liza.scopes.claims.evaluate import CLAIMS
-from liza.scopes.claims.fields import claim_event
+from liza.scopes.claims.fields import CLAIMS, claim_event
 from liza.scopes.claims.states import Fields, Round
 from liza.scopes.outcome import Event, Outcome
 from liza.scopes.records import check_name, named_records, put_record

@@ -21,7 +21,17 @@ from liza.scopes.claims.disputes import (
     reexamine_dispute,
     status_before,
 )
-from liza.scopes.claims.fields import DISPUTED, KILLED, OPEN, STATUSES, disputes_of, is_frozen, is_taken_out, status_of
+from liza.scopes.claims.fields import (
+    CLAIMS,
+    DISPUTED,
+    KILLED,
+    OPEN,
+    STATUSES,
+    disputes_of,
+    is_frozen,
+    is_taken_out,
+    status_of,
+)
 from liza.scopes.claims.states import Fields
 from liza.scopes.outcome import Outcome
 from liza.scopes.records import find_record
@@ -58,7 +68,7 @@ def promote_claim(context: Context, name: str, status: str, why: str | None, by:
                 hint=f"record the test: liza claim round {quote(name)} --test NAME=RESULT",
             )
         if chain := dependencies.chain_to_dispute(section, name):
-            found = find_record(section, chain[-1], evaluate.CLAIMS.scope)
+            found = find_record(section, chain[-1], CLAIMS.scope)
             raise _blocked_by(name, chain, ways_out(chain[-1], found is not None and is_taken_out(found[1])))
         return states.end_claim(name, claim, word, why, by, change.latest_cycle(document), context.now)
 

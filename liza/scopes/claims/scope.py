@@ -6,7 +6,7 @@ from typing import Any
 from liza.model import Fault, Record
 from liza.rules.evaluate import RuleSet
 from liza.scopes.claims import derived, evaluate, freeze, states
-from liza.scopes.claims.fields import DISPUTED, KILLED, is_frozen, marks_of, open_dispute, status_of, unusable_fields
+from liza.scopes.claims.fields import CLAIMS, DISPUTED, KILLED, is_frozen, marks_of, open_dispute, status_of
 from liza.scopes.claims.settings import Settings, settings_of
 from liza.scopes.claims.stages import closed_over_dispute, current_stage
 from liza.scopes.evaluator import Evaluator
@@ -18,7 +18,7 @@ from liza.store.board import Board
 
 def _derive(name: str, claim: Mapping[str, Any], settings: Settings) -> Sequence[Record]:
     """The rounds of a claim that is neither frozen nor killed."""
-    if is_frozen(claim) or status_of(claim) == KILLED or any(unusable_fields(claim)):
+    if is_frozen(claim) or status_of(claim) == KILLED or any(CLAIMS.unusable_fields(claim)):
         return ()
     return derived.derive_rounds(name, claim, settings)
 
@@ -85,7 +85,7 @@ def _missing(board: Board, sections: Sections) -> Iterator[Lost]:
 
 
 SCOPE: Scope[Settings] = Scope(
-    section=evaluate.CLAIMS,
+    section=CLAIMS,
     settings_of=lambda rules, environment: settings_of(rules),
     evaluator_for=evaluate.evaluator_for,
     derive=_derive,

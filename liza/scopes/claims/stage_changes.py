@@ -5,15 +5,14 @@ from typing import Any, NamedTuple
 
 from liza.errors import Refused
 from liza.model import MAPPINGS
-from liza.scopes.change import log_events, unknown_record
-from liza.scopes.claims import evaluate, frozen_copies, missing, stages
+from liza.scopes.change import log_events, save_before, unknown_record
+from liza.scopes.claims import evaluate, missing, stages
 from liza.scopes.claims.change import Context, ways_out
 from liza.scopes.claims.disputes import NEW_DATA, mark_for_reexamination
-from liza.scopes.claims.fields import is_frozen
+from liza.scopes.claims.fields import CLAIMS, is_frozen
 from liza.scopes.claims.stages import Blocker
 from liza.scopes.outcome import Event, Reconciled
 from liza.scopes.records import change_each, check_name, find_record
-from liza.store import backups
 from liza.store.document import Document
 from liza.store.edit import revise
 
@@ -99,7 +98,7 @@ def add_data(context: Context, reference: str, only: tuple[str, ...]) -> StageRe
             events.extend(outcome.events)
             return outcome.record
 
-        marked = change_each(found.section, evaluate.CLAIMS.scope, change)
+        marked = change_each(found.section, CLAIMS.scope, change)
         event = Event("stage", reference, "data", f"new data: {reference}")
         section = stages.with_data(document.data.get("stages"), reference, context.now)
         return Change(section, marked, (*found.events, event, *events), found.archived)
@@ -141,9 +140,7 @@ def _change(context: Context, name: str, after: Callable[[Document], Change]) ->
         sections = {"stages": made.stages, "claims": made.claims}
         raw = revise(document, {key: value for key, value in sections.items() if value != document.data.get(key)})
         if raw != document.raw:
-            backups.save_backup(context.board.paths, document.raw, context.now)
-            for claim, copies in made.archived:
-                frozen_copies.keep_copy(context.board.paths, claim, copies)
+            save_before(context.board, CLAIMS, document, made.archived, context.now)
         return raw, made
 
     made = context.board.change(revised)
@@ -159,9 +156,9 @@ def _reconciled(context: Context, document: Document, section: Any) -> Reconcile
 
 
 def _disputed(document: Document, section: Any, name: str) -> str:
-    found = find_record(section, name, evaluate.CLAIMS.scope)
+    found = find_record(section, name, CLAIMS.scope)
     if found is None:
-        raise unknown_record(document, evaluate.CLAIMS, name)
+        raise unknown_record(document, CLAIMS, name)
     if not isinstance(found[1], MAPPINGS) or not is_frozen(found[1]):
         hint = "see which are with: liza claim list"
         raise Refused(f"claim {name} is not in dispute: there is nothing to re-examine", hint=hint)

@@ -9,7 +9,7 @@ from liza.errors import LizaError, Unreadable
 from liza.model import MAPPINGS, format_time
 from liza.rules.same import same_key
 from liza.scopes.claims import freeze
-from liza.scopes.claims.fields import DISPUTED, is_frozen, is_taken_out, unusable_fields
+from liza.scopes.claims.fields import CLAIMS, DISPUTED, is_frozen, is_taken_out
 from liza.scopes.outcome import Event
 from liza.scopes.records import Section, find_record, list_of, named_records, put_record
 
@@ -141,7 +141,7 @@ def blockers(claims: Any) -> list[Blocker]:
         name = label or f"number {where + 1 if isinstance(where, int) else where}"
         if not isinstance(claim, MAPPINGS):
             raise Unreadable(f"claim {name} is not a record", hint="see: liza validate")
-        for field, expected in unusable_fields(claim):
+        for field, expected in CLAIMS.unusable_fields(claim):
             raise Unreadable(
                 f"claim {name} cannot be evaluated: {field}: expected {expected}", hint="see: liza validate"
             )

@@ -9,7 +9,7 @@ from liza.model import MAPPINGS, Fault, Path
 from liza.rules.evaluate import RuleSet
 from liza.scopes.claims import dependencies, freeze, stages
 from liza.scopes.claims.change import ways_out
-from liza.scopes.claims.fields import STATUSES, status_of, unusable_fields
+from liza.scopes.claims.fields import CLAIMS, STATUSES, status_of
 from liza.scopes.claims.settings import settings_of
 from liza.scopes.records import find_record, named_records
 from liza.text import did_you_mean, value_text
@@ -29,7 +29,7 @@ def faults(section: Any, rules: RuleSet, beside: Mapping[str, Any]) -> Iterator[
 
 
 def _claim(name: str, claim: Mapping[str, Any], path: Path, names: set[str]) -> Iterator[Fault]:
-    for field, expected in unusable_fields(claim):
+    for field, expected in CLAIMS.unusable_fields(claim):
         text = f"{field}: expected {expected}, got {value_text(claim.get(field))}; the claim cannot be evaluated"
         yield Fault((*path, field), text)
     for field, change in freeze.changed_fields(claim):

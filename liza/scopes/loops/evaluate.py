@@ -1,42 +1,19 @@
-"""The section `loops`, the rules about it, and how close a loop is to each of them."""
+"""The rules about loops, and how close a loop is to each of them."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from liza.rules.evaluate import RuleSet
 from liza.schema.actions import Action
-from liza.scopes.change import append_archive
+from liza.schema.loop_words import CLOSED
 from liza.scopes.evaluator import Evaluator
 from liza.scopes.loops import derived, states
-from liza.scopes.loops.fields import CLOSED, status_of, unusable_fields
+from liza.scopes.loops.fields import LOOPS, status_of
 from liza.scopes.loops.settings import Settings, rules_for, settings_of
-from liza.scopes.records import Section
 from liza.store.paths import Paths
-from liza.text import file_name
 
-
-def archive(paths: Paths, name: str, entries: Sequence[Mapping[str, Any]]) -> None:
-    """Keep iterations that leave the blackboard."""
-    append_archive(paths, f"{path_prefix(paths, name)}.jsonl", "iterations", entries)
-
-
-def path_prefix(paths: Paths, name: str) -> str:
-    """The path of the files about a loop, without their endings."""
-    return os.path.join(paths.runs, "loops", file_name(name, safe=" _.-~", longest=200, kept=187))
-
-
-LOOPS = Section(
-    scope="loop",
-    name="loops",
-    list_command="liza loop list",
-    while_unusable="the loop counts as OPEN",
-    unusable_fields=unusable_fields,
-    archive=archive,
-    example="coder-1",
-    longest=200,
-)
 DISABLED = "CIRCUIT_BREAKER_DISABLED is set: no loop is ever opened"
 
 

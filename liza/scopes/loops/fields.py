@@ -1,15 +1,13 @@
 """The fields of a loop and of its iterations, as they are on the blackboard. An unusable value counts as unknown."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from liza.model import MAPPINGS
-from liza.schema.loop_words import CLOSED, HALF_OPEN, OPEN, OUTCOMES, STATUSES
-from liza.scopes.records import mappings_of, unusable_lists
+from liza.schema.loop_words import CLOSED, OPEN, STATUSES
+from liza.scopes.records import Section, mappings_of
+from liza.text import file_name
 
-__all__ = ["CLOSED", "HALF_OPEN", "OPEN", "OUTCOMES"]
-
-LISTS = ("iterations", "error_history", "history")
 COMPLETE = 100.0  # percent
 
 Loop = dict[str, Any]
@@ -21,12 +19,22 @@ def status_of(loop: Mapping[str, Any]) -> str:
     return status if status in STATUSES else OPEN
 
 
-def unusable_fields(loop: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Each field without which a loop cannot be evaluated, and what is expected there."""
-    yield from unusable_lists(loop, LISTS)
-    if loop.get("status", CLOSED) not in STATUSES:
-        yield "status", f"one of {', '.join(STATUSES)}"
+def _wanted_status(loop: Mapping[str, Any]) -> str | None:
+    return None if loop.get("status", CLOSED) in STATUSES else f"one of {', '.join(STATUSES)}"
 
+
+LOOPS = Section(
+    scope="loop",
+    name="loops",
+    list_command="liza loop list",
+    while_unusable="the loop counts as OPEN",
+    example="coder-1",
+    longest=200,
+    lists=("iterations", "error_history", "history"),
+    wanted_status=_wanted_status,
+    leaves="iterations",
+    file_of=lambda name: file_name(name, safe=" _.-~", longest=200, kept=187),
+)
 
 # --- iterations -----------------------------------------------------------------------------------------------------
 

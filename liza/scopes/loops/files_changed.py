@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from liza.errors import Refused
 from liza.rules.evaluate import RuleSet
-from liza.scopes.loops.evaluate import path_prefix
+from liza.scopes.change import path_prefix
+from liza.scopes.loops.fields import LOOPS
 from liza.scopes.loops.record import Iteration, LoopResult, record_iteration
 from liza.scopes.loops.settings import Settings
 from liza.store import files as stored
@@ -64,4 +65,4 @@ def delete_snapshot(paths: Paths, loop: str) -> None:
 
 
 def _snapshot_path(paths: Paths, loop: str) -> str:
-    return f"{path_prefix(paths, loop)}.snapshot.json"
+    return f"{path_prefix(paths, LOOPS, loop)}.snapshot.json"

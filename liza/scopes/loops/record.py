@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 from liza.errors import Refused, Unreadable
 from liza.model import format_time
 from liza.rules.evaluate import RuleSet
+from liza.schema.loop_words import OPEN, OUTCOMES
 from liza.scopes.change import change_known, change_record, read_usable
 from liza.scopes.evaluator import Evaluator
 from liza.scopes.loops import evaluate, states
-from liza.scopes.loops.evaluate import LOOPS
-from liza.scopes.loops.fields import COMPLETE, OPEN, OUTCOMES, status_of
+from liza.scopes.loops.fields import COMPLETE, LOOPS, status_of
 from liza.scopes.loops.settings import Settings
 from liza.scopes.outcome import Outcome
 from liza.scopes.records import check_name

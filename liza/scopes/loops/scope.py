@@ -5,10 +5,11 @@ from datetime import datetime
 from typing import Any
 
 from liza.model import Record
+from liza.schema.loop_words import CLOSED, OPEN
 from liza.scopes.evaluator import Evaluator
 from liza.scopes.gate import status_hint
 from liza.scopes.loops import derived, evaluate, states
-from liza.scopes.loops.fields import CLOSED, OPEN, status_of
+from liza.scopes.loops.fields import LOOPS, status_of
 from liza.scopes.loops.settings import Settings, settings_of
 from liza.scopes.scope import Alarm, Entries, OpenTrip, Scope, Sections
 
@@ -53,7 +54,7 @@ def _may_try(loop: Mapping[str, Any], settings: Settings, now: datetime) -> bool
 
 
 SCOPE: Scope[Settings] = Scope(
-    section=evaluate.LOOPS,
+    section=LOOPS,
     settings_of=settings_of,
     evaluator_for=evaluate.evaluator_for,
     derive=_derive,

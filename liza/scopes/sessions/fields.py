@@ -1,18 +1,12 @@
 """The records of sessions in `state.yaml`: only of those that were ever stopped."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from liza.model import MAPPINGS
-from liza.scopes.records import Section, unusable_lists
+from liza.scopes.records import Section
 
 ACTIVE, STOPPED = STATUSES = ("ACTIVE", "STOPPED")
-LISTS = ("history",)
-
-
-def unusable_fields(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Each field that cannot be used, and what is expected."""
-    return unusable_lists(record, LISTS)
 
 
 SESSIONS = Section(
@@ -20,8 +14,8 @@ SESSIONS = Section(
     name="sessions",
     list_command="liza sessions",
     while_unusable="the session counts as STOPPED",
-    unusable_fields=unusable_fields,
     example="7c1f2a90",
+    lists=("history",),
 )
 
 

@@ -14,8 +14,7 @@ from liza.scopes.outcome import Event, Outcome
 from liza.scopes.records import list_of, mappings_of
 from liza.scopes.slices import diagnosis, scope_files
 from liza.scopes.slices.diagnosis import Report
-from liza.scopes.slices.evaluate import SLICES
-from liza.scopes.slices.fields import ACTIVE, open_trip, status_of
+from liza.scopes.slices.fields import ACTIVE, SLICES, open_trip, status_of
 from liza.store import emit, files
 from liza.store.board import Board
 from liza.store.document import parse

@@ -1,41 +1,16 @@
-"""The section `slices`, the rules about it, and what people should know of a slice that is not stopped."""
+"""The rules about slices, and what people should know of a slice that is not stopped."""
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from liza.rules.evaluate import RuleSet
 from liza.schema.actions import Action
-from liza.scopes.change import append_archive
 from liza.scopes.evaluator import Evaluator, scoped_rules
-from liza.scopes.records import Section, mappings_of
+from liza.scopes.records import mappings_of
 from liza.scopes.slices import derived, states
-from liza.scopes.slices.fields import ACTIVE, RESULTS, status_of, unusable_fields
-from liza.store.paths import Paths
-from liza.text import file_name, value_text
-
-
-def archive(paths: Paths, name: str, entries: Sequence[Mapping[str, Any]]) -> None:
-    """Keep attempts that leave the blackboard."""
-    append_archive(paths, f"{path_prefix(paths, name)}.jsonl", "attempts", entries)
-
-
-def path_prefix(paths: Paths, name: str) -> str:
-    """The path of the files about a slice, without their endings."""
-    return os.path.join(paths.runs, "slices", file_name(name))
-
-
-SLICES = Section(
-    scope="slice",
-    name="slices",
-    list_command="liza attempt status",
-    while_unusable="the slice counts as STOPPED",
-    unusable_fields=unusable_fields,
-    archive=archive,
-    example="S-3",
-    longest=120,
-)
+from liza.scopes.slices.fields import ACTIVE, RESULTS, status_of
+from liza.text import value_text
 
 
 def evaluator_for(rules: RuleSet, now: datetime) -> Evaluator[None]:

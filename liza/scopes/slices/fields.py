@@ -1,10 +1,10 @@
 """The fields of a slice and of its tests, as they are on the blackboard."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from liza.model import MAPPINGS
-from liza.scopes.records import mappings_of, unusable_lists
+from liza.scopes.records import Section, mappings_of
 from liza.text import text_of
 from liza.toolerrors.results import FAILED, INFRA, PASSED
 
@@ -14,7 +14,6 @@ REFUSED, OBSERVED = "refused", "observed"  # recorded, and not counted
 COUNTED = (FAILED, PASSED, INFRA)
 RESULTS = (*COUNTED, REFUSED, OBSERVED)
 PER_TEST, PER_SLICE = 3, 7  # for display only; the thresholds are in the rules
-LISTS = ("tests", "attempts", "history", "files_in_scope", "justifications", "scope_violations")
 
 Slice = dict[str, Any]
 
@@ -25,11 +24,21 @@ def status_of(record: Mapping[str, Any]) -> str:
     return ACTIVE if status is None else status if status in STATUSES else STOPPED
 
 
-def unusable_fields(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Each field without which a slice cannot be evaluated, and what is expected there."""
-    yield from unusable_lists(record, LISTS)
-    if record.get("status") not in (None, *STATUSES):
-        yield "status", f"one of {', '.join(STATUSES)}"
+def _wanted_status(record: Mapping[str, Any]) -> str | None:
+    return None if record.get("status") in (None, *STATUSES) else f"one of {', '.join(STATUSES)}"
+
+
+SLICES = Section(
+    scope="slice",
+    name="slices",
+    list_command="liza attempt status",
+    while_unusable="the slice counts as STOPPED",
+    example="S-3",
+    longest=120,
+    lists=("tests", "attempts", "history", "files_in_scope", "justifications", "scope_violations"),
+    wanted_status=_wanted_status,
+    leaves="attempts",
+)
 
 
 def open_trip(record: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -40,7 +49,7 @@ def open_trip(record: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def stop_reason(record: Mapping[str, Any]) -> str:
     """Why a slice is stopped."""
-    if record.get("status") not in (None, *STATUSES):
+    if _wanted_status(record) is not None:
         return f"unknown status {record.get('status')!r}"
     return str((open_trip(record) or {}).get("reason") or "by hand")
 

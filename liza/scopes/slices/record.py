@@ -13,8 +13,7 @@ from liza.scopes.outcome import Event, Outcome
 from liza.scopes.records import check_name, list_of, mappings_of
 from liza.scopes.rules_file import read_rules
 from liza.scopes.slices import derived, evaluate, scope_lock, states, texts
-from liza.scopes.slices.evaluate import SLICES
-from liza.scopes.slices.fields import ACTIVE, REFUSED, open_trip, status_of, stop_reason
+from liza.scopes.slices.fields import ACTIVE, REFUSED, SLICES, open_trip, status_of, stop_reason
 from liza.scopes.slices.rollback_bases import WentBack
 from liza.scopes.slices.states import Attempt
 from liza.store.board import Board

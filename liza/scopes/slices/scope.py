@@ -12,8 +12,7 @@ from liza.scopes.records import mappings_of, named_records
 from liza.scopes.rules_file import read_rules
 from liza.scopes.scope import Alarm, Entries, OpenTrip, Scope, Sections
 from liza.scopes.slices import derived, evaluate, states
-from liza.scopes.slices.evaluate import SLICES
-from liza.scopes.slices.fields import ACTIVE, open_trip, status_of, stop_reason, unusable_fields
+from liza.scopes.slices.fields import ACTIVE, SLICES, open_trip, status_of, stop_reason
 from liza.store.paths import Paths
 
 
@@ -33,7 +32,7 @@ def _open_trip(slice_: Mapping[str, Any], settings: None) -> OpenTrip | None:
 
 def _alarms(name: str, slice_: Mapping[str, Any], evaluator: Evaluator[None]) -> Iterator[Alarm]:
     """Tests that cannot be run, failures that are not listed, and changed files outside the scope."""
-    if any(unusable_fields(slice_)):
+    if any(SLICES.unusable_fields(slice_)):
         return
     for rule, text in evaluate.alerts(name, slice_, evaluator):
         yield Alarm(rule, name, f"slice {name}: {text}")

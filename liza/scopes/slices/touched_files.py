@@ -6,14 +6,15 @@ from typing import Any
 
 from liza.git import snapshot, worktree
 from liza.git.kept_snapshot import Measured, read_snapshot
-from liza.scopes.slices.evaluate import path_prefix
+from liza.scopes.change import path_prefix
+from liza.scopes.slices.fields import SLICES
 from liza.scopes.slices.rollback import find_base
 from liza.store.paths import Paths
 
 
 def since_last_attempt(paths: Paths, name: str, folder: str) -> Measured:
     """What changed in a work tree since a test of this slice was started or attempted."""
-    path = f"{path_prefix(paths, name)}.snapshot.json"
+    path = f"{path_prefix(paths, SLICES, name)}.snapshot.json"
     now, before = snapshot.snapshot([folder]), snapshot.load(read_snapshot(path))
     if now is None or before is None or now.trees.keys() != before.trees.keys():
         return Measured(None, path, None if now is None else snapshot.dump(now))

@@ -9,7 +9,7 @@ from liza.schema.kinds import OneOf
 from liza.schema.walker import Each, Faults, Table, walk
 from liza.scopes.records import list_of, named_records
 from liza.scopes.slices import derived
-from liza.scopes.slices.fields import ACTIVE, LISTS, RESULTS, STATUSES, open_trip
+from liza.scopes.slices.fields import ACTIVE, RESULTS, SLICES, STATUSES, open_trip
 from liza.text import text_of, value_text
 from liza.toolerrors import results
 
@@ -77,7 +77,7 @@ def faults(section: Any) -> Faults:
 
 def _slice(name: str, record: Mapping[str, Any], path: Path) -> Faults:
     yield from walk(record, path, _SLICE)
-    if all(isinstance(record.get(field), list | None) for field in LISTS):
+    if all(isinstance(record.get(field), list | None) for field in SLICES.lists):
         yield from _counters(name, record, path)
     if record.get("status") in (None, ACTIVE) and open_trip(record) is not None:
         message = "the status is ACTIVE but the trip is open: reset by hand; the next command completes it"

@@ -16,8 +16,7 @@ from liza.model import MAPPINGS
 from liza.scopes.change import read_usable
 from liza.scopes.records import list_of, mappings_of
 from liza.scopes.slices import touched_files
-from liza.scopes.slices.evaluate import SLICES
-from liza.scopes.slices.fields import ACTIVE, STOPPED, find_test, named_tests, status_of
+from liza.scopes.slices.fields import ACTIVE, SLICES, STOPPED, find_test, named_tests, status_of
 from liza.scopes.slices.record import SliceResult
 from liza.scopes.slices.rollback_bases import recorded_base
 from liza.store.board import Board

@@ -145,7 +145,7 @@ def _with_sessions(status: Status) -> Status:
 def _hooks(paths: Paths) -> tuple[Hooks, ...]:
     """The hooks of clients; where they cannot be looked for, as without a home folder, doctor gives the reason."""
     try:
-        hooks = read_hooks(os.path.dirname(os.path.abspath(paths.folder)))
+        hooks = read_hooks(paths.project)
         broken = script_problem(hooks[0].client) if hooks else None
     except LizaError:
         return ()

@@ -71,7 +71,7 @@ def command(call: Call, clients: tuple[str, ...], where: str | None, dry_run: bo
 def _project(root: str | None, place: str) -> str:
     """The folder of the blackboard; the settings of a user do not need one."""
     try:
-        return os.path.dirname(os.path.abspath(paths.find(root).folder))
+        return paths.find(root).project
     except NoBlackboard:
         if place != "user":
             raise

@@ -61,6 +61,10 @@ def plain_words(text: str, option: str) -> str:
     return _said(os.fsencode(text), option)
 
 
+def optional_words(text: str | None, option: str) -> str | None:
+    return None if text is None else plain_words(text, option)
+
+
 def _said(raw: bytes, option: str) -> str:
     text = raw.decode(errors="backslashreplace").rstrip("\n")
     if not text.strip():

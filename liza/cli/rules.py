@@ -16,8 +16,6 @@ from liza.scopes.rules_file import find_rule, notify_problems, read_rules
 from liza.scopes.sprint.evaluate import snapshot_of
 from liza.text import printable
 
-_RECORDS = 12  # of a group that are shown
-_MISSED = 20
 _SCOPES = {"disputes": "claim", "attempts": "slice", "loops": "loop", "sessions": "session"}  # by protocol
 _LONG = 600  # characters of a condition that are shown
 

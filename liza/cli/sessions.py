@@ -10,9 +10,9 @@ import click
 from liza.cli import envelope, session_table, show
 from liza.cli.group import Call, plain
 from liza.model import format_time
-from liza.scopes.sessions.fields import STOPPED
+from liza.scopes.sessions.fields import SESSIONS, STOPPED
 from liza.scopes.sessions.monitor import Monitor
-from liza.scopes.sessions.rows import SessionRow, list_sessions
+from liza.scopes.sessions.rows import SessionRow, session_rows
 from liza.store.spool import list_spool
 from liza.text import plural
 
@@ -36,7 +36,7 @@ def command(call: Call, every: bool, watch: bool) -> int:
     monitor = Monitor(board.paths)
     while True:
         monitor.windows.refresh()
-        rows = list_sessions(board.read(), monitor)
+        rows = session_rows(board.read().data.get(SESSIONS.name), monitor)
         at = call.at
         waiting = list_spool(board.paths).total
         if call.as_json:

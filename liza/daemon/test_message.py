@@ -27,7 +27,7 @@ class Sent(NamedTuple):
 
 def send_test_message(paths: Paths, now: datetime) -> Sent:
     """`Refused` where no target is set up."""
-    project = os.path.dirname(os.path.abspath(paths.folder))
+    project = paths.project
     targets, faults = read_targets(read_rules(paths.rules).notify, _config(paths), project)
     if not targets and not faults:
         raise Refused("no notifications are set up: notify: has no target", hint=_HINT)

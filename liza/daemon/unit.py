@@ -10,7 +10,7 @@ from liza.text import printable
 
 def systemd_unit(paths: Paths, program: str) -> str:
     """The unit; `program` is the path of liza."""
-    folder = os.path.dirname(os.path.abspath(paths.folder))
+    folder = paths.project
     text = templates.read_template("liza-watch.service").replace("@NAME@", printable(folder).replace("%", "%%"))
     # In its arguments a dollar sign is the beginning of a variable, in the name of the program it is not.
     text = text.replace("@FOLDER@", _quoted(folder).replace("$", "$$"))

@@ -18,7 +18,7 @@ _SHOWN = 20  # names in one command; the next call lists the rest
 
 def git(paths: Paths, now: datetime) -> Iterator[Finding]:
     """Whether a halt or a lock is in git, or another machine-local file, and whether `.liza/.gitignore` is there."""
-    project = os.path.dirname(os.path.abspath(paths.folder))
+    project = paths.project
     if not _in_work_tree(project):
         yield Finding("git", Level.OK, f"{project} is not in a git work tree")
         return

@@ -28,7 +28,7 @@ _SHOWN = 3
 
 def hooks(paths: Paths, now: datetime) -> Iterator[Finding]:
     """What is wrong with each client's hook, and when it was last asked."""
-    project = os.path.dirname(paths.folder)
+    project = paths.project
     found = {each.client: each for each in read_hooks(project)}
     for client in CLIENTS:
         if client in found:

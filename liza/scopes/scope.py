@@ -4,7 +4,7 @@ A scope is what one trip stops: a session, a claim, a slice, a loop. `engine.py`
 a `Scope` is the rest for one kind, as one value of typed functions. Nothing here reads a file or a clock.
 """
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -75,38 +75,6 @@ class Source(Protocol):
         ...
 
 
-def _no_alarms(sections: Sections, settings: Any) -> Iterator[Alarm]:
-    return iter(())
-
-
-def _no_faults(sections: Sections, rules: "RuleSet") -> Iterator[Fault]:
-    return iter(())
-
-
-def _nothing_missing(board: "Board", sections: Sections) -> Iterable[Lost]:
-    return ()
-
-
-def _no_notes(settings: Any) -> Iterable[str]:
-    return ()
-
-
-def _never(record: Mapping[str, Any], settings: Any, now: datetime) -> bool:
-    return False
-
-
-def _nothing_restored(paths: "Paths", section: Any) -> Iterable[str]:
-    return ()
-
-
-def _nothing_above(paths: "Paths", name: str) -> Iterable[str]:
-    return ()
-
-
-def _no_follow_up(paths: "Paths", done: Reconciled) -> None:
-    pass
-
-
 class Scope(NamedTuple, Generic[S]):
     """One kind of scope, with settings of type S. What needs files gets a board or paths; all else is pure."""
 
@@ -122,17 +90,18 @@ class Scope(NamedTuple, Generic[S]):
     # For a gate: the rules alone that stop one, and what lets it continue; its record is None where it is gone.
     rules_of: Callable[["Paths"], "RuleSet"]
     ways_on: Callable[[str, Mapping[str, Any] | None], str]
-    section_alarms: Callable[[Sections, S], Iterator[Alarm]] = _no_alarms
-    faults: Callable[[Sections, "RuleSet"], Iterator[Fault]] = _no_faults
-    may_try: Callable[[Mapping[str, Any], S, datetime], bool] = _never  # it is stopped, and may try once more
-    notes: Callable[[S], Iterable[str]] = _no_notes  # what to warn of whatever the answer is
+    section_alarms: Callable[[Sections, S], Iterable[Alarm]] = lambda sections, settings: ()
+    faults: Callable[[Sections, "RuleSet"], Iterable[Fault]] = lambda sections, rules: ()
+    # Whether one that is stopped may try once more.
+    may_try: Callable[[Mapping[str, Any], S, datetime], bool] = lambda record, settings, now: False
+    notes: Callable[[S], Iterable[str]] = lambda settings: ()  # what to warn of whatever the answer is
     gates: Callable[[], Gates] = dict  # of what is not a record of the section
-    above: Callable[["Paths", str], Iterable[str]] = _nothing_above  # whose stop holds it, too
+    above: Callable[["Paths", str], Iterable[str]] = lambda paths, name: ()  # whose stop holds it, too
     # The changes that records of the inbox ask for. Loaded when one waits.
     entries: Callable[[], Entries] = dict
-    missing: Callable[["Board", Sections], Iterable[Lost]] = _nothing_missing
+    missing: Callable[["Board", Sections], Iterable[Lost]] = lambda board, sections: ()
     # What no trip waits for, such as a report.
-    follow_up: Callable[["Paths", Reconciled], None] = _no_follow_up
+    follow_up: Callable[["Paths", Reconciled], object] = lambda paths, done: None
     # Stopped means halted: what of that was missing, and was made again.
-    restore: Callable[["Paths", Any], Iterable[str]] = _nothing_restored
+    restore: Callable[["Paths", Any], Iterable[str]] = lambda paths, section: ()
     source: Callable[["Paths"], Source] | None = None

@@ -13,6 +13,11 @@ class Paths(NamedTuple):
     folder: str
 
     @property
+    def project(self) -> str:
+        """The folder that has the `.liza/`."""
+        return os.path.dirname(os.path.abspath(self.folder))
+
+    @property
     def state(self) -> str:
         return os.path.join(self.folder, "state.yaml")
 

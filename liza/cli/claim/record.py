@@ -5,7 +5,7 @@ import click
 from liza.cli.claim.options import confidence_of, context_of
 from liza.cli.claim.outcome import print_result
 from liza.cli.group import Call, plain
-from liza.cli.options import person, plain_words, words
+from liza.cli.options import optional_words, person, plain_words, words
 from liza.errors import WrongUsage
 from liza.scopes.claims import resolve
 from liza.scopes.claims.objections import Objection
@@ -35,7 +35,7 @@ def add_command(
     fields = Fields(
         words(text, "--text"),
         confidence_of(confidence),
-        plain_words(stage, "--stage") if stage is not None else None,
+        optional_words(stage, "--stage"),
         depends_on or None,
         tuple(plain_words(each, "--evidence") for each in evidence) or None,
     )
@@ -79,8 +79,8 @@ def round_command(
         confidence_of(confidence),
         words(text, "--text") if text is not None else None,
         cycle,
-        plain_words(reviewer, "--reviewer") if reviewer is not None else None,
-        plain_words(researcher, "--researcher") if researcher is not None else None,
+        optional_words(reviewer, "--reviewer"),
+        optional_words(researcher, "--researcher"),
     )
     done = record_or_queue(record_round(context_of(call), name, given))
     return print_result("claim round", done, call.as_json)
@@ -124,7 +124,7 @@ def edit_command(
     fields = Fields(
         words(text, "--text") if text is not None else None,
         confidence_of(confidence),
-        plain_words(stage, "--stage") if stage is not None else None,
+        optional_words(stage, "--stage"),
         tuple(each for each in depends_on if each.strip()) if depends_on else None,
     )
     if not fields.given():

@@ -5,7 +5,7 @@ import click
 from liza.cli.claim.options import context_of
 from liza.cli.claim.outcome import print_result
 from liza.cli.group import Call, by_option, plain
-from liza.cli.options import person, plain_words
+from liza.cli.options import optional_words, person, plain_words
 from liza.clients.caller import alarm_without_terminal, require_person
 from liza.errors import WrongUsage
 from liza.scopes.claims import resolve
@@ -29,7 +29,7 @@ def promote_command(call: Call, name: str, status: str, message: str | None, by:
     Examples:
       liza claim promote C-002 -m "replicated in cohort B"
     """
-    why = plain_words(message, "-m") if message is not None else None
+    why = optional_words(message, "-m")
     return print_result(
         "claim promote", resolve.promote_claim(context_of(call), name, status, why, person(by)), call.as_json
     )

@@ -44,7 +44,7 @@ def measure_files_changed(paths: Paths, loop: str, workdirs: Sequence[str]) -> "
         if not os.path.isdir(folder):
             raise Refused(f"--workdir {folder}: not a folder", hint="name a git work tree")
     path = _snapshot_path(paths, loop)
-    roots = [os.path.abspath(each) for each in workdirs] or [os.path.dirname(os.path.abspath(paths.folder))]
+    roots = [os.path.abspath(each) for each in workdirs] or [paths.project]
     now = snapshot.snapshot(roots, work_only=True)
     kept = read_snapshot(path)
     # A snapshot of other work trees cannot be compared with these, nor can one of an older version, which counted the

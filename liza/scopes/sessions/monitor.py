@@ -122,9 +122,8 @@ class Monitor:
         record = _record(section, name)
         if record is not None and status_of(record) == STOPPED:
             return []
-        evaluator = Evaluator(rules.of_scope(rules.scoped.get("sessions", ())), None, "steps", Action.STOP, now)
         window, since = self.sessions[name], _since(section, name)
-        found = evaluator.verdict((*window.records(since), *window.usage_records(since))).observed
+        found = evaluator_for(rules, now).verdict((*window.records(since), *window.usage_records(since))).observed
         return [match for match in found if match.rule.mode == "act"]
 
     def _stop(self, name: str, match: Match, section: Any, now: datetime) -> None:
@@ -157,6 +156,10 @@ class Monitor:
             return states.stop_session(halt.session, known, [halt.pattern or "by hand"], halt.reason, halt.trip, now)
 
         return change_record(board, SESSIONS, halt.session, change, now).events
+
+
+def evaluator_for(rules: RuleSet, now: datetime) -> Evaluator[None]:
+    return Evaluator(rules.of_scope(rules.scoped.get("sessions", ())), None, STEPS, Action.STOP, now)
 
 
 @cache

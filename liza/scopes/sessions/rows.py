@@ -35,13 +35,8 @@ class SessionRow(NamedTuple):
     cost: float | None  # in US dollars
 
 
-def list_sessions(document: Document, monitor: Monitor) -> list[SessionRow]:
-    """The sessions that were active lately or are stopped, the one with the newest step first."""
-    return session_rows(document.data.get(SESSIONS.name), monitor)
-
-
 def session_rows(section: Any, monitor: Monitor) -> list[SessionRow]:
-    """The same from the section of the blackboard."""
+    """The sessions that were active lately or are stopped, the one with the newest step first."""
     records = {
         name: record
         for _, name, record in named_records(section, SESSIONS.scope)
@@ -85,7 +80,7 @@ def _state(window: StepWindow | None, status: str) -> str:
 
 def find_session(document: Document, monitor: Monitor, wanted: str) -> str:
     """The id of the session that is meant: by its id, the beginning of it, or its name."""
-    rows = list_sessions(document, monitor)
+    rows = session_rows(document.data.get(SESSIONS.name), monitor)
     exact = [row.session for row in rows if wanted in (row.session, row.name)]
     found = exact or [row.session for row in rows if len(wanted) >= 4 and row.session.startswith(wanted)]
     running = [row.session for row in rows if row.session in found and row.state != ENDED]

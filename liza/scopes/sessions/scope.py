@@ -4,18 +4,13 @@ Their steps are in files of their own, which the monitor evaluates; on the black
 """
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from typing import Any
 
-from liza.rules.evaluate import RuleSet
-from liza.schema.actions import Action
-from liza.scopes.evaluator import Evaluator
-from liza.scopes.outcome import Reconciled
 from liza.scopes.rules_file import read_rules
 from liza.scopes.scope import OpenTrip, Scope
 from liza.scopes.sessions import states
 from liza.scopes.sessions.fields import SESSIONS, STOPPED, open_trip, status_of, stop_reason
-from liza.scopes.sessions.monitor import monitor_of, sync_halts
+from liza.scopes.sessions.monitor import evaluator_for, monitor_of, sync_halts
 from liza.scopes.sessions.step_windows import sessions_above
 from liza.store.paths import Paths
 from liza.text import shell_quoted
@@ -29,23 +24,15 @@ def _open_trip(record: Mapping[str, Any], settings: None) -> OpenTrip | None:
     return OpenTrip(str(since), STOPPED, stop_reason(record))
 
 
-def _follow_up(paths: Paths, done: Reconciled) -> None:
-    sync_halts(paths, done.section)
-
-
 def _restore(paths: Paths, section: Any) -> Iterator[str]:
     for name in sync_halts(paths, section):
         yield f"the halt file of session {name} was missing; it was restored"
 
 
-def _evaluator(rules: RuleSet, settings: None, now: datetime) -> Evaluator[None]:
-    return Evaluator(rules.of_scope(rules.scoped.get("sessions", ())), None, "steps", Action.STOP, now)
-
-
 SCOPE: Scope[None] = Scope(
     section=SESSIONS,
     settings_of=lambda rules, environment: None,
-    evaluator_for=_evaluator,
+    evaluator_for=lambda rules, settings, now: evaluator_for(rules, now),
     derive=lambda name, record, settings: (),
     reconcile=lambda name, record, evaluator, sections: states.reconcile_record(name, record, evaluator.now),
     open_trip=_open_trip,
@@ -53,7 +40,7 @@ SCOPE: Scope[None] = Scope(
     rules_of=lambda paths: read_rules(None, protocol="sessions"),  # the gate asks for the status alone
     ways_on=lambda name, record: f"wait: a person must run: liza session resume {shell_quoted(name)} -m WHY",
     above=sessions_above,
-    follow_up=_follow_up,
+    follow_up=lambda paths, done: sync_halts(paths, done.section),
     restore=_restore,
     source=monitor_of,
 )

@@ -46,7 +46,7 @@ def write_error_file(paths: Paths, name: str, error: str) -> str | None:
 
 def display_path(paths: Paths, path: str) -> str:
     """A path below the blackboard as people type it: from the folder that has the `.liza/`."""
-    return os.path.relpath(path, os.path.dirname(os.path.abspath(paths.folder)))
+    return os.path.relpath(path, paths.project)
 
 
 def write_missing_reports(paths: Paths, name: str, record: Mapping[str, Any]) -> list[str]:
@@ -74,7 +74,7 @@ def _path(paths: Paths, entry: Mapping[str, Any]) -> str | None:
     given = entry.get("file")
     if not isinstance(given, str) or "\0" in given:
         return None
-    path = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(paths.folder)), given))
+    path = os.path.normpath(os.path.join(paths.project, given))
     inside = os.path.commonpath([path, os.path.abspath(folder(paths))]) == os.path.abspath(folder(paths))
     return path if inside else None
 

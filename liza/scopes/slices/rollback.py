@@ -1,6 +1,5 @@
 """The rollback of a slice: which base it goes back to, and which tests begin there afterwards."""
 
-import os
 from collections.abc import Container, Iterator, Mapping
 from datetime import datetime
 from typing import Any
@@ -82,7 +81,7 @@ def plan_on_board(board: Board, name: str, record: Mapping[str, Any], at: dateti
     """The same with what the other slices of the blackboard touched."""
     section = board.read().data.get("slices")
     contested = files_of_other_slices(section, name, record)
-    plan = plan_rollback(record, name, os.path.dirname(os.path.abspath(board.paths.folder)), at, contested)
+    plan = plan_rollback(record, name, board.paths.project, at, contested)
     return plan._replace(notes=(*plan.notes, *_beside(section, name, record)))
 
 

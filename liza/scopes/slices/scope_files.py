@@ -44,7 +44,7 @@ class Roots(NamedTuple):
 
 
 def find_roots(paths: Paths, record: Mapping[str, Any], top: str | None = None) -> Roots:
-    root = os.path.dirname(os.path.abspath(paths.folder))
+    root = paths.project
     about = record.get("checkpoint")
     given = about.get("work_tree") if isinstance(about, MAPPINGS) else None
     return Roots(root, top or os.path.normpath(os.path.join(root, given if isinstance(given, str) else ".")))

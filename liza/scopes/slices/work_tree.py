@@ -42,11 +42,6 @@ class Site(NamedTuple):
             delete_base(self.folder, str(self.checkpoint.ref))
 
 
-def root_of(paths: Paths) -> str:
-    """The folder that has the `.liza/`."""
-    return os.path.dirname(os.path.abspath(paths.folder))
-
-
 def arrive(board: Board, name: str, test: str, workdir: str | None) -> Site:
     """Before a test is started: where the slice begins, if this is its beginning."""
     record = _record(board, name)
@@ -55,7 +50,7 @@ def arrive(board: Board, name: str, test: str, workdir: str | None) -> Site:
     folder = _folder(board.paths, record, workdir)
     if status_of(record) != ACTIVE:
         return Site(folder)
-    root = root_of(board.paths)
+    root = board.paths.project
     begins = not list_of(record, "attempts") and not record.get("checkpoint")
     late = bool(list_of(record, "attempts")) and not record.get("checkpoint") and not record.get("checkpoint_tag")
     is_new = not late and not find_test(record, test).get("checkpoint_tag")
@@ -72,7 +67,7 @@ def arrive(board: Board, name: str, test: str, workdir: str | None) -> Site:
 def resume(board: Board, name: str, files: Sequence[str], *, measure: bool) -> Site:
     """After a test was run: which files the attempt changed, as it reports or as git does."""
     if not measure and not files:
-        return Site(root_of(board.paths))
+        return Site(board.paths.project)
     record = _record(board, name)
     folder = _folder(board.paths, record, None)
     if not measure or status_of(record) != ACTIVE:
@@ -86,13 +81,13 @@ def named(board: Board, record: Mapping[str, Any], files: Sequence[str]) -> tupl
     """The top of the work tree, or what takes its place, and files as they are called from there."""
     folder = _folder(board.paths, record, None)
     tree = worktree.find(folder)
-    top = tree.top if tree is not None else root_of(board.paths)
+    top = tree.top if tree is not None else board.paths.project
     return top, _relative([escape_surrogates(file) for file in files], folder, board.paths)
 
 
 def changed(board: Board, name: str, record: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
     """The work tree of a slice, and what it has changed since it began."""
-    return touched_files.since_base(record, name, root_of(board.paths))
+    return touched_files.since_base(record, name, board.paths.project)
 
 
 def look_around(board: Board, name: str) -> None:
@@ -114,13 +109,13 @@ def _folder(paths: Paths, record: Mapping[str, Any], workdir: str | None) -> str
         return os.path.abspath(workdir)
     if (recorded := _recorded(paths, record)) is not None:
         return recorded
-    return os.getcwd() if worktree.find(os.getcwd()) is not None else root_of(paths)
+    return os.getcwd() if worktree.find(os.getcwd()) is not None else paths.project
 
 
 def _recorded(paths: Paths, record: Mapping[str, Any]) -> str | None:
     about = record.get("checkpoint")
     given = about.get("work_tree") if isinstance(about, MAPPINGS) else None
-    folder = os.path.normpath(os.path.join(root_of(paths), given)) if isinstance(given, str) else None
+    folder = os.path.normpath(os.path.join(paths.project, given)) if isinstance(given, str) else None
     return folder if folder is not None and os.path.isdir(folder) else None
 
 
@@ -132,7 +127,7 @@ def _is_own(folder: str, root: str) -> bool:
 def _relative(files: Sequence[str], folder: str, paths: Paths) -> tuple[str, ...]:
     """Paths as they are in the work tree; one from elsewhere stays as it was given."""
     tree = worktree.find(folder) if files else None
-    top = os.path.realpath(tree.top if tree is not None else root_of(paths))
+    top = os.path.realpath(tree.top if tree is not None else paths.project)
     found = []
     for file in files:
         path = os.path.relpath(os.path.join(os.path.realpath(os.getcwd()), file), top)

@@ -19,6 +19,21 @@ SKEW = timedelta(minutes=5)  # how far the clocks of two machines may differ; a 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
+def list_in(value: Any) -> Sequence[Any]:
+    """A list as it is; anything else holds nothing."""
+    return value if isinstance(value, list | tuple) else ()
+
+
+def one_or_several(value: Any) -> list[Any]:
+    """A list as it is; one value need not be in a list, and null is none."""
+    return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
+
+
+def mappings_in(value: Any) -> list[Mapping[str, Any]]:
+    """The entries of a list that are mappings; other entries are skipped."""
+    return [each for each in list_in(value) if isinstance(each, MAPPINGS)]
+
+
 class Span(NamedTuple):
     """Bytes [start, end) of a file."""
 

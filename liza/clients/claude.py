@@ -23,6 +23,7 @@ from liza.clients.event import (
     with_context,
 )
 from liza.clients.settings import HookProblem, Settings, Setup, Transcripts
+from liza.model import mappings_in
 
 NAME = "claude"
 SETTINGS = Settings(
@@ -60,8 +61,7 @@ def read_event(payload: Mapping[str, Any]) -> Event:
 
 def _calls(name: str, payload: Mapping[str, Any]) -> tuple[Call, ...]:
     if name == "PostToolBatch":
-        listed = payload.get("tool_calls")
-        calls = [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
+        calls = mappings_in(payload.get("tool_calls"))
         return tuple(_call(each, result_text(each.get("tool_response")), Outcome.REFUSED) for each in calls)
     if name == "PostToolUse":
         return (_call(payload, result_text(payload.get("tool_response")), Outcome.OK),)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
-from liza.model import Number, Origin, OutsideDecision, Record, is_future, parse_time
+from liza.model import Number, Origin, OutsideDecision, Record, is_future, list_in, parse_time
 from liza.rules.evidence import LEGACY_DIGITS, digest, fingerprint, legacy_fingerprints, parse_evidence
 
 _Named = TypeVar("_Named")
@@ -116,8 +116,7 @@ def open_trigger(breaker: Any) -> Mapping[str, Any] | None:
     if isinstance(trigger, Mapping):
         return trigger
     certain = breaker.get("status") == "TRIGGERED"
-    listed = breaker.get("history")
-    for entry in reversed(listed) if isinstance(listed, list | tuple) else ():
+    for entry in reversed(list_in(breaker.get("history"))):
         # Where the status is gone, only what is certainly ours: other tools leave their entries without an end.
         if is_trip(entry) and entry.get("resolved_at") is None and (certain or entry.get("trip_id")):
             return {name: entry[name] for name in ("timestamp", "pattern", "severity", "trip_id") if name in entry}
@@ -130,8 +129,7 @@ def read_acknowledged(breaker: Any, now: datetime, memo: dict[Any, Any] | None =
     if not isinstance(breaker, Mapping):
         return found
     trigger = open_trigger(breaker)
-    listed = breaker.get("history")
-    trips = [(i, e) for i, e in enumerate(listed) if is_trip(e)] if isinstance(listed, list | tuple) else []
+    trips = [(i, e) for i, e in enumerate(list_in(breaker.get("history"))) if is_trip(e)]
     exact = [entry for _, entry in trips if isinstance(entry.get("evidence"), Mapping)]
     proven = Acknowledged(memo)
     for place, entry in trips:
@@ -227,8 +225,7 @@ def has_new_evidence(
 
 def _rules_of(entry: Mapping[str, Any]) -> Iterable[str]:
     yield str(entry["pattern"])
-    also = entry.get("also_matched")
-    yield from map(str, also if isinstance(also, list | tuple) else ())
+    yield from map(str, list_in(entry.get("also_matched")))
 
 
 def same_trip(entry: Mapping[str, Any], trigger: Mapping[str, Any]) -> bool:

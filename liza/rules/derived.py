@@ -6,7 +6,7 @@ It is worked out before any rule is asked, and never read from the file: a task 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from liza.model import MAPPINGS, Record, Snapshot, parse_time
+from liza.model import MAPPINGS, Record, Snapshot, list_in, mappings_in, one_or_several, parse_time
 from liza.text import text_of
 
 REVIEW_CYCLES = 5
@@ -46,7 +46,7 @@ def _about(task: Mapping[str, Any], config: Mapping[str, Any], agents: Mapping[s
         **_spent("review_cycles", _count(task.get("review_cycles_current")), cycles),
         **_spent("iterations", _count(task.get("iteration")), iterations),
         "coder_gone": coder is None or _is_gone(agents.get(text_of(coder))),
-        "failed_coders": len({text_of(name) for name in failed}) if isinstance(failed, list | tuple) else 0,
+        "failed_coders": len({text_of(name) for name in list_in(failed)}),
         "rejections": _rejections(task),
         "claimants": len(had),
         "claimed_by": had,
@@ -111,7 +111,7 @@ class _Replaced:
 
 
 def _names(value: Any) -> list[str]:
-    return [text_of(each) for each in (value if isinstance(value, list | tuple) else (value,)) if each is not None]
+    return [text_of(each) for each in one_or_several(value) if each is not None]
 
 
 def _status(task: Mapping[str, Any]) -> str:
@@ -120,8 +120,7 @@ def _status(task: Mapping[str, Any]) -> str:
 
 def _events(history: Any, *names: str) -> list[Mapping[str, Any]]:
     """The entries of a task's history that are one of these events."""
-    events = [event for event in history if isinstance(event, MAPPINGS)] if isinstance(history, list | tuple) else []
-    return [event for event in events if text_of(event.get("event")).lower() in names]
+    return [event for event in mappings_in(history) if text_of(event.get("event")).lower() in names]
 
 
 def _claimants(history: Any) -> list[str]:

@@ -7,7 +7,7 @@ misspelt `conditon` would otherwise be a rule that never fires.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from liza.model import Path, Problem, Rule
+from liza.model import Path, Problem, Rule, list_in
 from liza.rules.conditions import BadRule, Condition
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.parsed_packs import TREES
@@ -211,8 +211,7 @@ class _File:
             key: value for key, value in source.data.items() if value is not None and not self.is_faulty((key,))
         }
         self.rules: list[tuple[int, Mapping[str, Any]]] = []
-        given = source.data.get("rules")
-        for index, rule in enumerate(given if isinstance(given, list) else ()):
+        for index, rule in enumerate(list_in(source.data.get("rules"))):
             if isinstance(rule, Mapping):
                 self.rule(index, rule)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from liza.model import SKEW, Record, Snapshot, format_time, is_future, parse_duration, parse_time
+from liza.model import SKEW, Record, Snapshot, format_time, is_future, mappings_in, parse_duration, parse_time
 from liza.rules.derived import DERIVED
 from liza.rules.fields import Context
 from liza.text import plural
@@ -31,10 +31,8 @@ def stream_records(snapshot: Snapshot, name: str) -> tuple[Record, ...]:
     found: list[Record] = []
     for record in snapshot.records(section):
         label = record.fields.get("id") or record.fields.get(f"{owner}_id") or record.fields.get("name") or record.key
-        entries = record.fields.get(inner)
-        for entry in entries if isinstance(entries, list | tuple) else ():
-            if isinstance(entry, Mapping):
-                found.append(Record(name, len(found), {owner: label, **entry}))
+        for entry in mappings_in(record.fields.get(inner)):
+            found.append(Record(name, len(found), {owner: label, **entry}))
     return tuple(found)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from liza.model import MAPPINGS, format_time
+from liza.model import MAPPINGS, format_time, list_in
 from liza.store import edit, log
 from liza.store.board import Board
 from liza.store.document import Document
@@ -40,7 +40,7 @@ def title_of(tasks: Any, task: str) -> str | None:
 
 def _find(tasks: Any, task: str) -> tuple[int | str, Mapping[str, Any]] | None:
     """The place of a task in its section, a list or a mapping, and the task."""
-    entries = tasks.items() if isinstance(tasks, MAPPINGS) else enumerate(tasks) if isinstance(tasks, list) else ()
+    entries = tasks.items() if isinstance(tasks, MAPPINGS) else enumerate(list_in(tasks))
     for where, record in entries:
         if isinstance(record, MAPPINGS) and text_of(record.get("id", where)) == task:
             return where, record

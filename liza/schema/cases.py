@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from liza.model import Fault, Path, parse_duration, parse_time
+from liza.model import Fault, Path, list_in, parse_duration, parse_time
 from liza.schema import kinds
 from liza.schema.walker import Each, Faults, Table, unexpected, walk
 from liza.text import value_text
@@ -37,15 +37,13 @@ def _change(change: Mapping[str, Any], path: Path) -> Faults:
 
 
 def _case(case: Mapping[str, Any], path: Path) -> Faults:
-    checks = case.get("checks")
-    for index, check in enumerate(checks if isinstance(checks, list) else ()):
+    for index, check in enumerate(list_in(case.get("checks"))):
         yield from walk(check, (*path, "checks", index), _at)
     if "trips" not in case and "alarms" not in case:
         message = f"the case {value_text(case.get('name'))} has neither trips nor alarms"
         yield Fault(path, message, "write trips: [] if no trip is expected")
     for name in ("trips", "alarms"):
-        listed = case.get(name)
-        for index, wanted in enumerate(listed if isinstance(listed, list) else ()):
+        for index, wanted in enumerate(list_in(case.get(name))):
             where = (*path, name, index)
             if isinstance(wanted, Mapping):
                 yield from walk(wanted, where, TRIP)

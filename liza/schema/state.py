@@ -7,7 +7,7 @@ use; a warning is something it can, which is probably not what was meant. `docs/
 from collections.abc import Mapping
 from typing import Any
 
-from liza.model import Fault, Path
+from liza.model import Fault, Path, list_in
 from liza.schema import anomalies, kinds, loops
 from liza.schema.kinds import OneOf
 from liza.schema.severities import SEVERITIES
@@ -35,7 +35,7 @@ def check(sections: Mapping[str, Any]) -> Faults:
 
 def _repeated_ids(tasks: Any) -> Faults:
     seen: dict[Any, int] = {}
-    for index, task in enumerate(tasks if isinstance(tasks, list) else ()):
+    for index, task in enumerate(list_in(tasks)):
         name = task.get("id") if isinstance(task, Mapping) else None
         if isinstance(name, str | int) and seen.setdefault(name, index) != index:
             message = f"id {value_text(name)} is already used by task number {seen[name] + 1}"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from liza.errors import Refused, Unreadable
-from liza.model import MAPPINGS
+from liza.model import MAPPINGS, list_in, mappings_in
 from liza.text import file_name, text_of, value_text
 
 Archived = tuple[Mapping[str, Any], ...]  # entries that leave the blackboard
@@ -113,18 +113,7 @@ def check_name(section: Section, name: str) -> None:
 
 def list_of(record: Mapping[str, Any], field: str) -> list[Any]:
     """A copy of a list field; empty where it is absent or not a list."""
-    value = record.get(field)
-    return list(value) if isinstance(value, list | tuple) else []
-
-
-def one_or_several(value: Any) -> list[Any]:
-    """A list as it is; one value need not be in a list, and null is none."""
-    return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
-
-
-def mappings_in(value: Any) -> list[Mapping[str, Any]]:
-    """The entries of a list that are mappings; other entries are skipped."""
-    return [each for each in value if isinstance(each, MAPPINGS)] if isinstance(value, list | tuple) else []
+    return list(list_in(record.get(field)))
 
 
 def mappings_of(record: Mapping[str, Any], field: str) -> list[Mapping[str, Any]]:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Generic, NamedTuple
 
 from liza.errors import LizaError, Refused, Unreadable
+from liza.model import list_in
 from liza.store import files
 from liza.store.board import Board, T
 from liza.store.document import Document, parse
@@ -269,8 +270,7 @@ class EntryBoard(Board):
 
 
 def _entered(document: Document) -> list[str]:
-    listed = document.data.get(ENTERED)
-    return [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else []
+    return [each for each in list_in(document.data.get(ENTERED)) if isinstance(each, str)]
 
 
 def _marked(raw: bytes, file: str, labels: list[str]) -> bytes:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from liza.errors import Refused, Unreadable
-from liza.model import MAPPINGS
+from liza.model import mappings_in
 from liza.store import emit, files, read_limits, replace, versions
 from liza.store.document import parse_log
 from liza.store.lock import Lock
@@ -149,7 +149,7 @@ def _entries(part: bytes) -> list[Mapping[str, Any]]:
         entries = load(decode(part))
     except BadYaml:
         return []  # half written
-    return [each for each in entries if isinstance(each, MAPPINGS)] if isinstance(entries, list) else []
+    return mappings_in(entries)
 
 
 def entries_with(file: str, words: Sequence[str]) -> list[Mapping[str, Any]]:

@@ -8,7 +8,7 @@ import click
 from liza.cli import show
 from liza.cli.claim.columns import WIDE, side_by_side, width_of, wrapped
 from liza.cli.show import columns
-from liza.model import MAPPINGS
+from liza.model import MAPPINGS, mappings_in
 from liza.scopes.claims import dependencies, derived, freeze, ledger
 from liza.scopes.claims.change import ClaimResult, ways_out
 from liza.scopes.claims.disputes import status_before
@@ -27,7 +27,6 @@ from liza.scopes.claims.fields import (
 )
 from liza.scopes.claims.objections import criterion_text, objections_of
 from liza.scopes.claims.summary import Dispute
-from liza.scopes.records import mappings_in
 from liza.text import of_text, plural, printable, text_of
 
 _COLOURS = {DISPUTED: "red", ACCEPTED: "green", KILLED: "bright_black"}

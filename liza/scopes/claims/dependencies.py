@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from liza.model import MAPPINGS
+from liza.model import MAPPINGS, one_or_several
 from liza.scopes.claims.fields import is_frozen
-from liza.scopes.records import named_records, one_or_several
+from liza.scopes.records import named_records
 from liza.text import text_of
 
 

@@ -9,11 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from liza.model import MAPPINGS, Record
+from liza.model import MAPPINGS, Record, mappings_in, one_or_several
 from liza.scopes.claims.fields import evidence_of, past_rounds, reference_text, rounds_of
 from liza.scopes.claims.objections import link_objections, objections_of
 from liza.scopes.claims.settings import Settings
-from liza.scopes.records import mappings_in, one_or_several
 from liza.text import text_of
 
 VALUES = ("text", "confidence")

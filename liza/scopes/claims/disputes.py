@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from liza.model import MAPPINGS, format_time, parse_time
+from liza.model import MAPPINGS, format_time, mappings_in, parse_time
 from liza.scopes.claims.derived import baseline
 from liza.scopes.claims.fields import (
     DISPUTED,
@@ -36,7 +36,7 @@ from liza.scopes.claims.freeze import (
 )
 from liza.scopes.claims.objections import Objection, criterion_text
 from liza.scopes.outcome import Outcome
-from liza.scopes.records import list_of, mappings_in
+from liza.scopes.records import list_of
 
 STAGE_TRANSITION, NEW_DATA, AUDIT = TRIGGERS = ("stage_transition", "new_data", "cross_model_audit")
 BOOKKEEPING = (*POSITIONS, "dispute_cycle", "disputed_at", "previous_status")

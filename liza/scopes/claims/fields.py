@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from liza.model import MAPPINGS
+from liza.model import MAPPINGS, mappings_in, one_or_several
 from liza.scopes.outcome import Event
-from liza.scopes.records import Section, list_of, mappings_in, one_or_several
+from liza.scopes.records import Section, list_of
 from liza.text import text_of
 
 OPEN, ACCEPTED, KILLED, DISPUTED = "OPEN", "ACCEPTED", "KILLED", "DISPUTED"

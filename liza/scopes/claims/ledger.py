@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from liza.model import mappings_in
 from liza.scopes.claims import dependencies, freeze
 from liza.scopes.claims.fields import (
     DISPUTED,
@@ -18,7 +19,6 @@ from liza.scopes.claims.fields import (
     rounds_of,
     status_of,
 )
-from liza.scopes.records import mappings_in
 from liza.text import cut_line, escape_markdown, text_of
 
 LONGEST = 20_000  # characters of one field

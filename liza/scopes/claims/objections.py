@@ -7,7 +7,7 @@ words the next round is written.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from liza.model import MAPPINGS
+from liza.model import MAPPINGS, list_in
 from liza.rules.same import same_key
 from liza.rules.similar import similar_groups
 from liza.text import text_of
@@ -46,7 +46,7 @@ def objections_of(entry: Mapping[str, Any]) -> tuple[Objection, ...]:
 
 
 def _listed(value: Any) -> Iterator[Objection]:
-    for each in value if isinstance(value, list | tuple) else ():
+    for each in list_in(value):
         if isinstance(each, MAPPINGS):
             text = each.get("objection") if each.get("objection") is not None else each.get("text")
             answer = each.get("response")

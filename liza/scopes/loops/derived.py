@@ -7,7 +7,7 @@ which error occurred and what the evidence shows.
 from collections.abc import Mapping
 from typing import Any
 
-from liza.model import Record
+from liza.model import Record, mappings_in
 from liza.schema.rules_yaml import LIMITS
 from liza.scopes.loops.fields import (
     claims_done,
@@ -20,7 +20,6 @@ from liza.scopes.loops.fields import (
     numbered_iterations,
 )
 from liza.scopes.loops.settings import Settings
-from liza.scopes.records import mappings_in
 from liza.toolerrors.errors import Error, subject_of
 
 

@@ -6,7 +6,7 @@ Only decisions: what is known, what is asked for, what an agent's answer makes o
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from liza.model import MAPPINGS
+from liza.model import MAPPINGS, mappings_in
 from liza.scopes.records import list_of
 from liza.scopes.slices import derived
 from liza.scopes.slices.fields import find_test, open_trip
@@ -102,9 +102,7 @@ def _results(ours: list[Any], theirs: Any) -> Any:
     if not ours:
         return theirs
     results_of = {
-        each.get("attempt"): each.get("result")
-        for each in (theirs if isinstance(theirs, list) else ())
-        if isinstance(each, MAPPINGS) and not _is_empty(each.get("result"))
+        each.get("attempt"): each.get("result") for each in mappings_in(theirs) if not _is_empty(each.get("result"))
     }
     return [
         {**each, "result": results_of.get(each.get("attempt"), each.get("result"))}

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from liza import templates
-from liza.model import MAPPINGS
 from liza.scopes.records import list_of, mappings_of
 from liza.scopes.slices import derived, diagnosis, diagnostic_reports
 from liza.store.paths import Paths
@@ -51,8 +50,7 @@ def _tests(paths: Paths, name: str, run: Mapping[str, Any]) -> Iterator[dict[str
     for test in dict.fromkeys([*entries, *others]):
         entry = entries.get(test, {})
         report = diagnostic_reports.read_report(paths, entry) or diagnosis.known_report(name, run, test, (), "")
-        tried = [each for each in list_of(report, "attempt_log") if isinstance(each, MAPPINGS)]
-        options = report.get("recovery_options")
+        tried = mappings_of(report, "attempt_log")
         yield {
             "name": test,
             "tried": [
@@ -75,8 +73,7 @@ def _tests(paths: Paths, name: str, run: Mapping[str, Any]) -> Iterator[dict[str
             ],
             "recovery_options": [
                 {"option": each.get("option"), "risk": each.get("risk")}
-                for each in (options if isinstance(options, list) else ())
-                if isinstance(each, MAPPINGS)
+                for each in mappings_of(report, "recovery_options")
             ],
         }
 

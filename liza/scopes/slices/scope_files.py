@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from liza.errors import LizaError, Refused, Unreadable
-from liza.model import MAPPINGS
-from liza.scopes.records import list_of, mappings_of, one_or_several
+from liza.model import MAPPINGS, one_or_several
+from liza.scopes.records import list_of, mappings_of
 from liza.scopes.slices import scope_lock as rules
 from liza.scopes.slices.fields import find_test
 from liza.scopes.slices.scope_lock import Decision, Entry, FileScope

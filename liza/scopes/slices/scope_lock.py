@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from liza.model import MAPPINGS, format_time
+from liza.model import MAPPINGS, format_time, one_or_several
 from liza.scopes.records import mappings_of
 from liza.scopes.slices.fields import Slice
 from liza.text import text_of
@@ -89,7 +89,7 @@ def justifications(record: Mapping[str, Any]) -> dict[str, str]:
 def paths_of(value: Any) -> list[str]:
     """The listed paths: texts, or records with a path."""
     found: list[str] = []
-    for each in value if isinstance(value, list | tuple) else (value,):
+    for each in one_or_several(value):
         keys = ("path", "file", "name", "package")
         path = next((each[key] for key in keys if key in each), None) if isinstance(each, MAPPINGS) else each
         if isinstance(path, str) and path.strip():

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from liza import templates
-from liza.model import VALUE, Match, Number, Record, Silenced, Snapshot, format_time
+from liza.model import VALUE, Match, Number, Record, Silenced, Snapshot, format_time, one_or_several
 from liza.schema.severities import SEVERITIES, UNKNOWN
 from liza.scopes.sprint import section as sections
 from liza.store import files
@@ -113,7 +113,7 @@ def _artifacts(matches: Sequence[Match], snapshot: Snapshot) -> list[dict[str, s
     for record in {(each.stream, each.key): each for match in matches for each in match.evidence}.values():
         refs = record.get("spec_ref")
         texts = [str(value) for name in _SAID[:5] if (value := record.get(name)) is not None]
-        for ref in refs if isinstance(refs, list | tuple) else (refs,):
+        for ref in one_or_several(refs):
             if ref is not None:
                 texts_of.setdefault(str(ref), []).extend(texts)
     for match in matches:

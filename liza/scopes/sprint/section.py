@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from liza.model import Origin, format_time, is_trip_id
+from liza.model import Origin, format_time, is_trip_id, list_in
 from liza.rules.acknowledged import is_trip, open_trigger, origin_of, same_trip
 
 __all__ = [
@@ -24,7 +24,7 @@ MANUAL = "manual"  # the pattern of a trip for which a person named none
 
 def history_of(section: Any) -> list[Any]:
     entries = section.get("history") if isinstance(section, Mapping) else None
-    return list(entries) if isinstance(entries, list | tuple) else []
+    return list(list_in(entries))
 
 
 def knows(section: Any, trip_id: str | None) -> bool:
@@ -129,8 +129,7 @@ def trigger_fields(trigger: Mapping[str, Any]) -> dict[str, Any]:
 
 def also_matched(trigger: Mapping[str, Any]) -> list[str]:
     """The other patterns of a trip; anybody may have written something else there."""
-    names = trigger.get("also_matched")
-    return [str(name) for name in names] if isinstance(names, list | tuple) else []
+    return [str(name) for name in list_in(trigger.get("also_matched"))]
 
 
 def resolved(section: Any, text: str, by: str, now: datetime, *, terminal: bool = True) -> Section:
@@ -180,8 +179,7 @@ def _with_numbers(entry: Any, recovered: set[str], values: Mapping[str, str]) ->
     kept = entry.get("evidence") if isinstance(entry, Mapping) else None
     if not isinstance(kept, Mapping) or entry.get("resolved_at") is None:
         return entry
-    known = entry.get("recovered")
-    known = list(known) if isinstance(known, list | tuple) else []
+    known = list_in(entry.get("recovered"))
     back = [rule for rule in kept if rule in recovered and rule not in known]
     found = {rule: values[rule] for rule, text in kept.items() if text == "" and rule in values}
     return {**entry, "evidence": {**kept, **found}} | ({"recovered": [*known, *back]} if back else {})

@@ -7,6 +7,8 @@ from typing import Any
 from liza.errors import LizaError
 from liza.model import MAPPINGS, Fault, Path
 from liza.rules.evaluate import RuleSet
+from liza.schema import kinds
+from liza.schema.walker import Each, Table, walk
 from liza.scopes.claims import dependencies, freeze, stages
 from liza.scopes.claims.change import ways_out
 from liza.scopes.claims.fields import CLAIMS, STATUSES, status_of
@@ -28,10 +30,26 @@ def faults(section: Any, rules: RuleSet, beside: Mapping[str, Any]) -> Iterator[
     yield from _stages(section, beside.get("stages"), settings_of(rules).last_stage)
 
 
+def _text(value: Any) -> str | None:
+    return "a string" if isinstance(value, MAPPINGS) else None
+
+
+def _listed(value: Any) -> str | None:
+    return None if isinstance(value, list) else "a list (a single one is called objection)"
+
+
+_ROUND = Table({"objection": _text, "response": _text, "objections": _listed})
+_CLAIM = Table(
+    {
+        "status": lambda value: CLAIMS.wanted_status({"status": value}),
+        **dict.fromkeys(CLAIMS.lists, kinds.sequence),
+        "rounds": Each(_ROUND),
+    }
+)
+
+
 def _claim(name: str, claim: Mapping[str, Any], path: Path, names: set[str]) -> Iterator[Fault]:
-    for field, expected in CLAIMS.unusable_fields(claim):
-        text = f"{field}: expected {expected}, got {value_text(claim.get(field))}; the claim cannot be evaluated"
-        yield Fault((*path, field), text)
+    yield from walk(claim, path, _CLAIM)
     for field, change in freeze.changed_fields(claim):
         hint = f"restore it from .liza/backups/, or decide: {'; '.join(ways_out(name))}"
         yield Fault((*path, field), f"claim {name} is frozen, and {change} by hand", hint)
@@ -44,19 +62,6 @@ def _claim(name: str, claim: Mapping[str, Any], path: Path, names: set[str]) -> 
         if each not in names:
             text = f"it depends on {value_text(each)}, which is not a claim here"
             yield Fault((*path, "depends_on"), text, did_you_mean(each, sorted(names)), "warning")
-    yield from _rounds(claim.get("rounds"), (*path, "rounds"))
-
-
-def _rounds(listed: Any, path: Path) -> Iterator[Fault]:
-    for index, entry in enumerate(listed if isinstance(listed, list) else ()):
-        if not isinstance(entry, MAPPINGS):
-            yield Fault((*path, index), f"expected a round with fields, got {value_text(entry)}")
-            continue
-        for field in ("objection", "response"):
-            if isinstance(entry.get(field), MAPPINGS):
-                yield Fault((*path, index, field), f"{field}: expected a string, got a mapping")
-        if not isinstance(entry.get("objections"), list | None):
-            yield Fault((*path, index, "objections"), "objections is not a list", "a single one is called objection")
 
 
 def _stages(claims: Any, section: Any, last: str) -> Iterator[Fault]:

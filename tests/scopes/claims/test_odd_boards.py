@@ -87,12 +87,12 @@ def test_unreadable_claim_is_located_and_unchanged(lab: Claims, field: str) -> N
 FAULTS = {
     "no id": ("- {text: x}", "this claim has no name"),
     "the same id twice": ("- {id: a, text: x}\n- {id: a, text: y}", "the claim 'a' appears twice"),
-    "a round that is none": ("- {id: a, text: x, rounds: [yes]}", "expected a round with fields"),
+    "a round that is none": ("- {id: a, text: x, rounds: [yes]}", "expected a record with fields"),
     "an objection that is a mapping": (
         "- {id: a, text: x, rounds: [{objection: {b: c}}]}",
         "objection: expected a string, got a mapping",
     ),
-    "objections that are no list": ("- {id: a, text: x, rounds: [{objections: b}]}", "objections is not a list"),
+    "objections that are no list": ("- {id: a, text: x, rounds: [{objections: b}]}", "objections: expected a list"),
     "no text": ("- {id: a}", "has no text"),
     "an unknown dependency": ("- {id: aa1, text: x, depends_on: aa2}", "which is not a claim here"),
 }

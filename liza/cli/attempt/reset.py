@@ -1,8 +1,7 @@
 """`liza attempt diagnose` and `reset`: the report on a stopped slice, and its new start."""
 
-from collections.abc import Iterator, Mapping
-from datetime import datetime
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import click
 
@@ -12,13 +11,10 @@ from liza.cli.attempt.options import in_force
 from liza.cli.group import Call, by_option, plain
 from liza.cli.options import person
 from liza.cli.streams import read_bytes
-from liza.errors import LizaError, Refused, WrongUsage
+from liza.errors import LizaError
 from liza.git import rollback
-from liza.git.rollback import Plan
-from liza.scopes.slices import diagnosis, diagnostic_reports, prior_attempts, states, texts, work_tree
-from liza.scopes.slices.record import SliceResult, find_slice, reset_slice
-from liza.scopes.slices.rollback import plan_on_board, went_back
-from liza.store.board import Board
+from liza.scopes.slices import diagnosis, diagnostic_reports
+from liza.scopes.slices.reset import Undone, begin_reset, finish_reset
 from liza.text import escape_surrogates, plural, printable
 
 ROWS = 40  # files of a plan that are listed
@@ -92,93 +88,41 @@ def reset_command(
     """
     board = call.board
     rules, at, name = in_force(board.paths), call.at, escape_surrogates(name)
-    record = find_slice(board, name)
-    untouched = states.is_untouched(record)
-    if not untouched:
-        _require_guidance(name, message)
-    plan, why_not = _checked_plan(board, name, record, at, go_back, force)
-    rolled_back = _carried_out(plan) if go_back and plan is not None and plan.is_needed else None
-    guidance = escape_surrogates(message)[: 4 * texts.ERROR] if message else None
+    reset = begin_reset(board, name, message, at, go_back=go_back, force=force)
+    undone = reset.undone
     try:
-        gone_to = went_back(plan, record) if plan is not None and rolled_back is not None else None
-        done = reset_slice(board, name, guidance, person(by), rolled_back, rules, at, gone_to)
-        work_tree.look_around(board, name)
+        done, block = finish_reset(board, reset, message, person(by), rules, at)
     except BaseException as error:  # whatever it is, what was in the work tree must not be lost
-        _print_rolled_back(plan, rolled_back)
-        if isinstance(error, LizaError) and rolled_back is not None:
-            error.fields["rollback"] = _plan_facts(plan, None, rolled_back)
+        _print_rolled_back(undone)
+        if isinstance(error, LizaError) and undone.rolled_back is not None:
+            error.fields["rollback"] = _plan_facts(undone)
         raise
-    as_begun = plan is not None and (rolled_back is not None or not plan.is_needed)
-    block, wrong = _briefing(board, name, done.record, as_begun)
-    done = done._replace(warnings=(*done.warnings, *filter(None, [wrong])))
     if only_prompt:
-        _print_rolled_back(plan, rolled_back)
+        _print_rolled_back(undone)
         show.warnings(done.warnings, err=True)
         click.echo(block, nl=False)
         return 0
-    notes = ["nothing to reset: this guidance is not recorded"] if untouched and rolled_back is None else []
-    return _print_reset(done, _Undone(plan, why_not, rolled_back), block, notes, call.as_json)
-
-
-class _Undone(NamedTuple):
-    plan: Plan | None
-    why_not: str | None
-    rolled_back: dict[str, Any] | None
-
-
-def _print_reset(done: SliceResult, undone: _Undone, block: str, notes: list[str], as_json: bool) -> int:
-    if as_json:
-        facts = _plan_facts(*undone)
+    if call.as_json:
+        facts = _plan_facts(undone)
         return words.print_result("attempt reset", done, True, prior_attempts=block, rollback=facts)
+    is_nothing = reset.is_untouched and undone.rolled_back is None
+    notes = ["nothing to reset: this guidance is not recorded"] if is_nothing else []
     code = words.print_result("attempt reset", done, False, notes)
-    for line in _plan_lines(*undone):
+    for line in _plan_lines(undone):
         click.echo(line)
     click.echo(f"\n{block}" if block else "", nl=False)
     return code
 
 
-def _require_guidance(name: str, message: str | None) -> None:
-    if not (message or "").strip():
-        hint = f"liza attempt reset --slice {words.quoted(name)} -m 'what to do differently'"
-        raise Refused(f"a reset of slice {name} needs guidance for the next agent", hint=hint)
-
-
-def _checked_plan(
-    board: Board, name: str, record: Mapping[str, Any], at: datetime, go_back: bool, force: bool
-) -> tuple[Plan | None, str | None]:
-    """The plan to go back; `Refused` where it must not be carried out."""
-    plan, why_not = None, None
-    try:
-        plan = plan_on_board(board, name, record, at)
-    except LizaError as error:
-        if go_back:
-            raise
-        why_not = error.message
-    if force and not go_back:
-        raise WrongUsage("--force without --rollback has no effect", hint="add --rollback, or leave out --force")
-    if plan is not None and go_back and not force:
-        rollback.require_own_commits(plan, name)
-    return plan, why_not
-
-
-def _carried_out(plan: Plan) -> dict[str, Any]:
-    commit = rollback.roll_back(plan)
-    return {"to": plan.target.commit or plan.target.content, "saved": plan.saved, "commit": commit}
-
-
-def _print_rolled_back(plan: Plan | None, rolled_back: Mapping[str, Any] | None) -> None:
+def _print_rolled_back(undone: Undone) -> None:
     """Where the failed work is kept, beside what is printed for a program."""
-    if rolled_back is not None:
-        for line in _plan_lines(plan, None, rolled_back):
+    if undone.rolled_back is not None:
+        for line in _plan_lines(undone):
             click.echo(line, err=True)
 
 
-def _briefing(board: Board, name: str, record: Mapping[str, Any], as_begun: bool) -> tuple[str, str | None]:
-    run = prior_attempts.last_run(record)
-    return ("", None) if run is None else prior_attempts.render_block(board.paths, name, run, as_begun=as_begun)
-
-
-def _plan_lines(plan: Plan | None, why_not: str | None, rolled_back: Mapping[str, Any] | None) -> Iterator[str]:
+def _plan_lines(undone: Undone) -> Iterator[str]:
+    plan, why_not, rolled_back = undone
     if plan is None:
         yield f"no rollback: {show.short(why_not, 300)}"
         return
@@ -207,7 +151,8 @@ def _plan_lines(plan: Plan | None, why_not: str | None, rolled_back: Mapping[str
     yield from (f"  {printable(note)}" for note in plan.notes)
 
 
-def _plan_facts(plan: Plan | None, why_not: str | None, rolled_back: Mapping[str, Any] | None) -> dict[str, Any]:
+def _plan_facts(undone: Undone) -> dict[str, Any]:
+    plan, why_not, rolled_back = undone
     if plan is None:
         nothing = dict.fromkeys(("done", "work_tree", "to", "way_back"))
         return {

@@ -159,7 +159,7 @@ def analyze(
     try:
         found = check(board, rules, now, dry_run=dry_run, enter=broken is None, problems=problems)
         if dry_run:
-            found = found._replace(scoped=engine.due(found.snapshot.sections, rules, os.environ, now))
+            found = found._replace(scoped=engine.preview(found.snapshot.sections, rules, os.environ, now))
     except Unreadable as error:
         if not dry_run:
             degraded.see_to(board, error, now)

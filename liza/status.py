@@ -163,6 +163,6 @@ def _with_scopes(status: Status, board: Board) -> Status:
             stopped=tuple(stopped.values()),
             stopped_others=tuple((engine.open_trips(others, rules, os.environ) | missing).values()),
         )
-        return status._replace(due=engine.due(contents, rules, os.environ, at))
+        return status._replace(due=engine.preview(contents, rules, os.environ, at))
     except LizaError:
         return status  # what cannot be evaluated is among the alarms

@@ -171,7 +171,7 @@ def lines_of(done: LoopResult) -> list[str]:
     if done.status == OPEN:
         why = printable(done.reason or "no reason recorded")
         lines = [f"loop {name}: {_red('OPEN')} after {plural(count, 'iteration')}: {why}"]
-        return [*lines, f"  {done.ways_on}"]
+        return [*lines, f"  {done.how_to_continue}"]
     lines = [f"loop {name}: {done.status}, iteration {count}" + (", completed" if done.completed else "")]
     if done.status == HALF_OPEN:
         lines = [f"loop {name}: HALF_OPEN: one more iteration is allowed ({printable(done.reason)})"]

@@ -63,7 +63,7 @@ class _Loop:
         loop = self.run.look()
         if not self.run.is_open(loop):
             return None
-        return End(Ending.OPEN, f"loop {loop.name} is OPEN: {loop.reason}; {loop.ways_on}")
+        return End(Ending.OPEN, f"loop {loop.name} is OPEN: {loop.reason}; {loop.how_to_continue}")
 
     def step(self) -> End | None:
         """One iteration, or the reason to stop."""

@@ -111,7 +111,7 @@ class OpenLoop:
             if choice is not None:
                 return self._chosen(choice, loop)
         if not self.view.can_ask:
-            self.view.note(f"paused; {loop.ways_on}")
+            self.view.note(f"paused; {loop.how_to_continue}")
         self._looked = None
         while not self._has_changed():
             run.interrupts.wait(POLL)

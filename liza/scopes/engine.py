@@ -103,7 +103,7 @@ def reconcile(
     return tuple(events)
 
 
-def due(sections: Sections, rules: "RuleSet", environment: Environment, now: datetime) -> tuple[Event, ...]:
+def preview(sections: Sections, rules: "RuleSet", environment: Environment, now: datetime) -> tuple[Event, ...]:
     """What `reconcile` would do now. Nothing is written."""
     found: list[Event] = []
     for row in ROWS:
@@ -158,7 +158,7 @@ def open_trips(sections: Sections, rules: "RuleSet", environment: Environment) -
         if sections.get(row.section):
             scope = row.load()
             settings = scope.settings_of(rules, environment)
-            for name, record in _mappings(scope, sections):
+            for name, record in _usable_records(scope, sections):
                 if (trip := scope.open_trip(record, settings)) is not None:
                     label = f"{scope.section.scope} {name}"
                     found[f"{label} {trip.since}"] = f"{label} is {trip.status}: {trip.reason}"
@@ -193,14 +193,14 @@ def _alarms(
     settings, kind = scope.settings_of(rules, environment), scope.section.scope
     evaluator = scope.evaluator_for(rules, settings, now)
     yield from scope.section_alarms(sections, settings)
-    for name, record in _mappings(scope, sections):
+    for name, record in _usable_records(scope, sections):
         for field, expected in scope.section.unusable_fields(record):
             text = f"{kind} {name} cannot be evaluated: {field}: expected {expected}"
             yield Alarm(f"{kind}_not_judged", name, text)
         yield from scope.alarms(name, record, evaluator)
 
 
-def _mappings(scope: Scope[Any], sections: Sections) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _usable_records(scope: Scope[Any], sections: Sections) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The records of a scope that have fields, each with its name, or its place where it has none."""
     for where, name, record in named_records(sections.get(scope.section.name), scope.section.scope):
         if isinstance(record, MAPPINGS):
@@ -261,7 +261,7 @@ def _check_gates(board: Board, named: Mapping[str, str], now: datetime) -> Gate:
             return Gate(f"no {word} is named", f"give its name after --{word}")
         scope = next(row for row in ROWS if word in row.gates).load()
         check = scope.gates().get(word) or partial(_check_record, scope)
-        for each in (name, *scope.above(board.paths, name)):
+        for each in (name, *scope.ancestors(board.paths, name)):
             gate = check(board, each, now)
             notes += gate.notes
             if not gate:
@@ -279,15 +279,15 @@ def _check_record(scope: Scope[Any], board: Board, name: str, now: datetime) -> 
     lost = next((each for each in scope.missing(board, document.data) if each.name == name), None)
     if record is None:  # nothing is known against what is not on the blackboard
         notes = _notes_on_unknown(scope, board.paths)
-        return Gate(notes=notes) if lost is None else Gate(lost.text, scope.ways_on(name, None), notes)
+        return Gate(notes=notes) if lost is None else Gate(lost.text, scope.how_to_continue(name, None), notes)
     rules = scope.rules_of(board.paths)
     settings = scope.settings_of(rules, os.environ)
     record = scope.reconcile(name, record, scope.evaluator_for(rules, settings, now), document.data).record
     trip, notes = scope.open_trip(record, settings), tuple(scope.notes(settings))
     if trip is not None and not scope.may_try(record, settings, now):
         text = f"{scope.section.scope} {name} is {trip.status}: {trip.reason}"
-        return Gate(text, scope.ways_on(name, record), notes)
-    return Gate(notes=notes) if lost is None else Gate(lost.text, scope.ways_on(name, None), notes)
+        return Gate(text, scope.how_to_continue(name, record), notes)
+    return Gate(notes=notes) if lost is None else Gate(lost.text, scope.how_to_continue(name, None), notes)
 
 
 def _notes_on_unknown(scope: Scope[Any], paths: Paths) -> tuple[str, ...]:

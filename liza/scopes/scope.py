@@ -89,14 +89,14 @@ class Scope(NamedTuple, Generic[S]):
     alarms: Callable[[str, Mapping[str, Any], "Evaluator[S]"], Iterable[Alarm]]
     # For a gate: the rules alone that stop one, and what lets it continue; its record is None where it is gone.
     rules_of: Callable[["Paths"], "RuleSet"]
-    ways_on: Callable[[str, Mapping[str, Any] | None], str]
+    how_to_continue: Callable[[str, Mapping[str, Any] | None], str]
     section_alarms: Callable[[Sections, S], Iterable[Alarm]] = lambda sections, settings: ()
     faults: Callable[[Sections, "RuleSet"], Iterable[Fault]] = lambda sections, rules: ()
     # Whether one that is stopped may try once more.
     may_try: Callable[[Mapping[str, Any], S, datetime], bool] = lambda record, settings, now: False
     notes: Callable[[S], Iterable[str]] = lambda settings: ()  # what to warn of whatever the answer is
     gates: Callable[[], Gates] = dict  # of what is not a record of the section
-    above: Callable[["Paths", str], Iterable[str]] = lambda paths, name: ()  # whose stop holds it, too
+    ancestors: Callable[["Paths", str], Iterable[str]] = lambda paths, name: ()  # those whose stop also stops it
     # The changes that records of the inbox ask for. Loaded when one waits.
     entries: Callable[[], Entries] = dict
     missing: Callable[["Board", Sections], Iterable[Lost]] = lambda board, sections: ()

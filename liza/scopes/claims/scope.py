@@ -65,7 +65,7 @@ def _gates() -> Gates:
     return {"stage": gate.check_stage}
 
 
-def _ways_on(name: str, claim: Mapping[str, Any] | None) -> str:
+def _how_to_continue(name: str, claim: Mapping[str, Any] | None) -> str:
     from liza.scopes.claims.change import ways_out
 
     return f"leave it, or: {'; '.join(ways_out(name, claim is None))}"
@@ -95,7 +95,7 @@ SCOPE: Scope[Settings] = Scope(
     section_alarms=_section_alarms,
     faults=_faults,
     rules_of=lambda paths: read_rules(paths.rules, protocol="disputes"),
-    ways_on=_ways_on,
+    how_to_continue=_how_to_continue,
     gates=_gates,
     entries=_entries,
     missing=_missing,

@@ -80,7 +80,7 @@ class LoopResult(NamedTuple):
         return f"liza loop {verb} {'-- ' if self.name.startswith('-') else ''}{printable(quote(self.name))}"
 
     @property
-    def ways_on(self) -> str:
+    def how_to_continue(self) -> str:
         """The commands that let an open loop continue."""
         reset = f"to continue: {self.command('reset')}"
         if states.needs_reset(self.loop):

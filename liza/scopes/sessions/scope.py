@@ -11,7 +11,7 @@ from liza.scopes.scope import OpenTrip, Scope
 from liza.scopes.sessions import states
 from liza.scopes.sessions.fields import SESSIONS, STOPPED, open_trip, status_of, stop_reason
 from liza.scopes.sessions.monitor import evaluator_for, monitor_of, sync_halts
-from liza.scopes.sessions.step_windows import sessions_above
+from liza.scopes.sessions.step_windows import ancestors_of
 from liza.store.paths import Paths
 from liza.text import shell_quoted
 
@@ -38,8 +38,8 @@ SCOPE: Scope[None] = Scope(
     open_trip=_open_trip,
     alarms=lambda name, record, evaluator: (),
     rules_of=lambda paths: read_rules(None, protocol="sessions"),  # the gate asks for the status alone
-    ways_on=lambda name, record: f"wait: a person must run: liza session resume {shell_quoted(name)} -m WHY",
-    above=sessions_above,
+    how_to_continue=lambda name, record: f"wait: a person must run: liza session resume {shell_quoted(name)} -m WHY",
+    ancestors=ancestors_of,
     follow_up=lambda paths, done: sync_halts(paths, done.section),
     restore=_restore,
     source=monitor_of,

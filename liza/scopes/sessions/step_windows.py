@@ -100,7 +100,7 @@ def _own(name: str, lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any
     return [line for line in lines if isinstance(s := line.get("session"), str) and steps.step_file(s) == name]
 
 
-def sessions_above(paths: Paths, session: str) -> list[str]:
+def ancestors_of(paths: Paths, session: str) -> list[str]:
     """The session that started one as its subagent, by what its newest lines say, and so on."""
     found = [session]
     while True:

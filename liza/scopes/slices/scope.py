@@ -82,7 +82,7 @@ SCOPE: Scope[None] = Scope(
     alarms=_alarms,
     faults=_faults,
     rules_of=lambda paths: read_rules(paths.rules, protocol="attempts"),
-    ways_on=lambda name, slice_: status_hint("attempt status --slice", name),
+    how_to_continue=lambda name, slice_: status_hint("attempt status --slice", name),
     entries=_entries,
     follow_up=_follow_up,
 )

@@ -7,6 +7,7 @@ Each is also the builtin that a caller of the Python API would already catch.
 TYPE_CHECKING = False  # not typing's: importing that takes half as long as the whole of `liza gate`
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Self
 
     from liza.model import Problem
 
@@ -35,6 +36,30 @@ class LizaError(Exception):
         self.column = column
         self.problems = tuple(problems)  # where there is more than one thing to report
         self.fields: dict[str, object] = {}  # further fields of the JSON answer
+
+    @classmethod
+    def like(
+        cls, source: "LizaError | Problem", problems: "Sequence[Problem]" = (), message: str | None = None
+    ) -> "Self":
+        """An error of this class about the same place, with the same hint, and the same message if none is given."""
+        return cls(
+            message or source.message,
+            hint=source.hint,
+            file=source.file,
+            line=source.line,
+            column=source.column,
+            problems=problems,
+        )
+
+    def as_problem(self, file: str = "") -> "Problem":
+        """The same as a problem, of that file where it names none."""
+        from liza.model import Problem
+
+        return Problem(self.message, self.file or file, self.line, self.column, self.hint)
+
+    def listed(self, file: str = "") -> "tuple[Problem, ...]":
+        """All that there is to report."""
+        return self.problems or (self.as_problem(file),)
 
     def __str__(self) -> str:
         return f"{location(self.file, self.line, self.column)}{self.message}"

@@ -8,7 +8,7 @@ import click
 from liza.cli import envelope, show
 from liza.cli.group import Call, Family, common, exact_option, plain, rules_option, untimed
 from liza.cli.progress import Waiting
-from liza.errors import Unreadable, location
+from liza.errors import Unreadable
 from liza.model import Problem, Rule
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.explain import explain
@@ -17,7 +17,6 @@ from liza.scopes.sprint.evaluate import snapshot_of
 from liza.text import printable
 
 _SCOPES = {"disputes": "claim", "attempts": "slice", "loops": "loop", "sessions": "session"}  # by protocol
-_LONG = 600  # characters of a condition that are shown
 
 
 @click.group("rules", cls=Family)
@@ -51,7 +50,7 @@ def list_command(call: Call, rules_file: str | None) -> int:
     for each in rules.rules:
         facts = f"{_does(each.rule)}, {show.short(_window(each.rule, rules))}, {_origin(each.rule)}"
         click.echo(f"{show.bold(each.rule.name)}  {facts}")
-        click.echo(f"  {show.short(each.rule.condition, _LONG)}")
+        click.echo(f"  {show.short(each.rule.condition, show.LONG)}")
     for rule in rules.disabled:
         click.echo(f"{show.bold(rule.name)}  {click.style('disabled', fg='yellow')}, {_origin(rule)}")
     _listed("alarms, reported by the daemon; they never halt:", rules.alarms)
@@ -89,8 +88,7 @@ def check_command(call: Call, file: str | None) -> int:
         rules = read_rules(path, must_exist=file is not None)
         problems = list(notify_problems(path))
     except Unreadable as error:
-        own = Problem(error.message, error.file or path, error.line, error.column, error.hint)
-        problems = list(error.problems or (own,))
+        problems = list(error.listed(path))
     problems = [each._replace(file=os.path.relpath(each.file)) for each in problems]
     errors = sum(each.level == "error" for each in problems)
     if call.as_json:
@@ -98,12 +96,7 @@ def check_command(call: Call, file: str | None) -> int:
         changes = list(rules.changes) if rules else []
         envelope.write("rules check", "invalid" if errors else "ok", problems, **counts, changes=changes)
         return 1 if errors else 0
-    for problem in problems:
-        where = show.bold(printable(location(problem.file, problem.line, problem.column)))
-        level = click.style(problem.level, fg="red" if problem.level == "error" else "yellow")
-        click.echo(f"{where}{level}: {show.short(problem.message, _LONG)}")
-        if problem.hint:
-            click.echo(f"  hint: {show.short(problem.hint, _LONG)}")
+    show.problems(problems)
     name = printable(os.path.relpath(path))
     if rules is None:
         count = f"{len(problems)} error{'s' if len(problems) > 1 else ''}"

@@ -20,16 +20,15 @@ from liza.text import number_text, of_text, printable, text_of
 
 _RECORDS = 12  # of a group that are shown
 _MISSED = 20
-_LONG = 600  # characters of a condition that are shown
 
 
 def show_explanation(found: Explanation, missed: bool) -> None:
     """What the rule is, what it sees group by group, and what does not count."""
     rule = found.compiled.rule
     since = f", since {format_time(found.since)}" if found.since else ""
-    click.echo(f"  {show.short(rule.condition, _LONG)}")
+    click.echo(f"  {show.short(rule.condition, show.LONG)}")
     if rule.description:
-        click.echo(f"  {show.short(rule.description, _LONG)}")
+        click.echo(f"  {show.short(rule.description, show.LONG)}")
     click.echo(f"  window: {show.short(found.window)}{since}\n")
     for group in found.groups if missed else found.groups[:_MISSED]:
         _print_group(found, group)

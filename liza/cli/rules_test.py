@@ -79,12 +79,9 @@ def _read(files: Sequence[str]) -> list[CaseFile]:
         try:
             found.append(read_cases(file))
         except Unreadable as error:
-            problems += error.problems or (Problem(error.message, file, error.line, error.column, error.hint),)
+            problems += error.listed(file)
     if problems:
-        first = problems[0]
-        raise Refused(
-            first.message, hint=first.hint, file=first.file, line=first.line, column=first.column, problems=problems
-        )
+        raise Refused.like(problems[0], problems)
     return found
 
 
@@ -99,14 +96,7 @@ def _try(files: Sequence[CaseFile], wanted: str | None, rules_file: str | None) 
             except LizaError as error:
                 if source == file.rules and error.file == source and not os.path.exists(source or ""):
                     error.hint = f"it is named under rules: in {file.file}, and looked for from there"
-                raise Refused(
-                    error.message,
-                    hint=error.hint,
-                    file=error.file,
-                    line=error.line,
-                    column=error.column,
-                    problems=error.problems,
-                ) from None
+                raise Refused.like(error, error.problems) from None
         tried += [
             run_case(case, known[source])
             for case in file.cases

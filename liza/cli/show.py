@@ -8,7 +8,7 @@ from typing import Any
 
 from liza.cli.terminal import echo, style, unstyle
 from liza.errors import LizaError, location
-from liza.model import Progress, Reason, Silence, Silenced, format_time
+from liza.model import Problem, Progress, Reason, Silence, Silenced, format_time
 from liza.rules.evaluate import RuleSet
 from liza.schema.severities import SEVERITIES
 from liza.scopes.outcome import Event
@@ -18,6 +18,7 @@ from liza.text import cut as cut_text
 from liza.text import of_text, one_line, printable
 
 _COLOUR = re.compile("(\x1b\\[[0-9;]*m)")
+LONG = 600  # characters of a message or a condition that are shown
 DECIDE = "liza resolve -m 'what was decided'"
 
 
@@ -154,6 +155,16 @@ def _about(each: Progress) -> str:
 def warnings(lines: Iterable[str], *, err: bool = False) -> None:
     for line in lines:
         echo(f"{bold('!', 'yellow')} {printable(line)}", err=err)
+
+
+def problems(listed: Iterable[Problem]) -> None:
+    """Each with its place, as compilers print it, and what fixes it."""
+    for each in listed:
+        place = bold(printable(location(each.file, each.line, each.column)))
+        level = style(each.level, fg="red" if each.level == "error" else "yellow")
+        echo(f"{place}{level}: {short(each.message, LONG)}")
+        if each.hint:
+            echo(f"  hint: {short(each.hint, LONG)}")
 
 
 def where(record: Any) -> str:

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 import click
 
-from liza.cli import envelope
+from liza.cli import envelope, show
 from liza.cli.group import Call, untimed
 from liza.cli.progress import Waiting
-from liza.errors import LizaError, Unreadable, location
+from liza.errors import LizaError, Unreadable
 from liza.model import Problem
 from liza.rules.evaluate import evaluate
 from liza.scopes import validate
@@ -69,12 +69,7 @@ def _relative(file: str) -> str:
 
 
 def _print(checked: dict[str, dict[str, int]], problems: list[Problem], errors: int) -> None:
-    for problem in problems:
-        colour = "red" if problem.level == "error" else "yellow"
-        where = click.style(printable(location(problem.file, problem.line, problem.column)), bold=True)
-        click.echo(f"{where}{click.style(problem.level, fg=colour)}: {printable(problem.message)}")
-        if problem.hint:
-            click.echo(f"  hint: {printable(problem.hint)}")
+    show.problems(problems)
     for file, counts in checked.items():
         click.echo(
             f"{printable(file)}: " + (", ".join(f"{name} {count}" for name, count in counts.items()) or "no records")

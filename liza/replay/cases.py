@@ -83,10 +83,7 @@ def read_cases(file: str) -> CaseFile:
     faults = [fault for fault in walk(document.data, (), schema.FILE) if fault.level == "error"]
     if faults:
         problems = locate_faults(document, faults)
-        first = problems[0]
-        raise Unreadable(
-            first.message, hint=first.hint, file=file, line=first.line, column=first.column, problems=problems
-        )
+        raise Unreadable.like(problems[0], problems)
     rules = document.data.get("rules")
     cases = tuple(_case(document, index, given) for index, given in enumerate(document.data["cases"]))
     return CaseFile(file, rules and os.path.join(os.path.dirname(file), rules), cases)

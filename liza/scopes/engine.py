@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 class NotReconciled(Unreadable):
     """The rules about one kind of scope are not in effect: DEGRADED, whatever the sprint does."""
 
-    def __init__(self, name: str, error: LizaError) -> None:
-        message = f"{name} could not be evaluated: {error.message}"
-        super().__init__(message, hint=error.hint, file=error.file, line=error.line, column=error.column)
+
+def _not_reconciled(name: str, error: LizaError) -> NotReconciled:
+    return NotReconciled.like(error, message=f"{name} could not be evaluated: {error.message}")
 
 
 def derived(
@@ -97,7 +97,7 @@ def reconcile(
             if before and _reconciled(row.load(), document.data, rules, environment, now).section is not before:
                 events += _apply(board, row.load(), rules, environment, now)
         except LizaError as error:
-            failed.append(NotReconciled(row.section, error))
+            failed.append(_not_reconciled(row.section, error))
     if failed:
         raise failed[0]
     return tuple(events)
@@ -111,7 +111,7 @@ def preview(sections: Sections, rules: "RuleSet", environment: Environment, now:
             if sections.get(row.section):
                 found += _reconciled(row.load(), sections, rules, environment, now).events
         except LizaError as error:
-            raise NotReconciled(row.section, error) from None
+            raise _not_reconciled(row.section, error) from None
     return tuple(found)
 
 

@@ -84,7 +84,7 @@ def enter_waiting(board: Board, *, waits: bool = True, seconds: float | None = N
     """
     began = time.monotonic()
     found = inbox.list_inbox(board.paths)
-    problems = [_problem(each, board.paths.inbox) for each in found.odd]
+    problems = [each.as_problem(board.paths.inbox) for each in found.odd]
     count = 0
     if found.labels:
         board.read()  # a blackboard that cannot be read is one error, not one per record
@@ -96,7 +96,7 @@ def enter_waiting(board: Board, *, waits: bool = True, seconds: float | None = N
         except FileNotFoundError:
             continue  # another process was faster
         except inbox.InvalidRecord as error:
-            problems.append(_problem(error, board.paths.inbox))
+            problems.append(error.as_problem(board.paths.inbox))
             continue
         problem = _enter(entering)
         if problem is None:
@@ -143,7 +143,7 @@ def _knows_kind(kind: str) -> bool:
 def read_waiting(board: Board) -> Entered:
     """What waits, for those who only look: how many records, and which of them can never be entered."""
     found = inbox.list_inbox(board.paths)
-    problems = [_problem(each, board.paths.inbox) for each in found.odd]
+    problems = [each.as_problem(board.paths.inbox) for each in found.odd]
     count = 0
     for label in found.labels:
         try:
@@ -151,7 +151,7 @@ def read_waiting(board: Board) -> Entered:
         except FileNotFoundError:
             continue
         except inbox.InvalidRecord as error:
-            problems.append(_problem(error, board.paths.inbox))
+            problems.append(error.as_problem(board.paths.inbox))
     return Entered(count, tuple(problems))
 
 
@@ -170,14 +170,7 @@ def add_waiting(error: Unreadable, board: Board) -> Unreadable:
     from liza.model import Problem
 
     waiting = read_waiting(board)
-    own = Problem(error.message, error.file or board.paths.state, error.line, error.column, error.hint)
     count = [Problem(waiting_text(waiting.records), board.paths.inbox, level="warning")] if waiting.records else []
-    error.problems = (*(error.problems or (own,)), *count, *waiting.problems)
+    error.problems = (*error.listed(board.paths.state), *count, *waiting.problems)
     error.fields = {**error.fields, "inbox": waiting_counts(waiting)}
     return error
-
-
-def _problem(error: LizaError, file: str) -> "Problem":
-    from liza.model import Problem
-
-    return Problem(error.message, error.file or file, hint=error.hint)

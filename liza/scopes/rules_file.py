@@ -43,15 +43,7 @@ def read_rules(
         blocks = load(sources, _source(config)).blocks
         return rules._replace(blocks=blocks)
     except BadRules as error:
-        first = error.problems[0]
-        raise Unreadable(
-            first.message,
-            hint=first.hint,
-            file=first.file,
-            line=first.line,
-            column=first.column,
-            problems=error.problems,
-        ) from None
+        raise Unreadable.like(error.problems[0], error.problems) from None
 
 
 def find_rule(rules: RuleSet, name: str, known: Sequence[Compiled]) -> Compiled:

@@ -45,8 +45,7 @@ def validate_board(board: Board, now: datetime) -> Validation:
             problems += notify_problems(board.paths.rules)
             checked[board.paths.rules] = {"rules": len(rules.rules), "disabled": len(rules.disabled)}
         except Unreadable as error:
-            own = Problem(error.message, error.file or board.paths.rules, error.line, error.column, error.hint)
-            problems += error.problems or (own,)
+            problems += error.listed(board.paths.rules)
     waiting = inbox.read_waiting(board)
     if waiting.records or waiting.problems:
         checked[board.paths.inbox] = inbox.waiting_counts(waiting)

@@ -97,7 +97,8 @@ def _enter_ok(board: Board, rules: RuleSet, found: Check, seen: Document, now: d
     try:
         entered = board.change(enter, waits=waits)
     except Refused as error:
-        raise NotEntered(error) from None
+        message = f"no pattern matched, but this check could not be recorded: {error.message}"
+        raise NotEntered.like(error, message=message) from None
     notes = list(entered.notes)
     if waits:  # the daemon reports these itself for as long as they last
         left = checkpoint.read(board.paths.checkpoint)
@@ -118,10 +119,6 @@ def _release_restored(board: Board, section: Any) -> str | None:
 
 class NotEntered(Unreadable):
     """No pattern matched, but the blackboard cannot be written, so the check leaves no trace: DEGRADED."""
-
-    def __init__(self, error: Refused) -> None:
-        message = f"no pattern matched, but this check could not be recorded: {error.message}"
-        super().__init__(message, hint=error.hint, file=error.file, line=error.line, column=error.column)
 
 
 # --- a trip -----------------------------------------------------------------------------------------------------------

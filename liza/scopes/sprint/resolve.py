@@ -144,5 +144,6 @@ def _follow_up(board: Board, entry: Mapping[str, Any], now: datetime) -> None:
     if failed:
         text = "the decision is recorded, but some follow-up steps failed"
         first = Problem(text, board.paths.state, hint="fix what follows, then run the same command again")
-        rest = [Problem(each.message, each.file or "", each.line, each.column, each.hint) for each in failed]
-        raise checkpoint.Unfinished(text, file=board.paths.state, problems=[first, *rest])
+        raise checkpoint.Unfinished(
+            text, file=board.paths.state, problems=[first, *(each.as_problem() for each in failed)]
+        )

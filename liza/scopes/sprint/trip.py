@@ -252,8 +252,8 @@ class FollowUpFailed(LizaError, RuntimeError):
         text = f"{sections.named(trigger)} tripped, but some follow-up steps failed"
         file = failed[0].file or ""
         first = Problem(text, file, hint=f"fix what follows, then run: {retry}")
-        rest = [Problem(each.message, each.file or file, each.line, each.column, each.hint) for each in failed]
-        super().__init__(f"{text}: {failed[0].message}", file=file, problems=[first, *rest])
+        problems = [first, *(each.as_problem(file) for each in failed)]
+        super().__init__(f"{text}: {failed[0].message}", file=file, problems=problems)
         self.trigger = trigger
         self.is_for_the_lock = all(isinstance(each, LockTimeout) for each in failed)
         self.fields = {"trigger": sections.trigger_fields(trigger)}

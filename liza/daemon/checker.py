@@ -255,20 +255,20 @@ class Checker:
         is_new, rules = False, self._pipeline.rules
         for row, source in self._sources:
             try:
-                seen = source.look(self.board, self.document, rules, now)
+                polled = source.poll(self.board, self.document, rules, now)
             except LizaError as error:
                 self._notifier.failed(row.section, error, now)
                 self._retry(error, now)
                 continue
             self._notifier.works(row.section)
-            self._notifier.set_active(row.section, causes.of_inbox(seen.problems))
-            for text in seen.notes:
+            self._notifier.set_active(row.section, causes.of_inbox(polled.problems))
+            for text in polled.notes:
                 self._notifier.report(EventKind.CHECKED, text)
-            if seen.is_late or seen.is_cut:
-                self.schedule.look_in(self._interval if seen.is_late else 0.0, now)
-            if seen.is_new and row.section not in self._begun:
+            if polled.is_late or polled.has_more:
+                self.schedule.look_in(self._interval if polled.is_late else 0.0, now)
+            if polled.is_new and row.section not in self._begun:
                 self.reload = True  # the first of these records brings the rules about them into force
-            is_new |= seen.is_new
+            is_new |= polled.is_new
         if is_new:
             self.schedule.look_in(0.0, now)
         return is_new
@@ -289,7 +289,7 @@ class Checker:
             self.schedule.look_in(RETRY, now)  # a lock that is held is not reported: `status` shows what waits
             return
         self.has_entered = found.records > 0
-        if found.is_cut:
+        if found.has_more:
             self.schedule.look_in(0.0, now)  # what has come meanwhile is evaluated before the others are entered
         else:
             self._notifier.set_active("inbox", causes.of_inbox(found.problems))

@@ -14,7 +14,7 @@ from liza.check import Check
 from liza.clients.caller import drop_variables
 from liza.daemon.changes import Changes
 from liza.daemon.checker import Checker
-from liza.daemon.lease import FolderGone, Lease, Taken
+from liza.daemon.lease import FolderGone, Lease, LeaseTaken
 from liza.daemon.notifier import Event, EventKind, Notifier
 from liza.daemon.options import Options
 from liza.errors import LizaError, Refused
@@ -138,7 +138,7 @@ class Watcher:
         try:
             is_held = self._take(0.0)
         except Refused as error:
-            if isinstance(error, Taken) and error.is_daemon:
+            if isinstance(error, LeaseTaken) and error.is_daemon:
                 raise
             self.notifier.failed("watch.lock", error, self.clock())
             return True

@@ -70,7 +70,7 @@ def record_anomaly(board: Board, record: Mapping[str, Any]) -> Added:
 class Entered(NamedTuple):
     records: int = 0  # that are on the blackboard now
     problems: "tuple[Problem, ...]" = ()  # the others, and why they still wait
-    is_cut: bool = False  # time was up: there may be more
+    has_more: bool = False  # time was up: there may be more
 
 
 # For a check: agents can put thousands of records here, and a halt must not wait until all of them are entered.
@@ -90,7 +90,7 @@ def enter_waiting(board: Board, *, waits: bool = True, seconds: float | None = N
         board.read()  # a blackboard that cannot be read is one error, not one per record
     for label in found.labels:
         if count and seconds is not None and time.monotonic() - began > seconds:
-            return Entered(count, tuple(problems), is_cut=True)
+            return Entered(count, tuple(problems), has_more=True)
         try:
             entering = EntryBoard(board, inbox.read_record(board.paths, label), waits=waits)
         except FileNotFoundError:

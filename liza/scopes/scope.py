@@ -52,25 +52,25 @@ class Alarm(NamedTuple):
     text: str
 
 
-class Seen(NamedTuple):
-    """What one look at a source found, and did about it."""
+class Polled(NamedTuple):
+    """What one poll of a source found, and what was done about it."""
 
     events: tuple[Event, ...] = ()
     notes: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()  # what is there and cannot be read
     is_new: bool = False  # there are records that were not there before
     is_late: bool = False  # a stop is not on the blackboard yet: its lock was held, or it could not be written
-    is_cut: bool = False  # there is more, left for the next look
+    has_more: bool = False  # there is more, left for the next poll
 
 
 class Source(Protocol):
-    """Records that come by no command and are in files of their own; the daemon looks at them."""
+    """Records that come by no command and are in files of their own; the daemon polls them."""
 
     def streams(self, section: Any, wanted: Container[str], /) -> Mapping[str, tuple[Record, ...]]:
         """Those of its streams that are wanted, without what people have decided on."""
         ...
 
-    def look(self, board: "Board", document: "Document", rules: "RuleSet", now: datetime, /) -> Seen:
+    def poll(self, board: "Board", document: "Document", rules: "RuleSet", now: datetime, /) -> Polled:
         """Take in what is new, and stop whom it concerns. Waits for no lock."""
         ...
 

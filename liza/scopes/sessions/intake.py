@@ -26,7 +26,7 @@ from liza.text import person_name
 _NOTED = {Kind.START: "start", Kind.END: "end", Kind.TURN: "turn"}  # events without a call that are kept
 
 
-class Taken(NamedTuple):
+class Intake(NamedTuple):
     """What came of the spool."""
 
     sessions: frozenset[str] = frozenset()  # that have new steps
@@ -36,14 +36,14 @@ class Taken(NamedTuple):
     notes: tuple[str, ...] = ()  # events of which only the beginning was read
 
 
-def take_spool(paths: Paths, windows: Mapping[str, StepWindow], tools: Tools = SHIPPED) -> Taken:
+def take_spool(paths: Paths, windows: Mapping[str, StepWindow], tools: Tools = SHIPPED) -> Intake:
     """Enter the events that wait. One that cannot be read stays, is reported, and holds up no other.
 
     `windows` are the sessions as their files have them now.
     """
     listing = spool.list_spool(paths)
     if not listing.total and not listing.odd:
-        return Taken()
+        return Intake()
     lines: dict[str, list[dict[str, Any]]] = {}
     names: list[str] = []
     problems = [_problem(paths, name, "not the name of an event") for name in listing.odd]
@@ -67,7 +67,7 @@ def take_spool(paths: Paths, windows: Mapping[str, StepWindow], tools: Tools = S
             notes += [_note_of_cut(line) for line in new if "bytes" in line]
     spool.remove_events(paths, names)
     left = listing.total - len(listing.events)
-    return Taken(frozenset(entered), len(names), left, tuple(problems), tuple(notes))
+    return Intake(frozenset(entered), len(names), left, tuple(problems), tuple(notes))
 
 
 def _problem(paths: Paths, name: str, why: str) -> Problem:

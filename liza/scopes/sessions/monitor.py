@@ -1,7 +1,7 @@
-"""The sessions of a blackboard, looked at whenever something happened: intake, evaluation, and what follows.
+"""The sessions of a blackboard, polled whenever something happened: intake, evaluation, and what follows.
 
 The order is that of every trip: the halt file of the session first, which waits for no lock; then the record in
-`state.yaml`; then the log. What could not be written is written by the next look, because the halt file says what of.
+`state.yaml`; then the log. What could not be written is written by the next poll, because the halt file says what of.
 """
 
 import os
@@ -20,10 +20,10 @@ from liza.scopes.change import change_record
 from liza.scopes.evaluator import Evaluator
 from liza.scopes.outcome import Event, Outcome
 from liza.scopes.records import find_record, mappings_of, named_records
-from liza.scopes.scope import Seen
+from liza.scopes.scope import Polled
 from liza.scopes.sessions import states
 from liza.scopes.sessions.fields import SESSIONS, STOPPED, open_trip, status_of
-from liza.scopes.sessions.intake import Taken, take_spool
+from liza.scopes.sessions.intake import Intake, take_spool
 from liza.scopes.sessions.step_window import STEPS, USAGE, StepWindow, usage_records
 from liza.scopes.sessions.step_windows import StepWindows
 from liza.scopes.sessions.tools import SHIPPED, Tools, tools_of
@@ -41,7 +41,7 @@ from liza.store.session_halt import (
 )
 from liza.text import file_name
 
-PRUNES = timedelta(hours=1)  # between two deletions of steps that are too old
+_PRUNE_EVERY = timedelta(hours=1)  # between two deletions of steps that are too old
 
 
 class Monitor:
@@ -58,7 +58,7 @@ class Monitor:
     def sessions(self) -> Mapping[str, StepWindow]:
         return self.windows.sessions
 
-    def take(self, tools: Tools = SHIPPED) -> Taken:
+    def take(self, tools: Tools = SHIPPED) -> Intake:
         """Enter what waits in the spool."""
         if not self._is_read:
             self.windows.refresh()
@@ -82,7 +82,7 @@ class Monitor:
             found[USAGE] = usage_records(sorted(lines, key=lambda line: str(line.get("time"))))
         return found
 
-    def look(self, board: Board, document: Document, rules: RuleSet, now: datetime) -> Seen:
+    def poll(self, board: Board, document: Document, rules: RuleSet, now: datetime) -> Polled:
         """Enter what hooks have reported, stop or warn the sessions for which a rule matches, and bring halt files and
         records together."""
         self._prune(rules, now)
@@ -107,11 +107,11 @@ class Monitor:
                         raise
         self._stepped = set()
         notes = (*taken.notes, *(event.text for event in events if event.kind == "warned"))
-        return Seen(tuple(events), notes, taken.problems, bool(taken.sessions), late, bool(taken.waiting))
+        return Polled(tuple(events), notes, taken.problems, bool(taken.sessions), late, bool(taken.waiting))
 
     def _prune(self, rules: RuleSet, now: datetime) -> None:
         """Delete steps that are too old, or too many, now and then."""
-        if self._pruned is not None and timedelta() <= now - self._pruned < PRUNES:
+        if self._pruned is not None and timedelta() <= now - self._pruned < _PRUNE_EVERY:
             return
         self._pruned = now
         kept = {**{name: limit.default for name, limit in KEEP_STEPS.items()}, **rules.blocks.get("keep_steps", {})}

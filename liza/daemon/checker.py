@@ -19,7 +19,7 @@ from liza.daemon.notifier import EventKind, Notifier
 from liza.daemon.options import Options
 from liza.daemon.reader import Reader
 from liza.daemon.schedule import LastCheck, Schedule
-from liza.daemon.timed_alarms import AGING, TimedAlarms
+from liza.daemon.timed_alarms import TIMED_ALARMS_EVERY, TimedAlarms
 from liza.errors import LizaError, LockTimeout
 from liza.rules.evaluate import RuleSet
 from liza.rules.silences import read_silences
@@ -31,8 +31,8 @@ from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.paths import Paths
 
-REFRESH = 60.0  # seconds between two entries of last_check
-RETRY = 2.0
+LAST_CHECK_EVERY = 60.0  # seconds between two updates of last_check
+RETRY_AFTER = 2.0  # seconds
 _TRIES = 3  # at a blackboard that changes while it is acted on, before other things have their turn
 
 
@@ -55,7 +55,7 @@ class Checker:
         self._reader = Reader(self.board, changes)
         self._timed_alarms = TimedAlarms(self.board, notifier)
         self._decisions = Decisions(self.board, notifier, observe=options.observe)
-        self._last_check = LastCheck(REFRESH)
+        self._last_check = LastCheck(LAST_CHECK_EVERY)
         self._pipeline: Pipeline | None = None
         self._sources = engine.sources(paths)
         self._begun: set[str] = set()  # those of them that had records when the rules were read
@@ -73,7 +73,7 @@ class Checker:
             self._check_if_due(now)
         self._decisions.log(now)
 
-    def update_conditions(self, now: datetime) -> None:
+    def update_timed_alarms(self, now: datetime) -> None:
         """Report what changes by time alone."""
         if self.document is not None and self._pipeline is not None:
             self._timed_alarms.update(self.document, self._pipeline.rules, self.found, now)
@@ -81,7 +81,7 @@ class Checker:
     def check_once_more(self, now: datetime) -> None:
         """The last check of `--once`: by now everything is reported and nothing comes after it, so it may wait."""
         self.board.waits = True
-        self.schedule.look_in(0.0, now)
+        self.schedule.check_in(0.0, now)
 
     @property
     def is_finished(self) -> bool:
@@ -100,10 +100,10 @@ class Checker:
         self._reader.document = None
         if self._pipeline is not None:
             self._pipeline.forget()
-        self.schedule.look_in(RETRY, now)
+        self.schedule.check_in(RETRY_AFTER, now)
 
     def clock_was_set_back(self, now: datetime) -> None:
-        self._timed_alarms.look_again()
+        self._timed_alarms.check_again()
         self.schedule.restart(now)
         self._last_check.restart(now)
 
@@ -126,7 +126,7 @@ class Checker:
         pipeline = self._pipeline
         if pipeline is None or self.reload or there[self.paths.rules] != self.seen.get(self.paths.rules):
             pipeline = self._load_rules(now)
-        if there != self.seen or self.schedule.is_due(now) or self._lacks_paperwork(there):
+        if there != self.seen or self.schedule.is_due(now) or self._halt_or_report_missing(there):
             if there != self.seen:
                 self._changes.await_event(there[self.paths.state])
                 there = versions(self.paths)  # what happened meanwhile has woken us already
@@ -136,8 +136,8 @@ class Checker:
         elif self._validation_pending and self.document is not None and not self._changes.is_busy:
             self._validate(self.document, now)
 
-    def _lacks_paperwork(self, there: Mapping[str, Any]) -> bool:
-        """What was made again and removed once more between two looks seems not to have changed."""
+    def _halt_or_report_missing(self, there: Mapping[str, Any]) -> bool:
+        """What was made again and removed once more between two checks seems not to have changed."""
         is_open = self.found is not None and self.found.trigger is not None
         if self._observe or not is_open or self.schedule.due is not None:
             return False
@@ -166,10 +166,10 @@ class Checker:
     def _schedule_aging(self, document: Document, rules: RuleSet, now: datetime) -> None:
         """Some things change by time alone: a silence ends, a lease expires."""
         if any(each.condition.depends_on_age for each in rules.rules):
-            self.schedule.look_in(AGING, now)
+            self.schedule.check_in(TIMED_ALARMS_EVERY, now)
         for entry in read_silences(document.data.get("silences")):
             if entry.silence is not None and entry.in_force(now):
-                self.schedule.look_in((entry.silence.until - now).total_seconds(), now)
+                self.schedule.check_in((entry.silence.until - now).total_seconds(), now)
 
     # --- one check --------------------------------------------------------------------------------------------------
 
@@ -178,14 +178,14 @@ class Checker:
             with suppress(StaleVerdict):
                 self._check_now(pipeline, now)
                 return
-        self.schedule.look_in(0.0, now)
+        self.schedule.check_in(0.0, now)
 
     def _check_now(self, pipeline: Pipeline, now: datetime) -> None:
         try:
             evaluated = pipeline.evaluate(self._reader.read(now), now)
         except LizaError as error:
             self._notifier.failed("blackboard", error, now)
-            self.schedule.look_in(0.0 if self._reader.waits_for_writer(now) else GRACE, now)
+            self.schedule.check_in(0.0 if self._reader.waits_for_writer(now) else GRACE, now)
             return
         before, document = self.found, evaluated.document
         self._last_check.note_change(self._reader.is_foreign(document))
@@ -197,7 +197,7 @@ class Checker:
         self._validation_pending = self._notifier.has_reported_on("problems")
         if not self._validation_pending:  # the first check: what was reported before must not seem to be over
             self._validate(document, now)
-        self._timed_alarms.look_again()
+        self._timed_alarms.check_again()
         self._decisions.report(before, self.found, now)
         self._update_scopes(pipeline.rules, document, now)
         self._restore_halts(document)
@@ -216,9 +216,9 @@ class Checker:
                 return found  # only something to write down, so it is not a failure
             self._notifier.failed("blackboard", found.error, now)
         if enter:
-            self._last_check.set_entered(now)
+            self._last_check.set_recorded(now)
         elif (left := self._last_check.seconds_left(now)) is not None:
-            self.schedule.look_in(left, now)
+            self.schedule.check_in(left, now)
         return found
 
     def _validate(self, document: Document, now: datetime) -> None:
@@ -265,12 +265,12 @@ class Checker:
             for text in polled.notes:
                 self._notifier.report(EventKind.CHECKED, text)
             if polled.is_late or polled.has_more:
-                self.schedule.look_in(self._interval if polled.is_late else 0.0, now)
+                self.schedule.check_in(self._interval if polled.is_late else 0.0, now)
             if polled.is_new and row.section not in self._begun:
                 self.reload = True  # the first of these records brings the rules about them into force
             is_new |= polled.is_new
         if is_new:
-            self.schedule.look_in(0.0, now)
+            self.schedule.check_in(0.0, now)
         return is_new
 
     def _restore_halts(self, document: Document) -> None:
@@ -286,11 +286,11 @@ class Checker:
         try:
             found = inbox.enter_waiting(self.board, waits=False, seconds=inbox.SECONDS)
         except LizaError:
-            self.schedule.look_in(RETRY, now)  # a lock that is held is not reported: `status` shows what waits
+            self.schedule.check_in(RETRY_AFTER, now)  # a lock that is held is not reported: `status` shows what waits
             return
         self.has_entered = found.records > 0
         if found.has_more:
-            self.schedule.look_in(0.0, now)  # what has come meanwhile is evaluated before the others are entered
+            self.schedule.check_in(0.0, now)  # what has come meanwhile is evaluated before the others are entered
         else:
             self._notifier.set_active("inbox", causes.of_inbox(found.problems))
 
@@ -299,4 +299,4 @@ class Checker:
         is_for_the_lock = isinstance(error, LockTimeout) or (
             isinstance(error, FollowUpFailed) and error.is_for_the_lock
         )
-        self.schedule.look_in(self._interval if is_for_the_lock else RETRY, now)
+        self.schedule.check_in(self._interval if is_for_the_lock else RETRY_AFTER, now)

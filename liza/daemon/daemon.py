@@ -180,7 +180,7 @@ class Watcher:
             self.checker.update(now)
             if not os.path.isdir(self.paths.folder):
                 return  # what is missing in a folder that was deleted meanwhile is no reason for an alarm
-            self.checker.update_conditions(now)
+            self.checker.update_timed_alarms(now)
             self.notifier.works("liza")
         except Exception as error:  # noqa: BLE001 - a bug of ours must not end the breaker
             self.notifier.failed("liza", _bug(error), now)

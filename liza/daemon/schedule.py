@@ -1,4 +1,4 @@
-"""When to look again although nothing has changed."""
+"""When to check again although nothing has changed."""
 
 from datetime import datetime, timedelta
 
@@ -9,8 +9,8 @@ class Schedule:
     def __init__(self) -> None:
         self.due: datetime | None = None
 
-    def look_in(self, seconds: float, now: datetime) -> None:
-        """Look again after so long, or sooner."""
+    def check_in(self, seconds: float, now: datetime) -> None:
+        """Check again after so many seconds, or sooner."""
         moment = now + timedelta(seconds=max(seconds, 0.0))
         self.due = moment if self.due is None else min(self.due, moment)
 
@@ -29,31 +29,31 @@ class Schedule:
 
 
 class LastCheck:
-    """When a check was last entered on the blackboard: after another program's change, once in `pause` seconds."""
+    """When a check was last recorded on the blackboard: after another program's change, once in `pause` seconds."""
 
     def __init__(self, pause: float) -> None:
         self._pause = pause
-        self._entered: datetime | None = None
+        self._recorded: datetime | None = None
         self._is_changed = False
 
     def note_change(self, is_foreign: bool) -> None:
         self._is_changed = self._is_changed or is_foreign
 
     def is_due(self, now: datetime) -> bool:
-        """Whether this check is to be entered; never the first one."""
-        if self._entered is None:
-            self._entered = now
-        return self._is_changed and (now - self._entered).total_seconds() >= self._pause
+        """Whether this check is to be recorded; never the first one."""
+        if self._recorded is None:
+            self._recorded = now
+        return self._is_changed and (now - self._recorded).total_seconds() >= self._pause
 
-    def set_entered(self, now: datetime) -> None:
-        self._entered, self._is_changed = now, False
+    def set_recorded(self, now: datetime) -> None:
+        self._recorded, self._is_changed = now, False
 
     def seconds_left(self, now: datetime) -> float | None:
-        """Until a change that is not entered yet may be; None without one."""
-        if not self._is_changed or self._entered is None:
+        """Until a change that is not recorded yet may be; None without one."""
+        if not self._is_changed or self._recorded is None:
             return None
-        return self._pause - (now - self._entered).total_seconds()
+        return self._pause - (now - self._recorded).total_seconds()
 
     def restart(self, now: datetime) -> None:
         """After the clock was set back."""
-        self._entered = min(self._entered, now) if self._entered is not None else None
+        self._recorded = min(self._recorded, now) if self._recorded is not None else None

@@ -10,29 +10,29 @@ from liza.scopes.sprint.evaluate import Check, snapshot_of
 from liza.store.board import Board
 from liza.store.document import Document
 
-AGING = 10.0  # seconds between two looks
+TIMED_ALARMS_EVERY = 10.0  # seconds
 
 
 class TimedAlarms:
-    """Looks now and then; what is active is reported each time it is due."""
+    """Checks every `TIMED_ALARMS_EVERY` seconds; what is active is reported each time it is due."""
 
     def __init__(self, board: Board, notifier: Notifier) -> None:
         self._board = board
         self._notifier = notifier
         self._ages = Ages()
-        self._looked: datetime | None = None
+        self._checked: datetime | None = None
 
-    def look_again(self) -> None:
-        """At the next update, however short ago the last look was."""
-        self._looked = None
+    def check_again(self) -> None:
+        """At the next update, however recent the last check is."""
+        self._checked = None
 
     def update(self, document: Document, rules: RuleSet, found: Check | None, now: datetime) -> None:
-        if self._looked is None or (now - self._looked).total_seconds() >= AGING or now < self._looked:
-            self._looked = now
-            self._look(document, rules, found, now)
+        if self._checked is None or (now - self._checked).total_seconds() >= TIMED_ALARMS_EVERY or now < self._checked:
+            self._checked = now
+            self._check(document, rules, found, now)
         self._notifier.report_alarms(now)
 
-    def _look(self, document: Document, rules: RuleSet, found: Check | None, now: datetime) -> None:
+    def _check(self, document: Document, rules: RuleSet, found: Check | None, now: datetime) -> None:
         board, set_active, paths = self._board, self._notifier.set_active, self._board.paths
         snapshot = snapshot_of(board, document, rules, check=False)
         board.sweep()

@@ -98,7 +98,7 @@ def required(payload: Mapping[str, Any], name: str) -> str:
 
 
 # The names that Claude Code gave its events; Codex took them over.
-_KINDS = {
+CLAUDE_KINDS = {
     "PreToolUse": Kind.BEFORE,
     "PostToolUse": Kind.AFTER,
     "PostToolUseFailure": Kind.AFTER,
@@ -112,8 +112,14 @@ _KINDS = {
 }
 
 
-def event_of(client: str, payload: Mapping[str, Any], calls: Callable[[str], tuple[Call, ...]]) -> Event:
-    """The event of a payload in the form that Claude Code and Codex share; `calls` reads those of an event by its name.
+def event_of(
+    client: str,
+    payload: Mapping[str, Any],
+    calls: Callable[[str], tuple[Call, ...]],
+    kinds: Mapping[str, Kind] = CLAUDE_KINDS,
+) -> Event:
+    """The event of a payload in the form that clients took over from Claude Code; `calls` reads those of an event by
+    its name.
 
     A subagent is a session of its own, and its parent the session that started it.
     """
@@ -122,7 +128,7 @@ def event_of(client: str, payload: Mapping[str, Any], calls: Callable[[str], tup
     return Event(
         client=client,
         name=name,
-        kind=_KINDS.get(name, Kind.NOTE),
+        kind=kinds.get(name, Kind.NOTE),
         session=agent or session,
         parent=session if agent else None,
         cwd=text_field(payload, "cwd"),

@@ -80,7 +80,10 @@ HELD = 0.5  # seconds for which a call is held in these tests
 LIMIT = {"LIZA_HOOK_LIMIT": str(60 + HELD)}
 
 
-@pytest.mark.parametrize("client", ["claude", "codex"])
+ENDS = {"claude": ("PostToolBatch",), "gemini": ("BeforeTool", "BeforeModel", "AfterTool")}  # whose answer ends a turn
+
+
+@pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("policy", ["wait", "block", "end"])
 def test_policy_decides_what_a_halt_does_to_each_event(folder: Path, client: str, policy: str) -> None:
     (folder / ".liza" / "rules.yaml").write_text(f"on_halt: {policy}\nstart_daemon: false\n")
@@ -89,10 +92,10 @@ def test_policy_decides_what_a_halt_does_to_each_event(folder: Path, client: str
         started = time.monotonic()
         given = event(name, tool_name="Bash", tool_input={}, tool_use_id="t1", tool_calls=[], error="x", prompt="x")
         found = run(folder, kind, given, client, **LIMIT)
-        refuses, holds = name in ("PreToolUse", "UserPromptSubmit"), policy == "wait" and kind in ("before", "after")
+        refuses, holds = kind in ("before", "prompt"), policy == "wait" and kind in ("before", "after")
         assert found.code == (2 if refuses else 0), (name, found)
         assert time.monotonic() - started >= HELD or not holds, name
-        ends = policy == "end" and name == "PostToolBatch"
+        ends = policy == "end" and name in ENDS.get(client, ())
         assert (json.loads(found.out) if found.out else {}).get("continue", True) is not ends, (name, found)
 
 

@@ -55,27 +55,28 @@ ORIGINAL = """{
 """
 
 
-@pytest.mark.parametrize("client", ["claude", "codex"])
+@pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("original", [None, ORIGINAL, "{}", "{ }\n"])
 def test_uninstall_restores_the_settings(folder: Path, client: str, original: str | None) -> None:
-    file = folder / (".claude/settings.local.json" if client == "claude" else ".codex/hooks.json")
+    file = Path(settings_file(client, "local", str(folder)))
     if original is not None:
         file.parent.mkdir()
         file.write_text(original)
     assert installed(folder, "install", client).code == 0
     text = file.read_text()
-    assert {"PreToolUse", "PostToolUse", "UserPromptSubmit"} <= json.loads(text)["hooks"].keys()
+    assert CLIENTS[client].events.keys() <= json.loads(text)["hooks"].keys()
     assert installed(folder, "install", client).code == 0
     assert file.read_text() == text
     assert installed(folder, "install", client, "--uninstall").code == 0
     assert (file.read_text() if file.exists() else None) == original
 
 
+_NAMES = [*CLIENTS["claude"].events, *CLIENTS["gemini"].events, "X"]
 _TEXTS = st.builds(
     lambda value, indent, ascii_, tail: json.dumps(value, indent=indent, ensure_ascii=ascii_) + tail,
     st.dictionaries(
         st.text(max_size=4) | st.sampled_from(["hooks", "permissions"]),
-        _VALUES | st.dictionaries(st.sampled_from([*CLIENTS["claude"].events, "X"]), st.lists(_ENTRIES, max_size=2)),
+        _VALUES | st.dictionaries(st.sampled_from(_NAMES), st.lists(_ENTRIES, max_size=2)),
         max_size=4,
     ),
     st.sampled_from([None, 1, 2, 4, "\t"]),
@@ -84,7 +85,7 @@ _TEXTS = st.builds(
 )
 
 
-@pytest.mark.parametrize("client", ["claude", "codex"])
+@pytest.mark.parametrize("client", CLIENTS)
 @given(before=_TEXTS)
 def test_uninstall_undoes_an_install_in_any_settings(client: str, before: str) -> None:
     """A file that cannot take the hook is refused, and so is left as it is."""
@@ -142,9 +143,10 @@ def test_committed_settings_hold_no_path_of_this_machine(folder: Path) -> None:
     assert str(folder) not in (folder / ".claude/settings.json").read_text()
 
 
-def test_file_of_codex_that_may_be_committed_holds_no_path_of_this_machine(folder: Path) -> None:
-    assert installed(folder, "install", "codex").code == 0
-    assert str(folder) not in (folder / ".codex/hooks.json").read_text()
+@pytest.mark.parametrize("client", [name for name, settings in CLIENTS.items() if settings.shared is None])
+def test_file_that_may_be_committed_holds_no_path_of_this_machine(folder: Path, client: str) -> None:
+    assert installed(folder, "install", client).code == 0
+    assert str(folder) not in Path(settings_file(client, "local", str(folder))).read_text()
 
 
 @pytest.mark.parametrize(

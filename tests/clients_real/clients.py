@@ -8,8 +8,9 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.clients_real.model import Model, Request, Scripts
+from tests.clients_real.model import Model
 from tests.clients_real.packages import PROGRAMS
+from tests.clients_real.turns import Request, Scripts
 
 PROMPT = "Fix the order page."
 NODE = Path(shutil.which("node") or "node").parent
@@ -73,7 +74,7 @@ class Options(NamedTuple):
 def start(client: str, place: Place, scripts: Scripts, options: Options, **env: str) -> Agent:
     """Start a client on a prompt."""
     model = Model(scripts, options.seconds)
-    begin = {"claude": _claude, "codex": _codex}[client]
+    begin = {"claude": _claude, "codex": _codex, "gemini": _gemini}[client]
     words, variables = begin(place, model.url, options)
     name = env["LIZA_AGENT"]
     out, err = (place.home / f"{name}.{end}" for end in ("out", "err"))
@@ -105,3 +106,16 @@ def _codex(place: Place, url: str, options: Options) -> tuple[list[str], dict[st
     # Its sandbox needs rights that a container may not have, and is not what is tested.
     words = ["exec", "--json", "--sandbox", "danger-full-access", *trust, *words, PROMPT]
     return words, {"SCRIPTED_KEY": "dummy"}
+
+
+def _gemini(place: Place, url: str, options: Options) -> tuple[list[str], dict[str, str]]:
+    """Its own detection of loops is off, as it ends a session before liza can be seen to stop it."""
+    folder = place.home / ".gemini"
+    settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}, "model": {"disableLoopDetection": True}}
+    trusted = {str(place.project): "TRUST_FOLDER"} if options.trusts else {}
+    for name, value in (("settings.json", settings), ("trustedFolders.json", trusted)):
+        if not (folder / name).exists():
+            folder.mkdir(exist_ok=True)
+            (folder / name).write_text(json.dumps(value))
+    variables = {"GEMINI_API_KEY": "dummy", "GOOGLE_GEMINI_BASE_URL": url, "GEMINI_TELEMETRY_ENABLED": "false"}
+    return ["-p", PROMPT, "-m", "gemini-2.5-flash", "--yolo", "--output-format", "stream-json"], variables

@@ -10,7 +10,7 @@ from typing import Any
 from tests.cli.run import BIN, LIZA, Result, environment
 from tests.clients_real import clients
 from tests.clients_real.clients import Agent, Options, Place
-from tests.clients_real.model import Scripts, Shell, Turn
+from tests.clients_real.turns import Scripts, Shell, Turn
 from tests.daemon.daemon import until
 
 PATIENCE = 60.0

@@ -1,74 +1,22 @@
-"""A scripted model on loopback, for the APIs of Anthropic (messages) and OpenAI (responses).
-
-Each conversation has a script, found by a word in its prompt: what the model does in its first, second, ... turn, and
-then it is done. Which turn it is follows from the number of results in the request, so a call that was refused counts.
-"""
+"""A scripted model on loopback, for the APIs of Anthropic (messages), OpenAI (responses, chat) and Gemini."""
 
 import json
 import re
 import threading
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 
-DONE = "I am done."
-Json = dict[str, Any]
-
-
-class Shell(NamedTuple):
-    """Run a command."""
-
-    command: str
-    background: bool = False
+from tests.clients_real import chunks
+from tests.clients_real.turns import DONE, Conversations, Json, Poll, Read, Request, Scripts, Shell, Spawn, Turn, Write
 
 
-class Write(NamedTuple):
-    """Write a file with the client's own tool."""
-
-    file: str
-    text: str
-
-
-class Read(NamedTuple):
-    """Read a file."""
-
-    file: str
-
-
-class Spawn(NamedTuple):
-    """Start a subagent."""
-
-    prompt: str
-
-
-class Poll(NamedTuple):
-    """Look at the job in the background that was started last."""
-
-
-Turn = Shell | Write | Read | Spawn | Poll
-Scripts = Mapping[str, Sequence[Turn]]
-
-
-class Request(NamedTuple):
-    """A request for the next turn of a conversation."""
-
-    at: float  # monotonic
-    script: str  # the word by which its script was found
-    results: tuple[str, ...]  # of the calls so far
-    text: str  # all of it
-
-
-class Model:
-    """The server, with what it was asked so far. A context: it ends with the block."""
+class Model(Conversations):
+    """The server, with what it was asked so far."""
 
     def __init__(self, scripts: Scripts, seconds: float = 0.0) -> None:
-        self.scripts = scripts
-        self.seconds = seconds  # that the model takes for a turn
-        self.requests: list[Request] = []
-        self._ids = count(1)
+        super().__init__(scripts, seconds)
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"model": self}))
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
@@ -85,24 +33,11 @@ class Model:
         self._server.shutdown()
         self._server.server_close()
 
-    def turn(self, prompts: Iterable[str], results: Sequence[str], body: Json) -> Turn | None:
-        """What to do next; None when the script is at its end."""
-        asked = "\n".join(prompts)
-        script = next((word for word in self.scripts if word in asked), "")
-        text = json.dumps(body, ensure_ascii=False)
-        self.requests.append(Request(time.monotonic(), script, tuple(results), text))
-        time.sleep(self.seconds)
-        turns = self.scripts.get(script, ())
-        return turns[len(results)] if len(results) < len(turns) else None
-
-    def new_id(self, prefix: str) -> str:
-        return f"{prefix}_{next(self._ids):06d}"
-
 
 # --- Anthropic --------------------------------------------------------------------------------------------------------
 
 
-def messages(model: Model, body: Json) -> Iterator[Json]:
+def messages(model: Conversations, body: Json) -> Iterator[Json]:
     """The events of an answer to `/v1/messages`."""
     blocks = [
         block
@@ -153,7 +88,7 @@ def _claude_call(turn: Turn, results: Sequence[str]) -> tuple[str, Json]:
 # --- OpenAI -----------------------------------------------------------------------------------------------------------
 
 
-def responses(model: Model, body: Json) -> Iterator[Json]:
+def responses(model: Conversations, body: Json) -> Iterator[Json]:
     """The events of an answer to `/v1/responses`."""
     items = [item for item in body.get("input", []) if isinstance(item, dict)]
     results = [json.dumps(item.get("output")) for item in items if str(item.get("type")).endswith("call_output")]
@@ -217,6 +152,12 @@ class _Handler(BaseHTTPRequestHandler):
             self._stream(messages(self.model, body))
         elif path.endswith("/responses"):
             self._stream(responses(self.model, body))
+        elif path.endswith("/chat/completions"):
+            self._stream(chunks.chat(self.model, body))
+        elif path.endswith(":streamGenerateContent"):
+            self._stream(chunks.gemini(self.model, body))
+        elif path.endswith(":generateContent"):
+            self._json(next(chunks.gemini(self.model, body)))
         else:
             self._json({"input_tokens": 10})
 
@@ -236,7 +177,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(raw)
 
     def _stream(self, events: Iterator[Json]) -> None:
-        text = "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events)
+        named = ((f"event: {each['type']}\n" if "type" in each else "", json.dumps(each)) for each in events)
+        text = "".join(f"{name}data: {data}\n\n" for name, data in named)
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("connection", "close")

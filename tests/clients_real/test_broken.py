@@ -55,14 +55,18 @@ def test_daemon_is_killed(lab: Lab, client: str) -> None:
     wait(lambda: lab.is_held(agent), "its next call is held")
 
 
-def test_hook_that_nobody_trusts_is_reported(lab: Lab) -> None:
-    """Codex runs no hook before a person has trusted it: nothing is blocked, so liza has to say so."""
-    lab.set_up("codex")
+@pytest.mark.parametrize(("client", "ran"), [("codex", 1), ("gemini", 0)])
+def test_hook_that_nobody_trusts_is_reported(lab: Lab, client: str, ran: int) -> None:
+    """Codex runs no hook before a person has trusted it: nothing is blocked, so liza has to say so.
+
+    Gemini CLI, without a terminal, does not even start in such a folder.
+    """
+    lab.set_up(client)
     assert errors(lab, "hooks")
     assert lab.liza("trip", "-m", "payments is down").code == 3
-    agent = lab.start("codex", [working("a", 0)], OPTIONS._replace(trusts=False))
+    agent = lab.start(client, [working("a", 0)], OPTIONS._replace(trusts=False))
     agent.finish()
-    assert lab.ran("a") == 1
+    assert lab.ran("a") == ran
     assert errors(lab, "hooks")
     (hook,) = lab.liza("status", "--json").json["hooks"]
-    assert (hook["client"], bool(hook["problems"])) == ("codex", True)
+    assert (hook["client"], bool(hook["problems"])) == (client, True)

@@ -6,9 +6,10 @@ import pytest
 
 from tests.clients_real.clients import PROMPT, SUBAGENTS
 from tests.clients_real.lab import OPTIONS, Lab, observe, wait, working
-from tests.clients_real.model import Scripts, Spawn
+from tests.clients_real.turns import Scripts, Spawn
 
 SHORT = "61.5"  # seconds that the hook takes for the client's limit; it refuses one minute before it
+ENDS = ("gemini",)  # its request to the model is refused, which ends the turn
 CHILD = "Look at the payment page."
 
 
@@ -42,7 +43,7 @@ def test_hold_at_its_limit_refuses_the_call(lab: Lab, client: str) -> None:
     refused = sum("halted by" in result for result in agent.requests[-1].results)
     print(f"{client}: {done} calls before the halt, {refused} refused")
     assert lab.ran("a") == done
-    assert done + refused == 8
+    assert refused == (0 if client in ENDS else 8 - done)
 
 
 def test_prompt_is_refused_without_a_request(lab: Lab, client: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tests.clients_real.clients import Options
 from tests.clients_real.lab import Lab, failing
-from tests.clients_real.model import Poll, Read, Shell, Turn, Write
+from tests.clients_real.turns import Poll, Read, Shell, Turn, Write
 
 ROUNDS = 10
 FAST = Options(seconds=0.1)  # nothing is measured here

@@ -12,9 +12,10 @@ from tests.clients_real.lab import Lab, failing, wait, working
 
 THEIRS = {
     "claude": '{ "permissions": {"allow": ["Bash"]},\n   "hooks": {"PostToolUse": [{"hooks":[ HOOK ]}]}}\n',
+    "gemini": '{"hooks":\n  {"AfterTool": [ {"hooks": [HOOK]} ]}\n}',
     "codex": '{"hooks":\n  {"PostToolUse": [ {"hooks": [HOOK]} ]}\n}',
 }
-FILES = {"claude": ".claude/settings.local.json", "codex": ".codex/hooks.json"}
+FILES = {"claude": ".claude/settings.local.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json"}
 
 
 @pytest.fixture(scope="module")

@@ -199,3 +199,62 @@ def test_client_newer_than_tested_is_a_warning(folder: Path) -> None:
     transcript(folder, folder.parent, "99.0.1")
     (finding,) = findings(folder)
     assert (finding["level"], "99.0.1" in finding["message"]) == (Level.WARNING, True)
+
+
+# --- Gemini CLI -------------------------------------------------------------------------------------------------------
+
+
+def trust_folder(folder: Path, **levels: str) -> None:
+    """What Gemini CLI writes when a person has answered whether it is to trust a folder."""
+    (folder / ".gemini/trustedFolders.json").write_text(json.dumps(levels))
+
+
+@pytest.mark.parametrize(
+    ("levels", "wrong"),
+    [
+        ({}, 1),
+        ({"shop": "TRUST_FOLDER"}, 0),
+        ({"shop/a": "TRUST_PARENT"}, 0),
+        ({"": "TRUST_FOLDER"}, 0),
+        ({"": "TRUST_FOLDER", "shop": "DO_NOT_TRUST"}, 1),
+        ({"sho": "TRUST_FOLDER"}, 1),
+    ],
+)
+def test_folder_that_gemini_does_not_trust_is_an_error(folder: Path, levels: dict[str, str], wrong: int) -> None:
+    installed(folder, "install", "gemini")
+    trust_folder(folder, **{str(folder.parent / name): level for name, level in levels.items()})
+    assert [each["level"] for each in findings(folder)] == [Level.ERROR] * wrong
+
+
+def test_folder_trust_that_is_switched_off_needs_no_trust(folder: Path) -> None:
+    installed(folder, "install", "gemini")  # the folder is the home of its user
+    file = folder / ".gemini/settings.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "security": {"folderTrust": {"enabled": False}}}))
+    assert findings(folder) == []
+
+
+@pytest.mark.parametrize("by", ["all", "command"])
+def test_disabled_hooks_of_gemini_are_an_error(folder: Path, by: str) -> None:
+    installed(folder, "install", "gemini")
+    trust_folder(folder, **{str(folder): "TRUST_FOLDER"})
+    assert findings(folder) == []
+    file = folder / ".gemini/settings.json"
+    settings = json.loads(file.read_text())
+    command = settings["hooks"]["BeforeTool"][0]["hooks"][0]["command"]
+    settings["hooksConfig"] = {"enabled": False} if by == "all" else {"disabled": [command]}
+    file.write_text(json.dumps(settings))
+    assert [each["level"] for each in findings(folder)] == [Level.ERROR]
+
+
+def test_session_of_gemini_that_ran_without_the_hook_is_a_warning(folder: Path) -> None:
+    """Its transcript does not name its folder: a file beside it does."""
+    installed(folder, "install", "gemini")
+    trust_folder(folder, **{str(folder): "TRUST_FOLDER"})
+    inner = folder / "packages" / "a"
+    inner.mkdir(parents=True)
+    chats = folder / ".gemini/tmp/a/chats"
+    chats.mkdir(parents=True)
+    (chats.parent / ".project_root").write_text(str(inner))
+    (chats / "session-2026-11-18T08-11-895f9695.jsonl").write_text('{"sessionId":"895f9695","kind":"main"}\n')
+    (finding,) = findings(folder)
+    assert (finding["level"], str(inner) in finding["message"]) == (Level.WARNING, True)

@@ -47,6 +47,7 @@ WAITS = frozenset(
     {
         *("BashOutput", "TaskOutput", "KillShell", "AgentOutputTool"),  # Claude Code
         *("wait", "write_stdin"),  # Codex
+        *("read_background_output", "list_background_processes"),  # Gemini CLI
         "sleep",
     }
 )

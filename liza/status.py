@@ -15,12 +15,12 @@ from liza.rules.evaluate import RuleSet
 from liza.rules.silences import read_silences
 from liza.scopes import engine
 from liza.scopes.inbox import Entered, add_waiting, read_waiting
-from liza.scopes.outcome import Event
 from liza.scopes.rules_file import overrun, rules_in_force
 from liza.scopes.sessions.fields import SESSIONS
 from liza.scopes.sessions.monitor import monitor_of
 from liza.scopes.sessions.rows import RUNNING, SessionRow, session_rows
 from liza.scopes.sprint import section as sections
+from liza.scopes.transition import Event
 from liza.store import checkpoint
 from liza.store.board import Board
 from liza.store.paths import Paths

@@ -36,7 +36,7 @@ SCOPE_LAYERS = (
     SIBLINGS,
     ("change",),
     ("scope", "evaluator", "rules_file"),
-    ("outcome", "records", "gate"),
+    ("transition", "records", "gate"),
 )
 # Evaluation: it gets everything as arguments.
 EVALUATES = (
@@ -49,7 +49,7 @@ EVALUATES = (
 )
 PURE = (
     *EVALUATES,
-    *(f"liza.scopes.{name}" for name in ("records", "evaluator", "outcome", "scope", "gate")),
+    *(f"liza.scopes.{name}" for name in ("records", "evaluator", "transition", "scope", "gate")),
     *(f"liza.toolerrors.{name}" for name in ("errors", "plain_text", "lines", "streams", "patterns", "traces")),
     *(f"liza.scopes.loops.{name}" for name in ("settings", "fields", "derived", "states")),
     *(

@@ -7,8 +7,8 @@ from typing import Any
 
 from liza.errors import Refused, Unreadable
 from liza.model import MAPPINGS, format_time
-from liza.scopes.outcome import Event, Outcome, Reconciled
 from liza.scopes.records import Archived, Section, change_each, find_record, named_records, put_record
+from liza.scopes.transition import Event, Reconciled, Transition
 from liza.store import backups, edit
 from liza.store.board import Board
 from liza.store.document import Document
@@ -16,43 +16,43 @@ from liza.store.files import make_folders, open_fd
 from liza.store.paths import Paths
 from liza.text import did_you_mean, text_of, value_text
 
-Change = Callable[[Document, Mapping[str, Any] | None], Outcome]
+Change = Callable[[Document, Mapping[str, Any] | None], Transition]
 
 
 def change_record(
     board: Board, section: Section, name: str, change: Change, now: datetime, *, ignored: Sequence[str] | None = ()
-) -> Outcome:
+) -> Transition:
     """Replace a record by what `change` returns; `change` is called again if another program wrote the file first.
 
     `Unreadable` where a field of the record cannot be used, unless it is `ignored`; None ignores every field.
     """
 
-    def revised(document: Document) -> tuple[bytes, Outcome]:
+    def revised(document: Document) -> tuple[bytes, Transition]:
         try:
             before = read_usable(document, section, name, ignored)
-            outcome = change(document, before)._replace(before=before)
+            transition = change(document, before)._replace(before=before)
         except Unreadable as error:
             raise board.with_backup(error) from None
-        changed = put_record(document.data.get(section.name), name, outcome.record, section.scope)
+        changed = put_record(document.data.get(section.name), name, transition.record, section.scope)
         raw = edit.replace_section(document, section.name, changed)
         if raw != document.raw:
-            save_before(board, section, document, [(name, outcome.archived)], now)
-        return raw, outcome
+            save_before(board, section, document, [(name, transition.archived)], now)
+        return raw, transition
 
-    outcome = board.change(revised)
-    log_events(board.paths, outcome.events, now)
-    if outcome.refused is not None:
-        raise outcome.refused
-    return outcome
+    transition = board.change(revised)
+    log_events(board.paths, transition.events, now)
+    if transition.refused is not None:
+        raise transition.refused
+    return transition
 
 
 def change_known(
-    board: Board, section: Section, name: str, change: Callable[[Mapping[str, Any]], Outcome], now: datetime, *,
+    board: Board, section: Section, name: str, change: Callable[[Mapping[str, Any]], Transition], now: datetime, *,
     ignored: Sequence[str] | None = (),
-) -> Outcome:  # fmt: skip
+) -> Transition:  # fmt: skip
     """The same for a record that must be there: `Refused` with the nearest name if it is not."""
 
-    def known(document: Document, record: Mapping[str, Any] | None) -> Outcome:
+    def known(document: Document, record: Mapping[str, Any] | None) -> Transition:
         if record is None:
             raise unknown_record(document, section, name)
         return change(record)
@@ -61,7 +61,7 @@ def change_known(
 
 
 def reconcile_each(
-    records: Any, section: Section, reconcile: Callable[[str, Mapping[str, Any]], Outcome]
+    records: Any, section: Section, reconcile: Callable[[str, Mapping[str, Any]], Transition]
 ) -> Reconciled:
     """Reconcile every record of a section; one with an unusable field stays as it is, which `validate` reports."""
     events: list[Event] = []
@@ -70,10 +70,10 @@ def reconcile_each(
     def change(name: str, record: Mapping[str, Any]) -> Mapping[str, Any]:
         if any(section.unusable_fields(record)):
             return record
-        outcome = reconcile(name, record)
-        events.extend(outcome.events)
-        archived.extend([(name, outcome.archived)] if outcome.archived else [])
-        return outcome.record
+        transition = reconcile(name, record)
+        events.extend(transition.events)
+        archived.extend([(name, transition.archived)] if transition.archived else [])
+        return transition.record
 
     return Reconciled(change_each(records, section.scope, change), tuple(events), tuple(archived))
 

@@ -16,10 +16,10 @@ from liza.halt import halt_reason
 from liza.model import MAPPINGS, Fault, Path, Record
 from liza.scopes.change import apply_reconciled, log_events, read_usable, reconcile_each
 from liza.scopes.gate import Gate
-from liza.scopes.outcome import Event, Reconciled
 from liza.scopes.records import Section, named_records
 from liza.scopes.scope import Alarm, Environment, Scope, Sections, Source
 from liza.scopes.table import ROWS, Row
+from liza.scopes.transition import Event, Reconciled
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.inbox import EntryBoard

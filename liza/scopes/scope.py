@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from liza.model import Fault, Problem, Record
-from liza.scopes.outcome import Event, Outcome, Reconciled
 from liza.scopes.records import Section
+from liza.scopes.transition import Event, Reconciled, Transition
 
 if TYPE_CHECKING:
     from liza.rules.evaluate import RuleSet
@@ -84,7 +84,7 @@ class Scope(NamedTuple, Generic[S]):
     # What rules see of one session, claim, slice or loop; nothing of one that is stopped or done.
     derive: Callable[[str, Mapping[str, Any], S], Sequence[Record]]
     # It after edits by hand and the rules were applied. Idempotent.
-    reconcile: Callable[[str, Mapping[str, Any], "Evaluator[S]", Sections], Outcome]
+    reconcile: Callable[[str, Mapping[str, Any], "Evaluator[S]", Sections], Transition]
     open_trip: Callable[[Mapping[str, Any], S], OpenTrip | None]
     alarms: Callable[[str, Mapping[str, Any], "Evaluator[S]"], Iterable[Alarm]]
     # For a gate: the rules alone that stop one, and what lets it continue; its record is None where it is gone.

@@ -19,8 +19,8 @@ from liza.scopes.claims import change, evaluate, import_ledger, ledger, missing,
 from liza.scopes.claims.change import ClaimResult, Context
 from liza.scopes.claims.fields import CLAIMS, is_frozen
 from liza.scopes.claims.record import import_claims
-from liza.scopes.outcome import Outcome
 from liza.scopes.records import find_record, named_records
+from liza.scopes.transition import Transition
 from liza.store.document import Document
 from liza.text import plural, printable
 
@@ -43,7 +43,7 @@ def _all(context: Context, document: Document) -> tuple[list[ClaimResult], list[
         if faults:
             wrong.append(LizaError(f"claim {name} cannot be evaluated: {faults[0]}", hint="see: liza validate"))
         else:
-            found.append(change.claim_result(context, name, Outcome(dict(claim))))
+            found.append(change.claim_result(context, name, Transition(dict(claim))))
     return found, wrong
 
 
@@ -95,7 +95,7 @@ def show_command(call: Call, name: str) -> int:
     found = find_record(_section(context, document), name, CLAIMS.scope)
     if found is None:
         raise unknown_record(document, CLAIMS, name)
-    done = change.claim_result(context, name, Outcome(dict(found[1])))
+    done = change.claim_result(context, name, Transition(dict(found[1])))
     if call.as_json:
         envelope.write("claim show", "disputed" if done.frozen else "ok", claim=name, **facts(done))
     else:

@@ -13,9 +13,9 @@ from liza.scopes.claims import derived, evaluate, freeze, missing, states
 from liza.scopes.claims.fields import CLAIMS, DISPUTED, KILLED, OPEN, is_frozen, is_taken_out, open_dispute, status_of
 from liza.scopes.claims.settings import Settings, settings_of
 from liza.scopes.claims.stages import current_stage
-from liza.scopes.outcome import Event, Outcome
 from liza.scopes.records import find_record, named_records
 from liza.scopes.rules_file import read_rules
+from liza.scopes.transition import Event, Transition
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.text import value_text
@@ -95,14 +95,14 @@ def ways_out(name: str, is_taken_out: bool = False) -> tuple[str, ...]:
 
 
 def change_unfrozen(
-    context: Context, name: str, verb: str, after: Callable[[Document, Mapping[str, Any]], Outcome]
+    context: Context, name: str, verb: str, after: Callable[[Document, Mapping[str, Any]], Transition]
 ) -> ClaimResult:
     """Change a claim that is not frozen. One that only turns out to be in dispute now is frozen first, and refused.
 
     One whose dispute was deleted by hand is refused as it is: nothing is restored.
     """
 
-    def guarded(document: Document, claim: Mapping[str, Any] | None) -> Outcome:
+    def guarded(document: Document, claim: Mapping[str, Any] | None) -> Transition:
         lost = missing.find_missing_of(context.board, name)
         if lost is not None and claim is None:
             raise Frozen(name, lost.put_back(None), verb)
@@ -124,23 +124,23 @@ def require_not_frozen(context: Context, document: Document, name: str) -> None:
         raise Frozen(name, found, "so no round is recorded")
 
 
-def reconcile_claim(context: Context, document: Document, name: str, claim: Mapping[str, Any]) -> Outcome:
+def reconcile_claim(context: Context, document: Document, name: str, claim: Mapping[str, Any]) -> Transition:
     evaluator = evaluate.evaluator_for(context.rules, context.settings, context.now)
     return states.reconcile_record(name, claim, evaluator, current_stage(document.data.get("stages")))
 
 
-def change_claim(context: Context, name: str, change: Change) -> Outcome:
+def change_claim(context: Context, name: str, change: Change) -> Transition:
     """Change a claim whatever state it is in; `change` sees to what cannot be used."""
     return change_record(context.board, CLAIMS, name, change, context.now, ignored=None)
 
 
-def claim_result(context: Context, name: str, outcome: Outcome) -> ClaimResult:
-    claim = outcome.record
+def claim_result(context: Context, name: str, transition: Transition) -> ClaimResult:
+    claim = transition.record
     changes = derived.state_changes(claim)
     return ClaimResult(
         name=name,
         claim=claim,
-        events=outcome.events,
+        events=transition.events,
         changes=changes[-1] if changes else (),
         near=evaluate.rule_progress(name, claim, evaluate.evaluator_for(context.rules, context.settings, context.now)),
         notes=context.settings.notes,

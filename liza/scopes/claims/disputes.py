@@ -35,8 +35,8 @@ from liza.scopes.claims.freeze import (
     violations,
 )
 from liza.scopes.claims.objections import Objection, criterion_text
-from liza.scopes.outcome import Outcome
 from liza.scopes.records import list_of
+from liza.scopes.transition import Transition
 
 STAGE_TRANSITION, NEW_DATA, AUDIT = TRIGGERS = ("stage_transition", "new_data", "cross_model_audit")
 BOOKKEEPING = (*POSITIONS, "dispute_cycle", "disputed_at", "previous_status")
@@ -45,7 +45,7 @@ BOOKKEEPING = (*POSITIONS, "dispute_cycle", "disputed_at", "previous_status")
 def begin_dispute(
     name: str, claim: Mapping[str, Any], rule: str, why: str, unresolved: Sequence[Objection], same_by: str | None,
     cycle: Any, stage: str | None, now: datetime,
-) -> Outcome:  # fmt: skip
+) -> Transition:  # fmt: skip
     """Trip a claim: both positions are kept verbatim, and no other field of the claim changes."""
     first, others = unresolved[0], unresolved[1:]
     result = {
@@ -60,7 +60,7 @@ def begin_dispute(
     }
     text = f"claim {name} is {DISPUTED}: {why}" + (f" ({criterion_text(same_by)})" if same_by else "")
     frozen = _with_entry(result, claim, rule, stage, now, same_by)
-    return Outcome(frozen, (claim_event(name, "disputed", text, "tripped"),), (frozen,))
+    return Transition(frozen, (claim_event(name, "disputed", text, "tripped"),), (frozen,))
 
 
 def _position(objection: Objection) -> dict[str, Any]:
@@ -68,13 +68,15 @@ def _position(objection: Objection) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def accept_manual_dispute(name: str, claim: Mapping[str, Any], stage: str | None, now: datetime) -> Outcome:
+def accept_manual_dispute(name: str, claim: Mapping[str, Any], stage: str | None, now: datetime) -> Transition:
     """Accept a DISPUTED that a person wrote: from now on the claim is frozen like any other."""
     before = claim.get("previous_status") or OPEN
     fields = {key: value for key, value in claim.items() if key not in ("history", "reexamine")}
     result = _with_entry({**fields, "previous_status": before}, claim, "by hand", stage, now)
     why = text_field(claim, "dispute_reason") or "its status was set by hand"
-    return Outcome(result, (claim_event(name, "disputed", f"claim {name} is {DISPUTED}: {why}", "tripped"),), (result,))
+    return Transition(
+        result, (claim_event(name, "disputed", f"claim {name} is {DISPUTED}: {why}", "tripped"),), (result,)
+    )
 
 
 def restore_dispute(claim: Mapping[str, Any], since: str, what: str) -> Claim:
@@ -105,7 +107,7 @@ def _with_entry(
 def end_dispute(
     name: str, claim: Mapping[str, Any], how: str, status: str, rationale: str, by: str, now: datetime,
     **more: Any,
-) -> Outcome:  # fmt: skip
+) -> Transition:  # fmt: skip
     """End a dispute: it moves to the history with its rounds, so that counting starts over."""
     found = open_dispute(claim) or (disputes_of(claim)[-1] if is_left_over(claim) else None)
     place, entry = found or (len(history_of(claim)), {"event": "disputed", "timestamp": None})
@@ -133,7 +135,7 @@ def end_dispute(
         "history": [*history_of(claim)[:place], done, *history_of(claim)[place + 1 :]],
     }
     who = f"{how.replace('_', ' ')} by {by}" + (f", {entry['frozen']} by hand" if is_taken_out(claim) else "")
-    return Outcome(
+    return Transition(
         result, (claim_event(name, "resolved", f"claim {name} is {status} ({who}): {rationale}", "resolved"),)
     )
 
@@ -153,7 +155,7 @@ def is_left_over(claim: Mapping[str, Any]) -> bool:
     return bool(found) and open_dispute(claim) is None and "frozen" in found[-1][1] and "rounds" not in found[-1][1]
 
 
-def accept_manual_decision(name: str, claim: Mapping[str, Any], now: datetime) -> Outcome | None:
+def accept_manual_decision(name: str, claim: Mapping[str, Any], now: datetime) -> Transition | None:
     """A person gave the claim another status and wrote down why, here or in the history; None if that is not so.
 
     What is left to do is done as by command: the dispute goes into the history as a whole, and into the log.
@@ -174,14 +176,14 @@ def accept_manual_decision(name: str, claim: Mapping[str, Any], now: datetime) -
 
 def mark_for_reexamination(
     name: str, claim: Mapping[str, Any], trigger: str, detail: str, now: datetime, **entry: Any
-) -> Outcome:  # fmt: skip
+) -> Transition:  # fmt: skip
     """It is to be re-examined. The same mark is made once; `entry` is new in the open dispute."""
     marks = [each for each in marks_of(claim) if trigger != STAGE_TRANSITION or each.get("trigger") != trigger]
     if any((each.get("trigger"), each.get("detail")) == (trigger, detail) for each in marks):
-        return Outcome(dict(claim))
+        return Transition(dict(claim))
     mark = {"trigger": trigger, "detail": detail, "timestamp": format_time(now)}
     text = f"claim {name} is due for re-examination ({trigger.replace('_', ' ')}): {detail}"
-    return Outcome(_with_marks(claim, [*marks, mark], entry), (claim_event(name, "marked", text),))
+    return Transition(_with_marks(claim, [*marks, mark], entry), (claim_event(name, "marked", text),))
 
 
 def _with_marks(claim: Mapping[str, Any], marks: Sequence[Mapping[str, Any]], more: Mapping[str, Any]) -> Claim:
@@ -223,11 +225,11 @@ def awaits_review(claim: Mapping[str, Any]) -> bool:
     return not any(ended is None or each is None or each >= ended for each in made)
 
 
-def mark_stage_transition(name: str, claim: Mapping[str, Any], stage: str, now: datetime) -> Outcome:
+def mark_stage_transition(name: str, claim: Mapping[str, Any], stage: str, now: datetime) -> Transition:
     """The pipeline is in another stage than when the dispute was last looked at."""
     found = open_dispute(claim)
     if found is None or _is_changed(claim, ENTRY) or not stage or found[1].get("stage") == stage:
-        return Outcome(dict(claim))
+        return Transition(dict(claim))
     since = found[1].get("stage")
     detail = f"in stage {stage}" + (f" (was: {since})" if since else "")
     return mark_for_reexamination(name, claim, STAGE_TRANSITION, detail, now, stage=stage)
@@ -235,7 +237,7 @@ def mark_stage_transition(name: str, claim: Mapping[str, Any], stage: str, now: 
 
 def reexamine_dispute(
     name: str, claim: Mapping[str, Any], trigger: str, resolved: bool, note: str, by: str, now: datetime
-) -> Outcome:
+) -> Transition:
     """Record a re-examination: it ends the dispute, or the claim stays frozen."""
     _, entry = open_dispute(claim) or (0, {})
     looked = {
@@ -251,6 +253,6 @@ def reexamine_dispute(
     text = f"claim {name} was re-examined ({trigger.replace('_', ' ')} by {by}), {looked['outcome']}: {note}"
     event = claim_event(name, "reexamined", text)
     if not resolved:
-        return Outcome(result, (event,))
+        return Transition(result, (event,))
     done = end_dispute(name, result, "reexamined", status_before(claim), note, by, now, trigger=trigger)
     return done._replace(events=(event, *done.events))

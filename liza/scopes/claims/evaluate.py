@@ -13,8 +13,8 @@ from liza.scopes.claims.fields import CLAIMS, KILLED, is_frozen, status_of
 from liza.scopes.claims.settings import Settings, rules_for, settings_of
 from liza.scopes.claims.stages import current_stage
 from liza.scopes.evaluator import Evaluator
-from liza.scopes.outcome import Reconciled
 from liza.scopes.scope import Sections
+from liza.scopes.transition import Reconciled
 from liza.store.document import Document
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from liza.model import MAPPINGS, mappings_in, one_or_several
-from liza.scopes.outcome import Event
 from liza.scopes.records import Section, list_of
+from liza.scopes.transition import Event
 from liza.text import text_of
 
 OPEN, ACCEPTED, KILLED, DISPUTED = "OPEN", "ACCEPTED", "KILLED", "DISPUTED"

@@ -12,8 +12,8 @@ from liza.scopes.claims import change, evaluate, import_ledger, missing, states
 from liza.scopes.claims.change import ClaimResult, Context, Frozen, context_of
 from liza.scopes.claims.fields import CLAIMS, claim_event
 from liza.scopes.claims.states import Fields, Round
-from liza.scopes.outcome import Event, Outcome
 from liza.scopes.records import check_name, named_records, put_record
+from liza.scopes.transition import Event, Transition
 from liza.store.document import Document
 from liza.store.inbox import EntryBoard, Recording
 from liza.store.payload import dump, load_fields
@@ -23,7 +23,7 @@ def add_claim(context: Context, name: str, fields: Fields) -> Recording[ClaimRes
     """Put a claim on the blackboard; one that is there with the same words stays as it is."""
     check_name(CLAIMS, name)
 
-    def after(document: Document, claim: Mapping[str, Any] | None) -> Outcome:
+    def after(document: Document, claim: Mapping[str, Any] | None) -> Transition:
         change.require_claims(document, fields.depends_on or ())
         if claim is None:
             if (lost := missing.find_missing_of(context.board, name)) is not None:
@@ -33,7 +33,7 @@ def add_claim(context: Context, name: str, fields: Fields) -> Recording[ClaimRes
         if others:
             hint = f"see it with: liza claim show {quote(name)}   (change it with: liza claim edit {quote(name)} ...)"
             raise Refused(f"claim {name} already exists, with a different {others[0]}", hint=hint, file=document.file)
-        return Outcome(dict(claim))
+        return Transition(dict(claim))
 
     def make() -> ClaimResult:
         return change.claim_result(context, name, change.change_claim(context, name, after))
@@ -50,7 +50,7 @@ def enter_claim(board: EntryBoard, fields: Mapping[str, Any], now: datetime) -> 
 def record_round(context: Context, name: str, given: Round) -> Recording[ClaimResult]:
     """Record one round of review, and evaluate the claim at once."""
 
-    def after(document: Document, claim: Mapping[str, Any]) -> Outcome:
+    def after(document: Document, claim: Mapping[str, Any]) -> Transition:
         change.require_not_killed(name, claim)
         cycle = given.cycle if given.cycle is not None else change.latest_cycle(document)
         grown = states.add_round(claim, given._replace(cycle=cycle), context.now)

@@ -33,14 +33,14 @@ from liza.scopes.claims.fields import (
     status_of,
 )
 from liza.scopes.claims.states import Fields
-from liza.scopes.outcome import Outcome
 from liza.scopes.records import find_record
+from liza.scopes.transition import Transition
 from liza.store.document import Document
 from liza.text import did_you_mean, value_text
 
 
 def edit_claim(context: Context, name: str, fields: Fields, by: str) -> ClaimResult:
-    def after(document: Document, claim: Mapping[str, Any]) -> Outcome:
+    def after(document: Document, claim: Mapping[str, Any]) -> Transition:
         change.require_not_killed(name, claim)
         change.require_claims(document, fields.depends_on or ())
         return states.edit_claim(name, claim, fields, by, change.latest_cycle(document), context.now)
@@ -56,10 +56,10 @@ def promote_claim(context: Context, name: str, status: str, why: str | None, by:
             f"invalid status for a promotion: {word}", hint=f"kill it with: liza claim kill {quote(name)} -m WHY"
         )
 
-    def after(document: Document, claim: Mapping[str, Any]) -> Outcome:
+    def after(document: Document, claim: Mapping[str, Any]) -> Transition:
         change.require_not_killed(name, claim)
         if status_of(claim) == word:
-            return Outcome(dict(claim))
+            return Transition(dict(claim))
         claims = evaluate.reconcile_claims(document.data, context.rules, context.now).section
         section = missing.restore_missing(context.board, claims)
         if awaits_review(claim):
@@ -89,9 +89,9 @@ def _blocked_by(name: str, chain: tuple[str, ...], ways: tuple[str, ...]) -> Ref
 
 
 def kill_claim(context: Context, name: str, why: str, by: str) -> ClaimResult:
-    def after(document: Document, claim: Mapping[str, Any]) -> Outcome:
+    def after(document: Document, claim: Mapping[str, Any]) -> Transition:
         if status_of(claim) == KILLED:
-            return Outcome(dict(claim))
+            return Transition(dict(claim))
         return states.end_claim(name, claim, KILLED, why, by, change.latest_cycle(document), context.now)
 
     return change.change_unfrozen(context, name, "so it cannot be killed", after)
@@ -108,7 +108,7 @@ def resolve_dispute(
         raise Refused("a reason is required to end a dispute", hint=f"one of: {'; '.join(ways_out(name))}")
     wanted = KILLED if how == "dropped" else check_status(status) if status is not None else None
 
-    def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
+    def after(document: Document, _: Mapping[str, Any] | None) -> Transition:
         first = _as_frozen(context, document, name)
         claim = first.record
         if how != "human_override":
@@ -125,11 +125,11 @@ def resolve_dispute(
     return change.claim_result(context, name, change.change_claim(context, name, after))
 
 
-def _as_frozen(context: Context, document: Document, name: str) -> Outcome:
+def _as_frozen(context: Context, document: Document, name: str) -> Transition:
     """The claim as the next check would find it, with its dispute where that, or the claim, was deleted by hand."""
     lost = missing.find_missing_of(context.board, name)
     if lost is not None and evaluate.read_claim(document, name) is None:
-        return Outcome(lost.put_back(None))
+        return Transition(lost.put_back(None))
     first = change.reconcile_claim(context, document, name, change.require_claim(document, name))
     return first if lost is None else first._replace(record=lost.put_back(first.record))
 
@@ -159,7 +159,7 @@ def reexamine_claim(
 ) -> ClaimResult:
     """Look at a dispute again: resolved unfreezes the claim, unresolved leaves it; None only marks it as due."""
 
-    def after(document: Document, _: Mapping[str, Any] | None) -> Outcome:
+    def after(document: Document, _: Mapping[str, Any] | None) -> Transition:
         first = _as_frozen(context, document, name)
         claim = first.record
         _refuse_taken_out(name, claim)

@@ -10,9 +10,9 @@ from liza.scopes.claims.fields import CLAIMS, DISPUTED, KILLED, is_frozen, marks
 from liza.scopes.claims.settings import Settings, settings_of
 from liza.scopes.claims.stages import closed_over_dispute, current_stage
 from liza.scopes.evaluator import Evaluator
-from liza.scopes.outcome import Outcome
 from liza.scopes.rules_file import read_rules
 from liza.scopes.scope import Alarm, Entries, Gates, Lost, OpenTrip, Scope, Sections
+from liza.scopes.transition import Transition
 from liza.store.board import Board
 
 
@@ -23,7 +23,7 @@ def _derive(name: str, claim: Mapping[str, Any], settings: Settings) -> Sequence
     return derived.derive_rounds(name, claim, settings)
 
 
-def _reconcile(name: str, claim: Mapping[str, Any], evaluator: Evaluator[Settings], sections: Sections) -> Outcome:
+def _reconcile(name: str, claim: Mapping[str, Any], evaluator: Evaluator[Settings], sections: Sections) -> Transition:
     return states.reconcile_record(name, claim, evaluator, current_stage(sections.get("stages")))
 
 

@@ -11,8 +11,8 @@ from liza.scopes.claims.change import Context, ways_out
 from liza.scopes.claims.disputes import NEW_DATA, mark_for_reexamination
 from liza.scopes.claims.fields import CLAIMS, is_frozen
 from liza.scopes.claims.stages import Blocker
-from liza.scopes.outcome import Event, Reconciled
 from liza.scopes.records import change_each, check_name, find_record
+from liza.scopes.transition import Event, Reconciled
 from liza.store.document import Document
 from liza.store.edit import revise
 

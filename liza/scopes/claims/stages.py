@@ -10,8 +10,8 @@ from liza.model import MAPPINGS, format_time
 from liza.rules.same import same_key
 from liza.scopes.claims import freeze
 from liza.scopes.claims.fields import CLAIMS, DISPUTED, is_frozen, is_taken_out
-from liza.scopes.outcome import Event
 from liza.scopes.records import Section, find_record, list_of, named_records, put_record
+from liza.scopes.transition import Event
 
 STAGES = Section(scope="stage", name="stages", list_command="liza stage list", example="S3", is_strict=True)
 ACTIVE, PASSED, CLOSED, PENDING = "ACTIVE", "PASSED", "CLOSED", "PENDING"

@@ -29,8 +29,8 @@ from liza.scopes.claims.fields import (
 from liza.scopes.claims.objections import SAME_BY, Objection
 from liza.scopes.claims.settings import Settings
 from liza.scopes.evaluator import Evaluator, reason_text
-from liza.scopes.outcome import Outcome
 from liza.scopes.records import list_of
+from liza.scopes.transition import Transition
 from liza.text import cut_line
 
 
@@ -61,9 +61,11 @@ class Fields(NamedTuple):
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values if value is not None}
 
 
-def new_claim(name: str, fields: Fields, now: datetime) -> Outcome:
+def new_claim(name: str, fields: Fields, now: datetime) -> Transition:
     claim = {"status": OPEN, **fields.given(), "created": format_time(now), "rounds": []}
-    return Outcome(claim, (claim_event(name, "added", f"claim {name} was added: {cut_line(str(fields.text), 200)}"),))
+    return Transition(
+        claim, (claim_event(name, "added", f"claim {name} was added: {cut_line(str(fields.text), 200)}"),)
+    )
 
 
 def add_round(claim: Mapping[str, Any], given: Round, now: datetime) -> Claim:
@@ -135,11 +137,11 @@ def last_cycle(claim: Mapping[str, Any]) -> Any:
 
 def edit_claim(
     name: str, claim: Mapping[str, Any], fields: Fields, by: str, cycle: int | None, now: datetime
-) -> Outcome:
+) -> Transition:
     """Edit a claim. The change is kept in the history, so that the next round counts as changed."""
     given = {key: value for key, value in fields.given().items() if value != claim.get(key)}
     if not given:
-        return Outcome(dict(claim))
+        return Transition(dict(claim))
     entry = {
         "event": "edited",
         "timestamp": format_time(now),
@@ -150,12 +152,12 @@ def edit_claim(
     }
     text = f"claim {name} was edited by {by}: {', '.join(given)}"
     result = {**claim, **given, "history": [*history_of(claim), entry]}
-    return Outcome(result, (claim_event(name, "edited", text),))
+    return Transition(result, (claim_event(name, "edited", text),))
 
 
 def end_claim(
     name: str, claim: Mapping[str, Any], status: str, why: str | None, by: str, cycle: int | None, now: datetime
-) -> Outcome:
+) -> Transition:
     event = {ACCEPTED: "promoted", KILLED: "killed"}.get(status, "promoted")
     entry = {
         "event": event,
@@ -169,13 +171,15 @@ def end_claim(
     what = event if event == "killed" else f"{event} to {status}"
     text = f"claim {name} was {what} by {by}{f': {why}' if why else ''}"
     result = {**claim, "status": status, "history": [*history_of(claim), entry]}
-    return Outcome(result, (claim_event(name, event, text),))
+    return Transition(result, (claim_event(name, event, text),))
 
 
 # --- evaluating -----------------------------------------------------------------------------------------------------
 
 
-def reconcile_record(name: str, claim: Mapping[str, Any], evaluator: Evaluator[Settings], stage: str | None) -> Outcome:
+def reconcile_record(
+    name: str, claim: Mapping[str, Any], evaluator: Evaluator[Settings], stage: str | None
+) -> Transition:
     """Apply edits by hand and the rules to a claim. Idempotent, so every caller may do it."""
     now = evaluator.now
     by_hand = accept_manual_decision(name, claim, now)
@@ -187,11 +191,11 @@ def reconcile_record(name: str, claim: Mapping[str, Any], evaluator: Evaluator[S
     if status == DISPUTED:
         return accept_manual_dispute(name, claim, stage, now)
     if status in (KILLED, None):
-        return Outcome(dict(claim))
+        return Transition(dict(claim))
     records = derived.derive_rounds(name, claim, evaluator.settings)
     matches = evaluator.trips(records) if records else ()
     if not matches:
-        return Outcome(dict(claim))
+        return Transition(dict(claim))
     unresolved = _unresolved(name, matches, records)
     why = reason_text(matches[0], " ".join(unresolved[0].text[:2000].split())[:300])
     by = _same_by(name, matches[0], records)

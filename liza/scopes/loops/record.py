@@ -13,8 +13,8 @@ from liza.scopes.evaluator import Evaluator
 from liza.scopes.loops import evaluate, states
 from liza.scopes.loops.fields import COMPLETE, LOOPS, status_of
 from liza.scopes.loops.settings import Settings
-from liza.scopes.outcome import Outcome
 from liza.scopes.records import check_name
+from liza.scopes.transition import Transition
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.inbox import EntryBoard, Recording
@@ -98,7 +98,7 @@ def record_iteration(
     found = None if error is None else {key: value for key, value in error._asdict().items() if value is not None}
     evaluator = evaluate.evaluator_for(rules, settings, now)
 
-    def change(document: Document, loop: Mapping[str, Any] | None) -> Outcome:
+    def change(document: Document, loop: Mapping[str, Any] | None) -> Transition:
         return states.add_iteration(name, loop or states.new_loop(), iteration.fields(now), found, evaluator)
 
     def make() -> LoopResult:
@@ -121,24 +121,24 @@ def reset_loop(
 ) -> LoopResult:  # fmt: skip
     """Close a loop and set its counters to 0. `how` goes into the history: reset, or automatic."""
 
-    def change(loop: Mapping[str, Any]) -> Outcome:
+    def change(loop: Mapping[str, Any]) -> Transition:
         return states.close_loop(name, loop, how, why, now, by)
 
-    outcome = change_known(board, LOOPS, name, change, now, ignored=None)  # a reset fixes what cannot be used
-    return _result(name, outcome, evaluate.evaluator_for(rules, settings, now))
+    transition = change_known(board, LOOPS, name, change, now, ignored=None)  # a reset fixes what cannot be used
+    return _result(name, transition, evaluate.evaluator_for(rules, settings, now))
 
 
 def probe_loop(board: Board, name: str, by: str, rules: RuleSet, settings: Settings, now: datetime) -> LoopResult:
     """Let an open loop try one iteration, once it has cooled down; any other loop stays as it is."""
 
-    def change(loop: Mapping[str, Any]) -> Outcome:
+    def change(loop: Mapping[str, Any]) -> Transition:
         if status_of(loop) != OPEN:
-            return Outcome(dict(loop))
+            return Transition(dict(loop))
         _require_probe(name, loop, settings, now)
         return states.start_probe(name, loop, "probe", now, by)
 
-    outcome = change_known(board, LOOPS, name, change, now)
-    return _result(name, outcome, evaluate.evaluator_for(rules, settings, now))
+    transition = change_known(board, LOOPS, name, change, now)
+    return _result(name, transition, evaluate.evaluator_for(rules, settings, now))
 
 
 def _require_probe(name: str, loop: Mapping[str, Any], settings: Settings, now: datetime) -> None:
@@ -169,10 +169,10 @@ def evaluate_loop(name: str, loop: Mapping[str, Any], rules: RuleSet, settings: 
     return _result(name, states.reconcile_record(name, loop, evaluator)._replace(events=()), evaluator)
 
 
-def _result(name: str, outcome: Outcome, evaluator: Evaluator[Settings]) -> LoopResult:
-    loop, settings, now = outcome.record, evaluator.settings, evaluator.now
+def _result(name: str, transition: Transition, evaluator: Evaluator[Settings]) -> LoopResult:
+    loop, settings, now = transition.record, evaluator.settings, evaluator.now
     since = states.probe_from(loop, settings)
-    kinds = {event.kind for event in outcome.events}
+    kinds = {event.kind for event in transition.events}
     return LoopResult(
         name=name,
         status=states.effective_status(loop, settings, now),
@@ -181,7 +181,7 @@ def _result(name: str, outcome: Outcome, evaluator: Evaluator[Settings]) -> Loop
         opened="opened" in kinds,
         completed=bool(loop.get("completed_at")),
         signals=evaluate.signals(name, loop, evaluator),
-        notes=tuple(event.text for event in outcome.events if event.kind != "opened"),
+        notes=tuple(event.text for event in transition.events if event.kind != "opened"),
         probe_from=since if since > now else None,
     )
 

@@ -23,8 +23,8 @@ from liza.scopes.loops.fields import (
     status_of,
 )
 from liza.scopes.loops.settings import Settings
-from liza.scopes.outcome import Event, Outcome
 from liza.scopes.records import list_of, mappings_of
+from liza.scopes.transition import Event, Transition
 
 RESET_ONLY = "absolute_max"  # the rule whose trips no probe closes
 KEPT = 100  # iterations that stay on the blackboard
@@ -82,7 +82,7 @@ def new_loop() -> Loop:
 def add_iteration(
     name: str, loop: Mapping[str, Any], entry: Mapping[str, Any], error: Mapping[str, Any] | None,
     evaluator: Evaluator[Settings],
-) -> Outcome:  # fmt: skip
+) -> Transition:  # fmt: skip
     before = _ready_for_iteration(name, loop, evaluator)
     count = iteration_count(before.record) + 1
     grown = {
@@ -97,17 +97,17 @@ def add_iteration(
     after = reconcile_record(name, grown, evaluator)
     streak = derived.stagnant_streak(after.record, evaluator.settings)
     trimmed, older = _trim_iterations({**after.record, "consecutive_no_progress_loops": streak})
-    return before.then(after).then(Outcome(trimmed, (), older))
+    return before.then(after).then(Transition(trimmed, (), older))
 
 
-def _ready_for_iteration(name: str, loop: Mapping[str, Any], evaluator: Evaluator[Settings]) -> Outcome:
+def _ready_for_iteration(name: str, loop: Mapping[str, Any], evaluator: Evaluator[Settings]) -> Transition:
     """The loop as the next iteration finds it: a completed one starts over, one that has cooled down is probed."""
     is_probed = status_of(loop) == HALF_OPEN  # an iteration that another program wrote is evaluated first
     before = reconcile_record(name, loop, evaluator, by_hand_only=not is_probed)  # a reset by hand not yet noticed
     loop = before.record
     if status_of(loop) == CLOSED and loop.get("completed_at"):
         fresh, archived = _empty({key: value for key, value in loop.items() if key != "completed_at"}, 0)
-        return before.then(Outcome(fresh, (), archived))
+        return before.then(Transition(fresh, (), archived))
     if status_of(loop) == OPEN and effective_status(loop, evaluator.settings, evaluator.now) == HALF_OPEN:
         return before.then(start_probe(name, loop, "cooldown", evaluator.now))
     return before
@@ -156,7 +156,7 @@ def _archived_iterations(loop: Mapping[str, Any], numbers: Sequence[int]) -> tup
 
 def reconcile_record(
     name: str, loop: Mapping[str, Any], evaluator: Evaluator[Settings], *, by_hand_only: bool = False
-) -> Outcome:
+) -> Transition:
     """Apply edits by hand and the rules to a loop. Idempotent, so every caller may do it.
 
     `by_hand_only` applies the edits and asks no rule.
@@ -168,12 +168,12 @@ def reconcile_record(
         return _evaluate_probe(name, loop, evaluator, by_hand_only=by_hand_only)
     last = newest_iteration(loop) or {}
     if status == OPEN or loop.get("completed_at") or not iteration_count(loop):
-        return Outcome(dict(loop))
+        return Transition(dict(loop))
     if is_complete(last):  # before any limit: completed work is completed
         return _complete(name, loop, last, now)
     matches = [] if by_hand_only else _trips(name, loop, evaluator)
     if not matches:
-        return Outcome(dict(loop))
+        return Transition(dict(loop))
     # The first in pack order is the reason.
     return open_loop(name, loop, trip_reason(matches[0]), [match.rule.name for match in matches], evaluator)
 
@@ -184,14 +184,14 @@ def _trips(name: str, loop: Mapping[str, Any], evaluator: Evaluator[Settings]) -
     return evaluator.trips(derived.derive_with_blanks(name, loop, evaluator.settings))
 
 
-def _complete(name: str, loop: Mapping[str, Any], last: Mapping[str, Any], now: datetime) -> Outcome:
+def _complete(name: str, loop: Mapping[str, Any], last: Mapping[str, Any], now: datetime) -> Transition:
     completed = {**loop, "completed_at": last.get("timestamp") or format_time(now)}
-    return Outcome(completed, (Event("loop", name, "completed", f"loop {name} is completed", _task(last)),))
+    return Transition(completed, (Event("loop", name, "completed", f"loop {name} is completed", _task(last)),))
 
 
 def open_loop(
     name: str, loop: Mapping[str, Any], reason: str, rules: Sequence[str], evaluator: Evaluator[Settings]
-) -> Outcome:
+) -> Transition:
     count, now = iteration_count(loop), format_time(evaluator.now)
     trip = {"opened": now, "reason": reason, "rules": list(rules), "loop_count": count}
     times = loop.get("trigger_count")
@@ -206,7 +206,7 @@ def open_loop(
         "history": [*list_of(loop, "history"), trip][-TRIPS:],
     }
     text = f"loop {name} is OPEN: {reason}"
-    return Outcome(result, (Event("loop", name, "opened", text, _task(newest_iteration(loop) or {})),))
+    return Transition(result, (Event("loop", name, "opened", text, _task(newest_iteration(loop) or {})),))
 
 
 def trip_reason(match: Match) -> str:
@@ -216,7 +216,7 @@ def trip_reason(match: Match) -> str:
 
 def _evaluate_probe(
     name: str, loop: Mapping[str, Any], evaluator: Evaluator[Settings], *, by_hand_only: bool
-) -> Outcome:
+) -> Transition:
     """Evaluate the one trial iteration by itself: progress closes the loop, anything else opens it again.
 
     Progress does not close it once there were so many iterations that only a reset does.
@@ -224,14 +224,14 @@ def _evaluate_probe(
     settings, now = evaluator.settings, evaluator.now
     if needs_reset(loop):
         text = f"loop {name} stays OPEN: only a reset closes a trip of {RESET_ONLY}"
-        return Outcome({**loop, "status": OPEN}, (Event("loop", name, "probe_refused", text),))
+        return Transition({**loop, "status": OPEN}, (Event("loop", name, "probe_refused", text),))
     trip = _open_trip(loop) or {}
     probe = trip.get("probe")
     if type(probe) is not int:  # a person changed the status: iterations from before that are not the trial
         return start_probe(name, loop, "by hand", now)
     tried = [r for r in derived.derive_iterations(name, loop, settings) if r.fields["iteration"] >= probe]
     if not tried:
-        return Outcome(dict(loop))
+        return Transition(dict(loop))
     record = tried[0]
     if record.fields["completed"]:
         closed = close_loop(name, loop, "probe", None, now)
@@ -242,7 +242,7 @@ def _evaluate_probe(
     if _made_progress(record):
         return close_loop(name, loop, "probe", None, now)
     if settings.disabled:
-        return Outcome(dict(loop))
+        return Transition(dict(loop))
     reason = str(trip.get("reason") or "No progress")
     again = open_loop(name, _end_trip(loop, "probe failed", None, now), reason, ["probe"], evaluator)
     text = f"loop {name} is OPEN again, the trial iteration made no progress: {reason}"
@@ -262,7 +262,7 @@ def _made_progress(record: Record) -> bool:
 
 def close_loop(
     name: str, loop: Mapping[str, Any], how: str, why: str | None, now: datetime, by: str | None = None
-) -> Outcome:
+) -> Transition:
     """Reset a loop: every counter is 0 except the number of trips, and its iterations leave the blackboard."""
     progress = [p for _, entry in numbered_iterations(loop) if (p := number_or_none(entry.get("progress"))) is not None]
     ended = _end_trip(loop, how, why, now, by)
@@ -270,7 +270,7 @@ def close_loop(
     fresh, archived = _empty(ended, progress[-1] if progress else loop.get("progress_before"))
     result = {**fresh, "status": CLOSED, "trigger_reason": ""}
     text = f"loop {name} is CLOSED ({how}{f' by {by}' if by else ''}){f': {why}' if why else ''}"
-    return Outcome(result, (Event("loop", name, "closed", text),), archived)
+    return Transition(result, (Event("loop", name, "closed", text),), archived)
 
 
 def _empty(loop: Mapping[str, Any], progress: Any) -> tuple[Loop, tuple[Mapping[str, Any], ...]]:
@@ -279,7 +279,7 @@ def _empty(loop: Mapping[str, Any], progress: Any) -> tuple[Loop, tuple[Mapping[
     return _with_baseline({**loop, **zero}, progress), archived
 
 
-def start_probe(name: str, loop: Mapping[str, Any], why: str, now: datetime, by: str | None = None) -> Outcome:
+def start_probe(name: str, loop: Mapping[str, Any], why: str, now: datetime, by: str | None = None) -> Transition:
     """Let the next iteration, and only that one, try whether the loop makes progress again."""
     trips = list_of(loop, "history")
     count = iteration_count(loop)
@@ -288,7 +288,7 @@ def start_probe(name: str, loop: Mapping[str, Any], why: str, now: datetime, by:
     kept = trips[:-1] if _open_trip(loop) is not None else trips
     result = {**loop, "status": HALF_OPEN, "loop_count": count, "history": [*kept, trip]}
     text = f"loop {name} is HALF_OPEN ({why}{f' by {by}' if by else ''}): one more iteration is allowed"
-    return Outcome(result, (Event("loop", name, "probing", text),))
+    return Transition(result, (Event("loop", name, "probing", text),))
 
 
 class Decision(NamedTuple):

@@ -8,12 +8,12 @@ from liza.errors import Refused
 from liza.model import format_time
 from liza.rules.acknowledged import trip_id
 from liza.scopes.change import change_record
-from liza.scopes.outcome import Outcome
 from liza.scopes.records import find_record
 from liza.scopes.sessions import states
 from liza.scopes.sessions.fields import ACTIVE, SESSIONS, open_trip, status_of
 from liza.scopes.sessions.monitor import Monitor, sync_halts
 from liza.scopes.sessions.rows import find_session
+from liza.scopes.transition import Transition
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.session_halt import STOP, SessionHalt, read_session_halt, remove_session_halt, write_session_halt
@@ -31,7 +31,7 @@ def stop_by_hand(board: Board, monitor: Monitor, wanted: str, why: str, by: str,
     write_session_halt(board.paths.stopped, file_name(name), halt)
     about = monitor.sessions[name].about if name in monitor.sessions else {}
 
-    def change(document: Document, record: Mapping[str, Any] | None) -> Outcome:
+    def change(document: Document, record: Mapping[str, Any] | None) -> Transition:
         return states.stop_session(name, {**about, **(record or {})}, [states.BY_HAND], why, identity, now, by)
 
     change_record(board, SESSIONS, name, change, now)
@@ -43,7 +43,7 @@ def resume_by_hand(board: Board, monitor: Monitor, wanted: str, why: str, by: st
     name = find_session(board.read(), monitor, wanted)
     halted = read_session_halt(board.paths.stopped, file_name(name))
 
-    def change(document: Document, record: Mapping[str, Any] | None) -> Outcome:
+    def change(document: Document, record: Mapping[str, Any] | None) -> Transition:
         known = record or {}
         if status_of(known) == ACTIVE and open_trip(known) is None:
             if halted is None or halted.action != STOP:

@@ -18,7 +18,6 @@ from liza.schema.actions import Action
 from liza.schema.rules_yaml import KEEP_STEPS
 from liza.scopes.change import change_record
 from liza.scopes.evaluator import Evaluator
-from liza.scopes.outcome import Event, Outcome
 from liza.scopes.records import find_record, mappings_of, named_records
 from liza.scopes.scope import Polled
 from liza.scopes.sessions import states
@@ -27,6 +26,7 @@ from liza.scopes.sessions.intake import Intake, take_spool
 from liza.scopes.sessions.step_window import STEPS, USAGE, StepWindow, usage_records
 from liza.scopes.sessions.step_windows import StepWindows
 from liza.scopes.sessions.tools import SHIPPED, Tools, tools_of
+from liza.scopes.transition import Event, Transition
 from liza.store import steps
 from liza.store.board import Board
 from liza.store.document import Document
@@ -151,7 +151,7 @@ class Monitor:
         """Enter a stop on the blackboard, once, from its halt file."""
         about = self.sessions[halt.session].about if halt.session in self.sessions else {}
 
-        def change(document: Document, record: Mapping[str, Any] | None) -> Outcome:
+        def change(document: Document, record: Mapping[str, Any] | None) -> Transition:
             known = {**about, **(record or {})}
             return states.stop_session(halt.session, known, [halt.pattern or "by hand"], halt.reason, halt.trip, now)
 

@@ -11,10 +11,10 @@ from typing import Any
 from liza.model import Match, format_time
 from liza.rules.acknowledged import trip_id
 from liza.scopes.evaluator import reason_text
-from liza.scopes.outcome import Event, Outcome
 from liza.scopes.records import list_of
 from liza.scopes.sessions.fields import ACTIVE, STOPPED, open_trip, status_of
 from liza.scopes.sessions.progress import call_text
+from liza.scopes.transition import Event, Transition
 from liza.text import cut_line
 
 TRIPS = 20  # that the history of a session keeps
@@ -24,35 +24,35 @@ BY_HAND = "by hand"
 def stop_session(
     name: str, record: Mapping[str, Any], rules: Sequence[str], reason: str, identity: str, now: datetime,
     by: str | None = None,
-) -> Outcome:  # fmt: skip
+) -> Transition:  # fmt: skip
     """Stop a session; one that is stopped stays as it is."""
     if status_of(record) == STOPPED and open_trip(record) is not None:
-        return Outcome(dict(record))
+        return Transition(dict(record))
     trip = {"stopped": format_time(now), "trip_id": identity, "rules": list(rules), "reason": reason}
     trip |= {"by": by} if by else {}
     whose = f" by {by}" if by else ""
     event = Event("session", name, "stopped", f"session {label_of(name, record)} is STOPPED{whose}: {reason}")
-    return Outcome({**record, "status": STOPPED, "current_trip": trip}, (event,))
+    return Transition({**record, "status": STOPPED, "current_trip": trip}, (event,))
 
 
-def resume_session(name: str, record: Mapping[str, Any], why: str | None, by: str, now: datetime) -> Outcome:
+def resume_session(name: str, record: Mapping[str, Any], why: str | None, by: str, now: datetime) -> Transition:
     """Let a session continue; the trip moves to its history, and its steps so far no longer count."""
     end = {"resumed": format_time(now), "by": by, **({"why": why} if why else {})}
     runs = [*list_of(record, "history"), {**(open_trip(record) or {}), **end}]
     kept = {key: value for key, value in record.items() if key != "current_trip"}
     text = f"session {label_of(name, record)} is ACTIVE again ({by}){f': {cut_line(why, 300)}' if why else ''}"
     resumed = {**kept, "status": ACTIVE, "resumed": end["resumed"], "history": runs[-TRIPS:]}
-    return Outcome(resumed, (Event("session", name, "resumed", text),))
+    return Transition(resumed, (Event("session", name, "resumed", text),))
 
 
-def reconcile_record(name: str, record: Mapping[str, Any], now: datetime) -> Outcome:
+def reconcile_record(name: str, record: Mapping[str, Any], now: datetime) -> Transition:
     """Apply edits by hand: a status that a person changed, and nothing else. Idempotent."""
     if status_of(record) == ACTIVE and open_trip(record) is not None:
         return resume_session(name, record, None, BY_HAND, now)
     if status_of(record) == STOPPED and open_trip(record) is None:
         reason = str(record.get("reason") or f"its status is {record.get('status')!r}")
         return stop_session(name, record, [BY_HAND], reason, trip_id(f"{BY_HAND} {name}", (), 0), now, BY_HAND)
-    return Outcome(dict(record))
+    return Transition(dict(record))
 
 
 def trip_id_of(name: str, match: Match, record: Mapping[str, Any] | None) -> str:

@@ -10,11 +10,11 @@ from liza import templates
 from liza.errors import Refused, Unreadable
 from liza.model import MAPPINGS, Problem
 from liza.scopes.change import change_known, read_usable, unknown_record
-from liza.scopes.outcome import Event, Outcome
 from liza.scopes.records import list_of, mappings_of
 from liza.scopes.slices import diagnosis, scope_files
 from liza.scopes.slices.diagnosis import Report
 from liza.scopes.slices.fields import ACTIVE, SLICES, open_trip, status_of
+from liza.scopes.transition import Event, Transition
 from liza.store import emit, files
 from liza.store.board import Board
 from liza.store.document import parse
@@ -211,11 +211,13 @@ def complete_report(
     return done, file
 
 
-def _mark_complete(name: str, record: Mapping[str, Any], report: Report, by: str) -> Outcome:
+def _mark_complete(name: str, record: Mapping[str, Any], report: Report, by: str) -> Transition:
     trip = open_trip(record) or {}
     entries = [
         {**each, "complete": True} if isinstance(each, MAPPINGS) and each.get("test") == report["test_name"] else each
         for each in list_of(trip, "reports")
     ]
     text = f"slice {name}: the report on {value_text(report['test_name'])} is complete ({by})"
-    return Outcome({**record, "current_trip": {**trip, "reports": entries}}, (Event("slice", name, "diagnosed", text),))
+    return Transition(
+        {**record, "current_trip": {**trip, "reports": entries}}, (Event("slice", name, "diagnosed", text),)
+    )

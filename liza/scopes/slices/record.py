@@ -9,13 +9,13 @@ from liza.git.base import Base
 from liza.model import format_time
 from liza.rules.evaluate import RuleSet
 from liza.scopes.change import change_known, change_record, read_usable, unknown_record
-from liza.scopes.outcome import Event, Outcome
 from liza.scopes.records import check_name, list_of, mappings_of
 from liza.scopes.rules_file import read_rules
 from liza.scopes.slices import derived, evaluate, scope_lock, states, texts
 from liza.scopes.slices.fields import ACTIVE, REFUSED, SLICES, open_trip, status_of, stop_reason
 from liza.scopes.slices.rollback_bases import WentBack
 from liza.scopes.slices.states import Attempt
+from liza.scopes.transition import Event, Transition
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.inbox import EntryBoard, Recording
@@ -58,12 +58,12 @@ def start_test(
     check_test_name(test)
     evaluator = evaluate.evaluator_for(rules, now)
 
-    def change(document: Document, slice_: Mapping[str, Any] | None) -> Outcome:
+    def change(document: Document, slice_: Mapping[str, Any] | None) -> Transition:
         return states.start_test(name, slice_ or states.new_slice(name), test, strategy, base, evaluator, files)
 
     def make() -> SliceResult:
-        outcome = change_record(board, SLICES, name, change, now)
-        return _result_with_reports(board, name, outcome, rules, now, _repeats(outcome.before, [strategy]))
+        transition = change_record(board, SLICES, name, change, now)
+        return _result_with_reports(board, name, transition, rules, now, _repeats(transition.before, [strategy]))
 
     fields = {"slice": name, "test": test, "strategy": strategy, "base": dump(base), "files": list(files)}
     return Recording(board, "start", fields, format_time(now), make)
@@ -83,19 +83,19 @@ def record_attempts(
             check_test_name(each.test)
     evaluator = evaluate.evaluator_for(rules, now)
 
-    def change(document: Document, slice_: Mapping[str, Any] | None) -> Outcome:
+    def change(document: Document, slice_: Mapping[str, Any] | None) -> Transition:
         if once and is_known_report(slice_, reports):
-            return Outcome(dict(slice_ or {}))
+            return Transition(dict(slice_ or {}))
         before = slice_ or states.new_slice(name)
         return states.add_attempts(name, before, attempts, evaluator, reports, without_start)
 
     def make() -> SliceResult:
-        outcome = change_record(board, SLICES, name, change, now)
-        if once and is_known_report(outcome.before, reports):
-            return _result(name, outcome, rules, now)._replace(repeated=True)
+        transition = change_record(board, SLICES, name, change, now)
+        if once and is_known_report(transition.before, reports):
+            return _result(name, transition, rules, now)._replace(repeated=True)
         tried = [each.strategy for each in attempts if each.result == results.FAILED]
-        done = _result_with_reports(board, name, outcome, rules, now, _repeats(outcome.before, tried))
-        last = mappings_of(outcome.record, "attempts")[-len(attempts) :] if attempts else []
+        done = _result_with_reports(board, name, transition, rules, now, _repeats(transition.before, tried))
+        last = mappings_of(transition.record, "attempts")[-len(attempts) :] if attempts else []
         return done._replace(refused=any(each.get("result") == REFUSED for each in last))
 
     how = {"reports": list(reports), "once": once, "without_start": without_start}
@@ -113,7 +113,7 @@ def arch_stop(
     """Stop a slice because its work needs another architecture; also one that has not begun."""
     check_name(SLICES, name)
 
-    def change(document: Document, slice_: Mapping[str, Any] | None) -> Outcome:
+    def change(document: Document, slice_: Mapping[str, Any] | None) -> Transition:
         return states.arch_stop(name, slice_ or states.new_slice(name), why, by, now)
 
     def make() -> SliceResult:
@@ -129,7 +129,7 @@ def reset_slice(
 ) -> SliceResult:  # fmt: skip
     """Set all counters of a slice to 0; its finished attempts are in its history afterwards."""
 
-    def change(slice_: Mapping[str, Any]) -> Outcome:
+    def change(slice_: Mapping[str, Any]) -> Transition:
         return states.reset_slice(name, slice_, "reset", guidance, by, now, rolled_back, went_back)
 
     return _result(name, change_known(board, SLICES, name, change, now, ignored=RESET_FIXES), rules, now)
@@ -141,11 +141,11 @@ def justify_file(
     """Record why a file outside the scope has to be changed."""
     check_name(SLICES, name)
 
-    def change(document: Document, slice_: Mapping[str, Any] | None) -> Outcome:
+    def change(document: Document, slice_: Mapping[str, Any] | None) -> Transition:
         text = f"slice {name} may change {value_text(file, 200)}: {reason}"
         before = slice_ or states.new_slice(name)
         changed = scope_lock.add_justification(before, file, test, reason, relationship, now)
-        return Outcome(changed, (Event("slice", name, "justified", text),))
+        return Transition(changed, (Event("slice", name, "justified", text),))
 
     def make() -> Mapping[str, Any]:
         return change_record(board, SLICES, name, change, now, ignored=RESET_FIXES).record
@@ -157,12 +157,12 @@ def justify_file(
 def record_violations(board: Board, name: str, files: Sequence[str], now: datetime) -> Mapping[str, Any]:
     """Record which changed files are outside the scope and not justified; an empty list removes no earlier record."""
 
-    def change(slice_: Mapping[str, Any]) -> Outcome:
+    def change(slice_: Mapping[str, Any]) -> Transition:
         known = {each.get("file") for each in mappings_of(slice_, "scope_violations")}
         new = [file for file in files if file not in known]
         text = f"slice {name} changed files that are not allowed: {', '.join(value_text(file) for file in new[:10])}"
         events = (Event("slice", name, "scope_violated", text),) if new else ()
-        return Outcome(scope_lock.set_violations(slice_, files, now), events)
+        return Transition(scope_lock.set_violations(slice_, files, now), events)
 
     return change_known(board, SLICES, name, change, now, ignored=None).record
 
@@ -189,19 +189,21 @@ def evaluate_slice(name: str, record: Mapping[str, Any], rules: RuleSet, now: da
 
 
 def _result_with_reports(
-    board: Board, name: str, outcome: Outcome, rules: RuleSet, now: datetime, warnings: Sequence[str] = ()
+    board: Board, name: str, transition: Transition, rules: RuleSet, now: datetime, warnings: Sequence[str] = ()
 ) -> SliceResult:
     """With the reports of a trip, which are written once the slice is stopped; a failure is only a warning."""
     wrong: list[str] = []
-    if open_trip(outcome.record) is not None:
+    if open_trip(transition.record) is not None:
         from liza.scopes.slices.diagnostic_reports import write_missing_reports
 
-        wrong = write_missing_reports(board.paths, name, outcome.record)
-    return _result(name, outcome, rules, now, [*wrong, *warnings])
+        wrong = write_missing_reports(board.paths, name, transition.record)
+    return _result(name, transition, rules, now, [*wrong, *warnings])
 
 
-def _result(name: str, outcome: Outcome, rules: RuleSet, now: datetime, warnings: Sequence[str] = ()) -> SliceResult:
-    record = outcome.record
+def _result(
+    name: str, transition: Transition, rules: RuleSet, now: datetime, warnings: Sequence[str] = ()
+) -> SliceResult:
+    record = transition.record
     alerts = [text for _, text in evaluate.alerts(name, record, evaluate.evaluator_for(rules, now))]
     status = status_of(record)
     return SliceResult(
@@ -210,7 +212,7 @@ def _result(name: str, outcome: Outcome, rules: RuleSet, now: datetime, warnings
         reason=stop_reason(record) if status != ACTIVE else "",
         record=record,
         counts=derived.count_attempts(name, record),
-        events=outcome.events,
+        events=transition.events,
         warnings=(*warnings, *alerts),
     )
 

@@ -7,12 +7,12 @@ from liza.model import MAPPINGS, Fault, Record
 from liza.rules.evaluate import RuleSet
 from liza.scopes.evaluator import Evaluator
 from liza.scopes.gate import status_hint
-from liza.scopes.outcome import Reconciled
 from liza.scopes.records import mappings_of, named_records
 from liza.scopes.rules_file import read_rules
 from liza.scopes.scope import Alarm, Entries, OpenTrip, Scope, Sections
 from liza.scopes.slices import derived, evaluate, states
 from liza.scopes.slices.fields import ACTIVE, SLICES, open_trip, status_of, stop_reason
+from liza.scopes.transition import Reconciled
 from liza.store.paths import Paths
 
 

@@ -12,7 +12,6 @@ from liza.git.base import Base
 from liza.model import MAPPINGS, Match, format_time
 from liza.rules.acknowledged import trip_id
 from liza.scopes.evaluator import Evaluator, reason_text
-from liza.scopes.outcome import Event, Outcome
 from liza.scopes.records import list_of, mappings_of
 from liza.scopes.slices import derived, rollback_bases
 from liza.scopes.slices.fields import (
@@ -29,6 +28,7 @@ from liza.scopes.slices.fields import (
     status_of,
 )
 from liza.scopes.slices.texts import LINE
+from liza.scopes.transition import Event, Transition
 from liza.text import cut_line, file_name, text_of, value_text
 from liza.toolerrors.results import FAILED, PASSED
 
@@ -81,7 +81,7 @@ def _new_test(name: str) -> dict[str, Any]:
 def start_test(
     name: str, record: Mapping[str, Any], test: str, strategy: str, base: Base | None,
     evaluator: Evaluator[None], files: Sequence[str] = (),
-) -> Outcome:  # fmt: skip
+) -> Transition:  # fmt: skip
     """Start work on a test. A slice that is stopped stays as it is.
 
     The base is that of the first attempt and is never replaced: after a failure the work tree has what failed.
@@ -120,7 +120,7 @@ def _has_base(record: Mapping[str, Any]) -> bool:
 def add_attempts(
     name: str, record: Mapping[str, Any], attempts: Sequence[Attempt], evaluator: Evaluator[None],
     reports: Sequence[str] = (), without_start: bool = False,
-) -> Outcome:  # fmt: skip
+) -> Transition:  # fmt: skip
     """Add the results of one run of tests, and evaluate the slice once after all of them.
 
     `reports` are the identities of the test reports that were read. `without_start`: no test was started first.
@@ -137,7 +137,7 @@ def add_attempts(
         refused = stopped and attempt.result != OBSERVED
         slice_ = _refuse_attempt(slice_, attempt, now) if refused else _apply_attempt(slice_, attempt, now)
     slice_, older = _trim(_with_counters(name, slice_))
-    added = before.then(Outcome(slice_, (), older))
+    added = before.then(Transition(slice_, (), older))
     return added if stopped else added.then(reconcile_record(name, slice_, evaluator))
 
 
@@ -210,16 +210,16 @@ def _trim(slice_: Slice) -> tuple[Slice, tuple[Mapping[str, Any], ...]]:
 # --- evaluating -----------------------------------------------------------------------------------------------------
 
 
-def reconcile_record(name: str, record: Mapping[str, Any], evaluator: Evaluator[None]) -> Outcome:
+def reconcile_record(name: str, record: Mapping[str, Any], evaluator: Evaluator[None]) -> Transition:
     """Apply edits by hand and the rules to a slice. Idempotent, so every caller may do it."""
     status, now = status_of(record), evaluator.now
     if status == ACTIVE and open_trip(record) is not None:
         return reset_slice(name, record, "by hand", None, None, now)  # a person changed the status, and nothing else
     matches = evaluator.trips(derived.derive_attempts(name, record)) if status == ACTIVE else ()
-    return _stop(name, record, matches, now) if matches else Outcome(dict(record))
+    return _stop(name, record, matches, now) if matches else Transition(dict(record))
 
 
-def _stop(name: str, record: Mapping[str, Any], matches: Sequence[Match], now: datetime) -> Outcome:
+def _stop(name: str, record: Mapping[str, Any], matches: Sequence[Match], now: datetime) -> Transition:
     """Trip a slice: the reason has every rule that matched, in pack order, which puts the test before the slice."""
     first = matches[0]
     reasons = list(dict.fromkeys(trip_reason(match) for match in matches))
@@ -239,7 +239,7 @@ def _stop(name: str, record: Mapping[str, Any], matches: Sequence[Match], now: d
     }
     text = f"slice {name} is STOPPED: {reason}"
     stopped = {**_with_counters(name, dict(record)), "status": STOPPED, "current_trip": trip}
-    return Outcome(stopped, (Event("slice", name, "stopped", text),))
+    return Transition(stopped, (Event("slice", name, "stopped", text),))
 
 
 def _tests_to_report(name: str, record: Mapping[str, Any], matches: Sequence[Match]) -> tuple[str, ...]:
@@ -260,17 +260,19 @@ def trip_reason(match: Match) -> str:
     return reason_text(match, value_text(_test(match) or "", 200))
 
 
-def arch_stop(name: str, record: Mapping[str, Any], why: str, by: str | None, now: datetime) -> Outcome:
+def arch_stop(name: str, record: Mapping[str, Any], why: str, by: str | None, now: datetime) -> Transition:
     """Stop a slice because its work needs another architecture; this replaces a trip by a count."""
     if record.get("status") == ARCH_STOP:
-        return Outcome(dict(record))
+        return Transition(dict(record))
     stop = {"stopped": format_time(now), "rules": ["arch_stop"], "reason": why, **({"by": by} if by else {})}
     trip = open_trip(record)
     if trip is not None:
         stop |= {key: trip[key] for key in ("trip_id", "reports") if key in trip}
         stop["rules"] = ["arch_stop", *list_of(trip, "rules")]
     text = f"slice {name} is ARCH_STOP: {why}"
-    return Outcome({**record, "status": ARCH_STOP, "current_trip": stop}, (Event("slice", name, "arch_stopped", text),))
+    return Transition(
+        {**record, "status": ARCH_STOP, "current_trip": stop}, (Event("slice", name, "arch_stopped", text),)
+    )
 
 
 # --- decisions ------------------------------------------------------------------------------------------------------
@@ -279,10 +281,10 @@ def arch_stop(name: str, record: Mapping[str, Any], why: str, by: str | None, no
 def reset_slice(
     name: str, record: Mapping[str, Any], how: str, guidance: str | None, by: str | None, now: datetime,
     rolled_back: Mapping[str, Any] | None = None, went_back: rollback_bases.WentBack | None = None,
-) -> Outcome:  # fmt: skip
+) -> Transition:  # fmt: skip
     """Reset a slice: every counter is 0, the finished attempts are in the history, and the base stays."""
     if is_untouched(record):
-        return Outcome(_move_base(record, rolled_back, went_back) if rolled_back else dict(record))
+        return Transition(_move_base(record, rolled_back, went_back) if rolled_back else dict(record))
     counts = derived.count_attempts(name, record)
     trip = dict(open_trip(record) or {})
     end = {"reset": format_time(now), "how": how, "by": by, "guidance": guidance, "rolled_back": rolled_back}
@@ -312,7 +314,7 @@ def reset_slice(
     older = tuple(each for each in runs[:-RUNS] if isinstance(each, MAPPINGS))
     whose = f"{how} by {by}" if by else how
     text = f"slice {name} is ACTIVE again ({whose}){f': {cut_line(guidance, LINE)}' if guidance else ''}"
-    return Outcome(fresh, (Event("slice", name, "reset", text),), older)
+    return Transition(fresh, (Event("slice", name, "reset", text),), older)
 
 
 def _move_base(

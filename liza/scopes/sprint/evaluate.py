@@ -11,11 +11,11 @@ from liza.model import Snapshot, Verdict
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.schema.snapshot import take_snapshot
 from liza.scopes.engine import derived
-from liza.scopes.outcome import Event
 from liza.scopes.sprint import evidence
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.origin import with_origins
 from liza.scopes.sprint.trip import FollowUpFailed
+from liza.scopes.transition import Event
 from liza.store import versions
 from liza.store.board import Board
 from liza.store.document import Document, parse_log

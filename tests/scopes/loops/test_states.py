@@ -12,8 +12,8 @@ from liza.scopes.evaluator import Evaluator
 from liza.scopes.loops import evaluate, states
 from liza.scopes.loops.fields import iteration_count, status_of
 from liza.scopes.loops.settings import Settings
-from liza.scopes.outcome import Outcome
 from liza.scopes.rules_file import read_rules
+from liza.scopes.transition import Transition
 
 RULES = read_rules(None, protocol="loops")
 SETTINGS = Settings(auto_probe=True)
@@ -39,7 +39,7 @@ class Loop(RuleBasedStateMachine):
     def evaluator(self) -> Evaluator[Settings]:
         return evaluate.evaluator_for(RULES, SETTINGS, self.now)
 
-    def take(self, outcome: Outcome) -> list[str]:
+    def take(self, outcome: Transition) -> list[str]:
         kinds = [event.kind for event in outcome.events]
         self.loop = outcome.record
         self.archived += len(outcome.archived)

@@ -19,7 +19,7 @@ class Event(NamedTuple):
     alert: str | None = None  # the daemon's word for it, where people are alerted without a daemon too
 
 
-class Outcome(NamedTuple):
+class Transition(NamedTuple):
     """The new value of a record, its events, and the entries that leave the blackboard with the change."""
 
     record: dict[str, Any]
@@ -28,7 +28,7 @@ class Outcome(NamedTuple):
     refused: LizaError | None = None  # raised after the change: the command is refused, and this much is done first
     before: Mapping[str, Any] | None = None  # the record that was changed; None if there was none
 
-    def then(self, after: "Outcome") -> "Outcome":
+    def then(self, after: "Transition") -> "Transition":
         """Both changes as one: `after` was made from this record."""
         return after._replace(events=self.events + after.events, archived=self.archived + after.archived)
 

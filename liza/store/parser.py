@@ -46,20 +46,16 @@ _MOST_BITS = 1000  # of an integer: about 300 digits
 _DIGITS = r"(?<![0-9A-Fa-f_])[0-9A-Fa-f_]{250}"
 # The parser takes seconds for an integer of a million digits, and four times as long for twice as many.
 _RUN = r"(?<![0-9_])[0-9_]{6001}"
-# A search of the whole text takes as long as parsing it, so it is done only where every 25th character allows for a run
-# that long.
-_EVERY = 25
-_AS_DIGITS = bytes.maketrans(b"123456789ABCDEFabcdef_", b"0" * 22)
+# A search of the whole text takes as long as parsing it, so it is done only where every 8th character allows for a run
+# that long: of digits, or of what opens a level.
+_EVERY = 8
+_ALIKE = bytes.maketrans(b"123456789ABCDEFabcdef_" + b"-?:", b"0" * 22 + b" " * 3)
 
 _LIMITS = _PARSER._AliasLimits(MAX_ALIAS_EVENTS, 64)
 _POSITION = r"YAML parse error at line (\d+), column (\d+)"
 _DUPLICATE = r"duplicate mapping key: '(.+)'"
 # The parser limits the depth of flow collections, but not of a run of dashes, each of which opens a block sequence.
 _DASHES = rf"(?:^|\n|: ) *(?:[-?:] +){{{MAX_DEPTH}}}"
-
-# Every such run contains one of these, and few other texts do, so the slow search is rarely needed.
-_RUNS = ("- ? ", "? - ", "? ? ")
-_DASHED = "- - - - "
 
 
 class BadYaml(ValueError):
@@ -77,7 +73,7 @@ class BadYaml(ValueError):
 
 def load(text: str) -> Any:
     """The value of a YAML text; several documents give a list of their values."""
-    sample = text[::_EVERY].encode("ascii", "replace").translate(_AS_DIGITS)
+    sample = _sample(text)
     has_digits = b"0" * (250 // _EVERY) in sample
     if has_digits and (run := re.search(_RUN, text)) is not None:
         raise BadYaml("more than 6,000 digits in a row", text.count("\n", 0, run.start()) + 1)
@@ -91,7 +87,8 @@ def load(text: str) -> Any:
         raise BadYaml("nested too deeply") from None
     except ValueError as error:  # an integer of thousands of digits: Python's own guard against quadratic conversion
         raise BadYaml(str(error).split(";")[0]) from None
-    if _is_deep(text) and _too_deep(value):
+    # Each level takes a column at least, except a list in a mapping, which may start in the column of its key.
+    if _may_indent(sample, MAX_DEPTH // 2) and _too_deep(value):
         raise BadYaml(f"nested more than {MAX_DEPTH} levels deep")
     if has_digits and re.search(_DIGITS, text):
         return _spell_huge_integers(value)
@@ -111,13 +108,14 @@ def _spell_huge_integers(value: Any) -> Any:
     return hex(value) if type(value) is int and value.bit_length() > _MOST_BITS else value
 
 
-def _is_deep(text: str) -> bool:
-    """Whether it may be nested too deeply.
+def _sample(text: str) -> bytes:
+    """Every 8th character: digits as 0, what indents or opens a level as a space."""
+    return text[::_EVERY].encode("utf-8", "surrogatepass").translate(_ALIKE)
 
-    Each level is indented by at least one space, except a list in a mapping, which may start in the column of its key;
-    or many levels are on one line, each after its dash.
-    """
-    return "\n" + " " * (MAX_DEPTH // 2) in text or "-  " in text or ("?" in text and "?  " in text)
+
+def _may_indent(sample: bytes, columns: int) -> bool:
+    """Whether as many columns may lie before the text of some line, with what opens a level among them."""
+    return b" " * (columns // _EVERY) in sample
 
 
 def _too_deep(value: Any) -> bool:
@@ -136,8 +134,7 @@ def decode(raw: bytes) -> str:
         raise BadYaml(f"byte 0x{raw[error.start]:02x} is not UTF-8", *_at(raw, error.start)) from None
     if "\0" in text:
         raise BadYaml("contains a NUL byte", *_at(raw, raw.index(b"\0")))
-    has_run = _DASHED in text or ("?" in text and any(run in text for run in _RUNS))
-    if has_run and (deep := re.search(_DASHES, text)) is not None:
+    if _may_indent(_sample(text), 2 * MAX_DEPTH) and (deep := re.search(_DASHES, text)) is not None:
         raise BadYaml(f"nested more than {MAX_DEPTH} levels deep", text.count("\n", 0, deep.start() + 1) + 1, 1)
     return text
 

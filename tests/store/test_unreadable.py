@@ -1,5 +1,7 @@
 """Files that cannot be parsed: the message, and its line and column."""
 
+from collections.abc import Callable
+
 import pytest
 
 from liza.errors import Unreadable
@@ -27,6 +29,28 @@ def test_position_of_the_first_fault_is_named(raw: bytes, place: tuple[int, int]
     assert (caught.value.line, caught.value.column) == place
     assert "\n" not in str(caught.value)
     assert caught.value.hint
+
+
+def _indented(levels: int) -> str:
+    return "".join(f"{' ' * level}k:\n" for level in range(levels)) + " " * levels + "x"
+
+
+DEEP: dict[str, Callable[[int], str]] = {
+    "dashes": lambda levels: "a:\n  " + "- " * levels + "x",
+    "dashes far apart": lambda levels: "a:\n  " + "-   " * levels + "x",
+    "questions and dashes": lambda levels: "a:\n  " + "? - " * (levels // 2) + "x",
+    "lines": _indented,
+    "lists in the column of their key": lambda levels: (
+        "".join(f"{' ' * level}k:\n{' ' * level}-\n" for level in range(levels // 2)) + " " * (levels // 2) + "x"
+    ),
+}
+
+
+@pytest.mark.parametrize("written", DEEP.values(), ids=DEEP.keys())
+def test_levels_have_a_limit_however_they_are_written(written: Callable[[int], str]) -> None:
+    assert parse(written(190).encode(), "state.yaml").data
+    with pytest.raises(Unreadable, match="200 levels"):
+        parse(written(206).encode(), "state.yaml")
 
 
 def test_message_about_a_long_line_is_short() -> None:

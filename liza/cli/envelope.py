@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from liza.errors import LizaError
 from liza.model import MAPPINGS
 from liza.scopes.sprint.section import trigger_fields
-from liza.text import MAX_NUMBER_BITS, value_text
+from liza.text import MAX_NUMBER_BITS, text_of, value_text
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -29,7 +29,16 @@ def write(
     listed = [{**_PROBLEM, **_problem(each)} for each in problems]  # the same fields everywhere
     document = {"schema": SCHEMA, "command": command, "status": status, "problems": listed, **fields}
     # Not json.dump: it encodes in Python, piece by piece, which takes eight times as long.
-    sys.stdout.write(json.dumps(plain(document), allow_nan=False, default=str) + "\n")
+    try:
+        text = json.dumps(document, allow_nan=False, default=_other)
+    except (TypeError, ValueError):  # some key or number is not one that JSON has
+        text = json.dumps(plain(document), default=_other)
+    sys.stdout.write(text + "\n")
+
+
+def _other(value: Any) -> Any:
+    """What the encoder has no form for: a mapping of another type as one, anything else as its text."""
+    return dict(value) if isinstance(value, MAPPINGS) else str(value)
 
 
 def _problem(source: "dict[str, Any] | Problem | LizaError | str") -> dict[str, Any]:
@@ -114,10 +123,9 @@ def trigger(source: Mapping[str, Any] | None) -> dict[str, Any] | None:
 def plain(value: Any) -> Any:
     """Facts as JSON has them: keys are strings, and numbers that it does not have are, too."""
     if isinstance(value, MAPPINGS):
-        # There may be ten thousand records; most values are strings, which need no call.
-        return {str(key): inner if type(inner) is str else plain(inner) for key, inner in value.items()}
+        return {text_of(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [inner if type(inner) is str else plain(inner) for inner in value]
+        return [plain(inner) for inner in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, int) and value.bit_length() > MAX_NUMBER_BITS:

@@ -286,6 +286,18 @@ def test_now_is_the_time_of_everything_written(tmp_path: Path) -> None:
     assert "**Triggered:** 2025-01-18T18:00:00Z" in board.report.read_text()
 
 
+@pytest.mark.parametrize("beyond", ["", ", .inf: never, other: .nan"], ids=["in JSON, too", "not in JSON"])
+def test_json_has_every_key_and_number_of_a_record(tmp_path: Path, beyond: str) -> None:
+    board = board_with(tmp_path)
+    details = "{assumption: same, ~: nothing, true: yes, 2: two, 1.5: more" + beyond + "}"
+    entry = f"\n  - {{timestamp: {NOW}, task: t, reporter: r, type: assumption_violated, details: {details}}}"
+    sections = state([]).replace("anomalies: []", "anomalies:" + 2 * entry)
+    board.state.write_text(sections)
+    found = board.analyze("--dry-run", "--json").json["matches"][0]["evidence"][0]["details"]
+    expected = {"assumption": "same", "null": "nothing", "true": "yes", "2": "two", "1.5": "more"}
+    assert found == (expected | {"inf": "never", "other": "nan"} if beyond else expected)
+
+
 def test_quiet_prints_nothing(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records[:2])
     ran = board.analyze("--quiet")

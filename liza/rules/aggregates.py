@@ -1,13 +1,13 @@
 """The number that a count, streak, share or sum comes to, for each group of records, with the records behind it."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from math import fsum, inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from liza.model import Record
-from liza.rules.fields import LARGEST, Context, Texts, lookup, passes, values
+from liza.rules.fields import LARGEST, Context, Texts, are_strings, lookup, passes, values
 from liza.rules.operators import OPERATORS
 from liza.rules.syntax_tree import Aggregate, Distinct, Field, Grouping, Metric, is_number
 from liza.text import text_of
@@ -19,15 +19,36 @@ Key = tuple[Any, ...]
 NO_GROUP: Key = ("no group",)
 
 
+class Groups(NamedTuple):
+    """Records by group. An entry is a record and the text that put it into its group; a group is a list of places among
+    the entries, because of a thousand groups only few are looked at more closely."""
+
+    places: Mapping[Key, Sequence[int]]
+    records: Sequence[Record]
+    texts: Sequence[str]  # none where nothing is grouped
+
+    def records_of(self, key: Key) -> list[Record]:
+        return [self.records[place] for place in self.places.get(key, ())]
+
+    def texts_of(self, key: Key) -> list[str]:
+        return [self.texts[place] for place in self.places.get(key, ())] if self.texts else []
+
+
 class Counts:
     """The numbers of one aggregate by group, with the records behind each."""
 
     def __init__(
-        self, grouped: bool, groups: "Groups", numbers: Mapping[Key, float | None], is_number: bool = False
+        self,
+        grouped: bool,
+        groups: Groups,
+        numbers: Mapping[Key, float | None],
+        measured: Mapping[Key, Sequence[Record]] | None = None,
+        is_number: bool = False,
     ) -> None:
         self.grouped = grouped
         self.groups = groups
         self.numbers = numbers
+        self.measured = measured  # the records behind each number, if not all of its group
         self.is_number = is_number  # which is acknowledged at its value, whatever records it is made of
 
     def value(self, key: Key) -> float | None:
@@ -36,37 +57,37 @@ class Counts:
         return self.numbers.get(key if self.grouped else (), 0.0)
 
     def evidence(self, key: Key) -> Sequence[Record]:
-        return self.groups.get(key if self.grouped else (), _NOTHING)[1]
+        key = key if self.grouped else ()
+        return self.groups.records_of(key) if self.measured is None else self.measured.get(key, ())
 
     def texts(self, key: Key) -> Sequence[str]:
-        return self.groups.get(key, _NOTHING)[2]
+        return self.groups.texts_of(key)
 
     def label(self, key: Key) -> str | None:
         """What a group is called; made on demand, since only few of a thousand groups are shown."""
-        if key not in self.groups:
+        if key not in self.groups.places:
             return None
-        per, _, texts = self.groups[key]
-        common = _most_common(texts)
-        return " / ".join((*per, common) if common else per)
+        common = _most_common(self.groups.texts_of(key))
+        return " / ".join((*key[:-1], common)) if common and len(key) > 1 else common or " / ".join(key[:-1])
 
 
 def count(aggregate: Aggregate | Metric, context: Context, condition: "Condition") -> Counts:
     if isinstance(aggregate, Metric):
-        return Counts(False, {(): _NOTHING}, {(): _metric(aggregate, context.sections)}, is_number=True)
+        return Counts(False, _NO_RECORDS, {(): _metric(aggregate, context.sections)}, is_number=True)
     if aggregate.kind == "sum":
         context = context.whole
-    groups: Groups = {}
     if aggregate.grouped:
         groups = _partition(aggregate, context, condition)
     else:
-        groups[()] = ((), context.select(aggregate), ())
+        records = context.select(aggregate)
+        groups = Groups({(): range(len(records))}, records, ())
     if aggregate.kind == "count" and aggregate.within is None and aggregate.distinct is None:
-        return Counts(aggregate.grouped, groups, {key: float(len(found)) for key, (_, found, _) in groups.items()})
+        return Counts(aggregate.grouped, groups, {key: float(len(places)) for key, places in groups.places.items()})
     numbers: dict[Key, float | None] = {}
-    for key, (per, records, texts) in groups.items():
-        numbers[key], found = _measure(aggregate, records, context, condition)
-        groups[key] = (per, found, texts)
-    return Counts(aggregate.grouped, groups, numbers, is_number(aggregate))
+    measured: dict[Key, Sequence[Record]] = {}
+    for key in groups.places:
+        numbers[key], measured[key] = _measure(aggregate, groups.records_of(key), context, condition)
+    return Counts(aggregate.grouped, groups, numbers, measured, is_number(aggregate))
 
 
 def _metric(metric: Metric, sections: Mapping[str, Any]) -> float | None:
@@ -142,69 +163,78 @@ def _densest(
 
 # --- grouping -------------------------------------------------------------------------------------------------------
 
-Group = tuple[tuple[str, ...], Sequence[Record], Sequence[str]]  # its values of `per`, its records and their texts
-Groups = dict[Key, Group]
 Numbers = Mapping[str, Any]  # the group of each text
-_NOTHING: Group = ((), (), ())
+_NO_RECORDS = Groups({(): ()}, (), ())
 
 
 def _partition(aggregate: Aggregate, context: Context, condition: "Condition") -> Groups:
     """The groups of an aggregate."""
     parts = context.partition(aggregate)
+    found: dict[Key, Sequence[int]] = {}
+    entries: list[Record] = []
+    texts: list[str] = []
     if aggregate.grouping is None:
-        return {(*per, ""): (per, records, [""] * len(records)) for per, records in parts.items()}
+        for per, records in parts.items():
+            found[(*per, "")] = range(len(entries), len(entries) + len(records))
+            entries += records
+        return Groups(found, entries, [""] * len(entries))
     grouping, selected = aggregate.grouping, context.select(aggregate)
-    found: Groups = {}
     everything = context.texts(selected, grouping.field)
     numbers = _numbers(_distinct(everything), aggregate, grouping, context, condition)
     of = {record.key: value for record, value in zip(selected, everything, strict=True)} if aggregate.per else {}
+    divide = _streaks if aggregate.kind == "streak" else _groups
     for per, records in parts.items():
         values = [of[record.key] for record in records] if aggregate.per else everything
-        for group, chosen, texts in (_streaks if aggregate.kind == "streak" else _groups)(records, values, numbers):
-            found[(*per, group)] = (per, chosen, texts)
-    return found
+        for group, places in divide(records, values, numbers, entries, texts).items():
+            found[(*per, group)] = places
+    return Groups(found, entries, texts)
 
 
 def _most_common(texts: Sequence[str]) -> str:
     """The text that occurs most often; of several, the first alphabetically; "" if there is none."""
-    if not texts or texts.count(texts[0]) == len(texts):
+    if len(texts) <= 1 or texts.count(texts[0]) == len(texts):
         return texts[0] if texts else ""
     counted = Counter(texts)
     return min(counted, key=lambda text: (-counted[text], text))
 
 
 def _groups(
-    records: Sequence[Record], values: Sequence[Texts], numbers: Numbers
-) -> Iterator[tuple[Any, list[Record], list[str]]]:
-    """Each group with its records and the texts that put them there."""
-    found: dict[Any, tuple[list[Record], list[str]]] = {}
-    for record, value in zip(records, values, strict=True):
-        for group, text in ((numbers.get(value), value),) if type(value) is str else _several(value, numbers):
-            if group is None:
-                continue
-            if group not in found:
-                found[group] = ([record], [text])
-                continue
-            chosen, texts = found[group]
-            chosen.append(record)
-            texts.append(text)
-    for group, (chosen, texts) in found.items():
-        yield group, chosen, texts
+    records: Sequence[Record], values: Sequence[Texts], numbers: Numbers, entries: list[Record], texts: list[str]
+) -> Mapping[Any, Sequence[int]]:
+    """The places of each group, behind the entries that are there already."""
+    start = len(entries)
+    if are_strings(values):  # nearly always: as many entries as records
+        entries += records
+        texts += values
+    else:
+        for record, value in zip(records, values, strict=True):
+            for text in _several((value,) if isinstance(value, str) else value, numbers).values():
+                entries.append(record)
+                texts.append(text)
+    found: defaultdict[Any, list[int]] = defaultdict(list)
+    for place, group in enumerate(map(numbers.get, texts[start:]), start):
+        found[group].append(place)
+    found.pop(None, None)
+    return found
 
 
 def _streaks(
-    records: Sequence[Record], values: Sequence[Texts], numbers: Numbers
-) -> Iterator[tuple[Any, list[Record], list[str]]]:
+    records: Sequence[Record], values: Sequence[Texts], numbers: Numbers, entries: list[Record], texts: list[str]
+) -> Mapping[Any, Sequence[int]]:
     """Only groups of the newest record can have a streak, which ends at the first record of another group."""
-    members = [dict(_several((value,) if isinstance(value, str) else value, numbers)) for value in values]
+    members = [_several((value,) if isinstance(value, str) else value, numbers) for value in values]
+    found: dict[Any, Sequence[int]] = {}
     for group in members[-1]:
         last = len(list(takewhile(lambda groups: group in groups, reversed(members))))  # noqa: B023
-        yield group, list(records[-last:]), [groups[group] for groups in members if group in groups]
+        found[group] = range(len(entries), len(entries) + last)
+        entries += records[-last:]
+        texts += [groups[group] for groups in members[-last:]]
+    return found
 
 
-def _several(texts: Sequence[str], numbers: Numbers) -> Iterable[tuple[Any, str]]:
-    """The groups of a record: none if it lacks the field, several if the value is a list."""
-    return {numbers[text]: text for text in texts if text in numbers}.items()
+def _several(texts: Sequence[str], numbers: Numbers) -> dict[Any, str]:
+    """The groups of a record, each with a text of it: none if it lacks the field, several if the value is a list."""
+    return {numbers[text]: text for text in texts if text in numbers}
 
 
 def _numbers(
@@ -226,5 +256,6 @@ def _numbers(
 
 
 def _distinct(values: Sequence[Texts]) -> set[str]:
-    found = {value for value in values if isinstance(value, str)}
-    return found.union(*(value for value in values if not isinstance(value, str)))
+    if are_strings(values):
+        return set(values)
+    return {text for value in values for text in ((value,) if isinstance(value, str) else value)}

@@ -126,12 +126,12 @@ class Condition:
         counts = self._counts(context)
         keys = self._keys(counts)
         if len(keys) > 1 and not any(map(is_number, self.aggregates)):
-            values = dict(zip(keys, _values(self.comparisons[0], keys, counts), strict=True))
-            held = {key: None for key in keys if self._is_satisfied(key, values[key], counts)}
-            others = {key: value for key, value in values.items() if key not in held}
-            highest = max(others.values(), default=0)
-            nearest = (key for key, value in others.items() if value == highest)
-            keys = [*held, *([min(nearest, key=lambda key: self._label(key, counts) or "")] if others else [])]
+            values = _values(self.comparisons[0], keys, counts)
+            held = self._satisfied(keys, values, counts)
+            others = [(value, key) for key, value in zip(keys, values, strict=True) if key not in held]
+            highest = max((value for value, _ in others), default=0)
+            nearest = [key for value, key in others if value == highest]
+            keys = [*held, *([min(nearest, key=lambda key: self._label(key, counts) or "")] if nearest else [])]
         return self._sorted(keys, counts)
 
     def _counts(self, context: Context) -> dict[int, Counts]:
@@ -142,7 +142,7 @@ class Condition:
         """The groups; where it does not group, one key for all."""
         if not self.grouped:
             return [()]
-        return list(dict.fromkeys(key for each in self.grouped for key in counts[id(each)].groups))
+        return list(dict.fromkeys(key for each in self.grouped for key in counts[id(each)].groups.places))
 
     def _sorted(self, keys: Sequence[Key], counts: Mapping[int, Counts]) -> list[Outcome]:
         found = [self._outcome(key, counts) for key in keys]
@@ -161,11 +161,12 @@ class Condition:
                 return name
         return None
 
-    def _is_satisfied(self, key: Key, value: float, counts: Mapping[int, Counts]) -> bool:
-        """Whether the condition holds for a group; `value` is that of the first comparison."""
+    def _satisfied(self, keys: Sequence[Key], values: Sequence[float], counts: Mapping[int, Counts]) -> dict[Key, None]:
+        """The groups that the condition holds for; `values` are those of the first comparison."""
         if isinstance(self.tree, Comparison):
-            return OPERATORS[self.tree.operator](value, self.number(self.tree.threshold))
-        return _holds(self.tree, lambda each: self._compare(each, key, counts), []) is True
+            holds, threshold = OPERATORS[self.tree.operator], self.number(self.tree.threshold)
+            return {key: None for key, value in zip(keys, values, strict=True) if holds(value, threshold)}
+        return {key: None for key in keys if _holds(self.tree, lambda c: self._compare(c, key, counts), []) is True}  # noqa: B023
 
     def _outcome(self, key: Key, counts: Mapping[int, Counts]) -> Outcome:
         held: list[Comparison] = []
@@ -256,8 +257,8 @@ def _effective_comparisons(
 
 def _values(comparison: Comparison, keys: Sequence[Key], counts: Mapping[int, Counts]) -> list[float]:
     """The number that a comparison has for each group; what is absent counts as 0."""
-    terms = [counts[id(term)] for term in comparison.terms]
-    return [sum([each.value(key) or 0 for each in terms]) for key in keys]
+    columns = [map(counts[id(term)].value, keys) for term in comparison.terms]
+    return [sum([value or 0 for value in row]) for row in zip(*columns, strict=True)]
 
 
 def _numbers(comparison: Comparison) -> str:

@@ -66,16 +66,19 @@ class Grouper:
         for start in range(0, len(texts), _AT_ONCE):
             some = [text[:LONGEST] for text in texts[start : start + _AT_ONCE]]
             outlines = skeletons(some) if self._looked_at <= _VOLUME else some
-            yield from map(self._add, some, outlines)
+            for text, outline in zip(some, outlines, strict=True):
+                known = self._skeletons.get(outline)
+                if known is None or self._looked_at > _VOLUME:
+                    yield self._add(text, outline)
+                else:  # nearly all
+                    self._looked_at += len(text) // 5
+                    yield known
 
     def _add(self, text: str, outline: str) -> int:
         if self._looked_at > _VOLUME:
             self.coarse += 1
             return self._number(((f"{WHOLE}{same_key(text)}",), ()))
-        known = self._skeletons.get(outline)
-        self._looked_at += max(len(text), _LEAST) if known is None else len(text) // 5
-        if known is not None:
-            return known
+        self._looked_at += max(len(text), _LEAST)
         found = template(text, stem=ignores_endings(self.similarity))
         if found not in self._numbers:
             self._enter(found)

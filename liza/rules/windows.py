@@ -74,12 +74,15 @@ class Window:
         kept: list[Record] = []
         before: list[Record] = []
         start, tomorrow = self.start or _EARLIEST, _tomorrow(now)
+        if _all_between(records, start, tomorrow):  # nearly always
+            self._begun.update(record.stream for record in records[:1])
+            return list(records)
         begun = False
         for record in records:
             moment = parse_time(record.fields.get("timestamp"))
             if moment is None:
                 self.timeless += 1
-            elif start <= moment <= tomorrow:  # nearly all
+            elif start <= moment <= tomorrow:
                 kept.append(record)
                 begun = True
                 continue
@@ -128,6 +131,16 @@ class Window:
         early = sum(moment > tomorrow for moment in self.early)
         if early:
             yield f"{plural(early, 'record')} from the future: counted anyway"
+
+
+def _all_between(records: Sequence[Record], start: datetime, end: datetime) -> bool:
+    """Whether all records have a time with a zone and it lies between two others: asked of all at once, in half the
+    time. False also where it takes a closer look."""
+    try:
+        moments = list(map(datetime.fromisoformat, [record.fields["timestamp"] for record in records]))
+        return not moments or (start <= min(moments) and max(moments) <= end)
+    except (LookupError, TypeError, ValueError):
+        return False
 
 
 def _tomorrow(now: datetime) -> datetime:

@@ -4,11 +4,13 @@ reason and never by chance; `make faults` explores many hundreds. Skipped tests 
 import gc
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import served
+from tests.cli.run import new_board
 
 _SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 for name, examples in {"quick": 40, "thorough": 1_500}.items():
@@ -31,6 +33,14 @@ def pytest_collection_finish() -> None:
     """Thousands of tests stay until the end: the garbage collector need not look at them again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A project with a blackboard that holds nothing yet."""
+    project = tmp_path / "shop"
+    new_board(project)
+    return project
 
 
 @pytest.fixture(scope="session")

@@ -7,19 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.cli.run import environment, installed, liza, new_board
+from tests.cli.run import environment, installed, liza
 from tests.clients.hook import SCRIPT, SESSION, event, failing, run, spooled
 
 OTHER = "0b9e8d7c-1111-2222-3333-444455556666"
 CALL: dict[str, Any] = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_response": "a", "tool_use_id": "t1"}
 MADE = event("PostToolUse", OTHER, **CALL)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    project = tmp_path / "shop"
-    new_board(project)
-    return project
 
 
 def without(*names: str, **fields: Any) -> dict[str, Any]:

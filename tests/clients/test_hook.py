@@ -10,17 +10,10 @@ from pathlib import Path
 import pytest
 
 from liza.clients.install import CLIENTS
-from tests.cli.run import BIN, LIZA, environment, installed, liza, new_board
+from tests.cli.run import BIN, LIZA, environment, installed, liza
 from tests.clients.hook import SCRIPT, SESSION, event, failing, run, spooled
 
 BEFORE = event("PreToolUse", tool_name="Bash", tool_input={"command": "ls"}, tool_use_id="t1")
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    project = tmp_path / "shop"
-    new_board(project)
-    return project
 
 
 def test_free_call_passes_and_starts_nothing(folder: Path) -> None:

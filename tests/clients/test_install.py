@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from liza.clients.install import CLIENTS, apply, plan_install, plan_uninstall, settings_file
 from liza.clients.json_edit import add_entries, remove_entries
 from liza.errors import Refused
-from tests.cli.run import LIZA, environment, installed, new_board
+from tests.cli.run import LIZA, environment, installed
 
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=4),
@@ -39,13 +39,6 @@ def test_removing_what_was_added_gives_back_every_byte(
     expected.setdefault("hooks", {}).setdefault("PreToolUse", []).extend(ours)
     assert json.loads(after) == expected
     assert remove_entries(after, _PATH, lambda each: "liza" in each, "settings.json") == before
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    project = tmp_path / "shop"
-    new_board(project)
-    return project
 
 
 ORIGINAL = """{

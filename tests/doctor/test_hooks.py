@@ -11,14 +11,7 @@ import pytest
 from liza.clients.codex_trust import hook_digest
 from liza.clients.install import CLIENTS
 from liza.doctor.finding import Level
-from tests.cli.run import installed, liza, new_board
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    project = tmp_path / "shop"
-    new_board(project)
-    return project
+from tests.cli.run import installed, liza
 
 
 def findings(folder: Path) -> list[dict[str, Any]]:

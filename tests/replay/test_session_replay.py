@@ -4,19 +4,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.cli.run import installed, liza, new_board
+from tests.cli.run import installed, liza
 from tests.clients.hook import SESSION, failing, run
 
 OTHER = "0b9e8d7c-1111-2222-3333-444455556666"
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    project = tmp_path / "shop"
-    new_board(project)
-    return project
 
 
 def fail(folder: Path, times: int, session: str = SESSION, start: int = 0) -> None:

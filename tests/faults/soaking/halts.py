@@ -3,7 +3,7 @@
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -64,8 +64,3 @@ def _trip(checkpoint: str) -> str | None:
     except FileNotFoundError:
         return None  # gone since
     return found[1] if found else "no trip"
-
-
-def percentile(times: Sequence[float], share: float) -> float:
-    ordered = sorted(times)
-    return ordered[min(int(len(ordered) * share), len(ordered) - 1)]

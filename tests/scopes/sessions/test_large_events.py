@@ -5,21 +5,12 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from liza.clients.cut import read_cut
-from tests.cli.run import LIZA, environment, installed, liza, new_board
+from tests.cli.run import LIZA, environment, installed, liza
 from tests.clients.hook import SESSION, event, failing, run, spooled
 
 LARGE = 100 << 20
 COMMAND: dict[str, Any] = {"tool_name": "Bash", "tool_input": {"command": "cat big.log"}, "tool_use_id": "t1"}
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    project = tmp_path / "shop"
-    new_board(project)
-    return project
 
 
 def large(session: str = SESSION, size: int = LARGE) -> bytes:

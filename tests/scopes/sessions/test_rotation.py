@@ -15,18 +15,11 @@ from liza.scopes.sessions.step import usage_line
 from liza.scopes.sessions.step_windows import StepWindows
 from liza.store import steps
 from liza.store.paths import Paths
-from tests.cli.run import installed, liza, new_board
+from tests.cli.run import installed, liza
 from tests.clients.hook import SESSION, event, failing
 from tests.daemon.daemon import until
 
 LINE = 8_000  # bytes of a step, about
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    project = tmp_path / "shop"
-    new_board(project)
-    return project
 
 
 @pytest.fixture

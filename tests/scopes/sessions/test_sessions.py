@@ -9,20 +9,13 @@ from typing import Any
 
 import pytest
 
-from tests.cli.run import installed, liza, new_board
+from tests.cli.run import installed, liza
 from tests.clients.hook import SESSION, event, failing, run, spooled
 from tests.daemon.daemon import until
 from tests.store.oracle import libyaml_value
 
 BEFORE = event("PreToolUse", tool_name="Bash", tool_input={"command": "pytest -q"}, tool_use_id="next")
 OTHER = "0b9e8d7c-1111-2222-3333-444455556666"
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    project = tmp_path / "shop"
-    new_board(project)
-    return project
 
 
 def fail(folder: Path, times: int, session: str = SESSION, start: int = 0) -> None:

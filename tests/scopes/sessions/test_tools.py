@@ -7,9 +7,7 @@ import pytest
 
 from liza.scopes.sessions.tools import SHIPPED, tools_of
 from tests.clients.hook import SESSION, event, run
-from tests.scopes.sessions.test_sessions import folder, look, sessions
-
-__all__ = ["folder"]
+from tests.scopes.sessions.test_sessions import look, sessions
 
 
 @pytest.mark.parametrize(

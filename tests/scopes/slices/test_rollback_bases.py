@@ -93,14 +93,16 @@ def test_own_commits_are_removed_without_force(team: Slices) -> None:
     assert (head(team.root), plan["others"], len(plan["commits"])) == (began, [], 3)  # type: ignore[arg-type]
 
 
-def test_merge_of_others_is_not_removed(team: Slices) -> None:
+@pytest.mark.parametrize("named", [("--files", "a.py"), ()], ids=["named", "from git"])
+def test_merge_of_others_is_not_removed(team: Slices, named: tuple[str, ...]) -> None:
+    """git lists the merged file for the attempt after the merge; that does not make it its own."""
     git(team.root, "switch", "-q", "-c", "side")
     edit(team, "b.py")
     git(team.root, "switch", "-q", "main")
     team.does("start t")
     edit(team, "a.py")
     git(team.root, "merge", "-q", "--no-ff", "-m", "merge side", "side")
-    fail(team, "t", "--files", "a.py")
+    fail(team, "t", *named)
     assert refused(team) == ["change b.py"]
 
 
@@ -217,15 +219,3 @@ def test_rollback_after_reset_uses_the_same_base(team: Slices) -> None:
     rolled_back(team)
     assert head(team.root) == began
     assert team.at()["tests"][1]["checkpoint_tag"] == began
-
-
-def test_merge_of_others_is_not_removed_with_files_from_git(team: Slices) -> None:
-    """git lists the merged file for the attempt after the merge; that does not make it its own."""
-    git(team.root, "switch", "-q", "-c", "side")
-    edit(team, "b.py")
-    git(team.root, "switch", "-q", "main")
-    team.does("start t")
-    edit(team, "a.py")
-    git(team.root, "merge", "-q", "--no-ff", "-m", "merge side", "side")
-    fail(team, "t")
-    assert refused(team) == ["change b.py"]

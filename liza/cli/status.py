@@ -1,6 +1,7 @@
 """`liza status`."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 import click
@@ -97,7 +98,7 @@ def _breaker(status: Status) -> None:
     if found.trigger is not None:
         show.trigger(found.trigger, "TRIGGERED")
         if status.open_for is not None:
-            click.echo(f"  open for {_ago(status.open_for)}")
+            click.echo(f"  open for {show.span(timedelta(seconds=status.open_for))}")
         if not status.is_entered:
             show.warnings(["this trip halts the agents but is not in state.yaml yet; to record it: liza analyze"])
         return
@@ -115,7 +116,7 @@ def _agents(status: Status) -> None:
         if trigger is not None:
             show.warnings(["CHECKPOINT is missing although the breaker is open; to halt the agents: liza analyze"])
         return
-    since = _ago((status.at - halt.since).total_seconds())
+    since = show.span(status.at - halt.since)
     whose = f"by trip {halt.trip_id}" if halt.trip_id else "by on_degraded" if halt.is_degraded else "by a person"
     click.echo(f"agents:  {click.style('halted', fg='red', bold=True)} {whose}, {since} ago (CHECKPOINT)")
     if halt.is_degraded:
@@ -181,7 +182,7 @@ def _warnings(status: Status) -> None:
 def _last_check(status: Status) -> str:
     if status.last_check is None:
         return "never checked"
-    return f"last check {_ago((status.at - status.last_check).total_seconds())} ago"
+    return f"last check {show.span(status.at - status.last_check)} ago"
 
 
 def _history_line(entry: Mapping[str, Any], width: int) -> str:
@@ -196,10 +197,3 @@ def _history_line(entry: Mapping[str, Any], width: int) -> str:
 
 def _what(entry: Mapping[str, Any]) -> str:
     return show.short(entry.get("pattern") or "OK", 40)
-
-
-def _ago(seconds: float) -> str:
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{max(seconds, 0):.0f} s"

@@ -68,19 +68,16 @@ class Change(NamedTuple):
 
 def advance_stage(context: Context, name: str) -> StageResult:
     """Go on to a stage. Every claim in dispute is to be re-examined then; beyond the last stage there must be none."""
-    check_name(stages.STAGES, name)
     last = context.settings.last_stage
 
-    def after(document: Document) -> Change:
-        section = document.data.get("stages")
-        known = stages.known_name(section, name, last)
+    def after(document: Document, section: Any, known: str) -> Change:
         moved = stages.enter_stage(section, known, last, context.now)
         if stages.is_beyond(section, known, last):
             return _unless_disputed(context, document, moved, known, f"stage {known} comes after {last}")
         found = _reconciled(context, document, moved.section)
         return Change(moved.section, found.section, (*moved.events, *found.events), found.archived)
 
-    return _change(context, name, after)
+    return _change_stage(context, name, after)
 
 
 def add_data(context: Context, reference: str, only: tuple[str, ...]) -> StageResult:
@@ -111,18 +108,26 @@ def close_stage(context: Context, name: str, by: str) -> StageResult:
 
     The claims on the blackboard decide, not the caller.
     """
-    check_name(stages.STAGES, name)
     last = context.settings.last_stage
 
-    def after(document: Document) -> Change:
-        section = document.data.get("stages")
-        known = stages.known_name(section, name, last)
+    def after(document: Document, section: Any, known: str) -> Change:
         moved = stages.close_stage(section, known, by, context.now)
         if stages.is_last(name, last) or stages.is_beyond(section, known, last):
             return _unless_disputed(context, document, moved, known, f"stage {known} cannot be closed")
         return Change(moved.section, document.data.get("claims"), moved.events)
 
-    return _change(context, name, after)
+    return _change_stage(context, name, after)
+
+
+def _change_stage(context: Context, name: str, after: Callable[[Document, Any, str], Change]) -> StageResult:
+    """Change a stage by the name that the blackboard or the settings have for it."""
+    check_name(stages.STAGES, name)
+
+    def changed(document: Document) -> Change:
+        section = document.data.get("stages")
+        return after(document, section, stages.known_name(section, name, context.settings.last_stage))
+
+    return _change(context, name, changed)
 
 
 def _unless_disputed(context: Context, document: Document, moved: stages.Moved, name: str, refused: str) -> Change:

@@ -75,7 +75,7 @@ class Pipeline:
         document, found, shipped = evaluated
         if self._acts:
             try:
-                found = act(self.board, self.rules, found, document, now, enter=enter, waits=not self._is_daemon)
+                found = act(self.board, self.rules, found, document, now, enter=enter, blocking=not self._is_daemon)
             except LizaError as error:
                 found = _failed(found, error)
         if shipped is not None:

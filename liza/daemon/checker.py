@@ -41,7 +41,7 @@ class Checker:
 
     def __init__(self, paths: Paths, notifier: Notifier, changes: Changes, options: Options) -> None:
         self.paths = paths
-        self.board = Board(paths, waits=False)
+        self.board = Board(paths, blocking=False)
         self.schedule = Schedule()
         self.count = 0
         self.found: Check | None = None  # by the last check
@@ -80,7 +80,7 @@ class Checker:
 
     def check_once_more(self, now: datetime) -> None:
         """The last check of `--once`: by now everything is reported and nothing comes after it, so it may wait."""
-        self.board.waits = True
+        self.board.blocking = True
         self.schedule.check_in(0.0, now)
 
     @property
@@ -284,7 +284,7 @@ class Checker:
         if self._observe:
             return
         try:
-            found = inbox.enter_waiting(self.board, waits=False, seconds=inbox.SECONDS)
+            found = inbox.enter_waiting(self.board, blocking=False, seconds=inbox.SECONDS)
         except LizaError:
             self.schedule.check_in(RETRY_AFTER, now)  # a lock that is held is not reported: `status` shows what waits
             return

@@ -52,7 +52,7 @@ class Decisions:
         """Log decisions that were made by hand, as soon as the lock is free."""
         self._board.catch_up()
         while self._unlogged:
-            failed = keep_decision(self._board, self._unlogged[0], now, waits=False)
+            failed = keep_decision(self._board, self._unlogged[0], now, blocking=False)
             if any(isinstance(error, LockTimeout) for error in failed):
                 return  # at the next tick
             for error in failed:

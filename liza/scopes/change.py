@@ -175,8 +175,8 @@ def _append(paths: Paths, section: Section, name: str, records: Archived) -> Non
             raise Refused(text, hint=hint) from None
 
 
-def log_events(paths: Paths, events: Sequence[Event], now: datetime, *, waits: bool = True) -> None:
-    """Append one log line per event, and its alert if it has one. `waits` as in `append_entry`."""
+def log_events(paths: Paths, events: Sequence[Event], now: datetime, *, blocking: bool = True) -> None:
+    """Append one log line per event, and its alert if it has one. `blocking` as in `append_entry`."""
     if not events:
         return
     from liza.clients.caller import agent_sign
@@ -190,5 +190,5 @@ def log_events(paths: Paths, events: Sequence[Event], now: datetime, *, waits: b
             entry["inside_agent"] = sign  # an agent did it, whatever name --by gives
         if event.task is not None:
             entry["task"] = event.task
-        append_entry(paths, {**entry, **event.logged, "detail": event.text}, waits=waits)
+        append_entry(paths, {**entry, **event.logged, "detail": event.text}, blocking=blocking)
     alerts.append_alerts(paths, [(event.alert, event.text) for event in events if event.alert is not None], now)

@@ -135,7 +135,7 @@ def _apply(
 
     done = board.change(revised)
     for event in done.events:
-        board.when_free(partial(log_events, board.paths, (event,), now, waits=board.waits))
+        board.run_or_postpone(partial(log_events, board.paths, (event,), now, blocking=board.blocking))
     if done.events:
         scope.follow_up(board.paths, done)
     return done.events

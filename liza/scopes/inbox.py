@@ -77,7 +77,7 @@ class Entered(NamedTuple):
 SECONDS = 0.5
 
 
-def enter_waiting(board: Board, *, waits: bool = True, seconds: float | None = None) -> Entered:
+def enter_waiting(board: Board, *, blocking: bool = True, seconds: float | None = None) -> Entered:
     """Enter the records that wait. `LockTimeout` or `Unreadable` where none can be entered now.
 
     With `seconds`, at least one is entered, and no further one begun after that time.
@@ -92,7 +92,7 @@ def enter_waiting(board: Board, *, waits: bool = True, seconds: float | None = N
         if count and seconds is not None and time.monotonic() - began > seconds:
             return Entered(count, tuple(problems), has_more=True)
         try:
-            entering = EntryBoard(board, inbox.read_record(board.paths, label), waits=waits)
+            entering = EntryBoard(board, inbox.read_record(board.paths, label), blocking=blocking)
         except FileNotFoundError:
             continue  # another process was faster
         except inbox.InvalidRecord as error:

@@ -25,9 +25,9 @@ class BeingWritten(Unreadable):
 class Board:
     """The blackboard in one `.liza/` folder."""
 
-    def __init__(self, paths: Paths, *, waits: bool = True) -> None:
+    def __init__(self, paths: Paths, *, blocking: bool = True) -> None:
         self.paths = paths
-        self.waits = waits  # for the lock; the daemon never does, or it would not see what comes meanwhile
+        self.blocking = blocking  # waits for the lock; the daemon never does, or it would not see what comes meanwhile
         self._postponed: list[Callable[[], None]] = []
         self.changes = 0  # that are in place: an error behind one does not mean that nothing was written
         self.rescued: list[str] = []  # versions saved from an interrupted write, for the caller to tell about
@@ -121,13 +121,13 @@ class Board:
 
                 yield f"{path}: not a folder, so nothing is stored there; to fix: mv {quote(path)} {quote(path)}.odd"
 
-    def change(self, edit: Callable[[Document], tuple[bytes, T]], *, waits: bool = True) -> T:
+    def change(self, edit: Callable[[Document], tuple[bytes, T]], *, blocking: bool = True) -> T:
         """Put the bytes that `edit` makes of the document in its place, and return what else it computed.
 
         `edit` is called again with the newer document whenever another program got in between, so only what its last
-        call returns counts. Without `waits`, `LockTimeout` at once where another process holds the lock.
+        call returns counts. Without `blocking`, `LockTimeout` at once where another process holds the lock.
         """
-        with Lock(self.paths.lock, None if waits and self.waits else 0.0):
+        with Lock(self.paths.lock, None if blocking and self.blocking else 0.0):
             self._sweep()
             started = time.monotonic()
             while True:
@@ -153,12 +153,12 @@ class Board:
                             file=self.paths.state,
                         ) from None
 
-    def rewrite(self, edit: Callable[[Document], bytes], *, waits: bool = True) -> None:
+    def rewrite(self, edit: Callable[[Document], bytes], *, blocking: bool = True) -> None:
         """`change`, where nothing but the bytes is wanted."""
-        self.change(lambda document: (edit(document), None), waits=waits)
+        self.change(lambda document: (edit(document), None), blocking=blocking)
 
-    def when_free(self, step: Callable[[], None]) -> None:
-        """Do a step that takes the lock. Who does not wait does it in a later `catch_up`, in order."""
+    def run_or_postpone(self, step: Callable[[], None]) -> None:
+        """Run a step that takes the lock; without `blocking` it may be postponed to a later `catch_up`, in order."""
         self._postponed.append(step)
         self.catch_up()
 
@@ -168,7 +168,7 @@ class Board:
             try:
                 self._postponed[0]()
             except LockTimeout:
-                if not self.waits:
+                if not self.blocking:
                     return
                 self._postponed.clear()
                 raise

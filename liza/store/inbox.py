@@ -233,8 +233,8 @@ class EntryBoard(Board):
     refuse before it, or the record would be marked as entered and lost.
     """
 
-    def __init__(self, board: Board, waiting: Waiting, *, waits: bool) -> None:
-        super().__init__(board.paths, waits=waits and board.waits)
+    def __init__(self, board: Board, waiting: Waiting, *, blocking: bool) -> None:
+        super().__init__(board.paths, blocking=blocking and board.blocking)
         self.rescued = board.rescued
         self.waiting = waiting
         self.allowed: Callable[[Document], None] = lambda document: None
@@ -244,9 +244,9 @@ class EntryBoard(Board):
         """Whether the record is on the blackboard, whatever went wrong afterwards."""
         return self.changes > 0
 
-    def change(self, edit: Callable[[Document], tuple[bytes, T]], *, waits: bool = True) -> T:
+    def change(self, edit: Callable[[Document], tuple[bytes, T]], *, blocking: bool = True) -> T:
         if self.is_entered:
-            return super().change(edit, waits=waits)
+            return super().change(edit, blocking=blocking)
 
         def marked(document: Document) -> tuple[bytes, T]:
             labels = list_inbox(self.paths).labels
@@ -260,7 +260,7 @@ class EntryBoard(Board):
                 raw = _marked(raw, document.file, [*entered, self.waiting.id])
             return raw, computed
 
-        return super().change(marked, waits=waits)
+        return super().change(marked, blocking=blocking)
 
     def delete_file(self) -> None:
         """The record is entered. Durable before its id may be dropped, or a power cut would enter it again."""

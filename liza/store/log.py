@@ -29,7 +29,7 @@ def append_entry(
     entry: Mapping[str, Any],
     unless: Callable[[], bool] = lambda: False,
     *,
-    waits: bool = True,
+    blocking: bool = True,
     stuck: list[str] | None = None,
 ) -> None:
     """Put one entry at the end of the log, durably; `Refused` if the log does not end with a whole entry.
@@ -39,7 +39,7 @@ def append_entry(
     """
     if unless():
         return  # what is there stays there, and needs no lock
-    with Lock(paths.lock, None if waits else 0.0):
+    with Lock(paths.lock, None if blocking else 0.0):
         if not unless():
             append_locked(paths, entry, stuck)
 

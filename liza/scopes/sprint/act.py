@@ -39,11 +39,11 @@ def act(
     now: datetime,
     *,
     enter: bool = True,
-    waits: bool = True,
+    blocking: bool = True,
 ) -> Check:
     """Put a verdict into effect. Without `enter`, a check that changes nothing is not entered on the blackboard.
 
-    `StaleVerdict` where the blackboard changed so that the verdict no longer holds: evaluate again. Without `waits`
+    `StaleVerdict` where the blackboard changed so that the verdict no longer holds: evaluate again. Without `blocking`
     (the daemon), `LockTimeout` where another process holds the lock and no agent is to be halted.
     """
     if found.trigger is not None:
@@ -56,10 +56,10 @@ def act(
         return _trip(board, rules, found, document, lost, now)
     reconciled = _reconcile(section, found.verdict, now).section if section else section
     released = _release_restored(board, reconciled)
-    if released is not None and waits:  # the daemon reports the resolution itself
+    if released is not None and blocking:  # the daemon reports the resolution itself
         found = found._replace(notes=(*found.notes, released))
     if enter or reconciled != section:
-        return _enter_ok(board, rules, found, document, now, waits=waits)
+        return _enter_ok(board, rules, found, document, now, blocking=blocking)
     return found
 
 
@@ -80,7 +80,7 @@ def _reconcile(section: Any, verdict: Verdict, now: datetime) -> _Reconciled:
     return _Reconciled(sections.follow_numbers(found.section, verdict.recovered, values), found.notes, found.joined)
 
 
-def _enter_ok(board: Board, rules: RuleSet, found: Check, seen: Document, now: datetime, *, waits: bool) -> Check:
+def _enter_ok(board: Board, rules: RuleSet, found: Check, seen: Document, now: datetime, *, blocking: bool) -> Check:
     """Enter that a check found nothing, and what people decided by hand."""
 
     def enter(document: Document) -> tuple[bytes, _Reconciled]:
@@ -95,12 +95,12 @@ def _enter_ok(board: Board, rules: RuleSet, found: Check, seen: Document, now: d
         return raw, reconciled
 
     try:
-        entered = board.change(enter, waits=waits)
+        entered = board.change(enter, blocking=blocking)
     except Refused as error:
         message = f"no pattern matched, but this check could not be recorded: {error.message}"
         raise NotEntered.like(error, message=message) from None
     notes = list(entered.notes)
-    if waits:  # the daemon reports these itself for as long as they last
+    if blocking:  # the daemon reports these itself for as long as they last
         left = checkpoint.read(board.paths.checkpoint)
         if left is not None and sections.knows(entered.section, left.trip_id):
             which = f"the CHECKPOINT of trip {left.trip_id}, which is resolved"

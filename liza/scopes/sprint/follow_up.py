@@ -217,9 +217,9 @@ def is_logged(board: Board, action: str, trigger: Mapping[str, Any]) -> bool:
     return any(is_ours(entry, action) and is_about(entry, trip) for entry in entries_about(board.paths.log, trip))
 
 
-def log_trip(board: Board, trigger: Mapping[str, Any], now: datetime, *, waits: bool = True) -> None:
+def log_trip(board: Board, trigger: Mapping[str, Any], now: datetime, *, blocking: bool = True) -> None:
     """Log that it tripped: by the first process that finds it so, as the one that tripped may have been killed."""
-    log_once(board, trigger, "tripped", sections.named(trigger), now, waits=waits)
+    log_once(board, trigger, "tripped", sections.named(trigger), now, blocking=blocking)
 
 
 def log_once(
@@ -229,7 +229,7 @@ def log_once(
     detail: str,
     now: datetime,
     *,
-    waits: bool = True,
+    blocking: bool = True,
     **more: Any,
 ) -> None:
     """One line a decision: a trip that is taken up again after a crash is not logged twice."""
@@ -237,7 +237,7 @@ def log_once(
     mark = f"trip {trip}" if trigger.get("trip_id") else f"trip of {trip}"
     text = f"circuit breaker {action}: {one_line(detail, _DETAIL)}, {mark}"
     entry = {"timestamp": format_time(now), "agent": LIZA, "action": action, "trip_id": trip, **more, "detail": text}
-    append_entry(board.paths, entry, lambda: is_logged(board, action, trigger), waits=waits and board.waits)
+    append_entry(board.paths, entry, lambda: is_logged(board, action, trigger), blocking=blocking and board.blocking)
 
 
 def _name_of(trigger: Mapping[str, Any]) -> str:
@@ -248,12 +248,12 @@ def _name_of(trigger: Mapping[str, Any]) -> str:
 # --- the decision ---------------------------------------------------------------------------------------------------
 
 
-def keep_decision(board: Board, entry: Mapping[str, Any], now: datetime, *, waits: bool = True) -> list[LizaError]:
+def keep_decision(board: Board, entry: Mapping[str, Any], now: datetime, *, blocking: bool = True) -> list[LizaError]:
     """Record the decision on a trip in its report and the log; the steps that failed are returned."""
     failed: list[LizaError] = []
     if entry.get("trip_id") and entry.get("resolution"):  # one without a text is only logged, until the text comes
         report_decision(board, entry, failed)
-    log_decision(board, entry, now, failed, waits=waits)  # last: its line marks all of it as done
+    log_decision(board, entry, now, failed, blocking=blocking)  # last: its line marks all of it as done
     return failed
 
 
@@ -274,15 +274,15 @@ def report_decision(board: Board, entry: Mapping[str, Any], failed: list[LizaErr
 
 
 def log_decision(
-    board: Board, entry: Mapping[str, Any], now: datetime, failed: list[LizaError], *, waits: bool = True
+    board: Board, entry: Mapping[str, Any], now: datetime, failed: list[LizaError], *, blocking: bool = True
 ) -> None:
     """Into the log, once."""
     if entry.get("trip_id"):
-        attempt(failed, lambda: log_trip(board, entry, now, waits=waits))  # no check comes after a decision
+        attempt(failed, lambda: log_trip(board, entry, now, blocking=blocking))  # no check comes after a decision
     resolved = f"{entry.get('pattern') or 'no pattern named'} {sections.how_resolved(entry)}"
     more: dict[str, Any] = {} if origin_of(entry) is Origin.COMMAND else {"edited": True}
     more |= {"evidence": kept} if (kept := evidence_digest(entry)) is not None else {}
-    attempt(failed, lambda: log_once(board, entry, "resolved", resolved, now, waits=waits, **more))
+    attempt(failed, lambda: log_once(board, entry, "resolved", resolved, now, blocking=blocking, **more))
 
 
 def log_command(board: Board, entry: Mapping[str, Any], now: datetime) -> None:

@@ -12,10 +12,11 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from benchmarks.command import _ENVIRONMENT, Failed, _process
 from benchmarks.tables import Figure, Figures, Row, Table, Target
@@ -31,7 +32,7 @@ _STUCK = 5  # of the agents: their last calls are the same failing one
 _REPEATS = 5  # which is what stops a session
 _LOOKS = 0.01  # seconds between two looks at what the daemon has written
 _SESSIONS, _STEPS = 250, 4_000  # on disk: a million steps
-_RULES = "params: {warn_failures: 1000}\nkeep_steps: {megabytes: 4000}\n"  # while one is warned, each hook starts liza
+_RULES = "keep_steps: {megabytes: 4000}\n"
 
 
 def run(folder: str, quick: bool) -> list[Table | Figures]:
@@ -175,8 +176,8 @@ class _Seen:
                     raw = file.read()
                 whole, now = raw[: raw.rfind(b"\n") + 1], time.perf_counter()
                 self._read[name] = known + len(whole)
-                for line in whole.splitlines():
-                    self.steps.setdefault(str(json.loads(line).get("id")), now)
+                for step in filter(_is_step, map(json.loads, whole.splitlines())):
+                    self.steps.setdefault(str(step["id"]), now)
         self.stopped()
         return len(self.steps)
 
@@ -186,6 +187,11 @@ class _Seen:
             if not name.startswith("."):
                 self.halts.setdefault(name, time.perf_counter())
         return len(self.halts)
+
+
+def _is_step(line: Mapping[str, Any]) -> bool:
+    """Other lines of a session's file say that it was warned, for example."""
+    return "tool" in line
 
 
 def _reap(hooks: set[int]) -> set[int]:
@@ -199,7 +205,8 @@ def _reap(hooks: set[int]) -> set[int]:
 def _check_once(paths: Paths, calls: dict[str, float]) -> None:
     found: Counter[str] = Counter()
     for path in Path(paths.steps).glob("*.jsonl"):
-        found.update(str(step["id"]) for line in path.read_bytes().splitlines() if "tool" in (step := json.loads(line)))
+        lines = map(json.loads, path.read_bytes().splitlines())
+        found.update(str(step["id"]) for step in filter(_is_step, lines))
     wrong = [call for call in calls if found[call] != 1] + [call for call in found if call not in calls]
     if wrong:
         example = f"{wrong[0]}, which is there {found[wrong[0]]} times"

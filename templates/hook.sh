@@ -2,8 +2,8 @@
 # liza's hook for coding agents: sh hook.sh CLIENT KIND, with the client's event as JSON on standard input.
 #
 # KIND says what the event is to liza: `before` a tool or model call, `prompt`, `after` calls were made, `start` of a
-# session, or `note`. The event is never parsed here, and liza is started only while agents are halted, stopped or
-# warned, because an agent runs this twice for every call. Where liza cannot be started, this script decides: a halt
+# session, or `note`. The event is never parsed here, and liza is started only while agents are halted, or this session
+# is stopped or warned, because an agent runs this twice for every call. Where liza cannot be started, this script decides: a halt
 # blocks with exit code 2, the only one that clients block on; without a halt the call goes on.
 umask 077
 client=$1 kind=$2
@@ -83,11 +83,28 @@ case $kind in
     fi ;;
 esac
 
+concerns() { # whether the halt of a session may be about this event: its name is there, or is not the one that clients use
+  name=${1##*/}
+  case $name in
+    '*') return 1 ;;
+    *%*) return 0 ;;
+  esac
+  [ ${#name} -le 80 ] || return 0
+  case $event in *"\"$name\""* | '') return 0 ;; esac
+  return 1
+}
+
 # --- may work go on? ---------------------------------------------------------------------------------------------------
 halt=$board/CHECKPOINT
 if [ ! -e "$halt" ] && [ ! -L "$halt" ]; then
   halt=
-  [ -d "$board/stopped" ] || [ "$kind" = start ] || exit 0
+  if [ "$kind" != start ]; then # others may be stopped for hours: that must not start liza for every call of this one
+    [ -d "$board/stopped" ] || exit 0
+    event=$(cat)
+    concerned=
+    for file in "$board/stopped"/*; do ! concerns "$file" || concerned=1; done
+    [ -n "$concerned" ] || exit 0
+  fi
 fi
 
 # The program that `liza install` found, noted beside this script; clients may reset PATH and HOME.
@@ -98,7 +115,11 @@ liza=
 [ -x "$liza" ] || liza=$(command -v liza) || liza=
 
 if [ -n "$liza" ]; then
-  LIZA_ROOT=$board "$liza" hook "$client" "$kind"
+  if [ -n "$event" ]; then
+    printf '%s\n' "$event" | LIZA_ROOT=$board "$liza" hook "$client" "$kind"
+  else
+    LIZA_ROOT=$board "$liza" hook "$client" "$kind"
+  fi
   case $? in 0) exit 0 ;; 2) exit "$refused" ;; esac # any other code is no answer: it did not start, or was killed
 fi
 [ "$refused" = 2 ] || exit 0
@@ -110,17 +131,14 @@ if [ -n "$halt" ]; then
   exit 2
 fi
 if [ -d "$board/stopped" ]; then
-  event=$(cat)
   for file in "$board/stopped"/*; do
-    case $event in
-      *"\"${file##*/}\""* | '') # liza may have read the event before it was killed
-        line=
-        while read -r line && [ "$line" != "action: warn" ]; do :; done 2> /dev/null < "$file"
-        [ "$line" != "action: warn" ] || continue
-        echo "liza: this session is stopped by $file; liza itself cannot be started" >&2
-        echo "  hint: wait for a person, who must run: liza doctor" >&2
-        exit 2 ;;
-    esac
+    concerns "$file" || continue
+    line=
+    while read -r line && [ "$line" != "action: warn" ]; do :; done 2> /dev/null < "$file"
+    [ "$line" != "action: warn" ] || continue
+    echo "liza: this session is stopped by $file; liza itself cannot be started" >&2
+    echo "  hint: wait for a person, who must run: liza doctor" >&2
+    exit 2
   done
 fi
 echo "liza: the program liza was not found, so nothing is evaluated; see: liza doctor" >&2

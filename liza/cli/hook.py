@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from contextlib import suppress
+from select import poll
 from typing import NamedTuple
 
 from liza.clients import Client, find_client
@@ -123,10 +124,11 @@ def _warning(board: str, client: Client, event: Event) -> Answer:
 def _wait(board: str, names: list[str], hold: Hold) -> Hold | None:
     """Hold the call until a person has decided; the reason again where the client would give up on the hook first."""
     until = time.monotonic() + float(os.environ.get(LIMIT) or DAY) - MARGIN
-    caller = os.getppid()
     print(printable(hold.why), file=sys.stderr, flush=True)
-    while time.monotonic() < until and os.getppid() == caller:  # nobody reads the answer once the client has ended
-        time.sleep(POLL)
+    answer = poll()
+    for stream in (1, 2):
+        answer.register(stream, 0)  # reported is only that the other end is closed: the client has ended
+    while time.monotonic() < until and not answer.poll(POLL * 1000):
         found = _hold(board, names)
         if found is None:
             return None

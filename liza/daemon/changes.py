@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 PAUSES = (30.0, 300.0, 3600.0)  # seconds before listening is tried again, the last one for ever
 BUSY = 1.0  # seconds; who has just written in the folder may well write again
 EVENT = 0.02  # seconds in which the event comes for a change that was seen before it, usually after one millisecond
+GATHER = 0.1  # seconds from one look at the steps of agents to the next: those of many agents are one look
 SILENCE = 5.0  # seconds without an event for our own heartbeat, after which listening has failed
 
 
@@ -47,6 +48,8 @@ class Changes:
         self._threads: list[threading.Thread] = []  # of watchdog
         self._watched: tuple[int, int] | None = None
         self._watched_spool: tuple[int, int] | None = None
+        self._has_steps = False  # since the last look at them
+        self._looked = float("-inf")
         self._listening = self._heard = 0.0  # since when, and the last event for our heartbeat
         self._beats = 0  # since then
         self._written = float("-inf")  # the last event for anything else
@@ -101,8 +104,11 @@ class Changes:
         class SpoolHandler(FileSystemEventHandler):
             def on_any_event(self, event: Any) -> None:
                 path = os.fsdecode(event.dest_path or event.src_path)
-                if event.event_type != "deleted" and not os.path.basename(path).startswith("."):
-                    changes.wake()
+                is_step = not event.is_directory and not os.path.basename(path).startswith(".")
+                if is_step and event.event_type != "deleted":
+                    changes._has_steps = True
+                    if changes._gathering <= 0:
+                        changes.wake()
 
         return SpoolHandler()
 
@@ -176,7 +182,11 @@ class Changes:
     def wait(self, seconds: float) -> None:
         """Until something may have changed, or so long. Between two of these the daemon shows once that it is alive."""
         self._beats += 1
-        self._sleep(seconds)
+        gathering = min(max(self._gathering, 0.0), seconds)
+        if not self._sleep(gathering) and not self._has_steps:
+            self._sleep(seconds - gathering)
+        if self._has_steps:
+            self._has_steps, self._looked = False, time.monotonic()
         if self._observer is None:
             self.start()  # the folder may be there by now, or it is time to try again
         elif (_folder(self.paths.folder), _folder(self.paths.spool)) != (self._watched, self._watched_spool):
@@ -189,11 +199,21 @@ class Changes:
                 self._failures = 0
             self._give_up(why)
 
-    def _sleep(self, seconds: float) -> None:
-        with suppress(Empty):
+    @property
+    def _gathering(self) -> float:
+        """Seconds for which a step is no reason to wake: the look that comes then takes it with all others."""
+        return self._looked + GATHER - time.monotonic()
+
+    def _sleep(self, seconds: float) -> bool:
+        """Until woken, or so long; whether woken."""
+        try:
             self._wakes.get(timeout=seconds)
+        except Empty:
+            return False
+        with suppress(Empty):
             for _ in range(self._wakes.qsize()):  # they all mean the same, and more may come for ever
                 self._wakes.get_nowait()
+        return True
 
     def _why_no_events(self) -> str | None:
         """Threads die unseen, and a queue that is full drops events silently; but our own heartbeat must be heard."""

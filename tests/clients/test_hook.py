@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -163,6 +164,25 @@ def test_stopped_session_alone_is_blocked_without_liza(folder: Path) -> None:
     assert run(folder, "before", BEFORE).code == 0  # a warning needs liza to be given
 
 
+@pytest.mark.parametrize("kind", ["before", "prompt", "after", "note"])
+def test_liza_is_started_for_the_stopped_session_alone(folder: Path, kind: str) -> None:
+    """Others go on for hours beside a stopped one, and make two calls of the hook for each of theirs."""
+    data, stopped = folder.parent / "shop.data" / "liza", folder / ".liza" / "stopped"
+    for each in (data, stopped):
+        each.mkdir(parents=True)
+    program = data / "stand-in"
+    program.write_text(f'#!/bin/sh\ncat > "{data}/asked"\n')
+    program.chmod(0o755)
+    (data / "program").write_text(f"{program}\n")
+    (stopped / SESSION).write_text("2026-01-01T00:00:00Z\naction: stop\n")
+    assert run(folder, kind, {**BEFORE, "session_id": "another", "tool_input": {"command": f"cat {SESSION}"}}).code == 0
+    assert not (data / "asked").exists()
+    given = {**BEFORE, "session_id": "another", "agent_id": SESSION, "tool_input": {"command": "printf '\\n%s'"}}
+    assert run(folder, kind, given).code == 0
+    text = (data / "asked").read_text()
+    assert json.loads(text[text.index("{") :]) == given
+
+
 def test_start_of_a_session_starts_the_daemon(folder: Path) -> None:
     start = event("SessionStart", source="startup")
     assert run(folder, "start", start, LIZA_START_DAEMON="false") == (0, "", "")
@@ -238,23 +258,36 @@ def test_halt_refuses_calls_and_prompts_alone_where_liza_does_not_answer(folder:
     stopped.mkdir()
     (stopped / SESSION).write_text("2026-01-01T00:00:00Z\naction: stop\n")
     assert run(folder, kind, event("Stop")).code == refused
-    assert run(folder, kind, event("Stop", session="another")).code == (refused if cause == "killed" else 0)
+    assert run(folder, kind, event("Stop", session="another")).code == 0
+
+
+CLIENT = """
+import subprocess, sys
+streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+hook = subprocess.Popen(["sh", sys.argv[1], "claude", "before"], pass_fds=[int(sys.argv[2])], **streams)
+hook.stdin.write(sys.argv[3].encode())
+hook.stdin.close()
+print(hook.stderr.readline().decode(), flush=True)
+sys.stdin.read()
+"""
 
 
 def test_hold_ends_with_the_client(folder: Path) -> None:
     """A hook whose client was killed waits for nobody."""
     installed(folder, "trip", "-m", "payments is down")
     reads, writes = os.pipe()
-    shell = {**environment(folder), "LIZA_ROOT": str(folder / ".liza")}
+    data = folder.parent / "data"
+    (data / "liza").mkdir(parents=True)
+    (data / "liza" / "program").write_text(f"{LIZA}\n")
     client = subprocess.Popen(
-        ["sh", "-c", f"'{LIZA}' hook claude before; true"], cwd=folder, env=shell, stdin=subprocess.PIPE, stderr=writes
-    )
+        [sys.executable, "-c", CLIENT, SCRIPT, str(writes), json.dumps(BEFORE)], cwd=folder, pass_fds=[writes],
+        env={**environment(folder), "XDG_DATA_HOME": str(data)}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
     os.close(writes)
     assert client.stdin is not None
-    client.stdin.write(json.dumps(BEFORE).encode())
-    client.stdin.close()
-    with open(reads, "rb") as errors:
-        assert b"halted" in errors.readline()
+    assert client.stdout is not None
+    with client.stdin, client.stdout, open(reads, "rb") as held:
+        assert b"halted" in client.stdout.readline()
         client.kill()
         client.wait(30)
-        errors.read()  # until the hook has ended, too
+        held.read()  # until the hook has ended, too

@@ -3,8 +3,10 @@
 import json
 import os
 import signal
+import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +89,26 @@ def test_nothing_is_lost_or_doubled_when_files_are_put_aside(daemon: Path) -> No
     assert {line["v"] for line in lines} == {steps.VERSION}
     spool(daemon, [failing(f"f{number}") for number in range(5)])
     until((daemon / ".liza" / "stopped" / SESSION).exists, patience=30)
+
+
+def test_steps_of_busy_agents_are_looked_at_together(daemon: Path) -> None:
+    """However many events come, the rules about all sessions are evaluated a few times a second."""
+
+    def checks() -> int:
+        return int(json.loads((daemon / ".liza" / "watch.json").read_text())["checks"])
+
+    def enter(number: int) -> None:
+        spool(daemon, [ok(number)])
+        until(partial(is_taken, daemon), "it is entered")
+
+    enter(0)  # the rules about steps are read, and the folder is listened to
+    enter(1)
+    before, begin = checks(), time.monotonic()
+    for number in range(2, 102):
+        spool(daemon, [ok(number)])
+        time.sleep(0.005)  # as if from many agents
+    until(partial(is_taken, daemon), "all are entered")
+    assert checks() - before <= 10 * (time.monotonic() - begin) + 3
 
 
 def test_retention_deletes_the_oldest_files_of_an_active_session(folder: Path) -> None:

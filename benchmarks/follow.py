@@ -58,7 +58,7 @@ def _following(board: Board, before: Document, after: Document, size: int, round
     parse, follow = race(
         [
             Contestant("a full fast parse", lambda: yaml_rs.loads(text, parse_datetime=False)),
-            Contestant("the record that was added, from the disk", lambda: board.read(before, patient=True)),
+            Contestant("the record that was added, from the disk", lambda: board.read(before, reject_unstable=True)),
         ],
         rounds,
     )

@@ -22,7 +22,7 @@ class Reader:
         """The blackboard, and no half of a save; but a writer that never closes it does not prevent the evaluation."""
         whole = self._changes.moved_into_place()
         try:
-            document = self._board.read(self.document, whole=whole, patient=True)
+            document = self._board.read(self.document, whole=whole, reject_unstable=True)
         except BeingWritten as error:
             self._written = min(self._written or now, now)
             if self.waits_for_writer(now):

@@ -38,15 +38,15 @@ class Board:
         return cls(find(root))
 
     def read(
-        self, previous: Document | None = None, *, whole: versions.Identity | None = None, patient: bool = False
+        self, previous: Document | None = None, *, whole: versions.Identity | None = None, reject_unstable: bool = False
     ) -> Document:
         """The document as it is now. What reads like a part of `previous` is looked at twice before it is believed.
 
-        `BeingWritten` instead of what may be half a save, for a caller that is patient and will look again.
+        `BeingWritten` instead of what may be half a save, with `reject_unstable`, for a caller that will read again.
         """
         try:
-            reading = versions.read_stable(self.paths.state, whole=whole, patient=patient)
-            if patient and reading.unstable:
+            reading = versions.read_stable(self.paths.state, whole=whole, reject_unstable=reject_unstable)
+            if reject_unstable and reading.unstable:
                 raise self._being_written("another program has it open for writing")
             document = self._document(reading, previous)
             if previous is not None and _shrunk(previous, document):

@@ -51,15 +51,16 @@ def identity_at(path: str, *, follow: bool = True) -> Identity | None:
         return None
 
 
-def read_stable(path: str, *, again: bool = False, whole: Identity | None = None, patient: bool = False) -> Reading:
+def read_stable(
+    path: str, *, again: bool = False, whole: Identity | None = None, reject_unstable: bool = False
+) -> Reading:
     """The whole file, once it is complete; `Unreadable` where there is no file that can be read.
 
     A save in place can be read half done, and half a YAML file usually parses. So a young file must stay the same for
     a while, and no program have it open for writing, before it is believed, unless it was moved into place, which
-    happens to finished files only. `again` asks for that of any file: for one that reads like half of
-    what it was. `whole` is the version that was seen being moved, where the clock of the file system is too
-    coarse to show it. Who is `patient` does not take age for an end either: a writer may stand still for long, but it
-    has the file open.
+    happens to finished files only. `again` asks for that of any file: for one that reads like half of what it was.
+    `whole` is the version that was seen being moved, where the clock of the file system is too coarse to show it. With
+    `reject_unstable`, age proves nothing either: a writer may pause for long, but it has the file open.
     """
     started = time.monotonic()
     while True:
@@ -73,7 +74,7 @@ def read_stable(path: str, *, again: bool = False, whole: Identity | None = None
         if raw is not None:
             finished = whole == identity(status) or _moved_into_place(status)
             aged = time.time() - status.st_mtime > YOUNG
-            complete = not again and (finished or (aged and not (patient and is_being_written(path))))
+            complete = not again and (finished or (aged and not (reject_unstable and is_being_written(path))))
             if complete or _stays(path, status):
                 return Reading(raw, identity(status), finished)
             if time.monotonic() - started > YOUNG:

@@ -9,7 +9,7 @@ from liza.model import format_time, parse_time
 
 UNKNOWN = timedelta(minutes=15)  # until a limit whose reset is not given counts as over
 LONGEST = timedelta(days=8)  # a reset further ahead is no reset
-_READ = 4000  # characters of a result that are searched
+_SEARCHED = 4000  # characters of a result that are searched
 
 _LIMIT = re.compile(
     r"\busage limit\b|\brate_limit_error\b|\boverloaded_error\b|\binsufficient_quota\b|\bhit your .{0,40}limit\b"
@@ -21,7 +21,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 def limited_until(result: str, time: str) -> str | None:
     """When the limit that a failure shows is reset; None if it shows none."""
-    text, now = result[:_READ], parse_time(time)
+    text, now = result[:_SEARCHED], parse_time(time)
     found = _LIMIT.search(text)
     if found is None or now is None:
         return None

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from liza.model import Match, format_time
-from liza.rules.acknowledged import trip_id
+from liza.rules import acknowledged
 from liza.scopes.evaluator import reason_text
 from liza.scopes.records import list_of
 from liza.scopes.sessions.fields import ACTIVE, STOPPED, open_trip, status_of
@@ -22,13 +22,13 @@ BY_HAND = "by hand"
 
 
 def stop_session(
-    name: str, record: Mapping[str, Any], rules: Sequence[str], reason: str, identity: str, now: datetime,
+    name: str, record: Mapping[str, Any], rules: Sequence[str], reason: str, trip_id: str, now: datetime,
     by: str | None = None,
 ) -> Transition:  # fmt: skip
     """Stop a session; one that is stopped stays as it is."""
     if status_of(record) == STOPPED and open_trip(record) is not None:
         return Transition(dict(record))
-    trip = {"stopped": format_time(now), "trip_id": identity, "rules": list(rules), "reason": reason}
+    trip = {"stopped": format_time(now), "trip_id": trip_id, "rules": list(rules), "reason": reason}
     trip |= {"by": by} if by else {}
     whose = f" by {by}" if by else ""
     event = Event("session", name, "stopped", f"session {label_of(name, record)} is STOPPED{whose}: {reason}")
@@ -38,10 +38,10 @@ def stop_session(
 def resume_session(name: str, record: Mapping[str, Any], why: str | None, by: str, now: datetime) -> Transition:
     """Let a session continue; the trip moves to its history, and its steps so far no longer count."""
     end = {"resumed": format_time(now), "by": by, **({"why": why} if why else {})}
-    runs = [*list_of(record, "history"), {**(open_trip(record) or {}), **end}]
+    trips = [*list_of(record, "history"), {**(open_trip(record) or {}), **end}]
     kept = {key: value for key, value in record.items() if key != "current_trip"}
     text = f"session {label_of(name, record)} is ACTIVE again ({by}){f': {cut_line(why, 300)}' if why else ''}"
-    resumed = {**kept, "status": ACTIVE, "resumed": end["resumed"], "history": runs[-TRIPS:]}
+    resumed = {**kept, "status": ACTIVE, "resumed": end["resumed"], "history": trips[-TRIPS:]}
     return Transition(resumed, (Event("session", name, "resumed", text),))
 
 
@@ -51,14 +51,16 @@ def reconcile_record(name: str, record: Mapping[str, Any], now: datetime) -> Tra
         return resume_session(name, record, None, BY_HAND, now)
     if status_of(record) == STOPPED and open_trip(record) is None:
         reason = str(record.get("reason") or f"its status is {record.get('status')!r}")
-        return stop_session(name, record, [BY_HAND], reason, trip_id(f"{BY_HAND} {name}", (), 0), now, BY_HAND)
+        return stop_session(
+            name, record, [BY_HAND], reason, acknowledged.trip_id(f"{BY_HAND} {name}", (), 0), now, BY_HAND
+        )
     return Transition(dict(record))
 
 
 def trip_id_of(name: str, match: Match, record: Mapping[str, Any] | None) -> str:
     """The id of the trip that a match calls for. How often the session was stopped before makes it another one."""
     earlier = len(list_of(record or {}, "history"))
-    return trip_id(f"{match.rule.name} {name} {earlier}", match.new, match.threshold)
+    return acknowledged.trip_id(f"{match.rule.name} {name} {earlier}", match.new, match.threshold)
 
 
 def trip_reason(match: Match) -> str:

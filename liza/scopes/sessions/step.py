@@ -12,7 +12,7 @@ from liza.scopes.sessions.rate_limits import limited_until
 from liza.scopes.sessions.tools import SHIPPED, Tools
 
 LONGEST = 4096  # bytes of input and result that are kept; their identities are of the whole
-_READ = 1 << 20  # characters of a result in which errors are looked for
+_SEARCHED = 1 << 20  # characters of a result in which errors are looked for
 
 
 def steps_of(event: Event, time: str, tools: Tools = SHIPPED) -> Iterator[dict[str, Any]]:
@@ -56,7 +56,7 @@ def _error(call: Call, result: str) -> str | None:
         return None
     from liza.toolerrors.errors import errors_of
 
-    head = result if len(result) <= _READ else f"{result[: _READ // 2]}\n{result[-_READ // 2 :]}"
+    head = result if len(result) <= _SEARCHED else f"{result[: _SEARCHED // 2]}\n{result[-_SEARCHED // 2 :]}"
     found = errors_of(head)
     if found:
         return mask(found[0].signature)
@@ -72,8 +72,8 @@ def _first_line(text: str) -> str:
 
 def kept_text(text: str) -> str:
     """A text without secrets, cut in its middle."""
-    if len(text) > _READ:
-        text = f"{text[: _READ // 2]}\n{text[-_READ // 2 :]}"
+    if len(text) > _SEARCHED:
+        text = f"{text[: _SEARCHED // 2]}\n{text[-_SEARCHED // 2 :]}"
     masked = mask(text)
     if len(masked.encode(errors="replace")) <= LONGEST:
         return masked

@@ -7,7 +7,7 @@ import click
 from liza.cli import envelope, loop_record, show
 from liza.cli.group import Call, Family, by_option, common, plain
 from liza.cli.options import person
-from liza.clients.caller import alarm_without_terminal, require_person
+from liza.clients.caller import alarm_if_no_terminal, require_person
 from liza.errors import LizaError
 from liza.model import MAPPINGS, format_time
 from liza.rules.evaluate import RuleSet
@@ -189,7 +189,7 @@ def reset_command(call: Call, name: str, message: str | None, by: str | None) ->
     board, rules, settings, at = _all_of(call)
     require_person(board.paths, "liza loop reset")
     done = reset_loop(board, name, message, person(by), rules, settings, at)
-    alarm_without_terminal(board.paths, done.command("reset"), person(by), at)
+    alarm_if_no_terminal(board.paths, done.command("reset"), person(by), at)
     return loop_record.print_result("loop reset", done, settings, call.as_json)
 
 
@@ -209,7 +209,7 @@ def probe_command(call: Call, name: str, by: str | None) -> int:
     board, rules, settings, at = _all_of(call)
     require_person(board.paths, "liza loop probe")
     done = probe_loop(board, name, person(by), rules, settings, at)
-    alarm_without_terminal(board.paths, done.command("probe"), person(by), at)
+    alarm_if_no_terminal(board.paths, done.command("probe"), person(by), at)
     return loop_record.print_result("loop probe", done, settings, call.as_json)
 
 

@@ -5,7 +5,7 @@ import click
 from liza.cli import envelope
 from liza.cli.group import Call, Family, by_option, common, plain
 from liza.cli.options import person, plain_words
-from liza.clients.caller import alarm_without_terminal, require_person
+from liza.clients.caller import alarm_if_no_terminal, require_person
 from liza.scopes.sessions.by_hand import resume_by_hand, stop_by_hand
 from liza.scopes.sessions.monitor import Monitor
 from liza.store.board import Board
@@ -64,7 +64,7 @@ def resume_command(call: Call, name: str, message: str, by: str | None) -> int:
     require_person(board.paths, "liza session resume")
     at = call.at
     session = resume_by_hand(board, _monitor(board), name, plain_words(message, "-m"), person(by), at)
-    alarm_without_terminal(board.paths, f"liza session resume {session}", person(by), at)
+    alarm_if_no_terminal(board.paths, f"liza session resume {session}", person(by), at)
     if call.as_json:
         envelope.write("session resume", "ok", session=session, session_status="ACTIVE")
     else:

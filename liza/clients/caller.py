@@ -52,7 +52,7 @@ def _ancestors() -> Iterator[int]:
                 pid = int(file.read().rpartition(b")")[2].split()[1])
 
 
-def alarm_without_terminal(paths: Paths, decision: str, by: str, now: datetime) -> None:
+def alarm_if_no_terminal(paths: Paths, decision: str, by: str, now: datetime) -> None:
     """Write an alarm if a decision is made without a terminal: an agent may have cleared its environment."""
     if not has_terminal():
         from liza.store import alerts

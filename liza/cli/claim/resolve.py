@@ -6,7 +6,7 @@ from liza.cli.claim.options import context_of
 from liza.cli.claim.outcome import print_result
 from liza.cli.group import Call, by_option, plain
 from liza.cli.options import optional_words, person, plain_words
-from liza.clients.caller import alarm_without_terminal, require_person
+from liza.clients.caller import alarm_if_no_terminal, require_person
 from liza.errors import WrongUsage
 from liza.scopes.claims import resolve
 from liza.scopes.claims.change import ways_out
@@ -88,7 +88,7 @@ def resolve_command(
         done = resolve.resolve_dispute(context, name, how, override, why, who)
         if override is not None:
             decision = f"liza claim resolve {name} --override {override}"
-            alarm_without_terminal(context.board.paths, decision, who, context.now)
+            alarm_if_no_terminal(context.board.paths, decision, who, context.now)
     return print_result("claim resolve", done, call.as_json)
 
 

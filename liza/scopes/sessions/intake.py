@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from liza.clients import find_client
-from liza.clients.cut import HEAD, TAIL, read_cut
 from liza.clients.event import Event, InvalidEvent, Kind, parse_payload, split_header
 from liza.clients.secrets import mask
+from liza.clients.truncated import HEAD, TAIL, read_cut
 from liza.model import Problem, format_time
 from liza.scopes.sessions.step import steps_of, usage_line
 from liza.scopes.sessions.step_window import StepWindow

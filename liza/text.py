@@ -121,6 +121,11 @@ def did_you_mean(word: object, known: Sequence[str], otherwise: str | None = Non
     return f"did you mean {match}?" if match else otherwise
 
 
+def escape_angles(text: str) -> str:
+    """A text in which nothing is a tag or a mention."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
 def with_meant(text: str, word: object, known: Sequence[str]) -> str:
     """A text about an unknown word, and behind it the known one that was probably meant."""
     return "; ".join(filter(None, (text, did_you_mean(word, known))))

@@ -3,13 +3,13 @@
 Without click, whose import takes longer than the command itself: agents' hooks call it after every iteration.
 """
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from liza.cli.options import moment
 from liza.cli.streams import read_text, warn
+from liza.cli.terminal import echo, style
 from liza.errors import WrongUsage
 from liza.rules.evaluate import RuleSet
 from liza.schema.actions import Action
@@ -152,17 +152,11 @@ def print_result(command: str, done: LoopResult, settings: Settings, as_json: bo
         )
         return code
     for line in lines_of(done):
-        print(line)
+        echo(line)
     if settings.debug:
         for each in done.signals:
             print(f"  {each.rule}: {of_text(each.value, each.threshold)}", file=sys.stderr)
     return code
-
-
-def _red(word: str) -> str:
-    """As click would write it, which is not loaded to record an iteration."""
-    is_shown = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    return f"\x1b[31m\x1b[1m{word}\x1b[0m" if is_shown else word
 
 
 def lines_of(done: LoopResult) -> list[str]:
@@ -170,7 +164,7 @@ def lines_of(done: LoopResult) -> list[str]:
     count = iteration_count(done.loop)
     if done.status == OPEN:
         why = printable(done.reason or "no reason recorded")
-        lines = [f"loop {name}: {_red('OPEN')} after {plural(count, 'iteration')}: {why}"]
+        lines = [f"loop {name}: {style('OPEN', fg='red', bold=True)} after {plural(count, 'iteration')}: {why}"]
         return [*lines, f"  {done.how_to_continue}"]
     lines = [f"loop {name}: {done.status}, iteration {count}" + (", completed" if done.completed else "")]
     if done.status == HALF_OPEN:

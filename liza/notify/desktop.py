@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from liza.model import Fault
 from liza.notify.message import TIMEOUT, Message, NotSent
 from liza.notify.settings import shown
+from liza.text import escape_angles
 
 _WHERE = "org.freedesktop.Notifications"
 
@@ -25,7 +26,7 @@ class Desktop(NamedTuple):
             raise NotSent(f"no session bus ({type(error).__name__})", retry=True) from None
         try:
             marked_up = "body-markup" in _ask(connection, "GetCapabilities", None, ())[0]
-            text = _escaped(message.text) if marked_up else message.text
+            text = escape_angles(message.text) if marked_up else message.text
             urgent = {"urgency": ("y", 2 if message.kind == "tripped" else 1)}
             values: tuple[Any, ...] = ("liza", 0, "", message.title, text, [], urgent, -1)
             _ask(connection, "Notify", "susssasa{sv}i", values)
@@ -71,11 +72,6 @@ def _address() -> str:
     given = os.environ.get("DBUS_SESSION_BUS_ADDRESS")
     runtime = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
     return given or f"unix:path={runtime}/bus"
-
-
-def _escaped(text: str) -> str:
-    """Agents' text must not be rendered as markup, with links or pictures."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def read(given: Any, project: str) -> Iterator[Desktop | Fault]:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from liza.model import Fault, Path
 from liza.notify.message import TIMEOUT, Message, NotSent
 from liza.notify.settings import shown, unknown_keys
-from liza.text import cut, suggestion, value_text
+from liza.text import cut, escape_angles, suggestion, value_text
 
 FORMATS = ("json", "slack", "discord")
 _MOST = 20  # webhooks: each has a thread of its own
@@ -64,7 +64,7 @@ class Webhook(NamedTuple):
         line = f"{message.title}: {message.text}"
         if self.form == "slack":
             plain = {"mrkdwn": False, "link_names": False, "unfurl_links": False, "unfurl_media": False}
-            return {"text": _slack(cut(line, _SLACK)), **plain}
+            return {"text": escape_angles(cut(line, _SLACK)), **plain}
         if self.form == "discord":
             return {"content": _discord(line), "allowed_mentions": {"parse": []}, "flags": 4}  # 4: no previews of links
         return message._asdict()
@@ -127,11 +127,6 @@ def _with_credentials(url: str) -> tuple[str, dict[str, str]]:
     given, _, host = parts.netloc.rpartition("@")
     headers["Authorization"] = f"Basic {b64encode(unquote(given).encode()).decode()}"
     return parts._replace(netloc=host).geturl(), headers
-
-
-def _slack(line: str) -> str:
-    """`<!channel>`, `<@U123>` and links are written with these three; nothing else is special."""
-    return line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _discord(line: str) -> str:

@@ -15,7 +15,7 @@ from liza.scopes.slices.record import SliceResult, is_known_report, read_slice, 
 from liza.scopes.slices.rollback_bases import recorded_base
 from liza.scopes.slices.states import Attempt
 from liza.store.board import Board
-from liza.text import escape_surrogates, shell_quoted
+from liza.text import cut_line, escape_surrogates, shell_quoted
 from liza.toolerrors import junit, results
 from liza.toolerrors.results import Outcome, Report
 
@@ -149,7 +149,7 @@ def attempt_of(
     return Attempt(
         test=test,
         result=outcome.result,
-        strategy=texts.short(strategy) if outcome.result == results.FAILED else "",
+        strategy=cut_line(strategy, texts.LINE) if outcome.result == results.FAILED else "",
         error=texts.cut_error(outcome.text, whole),
         said=texts.summary_line(outcome.text),
         files=files if outcome.result in (results.FAILED, results.PASSED) else (),
@@ -160,7 +160,7 @@ def _observation(report: Report, source: str) -> Attempt:
     """All tests that are not being worked on, in one entry: they count for nothing."""
     some = {"failing": list(report.failing)} if report.failing else {}
     counts = {key: value for key, value in report.others._asdict().items() if value}
-    more = {"report": texts.short(escape_surrogates(source), 200), **counts, **some}
+    more = {"report": cut_line(escape_surrogates(source), 200), **counts, **some}
     said = texts.summary_line("\n".join(report.broken)) if report.broken else ""
     return Attempt(None, OBSERVED, said=said, more=more)
 

@@ -16,7 +16,7 @@ from liza.scopes.slices import scope_files, scope_lock, texts, work_tree
 from liza.scopes.slices.fields import SLICES
 from liza.scopes.slices.record import justify_file, record_violations
 from liza.scopes.slices.scope_lock import Decision
-from liza.text import escape_surrogates, printable
+from liza.text import cut_line, escape_surrogates, printable
 
 _WORDS = {
     scope_lock.LISTED: "files_in_scope",
@@ -121,7 +121,7 @@ def justify_command(call: Call, name: str, file: str, test: str, reason: str, re
         known = {}  # the justification waits until it can be read
     _, (path,) = work_tree.named(board, known, [file])
     test, reason, relationship = (
-        texts.short(escape_surrogates(each), 4 * texts.LINE) for each in (test, reason, relationship)
+        cut_line(escape_surrogates(each), 4 * texts.LINE) for each in (test, reason, relationship)
     )
     record = record_or_queue(justify_file(board, name, path, test, reason, relationship, call.at))
     left = [str(each.get("file")) for each in mappings_of(record, "scope_violations")]

@@ -10,6 +10,8 @@ import json
 import re
 from typing import Any
 
+from liza.toolerrors.findings import without_escapes
+
 LONGEST = 1 << 20  # characters of a text that are compared, half of them from its end
 
 _VOLATILE = re.compile(
@@ -25,7 +27,6 @@ _VOLATILE = re.compile(
     """,
     re.VERBOSE,
 )
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _BLANKS = re.compile(r"\s+")
 
 
@@ -47,7 +48,7 @@ def without_volatile(text: str) -> str:
     if len(text) > LONGEST:
         text = f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}"
     if "\x1b" in text:
-        text = _ESCAPES.sub("", text)
+        text = without_escapes(text)
     return _BLANKS.sub(" ", _VOLATILE.sub(lambda found: f"<{found.lastgroup}>", text)).strip()
 
 

@@ -10,7 +10,7 @@ from liza import templates
 from liza.scopes.records import list_of, mappings_of
 from liza.scopes.slices import derived, diagnosis, diagnostic_reports
 from liza.store.paths import Paths
-from liza.text import one_line, printable, text_of
+from liza.text import escape_angles, one_line, printable, text_of
 from liza.toolerrors import results
 
 TEMPLATE = "prior_attempts.xml"
@@ -79,7 +79,7 @@ def _tests(paths: Paths, name: str, run: Mapping[str, Any]) -> Iterator[dict[str
 
 
 def _one(value: Any) -> str:
-    return _escaped(one_line(value, LONG))
+    return escape_angles(one_line(value, LONG))
 
 
 def _lines(value: Any, most: int = LONG) -> str:
@@ -87,12 +87,8 @@ def _lines(value: Any, most: int = LONG) -> str:
     text = text_of(value).strip("\n")
     if len(text) > most:
         text = f"{text[: most // 2]}\n[... {len(text) - most:,} characters are left out here ...]\n{text[-most // 2 :]}"
-    lines = [_escaped(printable(line.expandtabs())) for line in text.splitlines()]
+    lines = [escape_angles(printable(line.expandtabs())) for line in text.splitlines()]
     return lines[0] if len(lines) == 1 else "".join("\n" + f"    {line}".rstrip() for line in lines)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 _FILTERS: dict[str, Callable[..., str]] = {"one": _one, "lines": _lines}

@@ -7,6 +7,7 @@ from unicodedata import normalize
 
 from liza.scopes.records import mappings_of
 from liza.text import cut_line
+from liza.toolerrors.findings import without_escapes
 from liza.toolerrors.results import FAILED
 
 ERROR = 20_000  # characters of a test's last error that stay on the blackboard; the whole is kept in a file then
@@ -19,7 +20,6 @@ _ERROR_LINES = (
     re.compile(r"^(?P<text>(?:[\w.]*(?:Error|Exception|Failure)|panic)\b: .*)"),
     re.compile(r"(?P<text>\b(?:assert\w*|expected|want(?:ed)?|panic)\b.*)", re.IGNORECASE),
 )
-_COLOURS = re.compile("\x1b\\[[0-9;:]*[A-Za-z]")
 
 
 def cut_error(error: str, file: str | None) -> str:
@@ -33,17 +33,12 @@ def cut_error(error: str, file: str | None) -> str:
 
 def summary_line(error: str) -> str:
     """The one line of an error that is most specific."""
-    lines = [line for line in (_COLOURS.sub("", line)[: 4 * LINE] for line in error[:200_000].splitlines()) if line]
+    lines = [line[: 4 * LINE] for line in without_escapes(error[:200_000]).splitlines() if line]
     for pattern in _ERROR_LINES:
         found = next((match["text"] for line in lines if (match := pattern.search(line))), None)
         if found is not None:
-            return short(found)
-    return short(next((line for line in lines if line.strip()), ""))
-
-
-def short(text: str, limit: int = LINE) -> str:
-    """A text on one line, as it is stored."""
-    return cut_line(text, limit)
+            return cut_line(found, LINE)
+    return cut_line(next((line for line in lines if line.strip()), ""), LINE)
 
 
 def find_repeated_strategy(strategy: str, record: Mapping[str, Any]) -> str | None:

@@ -7,6 +7,7 @@ evaluated as if it were in the entry.
 import os
 from collections.abc import Mapping
 from functools import lru_cache
+from operator import is_
 from typing import Any
 
 from liza.rules.evidence import parse_evidence
@@ -41,11 +42,7 @@ def with_kept(board: Board, section: Any) -> Any:
     """The `circuit_breaker` section with all evidence in its entries. What is in no readable file stays a reference."""
     history = sections.history_of(section)
     listed = [whole(board, entry) for entry in history]
-    return section if all(map(_is, listed, history)) else {**section, "history": listed}
-
-
-def _is(one: Any, other: Any) -> bool:
-    return one is other
+    return section if all(map(is_, listed, history)) else {**section, "history": listed}
 
 
 def whole(board: Board, entry: Any) -> Any:

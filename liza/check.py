@@ -38,7 +38,7 @@ class Evaluated(NamedTuple):
     """A verdict that has not been put into effect yet."""
 
     document: Document
-    found: Check
+    result: Check
     shipped: Check | None = None  # the trip by the shipped rules that own rules did not delay
 
 
@@ -67,45 +67,60 @@ class Pipeline:
             self.rules.budget.overruns.clear()
         return Evaluated(document, evaluate_board(self.board, document, self.rules, now, self._memo), shipped)
 
-    def act(self, evaluated: Evaluated, now: datetime, *, enter: bool = True) -> Check:
-        """Put the verdict on the sprint into effect. What could not be done is in `error`, and in effect as far as the
-        rest of the result says. `StaleVerdict` where the blackboard changed meanwhile: evaluate again. `enter` as in
-        `act`.
+    def act(self, evaluated: Evaluated, now: datetime, *, record_check: bool = True) -> Check:
+        """Put the verdict on the sprint into effect. A failure is in `error`; the rest of the result says what is in
+        effect all the same. `StaleVerdict` where the blackboard changed meanwhile: evaluate again. `record_check` as in
+        `sprint.act`.
         """
-        document, found, shipped = evaluated
+        document, result, shipped = evaluated
         if self._acts:
             try:
-                found = act(self.board, self.rules, found, document, now, enter=enter, blocking=not self._is_daemon)
+                result = act(
+                    self.board,
+                    self.rules,
+                    result,
+                    document,
+                    now,
+                    record_check=record_check,
+                    blocking=not self._is_daemon,
+                )
             except LizaError as error:
-                found = _failed(found, error)
+                result = _failed(result, error)
         if shipped is not None:
-            tripped = found.tripped or (shipped.tripped and found.trigger is not None)
-            found = found._replace(tripped=tripped, notes=(*shipped.notes, *found.notes))
-        return found
+            tripped = result.tripped or (shipped.tripped and result.trigger is not None)
+            result = result._replace(tripped=tripped, notes=(*shipped.notes, *result.notes))
+        return result
 
     def _trip_shipped(self, document: Document, now: datetime) -> Check | None:
         """Put into effect what the shipped rules match before own ones are evaluated; None if that is nothing."""
         is_open = sections.open_trigger(document.data.get("circuit_breaker")) is not None
         if not self._acts or not self.rules.own or is_open:
             return None
-        found = evaluate_board(self.board, document, self._shipped, now, self._shipped_memo)
-        if not found.verdict.matches:
+        result = evaluate_board(self.board, document, self._shipped, now, self._shipped_memo)
+        if not result.verdict.matches:
             return None
         try:
             try:
-                return act(self.board, self._shipped, found, document, now)
+                return act(self.board, self._shipped, result, document, now)
             except StaleVerdict:
                 return check_sprint(self.board, self._shipped, now)
         except FollowUpFailed as error:
-            return _failed(found, error)
+            return _failed(result, error)
 
 
 def check(
-    board: Board, rules: RuleSet, now: datetime, *, dry_run: bool = False, enter: bool = True, problems: bool = True
+    board: Board,
+    rules: RuleSet,
+    now: datetime,
+    *,
+    dry_run: bool = False,
+    record_check: bool = True,
+    find_problems: bool = True,
 ) -> Check:
-    """Evaluate the blackboard as it is, and act on the verdict unless it is a dry run. `enter` as in `act`.
+    """Evaluate the blackboard as it is, and act on the verdict unless it is a dry run. `record_check` as in
+    `sprint.act`.
 
-    `problems`: look also for what is wrong with the records, which changes no verdict.
+    `find_problems`: validate the records, too, which changes no verdict.
     """
     shipped: Check | None = None
     waited = 0  # records moved from the inbox
@@ -115,29 +130,29 @@ def check(
             sweep_leftovers(board)
         evaluated = pipeline.evaluate(board.read(), now)
         shipped = evaluated.shipped or shipped
-        document, found = evaluated.document, evaluated.found
+        document, result = evaluated.document, evaluated.result
         if dry_run:
-            if found.trigger is None:
-                found = found._replace(trigger=_lost_trigger(board, document))
-            return _with_problems(found, document, now) if problems else found
+            if result.trigger is None:
+                result = result._replace(trigger=_lost_trigger(board, document))
+            return _with_problems(result, document, now) if find_problems else result
         if shipped is not None and shipped.error is not None:
             raise shipped.error  # trying it again would wait for the same lock
         # What waits is entered before an OK, and after a halt: that waits for no lock.
-        entered = Entered() if found.is_open else inbox.enter_waiting(board, seconds=inbox.SECONDS)
+        entered = Entered() if result.is_open else inbox.enter_waiting(board, seconds=inbox.SECONDS)
         if entered.records:
             waited += entered.records
             continue
         try:
-            found = pipeline.act(evaluated._replace(shipped=shipped), now, enter=enter)
+            result = pipeline.act(evaluated._replace(shipped=shipped), now, record_check=record_check)
         except StaleVerdict:
             continue
-        if found.error is not None:
-            raise found.error
+        if result.error is not None:
+            raise result.error
         if waited:
             moved = f"moved {plural(waited, 'record')} from {board.paths.inbox} to state.yaml"
-            found = found._replace(notes=(moved, *found.notes))
-        found = _follow_up(board, rules, found, document, entered, now)
-        return _with_problems(found, document, now) if problems else found
+            result = result._replace(notes=(moved, *result.notes))
+        result = _follow_up(board, rules, result, document, entered, now)
+        return _with_problems(result, document, now) if find_problems else result
 
 
 def analyze(
@@ -148,52 +163,52 @@ def analyze(
     broken: Unreadable | None = None,
     own: str | None = None,
     dry_run: bool = False,
-    problems: bool = True,
+    find_problems: bool = True,
 ) -> Check:
     """One check, with all that a person who asked for it should know; `on_degraded: halt` is put into effect.
 
     `broken` is why `rules` are the shipped ones. With an open breaker it is in the result; without one it is raised,
     because the shipped rules finding nothing is not an OK. `own` is the file of the own rules, if not the blackboard's.
-    `problems` as in `check`.
+    `find_problems` as in `check`.
     """
     try:
-        found = check(board, rules, now, dry_run=dry_run, enter=broken is None, problems=problems)
+        result = check(board, rules, now, dry_run=dry_run, record_check=broken is None, find_problems=find_problems)
         if dry_run:
-            found = found._replace(scoped=engine.preview(found.snapshot.sections, rules, os.environ, now))
+            result = result._replace(scoped=engine.preview(result.snapshot.sections, rules, os.environ, now))
     except Unreadable as error:
         if not dry_run:
             degraded.see_to(board, error, now)
         raise
     broken = broken or overrun(rules, own or board.paths.rules)
     done = None if dry_run else degraded.see_to(board, broken, now)
-    if broken is not None and not found.is_open:
+    if broken is not None and not result.is_open:
         raise broken
     rescued = [f"a version of state.yaml that another program wrote was kept in {path}" for path in board.rescued]
-    notes = (*found.notes, *([done] if done is not None else []), *rescued, *board.stuck)
-    return found._replace(notes=notes, error=broken)
+    notes = (*result.notes, *([done] if done is not None else []), *rescued, *board.stuck)
+    return result._replace(notes=notes, error=broken)
 
 
-def _failed(found: Check, error: LizaError) -> Check:
+def _failed(result: Check, error: LizaError) -> Check:
     if isinstance(error, FollowUpFailed):  # in effect all the same
-        found = found._replace(trigger=error.trigger, tripped=found.trigger is None)
-    return found._replace(error=error)
+        result = result._replace(trigger=error.trigger, tripped=result.trigger is None)
+    return result._replace(error=error)
 
 
 def _follow_up(
-    board: Board, rules: RuleSet, found: Check, document: Document, entered: Entered, now: datetime
+    board: Board, rules: RuleSet, result: Check, document: Document, entered: Entered, now: datetime
 ) -> Check:
     """What no halt waits for: alarms, the inbox, and the narrower scopes."""
     restored = _restore(board, document)
-    alerts.append_alerts(board.paths, [("alarm", text) for text in (*found.restored, *restored)], now)
-    found = found._replace(notes=(*found.notes, *restored))
-    found = found._replace(notes=(*found.notes, *_enter_waiting(board, entered, is_halted=found.is_open)))
-    found = found._replace(notes=(*found.notes, *keep_decisions(board, found, now)))
+    alerts.append_alerts(board.paths, [("alarm", text) for text in (*result.restored, *restored)], now)
+    result = result._replace(notes=(*result.notes, *restored))
+    result = result._replace(notes=(*result.notes, *_enter_waiting(board, entered, is_halted=result.is_open)))
+    result = result._replace(notes=(*result.notes, *keep_decisions(board, result, now)))
     try:
-        return found._replace(scoped=engine.reconcile(board, document, rules, os.environ, now))
+        return result._replace(scoped=engine.reconcile(board, document, rules, os.environ, now))
     except LizaError as error:
-        if found.trigger is None:
+        if result.trigger is None:
             raise
-        return found._replace(notes=(*found.notes, error.message))  # that everyone is halted matters more
+        return result._replace(notes=(*result.notes, error.message))  # that everyone is halted matters more
 
 
 def _restore(board: Board, document: Document) -> list[str]:
@@ -203,10 +218,10 @@ def _restore(board: Board, document: Document) -> list[str]:
     return []
 
 
-def _with_problems(found: Check, document: Document, now: datetime) -> Check:
+def _with_problems(result: Check, document: Document, now: datetime) -> Check:
     """The same with what is wrong with the records, and where the sections are, which no halt waits for."""
     whole = take_snapshot(document, now=now)
-    return found._replace(snapshot=found.snapshot._replace(problems=whole.problems, spans=whole.spans))
+    return result._replace(snapshot=result.snapshot._replace(problems=whole.problems, spans=whole.spans))
 
 
 def _lost_trigger(board: Board, document: Document) -> Mapping[str, Any] | None:

@@ -28,7 +28,7 @@ def run(root: str | None, options: Mapping[str, Any], as_json: bool) -> int:
     at = moment(options.get("now"))
     with Waiting("checking the blackboard"):
         shown = as_json or not quiet
-        found = check.analyze(board, rules, at, broken=broken, own=own, dry_run=dry_run, problems=shown)
+        found = check.analyze(board, rules, at, broken=broken, own=own, dry_run=dry_run, find_problems=shown)
     if as_json:
         _json(found)
     elif not quiet:

@@ -206,8 +206,8 @@ class Checker:
 
     def _act(self, pipeline: Pipeline, evaluated: Evaluated, now: datetime) -> Check:
         """Put the verdict on the sprint into effect; what could not be done is reported, and tried again."""
-        enter = self._last_check.is_due(now)
-        found = pipeline.act(evaluated, now, enter=enter)
+        record_check = self._last_check.is_due(now)
+        found = pipeline.act(evaluated, now, record_check=record_check)
         if found.error is None:
             self._notifier.works("blackboard")
         else:
@@ -215,7 +215,7 @@ class Checker:
             if isinstance(found.error, LockTimeout) and not found.is_open:
                 return found  # only something to write down, so it is not a failure
             self._notifier.failed("blackboard", found.error, now)
-        if enter:
+        if record_check:
             self._last_check.set_recorded(now)
         elif (left := self._last_check.seconds_left(now)) is not None:
             self.schedule.check_in(left, now)

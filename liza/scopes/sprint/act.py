@@ -21,12 +21,14 @@ from liza.store.board import Board
 from liza.store.document import Document
 
 
-def check_sprint(board: Board, rules: RuleSet, now: datetime, *, enter: bool = True) -> Check:
+def check_sprint(board: Board, rules: RuleSet, now: datetime, *, record_check: bool = True) -> Check:
     """Evaluate the sprint alone and act on it, again if the blackboard changes meanwhile."""
     while True:
         document = board.read()
         try:
-            return act(board, rules, evaluate_board(board, document, rules, now), document, now, enter=enter)
+            return act(
+                board, rules, evaluate_board(board, document, rules, now), document, now, record_check=record_check
+            )
         except StaleVerdict:
             continue
 
@@ -38,16 +40,17 @@ def act(
     document: Document,
     now: datetime,
     *,
-    enter: bool = True,
+    record_check: bool = True,
     blocking: bool = True,
 ) -> Check:
-    """Put a verdict into effect. Without `enter`, a check that changes nothing is not entered on the blackboard.
+    """Put a verdict into effect. Without `record_check`, a check that changes nothing is not recorded on the
+    blackboard.
 
     `StaleVerdict` where the blackboard changed so that the verdict no longer holds: evaluate again. Without `blocking`
     (the daemon), `LockTimeout` where another process holds the lock and no agent is to be halted.
     """
     if found.trigger is not None:
-        return open_trip.keep_open(board, rules, found, document, now, enter=enter)
+        return open_trip.keep_open(board, rules, found, document, now, record_check=record_check)
     section = document.data.get("circuit_breaker")
     lost = lost_trigger(board, section)
     if lost is not None and board.read().raw != document.raw:
@@ -58,8 +61,8 @@ def act(
     released = _release_restored(board, reconciled)
     if released is not None and blocking:  # the daemon reports the resolution itself
         found = found._replace(notes=(*found.notes, released))
-    if enter or reconciled != section:
-        return _enter_ok(board, rules, found, document, now, blocking=blocking)
+    if record_check or reconciled != section:
+        return _record_ok(board, rules, found, document, now, blocking=blocking)
     return found
 
 
@@ -80,10 +83,10 @@ def _reconcile(section: Any, verdict: Verdict, now: datetime) -> _Reconciled:
     return _Reconciled(sections.follow_numbers(found.section, verdict.recovered, values), found.notes, found.joined)
 
 
-def _enter_ok(board: Board, rules: RuleSet, found: Check, seen: Document, now: datetime, *, blocking: bool) -> Check:
-    """Enter that a check found nothing, and what people decided by hand."""
+def _record_ok(board: Board, rules: RuleSet, found: Check, seen: Document, now: datetime, *, blocking: bool) -> Check:
+    """Record that a check found nothing, and what people decided by hand."""
 
-    def enter(document: Document) -> tuple[bytes, _Reconciled]:
+    def recorded(document: Document) -> tuple[bytes, _Reconciled]:
         verdict = found.verdict
         if document.raw != seen.raw:
             # Another program wrote between our read and our lock; that may be the third record of its kind.
@@ -95,17 +98,17 @@ def _enter_ok(board: Board, rules: RuleSet, found: Check, seen: Document, now: d
         return raw, reconciled
 
     try:
-        entered = board.change(enter, blocking=blocking)
+        done = board.change(recorded, blocking=blocking)
     except Refused as error:
         message = f"no pattern matched, but this check could not be recorded: {error.message}"
         raise NotEntered.like(error, message=message) from None
-    notes = list(entered.notes)
+    notes = list(done.notes)
     if blocking:  # the daemon reports these itself for as long as they last
         left = checkpoint.read(board.paths.checkpoint)
-        if left is not None and sections.knows(entered.section, left.trip_id):
+        if left is not None and sections.knows(done.section, left.trip_id):
             which = f"the CHECKPOINT of trip {left.trip_id}, which is resolved"
             notes.append(f"agents are halted by {which}: see liza resolve")
-    return found._replace(notes=(*found.notes, *notes), joined=tuple(entered.joined))
+    return found._replace(notes=(*found.notes, *notes), joined=tuple(done.joined))
 
 
 def _release_restored(board: Board, section: Any) -> str | None:

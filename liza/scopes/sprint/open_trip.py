@@ -30,7 +30,9 @@ REPORT_REPLACED = "the report on the open trip had lost liza's text: it was rest
 REPORT_RESTORED = "the report on the open trip was missing or empty: it was restored"
 
 
-def keep_open(board: Board, rules: RuleSet, found: Check, document: Document, now: datetime, *, enter: bool) -> Check:
+def keep_open(
+    board: Board, rules: RuleSet, found: Check, document: Document, now: datetime, *, record_check: bool
+) -> Check:
     """The open trip with all that belongs to it in place; `StaleVerdict` where a person has decided meanwhile."""
     if not sections.is_entered(document.data.get("circuit_breaker"), found.trigger or {}):
         return _accept_manual(board, rules, found, document, now)
@@ -40,7 +42,7 @@ def keep_open(board: Board, rules: RuleSet, found: Check, document: Document, no
     if more:  # what failed is tried once more there
         found = _add_evidence(board, found, trip, more, now)
         return found._replace(notes=(*restored, *found.notes), restored=restored)
-    if enter:
+    if record_check:
         attempt(failed, lambda: board.rewrite(lambda document: _with_last_check(document, now)))
     if report.is_blank(os.path.join(board.paths.reports, report.archive_name(trip.trigger))):
         attempt(failed, lambda: archive(board, trip))
@@ -78,7 +80,7 @@ def _restore_report(board: Board, trip: Trip, failed: list[LizaError]) -> tuple[
 
 
 def _accept_manual(board: Board, rules: RuleSet, found: Check, seen: Document, now: datetime) -> Check:
-    """A person has set the status: halt, report and enter it, as for a pattern that matched."""
+    """A person has set the status: halt, report and record it, as for a pattern that matched."""
     first = manual_trip(board, found.trigger or {}, found.verdict, found.snapshot, rules, now)
 
     def trip_now(document: Document) -> Trip | None:

@@ -98,7 +98,7 @@ def _enter_lost(board: Board, now: datetime) -> None:
     """A trip that is not on the blackboard is entered before it is resolved, so that the decision has its place."""
     rules, broken = rules_in_force(board.paths.rules)
     try:
-        check_sprint(board, rules, now, enter=broken is None)
+        check_sprint(board, rules, now, record_check=broken is None)
     except FollowUpFailed as error:
         if lost_trigger(board, board.read().data.get("circuit_breaker")) is None:
             return  # what else failed of it fails again with the decision, or is of no consequence any more

@@ -17,11 +17,13 @@ LONGEST = 1 << 20  # characters of a text that are compared, half of them from i
 _VOLATILE = re.compile(
     r"""(?P<uuid>\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b)
       | (?P<time>\b\d{4}-\d\d-\d\d(?:[T\ ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?
-          | \b\d\d:\d\d:\d\d(?:[.,]\d+)?)
+          | \b\d\d:\d\d:\d\d(?:[.,]\d+)?
+          | \b1[5-9]\d{8}(?:\d{3})?(?:\.\d+)?\b)
       | (?P<temporary>/(?:private/)?(?:tmp|var/tmp|var/folders|dev/shm)/[\w.@+~%/-]+)
       | (?P<address>\b0x[0-9a-fA-F]{4,}\b)
       | (?P<hash>\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{6,64}\b)
-      | (?P<duration>\b\d+(?:\.\d+)?\ ?(?:ms|[mµun]s|s|secs?|seconds?|min(?:ute)?s?)\b)
+      | (?P<id>\b(?:[a-z]{2,10}[_-])?(?=[A-Za-z]*\d+[A-Za-z]+\d)[A-Za-z0-9]{12,64}\b)
+      | (?P<duration>\b(?:\d+h\ ?)?(?:\d+m\ ?)?\d+(?:\.\d+)?\ ?(?:ms|[mµun]s|s|secs?|seconds?|min(?:ute)?s?)\b)
       | (?P<attempt>\b(?:[Aa]ttempt|[Rr]etry|[Tt]ry)\ \#?\d+(?:\ ?(?:/|of)\ ?\d+)?)
       | (?P<process>\b(?:pid|process|PID)[\ =:]\ ?\d+)
     """,

@@ -20,6 +20,7 @@ from liza.text import cut_line
 STREAM = "steps"
 KEPT = 200  # steps of one session that rules see
 MEMORY = 50  # steps within which a call counts as repeated
+FEW_WORDS = 80  # characters of a result that says little
 PERIODS = range(2, 6)  # calls of a cycle
 
 
@@ -32,7 +33,8 @@ class Progress:
         self.records: deque[Record] = deque(maxlen=KEPT)
         self._seen: dict[str, int] = {}  # the newest step of each exchange and failure
         self._cycle = _Cycle()
-        self._is_edited = False  # since the last step that was neither an edit nor waiting
+        self._edited = 0  # the newest edit that was not made before
+        self._waited = 0  # the newest call that only waits
         self._stale: list[int] = []
         self._current: dict[str, list[int]] = {}  # by call
         self._outcomes: dict[str, str] = {}  # of each call, when it was last made
@@ -45,22 +47,15 @@ class Progress:
         call, outcome = str(step.get("call")), _outcome_of(step)
         exchange = f"{call} {outcome}"
         failure = f"{step.get('tool')} {step.get('answer')}" if step.get("outcome") in FAILURES else None
-        waits = step.get("waits") is True
         silent = failure is None and not step.get("result")
-        known = [self._was_seen(name) for name in (exchange, failure) if name is not None]
-        repeats = any(known) and not silent
-        if step.get("edits") is True:
-            self._set_all(current=False)
-            self._current.clear()
-            self._errors.clear()
-        elif self._outcomes.get(call, outcome) != outcome:
-            for number in self._current.pop(call, ()):
-                self._set(number, current=False)
-        remember(self._outcomes, call, outcome)
-        self._current.setdefault(call, []).append(self.count)
-        was_edited, is_stale = self._is_edited, False
+        before = max(self._last_seen(name) for name in (exchange, failure) if name is not None)
+        waits = self._is_wait(step, before)
+        repeats = waits if silent else before > 0
+        was_edited = before < self._edited
+        self._enter_current(call, outcome, step.get("edits") is True)
+        is_stale = repeats and not was_edited and not waits
         if not waits and not silent:
-            is_stale = self._account(step, repeats, failure is not None)
+            self._account(step, is_stale, is_new=not repeats and failure is None and not self._is_dull(step))
         rounds, cycle = (0, None) if waits else self._cycle.add(exchange, call_text(step))
         self.records.append(
             Record(
@@ -89,24 +84,44 @@ class Progress:
             )
         )
 
-    def _was_seen(self, name: str) -> bool:
-        """Whether an exchange or a failure is known, and from now on it is."""
-        before = self._seen.get(name)
-        remember(self._seen, name, self.count)
-        return before is not None and self.count - before <= MEMORY
+    def _enter_current(self, call: str, outcome: str, edits: bool) -> None:
+        """A successful edit is progress, and so is another outcome of the same call."""
+        if edits:
+            self._set_all(current=False)
+            self._current.clear()
+            self._errors.clear()
+        elif self._outcomes.get(call, outcome) != outcome:
+            for number in self._current.pop(call, ()):
+                self._set(number, current=False)
+        remember(self._outcomes, call, outcome)
+        self._current.setdefault(call, []).append(self.count)
 
-    def _account(self, step: Mapping[str, Any], repeats: bool, failed: bool) -> bool:
-        """Whether the step is stale; one with something new makes up for the oldest that is."""
-        was_edited, self._is_edited = self._is_edited, False
-        if repeats:
-            if not was_edited:
-                self._stale.append(self.count)
-            return not was_edited
-        if step.get("edits") is True:
-            self._is_edited = True
-        elif not failed and self._stale:
+    def _last_seen(self, name: str) -> int:
+        """The step, if it is a short while ago, in which an exchange or a failure was seen last; 0 if never."""
+        before = self._seen.get(name, 0)
+        remember(self._seen, name, self.count)
+        return before if self.count - before <= MEMORY else 0
+
+    def _is_dull(self, step: Mapping[str, Any]) -> bool:
+        """Whether the result is a few words that the tool has said before, such as that nothing was found."""
+        known = self._last_seen(f"{step.get('tool')} ok {step.get('answer')}")
+        return known > 0 and len(str(step.get("result"))) < FEW_WORDS
+
+    def _is_wait(self, step: Mapping[str, Any], before: int) -> bool:
+        """Whether a call only waits: by itself, or because it is made again after one that does, as after a `sleep`."""
+        if step.get("waits") is True:
+            self._waited = self.count
+            return True
+        return 0 < before < self._waited
+
+    def _account(self, step: Mapping[str, Any], is_stale: bool, is_new: bool) -> None:
+        """Enter a step that is stale; one with something new makes up for the oldest that is."""
+        if is_stale:
+            self._stale.append(self.count)
+        elif step.get("edits") is True:
+            self._edited = self.count
+        elif is_new and self._stale:
             self._set(self._stale.pop(0), stale=False)
-        return False
 
     def _occurrence(self, step: Mapping[str, Any]) -> int:
         error = step.get("error")

@@ -13,6 +13,9 @@ from liza.scopes.sessions.identity import call_identity, result_identity
         ("saved /tmp/a1/out.txt", "saved /tmp/b2/out.txt"),
         ("request 3f2504e0-4f89-41d3-9a0c-0305e82c3301", "request 9b2504e0-4f89-41d3-9a0c-0305e82c33ff"),
         ("object at 0x7f12aa", "object at 0x7f99bb"),
+        ("request req_8fK2m9Qx7Lp1", "request req_3aZ7t1Wc9Dd4"),
+        ("at 1767600000", "at 1767600020.25"),
+        ("real\t0m1.204s", "real\t2m0.1s"),
         ("attempt 1 of 3: refused", "attempt 2 of 3: refused"),
         ("\x1b[31mred\x1b[0m  text", "red text"),
     ],
@@ -23,7 +26,13 @@ def test_same_result(one: str, other: str) -> None:
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("3 failed", "5 failed"), ("line 4: error", "line 5: error"), ("HTTP 404", "HTTP 500"), ("", "x")],
+    [
+        ("3 failed", "5 failed"),
+        ("line 4: error", "line 5: error"),
+        ("HTTP 404", "HTTP 500"),
+        ("", "x"),
+        ("test_parser2json", "test_parser3json"),
+    ],
 )
 def test_different_result(one: str, other: str) -> None:
     assert result_identity(one) != result_identity(other)

@@ -49,6 +49,26 @@ def test_check_after_an_edit_is_futile_only_where_it_fails() -> None:
         assert fields(made, "stale") == [False] * 3
 
 
+def test_check_is_futile_also_when_a_file_is_read_between_the_edit_and_it() -> None:
+    made: list[Made] = [("make", "2 failed", FAILED), ("edit 1", "done", OK), ("cat a", "1", OK)]
+    assert fields([*made, ("make", "2 failed", FAILED)], "futile") == [False, False, False, True]
+    assert fields([*made, ("make", "2 failed", FAILED), ("make", "2 failed", FAILED)], "stale")[-2:] == [False, True]
+
+
+def test_few_words_said_before_make_up_for_nothing() -> None:
+    made: list[Made] = [("ls", "a b", OK), ("find x", "none", OK), ("ls", "a b", OK)]
+    assert fields([*made, ("find y", "none", OK)], "stale") == [False, False, True, False]
+    assert fields([*made, ("find y", "y.py", OK)], "stale") == [False] * 4
+
+
+def test_call_made_again_after_a_pause_waits() -> None:
+    for outcome in (OK, FAILED):
+        looks: list[Made] = [("gh run view", "in progress", outcome), ("sleep 60", "", OK)] * 3
+        assert fields(looks, "waits") == [False, True, True, True, True, True]
+        assert fields(looks, "repeats") == [False, True, True, True, True, True]
+        assert not any(fields(looks, "stale"))
+
+
 def test_cycle_is_counted_in_rounds() -> None:
     made: list[Made] = [("a", "1", OK), ("b", "2", OK), ("c", "3", OK)] * 3
     assert fields(made, "rounds") == [0, 0, 0, 0, 0, 2, 2, 2, 3]

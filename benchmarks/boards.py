@@ -79,7 +79,7 @@ _LACKS = ("task", "reporter", "detail")
 
 
 def board(anomalies: int, *, faulty: bool = False) -> bytes:
-    """A state.yaml with so many anomalies, about 250 bytes each. In a faulty one each lacks a field."""
+    """A state.yaml with this many anomalies, about 250 bytes each. In a faulty one each lacks a field."""
     records = (line for number in range(anomalies) for line in _record(number, faulty))
     return (_HEAD + "\n".join(records) + "\n" + _TAIL).encode()
 

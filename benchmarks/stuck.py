@@ -1,4 +1,4 @@
-"""How well the shipped rules tell agents that are stuck from those that work, on traces labelled by people.
+"""How well the shipped rules distinguish stuck agents from working ones, on traces labelled by people.
 
 The labels are of whole traces. `python -m benchmarks stuck` wants the traces in ../shared/data/stuck, or in the folder
 that LIZA_TRACES names; without them it says so.

@@ -28,7 +28,7 @@ class Trace(NamedTuple):
     """One run, with what is known of it."""
 
     name: str
-    stuck: bool | None  # as people labelled it; None where nobody has
+    stuck: bool | None  # as people labelled it; None if unlabelled
     resolved: bool | None
     calls: tuple[dict[str, Any], ...]  # as the data has them
     steps: tuple[dict[str, Any], ...]  # as liza has them

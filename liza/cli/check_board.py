@@ -1,6 +1,6 @@
 """`liza analyze`: from the words of a command line to one check, and what is printed about it.
 
-Without click, whose import takes longer than the check: people and hooks call it again and again.
+Without click, whose import takes longer than the check: people and hooks call it often.
 """
 
 from collections.abc import Mapping

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Command(NamedTuple):
-    """Where a command lives: `module` is loaded when it is called, and has a click command called `command`."""
+    """Where a command is defined: `module` is loaded when it is called, and has a click command called `command`."""
 
     name: str
     group: str

@@ -94,7 +94,7 @@ def _found(project: str) -> list[str]:
 
 
 def _confirmed(edits: Mapping[str, Edit], place: str, uninstall: bool) -> dict[str, Edit]:
-    """The changes that a person agrees to. Nobody can be asked without a terminal: the commands are listed."""
+    """The changes that a person agrees to. Without a terminal the commands are only listed."""
     wanted = [name for name, edit in edits.items() if edit.changes]
     option = ("" if place == "local" else f" --{place}") + (" --uninstall" if uninstall else "")
     if wanted and not (sys.stdin.isatty() and sys.stdout.isatty()):

@@ -58,7 +58,7 @@ def _leave(code: int) -> int:
 def run(arguments: list[str]) -> int:
     """Run one command; whatever happens, the outcome is an exit code and a message that helps."""
     _open_missing_streams()
-    gc.disable()  # a command lives too briefly to make garbage in circles, and looking for it takes a tenth of its time
+    gc.disable()  # a command is too short for reference cycles to matter; the collector takes a tenth of its time
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()

@@ -91,7 +91,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **opti
     rules, settings = loop_record.in_force(board.paths, {name: getattr(job, name) for name in CHOSEN})
     _check(job)
     with _alone(board, job.loop), Interrupts() as interrupts:
-        gc.enable()  # unlike other commands this one lives long
+        gc.enable()  # unlike other commands this one runs for long
         session = session or begin(board.paths, datetime.now(UTC))
         view = run_output.view(as_json, settings, board.paths, interrupts)
         run = RunState(board, rules, settings, job, session, interrupts, person(None))

@@ -113,7 +113,7 @@ def _watch(watcher: Watcher) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: watcher.stop())
     signal.signal(signal.SIGHUP, lambda *_: watcher.renew())
-    gc.enable()  # unlike other commands this one lives long
+    gc.enable()  # unlike other commands this one runs for long
     watcher.run()
     return 0
 

@@ -132,7 +132,7 @@ def parse_object(raw: str, file: str) -> dict[str, Any]:
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A key that is there twice hides what is under the first one; clients differ in which they take."""
+    """A key that appears twice hides what is under the first one; clients differ in which they take."""
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]

@@ -28,7 +28,7 @@ def read_cut(head: bytes, tail: bytes, size: int) -> dict[str, Any]:
     if not isinstance(payload, dict):
         raise ValueError("not a JSON object")
     calls = payload.get("tool_calls")
-    if isinstance(calls, list):  # one without an id cannot be told from a call that was reported already
+    if isinstance(calls, list):  # one without an id cannot be distinguished from a call that was already reported
         payload["tool_calls"] = [each for each in calls if isinstance(each, dict) and "tool_use_id" in each]
     elif "tool_name" in payload:
         payload = {"tool_response": note, "error": note, **payload}

@@ -17,7 +17,7 @@ from liza.store.checkpoint import Checkpoint
 from liza.store.paths import Paths
 from liza.text import one_line
 
-# After so long a person should look; from the second on it is written where one will find it.
+# When a person should look; from the second time on it is also written where they will find it.
 WAITING = (timedelta(minutes=30), timedelta(hours=2), timedelta(hours=8))
 DONE = ("MERGED", "ABANDONED", "SUPERSEDED")
 _PATIENCE = 2.0  # seconds between two steps of one decision: `liza resolve` writes, and then lets the agents go on

@@ -1,7 +1,7 @@
 """What wakes the daemon. Events are only hints: what counts is whether a file is another version than before.
 
 Events come from watchdog, on the folder and never on a file, because a file that is replaced takes its watch along.
-They may be lost, be too many, or stop; so the daemon also looks for itself once a tick, and a lost event costs a tick
+They may be lost, be too many, or stop; so the daemon also polls once a tick, and a lost event costs a tick
 and not a halt. Where there are no events at all, that look is all there is, and listening is tried again now and then.
 How long it waits is decided in `daemon.py`.
 """
@@ -80,7 +80,7 @@ class Changes:
         others = set(threading.enumerate())
         try:
             self._observer = self._listen()
-        except Exception as error:  # noqa: BLE001 - whatever keeps events from coming, we can look for ourselves
+        except Exception as error:  # noqa: BLE001 - without events, for any reason, the daemon polls
             self._give_up(f"no events: {error}")
             return
         self._threads = [thread for thread in threading.enumerate() if thread not in others]
@@ -90,7 +90,7 @@ class Changes:
         self.why_polling = None
 
     def _give_up(self, why: str) -> None:
-        """Look for ourselves for now. What keeps failing is tried more and more seldom."""
+        """Poll for now. What keeps failing is retried less and less often."""
         self._again = time.monotonic() + self._pauses[min(self._failures, len(self._pauses) - 1)]
         self._failures += 1
         self.why_polling = why
@@ -180,7 +180,7 @@ class Changes:
             self._wakes.put(None)
 
     def wait(self, seconds: float) -> None:
-        """Until something may have changed, or so long. Between two of these the daemon shows once that it is alive."""
+        """Wait until something may have changed, or for this time. Between two waits there is one heartbeat."""
         self._beats += 1
         gathering = min(max(self._gathering, 0.0), seconds)
         if not self._sleep(gathering) and not self._has_steps:

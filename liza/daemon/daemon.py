@@ -128,7 +128,7 @@ class Watcher:
         return self.lease.is_held
 
     def _take_again(self) -> bool:
-        """After the lock is no longer ours: the folder was deleted, or another file was put in its place.
+        """After we have lost the lock: the folder was deleted, or another file was put in its place.
 
         Only another daemon ends this one, and only a folder that is gone makes it wait. Without the lock it goes on.
         """

@@ -35,7 +35,7 @@ class FolderGone(Refused):
 
 
 class Lease:
-    """The right to watch a blackboard, for as long as the process lives."""
+    """The right to watch a blackboard, until the process ends."""
 
     def __init__(self, paths: Paths) -> None:
         self.paths = paths
@@ -92,7 +92,7 @@ class Lease:
         if self._waiting is not None:
             return
         lock = waiting_lock(self.paths)
-        with contextlib.suppress(OSError):  # it can be waited for all the same, only unseen
+        with contextlib.suppress(OSError):  # the daemon still waits for it, only unseen
             os.makedirs(os.path.dirname(lock), 0o700, exist_ok=True)
             fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
@@ -127,7 +127,7 @@ class Lease:
     def beat(self) -> None:
         """Show that we are alive and do our work."""
         if self._fd is not None and not self._is_wrong:
-            with contextlib.suppress(OSError):  # a disk that went read-only under us: we look all the same
+            with contextlib.suppress(OSError):  # the disk went read-only: look anyway
                 os.utime(self._fd)
 
     def write_facts(self, **facts: Any) -> None:
@@ -136,7 +136,7 @@ class Lease:
             try:
                 write_atomically(self.paths.watch_json, (json.dumps(facts, indent=2) + "\n").encode())
                 self._written, self._is_wrong = facts, False
-            except OSError:  # a full disk must not end the watch; the next change is written again
+            except OSError:  # a full disk must not end the watch; the next change is written
                 self._is_wrong = self._written.get("health") == "ok" != facts.get("health")
 
     def release(self) -> None:

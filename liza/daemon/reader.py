@@ -1,4 +1,4 @@
-"""Reading the blackboard again and again: only what has changed, and no half of a save."""
+"""Reading the blackboard repeatedly: only what has changed, and no half of a save."""
 
 from datetime import datetime
 

@@ -10,7 +10,7 @@ class Schedule:
         self.due: datetime | None = None
 
     def check_in(self, seconds: float, now: datetime) -> None:
-        """Check again after so many seconds, or sooner."""
+        """Check again after this time, or sooner."""
         moment = now + timedelta(seconds=max(seconds, 0.0))
         self.due = moment if self.due is None else min(self.due, moment)
 

@@ -1,8 +1,8 @@
 """Whether the list of earlier messages in `watch.json` is what the daemon wrote there.
 
 Agents can write it, and a message that it claims was sent is not sent. So a digest of that part is kept among the
-user's own files, outside the repository; what does not agree with it is not believed, and reported again. The digest is
-there before `watch.json` is, beside the one before: a daemon that is killed between the two is believed all the same.
+user's own files, outside the repository; what does not agree with it is not trusted, and reported again. The digest is
+there before `watch.json` is, beside the one before: a daemon that is killed between the two is still trusted.
 """
 
 import json

@@ -44,7 +44,7 @@ def _config(paths: Paths) -> Any:
     try:
         return Board(paths).read().data.get("config")
     except LizaError:
-        return None  # the rest can be tried all the same
+        return None  # the rest can still be tried
 
 
 def _send(target: Target, message: Message) -> str | None:

@@ -22,7 +22,7 @@ class Desktop(NamedTuple):
 
         try:
             connection = _connected()
-        except Exception as error:  # noqa: BLE001 - the parser of addresses, the socket, the greeting: all the same to us
+        except Exception as error:  # noqa: BLE001 - the address parser, the socket, the greeting: treated alike
             raise NotSent(f"no session bus ({type(error).__name__})", retry=True) from None
         try:
             marked_up = "body-markup" in _ask(connection, "GetCapabilities", None, ())[0]
@@ -68,7 +68,7 @@ def _ask(connection: Any, method: str, signature: str | None, values: tuple[Any,
 
 
 def _address() -> str:
-    """A daemon started over ssh or by cron has no address in its environment; the bus is there all the same."""
+    """A daemon started over ssh or by cron has no address in its environment; the bus is there nevertheless."""
     given = os.environ.get("DBUS_SESSION_BUS_ADDRESS")
     runtime = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
     return given or f"unix:path={runtime}/bus"

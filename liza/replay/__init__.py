@@ -1,1 +1,1 @@
-"""Rules on trial: cases with their own time, what a rule saw and missed, and a sprint played back."""
+"""Trying rules out: cases with their own time, what a rule saw and missed, and a sprint played back."""

@@ -85,7 +85,7 @@ class _Playback:
             name: [(i, e.fields, e.key) for i, e in enumerate(events) if e.kind == RECORD and e.stream == name]
             for name in ("anomalies", "log", "steps")
         }
-        self.seen_steps: dict[int, tuple[Record, ...]] = {}  # as the rules see the first so many: every rule asks again
+        self.seen_steps: dict[int, tuple[Record, ...]] = {}  # by number of steps: every rule asks again
         self.sets = [(i, event.fields) for i, event in enumerate(events) if event.kind == SET]
         written = [board.get("silences"), *(fields.get("silences") for _, fields in self.sets)]
         self.silences: list[Silence] = []

@@ -237,7 +237,7 @@ def same_trip(entry: Mapping[str, Any], trigger: Mapping[str, Any]) -> bool:
 def trip_id(rule: str, evidence: Sequence[Record], threshold: float, earlier: int = 0) -> str:
     """The name of a trip: the same for the same rule and the same first records, however often it is found.
 
-    `earlier` counts that rule's resolved trips. It matters where the records do not tell two trips apart.
+    `earlier` counts that rule's resolved trips. It matters where the records do not distinguish two trips.
     """
     prints = [fingerprint(record) for record in evidence[: max(int(threshold), 1)]]
     return digest("\n".join([rule, *prints, *([f"after {earlier}"] if earlier or not prints else [])]))[:12]

@@ -23,7 +23,7 @@ class Source(NamedTuple):
 
     file: str
     data: Mapping[str, Any]
-    # Line and column of a key, or so many characters inside its text.
+    # Line and column of a key, or of a position inside its text.
     locate: Callable[[Path, int | None], tuple[int | None, int | None]]
 
 

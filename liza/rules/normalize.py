@@ -178,9 +178,9 @@ def _words(plain: str, identity: list[str], stem: bool) -> list[str]:
         if cue and raw[0].isalpha() and lower not in _NO_NAMES and not _is_state(lower) and raw not in _ERRNO:
             word, cue = ANYTHING, False
         else:
-            word, telling = _word(raw, stem)
-            if telling:
-                identity.append(telling)
+            word, identifying = _word(raw, stem)
+            if identifying:
+                identity.append(identifying)
             elif lower in _SWITCHES and words[-1:] == ["="]:
                 word = ANYTHING
             cue = lower in _CUES or (cue and (raw == ":" or lower in _LINKS))

@@ -1,1 +1,1 @@
-"""`liza run`: an agent's command again and again, and what each time came of it."""
+"""`liza run`: an agent's command in a loop, and the outcome of each iteration."""

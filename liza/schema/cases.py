@@ -13,7 +13,7 @@ START = datetime(2025, 1, 1, tzinfo=UTC)  # of a case that names no other
 
 
 def moment_of(at: Any, start: datetime) -> datetime | None:
-    """When something happens: so long after the start, or at a time."""
+    """When something happens: a time since the start, or a date."""
     if type(at) is int and at == 0:
         return start
     seconds = parse_duration(at) if isinstance(at, str) else None

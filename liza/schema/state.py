@@ -1,6 +1,6 @@
 """What belongs into `state.yaml`: one table for each section.
 
-A fault never stops anything: the records beside it are evaluated all the same. An error is something that a rule cannot
+A fault never stops anything: the records beside it are still evaluated. An error is something that a rule cannot
 use; a warning is something it can, which is probably not what was meant. `docs/schema.md` describes the fields.
 """
 

@@ -87,7 +87,7 @@ def reconcile(
 ) -> tuple[Event, ...]:
     """Apply edits by hand and the rules to the records of every scope, and return what happened.
 
-    `NotReconciled` where that cannot be done for one kind; the others are reconciled all the same.
+    `NotReconciled` where that cannot be done for one kind; the others are still reconciled.
     """
     events: list[Event] = []
     failed: list[NotReconciled] = []

@@ -17,7 +17,7 @@ from liza.store.parser import BOM
 from liza.store.versions import read_stable
 from liza.text import did_you_mean, value_text
 
-_LARGEST = 100_000  # bytes: the rules are compiled before anything is evaluated, which takes a second for so many
+_LARGEST = 100_000  # bytes: the rules are compiled before anything is evaluated, which takes a second for this many
 _MOST_SECONDS = 10.0
 PACKS = ("systemic", "alarms", "tasks", "loops", "disputes", "attempts", "sessions")
 

@@ -19,7 +19,7 @@ _PATIENCE = 30.0  # seconds; how long a change is tried against programs that re
 
 
 class BeingWritten(Unreadable):
-    """Somebody has the file open for writing: what is in it now may be the half of what will be."""
+    """Another program has the file open for writing: what is in it now may be half of what will be."""
 
 
 class Board:
@@ -30,7 +30,7 @@ class Board:
         self.blocking = blocking  # waits for the lock; the daemon never does, or it would not see what comes meanwhile
         self._postponed: list[Callable[[], None]] = []
         self.changes = 0  # that are in place: an error behind one does not mean that nothing was written
-        self.rescued: list[str] = []  # versions saved from an interrupted write, for the caller to tell about
+        self.rescued: list[str] = []  # versions saved from an interrupted write, for the caller to report
         self.stuck: list[str] = []  # what was there at the last write and cannot be removed, with what fixes it
 
     @classmethod
@@ -40,7 +40,7 @@ class Board:
     def read(
         self, previous: Document | None = None, *, whole: versions.Identity | None = None, reject_unstable: bool = False
     ) -> Document:
-        """The document as it is now. What reads like a part of `previous` is looked at twice before it is believed.
+        """The document as it is now. What reads like a part of `previous` is read twice before it is accepted.
 
         `BeingWritten` instead of what may be half a save, with `reject_unstable`, for a caller that will read again.
         """
@@ -69,8 +69,8 @@ class Board:
         return error
 
     def _looked_at_twice(self, previous: Document) -> Document:
-        """What seems to be less than it was. A writer in place may stand still half way for longer than anybody can
-        wait; but it has the file open for as long, so what is gone is only believed when no program has."""
+        """What seems to be less than it was. A writer in place may pause halfway for longer than a reader can
+        wait; but it has the file open for as long, so that something is gone is only accepted when no program has."""
         for _ in range(_LOOKS):
             reading = versions.read_stable(self.paths.state, again=True)
             document = self._document(reading, previous)
@@ -90,7 +90,7 @@ class Board:
         if previous is None:
             document = parse(reading.raw, self.paths.state)
         else:
-            from liza.store.follow import follow  # only who reads again and again needs it
+            from liza.store.follow import follow  # only repeated readers need it
 
             document = follow(previous, reading.raw, self.paths.state)
         if "circuit_breaker" not in document.data and (reports := self._reports()) and not self._is_halted_by(reports):

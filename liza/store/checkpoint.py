@@ -74,7 +74,7 @@ def _head(path: str) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError:
-        return b""  # unreadable: it is there all the same, and that is all that counts
+        return b""  # unreadable, but it is there, which is all that counts
     try:
         return os.read(fd, 4 * _LONG + 4096)
     except OSError:

@@ -55,7 +55,7 @@ def is_process_running(facts: Mapping[str, Any]) -> bool:
 def process_start(pid: int) -> str | None:
     """When a process was started, in clock ticks since boot; None where the kernel does not say.
 
-    None, too, for one that has ended and that its parent has not waited for: in many containers nobody ever does.
+    None, too, for one that has ended and that its parent has not waited for: in many containers no process ever does.
     """
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:

@@ -19,7 +19,7 @@ class Mount(NamedTuple):
 
 
 def mount_of(folder: str) -> Mount | None:
-    """The mount that a folder is in; None where the kernel does not tell."""
+    """The mount that a folder is in; None if the kernel does not report it."""
     try:
         device = os.stat(folder).st_dev
         wanted = f"{os.major(device)}:{os.minor(device)}"
@@ -34,7 +34,7 @@ def mount_of(folder: str) -> Mount | None:
 
 
 def network_kind(folder: str) -> str | None:
-    """The kind of a file system whose changes elsewhere the kernel does not tell us about; None if it does."""
+    """The kind of a file system whose remote changes the kernel does not report; None if it does."""
     mount = mount_of(folder)
     return mount.kind if mount is not None and mount.kind in NETWORKS else None
 

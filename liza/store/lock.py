@@ -177,7 +177,7 @@ def command_of(pid: int) -> str:
 
 
 def _close_in_child() -> None:
-    # flock belongs to the open file, which fork(2) shares: a child that lives on would keep the lock after its parent.
+    # flock belongs to the open file, which fork(2) shares: a child that outlives its parent would keep the lock.
     for fd in _held:
         os.close(fd)
     _held.clear()

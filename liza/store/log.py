@@ -97,11 +97,11 @@ class _Searched:
 
 _searched: dict[str, _Searched] = {}
 _ANCHOR = 256
-_MOST = 100  # entries of one word that are parsed: anybody can write a word ten thousand times
+_MOST = 100  # entries of one word that are parsed: any program can write a word ten thousand times
 
 
 def entries_by_word(file: str, words: Iterable[str]) -> dict[str, list[Mapping[str, Any]]]:
-    """For each word the entries that have it in them. The log only grows at its end, so who asks again and again has
+    """For each word the entries that have it in them. The log only grows at its end, so a repeated caller has
     only what is new searched."""
     known = _searched.setdefault(file, _Searched())
     wanted = set(words)

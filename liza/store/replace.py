@@ -31,7 +31,7 @@ class Changed(Exception):
 def replace(path: str, seen: Reading, raw: bytes) -> None:
     """Put `raw` in place of the version that was seen, durably; `Changed` if that is no longer the one there.
 
-    Whoever calls holds the blackboard's lock. At every moment the file is one whole version; a crash leaves at most a
+    The caller holds the blackboard's lock. At every moment the file is one whole version; a crash leaves at most a
     file that `sweep` takes away. `Refused` promises that the file is as it was.
     """
     path = _resolved(path)  # a symlinked state.yaml stays a symlink
@@ -41,8 +41,8 @@ def replace(path: str, seen: Reading, raw: bytes) -> None:
     try:
         ours = _write_new(fresh, path, raw)
         os.rename(fresh, swap)
-        # Once more before the exchange: put back after it, the newer version would be gone for a moment, and whoever
-        # reads just then saves an older one over it. What remains is the time between these two calls.
+        # Check again before the exchange: put back after it, the newer version would be gone for a moment, and a
+        # program that reads just then saves an older one over it. What remains is the time between these two calls.
         if identity(os.stat(path)) != seen.identity and _version(path).raw != seen.raw:
             raise Changed
         exchanged = filesystem.exchange(swap, path)
@@ -187,7 +187,7 @@ def _put_back(swap: str, path: str, ours: Version) -> None:
         hint = f"look at {os.path.basename(swap)} beside it: one of the two is the newest version"
         raise NotDurable(f"a write could not be undone: {error.strerror}", hint=hint, file=path) from None
     for raw in taken_out[-_COPIES:]:
-        with suppress(OSError):  # a full disk: what was put back is in place all the same
+        with suppress(OSError):  # a full disk: what was put back is still in place
             _leave_behind(path, raw)
 
 
@@ -292,7 +292,7 @@ def _is_ours_or_base(left: str, label: str) -> bool:
 
 
 def _label(raw: bytes) -> str:
-    """Enough to tell versions of one file apart in the name of a draft."""
+    """Enough to distinguish versions of one file in the name of a draft."""
     return f"{zlib.crc32(raw):08x}{len(raw):x}"
 
 

@@ -2,7 +2,7 @@
 
 A block mapping or sequence has its keys or dashes in one column, and strict YAML 1.2 lets nothing else of it begin
 there, so looking for lines that start in that column finds its parts hundreds of times faster than a parser that
-keeps positions. The look is a guess all the same (a parser may be laxer than the standard), so every result is
+keeps positions. It is still a guess (a parser may be laxer than the standard), so every result is
 checked against the parsed value: as many items as were parsed, the same keys in the same order, or `CannotCut`. Never
 trust a span that was not checked so.
 """

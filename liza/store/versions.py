@@ -21,7 +21,7 @@ class Identity(NamedTuple):
     """What distinguishes one version of a file from another without reading it.
 
     The first three are not enough: programs that copy a file set its time to that of the original, and the inode of a
-    replaced file is given away again. The time of the last change of any kind cannot be set by anybody.
+    replaced file is given away again. The time of the last change of any kind (ctime) cannot be set.
     """
 
     mtime_ns: int
@@ -57,7 +57,7 @@ def read_stable(
     """The whole file, once it is complete; `Unreadable` where there is no file that can be read.
 
     A save in place can be read half done, and half a YAML file usually parses. So a young file must stay the same for
-    a while, and no program have it open for writing, before it is believed, unless it was moved into place, which
+    a while, and no program have it open for writing, before it is accepted, unless it was moved into place, which
     happens to finished files only. `again` asks for that of any file: for one that reads like half of what it was.
     `whole` is the version that was seen being moved, where the clock of the file system is too coarse to show it. With
     `reject_unstable`, age proves nothing either: a writer may pause for long, but it has the file open.
@@ -122,7 +122,7 @@ def _stays(path: str, status: os.stat_result) -> bool:
 
 
 def is_being_written(path: str) -> bool:
-    """Whether anybody has the file open for writing, as far as that can be seen."""
+    """Whether a program has the file open for writing, as far as that can be seen."""
     try:
         return has_writer(path)
     except OSError:
@@ -149,7 +149,7 @@ def _unreadable(path: str, error: OSError) -> Unreadable:
 
 
 def has_writer(path: str) -> bool:
-    """Whether anybody has the file open for writing: a program that saves in place would go on writing into a file that
+    """Whether a program has the file open for writing: one that saves in place would go on writing into a file that
     has lost its name. The kernel grants a read lease only if there is none."""
     if not hasattr(fcntl, "F_SETLEASE"):
         return False
@@ -163,6 +163,6 @@ def has_writer(path: str) -> bool:
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
         return False
     except OSError as error:
-        return error.errno == errno.EAGAIN  # else: no leases here, or not our file; the bytes are compared all the same
+        return error.errno == errno.EAGAIN  # else: no leases here, or not our file; the bytes are still compared
     finally:
         os.close(fd)

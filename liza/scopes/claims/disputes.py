@@ -177,7 +177,7 @@ def accept_manual_decision(name: str, claim: Mapping[str, Any], now: datetime) -
 def mark_for_reexamination(
     name: str, claim: Mapping[str, Any], trigger: str, detail: str, now: datetime, **entry: Any
 ) -> Transition:  # fmt: skip
-    """It is to be re-examined. The same mark is made once; `entry` is new in the open dispute."""
+    """Mark the claim as due for re-examination. The same mark is made once; `entry` is new in the open dispute."""
     marks = [each for each in marks_of(claim) if trigger != STAGE_TRANSITION or each.get("trigger") != trigger]
     if any((each.get("trigger"), each.get("detail")) == (trigger, detail) for each in marks):
         return Transition(dict(claim))

@@ -1,4 +1,4 @@
-"""The freeze of a claim: a digest of each field that must not change, and what was changed all the same.
+"""The freeze of a claim: a digest of each field that must not change, and what was changed nevertheless.
 
 While a claim is frozen, the last entry of its history is the open dispute, which holds the digests. It is there also
 where the status was rewritten by hand.
@@ -22,8 +22,8 @@ from liza.text import value_text
 OVERRIDE = "human_override_rationale"
 ENTRY = "its dispute"  # the name of the digest of the open dispute itself
 POSITIONS = ("dispute_reason", "researcher_position", "also_disputed")
-# What liza itself changes while a claim is frozen, what a person writes to decide by hand, and what only names it. Why
-# the dispute is to be re-examined is changed, too, but each time with its digest: a mark made by hand is not a trigger.
+# What liza itself changes while a claim is frozen, what a person writes to decide by hand, and what only names it. The
+# marks for re-examination change, too, but each time with their digest: a mark made by hand is not a trigger.
 NOT_FROZEN = ("status", "history", OVERRIDE, "id", "claim_id")
 # Frozen also where a claim does not have them. A dispute that an older version froze has digests of these alone.
 ALWAYS_FROZEN = ("text", "confidence", "evidence", "rounds", *POSITIONS, "previous_status")

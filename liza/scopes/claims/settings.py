@@ -14,7 +14,7 @@ class Settings(NamedTuple):
     rounds: float  # of one objection without a state change, after which a claim is frozen
     matching: str = MATCHING[0]  # how objections without an id are compared: similar, same or exact
     by_response: bool = True  # whether the same answer from round to round shows the same objection
-    last_stage: str = LAST_STAGE  # which does not close over a dispute
+    last_stage: str = LAST_STAGE  # which cannot be closed during a dispute
     notes: tuple[str, ...] = ()  # what is odd about them
 
 

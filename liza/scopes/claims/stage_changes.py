@@ -57,7 +57,7 @@ Archived = tuple[tuple[str, tuple[Mapping[str, Any], ...]], ...]
 
 
 class Change(NamedTuple):
-    """What both sections are to be, what happened, what is kept of it, and why the command is refused all the same."""
+    """What both sections are to be, what happened, what is kept of it, and why the command is refused nevertheless."""
 
     stages: Any
     claims: Any
@@ -67,7 +67,7 @@ class Change(NamedTuple):
 
 
 def advance_stage(context: Context, name: str) -> StageResult:
-    """Go on to a stage. Every claim in dispute is to be re-examined then; beyond the last stage there must be none."""
+    """Go on to a stage. Claims in dispute are then due for re-examination; past the last stage there must be none."""
     last = context.settings.last_stage
 
     def after(document: Document, section: Any, known: str) -> Change:
@@ -81,7 +81,7 @@ def advance_stage(context: Context, name: str) -> StageResult:
 
 
 def add_data(context: Context, reference: str, only: tuple[str, ...]) -> StageResult:
-    """New data or tools have come: claims in dispute are to be re-examined, all of them or those that are named."""
+    """Record new data or tools: claims in dispute are due for re-examination, all of them or those that are named."""
 
     def after(document: Document) -> Change:
         found = _reconciled(context, document, document.data.get("stages"))
@@ -131,7 +131,7 @@ def _change_stage(context: Context, name: str, after: Callable[[Document, Any, s
 
 
 def _unless_disputed(context: Context, document: Document, moved: stages.Moved, name: str, refused: str) -> Change:
-    """That move, unless a claim is in dispute; one that only turns out to be now is frozen all the same."""
+    """That move, unless a claim is in dispute; one that only turns out to be now is still frozen."""
     section = document.data.get("stages")
     now = _reconciled(context, document, section)
     if found := stages.blockers(missing.restore_missing(context.board, now.section)):

@@ -219,7 +219,7 @@ def _evaluate_probe(
 ) -> Transition:
     """Evaluate the one trial iteration by itself: progress closes the loop, anything else opens it again.
 
-    Progress does not close it once there were so many iterations that only a reset does.
+    After absolute_max iterations only a reset closes it, not progress.
     """
     settings, now = evaluator.settings, evaluator.now
     if needs_reset(loop):

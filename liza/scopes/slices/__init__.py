@@ -1,1 +1,1 @@
-"""Attempts at failing tests: a test that fails again and again stops its slice of work."""
+"""Attempts at failing tests: a test that keeps failing stops its slice of work."""

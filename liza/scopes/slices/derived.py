@@ -1,7 +1,7 @@
 """The attempts of a slice that rules see, and the counts that follow from them.
 
 What counts are the attempts. The counters beside them are for people. A counter that is higher than the list of
-attempts was written by another program, and is believed: a failure that is not listed is a failure all the same.
+attempts was written by another program, and counts: a failure that is not listed is still a failure.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

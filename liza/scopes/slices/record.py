@@ -23,7 +23,7 @@ from liza.store.payload import dump, load_fields
 from liza.text import cut_line, text_of, value_text
 from liza.toolerrors import results
 
-RESET_FIXES = ("status",)  # a field that a reset puts right, whatever is in it
+RESET_FIXES = ("status",)  # a field that a reset corrects, whatever is in it
 MAX_TEST_NAME = 1_000
 
 

@@ -74,7 +74,7 @@ class _Reconciled(NamedTuple):
 
     section: dict[str, Any]
     notes: list[str]
-    joined: list[str]  # those notes that ask nothing of anyone
+    joined: list[str]  # those notes that need no action
 
 
 def _reconcile(section: Any, verdict: Verdict, now: datetime) -> _Reconciled:

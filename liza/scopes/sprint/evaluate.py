@@ -31,7 +31,7 @@ class Check(NamedTuple):
     tripped: bool = False  # by this check
     notes: tuple[str, ...] = ()  # what was found or done besides
     scoped: tuple[Event, ...] = ()  # what happened to single sessions, claims, slices and loops
-    error: LizaError | None = None  # what could not be done or evaluated; the rest of the result holds all the same
+    error: LizaError | None = None  # what could not be done or evaluated; the rest of the result is still valid
     restored: tuple[str, ...] = ()  # those notes that report what was missing beside the open trip, and made again
     joined: tuple[str, ...] = ()  # those notes that report a decision by hand merged with its trip: nothing to do
 

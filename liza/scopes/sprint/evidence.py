@@ -55,7 +55,7 @@ def whole(board: Board, entry: Any) -> Any:
 def _text(board: Board, rule: Any, reference: Any) -> Any:
     if not isinstance(reference, Mapping):
         return reference
-    # Anybody may have written the name: whatever it is, it is in that folder.
+    # Any program may have written the name: the file is in that folder in any case.
     path = os.path.join(board.paths.reports, os.path.basename(str(reference.get("file"))))
     try:
         return _read(path, versions.identity(os.stat(path))).get(str(rule), reference)
@@ -69,7 +69,7 @@ def _read(path: str, identity: versions.Identity) -> Mapping[str, str]:
     import json
 
     if identity.size > _LARGEST:
-        raise ValueError("too large to be ours")
+        raise ValueError("too large to be liza's")
     found = json.loads(files.read(path, _LARGEST))
     if not isinstance(found, dict):
         raise ValueError("not a mapping")

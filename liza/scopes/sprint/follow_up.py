@@ -292,7 +292,7 @@ def log_command(board: Board, entry: Mapping[str, Any], now: datetime) -> None:
     line |= {"resolved_at": at}
     line |= {"evidence": kept} if (kept := evidence_digest(entry)) is not None else {}
     line["detail"] = f"{one_line(entry.get('pattern'), 100)}: {one_line(entry.get('resolution'), _DETAIL)}, trip {trip}"
-    with suppress(LizaError):  # a decision is entered all the same; the error of a later step reports the log
+    with suppress(LizaError):  # a decision is still entered; the error of a later step reports the log
         append_locked(board.paths, line)
 
 
@@ -303,7 +303,7 @@ def _archive_as_edited(board: Board, trip: str, archived: str) -> None:
         return
     if known is not None and report.is_report_on(known, trip, decided=True):
         return
-    with suppress(OSError):  # the page is there all the same
+    with suppress(OSError):  # the page is there nevertheless
         files.make_folder(board.paths.reports)
         files.write_atomically(archived, _encoded(there))
 

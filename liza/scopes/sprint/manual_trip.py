@@ -25,7 +25,7 @@ from liza.store.document import Document
 def trip(board: Board, text: str, severity: str, now: datetime) -> tuple[dict[str, Any], bool]:
     """Stop the sprint for a reason that a person gives. Returns the open trip, and whether it is this one.
 
-    Where the breaker is open already the agents are halted all the same, and the text is kept with the open trip.
+    If the breaker is already open the agents are halted again, and the text is kept with the open trip.
     """
     if not text.strip():
         raise Refused("a trip by hand needs a reason", hint="liza trip -m 'what is wrong'")
@@ -34,7 +34,7 @@ def trip(board: Board, text: str, severity: str, now: datetime) -> tuple[dict[st
         try:
             snapshot = take_snapshot(board.read())
         except Unreadable:
-            snapshot = Snapshot(b"", {}, {}, ())  # the brake works all the same; what failed is reported at the end
+            snapshot = Snapshot(b"", {}, {}, ())  # the halt still works; what failed is reported at the end
         section = snapshot.sections.get("circuit_breaker")
         is_open = (sections.open_trigger(section) or lost_trigger(board, section)) is not None
         if is_open and (was := _join(board, text, now)) is not None:

@@ -219,5 +219,5 @@ def _no_block(line: str) -> str:
 def archive_name(trigger: Mapping[str, Any]) -> str:
     """Reports sort by time; the trip id makes the name the same however often the report is written."""
     words = (str(trigger.get(name)) for name in ("timestamp", "pattern", "trip_id"))
-    # Anybody may have written them: nothing that leads out of the folder stays in the name.
+    # Any program may have written them: nothing that leads out of the folder stays in the name.
     return "-".join(re.sub(r"[^\w]", "", word)[:60] for word in words) + ".md"

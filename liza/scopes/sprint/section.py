@@ -57,7 +57,7 @@ def entry_of(section: Any, trigger: Mapping[str, Any]) -> int | None:
 
 
 def is_entered(section: Any, trigger: Mapping[str, Any]) -> bool:
-    """Whether liza has entered this open trip. Anybody may write an id into a trigger, so the entry must have it."""
+    """Whether liza has entered this open trip. A trigger may have an id of any origin, so the entry must have it."""
     trip = trigger.get("trip_id")
     return is_trip_id(trip) and any(
         isinstance(entry, Mapping) and _is_open(entry) and entry.get("trip_id") == trip for entry in history_of(section)
@@ -128,7 +128,7 @@ def trigger_fields(trigger: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def also_matched(trigger: Mapping[str, Any]) -> list[str]:
-    """The other patterns of a trip; anybody may have written something else there."""
+    """The other patterns of a trip; another program may have written something else there."""
     return [str(name) for name in list_in(trigger.get("also_matched"))]
 
 
@@ -217,7 +217,7 @@ class Reconciled(NamedTuple):
 
     section: Section
     notes: list[str]
-    joined: list[str]  # those notes that ask nothing of anyone
+    joined: list[str]  # those notes that need no action
 
 
 def reconcile(section: Any, now: datetime) -> Reconciled:

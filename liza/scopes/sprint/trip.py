@@ -198,7 +198,7 @@ class _Effect:
             checkpoint.remove(self.board.paths.checkpoint, str(each["trip_id"]))
 
     def commit(self, trip_now: Callable[[Document], Trip | None]) -> _Committed:
-        """Enter the trip in state.yaml. Where that fails it is in effect all the same: the next check enters it."""
+        """Enter the trip in state.yaml. If that fails it is still in effect: the next check enters it."""
         known = len(self.failed)
         committed = self.attempt(lambda: self.board.change(lambda document: self._entered(document, trip_now)))
         self.is_entered = len(self.failed) == known

@@ -74,7 +74,7 @@ def test_time_in_another_zone_is_stored_in_utc(board: Path) -> None:
 
 
 @pytest.mark.parametrize("time", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
-def test_time_at_calendar_limit_is_no_crash(board: Path, time: str) -> None:
+def test_time_at_calendar_limit_does_not_crash(board: Path, time: str) -> None:
     assert liza(board, *WORKAROUND[:8], "what=x", "--timestamp", time).code == 0
 
 

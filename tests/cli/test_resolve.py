@@ -108,7 +108,7 @@ def test_resolution_needs_a_text(tmp_path: Path) -> None:
     assert board.section["status"] == "TRIGGERED"
 
 
-def test_resolving_nothing_is_no_error(tmp_path: Path) -> None:
+def test_resolving_nothing_is_not_an_error(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records[:2])
     before = board.state.read_bytes()
     ran = board.resolve()

@@ -273,7 +273,7 @@ sys.stdin.read()
 
 
 def test_hold_ends_with_the_client(folder: Path) -> None:
-    """A hook whose client was killed waits for nobody."""
+    """A hook whose client was killed does not wait."""
     installed(folder, "trip", "-m", "payments is down")
     reads, writes = os.pipe()
     data = folder.parent / "data"

@@ -67,7 +67,7 @@ class Options(NamedTuple):
     """What tests choose."""
 
     seconds: float = 0.0  # that the model takes for a turn
-    trusts: bool = True  # Codex runs hooks that nobody has reviewed
+    trusts: bool = True  # Codex runs hooks that were not reviewed
     model: str = "gpt-5.5"  # of Codex, which chooses the tools by it
 
 

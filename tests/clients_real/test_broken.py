@@ -56,7 +56,7 @@ def test_daemon_is_killed(lab: Lab, client: str) -> None:
 
 
 @pytest.mark.parametrize(("client", "ran"), [("codex", 1), ("gemini", 0)])
-def test_hook_that_nobody_trusts_is_reported(lab: Lab, client: str, ran: int) -> None:
+def test_untrusted_hook_is_reported(lab: Lab, client: str, ran: int) -> None:
     """Codex runs no hook before a person has trusted it: nothing is blocked, so liza has to say so.
 
     Gemini CLI, without a terminal, does not even start in such a folder.

@@ -1,4 +1,4 @@
-"""Normal work is left alone: nobody is warned, stopped or halted."""
+"""Normal work is left alone: no agent is warned, stopped or halted."""
 
 from collections.abc import Sequence
 

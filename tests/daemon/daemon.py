@@ -18,7 +18,7 @@ from tests.daemon.writers import save, text_of
 from tests.scopes.sprint.run import Board, Ran, record, served
 from tests.served import Started, server
 
-PATIENCE = 20.0  # seconds; only a failing test waits so long
+PATIENCE = 20.0  # seconds; only a failing test waits this long
 TICK = 0.05
 
 # The list is the last section, so that a shell script can append to it. Nothing in it is worth an alarm.
@@ -113,7 +113,7 @@ class Watched(Board):
         until(lambda: self.logged, "the trip is in the log")
 
     def beats(self, number: int = 8) -> None:
-        """Wait for so many ticks of the daemon."""
+        """Wait for this many ticks of the daemon."""
         for _ in range(number):
             until(partial(self._beat_after, self.watch_lock.stat().st_mtime_ns), "the daemon ticks")
 

@@ -235,7 +235,7 @@ def test_own_alert_rule_is_alarmed(board: Watched) -> None:
         assert stepped.reported("over") == ["Notes pile up: task-1: began (over)"]
 
 
-def test_observed_rule_is_marked_and_is_no_alarm(board: Watched) -> None:
+def test_observed_rule_is_marked_and_is_not_an_alarm(board: Watched) -> None:
     save(board.rules, OWN.replace("action: ALERT", "severity: SPEC_FLAW, mode: observe"))
     with SteppedWatcher(board) as stepped:
         stepped.ticks(2)

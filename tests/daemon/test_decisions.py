@@ -247,7 +247,7 @@ def test_stale_copy_over_a_trigger_trips_again_with_the_same_id(board: Watched) 
     assert daemon.reported("resolved") == []
 
 
-def test_copy_from_before_the_evidence_is_no_decision(board: Watched) -> None:
+def test_copy_from_before_the_evidence_is_not_a_decision(board: Watched) -> None:
     stale = board.text
     with Daemon(board.root) as daemon:
         board.report_anomalies(*RETRIES)

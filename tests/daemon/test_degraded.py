@@ -97,7 +97,7 @@ def test_section_lost_while_halted_is_entered_again(board: Watched) -> None:
         assert daemon.reported("resolved") == []
 
 
-def test_section_lost_beside_old_reports_is_no_new_board(board: Watched) -> None:
+def test_section_lost_beside_old_reports_is_not_a_new_board(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         board.report_anomalies(*RETRIES)
         daemon.wait_for("tripped")
@@ -127,7 +127,7 @@ def test_save_in_two_halves_is_not_reported(board: Watched) -> None:
     assert len(board.trips) == 1
 
 
-def test_half_a_file_that_parses_is_no_resolution(board: Watched) -> None:
+def test_half_a_file_that_parses_is_not_a_resolution(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         board.report_anomalies(*RETRIES)
         daemon.wait_for("tripped")
@@ -145,7 +145,7 @@ def test_half_a_file_that_parses_is_no_resolution(board: Watched) -> None:
 
 
 @pytest.mark.parametrize("last", ["status: TRIGGERED\n", "pattern: retry", "trip_id: ", "history:\n"])
-def test_half_a_section_is_no_unknown_trip(board: Watched, last: str) -> None:
+def test_half_a_section_is_not_an_unknown_trip(board: Watched, last: str) -> None:
     """The writer pauses in the middle for longer than a save takes, but keeps the file open."""
     with Daemon(board.root) as daemon:
         board.report_anomalies(*RETRIES)

@@ -12,7 +12,7 @@ from tests.daemon.writers import save
 
 
 def waited(board: Watched, **span: float) -> str:
-    """The page after a halt has waited for so long."""
+    """The page after a halt has lasted this long."""
     aged(board.checkpoint, **span)
     with SteppedWatcher(board) as stepped:
         stepped.ticks(2)

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self
 
-_PATIENCE = 60  # seconds; only a failing test waits so long
+_PATIENCE = 60  # seconds; only a failing test waits this long
 
 
 class Child:

@@ -57,7 +57,7 @@ class Idled(NamedTuple):
 
 
 def idle(folder: Path, seconds: float, *options: str) -> Idled:
-    """Watch an idle blackboard for so long, with ticks of the default length."""
+    """Watch an idle blackboard for this long, with ticks of the default length."""
     board = Watched(folder)
     boards.put(str(board.state), boards.board(ANOMALIES))
     while run(board.root, "analyze").code == 3:

@@ -105,7 +105,7 @@ def test_unknown_host_is_reported_without_its_address() -> None:
     assert (error.why, error.retry) == ("no connection (gaierror)", True)
 
 
-def test_target_without_tls_is_no_connection() -> None:
+def test_target_without_tls_gets_no_connection() -> None:
     with webhook() as hooks:
         error = refused(f"{hooks.url.replace('http', 'https')}/{SECRET}")
     assert error.retry

@@ -205,7 +205,7 @@ def test_changed_param_of_shipped_rule_is_listed() -> None:
         assert "99" in changes
 
 
-def test_values_equal_to_shipped_are_no_change(own: Own) -> None:
+def test_values_equal_to_shipped_are_not_a_change(own: Own) -> None:
     text = """
         window: current_sprint
         matching: similar

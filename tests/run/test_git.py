@@ -12,14 +12,14 @@ from tests.run.repositories import commit, git, names, nothing, repository
 # --- no change ------------------------------------------------------------------------------------------------------
 
 
-def test_nothing_after_a_commit_is_no_change(tmp_path: Path) -> None:
+def test_nothing_after_a_commit_is_not_a_change(tmp_path: Path) -> None:
     repository(tmp_path)
     (tmp_path / "a.txt").write_text("two\n")
     commit(tmp_path)
     assert names(tmp_path, nothing) == set()
 
 
-def test_tree_that_stays_dirty_is_no_change(tmp_path: Path) -> None:
+def test_tree_that_stays_dirty_is_not_a_change(tmp_path: Path) -> None:
     repository(tmp_path, a="1", b="1", c="1")
     (tmp_path / "a").write_text("2")
     (tmp_path / "b").unlink()
@@ -28,7 +28,7 @@ def test_tree_that_stays_dirty_is_no_change(tmp_path: Path) -> None:
     assert names(tmp_path, nothing) == set()
 
 
-def test_touched_file_is_no_change(tmp_path: Path) -> None:
+def test_touched_file_is_not_a_change(tmp_path: Path) -> None:
     repository(tmp_path, a="1")
     (tmp_path / "new").write_text("1")
 
@@ -39,20 +39,20 @@ def test_touched_file_is_no_change(tmp_path: Path) -> None:
     assert names(tmp_path, touch) == set()
 
 
-def test_staging_dirty_files_is_no_change(tmp_path: Path) -> None:
+def test_staging_dirty_files_is_not_a_change(tmp_path: Path) -> None:
     repository(tmp_path, a="1")
     (tmp_path / "a").write_text("2")
     (tmp_path / "new").write_text("1")
     assert names(tmp_path, lambda: git(tmp_path, "add", "-A")) == set()
 
 
-def test_empty_or_reworded_commit_is_no_change(tmp_path: Path) -> None:
+def test_empty_or_reworded_commit_is_not_a_change(tmp_path: Path) -> None:
     repository(tmp_path)
     assert names(tmp_path, lambda: commit(tmp_path)) == set()
     assert names(tmp_path, lambda: commit(tmp_path, "--amend", "-m", "in other words")) == set()
 
 
-def test_reverted_work_is_no_change(tmp_path: Path) -> None:
+def test_reverted_work_is_not_a_change(tmp_path: Path) -> None:
     repository(tmp_path, a="1")
 
     def back_and_forth() -> None:

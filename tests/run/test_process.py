@@ -161,7 +161,7 @@ def test_child_in_its_own_session_is_left_running(runner: Runner) -> None:
 
 
 def interrupt_when(number: int, ready: Callable[[], object]) -> threading.Thread:
-    """Send ourselves a signal once a condition holds."""
+    """Send this process a signal once a condition holds."""
 
     def wait() -> None:
         until(ready)

@@ -55,7 +55,7 @@ def test_completion_line_is_a_claim(line: str) -> None:
      "STATUS: IN_PROGRESS", "STATUS: INCOMPLETE", "EXIT_SIGNAL: false", "+DONE", "- [x] DONE", "print('DONE')",
      "<promise>later</promise>", "the <promise>COMPLETE</promise> tag", "task complete: no", "DONE" + " " * 300 + "x"],
 )  # fmt: skip
-def test_other_lines_are_no_claim(line: str) -> None:
+def test_other_lines_are_not_a_claim(line: str) -> None:
     assert not claims_done(["working", line, "bye"])
 
 

@@ -306,7 +306,7 @@ def test_planted_report_is_not_kept_as_the_page(attack: Attack) -> None:
     assert "connection refused by db" in page.read_text()
     (archived,) = [each for each in (attack.board / "reports").iterdir() if ".edited" not in each.name]
     assert "connection refused by db" in archived.read_text()
-    attack.effect = "written again"
+    attack.effect = "restored"
 
 
 def test_thousands_of_alarms_do_not_hide_a_trip_in_alerts_log(attack: Attack) -> None:

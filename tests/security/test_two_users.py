@@ -79,7 +79,7 @@ def test_files_planted_in_the_inbox_delay_nothing(guarded: Attack) -> None:
     assert [report(guarded, f"t{n}") for n in range(3)] == [0, 0, 0]
     assert guarded.liza("analyze", user=PERSON).code == 3
     assert guarded.halted
-    guarded.effect = "halted all the same"
+    guarded.effect = "halted nevertheless"
 
 
 def test_as_user_runs_as_that_user() -> None:

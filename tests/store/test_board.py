@@ -36,7 +36,7 @@ SHRUNK = {
 
 
 @pytest.mark.parametrize("text", SHRUNK.values(), ids=SHRUNK.keys())
-def test_shrunken_board_is_read_again_before_it_is_believed(
+def test_shrunken_board_is_read_again_before_it_is_accepted(
     board: Board, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = parse(FULL.encode(), "state.yaml")

@@ -72,7 +72,7 @@ def signatures(output: str) -> list[str]:
         "> TypeError: x is not a function",
         "- TypeError: x is not a function",
         'The test failed with "TypeError: x is not a function".',
-        "It was TypeError: x is not a function, now mended.",
+        "It was TypeError: x is not a function, now fixed.",
         'raise ValueError("Error: x")',
         "class FooError(Exception): pass",
         "} catch (Error e) {",

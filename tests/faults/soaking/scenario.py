@@ -18,7 +18,7 @@ from tests.faults.soaking.supervisor import Supervisor
 from tests.store.oracle import ruamel_value
 
 PATIENCE = 30.0  # seconds in which something must happen, though the daemon is killed again and again
-SOON = 5.0  # a daemon that has run for so long must know facts that are as old
+SOON = 5.0  # a daemon that has run for this long must know facts that are as old
 
 
 class Scenario:

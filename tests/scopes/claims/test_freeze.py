@@ -233,7 +233,7 @@ def test_stale_copy_is_disputed_again(lab: Claims) -> None:
 
 def test_status_disputed_by_hand_freezes(lab: Claims) -> None:
     lab.add("C-001", "--confidence", "0.7")
-    lab.edit("status: OPEN", "status: disputed\n    dispute_reason: I do not believe it")
+    lab.edit("status: OPEN", "status: disputed\n    dispute_reason: I am not convinced")
     assert lab.codes("A") == [3]
     assert lab.stage("close", "S5").code == 3
     lab.run("analyze")

@@ -143,7 +143,7 @@ class Disputes(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(NAMES))
     def insist(self, name: str) -> None:
-        """Rounds drawn one by one seldom come to a deadlock."""
+        """Rounds drawn one by one rarely reach a deadlock."""
         for _ in range(3):
             self.review(name, ["A"], "")
 

@@ -189,7 +189,7 @@ def test_after_new_data_promotion_needs_a_review(lab: Claims, way: str, review: 
     assert lab.claim("promote", "C-001").code == 0
 
 
-def test_round_made_before_the_new_data_is_no_review(lab: Claims) -> None:
+def test_round_made_before_the_new_data_is_not_a_review(lab: Claims) -> None:
     """A round that waited in the inbox is entered under the time at which it was made."""
     lab.dispute()
     made = lab.now - timedelta(minutes=2)
@@ -244,7 +244,7 @@ def test_undisputed_claim_is_not_reexamined(lab: Claims) -> None:
 
 
 @pytest.mark.parametrize("data", [False, True], ids=["alone", "with data entered after it"])
-def test_stage_changed_by_hand_in_dispute_is_no_trigger(lab: Claims, data: bool) -> None:
+def test_stage_changed_by_hand_in_dispute_is_not_a_trigger(lab: Claims, data: bool) -> None:
     """The last stage seen by the dispute decides whether one was entered; no later mark hides it."""
     lab.stage("advance", "S2")
     lab.dispute()

@@ -1,4 +1,4 @@
-"""The last stage does not close over a dispute; every other stage does. The gate agrees."""
+"""The last stage cannot be closed during a dispute; every other stage can. The gate agrees."""
 
 from pathlib import Path
 

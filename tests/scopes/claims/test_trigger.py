@@ -188,7 +188,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("rounds", QUIET.values(), ids=QUIET)
-def test_other_objections_and_answers_are_no_loop(lab: Claims, rounds: list[tuple[str, str, str]]) -> None:
+def test_other_objections_and_answers_are_not_a_loop(lab: Claims, rounds: list[tuple[str, str, str]]) -> None:
     lab.add()
     assert {answered(lab, objection, answer, *words.split()) for objection, answer, words in rounds} == {0}
 
@@ -217,14 +217,14 @@ def test_edit_between_rounds_changes_the_next_round(lab: Claims, words: str) -> 
     assert lab.codes("A", "A", "A", "A") == [0, 0, 0, 3]
 
 
-def test_edit_before_first_round_is_no_change(lab: Claims) -> None:
+def test_edit_before_first_round_is_not_a_change(lab: Claims) -> None:
     lab.add()
     lab.claim("edit", "C-001", "--text", "one")
     lab.claim("edit", "C-001", "--text", "two", "--confidence", "0.5")
     assert lab.codes("A", "A", "A") == [0, 0, 3]
 
 
-def test_edit_of_nothing_relevant_is_no_change(lab: Claims) -> None:
+def test_edit_of_nothing_relevant_is_not_a_change(lab: Claims) -> None:
     lab.add("C-001", "--confidence", "0.5")
     lab.codes("A", "A")
     lab.claim("edit", "C-001", "--stage", "S3")

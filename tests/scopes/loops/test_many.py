@@ -81,7 +81,7 @@ def test_singular_and_plural_counts(loops: Loops) -> None:
     assert "tripped once" in loops.loop("status", "coder-1").out
 
 
-def test_status_shows_stopped_loop_and_halts_nobody(loops: Loops) -> None:
+def test_status_shows_stopped_loop_and_halts_no_agent(loops: Loops) -> None:
     loops.codes("--files-changed 0", "--files-changed 0", "--files-changed 0")
     ran = loops.run("status")
     assert ran.code == 0

@@ -35,7 +35,7 @@ def test_step_equal_to_threshold_is_progress(loops: Loops) -> None:
     assert loops.at()["consecutive_no_progress_loops"] == 0
 
 
-def test_falling_percentage_is_no_progress(loops: Loops) -> None:
+def test_falling_percentage_is_not_progress(loops: Loops) -> None:
     loops.codes(*percent(50, 40, 30))
     assert loops.at()["consecutive_no_progress_loops"] == 2
 

@@ -34,7 +34,7 @@ def test_one_change_restarts_the_count(loops: Loops) -> None:
     )
 
 
-def test_claiming_done_is_no_progress(loops: Loops) -> None:
+def test_claiming_done_is_not_progress(loops: Loops) -> None:
     assert loops.codes("--files-changed 0", "--files-changed 0", "--files-changed 0 --claims-done")[-1] == 3
 
 
@@ -70,7 +70,7 @@ def test_volatile_parts_of_an_error_are_ignored(loops: Loops, one: str, other: s
 
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT.values(), ids=DIFFERENT)
-def test_different_errors_are_no_repetition(loops: Loops, one: str, other: str) -> None:
+def test_different_errors_are_not_a_repetition(loops: Loops, one: str, other: str) -> None:
     assert last(loops, error(one), error(one), error(other), error(one))[0] == "CLOSED"
 
 

@@ -91,7 +91,7 @@ def test_stopped_session_is_held_at_a_large_call(folder: Path) -> None:
     assert run(folder, "before", {**given, "session_id": "another"}).code == 0
 
 
-def test_large_file_that_is_no_event_stays(folder: Path) -> None:
+def test_large_file_that_is_not_an_event_stays(folder: Path) -> None:
     run(folder, "after", b"[" * (17 << 20))
     run(folder, "after", failing("t1"))
     installed(folder, "watch", "--once")

@@ -28,7 +28,7 @@ def test_limit_and_its_reset(text: str, reset: str) -> None:
 @pytest.mark.parametrize(
     "text", ["curl: (22) The requested URL returned error 429", "took 529 ms", "limit reached", ""]
 )
-def test_other_failure_is_no_limit(text: str) -> None:
+def test_other_failure_is_not_a_limit(text: str) -> None:
     assert limited_until(text, NOW) is None
 
 

@@ -75,7 +75,7 @@ def test_cycle_is_counted_in_rounds() -> None:
     assert fields(made, "cycle")[-1].count("then") == 2
 
 
-def test_one_call_again_and_again_is_no_cycle() -> None:
+def test_one_repeated_call_is_not_a_cycle() -> None:
     assert fields([("a", "1", OK)] * 12, "rounds") == [0] * 12
 
 

@@ -23,7 +23,7 @@ def test_edit_is_known_by_its_input(given: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("given", [{"path": "a.py"}, {"pattern": "x", "path": "."}, {"content": "x"}, "a.py", None])
-def test_look_at_a_file_is_no_edit(given: object) -> None:
+def test_look_at_a_file_is_not_an_edit(given: object) -> None:
     assert not SHIPPED.changes_file("any_tool", given)
 
 

@@ -122,7 +122,7 @@ def test_open_trip_is_not_replaced_by_an_earlier_rule(tmp_path: Path) -> None:
 
 
 def test_open_manual_trip_is_not_replaced_by_a_rule(tmp_path: Path) -> None:
-    """The trip by hand was killed after its halt, and two checks enter it at once: nobody has resolved it."""
+    """The trip by hand was killed after its halt, and two checks enter it at once: no one has resolved it."""
     killed = board_with(tmp_path / "killed", *RETRY.records)
     killed.run(*TRIP)
     board = board_with(tmp_path, *RETRY.records)

@@ -60,7 +60,7 @@ def test_notification_follows_all_other_steps(seen: Seen) -> None:
     watcher = Watcher(
         Paths(str(seen.project.folder)),
         Options(poll=True),
-        lambda happening: notified.append((str(happening.kind), list(seen.look()))),
+        lambda event: notified.append((str(event.kind), list(seen.look()))),
         lambda: datetime(2025, 1, 18, 18, tzinfo=UTC),
     )
     watcher.lease.take()

@@ -11,7 +11,7 @@ terminal (`script`), and without /proc (macOS) everything behind a pipe.
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 
 FileId = tuple[int, int]  # device, inode
@@ -19,11 +19,11 @@ _STREAMS = (1, 2)
 _FLAGS = re.compile(rb"^flags:\s*([0-7]+)$", re.MULTILINE)
 
 
-def output_files(streams: Sequence[int] = _STREAMS) -> frozenset[FileId]:
+def output_files() -> frozenset[FileId]:
     """The regular files that receive the output of this process, as far as they can be found."""
     found: set[FileId] = set()
     pipes: list[FileId] = []
-    for stream in streams:
+    for stream in _STREAMS:
         with suppress(OSError):
             _classify(os.fstat(stream), found, pipes)
     seen: set[FileId] = set()

@@ -43,24 +43,22 @@ class Snapshot(NamedTuple):
 
     trees: Mapping[str, Tree]  # by the absolute path of the work tree; repositories inside others have their own
     unknown: tuple[str, ...]  # folders that git could not read
-    exclude: tuple[str, ...]  # absolute paths that do not count, including all below them
     work_only: bool = False  # generated files do not count
 
 
-def snapshot(roots: Sequence[str], exclude: Sequence[str] = (), *, work_only: bool = False) -> Snapshot | None:
+def snapshot(roots: Sequence[str], *, work_only: bool = False) -> Snapshot | None:
     """Measure the work trees around these folders; None if git can read none of them.
 
-    A folder means the whole work tree that it is in. Nothing inside a `.liza/` counts, nor below `exclude`; with
-    `work_only` neither do generated files that a `.gitignore` usually names.
+    A folder means the whole work tree that it is in. Nothing inside a `.liza/` counts; with `work_only` neither
+    do generated files that a `.gitignore` usually names.
     """
     trees: dict[str, Tree] = {}
     unknown = []
-    left_out = tuple(os.path.realpath(path) for path in exclude)
     for root in dict.fromkeys(os.path.abspath(root) for root in roots):
-        top = _read_tree(root, trees, left_out, work_only)
+        top = _read_tree(root, trees, work_only)
         if top is None:
             unknown.append(root)
-    return Snapshot(trees, tuple(unknown), left_out, work_only) if trees else None
+    return Snapshot(trees, tuple(unknown), work_only) if trees else None
 
 
 def changed(before: Snapshot | None, after: Snapshot | None) -> frozenset[str] | None:
@@ -97,7 +95,7 @@ def _between(top: str, old: Tree, new: Tree, after: Snapshot) -> set[str]:
     if old.tree != new.tree:
         committed = _committed(top, old.tree, new.tree)
         # Trees that differ have a change, even if git no longer has the old one to list it.
-        names |= {name for name in committed if _counts(top, name, after.exclude)} if committed is not None else {""}
+        names |= set(filter(_counts, committed)) if committed is not None else {""}
         names = {name for name in names if not (after.work_only and is_generated(name, is_tracked=True))}
     return names
 
@@ -116,9 +114,7 @@ def _committed(top: str, old: str | None, new: str | None) -> set[str] | None:
 _NOTHING = Tree(None, None, {})
 
 
-def _read_tree(
-    folder: str, trees: dict[str, Tree], left_out: tuple[str, ...], work_only: bool, is_top: bool = False
-) -> str | None:
+def _read_tree(folder: str, trees: dict[str, Tree], work_only: bool, is_top: bool = False) -> str | None:
     """Add the work tree around `folder`, and those inside it, to `trees`; its top, or None."""
     where = _where(folder)
     if where is None:
@@ -137,9 +133,9 @@ def _read_tree(
     others = [Differing(name, True, True) for name in submodules(top) if name not in known]
     for name, is_repository, is_tracked, _ in (*differing, *others):
         path = os.path.join(top, name)
-        if not _counts(top, name, left_out) or (work_only and is_generated(name, is_tracked)):
+        if not _counts(name) or (work_only and is_generated(name, is_tracked)):
             continue
-        found = _read_tree(path, trees, left_out, work_only, is_top=True) if is_repository else None
+        found = _read_tree(path, trees, work_only, is_top=True) if is_repository else None
         if found is None and name in known:
             dirty[name] = _hash(path)
     return top
@@ -163,14 +159,8 @@ def is_generated(name: str, is_tracked: bool) -> bool:
     return not is_tracked and (not _GENERATED.isdisjoint(parts) or any(part.endswith(".egg-info") for part in parts))
 
 
-def _counts(top: str, name: str, left_out: tuple[str, ...]) -> bool:
-    if FOLDER in name.split("/"):
-        return False
-    return not left_out or not any(_is_below(os.path.join(top, name), folder) for folder in left_out)
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
+def _counts(name: str) -> bool:
+    return FOLDER not in name.split("/")
 
 
 def _hash(path: str) -> str:
@@ -204,20 +194,20 @@ def _hash(path: str) -> str:
 def dump(snapshot: Snapshot) -> dict[str, Any]:
     """The snapshot as plain values for an ASCII JSON file: a path need not be UTF-8."""
     trees = {top: {**tree._asdict(), "dirty": dict(tree.dirty)} for top, tree in snapshot.trees.items()}
-    lists = {"unknown": list(snapshot.unknown), "exclude": list(snapshot.exclude)}
-    return {"trees": trees, **lists, "work_only": snapshot.work_only}
+    # An earlier release does not read a snapshot without `exclude`.
+    return {"trees": trees, "unknown": list(snapshot.unknown), "exclude": [], "work_only": snapshot.work_only}
 
 
 def load(value: Any) -> Snapshot | None:
     """Restore a snapshot from the values that `dump` made; None for anything else."""
     try:
         trees = {top: _loaded(tree) for top, tree in value["trees"].items()}
-        unknown, exclude, work_only = tuple(value["unknown"]), tuple(value["exclude"]), value.get("work_only") is True
+        unknown, work_only = tuple(value["unknown"]), value.get("work_only") is True
     except (TypeError, KeyError, AttributeError):
         return None
-    if not all(isinstance(path, str) for path in unknown + exclude):
+    if not all(isinstance(path, str) for path in unknown):
         return None
-    return Snapshot(trees, unknown, exclude, work_only)
+    return Snapshot(trees, unknown, work_only)
 
 
 def _loaded(tree: Any) -> Tree:

@@ -153,9 +153,9 @@ class Board:
                             file=self.paths.state,
                         ) from None
 
-    def rewrite(self, edit: Callable[[Document], bytes], *, blocking: bool = True) -> None:
+    def rewrite(self, edit: Callable[[Document], bytes]) -> None:
         """`change`, where nothing but the bytes is wanted."""
-        self.change(lambda document: (edit(document), None), blocking=blocking)
+        self.change(lambda document: (edit(document), None))
 
     def run_or_postpone(self, step: Callable[[], None]) -> None:
         """Run a step that takes the lock; without `blocking` it may be postponed to a later `catch_up`, in order."""

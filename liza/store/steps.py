@@ -25,6 +25,7 @@ ENDING = ".jsonl"
 OLDER = ".older.jsonl"
 ROTATED = 8 << 20  # bytes of one file
 TAIL = 1 << 18  # bytes at the end of a session's files that are read to go on where the last daemon ended
+_NEWEST = 1 << 16  # bytes of a file in which its newest lines are looked for
 
 _EVENT = re.compile(rb'"event": "([a-z]{1,20}-[a-z]{1,20}-[A-Za-z0-9]{6,40})"')  # inside a text the quotes are escaped
 
@@ -131,10 +132,10 @@ def read_past(paths: Paths, names: Sequence[str], marked: bytes, most: int | Non
     return found
 
 
-def read_tail(paths: Paths, session: str, most: int = 1 << 16) -> tuple[Mapping[str, Any], ...]:
+def read_tail(paths: Paths, session: str) -> tuple[Mapping[str, Any], ...]:
     """The newest lines of a session; one that is cut is left out."""
     name = step_file(session)
-    return read_from(paths, name, max(_size(paths, name) - most, 0)).lines
+    return read_from(paths, name, max(_size(paths, name) - _NEWEST, 0)).lines
 
 
 def _size(paths: Paths, name: str) -> int:
@@ -211,10 +212,10 @@ def _stats(fd: int) -> Iterator[Kept]:
                     yield Kept(entry.name, status.st_size, status.st_mtime_ns, status.st_ino)
 
 
-def prune(paths: Paths, *, days: float, most_bytes: int, now_ns: int | None = None) -> list[str]:
+def prune(paths: Paths, *, days: float, most_bytes: int) -> list[str]:
     """Delete files that are too old, and the oldest while all together are too large. Returns their names."""
     kept = list_files(paths)
-    limit = (time.time_ns() if now_ns is None else now_ns) - int(days * 86_400e9)
+    limit = time.time_ns() - int(days * 86_400e9)
     total = sum(each.size for each in kept)
     gone: list[str] = []
     for each in kept:

@@ -72,12 +72,12 @@ def commit(folder: Path, *words: str) -> None:
     git(folder, "commit", "-q", "--allow-empty", "-m", "more", *words)
 
 
-def names(folder: Path, work: Callable[[], object], *more: Path, exclude: tuple[str, ...] = ()) -> set[str] | None:
+def names(folder: Path, work: Callable[[], object], *more: Path) -> set[str] | None:
     """The paths below `folder` that are different after some work; None where it is unknown."""
     roots = [str(folder), *map(str, more)]
-    before = measure.snapshot(roots, exclude)
+    before = measure.snapshot(roots)
     work()
-    after = measure.snapshot(roots, exclude)
+    after = measure.snapshot(roots)
     found = measure.changed(before, after)
     return None if found is None else {os.path.relpath(path, folder) for path in found}
 

@@ -82,19 +82,6 @@ def test_name_with_the_blackboards_prefix_counts(tmp_path: Path) -> None:
     assert names(tmp_path, lambda: (tmp_path / ".lizard").write_text("1")) == {".lizard"}
 
 
-def test_excluded_folder_does_not_count_changed_or_committed(tmp_path: Path) -> None:
-    repository(tmp_path)
-    (tmp_path / "logs").mkdir()
-
-    def write() -> None:
-        (tmp_path / "logs" / "x").write_text("1")
-        (tmp_path / "logs2").write_text("1")
-
-    exclude = (str(tmp_path / "logs"),)
-    assert names(tmp_path, write, exclude=exclude) == {"logs2"}
-    assert names(tmp_path, lambda: commit(tmp_path), exclude=exclude) == {"logs2"}
-
-
 # --- changes --------------------------------------------------------------------------------------------------------
 
 
@@ -263,10 +250,10 @@ def test_any_file_name_counts_once_and_round_trips(tmp_path: Path, name: str) ->
 
 @pytest.mark.parametrize(
     "value",
-    [None, [], "text", {}, {"trees": {}}, {"trees": [], "unknown": [], "exclude": []},
-     {"trees": {"/a": {}}, "unknown": [], "exclude": []}, {"trees": {}, "unknown": [1], "exclude": []},
-     {"trees": {"/a": {"commit": 1, "tree": None, "dirty": {}}}, "unknown": [], "exclude": []},
-     {"trees": {"/a": {"commit": None, "tree": None, "dirty": {"x": None}}}, "unknown": [], "exclude": []}],
+    [None, [], "text", {}, {"trees": {}}, {"trees": [], "unknown": []},
+     {"trees": {"/a": {}}, "unknown": []}, {"trees": {}, "unknown": [1]},
+     {"trees": {"/a": {"commit": 1, "tree": None, "dirty": {}}}, "unknown": []},
+     {"trees": {"/a": {"commit": None, "tree": None, "dirty": {"x": None}}}, "unknown": []}],
 )  # fmt: skip
 def test_invalid_snapshot_is_not_loaded(value: object) -> None:
     assert measure.load(value) is None
